@@ -33,7 +33,7 @@ pub fn is_own(open: &File, real: &Path, own: &[OwnFile]) -> bool {
         _ => false,
     };
     own.iter()
-        .filter(|file| file.what != "the manifest")
+        .filter(|file| file.what != "the configuration file")
         .any(|file| file.path.canonicalize().is_ok_and(|own| real.starts_with(&own)) || is(&file.path))
 }
 

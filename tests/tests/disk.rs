@@ -83,7 +83,7 @@ fn a_file_of_a_call_that_finds_no_room_fails_it_alone() {
     assert_eq!(size(1 << 20).unwrap(), 1 << 20);
     let error = size(8 << 20).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::System, "{error}");
-    for word in ["No space left", "free space", "TMPDIR"] {
+    for word in ["No space left", "free disk space", "TMPDIR"] {
         assert!(error.to_string().contains(word), "{word} is missing in: {error}");
     }
     assert_eq!(size(1 << 20).unwrap(), 1 << 20, "what was written of it is gone");

@@ -180,7 +180,7 @@ fn launchers_that_fail_are_named_with_what_they_say() {
         ("echo 'no licence today' >&2; exit 3", "no licence today"),
         ("while read line; do echo rubbish; done", "rubbish"),
         ("exec sleep 0", "the launcher failed"),
-        ("yes | tr -d '\\n'", "a line without end"),
+        ("yes | tr -d '\\n'", "a line that is too long"),
     ] {
         let site = site(command);
         let error = site.client.routine("place").unwrap().call([]).err().unwrap();

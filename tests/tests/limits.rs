@@ -372,7 +372,7 @@ fn wrong_limits_are_refused_with_their_place() {
     let folder = Directory::new();
     let wrong = [
         ("limits.memory = 5", "memory"),
-        ("limits.readable = [\"here\"]", "no absolute path"),
+        ("limits.readable = [\"here\"]", "not an absolute path"),
         ("modules.wild.tasks_max = 1", "tasks_max is 1"),
         ("limits.memory_bytes_max = 1", "set at least 16777216"),
         ("modules.wild.file_bytes_max = 4095", "set at least 4096"),

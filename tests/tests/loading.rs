@@ -222,7 +222,7 @@ fn a_check_that_never_ends_is_ended_and_says_what_took_too_long() {
     let output = server.run(&["publish", words(&library(&folder, LINGERS))]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success(), "it was published");
-    for word in ["not loaded after 30 s", "loading.idl", "libloading.so", "when they are opened"] {
+    for word in ["not loaded after 30 s", "loading.idl", "libloading.so", "when they are loaded"] {
         assert!(said.contains(word), "{word} in {said}");
     }
     good(&server.run(&["withdraw", "battery"]));

@@ -39,7 +39,7 @@ fn lost(server: &Server, client: &Client, signal: &str) -> (Vec<Error>, Duration
 }
 
 fn a_server_that_is_lost_is_reported_and_another_serves(transport: Transport) {
-    for (signal, words) in [("-KILL", "the connection"), ("-STOP", "no sign of life for 1 s")] {
+    for (signal, words) in [("-KILL", "the connection"), ("-STOP", "was silent for 1 s")] {
         let (server, other) =
             (Server::start(transport, &[trouble(false)], &[]), Server::start(transport, &[trouble(false)], &[]));
         let (client, refuge) = (server.client(), other.client());

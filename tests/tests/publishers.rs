@@ -270,7 +270,7 @@ fn names_of_others_and_of_the_manifest_are_not_for_publishers() {
     let server = Server::start(Transport::Unix, &[battery(false)], &["--manifest", words(&manifest)]);
     let text = |module: &str| format!("Module {module};\nDefine f(IN int n, OUT int m) {{ *m = n; }}\n");
     let publish = |module: &str| published(&server, &folder.write("any.idl", &text(module)));
-    for (module, why) in [("heat", "farcall.toml"), ("battery", "whoever started the server")] {
+    for (module, why) in [("heat", "farcall.toml"), ("battery", "when the server started")] {
         let (done, said) = publish(module);
         assert!(!done && said.contains(why) && said.contains("administer = true"), "{said}");
     }

@@ -43,7 +43,7 @@ fn wrong_names_types_and_ranks(client: &Client) {
     let error = err(dgesv.call([("a", a())]));
     check(&error, ErrorKind::InvalidArgument, &["needs", "b=…"]);
     let error = err(dgesv.call([("a", a()), ("b", b()), ("c", b())]));
-    check(&error, ErrorKind::InvalidArgument, &["no argument \"c\"", "a, lda"]);
+    check(&error, ErrorKind::InvalidArgument, &["no parameter \"c\"", "a, lda"]);
     let singles = [1.0_f32; 9];
     let error = err(dgesv.call([("a", Array::columns(&singles, &[3, 3]).into()), ("b", b())]));
     check(&error, ErrorKind::InvalidArgument, &["a is an array of float", "double"]);

@@ -122,7 +122,7 @@ fn cancelled(slurm: &Slurm) {
     let site = Site::new(slurm, "");
     let (again, once, job) = site.pair(1500, 170_000);
     slurm.ask(&["scancel", &job]);
-    says(once, &format!("its job {job} is over: cancelled"));
+    says(once, &format!("its job {job} has ended: cancelled"));
     rested(again, 1500);
     site.leaves_nothing();
 }
@@ -250,7 +250,7 @@ fn preempted(slurm: &Slurm) {
     let (again, once, job) = site.pair(1500, 170_000);
     let others = ["sbatch", "--partition=high", "--nodes=3", "--exclusive", "--output=/dev/null", "--wrap", "sleep 1"];
     slurm.ask(&others);
-    says(once, &format!("its job {job} is over: preempted"));
+    says(once, &format!("its job {job} has ended: preempted"));
     // Its nodes come back, and with them calls.
     rested(again, 1500);
     site.leaves_nothing();

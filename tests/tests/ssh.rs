@@ -90,7 +90,7 @@ fn start_up_files_may_read_and_become_another_shell() {
         String::from_utf8_lossy(&done.unwrap().stderr).into_owned()
     };
     for (before, words) in [
-        ("exec cat", "did not answer in time: no shell there ran a command (it printed: exec"),
+        ("exec cat", "did not answer in time: no shell ran a command (it printed: exec"),
         ("echo 'this account is closed'; exit 1", "ran no command: it ended (it printed: this account is closed"),
     ] {
         let said = hasty(before);

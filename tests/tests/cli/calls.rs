@@ -130,7 +130,7 @@ fn files_are_arguments_and_results() {
         shell.bad(&[&["call", "files"], arguments, &[&publish[0], &publish[1]]].concat(), code, &[reason]);
     };
     bad(&["missing", "log"], 3, "check that it exists");
-    bad(&["given", "log", "--out", "changed=x"], 2, "replaced where it lies");
+    bad(&["given", "log", "--out", "changed=x"], 2, "replaced in place");
     bad(&["given", "log", "--out", "made=x", "--out", "made=y"], 2, "--out made was passed twice");
     bad(&["given", "log", "--out", "made=./log"], 2, "another result has the same file");
     assert_eq!(

@@ -113,7 +113,7 @@ fn a_file_with_mistakes_stays_as_it_is() {
     assert_eq!(std::fs::read_to_string(shell.path("t.idl")).unwrap(), LAID_OUT, "other files are laid out");
     // Bytes that are no text would be lost.
     std::fs::write(shell.path("latin.idl"), b"Module t; /* \xe9 */\n").unwrap();
-    shell.bad(&["fmt", "latin.idl"], 2, &["no UTF-8", "iconv"]);
+    shell.bad(&["fmt", "latin.idl"], 2, &["not UTF-8", "iconv"]);
     shell.bad(&["fmt", "nothing.idl"], 3, &["nothing.idl"]);
 }
 

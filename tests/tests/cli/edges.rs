@@ -106,7 +106,12 @@ fn numbers_that_begin_like_options_are_numbers() {
 fn the_default_manifest_starts_a_server_and_so_does_one_key_of_it() {
     let shell = Shell::new();
     let text = shell.good(&["serve", "--print-manifest"]);
-    for part in ["[[plugin]]\nname = \"rpc-server\"", "\n# Calls at a time", "\ncalls_max = 262144\n", "host_command"] {
+    for part in [
+        "[[plugin]]\nname = \"rpc-server\"",
+        "\n# Waiting and running calls of all clients together.",
+        "\ncalls_max = 262144\n",
+        "host_command",
+    ] {
         assert!(text.contains(part), "{text}");
     }
     let one = "[[plugin]]\nname = \"rpc-server\"\nslot = \"rpc\"\n[plugin.options]\ncall_bytes_max = 8\n";

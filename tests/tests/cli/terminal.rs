@@ -261,7 +261,7 @@ fn answers_are_plain_on_terminals_too() {
         plain(&[arguments, &address].concat(), status, word);
     }
     plain(&["check", "wrong.idl"], 2, "wrong.idl:2");
-    plain(&["fmt", "--check", "good.idl"], 1, "another layout");
+    plain(&["fmt", "--check", "good.idl"], 1, "needs formatting");
     plain(&["ca", "init", "--server", "localhost", "--folder", "ca"], 0, "ca");
     plain(&["ca", "list", "--folder", "ca"], 0, "server");
     plain(&["service"], 0, "[Unit]");

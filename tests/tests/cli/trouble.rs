@@ -13,7 +13,7 @@ fn wrong_arguments_name_the_parameter_and_the_fix() {
     let a = "[[4,1],[1,3]]";
     let cases: [(&[&str], &[&str]); 20] = [
         (&[a], &["b is missing", "dgesv(a, b, *"]),
-        (&[a, "[1,2]", "3"], &["2 arguments by position", "name=value"]),
+        (&[a, "[1,2]", "3"], &["2 arguments by position", "NAME=VALUE"]),
         (&[a, "[1,2]", "a=1"], &["a was passed twice"]),
         (&[a, "[1,2]", "nn=1"], &["no parameter \"nn\"", "did you mean n?"]),
         (&[a, "[1,2]", "ipiv=[1]"], &["ipiv is a result", "--out ipiv=FILE.npy"]),
@@ -56,7 +56,11 @@ fn what_is_not_there_is_named() {
     shell.bad(&["call", "dgesw", "1"], 3, &["dgesw", "did you mean dgesv"]);
     shell.bad(&["show", "lapak/dgesv"], 3, &["lapak/dgesv"]);
     shell.bad(&["call", "dgesv", "@nothing.npy", "[1]"], 3, &["no such file", "nothing.npy"]);
-    shell.bad(&["call", "dgesv", "[[1]]", "[1]", "--out", "b=nowhere/x.npy"], 3, &["no such folder", "nowhere/x.npy"]);
+    shell.bad(
+        &["call", "dgesv", "[[1]]", "[1]", "--out", "b=nowhere/x.npy"],
+        3,
+        &["no such directory", "nowhere/x.npy"],
+    );
     shell.bad(&["ls", "--server", "unix:/nonexistent"], 3, &["/nonexistent", "farcall serve"]);
     shell.bad(&["ls", "--server", "somewhere"], 2, &["no address", "unix:PATH"]);
     shell.bad(&["ls", "--publish", "nothing.idl"], 3, &["nothing.idl"]);

@@ -55,7 +55,7 @@ pub fn frames_that_lie_end_the_connection(transport: Transport) {
     raw.expect(FrameKind::Result);
     let slot = &["slot: 1"][..];
     let cases = [
-        ("the array ends in it, and it does not say so", BYTES, Flags::default(), "ended it elsewhere"),
+        ("the array ends in it, and it does not say so", BYTES, Flags::default(), "more or less data than"),
         ("more than is left of the array", BYTES + 8, Flags::END, "beyond an argument's declared length"),
         ("a bomb", u32::MAX, Flags::END, "more bytes than a frame may carry"),
         ("less than its bytes give", BYTES - 8, Flags::default(), "damaged"),

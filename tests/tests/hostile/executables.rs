@@ -342,7 +342,7 @@ const LIES: &[Lie] = &[
         let mut random = SeededRandom::new(open.call.0[0].into());
         line.send(&(0..40).flat_map(|_| random.bytes16()).collect::<Vec<_>>());
     }),
-    ring_lie("more bytes than the ring holds", &["impossible positions"], |line, _, _| {
+    ring_lie("more bytes than the ring holds", &["invalid positions"], |line, _, _| {
         line.scribble(place::HEAD, &(line.word(place::HEAD) + (64 << 10) + 1).to_ne_bytes());
         line.strike();
     }),
@@ -352,7 +352,7 @@ const LIES: &[Lie] = &[
         line.send(&Raw::framed(header(FrameKind::Ping, 0, 0), &[]));
         line.send(&framed(FrameKind::Data, channel, &[0; 64]));
     }),
-    ring_lie("descriptors that were never sent", &["impossible positions"], |line, _, _| {
+    ring_lie("descriptors that were never sent", &["invalid positions"], |line, _, _| {
         line.scribble(place::RIDERS, &(line.word(place::RIDERS) + 1).to_ne_bytes());
         line.send(&Raw::framed(header(FrameKind::Ping, 0, 0), &[]));
     }),
@@ -453,7 +453,7 @@ fn lies_cost_the_call_that_hears_them_over_tcp() {
 fn executables_that_lie_when_they_begin_are_not_served_with() {
     let beginnings = [
         ("stranger", "Farcall"),
-        ("silent", "greet"),
+        ("silent", "Hello"),
         ("early", ""),
         ("garbage", ""),
         ("list", "something else"),

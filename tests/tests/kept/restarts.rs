@@ -128,8 +128,8 @@ fn a_call_that_cannot_run_any_more_says_which_rule_ended_it() {
     let changed = place.folder.join("tally.idl");
     std::fs::write(&changed, "Module tally;\nDefine once(IN int n, OUT int m) { *m = n; }\n").unwrap();
     for (files, kind, words) in [
-        (&other, ErrorKind::NotFound, "is not published any more"),
-        (&changed, ErrorKind::InterfaceChanged, "changed while the call waited"),
+        (&other, ErrorKind::NotFound, "is no longer published"),
+        (&changed, ErrorKind::InterfaceChanged, "changed while the call was waiting"),
     ] {
         let server = place.start();
         let client = server.client();

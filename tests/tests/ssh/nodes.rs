@@ -90,7 +90,7 @@ fn a_node_that_is_not_reached_from_the_other_is_named() {
     nodes.lead_to(2);
     nodes.far.script("hop", "#!/bin/sh\necho 'Host key verification failed.' >&2\nexit 255\n");
     let said = nodes.far.refused(&["ls"]);
-    assert!(said.contains("is on login1, which login2 cannot reach"), "{said}");
+    assert!(said.contains("are on login1, which login2 cannot reach"), "{said}");
     assert!(said.contains("connect to login1 itself") && said.contains("Host key verification failed."), "{said}");
     // Killed, with all that it began, it has left its record: who gets there learns that nobody is there.
     let place = nodes.far.folder.0.display();

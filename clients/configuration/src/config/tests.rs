@@ -325,7 +325,7 @@ const UNUSED: [(&str, &str, &str); 47] = [
     ("SERVER", "protocol binary", "are in memory"),
     ("SERVER", "crypt GSI", "encrypted"),
     ("SERVER", "keep_connection false", "keeps the connection"),
-    ("SERVER", "heartbeat_timeoutCountOnTransfer 3", "count as a heartbeat"),
+    ("SERVER", "heartbeat_timeoutCountOnTransfer 3", "counts as a heartbeat"),
     ("SERVER", "communication_proxy GT", "the type GT has no effect"),
     ("SERVER", "communication_proxy_staging true", "proxy"),
     ("SERVER", "communication_proxy_path /x", "proxy"),

@@ -28,7 +28,8 @@ fn stranger(scratch: &Scratch, role: &str, path: &Path) -> Child {
     let program = scratch.join("stranger");
     fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
-    let mut child = Command::new(&program)
+    let mut command = Command::new(&program);
+    command
         .args(["--exact", "tests::other_user::plays_a_role", "--nocapture"])
         .env(ROLE, role)
         .env(PATH, path)
@@ -36,9 +37,20 @@ fn stranger(scratch: &Scratch, role: &str, path: &Path) -> Child {
         .uid(STRANGER)
         .gid(STRANGER)
         .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+        .stdout(Stdio::piped());
+    // A test beside this one may be starting a process, which has the copy open for writing until it becomes another program.
+    let is_busy = |outcome: &std::io::Result<Child>| {
+        outcome.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::ExecutableFileBusy)
+    };
+    let mut child = command.spawn();
+    for _ in 0..100 {
+        if !is_busy(&child) {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        child = command.spawn();
+    }
+    let mut child = child.unwrap();
     let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().contains("ready")), "the stranger did its part");
     child
