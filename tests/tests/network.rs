@@ -314,7 +314,7 @@ fn a_key_that_others_can_read_is_not_served_with() {
     std::fs::set_permissions(&notes, PermissionsExt::from_mode(0o644)).unwrap();
     let options = ["--listen", "tls://127.0.0.1:0", "--credentials", notes.to_str().unwrap()];
     let output = Server::refused(&[&options[..], &[battery(false).to_str().unwrap()]].concat());
-    complains(&output, &["no file of certificates and a key", "check the path"]);
+    complains(&output, &["does not have certificates and a key", "check the path"]);
     assert!(!String::from_utf8_lossy(&output.stderr).contains("chmod"));
 }
 
@@ -336,7 +336,7 @@ fn an_authority_keeps_its_keys_to_itself() {
     complains(&ca(&folder, &["user", "../anna"]), &["cannot be a name"]);
     // One word must not take back a user and a server.
     complains(&ca(&folder, &["user", "cluster.example"]), &["has a certificate until", "server.pem"]);
-    complains(&ca(&folder, &["server", "anna"]), &["a user is called \"anna\"", "farcall ca revoke anna"]);
+    complains(&ca(&folder, &["server", "anna"]), &["a user has the name \"anna\"", "farcall ca revoke anna"]);
     for host in ["bad host!", "", "-", "a..b", "[::1]", "x:4711"] {
         complains(&ca(&folder, &["server", "good.example", host]), &["cannot be a host", "cluster.example,10.0.0.1"]);
     }
@@ -348,7 +348,7 @@ fn an_authority_keeps_its_keys_to_itself() {
     std::fs::set_permissions(folder.join("authority.pem"), PermissionsExt::from_mode(0o640)).unwrap();
     complains(&ca(&folder, &["user", "bert"]), &["can read", "chmod 600"]);
     std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
-    complains(&ca(&folder, &["list"]), &["others can look into the folder", "chmod 700"]);
+    complains(&ca(&folder, &["list"]), &["other users can read the directory", "chmod 700"]);
 }
 
 #[test]

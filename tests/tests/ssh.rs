@@ -91,7 +91,7 @@ fn start_up_files_may_read_and_become_another_shell() {
     };
     for (before, words) in [
         ("exec cat", "did not answer in time: no shell ran a command (it printed: exec"),
-        ("echo 'this account is closed'; exit 1", "ran no command: it ended (it printed: this account is closed"),
+        ("echo 'this account is closed'; exit 1", "without running a command (it printed: this account is closed"),
     ] {
         let said = hasty(before);
         assert!(said.contains(words) && said.contains("`ssh HOST echo yes`"), "{before}: {said}");

@@ -18,7 +18,7 @@ fn wrong_arguments_name_the_parameter_and_the_fix() {
         (&[a, "[1,2]", "nn=1"], &["no parameter \"nn\"", "did you mean n?"]),
         (&[a, "[1,2]", "ipiv=[1]"], &["ipiv is a result", "--out ipiv=FILE.npy"]),
         // Numbers that are none, or do not fit.
-        (&["[[4,1],[1,x]]", "[1,2]"], &["\"x\" is no number", "INOUT double a[lda:n][n]"]),
+        (&["[[4,1],[1,x]]", "[1,2]"], &["\"x\" is not a number", "INOUT double a[lda:n][n]"]),
         (&["[[4,1],[1]]", "[1,2]"], &["rows have different lengths: 2 and 1"]),
         (&[a, "[1,2j]"], &["does not fit double", "double b"]),
         (&[a, "[1,2]", "n=1.5"], &["does not fit int", "IN int n"]),
@@ -28,7 +28,7 @@ fn wrong_arguments_name_the_parameter_and_the_fix() {
         (&[a, "[1,2]", "n=3"], &["a has shape"]),
         // Files of another format, and options that name none.
         (&["@a.txt", "[1,2]"], &[".npy", "a.txt"]),
-        (&["@a.npy", "[1,2]"], &["does not begin as NumPy files do", "numpy.save"]),
+        (&["@a.npy", "[1,2]"], &["does not start like a NumPy file", "numpy.save"]),
         (&["@c.mtx", "[1,2]"], &["dcomplex cannot become", "numpy.float64"]),
         (&[a, "[1,2]", "--out", "x"], &["NAME=FILE"]),
         (&[a, "[1,2]", "--out", "lda=x.npy"], &["lda is not a result", "a, ipiv, b, info"]),
@@ -62,7 +62,7 @@ fn what_is_not_there_is_named() {
         &["no such directory", "nowhere/x.npy"],
     );
     shell.bad(&["ls", "--server", "unix:/nonexistent"], 3, &["/nonexistent", "farcall serve"]);
-    shell.bad(&["ls", "--server", "somewhere"], 2, &["no address", "unix:PATH"]);
+    shell.bad(&["ls", "--server", "somewhere"], 2, &["not a server address", "unix:PATH"]);
     shell.bad(&["ls", "--publish", "nothing.idl"], 3, &["nothing.idl"]);
 }
 

@@ -456,7 +456,7 @@ fn executables_that_lie_when_they_begin_are_not_served_with() {
         ("silent", "Hello"),
         ("early", ""),
         ("garbage", ""),
-        ("list", "something else"),
+        ("list", "the wrong kind of answer"),
         ("elsewhere", ""),
         ("unwilling", "does not like it"),
     ];
