@@ -155,6 +155,9 @@ def test_a_server_ends_with_clients_that_do_not_go_on(folder):
     held = []
     try:
         server.await_start()
+        end = time.monotonic() + 20
+        while "http://" not in (folder / "err").read_text() and time.monotonic() < end:
+            time.sleep(0.02)
         port = int(re.search(r"http://127\.0\.0\.1:(\d+)", (folder / "err").read_text())[1])
         for _ in range(4):
             one = socket.socket(socket.AF_UNIX)

@@ -331,7 +331,7 @@ const UNUSED: [(&str, &str, &str); 47] = [
     ("SERVER", "communication_proxy_path /x", "proxy"),
     ("SERVER", "communication_proxy_buffer_size 1K", "proxy"),
     ("SERVER", "communication_proxy_option x", "proxy"),
-    ("SERVER", "tcp_nodelay false", "held back"),
+    ("SERVER", "tcp_nodelay false", "never delayed"),
     ("SERVER", "job_rslExtensions \"<a/>\"", "batch"),
     ("FUNCTION_INFO", "staging true", "copies no executables"),
     ("FUNCTION_INFO", "backend mpi", "the server knows"),
