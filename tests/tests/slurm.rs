@@ -131,7 +131,7 @@ fn requeued(slurm: &Slurm) {
     let site = Site::new(slurm, "options = [\"--requeue\"]");
     let (again, once, job) = site.pair(1500, 170_000);
     slurm.ask(&["scontrol", "requeue", &job]);
-    says(once, &format!("its job {job} waits again: "));
+    says(once, &format!("its job {job} is waiting again: "));
     site.wait_for("it waits", || site.jobs().iter().all(|job| job.state == "pending"));
     // Slurm lets two minutes pass.
     slurm.ask(&["scontrol", "update", &format!("JobId={job}"), "StartTime=now"]);
