@@ -144,8 +144,14 @@ fn what_a_site_prints_before_the_program_goes_by() {
     Site::new(&format!("launchers.local = {{ dial = \"stdio\", program = {noisy:?} }}")).flip(1000);
     let wrong = site::script(&folder, "wrong", "#!/bin/sh\necho 'this node is closed today'\n");
     let site = Site::new(&format!("launchers.local = {{ dial = \"stdio\", program = {wrong:?} }}"));
-    let error = site.client.routine("place").unwrap().call([]).err().unwrap();
-    assert!(error.kind() == ErrorKind::Unavailable && error.to_string().contains("closed today"), "{error}");
+    // On a busy machine the launcher may say that a job has ended before what that printed was passed on: then the next one
+    // tells.
+    let tells = || {
+        let error = site.client.routine("place").unwrap().call([]).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+        error.to_string().contains("closed today")
+    };
+    assert!((0..5).any(|_| tells()), "nobody learns what the site printed");
 }
 
 /// A host that reaches no address of the server says so, and what to do.
