@@ -308,7 +308,7 @@ fn a_key_that_others_can_read_is_not_served_with() {
     std::fs::set_permissions(&key, PermissionsExt::from_mode(0o644)).unwrap();
     let options = ["--listen", "tls://127.0.0.1:0", "--credentials", &key];
     let output = Server::refused(&[&options[..], &[battery(false).to_str().unwrap()]].concat());
-    complains(&output, &["can read", "644", "chmod 600"]);
+    complains(&output, &["other users can read", "644", "chmod 600"]);
     // A wrong path may be that of a file that everybody has to read.
     let notes = directory.write("notes.txt", "none of this is a key\n");
     std::fs::set_permissions(&notes, PermissionsExt::from_mode(0o644)).unwrap();
@@ -346,7 +346,7 @@ fn an_authority_keeps_its_keys_to_itself() {
         &["there is no certificate for", "did you mean \"anna\"", "farcall ca list"],
     );
     std::fs::set_permissions(folder.join("authority.pem"), PermissionsExt::from_mode(0o640)).unwrap();
-    complains(&ca(&folder, &["user", "bert"]), &["can read", "chmod 600"]);
+    complains(&ca(&folder, &["user", "bert"]), &["other users can read", "chmod 600"]);
     std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
     complains(&ca(&folder, &["list"]), &["other users can read the directory", "chmod 700"]);
 }

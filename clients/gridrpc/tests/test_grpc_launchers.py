@@ -75,4 +75,4 @@ def test_other_launchers_are_told_what_to_write(run):
     server = "<SERVER>\nhostname unix:/nowhere\ninvoke_server GT2c\n</SERVER>\n<SERVER>\nhostname far\ninvoke_server SSH\n</SERVER>\n"
     _, errors, _ = run(server, "exit 255")
     assert errors.count("the type GT2c has no effect") == 1
-    assert "write invoke_server SSH" in errors
+    assert "write invoke_server SSH for a host that ssh reaches, or Slurm" in errors
