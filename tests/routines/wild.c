@@ -181,8 +181,16 @@ void dig(int depth)
     snprintf(name, sizeof name, "files-%d", (int) getpid());
     mkdir(name, 0700);
     if (chdir(name) < 0) abort();
-    while (depth-- > 0)
-        if (mkdir("d", 0700) < 0 || chdir("d") < 0) abort();
+    int top = open(".", O_RDONLY | O_DIRECTORY), bottom = dup(top);
+    /* Landlock walks up from a folder with each call that makes one: short chains are made and hung below one another. */
+    for (int at_once = 250; depth > 0; depth -= at_once) {
+        if (fchdir(top) < 0 || mkdir("next", 0700) < 0 || chdir("next") < 0) abort();
+        for (int level = 1; level < at_once; level++)
+            if (mkdir("d", 0700) < 0 || chdir("d") < 0) abort();
+        int end = open(".", O_RDONLY | O_DIRECTORY);
+        if (end < 0 || renameat(top, "next", bottom, "d") < 0 || close(bottom) < 0) abort();
+        bottom = end;
+    }
     _exit(3);
 }
 

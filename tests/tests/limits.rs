@@ -339,10 +339,11 @@ fn a_folder_without_a_bottom_is_removed_and_the_server_serves_on() {
     };
     wild.fine();
     let before = folders();
-    // The stack of a thread takes some 12,000 levels of a recursion.
-    assert_eq!(wild.call("dig", [("depth", 20_000.into())]).err().unwrap().kind(), ErrorKind::RoutineExited);
+    // The stack of a thread takes some 12,000 levels of a recursion. They are made by moves between folders of the routine.
+    assert_eq!(wild.call("dig", [("depth", 14_000.into())]).err().unwrap().kind(), ErrorKind::RoutineExited);
     wild.fine();
-    assert!(eventually(|| folders() == before), "what is removed is renamed first, and goes");
+    // A busy machine with a slow file system takes minutes.
+    assert!((0..8).any(|_| eventually(|| folders() == before)), "what is removed is renamed first, and goes");
 }
 
 #[test]

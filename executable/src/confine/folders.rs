@@ -71,12 +71,16 @@ fn open_itself(path: &str) -> Option<OwnedFd> {
 /// Leaves this process nobody to signal, and no abstract socket to reach, but those of processes that come from it. Fails
 /// where the kernel has no such scopes (before Linux 6.12), which is for [`super::plan`] to know.
 pub(super) fn keep_inside() -> Result<()> {
+    // A ruleset denies moves between folders unless it grants them, even where it handles nothing of files.
+    let moves = path_beneath_rules(["/"], AccessFs::Refer);
     let scopes = || {
         Ruleset::default()
             .set_compatibility(CompatLevel::HardRequirement)
+            .handle_access(AccessFs::Refer)?
             .scope(Scope::Signal)?
             .scope(Scope::AbstractUnixSocket)?
             .create()?
+            .add_rules(moves)?
             .restrict_self()
     };
     scopes().map(drop).map_err(failed)
