@@ -1,9 +1,10 @@
 # Compares two builds of Farcall, row by row: this one, itself once more, and another stage folder.
-"""Of each row, servers and clients of both builds are started in turn, pinned alike, and so is a second pair of this build:
-over and over, each time in another order, since where a process happens to lie in memory counts as much as what was
-changed. In each sitting they take turns as everywhere here. A figure is this build's speed over the other's; the null is the
-same for the second pair of this build. A row is slower where the whole middle half of its figure lies below 0.97, and below
-the null's."""
+"""Of each row, servers and clients of both builds are started in turn, pinned alike, and so is a
+second pair of this build: over and over, each time in another order, since where a process happens
+to lie in memory counts as much as what was changed. In each sitting they take turns as everywhere
+here. A figure is this build's speed over the other's; the null is the same for the second pair of
+this build. A row is slower where the whole middle half of its figure lies below 0.97, and below the
+null's."""
 
 import contextlib
 import dataclasses
@@ -61,12 +62,20 @@ def handles(kind, what, files):
 
 
 def crowd():
-    return Contest("executables with OpenBLAS, first dgesv", lambda bench, _: crowds.starting(bench), needs="rust")
+    return Contest(
+        "executables with OpenBLAS, first dgesv",
+        lambda bench, _: crowds.starting(bench),
+        needs="rust",
+    )
 
 
 CONTESTS = {
-    "calls": lambda bench: [small(kind, listen, place) for kind in bench.kinds for listen in ("tcp", "unix")
-                            for place in calls.PLACES],
+    "calls": lambda bench: [
+        small(kind, listen, place)
+        for kind in bench.kinds
+        for listen in ("tcp", "unix")
+        for place in calls.PLACES
+    ],
     "under-way": lambda _: [under_way(listen) for listen in ("tcp", "unix")],
     "handles": lambda _: [handles(*row) for row in objects.HANDLES],
     "crowd": lambda _: [crowd()],
@@ -75,8 +84,14 @@ CONTESTS = {
 
 def compare(bench, stage, names):
     """Prints all rows of these parts; those that are slower."""
-    benches = {"this": bench.aside("this"), "again": bench.aside("again"), "other": bench.aside("other", stage)}
-    print(f"{'speed over that of ' + str(stage):<64} {'figure':>7} {'middle half':>15} {'null':>6} {'middle half':>13}")
+    benches = {
+        "this": bench.aside("this"),
+        "again": bench.aside("again"),
+        "other": bench.aside("other", stage),
+    }
+    print(
+        f"{'speed over that of ' + str(stage):<64} {'figure':>7} {'middle half':>15} {'null':>6} {'middle half':>13}"
+    )
     slower = []
     for name in names:
         for contest in CONTESTS[name](bench):
@@ -86,8 +101,10 @@ def compare(bench, stage, names):
             ours, null = play(contest, benches)
             verdict = "slower" if is_slower(ours, null) else ""
             slower += [contest.text] if verdict else []
-            print(f"{contest.text:<64} {ours.median:7.3f} {exact(ours)} {null.median:6.3f} {exact(null)}  {verdict}".rstrip(),
-                  flush=True)
+            print(
+                f"{contest.text:<64} {ours.median:7.3f} {exact(ours)} {null.median:6.3f} {exact(null)}  {verdict}".rstrip(),
+                flush=True,
+            )
     return slower
 
 
@@ -104,12 +121,14 @@ def play(contest, benches):
     ratios = {name: [] for name in OTHERS}
     for sitting in range(benches["this"].sizes.rounds):
         order = list(benches)
-        order = order[sitting % 3:] + order[:sitting % 3]
+        order = order[sitting % 3 :] + order[: sitting % 3]
         with contextlib.ExitStack() as stack:
             opened = {name: contest.opens(benches[name], stack) for name in order}
             others = {name: opened[name] for name in order if name != "this"}
             turns = Turns(min(ROUNDS, benches["this"].sizes.rounds), opened["this"], others)
         for name in OTHERS:
             pairs = zip(turns.around(), turns.values[name])
-            ratios[name] += [mine / theirs if contest.is_rate else theirs / mine for mine, theirs in pairs]
+            ratios[name] += [
+                mine / theirs if contest.is_rate else theirs / mine for mine, theirs in pairs
+            ]
     return figure(ratios["other"]), figure(ratios["again"])

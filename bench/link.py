@@ -1,9 +1,10 @@
 # A slow link on this host: passes TCP connections on with a rate and a delay.
 """Usage: link.py HOST:PORT [MBIT_PER_SECOND [DELAY_MS]]
 
-Listens on a port of the loopback, prints it, and passes each connection on to HOST:PORT: at most so many bits a second
-each way (100 million), each byte so much later (20 ms). Ends with its standard input. Buffers and segments are those of
-a network and not of the loopback, so that a sender feels the rate as it would there.
+Listens on a port of the loopback, prints it, and passes each connection on to HOST:PORT: at most so
+many bits a second each way (100 million), each byte so much later (20 ms). Ends with its standard
+input. Buffers and segments are those of a network and not of the loopback, so that a sender feels
+the rate as it would there.
 """
 
 import queue

@@ -1,6 +1,7 @@
-# The systems that Farcall is compared with: whether they are installed, how their programs are built and started.
-"""The sources are under bench/peers, the programs go to build/bench/peers. A measurement never installs anything;
-`run.py --install-peers` does."""
+# The systems that Farcall is compared with: whether they are installed, how their programs are
+# built and started.
+"""The sources are under bench/peers, the programs go to build/bench/peers. A measurement never
+installs anything; `run.py --install-peers` does."""
 
 import contextlib
 import os
@@ -17,24 +18,43 @@ PACKAGES = {
     "gRPC C++": "libgrpc++-dev protobuf-compiler-grpc pkg-config",
     "OpenMPI": "openmpi-bin libopenmpi-dev",
 }
-MISSING = {**{name: f"apt-get install {packages}" for name, packages in PACKAGES.items()}, "Ray": "make bench-peers"}
+MISSING = {
+    **{name: f"apt-get install {packages}" for name, packages in PACKAGES.items()},
+    "Ray": "make bench-peers",
+}
 
 
 def install(output):
-    """Debian's packages by apt, Ray into an environment of its own: its dependencies are no business of ours."""
+    """Debian's packages by apt, Ray into an environment of its own: its dependencies are no
+    business of ours."""
     packages = " ".join(PACKAGES.values()).split()
     if shutil.which("apt-get") is None:
-        raise SystemExit(f"bench: no Debian-like system; install what these packages of Debian hold: {' '.join(packages)}")
+        raise SystemExit(
+            f"bench: no Debian-like system; install what these packages of Debian hold: {' '.join(packages)}"
+        )
     as_root = ["sudo"] if os.geteuid() != 0 else []
     run(*as_root, "apt-get", "update", "-qq")
     run(*as_root, "apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages)
     run(sys.executable, "-m", "venv", output / "ray")
-    run(output / "ray/bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "ray", "numpy")
+    run(
+        output / "ray/bin/python",
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "ray",
+        "numpy",
+    )
 
 
 def can_include(header, language):
-    probe = subprocess.run(["cc", "-E", "-x", language, "-o", os.devnull, "-"], text=True, input=f"#include <{header}>\n",
-                           stderr=subprocess.DEVNULL)
+    probe = subprocess.run(
+        ["cc", "-E", "-x", language, "-o", os.devnull, "-"],
+        text=True,
+        input=f"#include <{header}>\n",
+        stderr=subprocess.DEVNULL,
+    )
     return probe.returncode == 0
 
 
@@ -55,17 +75,40 @@ class Grpc:
 
     @staticmethod
     def is_installed(_):
-        return all(map(shutil.which, ("protoc", "grpc_cpp_plugin", "pkg-config"))) and can_include("grpcpp/grpcpp.h", "c++")
+        return all(map(shutil.which, ("protoc", "grpc_cpp_plugin", "pkg-config"))) and can_include(
+            "grpcpp/grpcpp.h", "c++"
+        )
 
     @staticmethod
     def build(folder):
         plugin = shutil.which("grpc_cpp_plugin")
-        run("protoc", f"-I{SOURCES}", f"--cpp_out={folder}", f"--grpc_out={folder}", f"--plugin=protoc-gen-grpc={plugin}",
-            SOURCES / "grpc.proto")
-        libraries = subprocess.run(["pkg-config", "--libs", "grpc++", "protobuf"], check=True, text=True,
-                                   stdout=subprocess.PIPE).stdout.split()
-        run("c++", "-std=c++17", "-O2", f"-I{folder}", f"-I{SOURCES}", SOURCES / "grpc.cc", folder / "grpc.pb.cc",
-            folder / "grpc.grpc.pb.cc", "-o", folder / "grpc", *libraries)
+        run(
+            "protoc",
+            f"-I{SOURCES}",
+            f"--cpp_out={folder}",
+            f"--grpc_out={folder}",
+            f"--plugin=protoc-gen-grpc={plugin}",
+            SOURCES / "grpc.proto",
+        )
+        libraries = subprocess.run(
+            ["pkg-config", "--libs", "grpc++", "protobuf"],
+            check=True,
+            text=True,
+            stdout=subprocess.PIPE,
+        ).stdout.split()
+        run(
+            "c++",
+            "-std=c++17",
+            "-O2",
+            f"-I{folder}",
+            f"-I{SOURCES}",
+            SOURCES / "grpc.cc",
+            folder / "grpc.pb.cc",
+            folder / "grpc.grpc.pb.cc",
+            "-o",
+            folder / "grpc",
+            *libraries,
+        )
 
 
 class Openmpi:
@@ -127,21 +170,53 @@ class PeerServer(Child):
 def over_sockets(peer, bench, cores=(0, 1)):
     """A client of ZeroMQ or gRPC, and its server."""
     folder = built(peer, bench)
-    with PeerServer(folder, peer.program, cores[1]) as server, \
-            Client([folder / peer.program, "call", server.port], cores[0], same_congestion(folder)) as client:
+    with (
+        PeerServer(folder, peer.program, cores[1]) as server,
+        Client(
+            [folder / peer.program, "call", server.port], cores[0], same_congestion(folder)
+        ) as client,
+    ):
         yield client
 
 
 def over_mpi(bench, path):
     """Both ranks of OpenMPI; `path` is `vader` (shared memory) or `tcp`."""
     folder = built(Openmpi, bench)
-    command = ["mpirun", "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl", f"self,{path}",
-               "--mca", "btl_tcp_if_include", "lo", "--mca", "oob_tcp_if_include", "lo"]
+    command = [
+        "mpirun",
+        "--bind-to",
+        "none",
+        "--mca",
+        "pml",
+        "ob1",
+        "--mca",
+        "btl",
+        f"self,{path}",
+        "--mca",
+        "btl_tcp_if_include",
+        "lo",
+        "--mca",
+        "oob_tcp_if_include",
+        "lo",
+    ]
     environment = same_congestion(folder)
     for name, value in environment.items():
         command += ["-x", f"{name}={value}"]
-    ranks = ["-np", "1", "taskset", "-c", "0", folder / "openmpi", ":", "-np", "1", "taskset", "-c", "1",
-             folder / "openmpi"]
+    ranks = [
+        "-np",
+        "1",
+        "taskset",
+        "-c",
+        "0",
+        folder / "openmpi",
+        ":",
+        "-np",
+        "1",
+        "taskset",
+        "-c",
+        "1",
+        folder / "openmpi",
+    ]
     # It asks twice whether root may; a bench in a container is root.
     as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     return Client([*command, *ranks], "0,1", as_root)

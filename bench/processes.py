@@ -1,6 +1,8 @@
-# The processes that a measurement consists of: clients, servers and a slow link, each pinned to its core.
-"""A client answers commands on its standard input line by line; a server prints where it listens, and ends when its
-standard input does. Everything is a context: what a row started is gone when the row is over, also when it fails."""
+# The processes that a measurement consists of: clients, servers and a slow link, each pinned to its
+# core.
+"""A client answers commands on its standard input line by line; a server prints where it listens,
+and ends when its standard input does. Everything is a context: what a row started is gone when the
+row is over, also when it fails."""
 
 import contextlib
 import dataclasses
@@ -18,7 +20,8 @@ class Sizes:
     """How much of everything is measured."""
 
     rounds: int = 9
-    # Bytes of the large array; of those of `farcall.empty`; and of the one that crosses the slow link.
+    # Bytes of the large array; of those of `farcall.empty`; and of the one that crosses the slow
+    # link.
     large: int = 128 << 20
     shared: tuple = (64 << 10, 4 << 20, 128 << 20)
     linked: int = 8 << 20
@@ -40,8 +43,20 @@ class Sizes:
 FULL = Sizes()
 QUICK = dataclasses.replace(FULL, rounds=3, linpack=(100, 200, 400, 800, 1200, 1600))
 # So little that it is over in a minute: shows that everything runs, and measures nothing.
-SMOKE = Sizes(rounds=2, large=1 << 20, shared=(64 << 10,), linked=64 << 10, small=20, under_way=200, sessions=(300,), crowd=5, audience=5, state=1 << 20,
-              equations=(50,), linpack=(50, 100))
+SMOKE = Sizes(
+    rounds=2,
+    large=1 << 20,
+    shared=(64 << 10,),
+    linked=64 << 10,
+    small=20,
+    under_way=200,
+    sessions=(300,),
+    crowd=5,
+    audience=5,
+    state=1 << 20,
+    equations=(50,),
+    linpack=(50, 100),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,8 +83,11 @@ class Child:
 
     def __init__(self, command, core, environment=None, reads=True):
         self.process = subprocess.Popen(
-            ["taskset", "-c", str(core), *map(str, command)], text=True, stdout=subprocess.PIPE,
-            stdin=subprocess.PIPE if reads else subprocess.DEVNULL, env=dict(os.environ, **(environment or {})),
+            ["taskset", "-c", str(core), *map(str, command)],
+            text=True,
+            stdout=subprocess.PIPE,
+            stdin=subprocess.PIPE if reads else subprocess.DEVNULL,
+            env=dict(os.environ, **(environment or {})),
         )
 
     def line(self):
@@ -133,7 +151,9 @@ class RawServer(Child):
 class RawClient(Client):
     def __init__(self, bench, server, core):
         library = bench.folder / "librawclient.so"
-        super().__init__([sys.executable, ROOT / "bench/clients/raw.py", library, server.port, CONGESTION], core)
+        super().__init__(
+            [sys.executable, ROOT / "bench/clients/raw.py", library, server.port, CONGESTION], core
+        )
 
 
 class RawTlsServer(Child):
@@ -148,7 +168,9 @@ class RawTlsServer(Child):
 class RawTlsClient(Client):
     def __init__(self, bench, server, core):
         program = bench.stage / "libexec/farcall-bench-rawtls"
-        super().__init__([program, "call", certificates(bench) / "users/bench.pem", server.port], core)
+        super().__init__(
+            [program, "call", certificates(bench) / "users/bench.pem", server.port], core
+        )
 
 
 class RawSshClient(Client):
@@ -156,8 +178,16 @@ class RawSshClient(Client):
 
     def __init__(self, bench, ssh, core):
         library = bench.folder / "librawclient.so"
-        super().__init__([sys.executable, ROOT / "bench/clients/raw.py", library,
-                          f"exec {ssh} -T far {bench.folder / 'rawstdio'}", CONGESTION], core)
+        super().__init__(
+            [
+                sys.executable,
+                ROOT / "bench/clients/raw.py",
+                library,
+                f"exec {ssh} -T far {bench.folder / 'rawstdio'}",
+                CONGESTION,
+            ],
+            core,
+        )
 
 
 class FarcallServer(Child):
@@ -168,15 +198,23 @@ class FarcallServer(Child):
         where = {
             "unix": [],
             "tcp": ["--listen", "tcp:127.0.0.1:0", "--token-file", bench.folder / "token"],
-            "tls": ["--listen", "tls://127.0.0.1:0", "--credentials", bench.folder / "ca/server.pem"],
+            "tls": [
+                "--listen",
+                "tls://127.0.0.1:0",
+                "--credentials",
+                bench.folder / "ca/server.pem",
+            ],
         }[listen]
         if listen == "tcp":
             self.environment["FARCALL_TOKEN_FILE"] = str(bench.folder / "token")
         if listen == "tls":
             self.environment["FARCALL_CREDENTIALS"] = str(certificates(bench) / "users/bench.pem")
         routines = [ROOT / "bench/routines" / file for file in files]
-        super().__init__([bench.stage / "bin/farcall", "serve", "--private", *options, *where, "--", *routines], core,
-                         {"FARCALL_LIBRARY_DIRECTORY": str(bench.stage / "lib")})
+        super().__init__(
+            [bench.stage / "bin/farcall", "serve", "--private", *options, *where, "--", *routines],
+            core,
+            {"FARCALL_LIBRARY_DIRECTORY": str(bench.stage / "lib")},
+        )
         self.address = self.line()
         if not self.address:
             raise SystemExit("bench: farcall serve did not start")
@@ -192,28 +230,47 @@ class FarcallClient(Client):
 
     def __init__(self, bench, kind, server, core, environment=None):
         command = client_command(kind, bench.stage)
-        super().__init__([*command, server.address], core,
-                         {**server.environment, **libraries_of(bench.stage), **(environment or {})})
+        super().__init__(
+            [*command, server.address],
+            core,
+            {**server.environment, **libraries_of(bench.stage), **(environment or {})},
+        )
 
 
 def java_home(stage):
-    """A JDK that the Java client runs with, or None where there is none, or nobody has built the client."""
-    found = subprocess.run([ROOT / "tools/find-jdk.sh"], capture_output=True, text=True).stdout.strip()
+    """A JDK that the Java client runs with, or None where there is none, or nobody has built the
+    client."""
+    found = subprocess.run(
+        [ROOT / "tools/find-jdk.sh"], capture_output=True, text=True
+    ).stdout.strip()
     return pathlib.Path(found) if found and (stage / "share/java/farcall.jar").exists() else None
 
 
 class JavaClient(Client):
-    """The Java client, compiled when it is first asked for. The heap's pages are touched at the start, as they are in any
-    program that has run for a while."""
+    """The Java client, compiled when it is first asked for. The heap's pages are touched at the
+    start, as they are in any program that has run for a while."""
 
     def __init__(self, bench, server, core):
-        home, jar, classes = java_home(bench.stage), bench.stage / "share/java/farcall.jar", bench.folder / "java"
+        home, jar, classes = (
+            java_home(bench.stage),
+            bench.stage / "share/java/farcall.jar",
+            bench.folder / "java",
+        )
         if not classes.exists():
             source = ROOT / "bench/clients/java/BenchClient.java"
             subprocess.run([home / "bin/javac", "-cp", jar, "-d", classes, source], check=True)
-        options = ["--enable-native-access=ALL-UNNAMED", "-XX:+UseParallelGC", "-Xms1g", "-Xmx1g", "-XX:+AlwaysPreTouch"]
-        super().__init__([home / "bin/java", *options, "-cp", f"{jar}:{classes}", "BenchClient", server.address], core,
-                         server.environment)
+        options = [
+            "--enable-native-access=ALL-UNNAMED",
+            "-XX:+UseParallelGC",
+            "-Xms1g",
+            "-Xmx1g",
+            "-XX:+AlwaysPreTouch",
+        ]
+        super().__init__(
+            [home / "bin/java", *options, "-cp", f"{jar}:{classes}", "BenchClient", server.address],
+            core,
+            server.environment,
+        )
 
 
 class SlowLink(Child):
@@ -231,15 +288,23 @@ def certificates(bench):
     folder = bench.folder / "ca"
     if not folder.exists():
         for words in (["init", "--server", "localhost,127.0.0.1"], ["user", "bench"]):
-            subprocess.run([bench.stage / "bin/farcall", "ca", "--folder", folder, *words], check=True,
-                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            subprocess.run(
+                [bench.stage / "bin/farcall", "ca", "--folder", folder, *words],
+                check=True,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
     return folder
 
 
 def libraries_of(stage):
-    """An environment in which programs take the libraries of their own stage: they were linked with where that was built,
-    and another may lie there by now."""
-    return {"LD_LIBRARY_PATH": os.pathsep.join(filter(None, (str(stage / "lib"), os.environ.get("LD_LIBRARY_PATH"))))}
+    """An environment in which programs take the libraries of their own stage: they were linked with
+    where that was built, and another may lie there by now."""
+    return {
+        "LD_LIBRARY_PATH": os.pathsep.join(
+            filter(None, (str(stage / "lib"), os.environ.get("LD_LIBRARY_PATH")))
+        )
+    }
 
 
 def client_command(kind, stage):
@@ -247,8 +312,12 @@ def client_command(kind, stage):
     if kind == "python":
         own = stage / "venv/bin/python"
         return [own if own.exists() else sys.executable, ROOT / "bench/clients/python.py"]
-    names = {"rust": "farcall-bench-client", "c": "farcall-bench-client-c", "grpc": "farcall-bench-client-grpc",
-             "fortran": "farcall-bench-client-fortran"}
+    names = {
+        "rust": "farcall-bench-client",
+        "c": "farcall-bench-client-c",
+        "grpc": "farcall-bench-client-grpc",
+        "fortran": "farcall-bench-client-fortran",
+    }
     program = stage / "libexec" / names[kind]
     return [program] if program.exists() else None
 
@@ -256,9 +325,15 @@ def client_command(kind, stage):
 def build_raw(folder):
     """The raw C programs, compiled into this folder."""
     flags = ["-O2", "-Wall", "-I", ROOT / "bench/raw"]
-    programs = (("rawserver.c", "rawserver", []), ("rawstdio.c", "rawstdio", []), ("rawcrowd.c", "rawcrowd", []),
-                ("rawdial.c", "rawdial", []),
-                ("rawclient.c", "librawclient.so", ["-shared", "-fPIC"]),
-                ("linpack.c", "liblinpack.so", ["-shared", "-fPIC"]))
+    programs = (
+        ("rawserver.c", "rawserver", []),
+        ("rawstdio.c", "rawstdio", []),
+        ("rawcrowd.c", "rawcrowd", []),
+        ("rawdial.c", "rawdial", []),
+        ("rawclient.c", "librawclient.so", ["-shared", "-fPIC"]),
+        ("linpack.c", "liblinpack.so", ["-shared", "-fPIC"]),
+    )
     for source, output, extra in programs:
-        subprocess.run(["cc", *flags, *extra, "-o", folder / output, ROOT / "bench/raw" / source], check=True)
+        subprocess.run(
+            ["cc", *flags, *extra, "-o", folder / output, ROOT / "bench/raw" / source], check=True
+        )

@@ -1,12 +1,14 @@
-# Measures Farcall against a raw C program that moves the same bytes, and against others' systems, and prints ratios.
+# Measures Farcall against a raw C program that moves the same bytes, and against others' systems,
+# and prints ratios.
 """Usage: bench/run.py [--quick | --smoke] [--only PART]... [--stage DIRECTORY] [--client rust|c]... [--against DIRECTORY]
        bench/run.py --install-peers
 
-Method. Client, server and executable are processes of their own, pinned: `0 | 1` (or nothing) means client on core 0,
-everything else on core 1; `one core` means all on core 0. In every round the raw program, Farcall and whatever it is
-compared with run in turn; a figure is the median of the rounds' ratios, and the null is the same for the raw program
-alone (turns.py). Above 1 is better for speeds and rates, below 1 for times and CPU. The raw program receives all, then
-sends all, with reused buffers. The routine takes one INOUT array and returns at once. All TCP sides use the congestion
+Method. Client, server and executable are processes of their own, pinned: `0 | 1` (or nothing) means
+client on core 0, everything else on core 1; `one core` means all on core 0. In every round the raw
+program, Farcall and whatever it is compared with run in turn; a figure is the median of the rounds'
+ratios, and the null is the same for the raw program alone (turns.py). Above 1 is better for speeds
+and rates, below 1 for times and CPU. The raw program receives all, then sends all, with reused
+buffers. The routine takes one INOUT array and returns at once. All TCP sides use the congestion
 control that is printed. Linear algebra has one thread. README.md says what each row is.
 """
 
@@ -22,9 +24,23 @@ import figures
 import peer_programs
 import turns
 from processes import CONGESTION, FULL, QUICK, ROOT, SMOKE, Bench, build_raw, client_command
-from rows import arrays, calls, compression, crowds, fortran, gridrpc, java, jobs, objects, peers, solving, ssh
+from rows import (
+    arrays,
+    calls,
+    compression,
+    crowds,
+    fortran,
+    gridrpc,
+    java,
+    jobs,
+    objects,
+    peers,
+    solving,
+    ssh,
+)
 
-# In the order in which they run. Those that need the Rust client are left out where it was not built.
+# In the order in which they run. Those that need the Rust client are left out where it was not
+# built.
 PARTS = {
     "arrays": arrays.transfers,
     "tls": arrays.encrypted,
@@ -50,17 +66,34 @@ NEED_RUST = {"crowd", "audience"}
 
 
 def parse():
-    parser = argparse.ArgumentParser(description="Farcall against a raw C program and others' systems, in turn.")
+    parser = argparse.ArgumentParser(
+        description="Farcall against a raw C program and others' systems, in turn."
+    )
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="three rounds")
-    size.add_argument("--smoke", action="store_true", help="hardly anything: shows that it runs, and measures nothing")
+    size.add_argument(
+        "--smoke",
+        action="store_true",
+        help="hardly anything: shows that it runs, and measures nothing",
+    )
     parser.add_argument("--only", action="append", choices=PARTS, help="this part alone, or these")
-    parser.add_argument("--stage", type=pathlib.Path, default=ROOT / "build", help="where Farcall was built")
-    parser.add_argument("--client", action="append", choices=("rust", "c"), help="clients to measure")
-    parser.add_argument("--against", type=pathlib.Path, metavar="STAGE",
-                        help=f"compare with another build instead: {', '.join(against.CONTESTS)}; fails where one is slower")
-    parser.add_argument("--install-peers", action="store_true",
-                        help="install the systems to compare with (apt and pip), and measure nothing")
+    parser.add_argument(
+        "--stage", type=pathlib.Path, default=ROOT / "build", help="where Farcall was built"
+    )
+    parser.add_argument(
+        "--client", action="append", choices=("rust", "c"), help="clients to measure"
+    )
+    parser.add_argument(
+        "--against",
+        type=pathlib.Path,
+        metavar="STAGE",
+        help=f"compare with another build instead: {', '.join(against.CONTESTS)}; fails where one is slower",
+    )
+    parser.add_argument(
+        "--install-peers",
+        action="store_true",
+        help="install the systems to compare with (apt and pip), and measure nothing",
+    )
     return parser.parse_args()
 
 
@@ -72,7 +105,9 @@ def main():
         return peer_programs.install(output)
     if os.cpu_count() < 2 or shutil.which("taskset") is None:
         raise SystemExit("bench: needs two cores and taskset (util-linux)")
-    kinds = tuple(kind for kind in options.client or ("c", "rust") if client_command(kind, options.stage))
+    kinds = tuple(
+        kind for kind in options.client or ("c", "rust") if client_command(kind, options.stage)
+    )
     if not kinds:
         raise SystemExit(f"bench: no client under {options.stage}/libexec; run make bench")
     sizes = QUICK if options.quick else SMOKE if options.smoke else FULL
@@ -84,7 +119,9 @@ def main():
         if options.against:
             return compare(bench, options)
         build_raw(bench.folder)
-        print(f"congestion control of all TCP sides: {CONGESTION}; {sizes.rounds} rounds; null: raw against raw\n")
+        print(
+            f"congestion control of all TCP sides: {CONGESTION}; {sizes.rounds} rounds; null: raw against raw\n"
+        )
         turns.heading()
         for name in options.only or PARTS:
             if name not in NEED_RUST or client_command("rust", options.stage):
@@ -96,11 +133,15 @@ def compare(bench, options):
     """This build beside another, in those parts that have both."""
     stage = options.against.resolve()
     if not (stage / "bin/farcall").exists():
-        raise SystemExit(f"bench: {stage} holds no build: name a folder as `make build` leaves it in build/")
+        raise SystemExit(
+            f"bench: {stage} holds no build: name a folder as `make build` leaves it in build/"
+        )
     parts = options.only or list(against.CONTESTS)
     without = [part for part in parts if part not in against.CONTESTS]
     if without:
-        raise SystemExit(f"bench: {', '.join(without)}: not compared; there are {', '.join(against.CONTESTS)}")
+        raise SystemExit(
+            f"bench: {', '.join(without)}: not compared; there are {', '.join(against.CONTESTS)}"
+        )
     slower = against.compare(bench, stage, parts)
     if slower:
         raise SystemExit(f"bench: slower than {stage}: {'; '.join(slower)}")

@@ -1,4 +1,5 @@
-"""Tests of the bench: its arithmetic, and that everything in it still runs. What it measures here means nothing."""
+"""Tests of the bench: its arithmetic, and that everything in it still runs. What it measures here
+means nothing."""
 
 import os
 import pathlib
@@ -19,14 +20,37 @@ import turns  # noqa: E402
 
 # One row of each part, and where it says what it drew.
 ROWS = (
-    "1 MB there and back, TCP, c: speed over raw TCP", "CPU per GB, TCP, c", "TLS, c: speed over bare rustls",
-    "small call, tcp, c, one core", "64 small calls under way, tcp", "fresh result over raw's malloc",
-    "array of farcall.empty", "dgesv n = 50", "smooth, loopback tcp: auto over off", "100 Mbit/s and 20 ms",
-    "small grpc_call, tcp, one core: time over farcall_call", "small call from Fortran, one core: time over C's", "300 sessions of one thread", "an array of 5 function handles",
-    "an array of 5 object handles", "a method on 1 MB kept in an object", "5 executables with OpenBLAS", "5 handles of one submission", "10 handles: efficiency", "5 idle clients", "figures 3 and 4", "figure3.svg", "figure4.svg", "figure5.svg",
+    "1 MB there and back, TCP, c: speed over raw TCP",
+    "CPU per GB, TCP, c",
+    "TLS, c: speed over bare rustls",
+    "small call, tcp, c, one core",
+    "64 small calls under way, tcp",
+    "fresh result over raw's malloc",
+    "array of farcall.empty",
+    "dgesv n = 50",
+    "smooth, loopback tcp: auto over off",
+    "100 Mbit/s and 20 ms",
+    "small grpc_call, tcp, one core: time over farcall_call",
+    "small call from Fortran, one core: time over C's",
+    "300 sessions of one thread",
+    "an array of 5 function handles",
+    "an array of 5 object handles",
+    "a method on 1 MB kept in an object",
+    "5 executables with OpenBLAS",
+    "5 handles of one submission",
+    "10 handles: efficiency",
+    "5 idle clients",
+    "figures 3 and 4",
+    "figure3.svg",
+    "figure4.svg",
+    "figure5.svg",
 )
 
-JAVA = "small call, unix, java, one core: time over c" if processes.java_home(STAGE) else "java: not measured"
+JAVA = (
+    "small call, unix, java, one core: time over c"
+    if processes.java_home(STAGE)
+    else "java: not measured"
+)
 
 
 def taking_turns(anchors, values):
@@ -36,7 +60,9 @@ def taking_turns(anchors, values):
 
 def test_peers_are_installed_by_apt_and_into_an_environment(monkeypatch, tmp_path):
     ran = []
-    monkeypatch.setattr(peer_programs, "run", lambda *command, **_: ran.append(list(map(str, command))))
+    monkeypatch.setattr(
+        peer_programs, "run", lambda *command, **_: ran.append(list(map(str, command)))
+    )
     monkeypatch.setattr(peer_programs.shutil, "which", lambda _: "/usr/bin/apt-get")
     monkeypatch.setattr(sys, "argv", ["run.py", "--install-peers", "--stage", str(tmp_path)])
     run.main()
@@ -70,8 +96,13 @@ def test_a_client_that_ends_is_named():
 
 @pytest.mark.skipif(os.cpu_count() < 2, reason="the bench needs two cores")
 def test_every_part_runs():
-    done = subprocess.run([sys.executable, HERE / "run.py", "--smoke", "--stage", STAGE], text=True, timeout=1800,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    done = subprocess.run(
+        [sys.executable, HERE / "run.py", "--smoke", "--stage", STAGE],
+        text=True,
+        timeout=1800,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     missing = [row for row in (*ROWS, JAVA) if row not in done.stdout]
     assert not missing, done.stdout
@@ -100,13 +131,36 @@ def test_a_speed_is_this_builds_over_the_others(tmp_path):
 
 @pytest.mark.skipif(os.cpu_count() < 2, reason="the bench needs two cores")
 def test_a_build_is_compared_with_another():
-    done = subprocess.run([sys.executable, HERE / "run.py", "--smoke", "--client", "c", "--stage", STAGE, "--against", STAGE], text=True,
-                          timeout=900, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    done = subprocess.run(
+        [
+            sys.executable,
+            HERE / "run.py",
+            "--smoke",
+            "--client",
+            "c",
+            "--stage",
+            STAGE,
+            "--against",
+            STAGE,
+        ],
+        text=True,
+        timeout=900,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     # So few calls may give any figure: slower than itself it is by chance.
     assert done.returncode == 0 or "slower than" in done.stderr, done.stdout + done.stderr
-    for row in ("small call, tcp, c, one core", "64 small calls under way, unix, c", "an array of function handles, python",
-                "an array of object handles, grpc", "executables with OpenBLAS, first dgesv"):
+    for row in (
+        "small call, tcp, c, one core",
+        "64 small calls under way, unix, c",
+        "an array of function handles, python",
+        "an array of object handles, grpc",
+        "executables with OpenBLAS, first dgesv",
+    ):
         assert row in done.stdout, done.stdout
-    wrong = subprocess.run([sys.executable, HERE / "run.py", "--stage", STAGE, "--against", STAGE / "nowhere"],
-                           text=True, capture_output=True)
+    wrong = subprocess.run(
+        [sys.executable, HERE / "run.py", "--stage", STAGE, "--against", STAGE / "nowhere"],
+        text=True,
+        capture_output=True,
+    )
     assert wrong.returncode != 0 and "holds no build" in wrong.stderr, wrong.stderr

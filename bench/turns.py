@@ -1,14 +1,16 @@
 # Takes turns between programs, and makes of their times ratios with nulls and intervals.
-"""Every round runs the anchor (the raw program) and then all others once; the anchor runs once more at the end. So each
-run of another program lies between two of the anchor, and its ratio is the mean of the two over it. The null is the
-same figure for the anchor itself: a run in the middle against the means of its neighbours. It is what the machine's
-noise alone gives: where a figure's interval does not leave the null's, nothing was shown."""
+"""Every round runs the anchor (the raw program) and then all others once; the anchor runs once more
+at the end. So each run of another program lies between two of the anchor, and its ratio is the mean
+of the two over it. The null is the same figure for the anchor itself: a run in the middle against
+the means of its neighbours. It is what the machine's noise alone gives: where a figure's interval
+does not leave the null's, nothing was shown."""
 
 import statistics
 from pathlib import Path
 from typing import NamedTuple
 
-# Runs before the first that counts: memory is touched, executables are started, links have learnt their speed.
+# Runs before the first that counts: memory is touched, executables are started, links have learnt
+# their speed.
 WARM = 2
 
 
@@ -54,7 +56,9 @@ class Turns:
 
     def ratio(self, name, other):
         """One over another in the same round."""
-        return figure([mine / theirs for mine, theirs in zip(self.values[name], self.values[other])])
+        return figure(
+            [mine / theirs for mine, theirs in zip(self.values[name], self.values[other])]
+        )
 
     def anchor(self):
         return figure(self.anchors)
@@ -73,8 +77,8 @@ def counts_cpu():
 
 
 def cpu_seconds(*children):
-    """Time on a processor of these programs and all that came from them. The kernel counts it in nanoseconds here, and
-    in hundredths of a second in /proc/PID/stat."""
+    """Time on a processor of these programs and all that came from them. The kernel counts it in
+    nanoseconds here, and in hundredths of a second in /proc/PID/stat."""
     total = 0
     for child in children:
         for pid in child.pids():
@@ -104,7 +108,9 @@ def heading():
 def row(text, value, null, want):
     """One line of the table."""
     noise = f"{null.median:6.2f} {interval(null):>13}" if null else f"{'–':>6} {'':>13}"
-    print(f"{text:<80} {value.median:7.2f} {interval(value):>15} {noise}  {want}".rstrip(), flush=True)
+    print(
+        f"{text:<80} {value.median:7.2f} {interval(value):>15} {noise}  {want}".rstrip(), flush=True
+    )
 
 
 def interval(value):

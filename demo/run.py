@@ -1,9 +1,10 @@
-# The demonstration: a server, the machine's LAPACK published, Linpack solved remotely, NPB EP verified, a plot.
+# The demonstration: a server, the machine's LAPACK published, Linpack solved remotely, NPB EP
+# verified, a plot.
 """Runs the main job on real input and shows the result.
 
-Ninf paper (SC97), section 3: Linpack from one client, local against remote Mflops and throughput (figures 3 to 5);
-section 4.3: NPB EP with its official sums. Remote means another process of this machine, reached over shared memory
-and over TCP.
+Ninf paper (SC97), section 3: Linpack from one client, local against remote Mflops and throughput
+(figures 3 to 5); section 4.3: NPB EP with its official sums. Remote means another process of this
+machine, reached over shared memory and over TCP.
 """
 
 import csv
@@ -58,7 +59,16 @@ class LocalLapack:
         pivots = np.empty(len(b), np.int32)
         pointer = lambda array: array.ctypes.data_as(ctypes.c_void_p)  # noqa: E731
         size = ctypes.byref(n)
-        self.dgesv(size, ctypes.byref(nrhs), pointer(a), size, pointer(pivots), pointer(b), size, ctypes.byref(info))
+        self.dgesv(
+            size,
+            ctypes.byref(nrhs),
+            pointer(a),
+            size,
+            pointer(pivots),
+            pointer(b),
+            size,
+            ctypes.byref(info),
+        )
         if info.value != 0:
             raise SystemExit(f"demo: the local dgesv failed with info = {info.value}")
         return b
@@ -77,7 +87,9 @@ def best_seconds(action, tries=3):
 def linpack(server, local, place):
     """One row per size: Mflops local and remote, throughput, residual."""
     print(f"\nLinpack from Python, {place}: server.dgesv(A, b)")
-    print(f"{'n':>6} {'local Mflops':>13} {'remote Mflops':>14} {'remote/local':>13} {'MB/s moved':>11} {'residual':>9}")
+    print(
+        f"{'n':>6} {'local Mflops':>13} {'remote Mflops':>14} {'remote/local':>13} {'MB/s moved':>11} {'residual':>9}"
+    )
     rows = []
     random = np.random.default_rng(1997)
     for n in SIZES:
@@ -87,13 +99,22 @@ def linpack(server, local, place):
         remote_seconds, result = best_seconds(lambda: server.lapack.dgesv(a, b))
         error = residual(a, result.b, b)
         if result.info != 0 or not error < RESIDUAL_MAX:
-            raise SystemExit(f"demo: dgesv for n = {n} is wrong: info {result.info}, residual {error}")
+            raise SystemExit(
+                f"demo: dgesv for n = {n} is wrong: info {result.info}, residual {error}"
+            )
         flops, moved = linpack_flops(n) / 1e6, linpack_bytes(n) / 1e6
-        row = {"n": n, "local": flops / local_seconds, "remote": flops / remote_seconds,
-               "throughput": moved / remote_seconds, "residual": error}
+        row = {
+            "n": n,
+            "local": flops / local_seconds,
+            "remote": flops / remote_seconds,
+            "throughput": moved / remote_seconds,
+            "residual": error,
+        }
         rows.append(row)
-        print(f"{n:6} {row['local']:13.0f} {row['remote']:14.0f} {row['remote'] / row['local']:13.2f} "
-              f"{row['throughput']:11.0f} {error:9.3f}")
+        print(
+            f"{n:6} {row['local']:13.0f} {row['remote']:14.0f} {row['remote'] / row['local']:13.2f} "
+            f"{row['throughput']:11.0f} {error:9.3f}"
+        )
     return rows
 
 
@@ -101,9 +122,22 @@ def linpack_from_c(address):
     """The same from a C program; it prints its own table."""
     program = STAGE / "demo/linpack"
     flags = [f"-I{STAGE}/include", f"-L{STAGE}/lib", f"-Wl,-rpath,{STAGE}/lib"]
-    subprocess.run(["cc", "-O2", "-std=gnu11", *flags, "-o", program, ROOT / "examples/c/linpack.c",
-                    "-lfarcall", "-ldl", "-lm"], check=True)
-    print("\nLinpack from C: farcall_call(client, &error, \"lapack/dgesv\", …)", flush=True)
+    subprocess.run(
+        [
+            "cc",
+            "-O2",
+            "-std=gnu11",
+            *flags,
+            "-o",
+            program,
+            ROOT / "examples/c/linpack.c",
+            "-lfarcall",
+            "-ldl",
+            "-lm",
+        ],
+        check=True,
+    )
+    print('\nLinpack from C: farcall_call(client, &error, "lapack/dgesv", …)', flush=True)
     subprocess.run([program, address, *map(str, SIZES)], check=True)
 
 
@@ -114,13 +148,17 @@ def ep(server):
     print("\nNPB EP class W: four blocks in flight at once")
     begin = time.perf_counter()
     block = 2 ** wanted["m"] // 4
-    futures = [server.ep.ep.submit(wanted["m"], first=index * block, count=block) for index in range(4)]
+    futures = [
+        server.ep.ep.submit(wanted["m"], first=index * block, count=block) for index in range(4)
+    ]
     results = [future.result() for future in futures]
     seconds = time.perf_counter() - begin
     for name in ("sx", "sy"):
         total = sum(getattr(result, name) for result in results)
         error = abs((total - wanted[name]) / wanted[name])
-        print(f"  {name} = {total:.12f}  official {wanted[name]:.12f}  relative difference {error:.1e}")
+        print(
+            f"  {name} = {total:.12f}  official {wanted[name]:.12f}  relative difference {error:.1e}"
+        )
         if error > tolerance:
             raise SystemExit(f"demo: EP is not verified, {name} is off by {error}")
     print(f"  VERIFIED in {seconds:.2f} s, {2 ** (wanted['m'] + 1) / seconds / 1e6:.0f} Mop/s")
@@ -132,10 +170,21 @@ def plot(tables):
     first = next(iter(tables.values()))
     left.plot([row["n"] for row in first], [row["local"] for row in first], "k--o", label="local")
     for place, rows in tables.items():
-        left.plot([row["n"] for row in rows], [row["remote"] for row in rows], "-s", label=f"remote, {place}")
-        right.plot([row["n"] for row in rows], [row["throughput"] for row in rows], "-s", label=place)
+        left.plot(
+            [row["n"] for row in rows],
+            [row["remote"] for row in rows],
+            "-s",
+            label=f"remote, {place}",
+        )
+        right.plot(
+            [row["n"] for row in rows], [row["throughput"] for row in rows], "-s", label=place
+        )
     left.set(xlabel="matrix size n", ylabel="Mflops", title="Linpack performance of a remote call")
-    right.set(xlabel="matrix size n", ylabel="MB/s moved, calculation included", title="Throughput of a remote call")
+    right.set(
+        xlabel="matrix size n",
+        ylabel="MB/s moved, calculation included",
+        title="Throughput of a remote call",
+    )
     for axes in (left, right):
         axes.set_ylim(bottom=0)
         axes.grid(alpha=0.3)
@@ -160,7 +209,15 @@ def tcp_server():
     """A server on loopback TCP, with a token in a file of its own."""
     token = OUTPUT / "token"
     token.unlink(missing_ok=True)
-    command = [STAGE / "bin/farcall", "serve", "--private", "--listen", "tcp:127.0.0.1:0", "--token-file", token]
+    command = [
+        STAGE / "bin/farcall",
+        "serve",
+        "--private",
+        "--listen",
+        "tcp:127.0.0.1:0",
+        "--token-file",
+        token,
+    ]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     os.environ["FARCALL_TOKEN_FILE"] = str(token)
     return process, process.stdout.readline().strip()

@@ -54,7 +54,8 @@ def pairs_of(item):
 
 
 def pairwise(items):
-    """Some of a function's tests, in which each value of a parameter meets each value of every other."""
+    """Some of a function's tests, in which each value of a parameter meets each value of every
+    other."""
     wanted = set().union(*map(pairs_of, items))
     chosen = []
     while wanted:
@@ -65,8 +66,8 @@ def pairwise(items):
 
 
 def pytest_collection_modifyitems(config, items):
-    """LAPACK's and BLAS's parameters by pairs: faults of layouts, precisions and options show where two of them meet. All
-    of their products are tested by `make soak`."""
+    """LAPACK's and BLAS's parameters by pairs: faults of layouts, precisions and options show where
+    two of them meet. All of their products are tested by `make soak`."""
     if "FARCALL_FULL_PRODUCT" in os.environ:
         return
     functions = {}
@@ -100,7 +101,11 @@ def complex_kind(request):
 LAYOUTS = {
     "rows": np.ascontiguousarray,
     "columns": np.asfortranarray,
-    "strided": lambda a: np.repeat(np.repeat(a, 2, axis=0), 3, axis=-1)[::2, ::3] if a.ndim == 2 else np.repeat(a, 2)[::2],
+    "strided": lambda a: (
+        np.repeat(np.repeat(a, 2, axis=0), 3, axis=-1)[::2, ::3]
+        if a.ndim == 2
+        else np.repeat(a, 2)[::2]
+    ),
     "backwards": lambda a: np.ascontiguousarray(a[::-1])[::-1],
 }
 

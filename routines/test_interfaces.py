@@ -28,7 +28,9 @@ def test_the_file_compiles(file):
 
 @pytest.mark.parametrize("file", LIBRARY_FILES, ids=identify)
 def test_the_library_has_every_routine(file):
-    result = subprocess.run(["farcall", "check", "--link", file], capture_output=True, text=True, timeout=60)
+    result = subprocess.run(
+        ["farcall", "check", "--link", file], capture_output=True, text=True, timeout=60
+    )
     assert result.returncode == 0, result.stdout + result.stderr
     listed = [line for line in result.stdout.splitlines() if line.startswith("  ")]
     assert len(listed) > 40

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Builds binary and library for x86-64 Linux with glibc 2.17, and a wheel from them. Result: build/portable/.
+# Builds binary and library for x86-64 Linux with glibc 2.17, and a wheel from them. Result:
+# build/portable/.
 #
-# A plain build needs the glibc of the machine it was made on; clusters have older ones. Zig's C compiler carries the
-# symbol lists of old versions. Static linking is no way out: a static program cannot load shared libraries.
+# A plain build needs the glibc of the machine it was made on; clusters have older ones. Zig's C
+# compiler carries the symbol lists of old versions. Static linking is no way out: a static program
+# cannot load shared libraries.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ -d "${HOME:-}/.cargo/bin" ] && PATH="$PATH:$HOME/.cargo/bin"
@@ -21,7 +23,8 @@ cargo zigbuild --release --target "$triple.$glibc" -p farcall-cli -p libfarcall
 mkdir -p "$stage"/{bin,lib,include,wheels}
 install -m 755 "$target/$triple/release/farcall" "$stage/bin/farcall"
 find clients/c/include clients/gridrpc/include -name '*.h' -exec install -m 644 {} "$stage/include/" \; 2>/dev/null || true
-# Rust unwinds through libgcc_s where gcc links; zig has its own unwinder, which becomes part of the library.
+# Rust unwinds through libgcc_s where gcc links; zig has its own unwinder, which becomes part of the
+# library.
 CC="$python -m ziglang cc -target x86_64-linux-gnu.$glibc" LDFLAGS=-lunwind \
     tools/link-libfarcall.sh "$target/$triple/release/libfarcall_all.a" "$stage/lib"
 

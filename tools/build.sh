@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds everything and stages it under build/, as if that were a prefix: bin, lib, include, share, wheels.
+# Builds everything and stages it under build/, as if that were a prefix: bin, lib, include, share,
+# wheels.
 #
 # Usage: build.sh TOTAL     where TOTAL is the number of steps that the caller announces.
 set -euo pipefail
@@ -32,8 +33,8 @@ cargo build --quiet --release -p farcall-cli -p libfarcall -p farcall-bench -p f
 step 4 "linking libfarcall.so"
 tools/link-libfarcall.sh "$target/release/libfarcall_all.a" "$stage/lib"
 
-# A running binary cannot be written to; install replaces it instead, and only if it differs (-C), so that what was made
-# from it stays up to date.
+# A running binary cannot be written to; install replaces it instead, and only if it differs (-C),
+# so that what was made from it stays up to date.
 step 5 "staging under build/"
 install -C -m 755 "$target/release/farcall" "$stage/bin/farcall"
 # What is brought to hosts that lack it: without what debuggers read.

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Counts the tests of suites by what they left (suites.sh), names the slowest, and ends with `N passed, N failed`.
+"""Counts the tests of suites by what they left (suites.sh), names the slowest, and ends with `N
+passed, N failed`.
 
 Usage: count-tests.py LOGS
 
-A test is what can fail by itself: a function of Rust, Python or Java, a program in C or Fortran. What such a program or a
-player of golden conversations compares is a check, and counted apart. A suite that fails without a test that failed (it
-did not compile, say) counts as one that failed, and so does one that ran no test at all: silence is no success.
+A test is what can fail by itself: a function of Rust, Python or Java, a program in C or Fortran.
+What such a program or a player of golden conversations compares is a check, and counted apart. A
+suite that fails without a test that failed (it did not compile, say) counts as one that failed, and
+so does one that ran no test at all: silence is no success.
 """
 
 import pathlib
@@ -43,13 +45,23 @@ def read_report(suite, path):
     """JUnit's format, which pytest and Maven write, too."""
     for case in xml.etree.ElementTree.parse(path).iter("testcase"):
         kinds = {child.tag for child in case}
-        outcome = "failed" if kinds & {"failure", "error"} else "skipped" if "skipped" in kinds else "passed"
-        suite.add(f"{case.get('classname', '')}.{case.get('name', '')}", float(case.get("time") or 0), outcome)
+        outcome = (
+            "failed"
+            if kinds & {"failure", "error"}
+            else "skipped"
+            if "skipped" in kinds
+            else "passed"
+        )
+        suite.add(
+            f"{case.get('classname', '')}.{case.get('name', '')}",
+            float(case.get("time") or 0),
+            outcome,
+        )
 
 
 def read_rust(suite, text):
-    """What test programs of Rust print. The sums count, the lines of tests have the times: one that a message of another
-    test has torn is no test less."""
+    """What test programs of Rust print. The sums count, the lines of tests have the times: one that
+    a message of another test has torn is no test less."""
     program = ""
     for line in text.splitlines():
         if match := re.match(r"== (\S+) of (\S+)", line):
@@ -87,14 +99,20 @@ def read(logs, name):
 def main(logs):
     suites = [read(logs, status.stem) for status in sorted(logs.glob("*.status"))]
     print(f"the {SLOWEST} slowest tests, in seconds:")
-    for seconds, suite, name in sorted((time for suite in suites for time in suite.times), reverse=True)[:SLOWEST]:
+    for seconds, suite, name in sorted(
+        (time for suite in suites for time in suite.times), reverse=True
+    )[:SLOWEST]:
         print(f"  {seconds:7.1f}  {suite}: {name}")
     broken = [suite.name for suite in suites if suite.failed]
     if broken:
         print(f"failures in: {' '.join(broken)} (output in {logs})")
-    print(f"{sum(suite.checks for suite in suites)} checks in programs of C and Fortran, vectors and golden conversations")
+    print(
+        f"{sum(suite.checks for suite in suites)} checks in programs of C and Fortran, vectors and golden conversations"
+    )
     if left_out := sum(suite.left_out for suite in suites):
-        print(f"{left_out} left out: what they look at is as it was when they passed (FARCALL_TEST_ALL=1 runs them)")
+        print(
+            f"{left_out} left out: what they look at is as it was when they passed (FARCALL_TEST_ALL=1 runs them)"
+        )
     failed = sum(suite.failed for suite in suites)
     print(f"{sum(suite.passed for suite in suites)} passed, {failed} failed")
     return 1 if failed else 0

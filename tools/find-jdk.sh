@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Prints the home of a JDK that the Java client can be built with, or fails.
 #
-# It needs the foreign-function API, which is final since Java 22. $JAVA_HOME is looked at first, then the places where
-# packages put JDKs ($JVM_FOLDER, /usr/lib/jvm by default), the newest one wins.
+# It needs the foreign-function API, which is final since Java 22. $JAVA_HOME is looked at first,
+# then the places where packages put JDKs ($JVM_FOLDER, /usr/lib/jvm by default), the newest one
+# wins.
 set -uo pipefail
 
 needed=22

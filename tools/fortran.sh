@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compiles the Fortran library, libfarcall_fortran.a and farcall.mod, and stages it with its sources, from which other
-# compilers make their own: a .mod is its compiler's alone.
+# Compiles the Fortran library, libfarcall_fortran.a and farcall.mod, and stages it with its
+# sources, from which other compilers make their own: a .mod is its compiler's alone.
 #
 # Usage: fortran.sh STAGE      FC as for make.
 set -euo pipefail

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Prints the highest GLIBC_ symbol version that an ELF file needs, such as 2.17; reads the file itself, needs no tool.
+"""Prints the highest GLIBC_ symbol version that an ELF file needs, such as 2.17; reads the file
+itself, needs no tool.
 
-The version-needs section (SHT_GNU_verneed) lists, per library, the versions of its symbols that the file asks for:
-a chain of entries with an auxiliary chain each (System V ABI, "Symbol Versioning"). Only 64-bit little-endian files.
+The version-needs section (SHT_GNU_verneed) lists, per library, the versions of its symbols that the
+file asks for: a chain of entries with an auxiliary chain each (System V ABI, "Symbol Versioning").
+Only 64-bit little-endian files.
 """
 
 import re

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Installs the system packages that Farcall's build, demonstration and tests need, if any is missing.
+# Installs the system packages that Farcall's build, demonstration and tests need, if any is
+# missing.
 #
-# On a Debian-like system, as root or with sudo, apt installs them. Elsewhere it says exactly what to install and fails.
+# On a Debian-like system, as root or with sudo, apt installs them. Elsewhere it says exactly what
+# to install and fails.
 #
 # Usage: install-packages.sh [tests]     with `tests`, also the libraries that only tests call
 set -euo pipefail
@@ -16,7 +18,8 @@ need() {
 }
 
 has_library() {
-    # Not `grep -q`: it would close the pipe early, and ldconfig's broken pipe would look like a missing library.
+    # Not `grep -q`: it would close the pipe early, and ldconfig's broken pipe would look like a
+    # missing library.
     PATH="$PATH:/sbin:/usr/sbin" ldconfig -p | grep "[[:space:]]$1 " >/dev/null
 }
 
@@ -56,7 +59,8 @@ if [ "${1:-}" = tests ]; then
     need libscalapack-openmpi-dev has_library libscalapack-openmpi.so
     need libfftw3-dev can_include fftw3.h
     need libsuitesparse-dev can_include suitesparse/umfpack.h
-    # Without a JDK that is new enough, which Debian 12 does not have, the Java client is left out (java.sh).
+    # Without a JDK that is new enough, which Debian 12 does not have, the Java client is left out
+    # (java.sh).
     if "${BASH_SOURCE[0]%/*}/find-jdk.sh" >/dev/null; then
         need maven command -v mvn
     fi

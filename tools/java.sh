@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Builds the Java client and puts farcall.jar into the stage; with `test` it runs the client's tests, too.
+# Builds the Java client and puts farcall.jar into the stage; with `test` it runs the client's
+# tests, too.
 #
 # Usage: java.sh STAGE [test]      test: ends with `N passed, N failed`
 #
-# Where there is no JDK that is new enough, or no Maven, it says so in one line and does nothing else (status 2).
-# Maven downloads what it needs once, and keeps it (~/.m2).
+# Where there is no JDK that is new enough, or no Maven, it says so in one line and does nothing
+# else (status 2). Maven downloads what it needs once, and keeps it (~/.m2).
 set -uo pipefail
 
 stage=$(realpath "$1")

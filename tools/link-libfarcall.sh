@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Links libfarcall.so from the Rust static library and the C parts of the client (docs/decisions/0002).
+# Links libfarcall.so from the Rust static library and the C parts of the client
+# (docs/decisions/0002).
 #
-# Usage: link-libfarcall.sh libfarcall_all.a FOLDER      CC and LDFLAGS as for make.
-# Rust cannot define C variadic functions, and a cdylib does not export symbols of C objects linked into it. So cc links
-# the whole archive, and a version script says which symbols are the interface.
+# Usage: link-libfarcall.sh libfarcall_all.a FOLDER      CC and LDFLAGS as for make. Rust cannot
+# define C variadic functions, and a cdylib does not export symbols of C objects linked into it. So
+# cc links the whole archive, and a version script says which symbols are the interface.
 set -euo pipefail
 
 archive=$(realpath "$1")

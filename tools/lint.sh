@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Formatting and clippy, each where its component is installed, and the layout of interface files. Ends with
-# `N passed, N failed`.
+# Formatting and clippy, each where its component is installed, and the layout of interface files.
+# Ends with `N passed, N failed`.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 [ -d "${HOME:-}/.cargo/bin" ] && PATH="$PATH:$HOME/.cargo/bin"
@@ -28,8 +28,8 @@ check() {
     fi
 }
 
-# check_changed NAME COMMAND...: the same for what looks at nothing but the sources and the compiler. What sources include
-# is text to it.
+# check_changed NAME COMMAND...: the same for what looks at nothing but the sources and the
+# compiler. What sources include is text to it.
 check_changed() {
     local name=$1 now
     now=$(find . \( -path ./build -o -path ./target -o -name '.?*' \) -prune \
@@ -48,7 +48,8 @@ has() {
     cargo "$1" --version >/dev/null 2>&1 || { echo "note: cargo $1 is not installed, and is left out"; return 1; }
 }
 
-# What the compiler's own tests read has every layout; all other interface files have that of `farcall fmt`.
+# What the compiler's own tests read has every layout; all other interface files have that of
+# `farcall fmt`.
 interfaces() {
     local farcall=(build/bin/farcall)
     [ -x "${farcall[0]}" ] || farcall=(cargo run --quiet --release -p farcall-cli --)

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Makes the Python environment build/venv that examples, tests and benchmarks run in. Does nothing when it is there.
+# Makes the Python environment build/venv that examples, tests and benchmarks run in. Does nothing
+# when it is there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Lower bounds: what the code uses. Upper bounds: the next major version, which may take something away.
-# pytest-xdist runs test files side by side: most of them wait for a server or a time limit.
+# Lower bounds: what the code uses. Upper bounds: the next major version, which may take something
+# away. pytest-xdist runs test files side by side: most of them wait for a server or a time limit.
 packages=("numpy>=1.22,<3" "cffi>=1.15,<3" "pytest>=7,<10" "pytest-xdist>=3,<4" "matplotlib>=3.5,<4" "setuptools>=64"
     "wheel>=0.37,<1")
 
@@ -12,7 +13,8 @@ venv=build/venv
 stamp=$venv/farcall-packages
 wanted="$(python3 --version) ${packages[*]}"
 
-# The stamp is written last, so a run that was interrupted is repeated; a moved checkout makes its paths wrong.
+# The stamp is written last, so a run that was interrupted is repeated; a moved checkout makes its
+# paths wrong.
 if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted $PWD" ] && "$venv/bin/python" -c 'import numpy' 2>/dev/null; then
     exit 0
 fi

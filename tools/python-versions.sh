@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Tests the one wheel with each Python that it is for. Lists those that are not on this machine as not run.
+# Tests the one wheel with each Python that it is for. Lists those that are not on this machine as
+# not run.
 #
 # Usage: python-versions.sh STAGE      Needs STAGE/wheels. Environments are kept in STAGE/versions.
 set -uo pipefail
@@ -19,7 +20,8 @@ failed=0
 versions=$( (echo 3.9 3.10 3.11 3.12 3.13 | tr ' ' '\n'
     "$stage/venv/bin/python" -c 'import sys; print("%d.%d" % sys.version_info[:2])') | sort -uV)
 
-# An interpreter of a version: in the path, where it may be a stand-in that runs nothing, or pyenv's.
+# An interpreter of a version: in the path, where it may be a stand-in that runs nothing, or
+# pyenv's.
 find_python() {
     local one
     for one in "python$1" "${PYENV_ROOT:-${HOME:-}/.pyenv}"/versions/"$1".*/bin/python; do
@@ -31,7 +33,8 @@ find_python() {
     return 1
 }
 
-# pip for an environment: its own, or the tests' where it has none. An old pip does not know newer versions of Python.
+# pip for an environment: its own, or the tests' where it has none. An old pip does not know newer
+# versions of Python.
 pip_of() {
     local place=$1 options=(--quiet --disable-pip-version-check)
     shift

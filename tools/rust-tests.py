@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Runs the test programs of the Rust workspace side by side: cargo alone runs one after the other, and most of them wait.
+"""Runs the test programs of the Rust workspace side by side: cargo alone runs one after the other,
+and most of them wait.
 
-Usage: rust-tests.py [compile | run]      compile: makes the programs, and runs none; run: runs what was made so
+Usage: rust-tests.py [compile | run]      compile: makes the programs, and runs none; run: runs what
+was made so
 
-Each runs in its package's folder, as with cargo. How many tests of a program run at a time is RUST_TEST_THREADS, and how
-many programs, FARCALL_TEST_PROGRAMS.
+Each runs in its package's folder, as with cargo. How many tests of a program run at a time is
+RUST_TEST_THREADS, and how many programs, FARCALL_TEST_PROGRAMS.
 """
 
 import concurrent.futures
@@ -15,7 +17,8 @@ import subprocess
 import sys
 
 CARGO = ["cargo", "test", "--release", "--workspace"]
-# Tests wait for servers, time limits and compilers: more of them than there are processors keep these busy.
+# Tests wait for servers, time limits and compilers: more of them than there are processors keep
+# these busy.
 PROCESSORS = len(os.sched_getaffinity(0))
 THREADS = os.environ.get("RUST_TEST_THREADS", str(3 * PROCESSORS))
 PROGRAMS = int(os.environ.get("FARCALL_TEST_PROGRAMS", "3"))
@@ -26,29 +29,52 @@ LONGEST = ("end-to-end", "slurm", "faults", "leaks")
 
 
 def compiled():
-    """The test programs as (package, target, file, folder of the package), compiled; None where they do not compile."""
+    """The test programs as (package, target, file, folder of the package), compiled; None where
+    they do not compile."""
     command = [*CARGO, "--no-run", "--message-format=json-render-diagnostics"]
     cargo = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     programs = []
     for line in cargo.stdout:
         message = json.loads(line)
-        if message["reason"] == "compiler-artifact" and message["profile"]["test"] and message["executable"]:
+        if (
+            message["reason"] == "compiler-artifact"
+            and message["profile"]["test"]
+            and message["executable"]
+        ):
             folder = os.path.dirname(message["manifest_path"])
             target = message["target"]
             kind = target["kind"][0]
-            programs.append((os.path.basename(folder), target["name"] if kind == "test" else kind, message["executable"], folder))
+            programs.append(
+                (
+                    os.path.basename(folder),
+                    target["name"] if kind == "test" else kind,
+                    message["executable"],
+                    folder,
+                )
+            )
     if cargo.wait() != 0:
         return None
-    return sorted(programs, key=lambda one: (LONGEST.index(one[1]) if one[1] in LONGEST else len(LONGEST), one[:2]))
+    return sorted(
+        programs,
+        key=lambda one: (LONGEST.index(one[1]) if one[1] in LONGEST else len(LONGEST), one[:2]),
+    )
 
 
 def run(program):
     """What a program said, and its status."""
     package, target, file, folder = program
-    # Times of single tests are no promise of stable Rust's: this variable has its test harness print them all the same.
+    # Times of single tests are no promise of stable Rust's: this variable has its test harness
+    # print them all the same.
     variables = {**os.environ, "CARGO_MANIFEST_DIR": folder, "RUSTC_BOOTSTRAP": "1"}
     command = [file, "-Z", "unstable-options", "--report-time", f"--test-threads={THREADS}"]
-    done = subprocess.run(command, cwd=folder, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=variables,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
     return f"== {target} of {package}\n" + done.stdout.decode(errors="replace"), done.returncode
 
 

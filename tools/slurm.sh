@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A real Slurm on this host, for tests: slurmctld, some slurmd (one for each node that it pretends to have) and munged. They are
-# unpacked below build/slurm and not installed: on a machine with an init system the packages would start services.
+# A real Slurm on this host, for tests: slurmctld, some slurmd (one for each node that it pretends
+# to have) and munged. They are unpacked below build/slurm and not installed: on a machine with an
+# init system the packages would start services.
 #
 #   slurm.sh start FOLDER [NODES [CPUS]]   NODES nodes (4) n1, n2, ... with CPUS CPUs each (64), whatever this host has. Prints
 #                                          what goes in front of PATH: sbatch, squeue, srun, ... that know this Slurm, without
@@ -9,9 +10,10 @@
 #   slurm.sh kill FOLDER NODE              has a node die (SIGKILL) with all that runs on it
 #   slurm.sh revive FOLDER NODE            has it come back, empty
 #
-# FOLDER keeps its configuration (slurm.conf), sockets, logs (log/) and state. Any number of them run side by side: ports, key
-# and sockets are each one's own. It runs as whoever starts it, root or not. SLURM_CONF_EXTRA: more lines of slurm.conf, such
-# as PreemptMode=REQUEUE. Every wait in here ends after a minute at most.
+# FOLDER keeps its configuration (slurm.conf), sockets, logs (log/) and state. Any number of them
+# run side by side: ports, key and sockets are each one's own. It runs as whoever starts it, root or
+# not. SLURM_CONF_EXTRA: more lines of slurm.conf, such as PreemptMode=REQUEUE. Every wait in here
+# ends after a minute at most.
 #
 #   bin=$(tools/slurm.sh start /tmp/s) && PATH=$bin:$PATH sbatch -n 8 --wrap 'srun hostname'; tools/slurm.sh stop /tmp/s
 set -euo pipefail
@@ -129,8 +131,8 @@ CONF
     echo "PartitionName=main Nodes=n[1-$nodes] Default=YES MaxTime=INFINITE OverSubscribe=YES State=UP"
 }
 
-# No control groups: they are the machine's own, and need its init system. Slurm 23 can do without; before, the first
-# version's plugin touches nothing unless it is asked to.
+# No control groups: they are the machine's own, and need its init system. Slurm 23 can do without;
+# before, the first version's plugin touches nothing unless it is asked to.
 configure_groups() {
     case $("$(program slurmctld)" -V) in
         *' '2[0-2].*) echo CgroupPlugin=cgroup/v1 ;;
@@ -197,7 +199,8 @@ in_jobs() {
     comm -12 <(marked "SLURMD_NODENAME=$1") <(marked "SLURM_CONF=$SLURM_CONF")
 }
 
-# The daemons that write this log: a node's, and one for each step on it, whose variables nobody can read.
+# The daemons that write this log: a node's, and one for each step on it, whose variables nobody can
+# read.
 logging() {
     { find /proc/[0-9]*/fd -lname "$folder/log/$1" 2>/dev/null || true; } | cut -d/ -f3
 }

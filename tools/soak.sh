@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Plays the scenarios of faults with many more calls than the test suite, each fault alone and twelve pairs; then 1,000 seeds
-# of each plan of the simulator, and LAPACK and BLAS with all products of their parameters, of which the suite has the pairs.
+# Plays the scenarios of faults with many more calls than the test suite, each fault alone and
+# twelve pairs; then 1,000 seeds of each plan of the simulator, and LAPACK and BLAS with all
+# products of their parameters, of which the suite has the pairs.
 #
-# FARCALL_SOAK_CALLS (default 10000) is how many calls each makes; FARCALL_SOAK_SEED is what is drawn, by default another each
-# time. Words after it name tests, such as `pairs_of_faults` or `connections_that_are_cut`, and nothing else is tested then.
+# FARCALL_SOAK_CALLS (default 10000) is how many calls each makes; FARCALL_SOAK_SEED is what is
+# drawn, by default another each time. Words after it name tests, such as `pairs_of_faults` or
+# `connections_that_are_cut`, and nothing else is tested then.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ -d "${HOME:-}/.cargo/bin" ] && PATH="$PATH:$HOME/.cargo/bin"

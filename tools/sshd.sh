@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Prints where an sshd is: the system's own, or one that is unpacked below build/sshd. It is not installed: on a machine with
-# an init system the package would open port 22. Prints nothing where there is none to be had.
-# Run by root it keeps those who are not let in yet apart as the user sshd, whom the package would make: so does this.
+# Prints where an sshd is: the system's own, or one that is unpacked below build/sshd. It is not
+# installed: on a machine with an init system the package would open port 22. Prints nothing where
+# there is none to be had. Run by root it keeps those who are not let in yet apart as the user sshd,
+# whom the package would make: so does this.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

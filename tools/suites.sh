@@ -1,9 +1,10 @@
-# Runs suites of tests, side by side if their caller does so; sourced by what runs or is a suite. test.sh sets `logs` (a
-# folder).
+# Runs suites of tests, side by side if their caller does so; sourced by what runs or is a suite.
+# test.sh sets `logs` (a folder).
 #
-# What a suite says goes into NAME.log, and is shown when it is over, so that suites do not talk into one another. What
-# count-tests.py counts lies beside: NAME.status, how it ended; NAME.records, its tests where it lists them itself
-# (FARCALL_TEST_RECORDS); NAME.xml (FARCALL_TEST_REPORT) or NAME.reports/*.xml, where it reports them as JUnit does.
+# What a suite says goes into NAME.log, and is shown when it is over, so that suites do not talk
+# into one another. What count-tests.py counts lies beside: NAME.status, how it ended; NAME.records,
+# its tests where it lists them itself (FARCALL_TEST_RECORDS); NAME.xml (FARCALL_TEST_REPORT) or
+# NAME.reports/*.xml, where it reports them as JUnit does.
 
 # Starts from nothing: what an earlier run has left is not counted.
 begin_suites() {
@@ -32,16 +33,16 @@ end_suites() {
     python3 "$(dirname "${BASH_SOURCE[0]}")/count-tests.py" "$logs"
 }
 
-# record OUTCOME BEGAN CHECKS NAME: a test that is over, `passed`, `failed` or `left-out`; it began at a value of
-# EPOCHREALTIME, which some locales write with a comma.
+# record OUTCOME BEGAN CHECKS NAME: a test that is over, `passed`, `failed` or `left-out`; it began
+# at a value of EPOCHREALTIME, which some locales write with a comma.
 record() {
     [ -z "${FARCALL_TEST_RECORDS:-}" ] ||
         awk -v began="${2/,/.}" -v now="${EPOCHREALTIME/,/.}" -v rest="$1	$3	$4" \
             'BEGIN { printf "%.3f\t%s\n", now - began, rest }' >>"$FARCALL_TEST_RECORDS"
 }
 
-# program NAME COMMAND...: one test of a suite. What it checked is the number in its lines `N passed, N failed`: one that
-# checked nothing has failed.
+# program NAME COMMAND...: one test of a suite. What it checked is the number in its lines `N
+# passed, N failed`: one that checked nothing has failed.
 program() {
     local name=$1 began=$EPOCHREALTIME said status outcome=passed counted checked wrong
     shift

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Runs every test suite, shows what each said, names the slowest tests, and ends with the sum: `N passed, N failed`.
+# Runs every test suite, shows what each said, names the slowest tests, and ends with the sum: `N
+# passed, N failed`.
 #
-# Most tests wait: for servers, time limits, jobs. So suites run side by side, each with several tests at a time; the
-# largest two begin when Rust's tests are compiled, which takes all processors. Clippy and the other versions of Python are
-# left out where what they look at is as it was when they passed (unchanged.sh), and it is said so; FARCALL_TEST_ALL=1
-# leaves nothing out.
+# Most tests wait: for servers, time limits, jobs. So suites run side by side, each with several
+# tests at a time; the largest two begin when Rust's tests are compiled, which takes all processors.
+# Clippy and the other versions of Python are left out where what they look at is as it was when
+# they passed (unchanged.sh), and it is said so; FARCALL_TEST_ALL=1 leaves nothing out.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 [ -d "${HOME:-}/.cargo/bin" ] && PATH="$PATH:$HOME/.cargo/bin"
@@ -21,7 +22,8 @@ tools/install-packages.sh tests || exit 1
 # shellcheck source=tools/suites.sh
 . tools/suites.sh
 
-# Programs of the C and C++ tests, each linked with what is staged. A program prints `N passed, N failed`.
+# Programs of the C and C++ tests, each linked with what is staged. A program prints `N passed, N
+# failed`.
 c_program() {
     local source=$1 program compiler
     shift
@@ -52,12 +54,14 @@ c_programs() {
 c_sources=(routines/ep/test_ep.c spec/vectors/check_wire.c clients/c/tests/test_*.c clients/c/tests/test_*.cpp
     clients/gridrpc/tests/test_*.c clients/gridrpc/tests/test_*.cpp)
 
-# What the sanitizers cannot do: a child that ends as programs do would be charged with what its parent had, and the part
-# of libfarcall in C is compiled into the sanitized programs, so that nobody calls the one that is shipped.
+# What the sanitizers cannot do: a child that ends as programs do would be charged with what its
+# parent had, and the part of libfarcall in C is compiled into the sanitized programs, so that
+# nobody calls the one that is shipped.
 plain_sources=(clients/gridrpc/tests/test_grpc_callback.c clients/c/tests/test_async.c clients/c/tests/test_native.c)
 
-# The programs, and with them our headers and what is compiled into them, under the sanitizers for addresses and undefined
-# behaviour. Of libfarcall, its part in C is linked into them, too; the rest is Rust, which these do not look into.
+# The programs, and with them our headers and what is compiled into them, under the sanitizers for
+# addresses and undefined behaviour. Of libfarcall, its part in C is linked into them, too; the rest
+# is Rust, which these do not look into.
 sanitized_suite() {
     local sanitizers="-g -fsanitize=address,undefined -fno-sanitize-recover=undefined" parts=$stage/tests/variadic-sanitized.o
     # shellcheck disable=SC2086  # several options
@@ -70,8 +74,8 @@ has_sanitizers() {
         "$stage/tests/sanitized" 2>/dev/null
 }
 
-# Fortran programs, each linked as a user's is; the last lets both standards and threads have a turn. A program prints
-# `N passed, N failed`.
+# Fortran programs, each linked as a user's is; the last lets both standards and threads have a
+# turn. A program prints `N passed, N failed`.
 fortran_program() {
     local source=$1 program=$stage/tests/fortran/$(basename "${1%.*}")
     shift
@@ -115,8 +119,8 @@ python_suite() {
 }
 
 begin_suites
-# With job control, what runs in the background takes Ctrl-C as tests of it want to, and is a process group, to be ended with
-# all that it started.
+# With job control, what runs in the background takes Ctrl-C as tests of it want to, and is a
+# process group, to be ended with all that it started.
 set -m
 trap 'kill -- $(jobs -p | sed s/^/-/) 2>/dev/null; exit 130' INT TERM HUP
 {
@@ -139,8 +143,8 @@ fi
 java=$!
 echo "-- Rust's tests are compiled"
 tools/rust-tests.py compile >"$logs/compiling" 2>&1 </dev/null &
-# Pages with Java need its jar, and the tests of Python read pages. What does not compile is tried again by its suite, which
-# has failed then.
+# Pages with Java need its jar, and the tests of Python read pages. What does not compile is tried
+# again by its suite, which has failed then.
 wait "$java" "$!"
 suite rust tools/rust-tests.py run </dev/null &
 suite python python_suite </dev/null &

@@ -23,22 +23,29 @@ def write_program(path, text):
 
 @pytest.fixture
 def machine(tmp_path):
-    """A folder for PATH: a machine with shell tools, Python and OpenBLAS, but no compiler of any kind."""
+    """A folder for PATH: a machine with shell tools, Python and OpenBLAS, but no compiler of any
+    kind."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for tool in PLAIN_TOOLS:
         (folder / tool).symlink_to(shutil.which(tool))
     write_program(folder / "python3", "exit 0\n")
-    write_program(folder / "ldconfig", "printf '\\tlibopenblas.so.0 (libc6) => x\\n\\tliblapack.so.3 (libc6) => x\\n'\n")
+    write_program(
+        folder / "ldconfig",
+        "printf '\\tlibopenblas.so.0 (libc6) => x\\n\\tliblapack.so.3 (libc6) => x\\n'\n",
+    )
     write_program(folder / "id", "echo 0\n")
     return folder
 
 
 def install_packages(machine, *arguments):
-    # The script adds /sbin for ldconfig; the machine's own comes first in PATH. It has no JDK but those of a test.
+    # The script adds /sbin for ldconfig; the machine's own comes first in PATH. It has no JDK but
+    # those of a test.
     command = ["bash", HERE / "install-packages.sh", *arguments]
     environment = {"PATH": str(machine), "JVM_FOLDER": str(machine.parent / "jvm")}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL
+    )
 
 
 def test_without_apt_it_says_what_to_install(machine):
@@ -66,7 +73,15 @@ def test_maven_is_wanted_where_a_jdk_is_new_enough(machine):
     assert "libsuitesparse-dev maven\n" in install_packages(machine, "tests").stderr
 
 
-@pytest.mark.parametrize("versions, found", [((), None), (("17.0.15", "21"), None), (("17.0.15", "22", "25.0.1"), "25.0.1"), (("22-ea",), "22-ea")])
+@pytest.mark.parametrize(
+    "versions, found",
+    [
+        ((), None),
+        (("17.0.15", "21"), None),
+        (("17.0.15", "22", "25.0.1"), "25.0.1"),
+        (("22-ea",), "22-ea"),
+    ],
+)
 def test_the_newest_jdk_is_found(tmp_path, versions, found):
     for version in versions:
         make_jdk(tmp_path / version, version)
@@ -80,7 +95,9 @@ def test_the_newest_jdk_is_found(tmp_path, versions, found):
 def test_without_a_jdk_the_java_client_is_left_out_in_one_line(tmp_path):
     environment = dict(os.environ, JVM_FOLDER=str(tmp_path))
     environment.pop("JAVA_HOME", None)
-    result = subprocess.run([HERE / "java.sh", tmp_path, "test"], env=environment, capture_output=True, text=True)
+    result = subprocess.run(
+        [HERE / "java.sh", tmp_path, "test"], env=environment, capture_output=True, text=True
+    )
     assert result.returncode == 2
     assert len(result.stdout.splitlines()) == 1 and "install one" in result.stdout
 
@@ -111,8 +128,15 @@ def test_an_apt_that_fails_is_reported_with_the_packages(machine):
 
 def run_suites(tmp_path, *suites):
     """Runs suites given as (name, what the suite does), and counts them."""
-    lines = [f"logs={tmp_path}", f". {HERE}/suites.sh", "begin_suites", *(f"suite {name} {command}" for name, command in suites)]
-    return subprocess.run(["bash", "-c", "\n".join([*lines, "wait", "end_suites"])], capture_output=True, text=True)
+    lines = [
+        f"logs={tmp_path}",
+        f". {HERE}/suites.sh",
+        "begin_suites",
+        *(f"suite {name} {command}" for name, command in suites),
+    ]
+    return subprocess.run(
+        ["bash", "-c", "\n".join([*lines, "wait", "end_suites"])], capture_output=True, text=True
+    )
 
 
 def said(output, status=0):
@@ -143,7 +167,10 @@ def test_tests_of_all_suites_are_added_and_checks_counted_apart(tmp_path):
     assert f"failures in: python (output in {tmp_path})" in lines
     slowest = lines[lines.index("the 20 slowest tests, in seconds:") + 1 :]
     assert [line.split() for line in slowest[:3]] == [
-        ["61.2", "python:", "a.slow"], ["7.5", "rust:", "tests", "wire", "a::b"], ["2.0", "python:", "a.wrong"]]
+        ["61.2", "python:", "a.slow"],
+        ["7.5", "rust:", "tests", "wire", "a::b"],
+        ["2.0", "python:", "a.wrong"],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -158,7 +185,8 @@ def test_tests_of_all_suites_are_added_and_checks_counted_apart(tmp_path):
         (said("test result: ok. 5 passed; 0 failed; 0 ignored", 139), "5 passed, 1 failed"),
         ("program x echo 3 passed, 0 failed", "1 passed, 0 failed"),
         ("program x echo 3 passed, 1 failed", "0 passed, 1 failed"),
-        # A program that is content without a check has failed, and so has one that ends badly after all of them.
+        # A program that is content without a check has failed, and so has one that ends badly after
+        # all of them.
         ("program x true", "0 passed, 1 failed"),
         ("program x " + said("3 passed, 0 failed", 1), "0 passed, 1 failed"),
     ],
@@ -170,7 +198,10 @@ def test_every_way_to_fail_is_counted(tmp_path, command, last):
 
 
 def test_a_suite_that_does_not_come_to_its_end_has_failed(tmp_path):
-    result = run_suites(tmp_path, ("rust", "eval 'echo test result: ok. 5 passed\\; 0 failed\\; >&2; kill -9 $BASHPID' &"))
+    result = run_suites(
+        tmp_path,
+        ("rust", "eval 'echo test result: ok. 5 passed\\; 0 failed\\; >&2; kill -9 $BASHPID' &"),
+    )
     assert result.stdout.splitlines()[-1] == "5 passed, 1 failed" and result.returncode == 1
 
 
@@ -190,28 +221,43 @@ def test_what_is_unchanged_is_known_by_its_contents(tmp_path):
         is_unchanged x "$(now a b)" && echo changed
         true"""
     environment = {name: value for name, value in os.environ.items() if name != "FARCALL_TEST_ALL"}
-    result = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    result = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
     assert (result.stdout, result.stderr) == ("same\ntouched\n", "")
 
 
 def highest_glibc(path):
-    return subprocess.run([sys.executable, HERE / "highest-glibc.py", path], capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, HERE / "highest-glibc.py", path], capture_output=True, text=True
+    )
 
 
 def test_the_highest_glibc_is_that_of_readelf():
     if not shutil.which("readelf"):
         pytest.skip("binutils are not installed")
     for file in (os.path.realpath(sys.executable), shutil.which("bash"), shutil.which("readelf")):
-        shown = subprocess.run(["readelf", "-V", file], capture_output=True, text=True, check=True).stdout
-        versions = [word[6:] for word in shown.split() if word.startswith("GLIBC_") and word[6].isdigit()]
-        expected = max(versions, key=lambda version: tuple(map(int, version.split("."))), default="none")
+        shown = subprocess.run(
+            ["readelf", "-V", file], capture_output=True, text=True, check=True
+        ).stdout
+        versions = [
+            word[6:] for word in shown.split() if word.startswith("GLIBC_") and word[6].isdigit()
+        ]
+        expected = max(
+            versions, key=lambda version: tuple(map(int, version.split("."))), default="none"
+        )
         assert highest_glibc(file).stdout.strip() == expected, file
 
 
 def test_a_damaged_file_is_refused_in_words(tmp_path):
     whole = pathlib.Path(shutil.which("bash")).read_bytes()
     # Cut within the header, cut before the section headers (which come last), and no ELF at all.
-    for name, content in (("header", whole[:40]), ("cut", whole[: len(whole) // 2]), ("text", b"hello"), ("empty", b"")):
+    for name, content in (
+        ("header", whole[:40]),
+        ("cut", whole[: len(whole) // 2]),
+        ("text", b"hello"),
+        ("empty", b""),
+    ):
         (tmp_path / name).write_bytes(content)
         result = highest_glibc(tmp_path / name)
         assert result.returncode == 1, name
@@ -224,7 +270,9 @@ def slurm():
     # Short, for the sockets in it.
     with tempfile.TemporaryDirectory(prefix="slurm") as folder:
         run = [HERE / "slurm.sh"]
-        started = subprocess.run([*run, "start", folder, "2"], stdout=subprocess.PIPE, text=True, timeout=300)
+        started = subprocess.run(
+            [*run, "start", folder, "2"], stdout=subprocess.PIPE, text=True, timeout=300
+        )
         assert started.returncode == 0
         if not started.stdout:
             pytest.skip("there is no Slurm to be had")
@@ -259,7 +307,9 @@ def test_a_slurm_runs_jobs_and_loses_a_node(slurm):
     folder, variables = slurm
 
     def run(*command):
-        return subprocess.run(command, env=variables, stdout=subprocess.PIPE, text=True, check=True, timeout=120).stdout
+        return subprocess.run(
+            command, env=variables, stdout=subprocess.PIPE, text=True, check=True, timeout=120
+        ).stdout
 
     step = "srun -N2 --ntasks-per-node=1 -n2 printenv SLURMD_NODENAME"
     run("sbatch", "--wait", "-n100", "-o", f"{folder}/printed", "--wrap", step)

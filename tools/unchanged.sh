@@ -5,7 +5,8 @@ fingerprint() {
     { printf '%s\n' "$@"; sort -z | xargs -0 -r sha256sum; } | sha256sum | cut -d ' ' -f 1
 }
 
-# is_unchanged CHECK FINGERPRINT: it passed with this one. FARCALL_TEST_ALL=1: whatever it was, all is checked again.
+# is_unchanged CHECK FINGERPRINT: it passed with this one. FARCALL_TEST_ALL=1: whatever it was, all
+# is checked again.
 is_unchanged() {
     [ -z "${FARCALL_TEST_ALL:-}" ] && [ "$(cat "build/passed/$1" 2>/dev/null)" = "$2" ]
 }

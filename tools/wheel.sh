@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Builds the Python wheel, which carries library and binary, from what is staged, and installs it into build/venv.
+# Builds the Python wheel, which carries library and binary, from what is staged, and installs it
+# into build/venv.
 #
-# Usage: wheel.sh STAGE WHEELS      The package's own build finds bin/, lib/ and include/ below $FARCALL_STAGE.
+# Usage: wheel.sh STAGE WHEELS      The package's own build finds bin/, lib/ and include/ below
+# $FARCALL_STAGE.
 set -euo pipefail
 
 stage=$1

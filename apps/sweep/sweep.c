@@ -1,8 +1,9 @@
-/* sweep.c: the parameter sweep of Ninf-G2 (section 4.3) by the GridRPC interface: one thread, one array of handles.
+/* sweep.c: the parameter sweep of Ninf-G2 (section 4.3) by the GridRPC interface: one thread, one
+ * array of handles.
  *
- * Handle after handle is given a call, and the next one when its result is there. What is lost with a handle or with
- * the server is called again, by the same handle made again, if the routine may run twice; every other failure is
- * reported. */
+ * Handle after handle is given a call, and the next one when its result is there. What is lost with
+ * a handle or with the server is called again, by the same handle made again, if the routine may
+ * run twice; every other failure is reported. */
 #include <getopt.h>
 #include <grpc.h>
 #include <math.h>
@@ -12,7 +13,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PARAMETERS = 448, FIELDS = 51200, STEPS = 512, CALLS_MAX = 1000000, HANDLES_MAX = 10000, TRIES_MAX = 4 };
+enum {
+    PARAMETERS = 448,
+    FIELDS = 51200,
+    STEPS = 512,
+    CALLS_MAX = 1000000,
+    HANDLES_MAX = 10000,
+    TRIES_MAX = 4
+};
 enum { RETRY_MS = 500 };
 
 /* What the command line says. */
@@ -51,8 +59,10 @@ static void show(int is_end)
     if (options.quiet || (!is_end && now() - last < 0.1))
         return;
     last = now();
-    fprintf(stderr, "\r[%.*s%.*s] %d of %d, %d running, %.1f s ", filled, "########################################",
-            width - filled, "----------------------------------------", done + failed, options.calls, running, now() - begin);
+    fprintf(stderr, "\r[%.*s%.*s] %d of %d, %d running, %.1f s ", filled,
+        "########################################", width - filled,
+        "----------------------------------------", done + failed, options.calls, running,
+        now() - begin);
     if (is_end)
         fputc('\n', stderr);
 }
@@ -60,7 +70,8 @@ static void show(int is_end)
 /* Tells of a call that is given up. */
 static void report(int call, grpc_error_t error)
 {
-    fprintf(stderr, "%ssweep: call %d failed: %s\n", options.quiet ? "" : "\n", call, grpc_error_string(error));
+    fprintf(stderr, "%ssweep: call %d failed: %s\n", options.quiet ? "" : "\n", call,
+        grpc_error_string(error));
     failed++;
 }
 
@@ -71,8 +82,10 @@ static grpc_error_t bind(worker *first, int count)
     if (!options.once)
         name[strlen("sweep/simulate")] = 0;
     grpc_function_handle_t *handles = calloc((size_t) count, sizeof *handles);
-    grpc_error_t error = options.server ? grpc_function_handle_array_init_np(handles, (size_t) count, options.server, name)
-                                        : grpc_function_handle_array_default_np(handles, (size_t) count, name);
+    grpc_error_t error =
+        options.server
+            ? grpc_function_handle_array_init_np(handles, (size_t) count, options.server, name)
+            : grpc_function_handle_array_default_np(handles, (size_t) count, name);
     for (int k = 0; k < count && error == GRPC_NO_ERROR; k++) {
         first[k].handle = handles[k];
         first[k].lives = 1;
@@ -106,8 +119,9 @@ static void drop(worker *one)
 /* What becomes of a call that has ended badly: again, if that can help and does no harm. */
 static void judge(int call, grpc_error_t error, int has_begun)
 {
-    int is_passing = error == GRPC_COMMUNICATION_FAILED || error == GRPC_SESSION_FAILED || error == GRPC_SERVER_NOT_FOUND ||
-                     error == GRPC_RPC_REFUSED || error == GRPC_INVALID_FUNCTION_HANDLE;
+    int is_passing = error == GRPC_COMMUNICATION_FAILED || error == GRPC_SESSION_FAILED ||
+                     error == GRPC_SERVER_NOT_FOUND || error == GRPC_RPC_REFUSED ||
+                     error == GRPC_INVALID_FUNCTION_HANDLE;
     if (!is_passing || (has_begun && options.once) || tries[call] >= TRIES_MAX) {
         report(call, error);
     } else {
@@ -124,7 +138,8 @@ static void start(worker *one)
     for (int k = 0; k < PARAMETERS; k++)
         one->parameters[k] = call + k / (double) STEPS; /* sums of these are exact */
     tries[call]++;
-    grpc_error_t error = grpc_call_async(&one->handle, &session, options.seconds, one->parameters, one->fields);
+    grpc_error_t error =
+        grpc_call_async(&one->handle, &session, options.seconds, one->parameters, one->fields);
     if (error == GRPC_NO_ERROR) {
         one->call = call;
         running++;
@@ -171,7 +186,8 @@ static void collect(void)
     }
 }
 
-/* Makes handles again that were lost. Fails if there is none, and no server for longer than our patience. */
+/* Makes handles again that were lost. Fails if there is none, and no server for longer than our
+   patience. */
 static int revive(void)
 {
     static double gone_since, last;
@@ -197,7 +213,8 @@ static int revive(void)
     return 1;
 }
 
-/* The master's loop: whoever is idle gets a call, whoever ends is looked at, what is lost is made again. */
+/* The master's loop: whoever is idle gets a call, whoever ends is looked at, what is lost is made
+   again. */
 static void sweep(void)
 {
     for (int k = options.calls; k-- > 0;)
@@ -247,11 +264,14 @@ static void read_options(int count, char **arguments)
         else exit(2);
     }
     if (options.handles < 1) {
-        fprintf(stderr, "sweep: --handles wants a number from 1 to %d: each makes one call at a time\n", HANDLES_MAX);
+        fprintf(stderr,
+            "sweep: --handles wants a number from 1 to %d: each makes one call at a time\n",
+            HANDLES_MAX);
         exit(2);
     }
     if (optind < count) {
-        fprintf(stderr, "usage: sweep [--calls N] [--handles N] [--server ADDRESS] [--seconds S] [--patience S] [--once] [--quiet]\n");
+        fprintf(stderr, "usage: sweep [--calls N] [--handles N] [--server ADDRESS] [--seconds S] "
+                        "[--patience S] [--once] [--quiet]\n");
         exit(2);
     }
 }
@@ -271,25 +291,32 @@ int main(int count, char **arguments)
     }
     begin = now();
     if ((error = grpc_initialize(NULL)) == GRPC_NO_ERROR)
-        /* A server may still be ending the handles of the program before; what it refuses for good, the log says each time. */
+        /* A server may still be ending the handles of the program before; what it refuses for good,
+           the log says each time. */
         for (unsigned pause = RETRY_MS;
-             (error = bind(workers, options.handles)) == GRPC_RPC_REFUSED && now() - begin < options.patience; pause *= 2)
+            (error = bind(workers, options.handles)) == GRPC_RPC_REFUSED &&
+            now() - begin < options.patience;
+            pause *= 2)
             usleep(pause * 1000);
     if (error != GRPC_NO_ERROR) {
-        fprintf(stderr, "sweep: %s: %s\n", options.server ? options.server : "the default server", grpc_error_string(error));
+        fprintf(stderr, "sweep: %s: %s\n", options.server ? options.server : "the default server",
+            grpc_error_string(error));
         return 1;
     }
     for (int k = 0; k < options.handles; k++)
-        while (grpc_function_handle_is_ready_np(&workers[k].handle) == GRPC_NOT_COMPLETED && now() - begin < options.patience)
+        while (grpc_function_handle_is_ready_np(&workers[k].handle) == GRPC_NOT_COMPLETED &&
+               now() - begin < options.patience)
             usleep(1000);
     double ready = now();
     sweep();
     double end = now(), ideal = ceil((double) options.calls / options.handles) * options.seconds;
     show(1);
-    printf("calls %d handles %d done %d failed %d repeated %d lost-handles %d\n", options.calls, options.handles, done, failed,
-           repeated, lost);
-    printf("ready %.3f s, calls %.3f s, ideal %.3f s: efficiency %.1f %%, with the start of the handles %.1f %%\n",
-           ready - begin, end - ready, ideal, 100 * ideal / (end - ready), 100 * ideal / (end - begin));
+    printf("calls %d handles %d done %d failed %d repeated %d lost-handles %d\n", options.calls,
+        options.handles, done, failed, repeated, lost);
+    printf("ready %.3f s, calls %.3f s, ideal %.3f s: efficiency %.1f %%, with the start of the "
+           "handles %.1f %%\n",
+        ready - begin, end - ready, ideal, 100 * ideal / (end - ready),
+        100 * ideal / (end - begin));
     unbind();
     grpc_finalize();
     for (int k = 0; k < options.handles; k++)

@@ -1,8 +1,9 @@
-"""The parameter sweep of Ninf-G2 (section 4.3) from Python: `sweep.py [--calls N] [--handles N] [--server ADDRESS] …`.
+"""The parameter sweep of Ninf-G2 (section 4.3) from Python: `sweep.py [--calls N] [--handles N]
+[--server ADDRESS] …`.
 
-An array of handles is N processes on the server that one request starts. Each is given a call, and the next one when its
-result is there. What is lost with a process or with the server is called again, if the routine may run twice; every other
-failure is reported.
+An array of handles is N processes on the server that one request starts. Each is given a call, and
+the next one when its result is there. What is lost with a process or with the server is called
+again, if the routine may run twice; every other failure is reported.
 """
 
 import argparse
@@ -44,7 +45,10 @@ class Bar:
 def is_right(fields, parameters):
     """Whether element k is parameters[k % PARAMETERS] + k, for all k."""
     np.subtract(fields, COUNT, out=REST)
-    return bool((REST[:WHOLE].reshape(-1, PARAMETERS) == parameters).all() and (REST[WHOLE:] == parameters[: FIELDS - WHOLE]).all())
+    return bool(
+        (REST[:WHOLE].reshape(-1, PARAMETERS) == parameters).all()
+        and (REST[WHOLE:] == parameters[: FIELDS - WHOLE]).all()
+    )
 
 
 class Sweep:
@@ -75,7 +79,8 @@ class Sweep:
             held.close()
 
     def give_up(self, server):
-        """The server is gone, and its processes with it; nothing is to be done with those that are idle."""
+        """The server is gone, and its processes with it; nothing is to be done with those that are
+        idle."""
         if server is self.server:
             self.server = None
             self.lost += len(self.idle)
@@ -85,13 +90,16 @@ class Sweep:
             server.close()
 
     def start(self):
-        """Gives an idle process the next call; its end is told by the connection's thread, in `ended`."""
+        """Gives an idle process the next call; its end is told by the connection's thread, in
+        `ended`."""
         number, handle, server = self.waiting.popleft(), self.idle.pop(), self.server
         parameters = number + np.arange(PARAMETERS) / STEPS
         self.tries[number] += 1
         self.running += 1
         call = handle.submit(self.options.seconds, parameters)
-        call.add_done_callback(lambda call: self.ended.put((number, handle, server, parameters, call)))
+        call.add_done_callback(
+            lambda call: self.ended.put((number, handle, server, parameters, call))
+        )
 
     def collect(self):
         """Takes what the next call to end has brought."""
@@ -113,7 +121,10 @@ class Sweep:
 
     def judge(self, number, error):
         """What becomes of a call that has ended badly: again, if that can help and does no harm."""
-        is_passing = isinstance(error, (ConnectionError, farcall.RoutineCrashed, farcall.NotFound, farcall.LimitExceeded))
+        is_passing = isinstance(
+            error,
+            (ConnectionError, farcall.RoutineCrashed, farcall.NotFound, farcall.LimitExceeded),
+        )
         is_harmless = error.retryable or not self.options.once
         if is_passing and is_harmless and self.tries[number] < TRIES_MAX:
             self.repeated += not error.retryable
@@ -122,7 +133,8 @@ class Sweep:
             self.failed[number] = str(error)
 
     def revive(self):
-        """Makes again what was lost. Tries for as long as we are patient, if there is nothing else to do."""
+        """Makes again what was lost. Tries for as long as we are patient, if there is nothing else
+        to do."""
         until = time.monotonic() + self.options.patience
         while self.missing:
             try:
@@ -149,7 +161,8 @@ class Sweep:
                 time.sleep(RETRY_S)
 
     def run(self, bar):
-        """The master's loop: whoever is idle gets a call, whoever ends is looked at, what is lost is made again."""
+        """The master's loop: whoever is idle gets a call, whoever ends is looked at, what is lost
+        is made again."""
         while self.waiting or self.running:
             while self.idle and self.waiting:
                 self.start()
@@ -164,11 +177,24 @@ class Sweep:
 def read_options(arguments):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument("--calls", type=int, default=1000, help="how many calls (%(default)s)")
-    parser.add_argument("--handles", type=int, default=200, help="processes on the server (%(default)s)")
-    parser.add_argument("--server", help="unix:PATH, ssh://HOST, tls://HOST:PORT (default: $FARCALL_SERVER)")
-    parser.add_argument("--seconds", type=float, default=0.5, help="how long a simulation takes (%(default)s)")
-    parser.add_argument("--patience", type=float, default=60.0, help="seconds to wait for a server that is gone (%(default)s)")
-    parser.add_argument("--once", action="store_true", help="call the routine that must not run twice")
+    parser.add_argument(
+        "--handles", type=int, default=200, help="processes on the server (%(default)s)"
+    )
+    parser.add_argument(
+        "--server", help="unix:PATH, ssh://HOST, tls://HOST:PORT (default: $FARCALL_SERVER)"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=0.5, help="how long a simulation takes (%(default)s)"
+    )
+    parser.add_argument(
+        "--patience",
+        type=float,
+        default=60.0,
+        help="seconds to wait for a server that is gone (%(default)s)",
+    )
+    parser.add_argument(
+        "--once", action="store_true", help="call the routine that must not run twice"
+    )
     parser.add_argument("--quiet", action="store_true", help="no bar")
     options = parser.parse_args(arguments)
     if options.calls < 0 or options.handles < 1 or not options.seconds >= 0:
@@ -187,10 +213,14 @@ def main(arguments=None):
     for number, why in sorted(sweep.failed.items()):
         print(f"sweep: call {number} failed: {why}", file=sys.stderr)
     ideal = math.ceil(options.calls / options.handles) * options.seconds
-    print(f"calls {options.calls} handles {options.handles} done {sweep.done} failed {len(sweep.failed)} "
-          f"repeated {sweep.repeated} lost-handles {sweep.lost}")
-    print(f"ready {ready - begin:.3f} s, calls {end - ready:.3f} s, ideal {ideal:.3f} s: efficiency "
-          f"{100 * ideal / max(end - ready, 1e-9):.1f} %, with the start of the handles {100 * ideal / max(end - begin, 1e-9):.1f} %")
+    print(
+        f"calls {options.calls} handles {options.handles} done {sweep.done} failed {len(sweep.failed)} "
+        f"repeated {sweep.repeated} lost-handles {sweep.lost}"
+    )
+    print(
+        f"ready {ready - begin:.3f} s, calls {end - ready:.3f} s, ideal {ideal:.3f} s: efficiency "
+        f"{100 * ideal / max(end - ready, 1e-9):.1f} %, with the start of the handles {100 * ideal / max(end - begin, 1e-9):.1f} %"
+    )
     return bool(sweep.failed)
 
 

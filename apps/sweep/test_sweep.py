@@ -27,7 +27,22 @@ def sweep(request, tmp_path_factory):
         return [sys.executable, HERE / "sweep.py"]
     program = tmp_path_factory.mktemp("sweep") / "sweep"
     link = [f"-I{STAGE}/include", f"-L{STAGE}/lib", f"-Wl,-rpath,{STAGE}/lib", "-lfarcall", "-lm"]
-    subprocess.run(["cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-o", program, HERE / "sweep.c", *link], check=True, timeout=TIME_MAX)
+    subprocess.run(
+        [
+            "cc",
+            "-std=gnu11",
+            "-O2",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-o",
+            program,
+            HERE / "sweep.c",
+            *link,
+        ],
+        check=True,
+        timeout=TIME_MAX,
+    )
     return [program]
 
 
@@ -40,8 +55,12 @@ class Server:
         self.start()
 
     def start(self):
-        self.process = subprocess.Popen([PROGRAM, "serve", *self.options, "--listen", self.address, HERE / "sweep.idl"],
-                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.process = subprocess.Popen(
+            [PROGRAM, "serve", *self.options, "--listen", self.address, HERE / "sweep.idl"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
         assert self.process.stdout.readline().strip() == self.address
 
     def end(self, number=signal.SIGTERM):
@@ -53,7 +72,12 @@ class Server:
         """Processes that run a call, when there are so many."""
         until = time.monotonic() + TIME_MAX
         while time.monotonic() < until:
-            said = subprocess.run([PROGRAM, "objects", "--json", "--server", self.address], capture_output=True, text=True, timeout=TIME_MAX)
+            said = subprocess.run(
+                [PROGRAM, "objects", "--json", "--server", self.address],
+                capture_output=True,
+                text=True,
+                timeout=TIME_MAX,
+            )
             found = [json.loads(line) for line in said.stdout.splitlines()]
             pids = [one["pid"] for one in found if one["state"] == "busy"]
             if len(pids) >= count:
@@ -71,21 +95,36 @@ def server(tmp_path):
 
 def begun(sweep, server, *options):
     """The program, started with these options."""
-    return subprocess.Popen([*sweep, "--server", server.address, "--quiet", *map(str, options)],
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [*sweep, "--server", server.address, "--quiet", *map(str, options)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def ended(process):
     """What it counted, its status, and what it complained of."""
     said, complaints = process.communicate(timeout=TIME_MAX)
-    counted = re.match(r"calls (\d+) handles \d+ done (\d+) failed (\d+) repeated (\d+) lost-handles (\d+)$", said.splitlines()[0])
+    counted = re.match(
+        r"calls (\d+) handles \d+ done (\d+) failed (\d+) repeated (\d+) lost-handles (\d+)$",
+        said.splitlines()[0],
+    )
     assert counted, said + complaints
-    return dict(zip(("calls", "done", "failed", "repeated", "lost"), map(int, counted.groups()))), process.returncode, complaints
+    return (
+        dict(zip(("calls", "done", "failed", "repeated", "lost"), map(int, counted.groups()))),
+        process.returncode,
+        complaints,
+    )
 
 
 def test_all_calls_return(sweep, server):
-    counts, status, complaints = ended(begun(sweep, server, "--calls", 60, "--handles", 10, "--seconds", 0.01))
-    assert counts == {"calls": 60, "done": 60, "failed": 0, "repeated": 0, "lost": 0} and status == 0, complaints
+    counts, status, complaints = ended(
+        begun(sweep, server, "--calls", 60, "--handles", 10, "--seconds", 0.01)
+    )
+    assert (
+        counts == {"calls": 60, "done": 60, "failed": 0, "repeated": 0, "lost": 0} and status == 0
+    ), complaints
     assert ended(begun(sweep, server, "--calls", 3, "--handles", 8, "--seconds", 0))[0]["done"] == 3
     assert ended(begun(sweep, server, "--calls", 0, "--handles", 1))[0]["done"] == 0
     refused = begun(sweep, server, "--handles", 0)
@@ -98,7 +137,10 @@ def test_calls_of_processes_that_are_killed_run_again(sweep, server):
     for pid in server.busy(3)[:3]:
         os.kill(pid, signal.SIGKILL)
     counts, status, complaints = ended(process)
-    assert (counts["done"], counts["failed"], status) == (40, 0, 0) and counts["repeated"] > 0, (counts, complaints)
+    assert (counts["done"], counts["failed"], status) == (40, 0, 0) and counts["repeated"] > 0, (
+        counts,
+        complaints,
+    )
 
 
 def test_calls_of_a_server_that_is_killed_run_again(sweep, server):
@@ -108,7 +150,10 @@ def test_calls_of_a_server_that_is_killed_run_again(sweep, server):
     time.sleep(0.2)
     server.start()
     counts, status, complaints = ended(process)
-    assert (counts["done"], counts["failed"], status) == (30, 0, 0) and counts["repeated"] > 0, (counts, complaints)
+    assert (counts["done"], counts["failed"], status) == (30, 0, 0) and counts["repeated"] > 0, (
+        counts,
+        complaints,
+    )
 
 
 def test_what_must_not_run_twice_is_reported(sweep, server):
@@ -116,15 +161,27 @@ def test_what_must_not_run_twice_is_reported(sweep, server):
     for pid in server.busy(3)[:2]:
         os.kill(pid, signal.SIGKILL)
     counts, status, complaints = ended(process)
-    assert counts["repeated"] == 0 and 1 <= counts["failed"] <= 2 and counts["done"] + counts["failed"] == 40, (counts, complaints)
-    assert status == 1 and len(re.findall(r"call \d+ failed", complaints)) == counts["failed"], complaints
+    assert (
+        counts["repeated"] == 0
+        and 1 <= counts["failed"] <= 2
+        and counts["done"] + counts["failed"] == 40
+    ), (counts, complaints)
+    assert status == 1 and len(re.findall(r"call \d+ failed", complaints)) == counts["failed"], (
+        complaints
+    )
 
 
 @pytest.fixture(scope="module")
 def slurm(tmp_path_factory):
     """A real Slurm of four nodes with four processors each: its folder."""
     folder = tmp_path_factory.mktemp("slurm")
-    started = subprocess.run([SLURM, "start", folder, "4", "4"], stdout=subprocess.PIPE, text=True, check=True, timeout=TIME_MAX)
+    started = subprocess.run(
+        [SLURM, "start", folder, "4", "4"],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        timeout=TIME_MAX,
+    )
     if not started.stdout.strip():
         pytest.skip("there is no Slurm to be had")
     with pytest.MonkeyPatch.context() as patch:
@@ -137,7 +194,9 @@ def queue(wanted):
     """Nodes of each job in the queue, when that is so."""
     until = time.monotonic() + TIME_MAX
     while time.monotonic() < until:
-        nodes = subprocess.run(["squeue", "-h", "-o", "%N"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+        nodes = subprocess.run(
+            ["squeue", "-h", "-o", "%N"], stdout=subprocess.PIPE, text=True, check=True
+        ).stdout.split()
         if wanted(nodes):
             return nodes
         time.sleep(0.1)
@@ -156,18 +215,40 @@ kill $!
 
 @pytest.fixture
 def login_node(slurm, monkeypatch):
-    """The process numbers that belong to connections to a login node of Slurm behind a real sshd."""
+    """The process numbers that belong to connections to a login node of Slurm behind a real
+    sshd."""
     # A socket's path is short.
     folder = pathlib.Path(tempfile.mkdtemp(prefix="site"))
-    script = CLUSTER.format(stage=STAGE, root=HERE.parents[1], farcall=PROGRAM, idl=HERE / "sweep.idl")
+    script = CLUSTER.format(
+        stage=STAGE, root=HERE.parents[1], farcall=PROGRAM, idl=HERE / "sweep.idl"
+    )
     path = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"
     there = f"PATH={os.environ['PATH']} FARCALL_LIBRARY_DIRECTORY={STAGE}/lib"
-    environment = {**os.environ, "PATH": path, "CLUSTER_ENVIRONMENT": there, "FARCALL_NAME": f"sweep-{os.getpid()}"}
-    shell = subprocess.Popen(["bash", "-c", script], cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    environment = {
+        **os.environ,
+        "PATH": path,
+        "CLUSTER_ENVIRONMENT": there,
+        "FARCALL_NAME": f"sweep-{os.getpid()}",
+    }
+    shell = subprocess.Popen(
+        ["bash", "-c", script],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     ssh, sshd = shell.stdout.readline().split()
-    for name, value in {"FARCALL_SSH": ssh, "FARCALL_SSH_SHARE": "0", "FARCALL_LINGER": "10", "FARCALL_NAME": environment["FARCALL_NAME"]}.items():
+    for name, value in {
+        "FARCALL_SSH": ssh,
+        "FARCALL_SSH_SHARE": "0",
+        "FARCALL_LINGER": "10",
+        "FARCALL_NAME": environment["FARCALL_NAME"],
+    }.items():
         monkeypatch.setenv(name, value)
-    yield lambda: subprocess.run(["pgrep", "-P", sshd], stdout=subprocess.PIPE, text=True).stdout.split()
+    yield lambda: subprocess.run(
+        ["pgrep", "-P", sshd], stdout=subprocess.PIPE, text=True
+    ).stdout.split()
     shell.communicate(timeout=TIME_MAX)
     queue(lambda nodes: not nodes)
     assert not list(folder.glob("cluster/home/.farcall/*/*")), "nothing is left there"
@@ -183,25 +264,45 @@ class LoginNode(Server):
         pass
 
 
-def test_a_connection_by_ssh_and_a_node_that_are_killed_lose_no_idempotent_call(sweep, slurm, login_node):
+def test_a_connection_by_ssh_and_a_node_that_are_killed_lose_no_idempotent_call(
+    sweep, slurm, login_node
+):
     # One of each: either is tested with both without ssh.
     server, once = LoginNode(), sweep[0] == sys.executable
-    process = begun(sweep, server, "--calls", 80, "--handles", 8, "--seconds", 0.5, *(["--once"] if once else []))
+    process = begun(
+        sweep,
+        server,
+        "--calls",
+        80,
+        "--handles",
+        8,
+        "--seconds",
+        0.5,
+        *(["--once"] if once else []),
+    )
     server.busy(8)
     for connection in login_node():
         os.kill(int(connection), signal.SIGKILL)
     server.busy(8)
     subprocess.run([SLURM, "kill", slurm, "n2"], check=True, timeout=TIME_MAX)
     counts, status, complaints = ended(process)
-    # The connection costs nothing: calls and handles go on over the next one. Half of the handles were on the node.
+    # The connection costs nothing: calls and handles go on over the next one. Half of the handles
+    # were on the node.
     assert counts["done"] + counts["failed"] == 80 and counts["lost"] == 4, (counts, complaints)
-    assert (counts["failed"], counts["repeated"]) == ((4, 0) if once else (0, 4)), (counts, complaints)
-    assert len(re.findall(r"call \d+ failed", complaints)) == counts["failed"] and status == int(once), complaints
+    assert (counts["failed"], counts["repeated"]) == ((4, 0) if once else (0, 4)), (
+        counts,
+        complaints,
+    )
+    assert len(re.findall(r"call \d+ failed", complaints)) == counts["failed"] and status == int(
+        once
+    ), complaints
     subprocess.run([SLURM, "revive", slurm, "n2"], check=True, timeout=TIME_MAX)
 
 
 @pytest.mark.parametrize("once", [False, True])
-def test_a_node_of_slurm_that_dies_loses_no_idempotent_call(sweep, slurm, once, tmp_path, monkeypatch):
+def test_a_node_of_slurm_that_dies_loses_no_idempotent_call(
+    sweep, slurm, once, tmp_path, monkeypatch
+):
     monkeypatch.setenv("FARCALL_JOBS", str(tmp_path / "jobs"))
     server = Server(tmp_path, "--launcher", "slurm")
     options = ["--once"] if once else []
@@ -212,8 +313,13 @@ def test_a_node_of_slurm_that_dies_loses_no_idempotent_call(sweep, slurm, once, 
     counts, status, complaints = ended(process)
     assert counts["done"] + counts["failed"] == 60 and counts["lost"] == 4, (counts, complaints)
     # Of those that must not run twice, each is reported that had begun there.
-    assert (counts["failed"], counts["repeated"]) == ((4, 0) if once else (0, 4)), (counts, complaints)
-    assert len(re.findall(r"call \d+ failed", complaints)) == counts["failed"] and status == int(once), complaints
+    assert (counts["failed"], counts["repeated"]) == ((4, 0) if once else (0, 4)), (
+        counts,
+        complaints,
+    )
+    assert len(re.findall(r"call \d+ failed", complaints)) == counts["failed"] and status == int(
+        once
+    ), complaints
     subprocess.run([SLURM, "revive", slurm, "n2"], check=True, timeout=TIME_MAX)
     server.end()
     queue(lambda nodes: not nodes)
@@ -225,7 +331,10 @@ def test_a_server_that_does_not_come_back_costs_the_patience(sweep, server):
     server.busy(2)
     server.end(signal.SIGKILL)
     counts, status, complaints = ended(process)
-    assert counts["failed"] > 0 and counts["done"] + counts["failed"] == 20 and status == 1, (counts, complaints)
+    assert counts["failed"] > 0 and counts["done"] + counts["failed"] == 20 and status == 1, (
+        counts,
+        complaints,
+    )
     assert len(re.findall(r"call \d+ failed", complaints)) == counts["failed"], complaints
     server.start()
 
@@ -238,6 +347,11 @@ def test_wrong_options_are_named(sweep):
 
 def test_a_job_runs_as_many_processes_on_a_host_as_one_asks_for(sweep, tmp_path):
     server = Server(tmp_path, "--launcher", "local")
-    counts, status, complaints = ended(begun(sweep, server, "--calls", 500, "--handles", 500, "--seconds", 0))
+    counts, status, complaints = ended(
+        begun(sweep, server, "--calls", 500, "--handles", 500, "--seconds", 0)
+    )
     server.end()
-    assert (counts, status) == ({"calls": 500, "done": 500, "failed": 0, "repeated": 0, "lost": 0}, 0), complaints[-2000:]
+    assert (counts, status) == (
+        {"calls": 500, "done": 500, "failed": 0, "repeated": 0, "lost": 0},
+        0,
+    ), complaints[-2000:]

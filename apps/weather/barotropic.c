@@ -25,7 +25,7 @@
 struct barotropic {
     int truncation, longitudes, latitudes, count; /* count of pairs (m, n) */
     double *mu, *weight;                          /* by latitude, from the south */
-    double *legendre, *derivative;                /* [latitude][pair]; the derivative times 1 - mu^2 */
+    double *legendre, *derivative; /* [latitude][pair]; the derivative times 1 - mu^2 */
     double complex *roots;                        /* of 1, for the Fourier transform */
     double complex *psi, *u, *v, *row, *work;     /* working memory */
     double complex *stage, *slope, *sum;
@@ -38,7 +38,8 @@ static int pair(const barotropic *model, int m, int n)
     return m * (model->truncation + 1) - m * (m - 1) / 2 + n - m;
 }
 
-/* Gauss's points and weights: Newton's method from a good guess (Abramowitz and Stegun, 25.4.29 and 22.16.6). */
+/* Gauss's points and weights: Newton's method from a good guess (Abramowitz and Stegun, 25.4.29 and
+   22.16.6). */
 static void gauss(int count, double *mu, double *weight)
 {
     for (int j = 0; j < count; j++) {
@@ -62,9 +63,13 @@ static void gauss(int count, double *mu, double *weight)
 }
 
 /* The factor of the recurrences between neighbouring degrees. */
-static double epsilon(int m, int n) { return sqrt(((double) n * n - (double) m * m) / (4.0 * n * n - 1)); }
+static double epsilon(int m, int n)
+{
+    return sqrt(((double) n * n - (double) m * m) / (4.0 * n * n - 1));
+}
 
-/* Legendre functions of degree up to the truncation at one latitude, and their derivatives times 1 - mu^2. */
+/* Legendre functions of degree up to the truncation at one latitude, and their derivatives times 1
+   - mu^2. */
 static void legendre(const barotropic *model, double mu, double *p, double *derivative)
 {
     int top = model->truncation;
@@ -77,7 +82,8 @@ static void legendre(const barotropic *model, double mu, double *p, double *deri
         for (int n = m; n <= top; n++) {
             double next = (mu * here - (n > m ? epsilon(m, n) * before : 0)) / epsilon(m, n + 1);
             p[pair(model, m, n)] = here;
-            derivative[pair(model, m, n)] = (n > m ? (n + 1) * epsilon(m, n) * before : 0) - n * epsilon(m, n + 1) * next;
+            derivative[pair(model, m, n)] =
+                (n > m ? (n + 1) * epsilon(m, n) * before : 0) - n * epsilon(m, n + 1) * next;
             before = here;
             here = next;
         }
@@ -103,7 +109,8 @@ barotropic *barotropic_new(int truncation)
     for (model->longitudes = 4; model->longitudes < 3 * truncation + 1;)
         model->longitudes *= 2;
     model->latitudes = model->longitudes / 2;
-    size_t latitudes = (size_t) model->latitudes, longitudes = (size_t) model->longitudes, count = (size_t) model->count;
+    size_t latitudes = (size_t) model->latitudes, longitudes = (size_t) model->longitudes,
+           count = (size_t) model->count;
     size_t reals = 2 * latitudes + 2 * latitudes * count + 3 * latitudes * longitudes;
     size_t complexes = 3 * longitudes + 3 * latitudes * (size_t) (truncation + 1) + 3 * count;
     double *memory = calloc(reals + 2 * complexes, sizeof *memory);
@@ -129,13 +136,15 @@ barotropic *barotropic_new(int truncation)
     model->sum = model->slope + count;
     gauss(model->latitudes, model->mu, model->weight);
     for (int j = 0; j < model->latitudes; j++)
-        legendre(model, model->mu[j], model->legendre + (size_t) j * count, model->derivative + (size_t) j * count);
+        legendre(model, model->mu[j], model->legendre + (size_t) j * count,
+            model->derivative + (size_t) j * count);
     for (int k = 0; k < model->longitudes; k++)
         model->roots[k] = cexp(I * (2 * PI * k / model->longitudes));
     return model;
 }
 
-/* Fourier transform of a row in place, e^(+i k x) where `sign` is 1: radix 2, decimation in time. */
+/* Fourier transform of a row in place, e^(+i k x) where `sign` is 1: radix 2, decimation in time.
+   */
 static void fourier(const barotropic *model, double complex *row, int sign)
 {
     int size = model->longitudes;
@@ -160,7 +169,8 @@ static void fourier(const barotropic *model, double complex *row, int sign)
             }
 }
 
-/* Values along a circle of latitude from its Fourier coefficients, which are those of a real field. */
+/* Values along a circle of latitude from its Fourier coefficients, which are those of a real field.
+   */
 static void synthesize(const barotropic *model, const double complex *coefficients, double *values)
 {
     double complex *row = model->row;
@@ -186,7 +196,10 @@ static void analyze(const barotropic *model, const double *values, double comple
 }
 
 /* The stream function's coefficient for a vorticity's. */
-static double inverse_laplacian(int n) { return n == 0 ? 0 : -BAROTROPIC_RADIUS * BAROTROPIC_RADIUS / (n * (n + 1.0)); }
+static double inverse_laplacian(int n)
+{
+    return n == 0 ? 0 : -BAROTROPIC_RADIUS * BAROTROPIC_RADIUS / (n * (n + 1.0));
+}
 
 /* Winds times the cosine of the latitude, and the absolute vorticity, on the grid. */
 static void to_grid(barotropic *model, const double complex *vorticity)
@@ -227,7 +240,8 @@ static void tendency(barotropic *model, const double complex *vorticity, double 
         const double *p = model->legendre + (size_t) j * (size_t) model->count;
         const double *h = model->derivative + (size_t) j * (size_t) model->count;
         size_t begin = (size_t) j * (size_t) model->longitudes;
-        /* The integral over mu by Gauss's rule; the derivative of the product with V is moved to the harmonic. */
+        /* The integral over mu by Gauss's rule; the derivative of the product with V is moved to
+           the harmonic. */
         double scale = model->weight[j] / ((1 - model->mu[j] * model->mu[j]) * BAROTROPIC_RADIUS);
         for (int k = 0; k < model->longitudes; k++) {
             model->grid_u[begin + (size_t) k] *= model->grid_vorticity[begin + (size_t) k];
@@ -245,7 +259,8 @@ static void tendency(barotropic *model, const double complex *vorticity, double 
     slope[0] = 0;
 }
 
-/* One step of Runge and Kutta; then the viscosity, of which the smallest scale keeps exp(-step / e_folding). */
+/* One step of Runge and Kutta; then the viscosity, of which the smallest scale keeps exp(-step /
+   e_folding). */
 static void advance(barotropic *model, double complex *vorticity, double step, double e_folding)
 {
     static const double part[] = {0.5, 0.5, 1, 0}, share[] = {1 / 6.0, 1 / 3.0, 1 / 3.0, 1 / 6.0};
@@ -261,12 +276,14 @@ static void advance(barotropic *model, double complex *vorticity, double step, d
     }
     for (int m = 0; m <= model->truncation; m++)
         for (int n = m; n <= model->truncation; n++) {
-            double decay = e_folding > 0 ? exp(-step / e_folding * pow(n * (n + 1.0) / scale, 4)) : 1;
+            double decay =
+                e_folding > 0 ? exp(-step / e_folding * pow(n * (n + 1.0) / scale, 4)) : 1;
             vorticity[pair(model, m, n)] = model->sum[pair(model, m, n)] * decay;
         }
 }
 
-/* A state as complex coefficients: a field is the sum of c cos(m x) + s sin(m x), the real part of 2 (c - i s)/2 e^(imx). */
+/* A state as complex coefficients: a field is the sum of c cos(m x) + s sin(m x), the real part of
+   2 (c - i s)/2 e^(imx). */
 static void unpack(const barotropic *model, const double *state, double complex *coefficients)
 {
     for (int m = 0; m <= model->truncation; m++)
@@ -289,8 +306,8 @@ static void pack(const barotropic *model, const double complex *coefficients, do
         }
 }
 
-int barotropic_forecast(barotropic *model, const double *initial, double seconds, int steps, int count, double e_folding,
-                        double *states, int (*each)(int done))
+int barotropic_forecast(barotropic *model, const double *initial, double seconds, int steps,
+    int count, double e_folding, double *states, int (*each)(int done))
 {
     size_t size = (size_t) (model->truncation + 1) * (size_t) (model->truncation + 1);
     double complex *vorticity = calloc((size_t) model->count, sizeof *vorticity);
@@ -308,10 +325,12 @@ int barotropic_forecast(barotropic *model, const double *initial, double seconds
     return 0;
 }
 
-void barotropic_streamfunction(const barotropic *model, const double *state, int rows, int columns, double *psi)
+void barotropic_streamfunction(
+    const barotropic *model, const double *state, int rows, int columns, double *psi)
 {
     size_t count = (size_t) model->count;
-    double complex *vorticity = malloc(count * sizeof *vorticity), *circle = malloc((size_t) (model->truncation + 1) * sizeof *circle);
+    double complex *vorticity = malloc(count * sizeof *vorticity),
+                   *circle = malloc((size_t) (model->truncation + 1) * sizeof *circle);
     double *p = malloc(2 * count * sizeof *p);
     if (vorticity && circle && p) {
         unpack(model, state, vorticity);
@@ -320,7 +339,8 @@ void barotropic_streamfunction(const barotropic *model, const double *state, int
             for (int m = 0; m <= model->truncation; m++) {
                 circle[m] = 0;
                 for (int n = m; n <= model->truncation; n++)
-                    circle[m] += inverse_laplacian(n) * vorticity[pair(model, m, n)] * p[pair(model, m, n)];
+                    circle[m] +=
+                        inverse_laplacian(n) * vorticity[pair(model, m, n)] * p[pair(model, m, n)];
             }
             for (int k = 0; k < columns; k++) {
                 double value = creal(circle[0]);
@@ -335,20 +355,24 @@ void barotropic_streamfunction(const barotropic *model, const double *state, int
     free(p);
 }
 
-void barotropic_invariants(const barotropic *model, const double *state, double *energy, double *enstrophy)
+void barotropic_invariants(
+    const barotropic *model, const double *state, double *energy, double *enstrophy)
 {
     *energy = *enstrophy = 0;
     for (int m = 0; m <= model->truncation; m++)
         for (int n = m; n <= model->truncation; n++) {
             double cosine = *state++, sine = m > 0 ? *state++ : 0;
-            double square = n == 0 ? 0 : m > 0 ? (cosine * cosine + sine * sine) / 2 : cosine * cosine;
+            double square = n == 0  ? 0
+                            : m > 0 ? (cosine * cosine + sine * sine) / 2
+                                    : cosine * cosine;
             /* Means over the sphere: half the integral over mu. */
             *enstrophy += square / 4;
             *energy -= inverse_laplacian(n) * square / 4;
         }
 }
 
-/* Puts a harmonic of wave number m and degree n into a state, whose greatest vorticity is about `size` at the phase. */
+/* Puts a harmonic of wave number m and degree n into a state, whose greatest vorticity is about
+   `size` at the phase. */
 static void put(const barotropic *model, double *state, int m, int n, double size, double phase)
 {
     if (n > model->truncation)
@@ -365,7 +389,8 @@ static void put(const barotropic *model, double *state, int m, int n, double siz
 
 void barotropic_idealised(const barotropic *model, double *state)
 {
-    memset(state, 0, (size_t) (model->truncation + 1) * (size_t) (model->truncation + 1) * sizeof *state);
+    memset(state, 0,
+        (size_t) (model->truncation + 1) * (size_t) (model->truncation + 1) * sizeof *state);
     /* Zonal winds, then waves; sizes in 1/s. */
     put(model, state, 0, 1, 0.55e-5, 0);
     put(model, state, 0, 3, 1.05e-5, 0);

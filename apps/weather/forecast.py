@@ -1,9 +1,11 @@
-"""An ensemble forecast from Python: `forecast.py [--members N] [--days D] [--server ADDRESS] [--map FILE.png]`.
+"""An ensemble forecast from Python: `forecast.py [--members N] [--days D] [--server ADDRESS] [--map
+FILE.png]`.
 
-The experiment of every centre for weather prediction, in an idealised atmosphere (Ninf-G2, section 4.3). What the weather
-will be is computed from a state that the forecaster does not know: his analysis of it has errors. Besides the forecast from
-the analysis he computes many others, from states that differ from it by as much, and takes their mean. It is better than
-each; and where they differ, it cannot be trusted. forecast.c does the same in C, with the same numbers.
+The experiment of every centre for weather prediction, in an idealised atmosphere (Ninf-G2, section
+4.3). What the weather will be is computed from a state that the forecaster does not know: his
+analysis of it has errors. Besides the forecast from the analysis he computes many others, from
+states that differ from it by as much, and takes their mean. It is better than each; and where they
+differ, it cannot be trusted. forecast.c does the same in C, with the same numbers.
 """
 
 import argparse
@@ -46,18 +48,28 @@ def show(done, total, begin, is_end=False):
     """A bar on a terminal."""
     if sys.stderr.isatty():
         filled = done * WIDTH // total
-        print(f"\r[{'#' * filled}{'-' * (WIDTH - filled)}] {done} of {total} forecasts, {time.monotonic() - begin:.1f} s ",
-              end="\n" if is_end else "", file=sys.stderr, flush=True)
+        print(
+            f"\r[{'#' * filled}{'-' * (WIDTH - filled)}] {done} of {total} forecasts, {time.monotonic() - begin:.1f} s ",
+            end="\n" if is_end else "",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def forecasts(server, states, options):
     """All forecasts, as [state, time, coefficient]; None for what failed."""
-    settings = {"truncation": options.truncation, "count": options.days * STATES_A_DAY, "hours": 24 / STATES_A_DAY}
+    settings = {
+        "truncation": options.truncation,
+        "count": options.days * STATES_A_DAY,
+        "hours": 24 / STATES_A_DAY,
+    }
     results, begin = [None] * len(states), time.monotonic()
     with server.executor() as executor:
         calls = [executor.submit(server.weather.forecast, state, **settings) for state in states]
         for call in calls:
-            call.add_done_callback(lambda _: show(sum(call.done() for call in calls), len(calls), begin))
+            call.add_done_callback(
+                lambda _: show(sum(call.done() for call in calls), len(calls), begin)
+            )
         for number, call in enumerate(calls):
             try:
                 results[number] = call.result().states
@@ -68,11 +80,15 @@ def forecasts(server, states, options):
 
 
 def ensemble(server, options):
-    """Prints how wrong the forecasts are day by day, and gives the maps of the last day: mean and spread."""
+    """Prints how wrong the forecasts are day by day, and gives the maps of the last day: mean and
+    spread."""
     truncation = options.truncation
     truth = server.weather.idealised(truncation=truncation).state
     analysis = perturbed(truth, truncation, 0, options.amplitude)
-    members = [perturbed(analysis, truncation, seed, options.amplitude) for seed in range(1, options.members + 1)]
+    members = [
+        perturbed(analysis, truncation, seed, options.amplitude)
+        for seed in range(1, options.members + 1)
+    ]
     real, single, *many = forecasts(server, [truth, analysis, *members], options)
     many = [states for states in many if states is not None]
     if real is None or single is None or not many:
@@ -82,19 +98,37 @@ def ensemble(server, options):
     for day in range(1, options.days + 1):
         now = day * STATES_A_DAY - 1
         size = {"rows": 1, "columns": 1} if day < options.days else {}
-        alone = server.weather.ensemble(single[now][None], real[now], truncation=truncation, rows=1, columns=1)
-        together = server.weather.ensemble(np.stack([states[now] for states in many]), real[now], truncation=truncation, **size)
+        alone = server.weather.ensemble(
+            single[now][None], real[now], truncation=truncation, rows=1, columns=1
+        )
+        together = server.weather.ensemble(
+            np.stack([states[now] for states in many]), real[now], truncation=truncation, **size
+        )
         print(f"{day:4d} {alone.error:8.3f} {together.error:8.3f} {together.spread:8.3f}")
     return together.mean_psi, together.spread_psi
 
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
-    parser.add_argument("--members", type=int, default=50, help="forecasts of the ensemble (%(default)s)")
+    parser.add_argument(
+        "--members", type=int, default=50, help="forecasts of the ensemble (%(default)s)"
+    )
     parser.add_argument("--days", type=int, default=10, help="how far they go (%(default)s)")
-    parser.add_argument("--truncation", type=int, default=20, help="largest degree of the spherical harmonics (%(default)s)")
-    parser.add_argument("--amplitude", type=float, default=2e-7, help="of the errors of the analysis, in 1/s (%(default)s)")
-    parser.add_argument("--server", help="where weather.idl is published (default: $FARCALL_SERVER)")
+    parser.add_argument(
+        "--truncation",
+        type=int,
+        default=20,
+        help="largest degree of the spherical harmonics (%(default)s)",
+    )
+    parser.add_argument(
+        "--amplitude",
+        type=float,
+        default=2e-7,
+        help="of the errors of the analysis, in 1/s (%(default)s)",
+    )
+    parser.add_argument(
+        "--server", help="where weather.idl is published (default: $FARCALL_SERVER)"
+    )
     parser.add_argument("--map", type=pathlib.Path, help="where to draw the map of the last day")
     options = parser.parse_args(arguments)
     if min(options.members, options.days, options.truncation) < 1:

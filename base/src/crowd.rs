@@ -1,8 +1,8 @@
 //! Who goes when a table is full: whoever takes the most places in it loses one.
 //!
-//! A table that drops its oldest entry lets one host that connects quickly push out everybody else. Here each entry
-//! belongs to a key (an address, a user), and the key with the most entries loses one: first one of the lowest stage,
-//! then the oldest.
+//! A table that drops its oldest entry lets one host that connects quickly push out everybody else.
+//! Here each entry belongs to a key (an address, a user), and the key with the most entries loses
+//! one: first one of the lowest stage, then the oldest.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,5 @@
-//! The one error type: closed kind, retryable or not, operation, context, source (docs: house decision 11).
+//! The one error type: closed kind, retryable or not, operation, context, source (docs: house
+//! decision 11).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,7 +18,8 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub enum ErrorKind {
-    /// The caller passed something that does not fit the interface: count, type, rank, size, order, value.
+    /// The caller passed something that does not fit the interface: count, type, rank, size, order,
+    /// value.
     InvalidArgument = 1,
     /// No such routine, module, handle or file.
     NotFound = 2,
@@ -127,10 +129,11 @@ impl ErrorKind {
 
 /// An error with what a person needs to act: what, where, and where known the fix.
 ///
-/// Reads as `operation: message (key: value, …); fix`. The box keeps `Result<T>` small on the hot path.
+/// Reads as `operation: message (key: value, …); fix`. The box keeps `Result<T>` small on the hot
+/// path.
 ///
-/// Much of it is what others wrote: names, paths, words of routines and servers. It is printable from the start, whoever
-/// shows it: see [`printable`].
+/// Much of it is what others wrote: names, paths, words of routines and servers. It is printable
+/// from the start, whoever shows it: see [`printable`].
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -146,8 +149,13 @@ struct Inner {
 }
 
 impl Error {
-    /// An error of `kind` met while doing `operation` (a verb phrase: "connect", "read the configuration file").
-    pub fn new(kind: ErrorKind, operation: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+    /// An error of `kind` met while doing `operation` (a verb phrase: "connect", "read the
+    /// configuration file").
+    pub fn new(
+        kind: ErrorKind,
+        operation: impl Into<Cow<'static, str>>,
+        message: impl Into<String>,
+    ) -> Self {
         Error(Box::new(Inner {
             kind,
             retryable: false,
@@ -166,7 +174,8 @@ impl Error {
         self
     }
 
-    /// One more fact: `("routine", "lapack/dgesv")`. What two layers on the way say alike is said once.
+    /// One more fact: `("routine", "lapack/dgesv")`. What two layers on the way say alike is said
+    /// once.
     #[must_use]
     pub fn with(mut self, key: impl Into<Cow<'static, str>>, value: impl fmt::Display) -> Self {
         let fact = (shown_line(key.into()), shown(value.to_string()));
@@ -194,7 +203,11 @@ impl Error {
     pub fn system(operation: &'static str, source: std::io::Error) -> Self {
         let (message, number) = (source.to_string(), source.raw_os_error());
         let error = Error::new(ErrorKind::System, operation, message).source(source);
-        if number == Some(EMFILE) { error.fix("raise its limit on open files (ulimit -n)") } else { error }
+        if number == Some(EMFILE) {
+            error.fix("raise its limit on open files (ulimit -n)")
+        } else {
+            error
+        }
     }
 
     /// A broken invariant of ours.
@@ -289,7 +302,9 @@ mod tests {
 
     #[test]
     fn a_fact_is_said_once() {
-        let error = Error::new(ErrorKind::NotFound, "call", "none").with("routine", "f").with("routine", "f");
+        let error = Error::new(ErrorKind::NotFound, "call", "none")
+            .with("routine", "f")
+            .with("routine", "f");
         assert_eq!(error.with("routine", "g").to_string(), "call: none (routine: f, routine: g)");
     }
 
@@ -301,7 +316,11 @@ mod tests {
         let text = error.to_string();
         assert!(!text.contains(|c| crate::is_obeyed(c) && c != '\n'), "{text:?}");
         assert_eq!(text.matches("\\x1b]0;x\\x07\\x9b\\u{202e}").count(), 5, "{text}");
-        assert_eq!(text.matches('\n').count(), 1, "a message may have lines, an operation and a key none: {text}");
+        assert_eq!(
+            text.matches('\n').count(),
+            1,
+            "a message may have lines, an operation and a key none: {text}"
+        );
     }
 
     #[test]
@@ -309,12 +328,18 @@ mod tests {
         let error = Error::new(ErrorKind::NotFound, "call", "no routine \"dgesw\"")
             .with("server", "unix:/run/x")
             .fix("did you mean dgesv?");
-        assert_eq!(error.to_string(), "call: no routine \"dgesw\" (server: unix:/run/x); did you mean dgesv?");
+        assert_eq!(
+            error.to_string(),
+            "call: no routine \"dgesw\" (server: unix:/run/x); did you mean dgesv?"
+        );
     }
 
     #[test]
     fn want_of_descriptors_has_its_fix() {
         let error = Error::system("accept", std::io::Error::from_raw_os_error(EMFILE));
-        assert!(error.to_string().ends_with("; raise its limit on open files (ulimit -n)"), "{error}");
+        assert!(
+            error.to_string().ends_with("; raise its limit on open files (ulimit -n)"),
+            "{error}"
+        );
     }
 }

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use crate::{Error, ErrorKind, Result, printable};
 
-/// Names a call for its whole life, on every connection it travels over. Chosen by the caller at random, so that a
-/// call can be resumed on another connection (spec/wire.md, "Call ids").
+/// Names a call for its whole life, on every connection it travels over. Chosen by the caller at
+/// random, so that a call can be resumed on another connection (spec/wire.md, "Call ids").
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallId(pub [u8; 16]);
 
@@ -22,8 +22,12 @@ impl FromStr for CallId {
     /// Reads what [`CallId`] shows: 32 hexadecimal digits.
     fn from_str(text: &str) -> Result<CallId> {
         let wrong = || {
-            Error::new(ErrorKind::InvalidArgument, "read a call's id", format!("\"{}\" is not an id", printable(text)))
-                .fix("pass the 32 hexadecimal digits that `farcall kept` shows")
+            Error::new(
+                ErrorKind::InvalidArgument,
+                "read a call's id",
+                format!("\"{}\" is not an id", printable(text)),
+            )
+            .fix("pass the 32 hexadecimal digits that `farcall kept` shows")
         };
         let is_hex = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         let number = u128::from_str_radix(text, 16).ok().filter(|_| is_hex).ok_or_else(wrong)?;
@@ -37,8 +41,9 @@ impl fmt::Debug for CallId {
     }
 }
 
-/// Names a held executable: an object, or one of an array of function handles. Twelve bytes that whoever holds it has
-/// chosen at random, then its index among those that were asked for together, little-endian.
+/// Names a held executable: an object, or one of an array of function handles. Twelve bytes that
+/// whoever holds it has chosen at random, then its index among those that were asked for together,
+/// little-endian.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectId(pub [u8; 16]);
 
@@ -148,7 +153,9 @@ mod tests {
         assert_eq!(last.to_string(), "07070707070707070707070702010000");
         assert_eq!(last.to_string().parse::<ObjectId>().ok(), Some(last));
         assert_eq!(last.after(u32::MAX), None);
-        for wrong in ["", "07", "+7070707070707070707070702010000", "07070707070707070707070702010000f"] {
+        for wrong in
+            ["", "07", "+7070707070707070707070702010000", "07070707070707070707070702010000f"]
+        {
             assert!(wrong.parse::<ObjectId>().is_err(), "{wrong}");
         }
     }

@@ -1,7 +1,7 @@
 //! Ids, units, the error type, and the clock and random traits. Standard library only.
 //!
-//! Everything else in the house stands on this crate; it does no I/O itself. Time and randomness are traits, so that
-//! the shipped state machines run unchanged in virtual time.
+//! Everything else in the house stands on this crate; it does no I/O itself. Time and randomness
+//! are traits, so that the shipped state machines run unchanged in virtual time.
 
 mod crowd;
 mod error;

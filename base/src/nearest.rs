@@ -1,12 +1,19 @@
-//! The names a person may have meant: used wherever a name is unknown (routines, manifest keys, plugins).
+//! The names a person may have meant: used wherever a name is unknown (routines, manifest keys,
+//! plugins).
 
-/// Names longer than this are not compared: nobody mistypes them, and the work grows with the square.
+/// Names longer than this are not compared: nobody mistypes them, and the work grows with the
+/// square.
 const LENGTH_MAX: usize = 128;
 
 /// The up to `count` candidates nearest to `wanted`, best first, equal ones in alphabetical order.
 ///
-/// Only near ones count: at most one edit in three letters, letter case aside, or a candidate that contains `wanted`.
-pub fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>, count: usize) -> Vec<&'a str> {
+/// Only near ones count: at most one edit in three letters, letter case aside, or a candidate that
+/// contains `wanted`.
+pub fn nearest<'a>(
+    wanted: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+    count: usize,
+) -> Vec<&'a str> {
     if wanted.is_empty() || wanted.len() > LENGTH_MAX {
         return Vec::new();
     }

@@ -1,12 +1,13 @@
 //! Text of others as a terminal, a log or a page may show it: shown, never obeyed.
 //!
-//! `spec/vectors/printable.txt` has what comes out for what goes in, for the layers in other languages, too.
+//! `spec/vectors/printable.txt` has what comes out for what goes in, for the layers in other
+//! languages, too.
 
 use std::borrow::Cow;
 
-/// `text` with everything in it spelled that a reader could not see or a terminal would obey, as `\x1b` or `\u{202e}`:
-/// control characters other than line ends and tabs, and what is invisible, separates lines or turns the direction of
-/// writing. What was spelled is not spelled again.
+/// `text` with everything in it spelled that a reader could not see or a terminal would obey, as
+/// `\x1b` or `\u{202e}`: control characters other than line ends and tabs, and what is invisible,
+/// separates lines or turns the direction of writing. What was spelled is not spelled again.
 pub fn printable(text: &str) -> Cow<'_, str> {
     spelled(text, |letter| is_obeyed(letter) && letter != '\n' && letter != '\t')
 }
@@ -16,14 +17,15 @@ pub fn printable_line(text: &str) -> Cow<'_, str> {
     spelled(text, is_obeyed)
 }
 
-/// The same for what a program writes, byte by byte, as a terminal may show it: a carriage return stays as well.
+/// The same for what a program writes, byte by byte, as a terminal may show it: a carriage return
+/// stays as well.
 pub fn printable_output(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     spelled(&text, |letter| is_obeyed(letter) && !"\n\r\t".contains(letter)).into_owned()
 }
 
-/// A text of JSON with the same characters written as JSON spells them, `\u202e`. Outside strings JSON has none of them
-/// but line ends, which stay.
+/// A text of JSON with the same characters written as JSON spells them, `\u202e`. Outside strings
+/// JSON has none of them but line ends, which stay.
 pub fn printable_json(text: &str) -> Cow<'_, str> {
     let is_spelled = |letter: char| is_obeyed(letter) && letter != '\n';
     if !text.contains(is_spelled) {
@@ -32,7 +34,10 @@ pub fn printable_json(text: &str) -> Cow<'_, str> {
     let mut json = String::with_capacity(text.len() + 16);
     for letter in text.chars() {
         if is_spelled(letter) {
-            letter.encode_utf16(&mut [0; 2]).iter().for_each(|unit| json.push_str(&format!("\\u{unit:04x}")));
+            letter
+                .encode_utf16(&mut [0; 2])
+                .iter()
+                .for_each(|unit| json.push_str(&format!("\\u{unit:04x}")));
         } else {
             json.push(letter);
         }
@@ -40,9 +45,9 @@ pub fn printable_json(text: &str) -> Cow<'_, str> {
     Cow::Owned(json)
 }
 
-/// Whether a character is obeyed rather than seen: controls (C0, DEL, C1), what Unicode calls default ignorable (but for
-/// the selectors of variants of what is seen), separators of lines and paragraphs, anchors of annotations, and what is
-/// not a character.
+/// Whether a character is obeyed rather than seen: controls (C0, DEL, C1), what Unicode calls
+/// default ignorable (but for the selectors of variants of what is seen), separators of lines and
+/// paragraphs, anchors of annotations, and what is not a character.
 pub fn is_obeyed(letter: char) -> bool {
     letter.is_control()
         || matches!(letter,
@@ -92,7 +97,8 @@ mod tests {
 
     /// What stands between the quotes of a JSON string.
     fn unescaped(quoted: &str) -> String {
-        let mut rest = quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).expect("quotes");
+        let mut rest =
+            quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).expect("quotes");
         let mut units = Vec::new();
         while let Some(letter) = rest.chars().next() {
             rest = &rest[letter.len_utf8()..];
@@ -140,6 +146,9 @@ mod tests {
 
     #[test]
     fn what_a_program_writes_keeps_its_lines_and_returns() {
-        assert_eq!(printable_output(b"50 %\r100 %\n\x1b[2J\xff\x9b"), "50 %\r100 %\n\\x1b[2J\u{fffd}\u{fffd}");
+        assert_eq!(
+            printable_output(b"50 %\r100 %\n\x1b[2J\xff\x9b"),
+            "50 %\r100 %\n\\x1b[2J\u{fffd}\u{fffd}"
+        );
     }
 }

@@ -5,7 +5,8 @@ use std::ops::Add;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// A point in time, in nanoseconds since an origin that only its clock knows. Virtual in simulation.
+/// A point in time, in nanoseconds since an origin that only its clock knows. Virtual in
+/// simulation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Instant(pub u64);
 
@@ -37,7 +38,8 @@ pub trait Clock {
     fn now(&self) -> Instant;
 }
 
-/// The machine's monotonic clock. All of one process agree, so that a time may travel from one plugin to another.
+/// The machine's monotonic clock. All of one process agree, so that a time may travel from one
+/// plugin to another.
 #[derive(Debug)]
 pub struct SystemClock {
     origin: std::time::Instant,
@@ -77,7 +79,8 @@ pub trait Random {
     }
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014): repeatable numbers for simulation, ids and fuzz loops. Not for secrets.
+/// SplitMix64 (Steele, Lea, Flood 2014): repeatable numbers for simulation, ids and fuzz loops. Not
+/// for secrets.
 #[derive(Clone, Debug)]
 pub struct SeededRandom(u64);
 

@@ -6,7 +6,8 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Bytes(pub u64);
 
-const UNITS: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+const UNITS: [(&str, u64); 4] =
+    [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -35,11 +36,17 @@ impl std::str::FromStr for Bytes {
     fn from_str(text: &str) -> Result<Self, String> {
         let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
         let (digits, unit) = (&text[..split], text[split..].trim());
-        let wrong = || format!("\"{text}\" is not a size; write a whole number and a unit, as in \"64 MiB\"");
+        let wrong = || {
+            format!("\"{text}\" is not a size; write a whole number and a unit, as in \"64 MiB\"")
+        };
         let number: u64 = digits.parse().map_err(|_| wrong())?;
         let factor = match unit {
             "" | "bytes" => 1,
-            _ => UNITS.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor).ok_or_else(wrong)?,
+            _ => UNITS
+                .iter()
+                .find(|(name, _)| *name == unit)
+                .map(|(_, factor)| *factor)
+                .ok_or_else(wrong)?,
         };
         number.checked_mul(factor).map(Bytes).ok_or_else(wrong)
     }

@@ -1,4 +1,5 @@
-# Linear equations for LAPACK's dgesv, the same for every client; and how they are solved without Farcall.
+# Linear equations for LAPACK's dgesv, the same for every client; and how they are solved without
+# Farcall.
 import ctypes
 
 import numpy as np
@@ -25,13 +26,23 @@ def solve(a, b):
     pivots = np.empty(len(b), dtype=np.int32)
     order = ctypes.byref(n)
     routine = ctypes.CDLL(_LAPACK).dgesv_
-    routine(order, ctypes.byref(one), a.ctypes, order, pivots.ctypes, b.ctypes, order, ctypes.byref(information))
+    routine(
+        order,
+        ctypes.byref(one),
+        a.ctypes,
+        order,
+        pivots.ctypes,
+        b.ctypes,
+        order,
+        ctypes.byref(information),
+    )
     if information.value != 0:
         raise SystemExit("equations.py: the matrix is singular")
 
 
 def solve_unblocked(path, a, b):
-    """The same by Linpack's own elimination (bench/raw/linpack.c), from the shared library at this path."""
+    """The same by Linpack's own elimination (bench/raw/linpack.c), from the shared library at this
+    path."""
     pivots = np.empty(len(b), dtype=np.int32)
     if ctypes.CDLL(str(path)).linpack_solve(len(b), a.ctypes, pivots.ctypes, b.ctypes) != 0:
         raise SystemExit("equations.py: the matrix is singular")

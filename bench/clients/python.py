@@ -32,7 +32,9 @@ def made(kind, size):
         return random.random(size // 8)
     side = int((size // 8) ** 0.5)
     x = np.linspace(0, 10, side)
-    field = np.sin(x)[:, None] * np.cos(1.7 * x)[None, :] + 0.3 * np.sin(3 * x[:, None] + x[None, :])
+    field = np.sin(x)[:, None] * np.cos(1.7 * x)[None, :] + 0.3 * np.sin(
+        3 * x[:, None] + x[None, :]
+    )
     return field.ravel()
 
 
@@ -54,7 +56,9 @@ class Bench:
     def handles(self, count, how):
         routine, count = self.server["bench/add"], int(count)
         begin = time.perf_counter()
-        held = [routine.hold(count)] if how == "together" else [routine.hold(1) for _ in range(count)]
+        held = (
+            [routine.hold(count)] if how == "together" else [routine.hold(1) for _ in range(count)]
+        )
         seconds = time.perf_counter() - begin
         for one in held:
             one.close()

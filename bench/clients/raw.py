@@ -1,10 +1,11 @@
-# The raw C client under measurement: the same commands as the other clients (see rust/main.rs), and solving without it.
+# The raw C client under measurement: the same commands as the other clients (see rust/main.rs), and
+# solving without it.
 """Usage: raw.py librawclient.so PORT CONGESTION      with liblinpack.so beside the library
        raw.py librawclient.so COMMAND CONGESTION   joined to the standard input and output of a shell command
 
-dgesv N      seconds to move matrix and right side there and back, and to solve the equations in this process
-local N      seconds to solve them in this process
-standard N   the same by Linpack's routines without blocking (equations.py)
+dgesv N      seconds to move matrix and right side there and back, and to solve the equations in
+this process local N      seconds to solve them in this process standard N   the same by Linpack's
+routines without blocking (equations.py)
 """
 
 import ctypes
@@ -26,8 +27,11 @@ class Raw:
         for name in ("raw_roundtrip", "raw_roundtrip_fresh", "raw_pingpong", "raw_pipeline"):
             getattr(library, name).restype = ctypes.c_double
         library.raw_open_command.argtypes = [ctypes.c_char_p]
-        opened = library.raw_open(int(port), congestion.encode()) if port.isdigit() \
+        opened = (
+            library.raw_open(int(port), congestion.encode())
+            if port.isdigit()
             else library.raw_open_command(port.encode())
+        )
         if opened != 0:
             self.fail()
 

@@ -16,11 +16,13 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-/* What a peer can do; NULL: it is not measured in that. A negative result or NULL means that it failed. */
+/* What a peer can do; NULL: it is not measured in that. A negative result or NULL means that it
+   failed. */
 struct client {
     /* Before an array travels; not timed. */
     void (*prepare)(void);
-    /* Sends the array and returns where the answer lies: in the array itself, or in memory of the peer's library. */
+    /* Sends the array and returns where the answer lies: in the array itself, or in memory of the
+       peer's library. */
     const double *(*roundtrip)(double *array, size_t bytes);
     /* Afterwards; not timed: a program may give memory back when it likes. */
     void (*release)(void);
@@ -35,8 +37,8 @@ static inline double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* A server under measurement never outlives the bench. It does not look at standard input for that, as the raw server
- * does: a second thing to wait for would cost it time. */
+/* A server under measurement never outlives the bench. It does not look at standard input for that,
+ * as the raw server does: a second thing to wait for would cost it time. */
 static inline void end_with_parent(void)
 {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -65,7 +67,8 @@ static inline double timed_roundtrip(const struct client *client, size_t bytes)
     double begin = now();
     const double *result = client->roundtrip(array, bytes);
     double seconds = now() - begin;
-    int same = result != NULL && result[count / 2] == (double)(count / 2) && result[count - 1] == (double)(count - 1);
+    int same = result != NULL && result[count / 2] == (double) (count / 2) &&
+               result[count - 1] == (double) (count - 1);
     if (client->release != NULL)
         client->release();
     return same ? seconds : -1;

@@ -1,8 +1,9 @@
-/* OpenMPI as a peer: rank 0 is the client and reads commands (commands.h), rank 1 the server. Buffers are reused.
+/* OpenMPI as a peer: rank 0 is the client and reads commands (commands.h), rank 1 the server.
+ * Buffers are reused.
  *
- * Usage: mpirun -np 2 openmpi
- * An MPI process looks for messages without pause. The server is therefore stopped (SIGSTOP) while the client has no
- * command, so that it takes no processor from the programs that are measured in turn with it.
+ * Usage: mpirun -np 2 openmpi An MPI process looks for messages without pause. The server is
+ * therefore stopped (SIGSTOP) while the client has no command, so that it takes no processor from
+ * the programs that are measured in turn with it.
  */
 #include "commands.h"
 

@@ -1,7 +1,10 @@
-# Ray as a peer: one actor is the server, and arrays go through its shared-memory object store (plasma).
-"""Usage: plasma.py CLIENT_CORE SERVER_CORE     reads commands on standard input (see commands.h): `roundtrip BYTES`
+# Ray as a peer: one actor is the server, and arrays go through its shared-memory object store
+# (plasma).
+"""Usage: plasma.py CLIENT_CORE SERVER_CORE     reads commands on standard input (see commands.h):
+`roundtrip BYTES`
 
-The result is what Ray gives: a read-only array in shared memory. Ray's own daemons run on either core.
+The result is what Ray gives: a read-only array in shared memory. Ray's own daemons run on either
+core.
 """
 
 import os
@@ -34,8 +37,14 @@ class Server:
 
 
 def main():
-    ray.init(num_cpus=2, include_dashboard=False, object_store_memory=STORE_BYTES, logging_level="ERROR",
-             log_to_driver=False, _node_ip_address="127.0.0.1")
+    ray.init(
+        num_cpus=2,
+        include_dashboard=False,
+        object_store_memory=STORE_BYTES,
+        logging_level="ERROR",
+        log_to_driver=False,
+        _node_ip_address="127.0.0.1",
+    )
     pin(int(sys.argv[1]))
     server = Server.remote(int(sys.argv[2]))
     array = None

@@ -39,7 +39,8 @@ static void *made(int kind)
     return one;
 }
 
-/* Answers one request after the other: a ROUTER's messages begin with a frame that names the client. */
+/* Answers one request after the other: a ROUTER's messages begin with a frame that names the
+   client. */
 static void serve(void)
 {
     char endpoint[64];
@@ -56,8 +57,9 @@ static void serve(void)
     fflush(stdout);
     for (;;) {
         zmq_msg_init(&client);
-        if (zmq_msg_recv(&client, server, 0) < 0 || zmq_recv(server, &request, sizeof request, 0) != sizeof request
-            || zmq_msg_send(&client, server, ZMQ_SNDMORE) < 0)
+        if (zmq_msg_recv(&client, server, 0) < 0 ||
+            zmq_recv(server, &request, sizeof request, 0) != sizeof request ||
+            zmq_msg_send(&client, server, ZMQ_SNDMORE) < 0)
             fail("serve");
         if (request.operation == ADD) {
             double sum = request.x + request.y;
@@ -107,7 +109,9 @@ static void start_call(int number)
 static int finish_call(int number)
 {
     double sum;
-    return zmq_recv(connection, &sum, sizeof sum, 0) == sizeof sum && sum == (double)number + 1.0 ? 0 : -1;
+    return zmq_recv(connection, &sum, sizeof sum, 0) == sizeof sum && sum == (double) number + 1.0
+               ? 0
+               : -1;
 }
 
 static double pingpong(int calls)

@@ -1,6 +1,8 @@
-/* Standard Linpack: the elimination of dgefa and dgesl as they were published, column by column and without blocks.
+/* Standard Linpack: the elimination of dgefa and dgesl as they were published, column by column and
+ * without blocks.
  *
- * The paper's figure 4 has it beside the optimised library: it is what a user writes who takes no extra effort.
+ * The paper's figure 4 has it beside the optimised library: it is what a user writes who takes no
+ * extra effort.
  */
 #include <math.h>
 
@@ -18,7 +20,8 @@ static void swap(double *x, double *y)
     *y = kept;
 }
 
-/* Factors the matrix (n by n, by columns) in place with partial pivoting; 0, or the column (from 1) that is singular. */
+/* Factors the matrix (n by n, by columns) in place with partial pivoting; 0, or the column (from 1)
+   that is singular. */
 static int dgefa(int n, double *a, int *pivots)
 {
     for (int k = 0; k < n; k++) {

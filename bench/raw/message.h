@@ -23,11 +23,12 @@ struct message {
     char reserved[56];
 };
 
-/* The largest array that the server takes: one reused buffer of this size would be too dear to hold for nothing. */
+/* The largest array that the server takes: one reused buffer of this size would be too dear to hold
+   for nothing. */
 #define LENGTH_MAX (UINT64_C(4) << 30)
 
-/* Sets what both ends must have alike: no delay, and the congestion control that the caller names. NULL: the system's.
- * Returns 0, or -1 with errno. */
+/* Sets what both ends must have alike: no delay, and the congestion control that the caller names.
+ * NULL: the system's. Returns 0, or -1 with errno. */
 static inline int tune(int socket, const char *congestion)
 {
     int on = 1;
@@ -35,7 +36,8 @@ static inline int tune(int socket, const char *congestion)
         return -1;
     if (congestion == NULL || *congestion == '\0')
         return 0;
-    return setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, congestion, (socklen_t)strlen(congestion));
+    return setsockopt(
+        socket, IPPROTO_TCP, TCP_CONGESTION, congestion, (socklen_t) strlen(congestion));
 }
 
 /* Reads what the kernel says is in force into `name` (16 bytes). */
@@ -46,7 +48,8 @@ static inline int congestion_of(int socket, char name[16])
     return getsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, name, &length);
 }
 
-/* Receives exactly `length` bytes into place. MSG_WAITALL lets the kernel fill the buffer in one call. */
+/* Receives exactly `length` bytes into place. MSG_WAITALL lets the kernel fill the buffer in one
+   call. */
 static inline int receive_all(int socket, void *place, uint64_t length)
 {
     char *at = place;
@@ -73,7 +76,8 @@ static inline int send_all(int socket, const void *data, uint64_t length)
     return 0;
 }
 
-/* Sends header and data in one system call, as long as the kernel takes both; the rest of the data afterwards. */
+/* Sends header and data in one system call, as long as the kernel takes both; the rest of the data
+   afterwards. */
 static inline int send_message(int socket, const struct message *header, const void *data)
 {
     struct iovec parts[2] = {{(void *)header, sizeof *header}, {(void *)data, header->length}};

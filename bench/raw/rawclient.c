@@ -1,6 +1,8 @@
-/* The raw C TCP client of the benchmarks, as a shared library, so that a driver can take turns between it and Farcall.
+/* The raw C TCP client of the benchmarks, as a shared library, so that a driver can take turns
+ * between it and Farcall.
  *
- * Every function returns a negative number on failure; raw_error() says why. One connection at a time, one thread.
+ * Every function returns a negative number on failure; raw_error() says why. One connection at a
+ * time, one thread.
  */
 #define _GNU_SOURCE
 #include "message.h"
@@ -108,7 +110,8 @@ static int reserve(uint64_t bytes)
     return 0;
 }
 
-/* One exchange: sends header and array, receives the header into the same place and the array into `result`. */
+/* One exchange: sends header and array, receives the header into the same place and the array into
+   `result`. */
 static int exchange_into(struct message *header, char *result)
 {
     uint64_t length = header->length;
@@ -129,10 +132,12 @@ static int exchange(struct message *header)
     return exchange_into(header, array);
 }
 
-/* Marks the array before and looks at the marks after, outside the measured time: bytes really travelled. */
+/* Marks the array before and looks at the marks after, outside the measured time: bytes really
+   travelled. */
 static int is_marked(const char *result, uint64_t bytes, unsigned char mark)
 {
-    return bytes == 0 || ((unsigned char)result[0] == mark && (unsigned char)result[bytes - 1] == mark);
+    return bytes == 0 ||
+           ((unsigned char) result[0] == mark && (unsigned char) result[bytes - 1] == mark);
 }
 
 /* Sends `bytes` bytes there and back; the seconds it took. */
@@ -205,8 +210,9 @@ int raw_pingpong_times(int calls, double *seconds)
     return 0;
 }
 
-/* Calls per second with `depth` of them under way: when an answer has come, the next message goes. All that are under
- * way together are shorter than a socket's buffer, so neither end can block the other. */
+/* Calls per second with `depth` of them under way: when an answer has come, the next message goes.
+ * All that are under way together are shorter than a socket's buffer, so neither end can block the
+ * other. */
 double raw_pipeline(int calls, int depth)
 {
     struct message header = {.length = 0};

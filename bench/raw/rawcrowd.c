@@ -1,8 +1,9 @@
-/* Starts COUNT trivial TCP servers, calls each once, and prints the seconds until all have answered.
+/* Starts COUNT trivial TCP servers, calls each once, and prints the seconds until all have
+ * answered.
  *
- * Usage: rawcrowd COUNT
- * Each server is this program again, by fork and exec: it listens on a port of the loopback, says which, answers one
- * 64-byte message with another, and ends when its connection does. All are started before the first is called.
+ * Usage: rawcrowd COUNT Each server is this program again, by fork and exec: it listens on a port
+ * of the loopback, says which, answers one 64-byte message with another, and ends when its
+ * connection does. All are started before the first is called.
  */
 #define _GNU_SOURCE
 #include "message.h"
@@ -26,7 +27,8 @@ static void fail(const char *what)
 
 static struct sockaddr_in loopback(in_port_t port)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = port};
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = port};
     return address;
 }
 

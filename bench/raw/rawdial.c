@@ -1,4 +1,5 @@
-/* rawdial.c HOST PORT: what a program of a job does at least: connects back, says that it is there, and waits for the end. */
+/* rawdial.c HOST PORT: what a program of a job does at least: connects back, says that it is there,
+   and waits for the end. */
 #include <netdb.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +16,8 @@ int main(int count, char **arguments)
         return 2;
     }
     line = socket(found->ai_family, found->ai_socktype, 0);
-    if (line < 0 || connect(line, found->ai_addr, found->ai_addrlen) != 0 || write(line, &byte, 1) != 1)
+    if (line < 0 || connect(line, found->ai_addr, found->ai_addrlen) != 0 ||
+        write(line, &byte, 1) != 1)
         return 1;
     freeaddrinfo(found);
     return read(line, &byte, 1) < 0;

@@ -1,7 +1,9 @@
-/* The raw C TCP server of the benchmarks: receives all, then sends all back, out of one reused buffer.
+/* The raw C TCP server of the benchmarks: receives all, then sends all back, out of one reused
+ * buffer.
  *
- * Usage: rawserver [CONGESTION [CPU]]    prints `port N congestion NAME` and serves one client after the other.
- * It ends when its standard input does, so that it never outlives the benchmark that started it.
+ * Usage: rawserver [CONGESTION [CPU]]    prints `port N congestion NAME` and serves one client
+ * after the other. It ends when its standard input does, so that it never outlives the benchmark
+ * that started it.
  */
 #define _GNU_SOURCE
 #include "message.h"
@@ -40,7 +42,8 @@ static void pin(const char *text)
         fail("cannot pin to the processor");
 }
 
-/* Makes room once; later messages of that size find it. 0, or -1 where the length is out of bounds. */
+/* Makes room once; later messages of that size find it. 0, or -1 where the length is out of bounds.
+   */
 static int reserve(uint64_t length)
 {
     if (length > LENGTH_MAX)
@@ -60,11 +63,13 @@ static int listen_on_loopback(const char *congestion)
     char name[16];
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    if (listener < 0 || bind(listener, (struct sockaddr *)&address, length) < 0 || listen(listener, 8) < 0)
+    if (listener < 0 || bind(listener, (struct sockaddr *) &address, length) < 0 ||
+        listen(listener, 8) < 0)
         fail("cannot listen on loopback");
     if (tune(listener, congestion) < 0) /* accepted sockets inherit it */
         fail("cannot set the congestion control");
-    if (getsockname(listener, (struct sockaddr *)&address, &length) < 0 || congestion_of(listener, name) < 0)
+    if (getsockname(listener, (struct sockaddr *) &address, &length) < 0 ||
+        congestion_of(listener, name) < 0)
         fail("cannot read the socket's name");
     printf("port %d congestion %s\n", ntohs(address.sin_port), name);
     fflush(stdout);

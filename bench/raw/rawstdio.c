@@ -1,5 +1,5 @@
-/* The raw C server of the benchmarks behind ssh: receives all on standard input, then sends all back on standard output,
- * out of one reused buffer. It ends when its standard input does.
+/* The raw C server of the benchmarks behind ssh: receives all on standard input, then sends all
+ * back on standard output, out of one reused buffer. It ends when its standard input does.
  */
 #define _GNU_SOURCE
 #include "message.h"

@@ -23,14 +23,24 @@ def declare(library):
 def built(tmp_path_factory):
     folder = tmp_path_factory.mktemp("raw")
     subprocess.run(["cc", "-O2", "-o", folder / "rawserver", HERE / "rawserver.c"], check=True)
-    shared = ["cc", "-O2", "-shared", "-fPIC", "-o", folder / "librawclient.so", HERE / "rawclient.c"]
+    shared = [
+        "cc",
+        "-O2",
+        "-shared",
+        "-fPIC",
+        "-o",
+        folder / "librawclient.so",
+        HERE / "rawclient.c",
+    ]
     subprocess.run(shared, check=True)
     return folder
 
 
 @pytest.fixture
 def server(built):
-    with subprocess.Popen([built / "rawserver", "reno"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+    with subprocess.Popen(
+        [built / "rawserver", "reno"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as child:
         words = child.stdout.readline().split()
         assert words[0] == "port" and words[2:] == ["congestion", "reno"]
         yield int(words[1])
@@ -79,6 +89,8 @@ def test_an_array_beyond_the_limit_is_refused(client):
 def test_a_crowd_answers_and_is_gone(tmp_path):
     program = tmp_path / "rawcrowd"
     subprocess.run(["cc", "-O2", "-o", program, HERE / "rawcrowd.c"], check=True)
-    done = subprocess.run([program, "20"], stdout=subprocess.PIPE, text=True, check=True, timeout=20)
+    done = subprocess.run(
+        [program, "20"], stdout=subprocess.PIPE, text=True, check=True, timeout=20
+    )
     assert 0 < float(done.stdout) < 10
     assert subprocess.run([program, "0"], stderr=subprocess.PIPE).returncode == 2

@@ -14,20 +14,27 @@ def crowd(bench):
         return float(subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout)
 
     turns = Turns(bench.sizes.rounds, raw, {"ours": starting(bench)}, warm=0)
-    row(f"{count} executables with OpenBLAS, first dgesv: time over {count} C servers", turns.over_anchor("ours"),
-        turns.null(), "<= 3")
+    row(
+        f"{count} executables with OpenBLAS, first dgesv: time over {count} C servers",
+        turns.over_anchor("ours"),
+        turns.null(),
+        "<= 3",
+    )
 
 
 def starting(bench):
-    """A function that starts them all: each time at a server of its own, which has started no executable yet."""
+    """A function that starts them all: each time at a server of its own, which has started no
+    executable yet."""
     count = bench.sizes.crowd
     manifest = bench.folder / "crowd.toml"
     manifest.write_text(manifest_of(count))
     files, options = ("bench.idl", "crowd.idl"), ("--manifest", manifest)
 
     def started():
-        with FarcallServer(bench, "0,1", "unix", files, options) as server, \
-                FarcallClient(bench, "rust", server, "0,1") as client:
+        with (
+            FarcallServer(bench, "0,1", "unix", files, options) as server,
+            FarcallClient(bench, "rust", server, "0,1") as client,
+        ):
             return float(client.ask("crowd", count))
 
     return started
@@ -47,9 +54,14 @@ options = {{ executables_max = {count}, environment = {{ OPENBLAS_NUM_THREADS = 
 
 
 def audience(bench):
-    """Clients that called once and stay; the server's resident memory, libraries included. One measurement: it varies
-    by pages, not by rounds."""
+    """Clients that called once and stay; the server's resident memory, libraries included. One
+    measurement: it varies by pages, not by rounds."""
     count = bench.sizes.audience
     with FarcallServer(bench, 1, "unix") as server, FarcallClient(bench, "rust", server, 0) as ours:
         ours.ask("audience", count)
-        row(f"a server with {count} idle clients: resident MB", figure([server.resident_mb()]), None, "<= 64")
+        row(
+            f"a server with {count} idle clients: resident MB",
+            figure([server.resident_mb()]),
+            None,
+            "<= 64",
+        )

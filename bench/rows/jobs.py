@@ -1,8 +1,9 @@
 # Rows of routines that run in Slurm's jobs: a real Slurm of four nodes on this host.
-"""The anchor of starting is what Slurm itself takes: as many C programs, in one job, that connect back. Slurm looks at its
-queue about once a second: who asks just before waits least, and what is measured in turn falls into step with it. So both are
-asked at the same moments of the clock's second, which are spread over it; medians of seven. Submissions of one place each take
-so long that they are made once."""
+"""The anchor of starting is what Slurm itself takes: as many C programs, in one job, that connect
+back. Slurm looks at its queue about once a second: who asks just before waits least, and what is
+measured in turn falls into step with it. So both are asked at the same moments of the clock's
+second, which are spread over it; medians of seven. Submissions of one place each take so long that
+they are made once."""
 
 import contextlib
 import itertools
@@ -36,7 +37,9 @@ class Slurm:
 
     def __enter__(self):
         tool = [ROOT / "tools/slurm.sh", "start", self.folder, str(NODES), str(self.cpus)]
-        found = subprocess.run(tool, stdout=subprocess.PIPE, text=True, check=True, timeout=600).stdout.strip()
+        found = subprocess.run(
+            tool, stdout=subprocess.PIPE, text=True, check=True, timeout=600
+        ).stdout.strip()
         self.environment = dict(os.environ, PATH=f"{found}:{os.environ['PATH']}") if found else None
         return self
 
@@ -46,8 +49,14 @@ class Slurm:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def run(self, *words):
-        return subprocess.run(list(map(str, words)), env=self.environment, stdout=subprocess.PIPE, text=True, check=True,
-                              timeout=PATIENCE).stdout
+        return subprocess.run(
+            list(map(str, words)),
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+            timeout=PATIENCE,
+        ).stdout
 
     def wait_until_empty(self):
         """A job that ends holds its places for a while."""
@@ -60,8 +69,9 @@ class Slurm:
 
 @contextlib.contextmanager
 def one_share_for_all():
-    """The system may share the cores between sessions: four jobs on one host would be four of them, and server and client
-    together a fifth, as on no cluster. For the time of a sweep it shares them between programs, where that may be set."""
+    """The system may share the cores between sessions: four jobs on one host would be four of them,
+    and server and client together a fifth, as on no cluster. For the time of a sweep it shares them
+    between programs, where that may be set."""
     switch = pathlib.Path("/proc/sys/kernel/sched_autogroup_enabled")
     try:
         before = switch.read_text()
@@ -76,12 +86,12 @@ def one_share_for_all():
 
 
 # A server each of whose executables has a job of its own.
-SINGLE = '''[[plugin]]
+SINGLE = """[[plugin]]
 name = "spawner-jobs"
 slot = "jobs"
 [plugin.options]
 launchers.slurm = { slots_max = 1 }
-'''
+"""
 
 
 class JobServer:
@@ -94,9 +104,24 @@ class JobServer:
 
     def __enter__(self):
         program = self.bench.stage / "bin/farcall"
-        command = [program, "serve", "--launcher", "slurm", "--manifest", self.manifest, "--listen", self.address, ROOT / "apps/sweep/sweep.idl"]
-        self.process = subprocess.Popen(list(map(str, command)), env=self.slurm.environment, text=True,
-                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        command = [
+            program,
+            "serve",
+            "--launcher",
+            "slurm",
+            "--manifest",
+            self.manifest,
+            "--listen",
+            self.address,
+            ROOT / "apps/sweep/sweep.idl",
+        ]
+        self.process = subprocess.Popen(
+            list(map(str, command)),
+            env=self.slurm.environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
         if self.process.stdout.readline().strip() != self.address:
             raise SystemExit("bench: the server for jobs does not start")
         return self
@@ -109,8 +134,20 @@ class JobServer:
 
     def sweeps(self, handles, calls, seconds):
         """Seconds until the handles were ready, and the efficiency of the calls."""
-        said = self.slurm.run(self.sweep, "--quiet", "--server", self.address, "--handles", handles, "--calls", calls, "--seconds", seconds,
-                              "--patience", PATIENCE)
+        said = self.slurm.run(
+            self.sweep,
+            "--quiet",
+            "--server",
+            self.address,
+            "--handles",
+            handles,
+            "--calls",
+            calls,
+            "--seconds",
+            seconds,
+            "--patience",
+            PATIENCE,
+        )
         ready, efficiency = re.search(r"ready ([\d.]+) s.* efficiency ([\d.]+) %", said).groups()
         return float(ready), float(efficiency) / 100
 
@@ -123,12 +160,21 @@ class Dialled:
 
     def seconds(self, jobs, tasks):
         """Until all have connected; they end then."""
-        with contextlib.ExitStack() as lines, socket.create_server(("127.0.0.1", 0), backlog=4096) as listener:
+        with (
+            contextlib.ExitStack() as lines,
+            socket.create_server(("127.0.0.1", 0), backlog=4096) as listener,
+        ):
             listener.settimeout(PATIENCE)
             dial = f"srun {self.program} 127.0.0.1 {listener.getsockname()[1]}"
             begin = time.monotonic()
             for _ in range(jobs):
-                self.slurm.run("sbatch", "--parsable", "--output=/dev/null", f"--ntasks={tasks}", f"--wrap={dial}")
+                self.slurm.run(
+                    "sbatch",
+                    "--parsable",
+                    "--output=/dev/null",
+                    f"--ntasks={tasks}",
+                    f"--wrap={dial}",
+                )
             for _ in range(jobs * tasks):
                 line = lines.enter_context(listener.accept()[0])
                 line.settimeout(PATIENCE)
@@ -148,14 +194,23 @@ def jobs(bench):
             return
         stage = bench.stage
         sweep = bench.folder / "sweep"
-        link = [f"-I{stage}/include", f"-L{stage}/lib", f"-Wl,-rpath,{stage}/lib", "-lfarcall", "-lm"]
-        subprocess.run(["cc", "-std=gnu11", "-O2", "-o", sweep, ROOT / "apps/sweep/sweep.c", *link], check=True)
+        link = [
+            f"-I{stage}/include",
+            f"-L{stage}/lib",
+            f"-Wl,-rpath,{stage}/lib",
+            "-lfarcall",
+            "-lm",
+        ]
+        subprocess.run(
+            ["cc", "-std=gnu11", "-O2", "-o", sweep, ROOT / "apps/sweep/sweep.c", *link], check=True
+        )
         starting(bench, slurm, sweep, Dialled(slurm, bench.folder / "rawdial"))
         sweeping(bench, slurm, sweep, most)
 
 
 def moments(first=0):
-    """Waits for another moment of the clock's second whenever it is asked for the next; these are spread evenly, however many."""
+    """Waits for another moment of the clock's second whenever it is asked for the next; these are
+    spread evenly, however many."""
     for number in itertools.count(first):
         time.sleep((number * GOLDEN_RATIO - time.time()) % 1)
         yield
@@ -177,20 +232,37 @@ def starting(bench, slurm, sweep, dialled):
         return dialled.seconds(1, count)
 
     rounds = ROUNDS if bench.sizes.rounds > 2 else bench.sizes.rounds
-    turns = Turns(rounds, lambda: programs(anchor), {"ours": ours, "theirs": lambda: programs(theirs)}, warm=1)
+    turns = Turns(
+        rounds, lambda: programs(anchor), {"ours": ours, "theirs": lambda: programs(theirs)}, warm=1
+    )
     null = figure([one / other for one, other in zip(turns.anchors[1:], turns.values["theirs"])])
-    row(f"{count} handles of one submission, ready: time over C programs' in one job", turns.ratio("ours", "theirs"), null, "<= 1.3")
+    row(
+        f"{count} handles of one submission, ready: time over C programs' in one job",
+        turns.ratio("ours", "theirs"),
+        null,
+        "<= 1.3",
+    )
     with JobServer(bench, slurm, sweep, SINGLE) as server:
-        singles = {"handles in a job each": server.sweeps(count, 0, 0)[0], "C programs in a job each": dialled.seconds(count, 1)}
+        singles = {
+            "handles in a job each": server.sweeps(count, 0, 0)[0],
+            "C programs in a job each": dialled.seconds(count, 1),
+        }
         few = min(count, IN_SEQUENCE)
-        singles[f"handles made one after the other ({few} measured)"] = one_after_the_other(server, few) * count / few
+        singles[f"handles made one after the other ({few} measured)"] = (
+            one_after_the_other(server, few) * count / few
+        )
     for what, seconds in singles.items():
-        row(f"{count} {what}: time over that of one submission", figure([seconds / value for value in turns.values["ours"]]), null,
-            ">= 20" if "handles" in what else "")
+        row(
+            f"{count} {what}: time over that of one submission",
+            figure([seconds / value for value in turns.values["ours"]]),
+            null,
+            ">= 20" if "handles" in what else "",
+        )
 
 
 def one_after_the_other(server, count):
-    """As programs for the standard API make their handles (Ninf-G2, section 4.2): each is there before the next is asked for."""
+    """As programs for the standard API make their handles (Ninf-G2, section 4.2): each is there
+    before the next is asked for."""
     with farcall.connect(server.address) as client, contextlib.ExitStack() as handles:
         begin = time.monotonic()
         for _ in range(count):
@@ -199,10 +271,18 @@ def one_after_the_other(server, count):
 
 
 def sweeping(bench, slurm, sweep, most):
-    """Ninf-G2, section 4.3: 3.5 KB there, 400 KB back, a wait of half a second in place of the simulation."""
+    """Ninf-G2, section 4.3: 3.5 KB there, 400 KB back, a wait of half a second in place of the
+    simulation."""
     calls, seconds = (1000, 0.5) if bench.sizes.crowd >= 200 else (20, 0.05)
     with one_share_for_all(), JobServer(bench, slurm, sweep) as server:
         for handles, wanted in ((bench.sizes.crowd, ">= 0.8"), (most, ">= 0.7")):
             server.sweeps(handles, 0, 0)
-            found = figure([server.sweeps(handles, calls, seconds)[1] for _ in range(bench.sizes.rounds)])
-            row(f"sweep of {calls} calls over {NODES} nodes, {handles} handles: efficiency", found, None, wanted)
+            found = figure(
+                [server.sweeps(handles, calls, seconds)[1] for _ in range(bench.sizes.rounds)]
+            )
+            row(
+                f"sweep of {calls} calls over {NODES} nodes, {handles} handles: efficiency",
+                found,
+                None,
+                wanted,
+            )

@@ -1,6 +1,7 @@
-# Rows of what a user would take otherwise: Farcall against ZeroMQ, gRPC, OpenMPI and Ray, where they are installed.
-"""Each row is Farcall over one peer in the same rounds, with both medians beside it; the null is raw against raw, as
-everywhere. Mercury would belong here, but no package of Debian has it."""
+# Rows of what a user would take otherwise: Farcall against ZeroMQ, gRPC, OpenMPI and Ray, where
+# they are installed.
+"""Each row is Farcall over one peer in the same rounds, with both medians beside it; the null is
+raw against raw, as everywhere. Mercury would belong here, but no package of Debian has it."""
 
 from contextlib import ExitStack
 
@@ -30,7 +31,8 @@ def peers(bench):
 
 
 class Contest:
-    """Farcall and its peers on the same cores; whoever takes part is entered before the turns begin."""
+    """Farcall and its peers on the same cores; whoever takes part is entered before the turns
+    begin."""
 
     def __init__(self, bench, stack, kind, listen, cores=(0, 1)):
         self.bench, self.stack, self.cores, self.peers = bench, stack, cores, {}
@@ -56,7 +58,12 @@ class Contest:
         """A row for each peer. `shown` makes of a median the text that stands beside the ratio."""
         for name in self.peers:
             mine, theirs = (shown(turns.absolute(one).median) for one in ("Farcall", name))
-            row(f"{what} over {name}'s ({mine}, {theirs} {unit})", compare(turns, name), turns.null(), want)
+            row(
+                f"{what} over {name}'s ({mine}, {theirs} {unit})",
+                compare(turns, name),
+                turns.null(),
+                want,
+            )
 
 
 def ours_over(turns, name):
@@ -74,8 +81,14 @@ def small(bench, sockets):
             contest = Contest(bench, stack, "c", "tcp", cores)
             contest.enter_sockets(sockets)
             turns = contest.turns(("pingpong", bench.sizes.small))
-            contest.print(turns, f"small call, tcp, c, {place}: time", ours_over,
-                          lambda seconds: f"{1e6 * seconds:.1f}", "us", "< 1")
+            contest.print(
+                turns,
+                f"small call, tcp, c, {place}: time",
+                ours_over,
+                lambda seconds: f"{1e6 * seconds:.1f}",
+                "us",
+                "< 1",
+            )
 
 
 def under_way(bench, sockets):
@@ -83,12 +96,19 @@ def under_way(bench, sockets):
         contest = Contest(bench, stack, "c", "tcp")
         contest.enter_sockets(sockets)
         turns = contest.turns(("pipeline", bench.sizes.under_way, DEPTH))
-        contest.print(turns, f"{DEPTH} small calls under way, tcp, c: rate", ours_over,
-                      lambda rate: f"{rate / 1e3:.0f}", "thousand/s", "> 1")
+        contest.print(
+            turns,
+            f"{DEPTH} small calls under way, tcp, c: rate",
+            ours_over,
+            lambda rate: f"{rate / 1e3:.0f}",
+            "thousand/s",
+            "> 1",
+        )
 
 
 def large_over_tcp(bench, found):
-    """Into the same array; a peer that cannot receive into it leaves the result in memory of its own."""
+    """Into the same array; a peer that cannot receive into it leaves the result in memory of its
+    own."""
     with ExitStack() as stack:
         contest = Contest(bench, stack, "python", "tcp")
         contest.enter_sockets([peer for peer in found if peer in (Zeromq, Grpc)])
@@ -99,7 +119,8 @@ def large_over_tcp(bench, found):
 
 
 def one_host(bench, found):
-    """An ordinary array in, the result mapped; Ray gives a read-only view of its store, OpenMPI fills the array."""
+    """An ordinary array in, the result mapped; Ray gives a read-only view of its store, OpenMPI
+    fills the array."""
     with ExitStack() as stack:
         contest = Contest(bench, stack, "python", "unix")
         if Openmpi in found:
@@ -112,5 +133,11 @@ def one_host(bench, found):
 
 def print_speeds(contest, turns, place):
     size = contest.bench.sizes.large
-    contest.print(turns, f"{megabytes(contest.bench)} there and back, {place}: speed", theirs_over,
-                  lambda seconds: f"{2e-9 * size / seconds:.2f}", "GB/s", "> 1")
+    contest.print(
+        turns,
+        f"{megabytes(contest.bench)} there and back, {place}: speed",
+        theirs_over,
+        lambda seconds: f"{2e-9 * size / seconds:.2f}",
+        "GB/s",
+        "> 1",
+    )

@@ -9,9 +9,17 @@ ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 
 def dgesv(bench):
     """Against the same bytes over raw TCP and the same library in the client, one thread each."""
-    with RawServer(bench, 1) as raw_server, FarcallServer(bench, 1, "tcp", ("bench.idl", LAPACK)) as server, \
-            RawClient(bench, raw_server, 0) as raw, FarcallClient(bench, "python", server, 0) as ours:
+    with (
+        RawServer(bench, 1) as raw_server,
+        FarcallServer(bench, 1, "tcp", ("bench.idl", LAPACK)) as server,
+        RawClient(bench, raw_server, 0) as raw,
+        FarcallClient(bench, "python", server, 0) as ours,
+    ):
         for n in bench.sizes.equations:
             turns = Turns(bench.sizes.rounds, raw.does("dgesv", n), {"ours": ours.does("dgesv", n)})
-            row(f"dgesv n = {n}, TCP, python: time over raw TCP and a local solve", turns.over_anchor("ours"),
-                turns.null(), "<= 1.06")
+            row(
+                f"dgesv n = {n}, TCP, python: time over raw TCP and a local solve",
+                turns.over_anchor("ours"),
+                turns.null(),
+                "<= 1.06",
+            )

@@ -1,6 +1,6 @@
 # Rows of servers that ssh reaches: a real sshd on the loopback.
-"""The anchor is ssh itself: a raw program at either end of its standard input and output, the same `ssh`, `sshd`, cipher
-and sizes of pipes."""
+"""The anchor is ssh itself: a raw program at either end of its standard input and output, the same
+`ssh`, `sshd`, cipher and sizes of pipes."""
 
 import contextlib
 import os
@@ -19,7 +19,8 @@ PATIENCE = 10
 
 
 class Sshd:
-    """An `sshd` on one core, and the `ssh` that reaches it as `far`; servers that are begun there end with it."""
+    """An `sshd` on one core, and the `ssh` that reaches it as `far`; servers that are begun there
+    end with it."""
 
     def __init__(self, bench, program, core):
         self.bench, self.program, self.core = bench, program, core
@@ -30,19 +31,33 @@ class Sshd:
     def environment(self):
         """What a Farcall client needs to get there."""
         lean = self.folder / "farcall"
-        return {"FARCALL_SSH": str(self.ssh), "FARCALL_REMOTE_PROGRAM": str(lean), "FARCALL_NAME": "bench",
-                "FARCALL_LINGER": "20", "FARCALL_SSH_SHARE": "0"}
+        return {
+            "FARCALL_SSH": str(self.ssh),
+            "FARCALL_REMOTE_PROGRAM": str(lean),
+            "FARCALL_NAME": "bench",
+            "FARCALL_LINGER": "20",
+            "FARCALL_SSH_SHARE": "0",
+        }
 
     def farcall(self, *words):
         program = self.bench.stage / "bin/farcall"
-        return subprocess.run([program, *words], check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              env=dict(os.environ, **self.environment())).stdout
+        return subprocess.run(
+            [program, *words],
+            check=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=dict(os.environ, **self.environment()),
+        ).stdout
 
     def __enter__(self):
         for name in ("cache", "run"):
             (self.folder / name).mkdir(parents=True, mode=0o700)
         for name in ("host", "key"):
-            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.folder / name], check=True)
+            subprocess.run(
+                ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.folder / name],
+                check=True,
+            )
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -51,21 +66,40 @@ class Sshd:
             f"Port {port}\nListenAddress 127.0.0.1\nHostKey {self.folder}/host\nAuthorizedKeysFile {self.folder}/key.pub\n"
             "PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\n"
             f"SetEnv FARCALL_CACHE={self.cache} XDG_RUNTIME_DIR={self.folder}/run XDG_STATE_HOME={self.folder} "
-            f"OPENBLAS_NUM_THREADS=1 FARCALL_LIBRARY_DIRECTORY={self.bench.stage}/lib\n")
+            f"OPENBLAS_NUM_THREADS=1 FARCALL_LIBRARY_DIRECTORY={self.bench.stage}/lib\n"
+        )
         client.write_text(
             f"Host far\n HostName 127.0.0.1\n Port {port}\n IdentityFile {self.folder}/key\n IdentitiesOnly yes\n"
-            f" UserKnownHostsFile {self.folder}/known\n StrictHostKeyChecking accept-new\n LogLevel ERROR\n")
-        self.ssh.write_text(f"#!/bin/sh\nexec ssh -F {client} \"$@\"\n")
+            f" UserKnownHostsFile {self.folder}/known\n StrictHostKeyChecking accept-new\n LogLevel ERROR\n"
+        )
+        self.ssh.write_text(f'#!/bin/sh\nexec ssh -F {client} "$@"\n')
         self.ssh.chmod(0o700)
         lean = self.bench.stage / "libexec/farcall-lean"
-        shutil.copy(lean if lean.exists() else self.bench.stage / "bin/farcall", self.folder / "farcall")
+        shutil.copy(
+            lean if lean.exists() else self.bench.stage / "bin/farcall", self.folder / "farcall"
+        )
         with contextlib.suppress(OSError):
-            os.mkdir("/run/sshd", 0o755)  # where root's sshd keeps those apart who are not let in yet
-        command = ["taskset", "-c", str(self.core), self.program, "-D", "-f", server, "-E", self.folder / "log"]
+            os.mkdir(
+                "/run/sshd", 0o755
+            )  # where root's sshd keeps those apart who are not let in yet
+        command = [
+            "taskset",
+            "-c",
+            str(self.core),
+            self.program,
+            "-D",
+            "-f",
+            server,
+            "-E",
+            self.folder / "log",
+        ]
         self.process = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL)
         until = time.monotonic() + PATIENCE
         while True:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            with (
+                contextlib.suppress(OSError),
+                socket.create_connection(("127.0.0.1", port), timeout=1),
+            ):
                 return self
             if time.monotonic() > until:
                 raise SystemExit(f"bench: {self.program} does not listen; see {self.folder}/log")
@@ -82,7 +116,9 @@ class Sshd:
 
 def ssh(bench):
     """Where there is an sshd to be had."""
-    found = subprocess.run([ROOT / "tools/sshd.sh"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    found = subprocess.run(
+        [ROOT / "tools/sshd.sh"], stdout=subprocess.PIPE, text=True, check=True
+    ).stdout.strip()
     if not found:
         print("ssh: not measured, there is no sshd")
         return
@@ -94,17 +130,25 @@ def ssh(bench):
 
 
 def throughput(bench, sshd, core):
-    """An array there and back into itself; client and ssh on core 0, or everything where there is room."""
+    """An array there and back into itself; client and ssh on core 0, or everything where there is
+    room."""
     size = bench.sizes.large // 2
     words, mine = ("roundtrip", size, "inplace"), "0" if core == "1" else core
     where = "0 | 1" if core == "1" else "both cores"
     sshd.farcall("publish", "--server", "ssh://far", str(ROOT / "bench/routines/bench.idl"))
     server = SimpleNamespace(address="ssh://far", environment=sshd.environment())
     for kind in bench.kinds:
-        with RawSshClient(bench, sshd.ssh, mine) as raw, FarcallClient(bench, kind, server, mine) as ours:
+        with (
+            RawSshClient(bench, sshd.ssh, mine) as raw,
+            FarcallClient(bench, kind, server, mine) as ours,
+        ):
             turns = Turns(bench.sizes.rounds, raw.does(*words), {"ours": ours.does(*words)})
-            row(f"{size >> 20} MB there and back, ssh, {where}, {kind}: speed over raw ssh's {speed(turns, size):.0f} MB/s",
-                turns.anchor_over("ours"), turns.null(), ">= 0.9")
+            row(
+                f"{size >> 20} MB there and back, ssh, {where}, {kind}: speed over raw ssh's {speed(turns, size):.0f} MB/s",
+                turns.anchor_over("ours"),
+                turns.null(),
+                ">= 0.9",
+            )
 
 
 def speed(turns, size):
@@ -114,6 +158,7 @@ def speed(turns, size):
 
 def first_result(bench, sshd):
     """A first call, of a host on which nothing is there."""
+
     def once():
         with contextlib.suppress(subprocess.CalledProcessError):
             sshd.farcall("drain", "--server", "ssh://far")
@@ -132,4 +177,9 @@ def first_result(bench, sshd):
         return time.monotonic() - begin
 
     turns = Turns(max(3, bench.sizes.rounds // 3), login, {"ours": once}, warm=1)
-    row("farcall connect and a first call, nothing there: seconds", turns.absolute("ours", 1), turns.null(), "<= 10")
+    row(
+        "farcall connect and a first call, nothing there: seconds",
+        turns.absolute("ours", 1),
+        turns.null(),
+        "<= 10",
+    )

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Makes src/farcall/_cdef.h, the declarations that cffi reads, from the C headers. `--check`: compares instead.
+"""Makes src/farcall/_cdef.h, the declarations that cffi reads, from the C headers. `--check`:
+compares instead.
 
-cffi in ABI mode knows no preprocessor and no functions with variable arguments of ours; all else stays as it is.
+cffi in ABI mode knows no preprocessor and no functions with variable arguments of ours; all else
+stays as it is.
 """
 
 import pathlib
@@ -11,11 +13,14 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 HEADERS = [HERE.parent / "c/include" / name for name in ("farcall.h", "farcall-executable.h")]
 RESULT = HERE / "src/farcall/_cdef.h"
-FIRST_LINE = "/* Declarations of farcall.h and farcall-executable.h for cffi, made by make_cdef.py. */\n"
+FIRST_LINE = (
+    "/* Declarations of farcall.h and farcall-executable.h for cffi, made by make_cdef.py. */\n"
+)
 
 
 def declarations(header: str) -> str:
-    """The headers, one behind the other, without comments, preprocessor lines, C++ braces and variadic functions."""
+    """The headers, one behind the other, without comments, preprocessor lines, C++ braces and
+    variadic functions."""
     constant = dict(re.findall(r"^#define (FARCALL_RANK_MAX) (\d+)$", header, flags=re.M))
     code = re.sub(r"/\*.*?\*/", "", header, flags=re.S)
     code = re.sub(r"^#ifdef __cplusplus\n.*?^#endif\n", "", code, flags=re.M | re.S)

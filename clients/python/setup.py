@@ -1,6 +1,8 @@
-"""Builds the wheel: one for all Pythons of a platform, with library, program, headers and default routines inside.
+"""Builds the wheel: one for all Pythons of a platform, with library, program, headers and default
+routines inside.
 
-They are taken from $FARCALL_STAGE, by default build/ of the checkout, and lie in the package like in a prefix.
+They are taken from $FARCALL_STAGE, by default build/ of the checkout, and lie in the package like
+in a prefix.
 """
 
 import os
@@ -30,7 +32,9 @@ def staged():
     """What goes into the bundle: (file, place below it)."""
     for name in (PROGRAM, LIBRARY):
         if not (STAGE / name).is_file():
-            sys.exit(f"farcall: {STAGE / name} is missing; run `make build`, or name the folder in FARCALL_STAGE")
+            sys.exit(
+                f"farcall: {STAGE / name} is missing; run `make build`, or name the folder in FARCALL_STAGE"
+            )
         yield lean(name), name
     for header in sorted((STAGE / "include").glob("*.h")):
         yield header, f"include/{header.name}"
@@ -38,16 +42,20 @@ def staged():
 
 
 def lean(name):
-    """The file without what debuggers read, where there is one: it is what is brought to hosts that lack it, too."""
+    """The file without what debuggers read, where there is one: it is what is brought to hosts that
+    lack it, too."""
     found = STAGE / "libexec/farcall-lean"
     return found if name == PROGRAM and found.is_file() else STAGE / name
 
 
 def routines():
-    """The routines published by default; a stage for other systems has none of its own, and they are text anyway."""
+    """The routines published by default; a stage for other systems has none of its own, and they
+    are text anyway."""
     found = sorted(file for file in (STAGE / "share/farcall/routines").glob("*") if file.is_file())
     return found or sorted(
-        file for file in (ROOT / "routines").glob("*/*") if file.is_file() and not file.name.startswith("test_")
+        file
+        for file in (ROOT / "routines").glob("*/*")
+        if file.is_file() and not file.name.startswith("test_")
     )
 
 
@@ -94,5 +102,8 @@ SCRATCH.mkdir(parents=True, exist_ok=True)
 setup(
     distclass=PlatformDistribution,
     cmdclass={"build_py": BuildWithBundle, "bdist_wheel": PlatformWheel},
-    options={"build": {"build_base": str(SCRATCH / "build")}, "egg_info": {"egg_base": str(SCRATCH)}},
+    options={
+        "build": {"build_base": str(SCRATCH / "build")},
+        "egg_info": {"egg_base": str(SCRATCH)},
+    },
 )

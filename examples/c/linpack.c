@@ -1,10 +1,11 @@
 /* Linpack: solves A x = b by dgesv, here and on a server, as figures 3 to 5 of the Ninf paper do.
  *
- * Usage: linpack ADDRESS [--csv] [n…]       cc -O2 -std=gnu11 linpack.c -o linpack -lfarcall -ldl -lm
+ * Usage: linpack ADDRESS [--csv] [n…]       cc -O2 -std=gnu11 linpack.c -o linpack -lfarcall -ldl
+ * -lm
  *
- * The local times are those of libopenblas.so.0, if this machine has one. Throughput counts A and b out, and LU, pivots
- * and x back. The residual is ||A x - b|| / (eps (||A|| ||x|| + ||b||) n) in the infinity norm; above 16 the program
- * fails.
+ * The local times are those of libopenblas.so.0, if this machine has one. Throughput counts A and b
+ * out, and LU, pivots and x back. The residual is ||A x - b|| / (eps (||A|| ||x|| + ||b||) n) in
+ * the infinity norm; above 16 the program fails.
  */
 #include <dlfcn.h>
 #include <farcall.h>
@@ -18,8 +19,8 @@
 #define RESIDUAL_MAX 16.0
 
 /* LAPACK's Fortran interface. */
-typedef void dgesv_function(const int *n, const int *nrhs, double *a, const int *lda, int *ipiv, double *b,
-                            const int *ldb, int *info);
+typedef void dgesv_function(const int *n, const int *nrhs, double *a, const int *lda, int *ipiv,
+    double *b, const int *ldb, int *info);
 
 struct problem {
     int n;
@@ -89,7 +90,8 @@ static void restore(struct problem *problem)
 static void solve_locally(dgesv_function *dgesv, struct problem *problem)
 {
     int one = 1, info = -1;
-    dgesv(&problem->n, &one, problem->a, &problem->n, problem->ipiv, problem->b, &problem->n, &info);
+    dgesv(
+        &problem->n, &one, problem->a, &problem->n, problem->ipiv, problem->b, &problem->n, &info);
     if (info != 0) {
         fprintf(stderr, "linpack: the local dgesv gives info = %d\n", info);
         exit(1);
@@ -101,7 +103,8 @@ static void solve_remotely(farcall_client *client, struct problem *problem)
     int n = problem->n, info = -1;
     double *a = problem->a, *b = problem->b;
     farcall_error *error;
-    if (farcall_call(client, &error, "lapack/dgesv", n, 1, a, n, problem->ipiv, b, n, &info) != FARCALL_OK) {
+    if (farcall_call(client, &error, "lapack/dgesv", n, 1, a, n, problem->ipiv, b, n, &info) !=
+        FARCALL_OK) {
         fprintf(stderr, "linpack: %s\n", farcall_error_message(error));
         exit(1);
     }
@@ -162,21 +165,22 @@ static void print_row(int n, const struct row *row, int csv)
     double local = row->local_seconds > 0 ? flops / row->local_seconds * 1e-6 : 0;
     double remote = flops / row->remote_seconds * 1e-6, moved = bytes / row->remote_seconds * 1e-6;
     if (csv)
-        printf("%d,%.9f,%.9f,%.3f,%.3f,%.3f,%.4f\n", n, row->local_seconds, row->remote_seconds, local, remote, moved,
-               row->residual);
+        printf("%d,%.9f,%.9f,%.3f,%.3f,%.3f,%.4f\n", n, row->local_seconds, row->remote_seconds,
+            local, remote, moved, row->residual);
     else
-        printf("%6d %13.0f %14.0f %13.2f %11.0f %9.3f\n", n, local, remote, local > 0 ? remote / local : 0, moved,
-               row->residual);
+        printf("%6d %13.0f %14.0f %13.2f %11.0f %9.3f\n", n, local, remote,
+            local > 0 ? remote / local : 0, moved, row->residual);
     fflush(stdout);
 }
 
 static void print_head(int csv)
 {
     if (csv)
-        puts("n,local_seconds,remote_seconds,local_mflops,remote_mflops,megabytes_per_second,residual");
+        puts("n,local_seconds,remote_seconds,local_mflops,remote_mflops,megabytes_per_second,"
+             "residual");
     else
-        printf("%6s %13s %14s %13s %11s %9s\n", "n", "local Mflops", "remote Mflops", "remote/local", "MB/s moved",
-               "residual");
+        printf("%6s %13s %14s %13s %11s %9s\n", "n", "local Mflops", "remote Mflops",
+            "remote/local", "MB/s moved", "residual");
 }
 
 /* One size; 0 if its answer is right. */
@@ -191,7 +195,8 @@ static int linpack(farcall_client *client, dgesv_function *dgesv, int n, int csv
     print_row(n, &row, csv);
     if (row.residual < RESIDUAL_MAX)
         return 0;
-    fprintf(stderr, "linpack: the solution for n = %d is wrong, its residual is %g\n", n, row.residual);
+    fprintf(
+        stderr, "linpack: the solution for n = %d is wrong, its residual is %g\n", n, row.residual);
     return 1;
 }
 

@@ -1,4 +1,5 @@
-// The lowest energies of the harmonic oscillator, from its Hamiltonian on a grid (hbar = m = omega = 1).
+// The lowest energies of the harmonic oscillator, from its Hamiltonian on a grid (hbar = m = omega
+// = 1).
 import java.util.Arrays;
 import org.farcall.Results;
 import org.farcall.Server;
@@ -17,7 +18,12 @@ public class Oscillator {
         }
         try (Server server = Server.connect()) {
             // The matrix, and that a range of its eigenvalues is wanted: the first four.
-            Results r = server.routine("dsyevr").with().set("a", hamiltonian).set("range", 'I').set("iu", 4).call();
+            Results r = server.routine("dsyevr")
+                            .with()
+                            .set("a", hamiltonian)
+                            .set("range", 'I')
+                            .set("iu", 4)
+                            .call();
             for (double energy : r.doubles("w")) {
                 System.out.printf("%.3f%n", energy);
             }

@@ -1,4 +1,5 @@
-// Areas under a family of curves: many calls at once, each with a function of this program that the routine calls.
+// Areas under a family of curves: many calls at once, each with a function of this program that the
+// routine calls.
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -17,10 +18,12 @@ public class Sweep {
             for (int power = 1; power <= 3; power++) {
                 int exponent = power;
                 Callback curve = Callback.real(x -> Math.pow(x, exponent));
-                calls.add(trapezoid.with(0.0, 1.0, 1000, curve).timeout(Duration.ofMinutes(1)).submit());
+                calls.add(
+                    trapezoid.with(0.0, 1.0, 1000, curve).timeout(Duration.ofMinutes(1)).submit());
             }
             for (int power = 1; power <= 3; power++) {
-                System.out.printf("x^%d: %.4f%n", power, calls.get(power - 1).join().real("integral"));
+                System.out.printf(
+                    "x^%d: %.4f%n", power, calls.get(power - 1).join().real("integral"));
             }
             trapezoid.call(0.0, 1.0, 1000, Callback.real(x -> {
                 throw new IllegalStateException("no such curve");

@@ -1,5 +1,7 @@
-# A network that breaks: `cable.py PORT SERVER_PORT [SECONDS]` passes on what comes, and cuts each connection after a time.
-"""To see what becomes of a program whose connection is lost. Nothing but TCP connections of this machine passes."""
+# A network that breaks: `cable.py PORT SERVER_PORT [SECONDS]` passes on what comes, and cuts each
+# connection after a time.
+"""To see what becomes of a program whose connection is lost. Nothing but TCP connections of this
+machine passes."""
 
 import socket
 import sys
@@ -21,7 +23,8 @@ def forward(source, target):
 
 
 def end(one):
-    """Ends a connection, also for the thread that waits for what comes over it, which would keep it open otherwise."""
+    """Ends a connection, also for the thread that waits for what comes over it, which would keep it
+    open otherwise."""
     try:
         one.shutdown(socket.SHUT_RDWR)
     except OSError:
@@ -34,7 +37,8 @@ with socket.create_server(("127.0.0.1", port)) as listener:
         near, far = listener.accept()[0], socket.create_connection(("127.0.0.1", server_port))
         for ends in [(near, far), (far, near)]:
             threading.Thread(target=forward, args=ends, daemon=True).start()
-        # Each when it is as old as that: a first connection that is cut in its greeting is not made again.
+        # Each when it is as old as that: a first connection that is cut in its greeting is not made
+        # again.
         for one in (near, far):
             timer = threading.Timer(pause, end, [one])
             timer.daemon = True

@@ -1,4 +1,5 @@
-"""Sends a file and gets one back: what a routine reads and writes by name stays with its caller. Usage: files.py"""
+"""Sends a file and gets one back: what a routine reads and writes by name stays with its caller.
+Usage: files.py"""
 
 import pathlib
 import tempfile

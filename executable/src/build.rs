@@ -1,8 +1,10 @@
-//! Builds the executable of a module that a linker must make: inline bodies, raw C, objects and archives.
+//! Builds the executable of a module that a linker must make: inline bodies, raw C, objects and
+//! archives.
 //!
-//! The result is cached by content: the generated C, every option, the compiler, the bytes of objects and archives and of
-//! the headers that the code includes. A second build of the same module finds it in a few milliseconds. Two builds at
-//! once do the work twice and agree on the result.
+//! The result is cached by content: the generated C, every option, the compiler, the bytes of
+//! objects and archives and of the headers that the code includes. A second build of the same
+//! module finds it in a few milliseconds. Two builds at once do the work twice and agree on the
+//! result.
 
 mod allowed;
 mod cache;
@@ -37,7 +39,8 @@ pub use toolchain::run_times;
 /// Where things are, and how long they may take.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
-    /// Directory of the cache; made (0700) if absent. It must be the user's own and writable by nobody else.
+    /// Directory of the cache; made (0700) if absent. It must be the user's own and writable by
+    /// nobody else.
     pub directory: PathBuf,
     /// Directory of `libfarcall.so`; the executable finds it there at run time too.
     pub library_directory: PathBuf,
@@ -49,13 +52,19 @@ pub struct BuildOptions {
     pub time_max: Duration,
     /// Who waits for the build.
     pub giver: Giver,
-    /// By what compiler and linker are held to the module's files; none where whoever runs them wrote the module.
+    /// By what compiler and linker are held to the module's files; none where whoever runs them
+    /// wrote the module.
     pub confinement: Option<Confinement>,
 }
 
 impl BuildOptions {
-    /// Options for a module whose IDL file lies in `source_directory`; a run of the compiler may take two minutes.
-    pub fn new(directory: PathBuf, library_directory: PathBuf, source_directory: PathBuf) -> BuildOptions {
+    /// Options for a module whose IDL file lies in `source_directory`; a run of the compiler may
+    /// take two minutes.
+    pub fn new(
+        directory: PathBuf,
+        library_directory: PathBuf,
+        source_directory: PathBuf,
+    ) -> BuildOptions {
         let time_max = Duration::from_secs(120);
         BuildOptions {
             directory,
@@ -76,7 +85,8 @@ pub struct Built {
     pub path: PathBuf,
     /// Whether an earlier build was found.
     pub reused: bool,
-    /// What the compiler had to say although it succeeded, at most some kilobytes. Empty for an earlier build.
+    /// What the compiler had to say although it succeeded, at most some kilobytes. Empty for an
+    /// earlier build.
     pub warnings: String,
 }
 
@@ -86,16 +96,19 @@ pub fn entry_name(module: &Module, index: usize) -> Option<String> {
     Some(match &routine.implementation.code {
         Code::Body { .. } => format!("farcall_body_{index}"),
         // What two classes call by one name may be a function of each one's own.
-        Code::Symbol { .. } if routine.interface.method().is_some() => format!("farcall_method_{index}"),
+        Code::Symbol { .. } if routine.interface.method().is_some() => {
+            format!("farcall_method_{index}")
+        }
         Code::Symbol { symbol, .. } => symbol.clone(),
     })
 }
 
-/// Compiles and links `module`, or finds the earlier result. Of classes, it builds methods that are routines
-/// ([`Module::with_methods`]).
+/// Compiles and links `module`, or finds the earlier result. Of classes, it builds methods that are
+/// routines ([`Module::with_methods`]).
 ///
-/// Fails with `InvalidSource` where compiler or linker refuse the code (the error has their own words and the command),
-/// with `Unavailable` where they or a named object are missing, and with `TimedOut`.
+/// Fails with `InvalidSource` where compiler or linker refuse the code (the error has their own
+/// words and the command), with `Unavailable` where they or a named object are missing, and with
+/// `TimedOut`.
 pub fn build(module: &Module, options: &BuildOptions) -> Result<Built> {
     refuse_unserved(module).map_err(|error| error.with("module", &module.name))?;
     build_served(module, options).map_err(|error| error.with("module", &module.name))
@@ -123,5 +136,6 @@ fn refuse_unserved(module: &Module) -> Result<()> {
 
 /// An absolute form of `path`, for commands that run in another directory.
 fn absolute(path: &Path) -> Result<PathBuf> {
-    std::path::absolute(path).map_err(|error| Error::system("build the module", error).with("path", path.display()))
+    std::path::absolute(path)
+        .map_err(|error| Error::system("build the module", error).with("path", path.display()))
 }

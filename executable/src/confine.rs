@@ -1,5 +1,5 @@
-//! Takes away what a module's code must not have, before any of that code runs: in the process that will load it, for
-//! good, and for all that it forks or starts.
+//! Takes away what a module's code must not have, before any of that code runs: in the process that
+//! will load it, for good, and for all that it forks or starts.
 //!
 //! | rule | held by |
 //! |---|---|
@@ -11,9 +11,10 @@
 //! | core files | RLIMIT_CORE: they would hold the caller's data |
 //! | want of memory | oom_score_adj: it ends a routine, and not its server |
 //!
-//! Whatever loads the module's code is held to all of it, an executable, a zygote and a check alike: constructors and imports
-//! run before any function of ours. What the kernel lacks is left out, and known ([`not_held`]). The processor time of a call
-//! is set at its beginning, see [`begin_call`].
+//! Whatever loads the module's code is held to all of it, an executable, a zygote and a check
+//! alike: constructors and imports run before any function of ours. What the kernel lacks is left
+//! out, and known ([`not_held`]). The processor time of a call is set at its beginning, see
+//! [`begin_call`].
 
 mod calls;
 mod dials;
@@ -32,7 +33,8 @@ use farcall_services::spawner::rules::{Confinement, Missing, RULES_VARIABLE, Rul
 use farcall_services::spawner::zygote::ZYGOTE_VARIABLE;
 use rustix::process::{Gid, Pid, Resource, Rlimit, Uid, getpid, getppid, getrlimit, setrlimit};
 use rustix::thread::{
-    CapabilitySet, CapabilitySets, remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
+    CapabilitySet, CapabilitySets, remove_capability_from_bounding_set, set_capabilities,
+    set_no_new_privs,
 };
 
 pub(crate) use calls::{are_bounded, begin_call, end_call};
@@ -55,8 +57,9 @@ pub fn rules() -> Result<&'static Rules> {
     Ok(RULES.get_or_init(|| rules))
 }
 
-/// Holds this process to its rules. It has one thread. Where it is to be a launcher of MPI's, whose processes dial by a call,
-/// what is returned tells who does. It reaches neither its parent nor the `server`, where that is another process.
+/// Holds this process to its rules. It has one thread. Where it is to be a launcher of MPI's, whose
+/// processes dial by a call, what is returned tells who does. It reaches neither its parent nor the
+/// `server`, where that is another process.
 ///
 /// # Errors
 /// When a rule cannot be held that was required, or that every Linux holds.
@@ -66,12 +69,14 @@ pub fn confine(server: Option<Pid>) -> Result<Option<OwnedFd>> {
     let means = means::means_for(rules);
     go_first();
     join(rules)?;
-    // The module's user may not reach the folder by name; and where the starter is not root, it may be that user's alone.
+    // The module's user may not reach the folder by name; and where the starter is not root, it may
+    // be that user's alone.
     let entered = enter(rules);
     limit(rules)?;
     let plan = plan(means, rules);
     refuse_missing(rules, &plan)?;
-    // What is granted is found by who starts the module: its user may not reach all of that by name.
+    // What is granted is found by who starts the module: its user may not reach all of that by
+    // name.
     let granted = plan.files.then(|| folders::granted(rules)).transpose()?;
     become_user(rules)?;
     entered.or_else(|_| enter(rules))?;
@@ -94,15 +99,18 @@ pub fn confine(server: Option<Pid>) -> Result<Option<OwnedFd>> {
 
 fn role(rules: &Rules, plan: &Plan, is_zygote: bool) -> Role {
     match rules.confinement {
-        Confinement::Launcher if plan.dials && !refusals::within_batch_system() => Role::Launcher(Dials::ByCall),
+        Confinement::Launcher if plan.dials && !refusals::within_batch_system() => {
+            Role::Launcher(Dials::ByCall)
+        }
         Confinement::Launcher => Role::Launcher(Dials::ByPath),
         _ if is_zygote => Role::Zygote,
         _ => Role::Executable,
     }
 }
 
-/// Holds this process, which a launcher has started, to what its module is held to. It has the launcher's user, limits and
-/// cgroup already. On another host than the server's there are other files: there, system calls alone are held.
+/// Holds this process, which a launcher has started, to what its module is held to. It has the
+/// launcher's user, limits and cgroup already. On another host than the server's there are other
+/// files: there, system calls alone are held.
 ///
 /// # Errors
 /// As [`confine`].
@@ -126,12 +134,14 @@ pub fn confine_rank() -> Result<()> {
     Ok(())
 }
 
-/// Of the kernel's thousandths of all memory that count for a process when one has to be ended for lack of memory, those
-/// that an executable has on top of what it uses: more than a server may hold for its calls.
+/// Of the kernel's thousandths of all memory that count for a process when one has to be ended for
+/// lack of memory, those that an executable has on top of what it uses: more than a server may hold
+/// for its calls.
 const FIRST_TO_GO: i32 = 700;
 
-/// Where memory is wanting, the system is to end this process, and not the server, whose other calls would be lost. What is
-/// higher already stays so. It fails where there is no /proc: then the system chooses.
+/// Where memory is wanting, the system is to end this process, and not the server, whose other
+/// calls would be lost. What is higher already stays so. It fails where there is no /proc: then the
+/// system chooses.
 fn go_first() {
     const FILE: &str = "/proc/self/oom_score_adj";
     let now = std::fs::read_to_string(FILE).ok().and_then(|text| text.trim().parse::<i32>().ok());
@@ -150,7 +160,8 @@ fn enter(rules: &Rules) -> Result<()> {
 /// Joins the cgroups that count this process.
 fn join(rules: &Rules) -> Result<()> {
     rules.cgroups.iter().try_for_each(|file| {
-        std::fs::write(file, "0").map_err(|error| system("join a cgroup", error).with("cgroup", file))
+        std::fs::write(file, "0")
+            .map_err(|error| system("join a cgroup", error).with("cgroup", file))
     })
 }
 
@@ -165,28 +176,33 @@ fn limit(rules: &Rules) -> Result<()> {
         // A stack is not counted as memory.
         (Resource::Stack, rules.memory_bytes_max.map(|_| stack_bytes_max())),
     ];
-    limits.into_iter().filter_map(|(resource, limit)| Some((resource, limit?))).try_for_each(|(resource, limit)| {
-        // What is lower already stays so.
-        let limit = getrlimit(resource).maximum.map_or(limit, |maximum| maximum.min(limit));
-        setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })
-            .map_err(|errno| system("limit a process", errno.into()))
-    })
+    limits.into_iter().filter_map(|(resource, limit)| Some((resource, limit?))).try_for_each(
+        |(resource, limit)| {
+            // What is lower already stays so.
+            let limit = getrlimit(resource).maximum.map_or(limit, |maximum| maximum.min(limit));
+            setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })
+                .map_err(|errno| system("limit a process", errno.into()))
+        },
+    )
 }
 
 /// What a stack may have by the system's own standard (_STK_LIM of the kernel).
 const STACK_BYTES: u64 = 8 << 20;
 
-/// What the server's own stack may have, for good; where that has no bound, what is usual. Threads get as much each.
+/// What the server's own stack may have, for good; where that has no bound, what is usual. Threads
+/// get as much each.
 fn stack_bytes_max() -> u64 {
     getrlimit(Resource::Stack).current.unwrap_or(STACK_BYTES)
 }
 
-/// Another user, if the rules name one; and no capability, whoever it is then, but for code of the owner's.
+/// Another user, if the rules name one; and no capability, whoever it is then, but for code of the
+/// owner's.
 fn become_user(rules: &Rules) -> Result<()> {
     if rules.confinement == Confinement::Owner && rules.user.is_none() {
         return Ok(());
     }
-    // What a program of root's gets back when it is started; only who may do so can drop it, and needs to.
+    // What a program of root's gets back when it is started; only who may do so can drop it, and
+    // needs to.
     for each in CapabilitySet::all().iter() {
         let _ = remove_capability_from_bounding_set(each);
     }
@@ -209,7 +225,9 @@ fn become_user(rules: &Rules) -> Result<()> {
 
 /// Runs nothing where a limit of the manifest that is required cannot be held.
 fn refuse_missing(rules: &Rules, plan: &Plan) -> Result<()> {
-    let Some((key, needs)) = plan.missing_limit(rules).filter(|_| rules.missing == Missing::Refused) else {
+    let Some((key, needs)) =
+        plan.missing_limit(rules).filter(|_| rules.missing == Missing::Refused)
+    else {
         return Ok(());
     };
     let message = format!("this system cannot enforce the module's limit {key}: it has no {needs}");

@@ -1,4 +1,5 @@
-//! Where a routine's code begins: a symbol of a shared library, or an entry of a linked executable's own table.
+//! Where a routine's code begins: a symbol of a shared library, or an entry of a linked
+//! executable's own table.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char};
@@ -50,8 +51,12 @@ impl LinkedEntries {
     /// The code called `name`.
     pub fn find(&self, name: &str) -> Result<EntryPoint> {
         self.0.get(name).copied().ok_or_else(|| {
-            Error::new(ErrorKind::Unavailable, "prepare the routine", format!("the executable has no code \"{name}\""))
-                .fix("its interface and its code do not match: build it again from the interface file")
+            Error::new(
+                ErrorKind::Unavailable,
+                "prepare the routine",
+                format!("the executable has no code \"{name}\""),
+            )
+            .fix("its interface and its code do not match: build it again from the interface file")
         })
     }
 }

@@ -1,5 +1,6 @@
-//! What a process that runs a module opens before it serves: libraries, programs, sources. It may read these, and nothing beside
-//! them. Found out on the host where it is to run, which may be a node of a cluster.
+//! What a process that runs a module opens before it serves: libraries, programs, sources. It may
+//! read these, and nothing beside them. Found out on the host where it is to run, which may be a
+//! node of a cluster.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,8 @@ pub fn is_python(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension == "py")
 }
 
-/// The files that the loader opens for what runs a module: it may read these, and nothing beside them.
+/// The files that the loader opens for what runs a module: it may read these, and nothing beside
+/// them.
 pub fn loaded_files(kind: &ImageKind) -> Vec<String> {
     let files = match kind {
         ImageKind::GenericHost { libraries } => files_of_libraries(libraries),
@@ -45,28 +47,39 @@ fn source_of(kind: &ImageKind) -> Option<PathBuf> {
 
 /// A path with a line break cannot be passed on.
 fn texts(paths: Vec<PathBuf>) -> Vec<String> {
-    paths.iter().filter_map(|path| path.to_str()).filter(|path| !path.contains('\n')).map(str::to_owned).collect()
+    paths
+        .iter()
+        .filter_map(|path| path.to_str())
+        .filter(|path| !path.contains('\n'))
+        .map(str::to_owned)
+        .collect()
 }
 
-/// A file, and what it can import from beside it: other files of Python, and packages with all that is in them. Nothing else that
-/// lies there, and nothing of others: of those, and behind links that lead out of the folder, only files that everybody may read.
+/// A file, and what it can import from beside it: other files of Python, and packages with all that
+/// is in them. Nothing else that lies there, and nothing of others: of those, and behind links that
+/// lead out of the folder, only files that everybody may read.
 pub fn sources(file: &Path) -> Vec<PathBuf> {
     let Ok(own) = file.canonicalize() else { return Vec::new() };
     let (folder, owner) = (own.parent(), owner(&own));
-    // Judged by what a link leads to, and granted as that: a link may lead elsewhere by the time it is asked again.
+    // Judged by what a link leads to, and granted as that: a link may lead elsewhere by the time it
+    // is asked again.
     let may_import = |real: &PathBuf| {
-        let is_own = folder.is_some_and(|folder| real.starts_with(folder)) && self::owner(real) == owner;
+        let is_own =
+            folder.is_some_and(|folder| real.starts_with(folder)) && self::owner(real) == owner;
         let is_package = || is_own && real.join("__init__.py").is_file();
         if is_python_file(real) { is_own || plain_file::is_public(real) } else { is_package() }
     };
-    let entries = file.parent().into_iter().flat_map(std::fs::read_dir).flatten().flatten().take(SOURCES_MAX);
+    let entries =
+        file.parent().into_iter().flat_map(std::fs::read_dir).flatten().flatten().take(SOURCES_MAX);
     let named = |path: &PathBuf| is_python_file(path) || path.is_dir();
-    let beside = entries.map(|entry| entry.path()).filter(named).filter_map(|path| path.canonicalize().ok());
+    let beside =
+        entries.map(|entry| entry.path()).filter(named).filter_map(|path| path.canonicalize().ok());
     std::iter::once(own.clone()).chain(beside.filter(may_import)).collect()
 }
 
 fn is_python_file(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| ["py", "pyi", "so"].iter().any(|known| extension == *known))
+    path.extension()
+        .is_some_and(|extension| ["py", "pyi", "so"].iter().any(|known| extension == *known))
 }
 
 fn owner(path: &Path) -> Option<u32> {
@@ -89,11 +102,16 @@ mod tests {
         let place = place.canonicalize().unwrap();
         let write = |name: &str, mode: u32| {
             std::fs::write(place.join(name), "").unwrap();
-            std::fs::set_permissions(place.join(name), std::fs::Permissions::from_mode(mode)).unwrap();
+            std::fs::set_permissions(place.join(name), std::fs::Permissions::from_mode(mode))
+                .unwrap();
         };
-        for name in
-            ["here/file.py", "here/beside.py", "here/own/__init__.py", "there/private.py", "there/package/__init__.py"]
-        {
+        for name in [
+            "here/file.py",
+            "here/beside.py",
+            "here/own/__init__.py",
+            "there/private.py",
+            "there/package/__init__.py",
+        ] {
             write(name, 0o600);
         }
         write("here/data/table.csv", 0o644);
@@ -109,7 +127,8 @@ mod tests {
         let mut found = sources(&place.join("here/file.py"));
         found.sort();
         found.dedup();
-        let wanted = ["here/beside.py", "here/file.py", "here/own", "there/public.py"].map(|name| place.join(name));
+        let wanted = ["here/beside.py", "here/file.py", "here/own", "there/public.py"]
+            .map(|name| place.join(name));
         let is_public = plain_file::is_public(&place.join("there/public.py"));
         let wanted: Vec<PathBuf> =
             wanted.into_iter().filter(|path| is_public || !path.ends_with("public.py")).collect();

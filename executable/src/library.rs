@@ -1,8 +1,9 @@
 //! The shared libraries that a module names: opened in order, searched in order, never closed.
 //!
-//! Each library is opened for itself alone (RTLD_LOCAL), so that two BLAS builds, or an LP64 and an ILP64 LAPACK, never
-//! answer for one another: a library finds its own symbols and those of what it was linked with. Only a library that was
-//! linked *without* what it needs (`libmine.so` with `dgemm_` undefined) makes the others of its module visible to it.
+//! Each library is opened for itself alone (RTLD_LOCAL), so that two BLAS builds, or an LP64 and an
+//! ILP64 LAPACK, never answer for one another: a library finds its own symbols and those of what it
+//! was linked with. Only a library that was linked *without* what it needs (`libmine.so` with
+//! `dgemm_` undefined) makes the others of its module visible to it.
 
 mod elf;
 mod loaded;
@@ -59,16 +60,20 @@ enum Opening {
 }
 
 impl Libraries {
-    /// Opens what `module` names in `Library` and `Required`; relative paths start at `base`, the IDL file's directory.
+    /// Opens what `module` names in `Library` and `Required`; relative paths start at `base`, the
+    /// IDL file's directory.
     pub fn of_module(module: &Module, base: &Path) -> Result<Libraries> {
-        Self::open_names(&names::of_module(module), base).map_err(|error| error.with("module", &module.name))
+        Self::open_names(&names::of_module(module), base)
+            .map_err(|error| error.with("module", &module.name))
     }
 
-    /// Opens the libraries named in `texts`, in the spelling of the IDL's `Library`: `libopenblas.so.0`, a path, `-lfoo`
-    /// (`libfoo.so` or `libfoo.so.N`), `-Ldir`, several in one string.
+    /// Opens the libraries named in `texts`, in the spelling of the IDL's `Library`:
+    /// `libopenblas.so.0`, a path, `-lfoo` (`libfoo.so` or `libfoo.so.N`), `-Ldir`, several in one
+    /// string.
     ///
-    /// Fails with `Unavailable` for a library that is missing, damaged or incomplete, and with `InvalidSource` for an
-    /// object or archive, which only a linker can use (see [`crate::build`]).
+    /// Fails with `Unavailable` for a library that is missing, damaged or incomplete, and with
+    /// `InvalidSource` for an object or archive, which only a linker can use (see
+    /// [`crate::build`]).
     pub fn open(texts: &[String], base: &Path) -> Result<Libraries> {
         Self::open_names(&names::parse(texts), base)
     }
@@ -82,7 +87,9 @@ impl Libraries {
         for (position, name) in names.iter().enumerate() {
             match open_name(name, names, base)? {
                 Some(Opening::Done(library)) => opened.push((position, library)),
-                Some(Opening::Unresolved(library)) => unresolved.push(Unresolved { position, ..library }),
+                Some(Opening::Unresolved(library)) => {
+                    unresolved.push(Unresolved { position, ..library })
+                }
                 None => {}
             }
         }
@@ -91,18 +98,23 @@ impl Libraries {
         let named = opened.into_iter().map(|(_, library)| library).collect();
         let mut libraries = Libraries { named, always: Vec::new() };
         for name in ALWAYS {
-            libraries.always.extend(Handle::open(Path::new(name), Scope::Local).ok().map(|h| Library::new(name, h)));
+            libraries.always.extend(
+                Handle::open(Path::new(name), Scope::Local).ok().map(|h| Library::new(name, h)),
+            );
         }
         libraries.show_host();
         Ok(libraries)
     }
 
-    /// A library that calls Farcall has its own copy of it, which knows nothing of the call that runs.
+    /// A library that calls Farcall has its own copy of it, which knows nothing of the call that
+    /// runs.
     fn show_host(&self) {
         for library in &self.named {
-            let found = HOST_ENTRIES.iter().find_map(|name| match library.handle.find(name.to_str().ok()?)? {
-                Symbol::Function(entry) => Some((*name, entry)),
-                Symbol::Variable => None,
+            let found = HOST_ENTRIES.iter().find_map(|name| {
+                match library.handle.find(name.to_str().ok()?)? {
+                    Symbol::Function(entry) => Some((*name, entry)),
+                    Symbol::Variable => None,
+                }
             });
             if let Some((name, entry)) = found {
                 crate::serve::show_host(name, entry);
@@ -112,8 +124,8 @@ impl Libraries {
 
     /// The function `symbol`: in the module's libraries in their order, then in libm and libc.
     ///
-    /// Fails with `Unavailable`; the error names the files searched and the nearest symbol they have, or says that it is
-    /// a variable.
+    /// Fails with `Unavailable`; the error names the files searched and the nearest symbol they
+    /// have, or says that it is a variable.
     pub fn find(&self, symbol: &str) -> Result<EntryPoint> {
         let mut variable = None;
         for library in self.named.iter().chain(&self.always) {
@@ -128,11 +140,17 @@ impl Libraries {
 
     fn missing(&self, symbol: &str) -> Error {
         let searched: Vec<String> = self.named.iter().map(Library::describe).collect();
-        let searched = if searched.is_empty() { "libm and libc only".into() } else { searched.join(", ") };
-        let exported: Vec<String> = self.named.iter().flat_map(Library::exported_functions).collect();
-        Error::new(ErrorKind::Unavailable, "find the routine's code", format!("no function \"{symbol}\""))
-            .with("searched", searched)
-            .fix(nearest::advice(symbol, &exported, self.named.is_empty()))
+        let searched =
+            if searched.is_empty() { "libm and libc only".into() } else { searched.join(", ") };
+        let exported: Vec<String> =
+            self.named.iter().flat_map(Library::exported_functions).collect();
+        Error::new(
+            ErrorKind::Unavailable,
+            "find the routine's code",
+            format!("no function \"{symbol}\""),
+        )
+        .with("searched", searched)
+        .fix(nearest::advice(symbol, &exported, self.named.is_empty()))
     }
 }
 
@@ -150,7 +168,9 @@ impl Library {
     /// `libopenblas.so.0 = /usr/lib/…`: the name as written, and the file that it led to.
     fn describe(&self) -> String {
         match self.handle.path() {
-            Some(path) if path != Path::new(&self.name) => format!("{} = {}", self.name, path.display()),
+            Some(path) if path != Path::new(&self.name) => {
+                format!("{} = {}", self.name, path.display())
+            }
             _ => self.name.clone(),
         }
     }
@@ -172,9 +192,13 @@ impl Library {
 }
 
 fn is_a_variable(symbol: &str, library: &Library) -> Error {
-    Error::new(ErrorKind::Unavailable, "find the routine's code", format!("\"{symbol}\" is a variable"))
-        .with("library", library.describe())
-        .fix("name a function in `Calls`: `nm -D` marks functions with T or W")
+    Error::new(
+        ErrorKind::Unavailable,
+        "find the routine's code",
+        format!("\"{symbol}\" is a variable"),
+    )
+    .with("library", library.describe())
+    .fix("name a function in `Calls`: `nm -D` marks functions with T or W")
 }
 
 /// Opens libraries that need symbols of the others. Each that opens may be what the next one needs.
@@ -210,7 +234,9 @@ fn open_name(name: &LibraryName, all: &[LibraryName], base: &Path) -> Result<Opt
         LibraryName::Object(file) => Err(Error::new(
             ErrorKind::InvalidSource,
             "open the libraries",
-            format!("\"{file}\" is not a shared library: a linker must build an executable with it"),
+            format!(
+                "\"{file}\" is not a shared library: a linker must build an executable with it"
+            ),
         )
         .fix("use a shared library (`libfoo.so`), or let `farcall serve` link the module")),
         LibraryName::Shared(file) => open_first(file, shared_candidates(file, all, base)).map(Some),
@@ -228,7 +254,8 @@ fn open_name(name: &LibraryName, all: &[LibraryName], base: &Path) -> Result<Opt
     }
 }
 
-/// Where a file's name may lead: a path is taken from `base`; a bare name goes to `-L`, to `base`, then to the loader.
+/// Where a file's name may lead: a path is taken from `base`; a bare name goes to `-L`, to `base`,
+/// then to the loader.
 fn shared_candidates(file: &str, all: &[LibraryName], base: &Path) -> Vec<PathBuf> {
     if file.contains('/') {
         return vec![base.join(file)];
@@ -243,10 +270,13 @@ fn absolute(base: &Path) -> PathBuf {
     std::path::absolute(base).unwrap_or_else(|_| base.to_path_buf())
 }
 
-/// The libraries that `module` names, one per text, with every relative path made absolute from `base`: what another
-/// process, in another directory, gives to [`Libraries::open`].
+/// The libraries that `module` names, one per text, with every relative path made absolute from
+/// `base`: what another process, in another directory, gives to [`Libraries::open`].
 pub fn library_names(module: &Module, base: &Path) -> Vec<String> {
-    names::of_module(module).iter().map(|name| words::quoted(&names::absolute(name, &absolute(base)))).collect()
+    names::of_module(module)
+        .iter()
+        .map(|name| words::quoted(&names::absolute(name, &absolute(base))))
+        .collect()
 }
 
 /// The first candidate that the loader takes, or that it would take but for symbols it lacks.
@@ -256,7 +286,12 @@ fn open_first(name: &str, candidates: Vec<PathBuf>) -> Result<Opening> {
         match Handle::open(&path, Scope::Local) {
             Ok(handle) => return Ok(Opening::Done(Library::new(name, handle))),
             Err(reason) if reason.contains("undefined symbol") => {
-                return Ok(Opening::Unresolved(Unresolved { position: 0, name: name.to_string(), path, reason }));
+                return Ok(Opening::Unresolved(Unresolved {
+                    position: 0,
+                    name: name.to_string(),
+                    path,
+                    reason,
+                }));
             }
             Err(reason) => reasons.push(reason),
         }
@@ -267,29 +302,49 @@ fn open_first(name: &str, candidates: Vec<PathBuf>) -> Result<Opening> {
 fn not_opened(name: &str, reasons: &[String]) -> Error {
     let absent = reasons.iter().all(|reason| reason.contains("No such file"));
     // A file that exists and is refused tells more than all those that do not exist.
-    let telling = reasons.iter().find(|reason| !reason.contains("No such file")).or(reasons.first());
-    let error = Error::new(ErrorKind::Unavailable, "open the libraries", format!("cannot open \"{name}\""))
-        .with("loader", telling.map_or("no candidate", String::as_str));
+    let telling =
+        reasons.iter().find(|reason| !reason.contains("No such file")).or(reasons.first());
+    let error =
+        Error::new(ErrorKind::Unavailable, "open the libraries", format!("cannot open \"{name}\""))
+            .with("loader", telling.map_or("no candidate", String::as_str));
     if absent {
-        let package = names::debian_package(name).map_or(String::new(), |package| format!(" (Debian: {package})"));
-        let elsewhere = "write its full path in `Library`, or add its directory with `-L` or LD_LIBRARY_PATH";
+        let package = names::debian_package(name)
+            .map_or(String::new(), |package| format!(" (Debian: {package})"));
+        let elsewhere =
+            "write its full path in `Library`, or add its directory with `-L` or LD_LIBRARY_PATH";
         error.fix(format!("install it{package}, {elsewhere}"))
     } else {
-        error.fix("it must be a shared library for this machine, and everything that it depends on must be installed")
+        error.fix(
+            "it must be a shared library for this machine, and everything that it depends \
+            on must be installed",
+        )
     }
 }
 
 fn incomplete(library: &Unresolved) -> Error {
-    Error::new(ErrorKind::Unavailable, "open the libraries", format!("\"{}\" has undefined symbols", library.name))
-        .with("loader", &library.reason)
-        .fix("add the library that has this symbol to `Library`, or link with it when you build this one")
+    Error::new(
+        ErrorKind::Unavailable,
+        "open the libraries",
+        format!(
+            "\"{}\" has undefined \
+        symbols",
+            library.name
+        ),
+    )
+    .with("loader", &library.reason)
+    .fix(
+        "add the library that has this symbol to `Library`, or link with it when you build \
+            this one",
+    )
 }
 
-/// Whether the module needs a linker: inline bodies, raw C, or an object or archive among its libraries.
+/// Whether the module needs a linker: inline bodies, raw C, or an object or archive among its
+/// libraries.
 ///
 /// Looks into the usual directories for `-lfoo` that exists as an archive only.
 pub fn needs_link(module: &Module) -> bool {
-    let routines = module.routines.iter().any(|r| matches!(r.implementation.code, Code::Body { .. }));
+    let routines =
+        module.routines.iter().any(|r| matches!(r.implementation.code, Code::Body { .. }));
     let raw = module.globals.iter().any(|(text, _, _)| !text.trim().is_empty());
     let state = module.classes.iter().any(|class| class.state.is_some());
     routines || raw || state || names::of_module(module).iter().any(is_for_linker)
@@ -300,7 +355,8 @@ fn is_for_linker(name: &LibraryName) -> bool {
         LibraryName::Object(_) => true,
         LibraryName::Short(short) => {
             let directories = names::system_directories();
-            names::shared_files(short, &directories).is_empty() && names::archive_file(short, &directories).is_some()
+            names::shared_files(short, &directories).is_empty()
+                && names::archive_file(short, &directories).is_some()
         }
         _ => false,
     }

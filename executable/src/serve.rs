@@ -1,8 +1,10 @@
-//! The executable's side of the wire: takes calls from its server one after the other and runs them.
+//! The executable's side of the wire: takes calls from its server one after the other and runs
+//! them.
 //!
-//! One thread does everything, because a routine may not be thread-safe and the server sends one call at a time. While a
-//! routine runs the connection is read only where its code asks something (`running.rs`): whether its call was cancelled,
-//! say. A server that wants it ended, and whose wish is not heard, ends the process.
+//! One thread does everything, because a routine may not be thread-safe and the server sends one
+//! call at a time. While a routine runs the connection is read only where its code asks something
+//! (`running.rs`): whether its call was cancelled, say. A server that wants it ended, and whose
+//! wish is not heard, ends the process.
 
 mod call;
 mod callback;
@@ -40,8 +42,8 @@ use farcall_link::turnstile::Turnstile;
 use farcall_link::{FrameHandler, FrameSource, Link, QUEUE_BYTES, Received};
 use farcall_wire::message::ByteOrder;
 use farcall_wire::{
-    CALLBACKS, CallResult, CallTimes, FrameHeader, FrameKind, Hello, HelloLimits, Loaded, NESTED_CALLS, Open,
-    POLLED_CANCEL, Publication, Reply, Request, Role,
+    CALLBACKS, CallResult, CallTimes, FrameHeader, FrameKind, Hello, HelloLimits, Loaded,
+    NESTED_CALLS, Open, POLLED_CANCEL, Publication, Reply, Request, Role,
 };
 
 use crate::entry::LinkedEntries;
@@ -62,7 +64,8 @@ pub(crate) use running::{HOST_ENTRIES, show_host};
 pub(crate) use start::end_with_parent;
 pub use start::{confine_inspection, host_main, linked_main, run_program, run_rank};
 
-/// Largest sum of one call's arrays that an executable accepts; the server's own limit is lower and checked first.
+/// Largest sum of one call's arrays that an executable accepts; the server's own limit is lower and
+/// checked first.
 const CALL_BYTES_MAX: u64 = 1 << 46;
 /// Calls that the server may pass ahead of time, the one that runs included, and its questions.
 const CHANNELS_MAX: u32 = 80;
@@ -104,7 +107,9 @@ impl Code {
     /// The module that the server names: the one at hand, if it is that.
     fn load(&mut self, publication: &Publication) -> Result<LoadedModule> {
         // Whether it is to be an object changes nothing of what was loaded.
-        let same = |known: &Publication| known.module == publication.module && known.libraries == publication.libraries;
+        let same = |known: &Publication| {
+            known.module == publication.module && known.libraries == publication.libraries
+        };
         match self.preloaded.take().filter(|preloaded| same(&preloaded.publication)) {
             Some(preloaded) => Ok(preloaded.module.adopted()),
             None => {
@@ -120,7 +125,11 @@ impl Code {
 /// # Errors
 /// When the server breaks the protocol or the connection breaks.
 pub fn serve(stream: Box<dyn ByteStream>, memory: Arc<dyn MemorySource>, code: Code) -> Result<()> {
-    let limits = HelloLimits { channels_max: CHANNELS_MAX, call_bytes_max: CALL_BYTES_MAX, ..HelloLimits::default() };
+    let limits = HelloLimits {
+        channels_max: CHANNELS_MAX,
+        call_bytes_max: CALL_BYTES_MAX,
+        ..HelloLimits::default()
+    };
     let hello = Hello {
         role: Role::Executable,
         byte_order: ByteOrder::NATIVE,
@@ -254,9 +263,18 @@ impl Session {
                 Event::CancelRequested(channel) => self.on_cancel(channel),
                 Event::Shared(share) => {
                     let descriptor = descriptors.pop_front();
-                    let missing =
-                        || Error::new(ErrorKind::Protocol, "take shared memory", "it arrived without a descriptor");
-                    self.segments.add(share.segment, descriptor.ok_or_else(missing)?, share.bytes)?;
+                    let missing = || {
+                        Error::new(
+                            ErrorKind::Protocol,
+                            "take shared memory",
+                            "it arrived without a descriptor",
+                        )
+                    };
+                    self.segments.add(
+                        share.segment,
+                        descriptor.ok_or_else(missing)?,
+                        share.bytes,
+                    )?;
                 }
                 Event::Unshared(segment) => self.segments.remove(segment),
                 Event::Left(_) => self.left = true,
@@ -288,7 +306,11 @@ impl Session {
             | Request::Release(..)
             | Request::Forget(_)
             | Request::Kept => {
-                let error = Error::new(ErrorKind::InvalidArgument, "ask an executable", "only the server can do that");
+                let error = Error::new(
+                    ErrorKind::InvalidArgument,
+                    "ask an executable",
+                    "only the server can do that",
+                );
                 Reply::Failed((&error).into())
             }
         };
@@ -300,7 +322,11 @@ impl Session {
         let (module, arenas) = (self.module.as_deref(), &mut self.arenas);
         let call = module
             .ok_or_else(|| {
-                Error::new(ErrorKind::Protocol, "run a routine", "the server sent no module before the call")
+                Error::new(
+                    ErrorKind::Protocol,
+                    "run a routine",
+                    "the server sent no module before the call",
+                )
             })
             .and_then(|module| PendingCall::new(module, open, &self.segments, arenas, accepted_at));
         match call {
@@ -308,7 +334,8 @@ impl Session {
                 self.connection.grant(channel, call.announced_bytes);
                 self.calls.insert(channel, Box::new(call));
             }
-            // Every call passes the turnstile or is taken back, also one that does not run: the server counts.
+            // Every call passes the turnstile or is taken back, also one that does not run: the
+            // server counts.
             Err(error) => {
                 self.refused.insert(channel, error);
                 self.ready.push_back(channel);
@@ -322,7 +349,11 @@ impl Session {
             return;
         }
         self.ready.retain(|ready| *ready != channel);
-        let error = Error::new(ErrorKind::Cancelled, "run a routine", "the call was cancelled before it began");
+        let error = Error::new(
+            ErrorKind::Cancelled,
+            "run a routine",
+            "the call was cancelled before it began",
+        );
         self.refuse(channel, &error);
         self.calls.remove(channel);
         self.refused.remove(&channel);
@@ -331,12 +362,15 @@ impl Session {
     fn refuse(&mut self, channel: ChannelId, error: &Error) {
         let failure = Some(error.into());
         let times = CallTimes::default();
-        self.connection.respond(channel, &CallResult { failure, results: Vec::new(), times, attributes: None });
+        self.connection.respond(
+            channel,
+            &CallResult { failure, results: Vec::new(), times, attributes: None },
+        );
     }
 
-    /// Runs calls as long as there are any, and as the server lets them begin. Each one's outcome has left before the next
-    /// begins, as soon as the server has it come: so of a process that dies, the server knows what was done. The server is woken
-    /// once for many.
+    /// Runs calls as long as there are any, and as the server lets them begin. Each one's outcome
+    /// has left before the next begins, as soon as the server has it come: so of a process that
+    /// dies, the server knows what was done. The server is woken once for many.
     fn run_ready(&mut self, link: &mut Link, waiter: &mut Waiter) -> Result<()> {
         while let (Some(next), true) = (self.ready.front().copied(), self.answered.is_empty()) {
             self.check_folder(next)?;
@@ -352,7 +386,8 @@ impl Session {
         self.broken.take().map_or(Ok(()), Err)
     }
 
-    /// A process whose working folder is gone takes no call, and ends. An object does not: its state would be lost.
+    /// A process whose working folder is gone takes no call, and ends. An object does not: its
+    /// state would be lost.
     fn check_folder(&mut self, next: ChannelId) -> Result<()> {
         if self.object.is_some() {
             return Ok(());
@@ -365,18 +400,29 @@ impl Session {
         if let Some(error) = self.refused.remove(&channel) {
             return self.refuse(channel, &error);
         }
-        // Out of the table while it runs: its routine's code may have the session read frames meanwhile.
-        let (Some(mut call), Some(module)) = (self.calls.remove(channel), self.module.clone()) else { return };
-        if let Some(error) = self.object.as_ref().and_then(|object| object.refusal(call.routine())) {
+        // Out of the table while it runs: its routine's code may have the session read frames
+        // meanwhile.
+        let (Some(mut call), Some(module)) = (self.calls.remove(channel), self.module.clone())
+        else {
+            return;
+        };
+        if let Some(error) = self.object.as_ref().and_then(|object| object.refusal(call.routine()))
+        {
             return self.refuse(channel, &error);
         }
         let since = call.accepted_at;
-        let nanoseconds = |clock: &SystemClock| u64::try_from(clock.now().since(since).as_nanos()).unwrap_or(u64::MAX);
+        let nanoseconds = |clock: &SystemClock| {
+            u64::try_from(clock.now().since(since).as_nanos()).unwrap_or(u64::MAX)
+        };
         let started_ns = nanoseconds(&self.clock);
         let processor = call.is_measured.then(processor_time);
-        self.running = Some(Running { channel, routine: call.routine().to_owned(), cancelled: false });
+        self.running =
+            Some(Running { channel, routine: call.routine().to_owned(), cancelled: false });
         cancel::begin();
-        let outcome = running::during(running::Way { session: self, link, waiter }, call.id, || call.run(&module));
+        let outcome =
+            running::during(running::Way { session: self, link, waiter }, call.id, || {
+                call.run(&module)
+            });
         self.running = None;
         let outcome = self.end_callbacks(link).and(outcome);
         if let (Ok(_), Some(object)) = (&outcome, &mut self.object) {
@@ -389,7 +435,12 @@ impl Session {
         self.answered.push(channel);
         let result = match outcome {
             Ok(results) => CallResult { failure: None, results, times, attributes: None },
-            Err(error) => CallResult { failure: Some((&error).into()), results: Vec::new(), times, attributes: None },
+            Err(error) => CallResult {
+                failure: Some((&error).into()),
+                results: Vec::new(),
+                times,
+                attributes: None,
+            },
         };
         self.connection.respond(channel, &result);
     }
@@ -403,7 +454,8 @@ fn processor_time() -> u64 {
 }
 
 impl Session {
-    /// Loads the module, and begins the object that this process is to be; whether its code asks if it was cancelled.
+    /// Loads the module, and begins the object that this process is to be; whether its code asks if
+    /// it was cancelled.
     fn load(&mut self, publication: &Publication) -> Result<bool> {
         let module = self.code.load(publication);
         let module = match ranks::led() {
@@ -427,12 +479,17 @@ impl Session {
     }
 }
 
-/// An executable takes calls from servers of its own byte order only; the server makes right for its clients.
+/// An executable takes calls from servers of its own byte order only; the server makes right for
+/// its clients.
 fn check_server(hello: &Hello) -> Result<()> {
     if hello.byte_order == ByteOrder::NATIVE {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::Version, "greet the server", "the server has another byte order than this machine"))
+    Err(Error::new(
+        ErrorKind::Version,
+        "greet the server",
+        "the server has another byte order than this machine",
+    ))
 }
 
 impl FrameSource for Session {
@@ -443,7 +500,8 @@ impl FrameSource for Session {
     fn queue_data(&mut self, link: &mut Link, header: FrameHeader, place: &Place) -> Result<()> {
         if place.side == Side::Arguments {
             let call = self.callbacks.get_mut(&place.channel);
-            let call = call.ok_or_else(|| Error::internal("send an argument", "its callback has ended"))?;
+            let call =
+                call.ok_or_else(|| Error::internal("send an argument", "its callback has ended"))?;
             link.queue_data(header, call.blocks(place.slot, header.length)?);
             return Ok(());
         }
@@ -459,7 +517,12 @@ impl FrameSource for Session {
 }
 
 impl FrameHandler for Session {
-    fn control(&mut self, header: &FrameHeader, body: &[u8], descriptors: &mut VecDeque<OwnedFd>) -> Result<()> {
+    fn control(
+        &mut self,
+        header: &FrameHeader,
+        body: &[u8],
+        descriptors: &mut VecDeque<OwnedFd>,
+    ) -> Result<()> {
         if header.kind == FrameKind::Data as u8 {
             self.connection.place(header, 0)?;
         }
@@ -471,9 +534,16 @@ impl FrameHandler for Session {
         let Some(place) = self.connection.place(header, done)? else { return Ok(None) };
         let left = (header.length - done) as usize;
         if place.side == Side::Results {
-            return self.callbacks.get_mut(&place.channel).map(|call| call.result_space(place.slot, left)).transpose();
+            return self
+                .callbacks
+                .get_mut(&place.channel)
+                .map(|call| call.result_space(place.slot, left))
+                .transpose();
         }
-        self.calls.get_mut(place.channel).map(|call| call.argument_space(place.slot, left)).transpose()
+        self.calls
+            .get_mut(place.channel)
+            .map(|call| call.argument_space(place.slot, left))
+            .transpose()
     }
 
     fn data_arrived(&mut self, header: &FrameHeader, count: u32, done: u32) -> Result<()> {

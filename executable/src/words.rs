@@ -1,8 +1,10 @@
-//! Splits an option string of the IDL into words as a shell would, without a shell: quotes and backslashes only.
+//! Splits an option string of the IDL into words as a shell would, without a shell: quotes and
+//! backslashes only.
 
 /// The words of `text`. A quote that never closes ends with the text.
 ///
-/// `$(…)`, globs and the like stay as written: an IDL file never runs a command through its options.
+/// `$(…)`, globs and the like stay as written: an IDL file never runs a command through its
+/// options.
 pub(crate) fn split(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -60,7 +62,8 @@ mod tests {
 
     #[test]
     fn leaves_commands_alone() {
-        // Hostile: a shell would run this. Here it is three harmless words for the linker to reject.
+        // Hostile: a shell would run this. Here it is three harmless words for the linker to
+        // reject.
         assert_eq!(split("$(rm -rf x)"), ["$(rm", "-rf", "x)"]);
         // Hostile: an open quote must neither hang nor lose the rest.
         assert_eq!(split("-l\"foo bar"), ["-lfoo bar"]);

@@ -1,4 +1,5 @@
-//! From the text of an IDL file to its running code: preprocessor, compiler of the language, builder, call.
+//! From the text of an IDL file to its running code: preprocessor, compiler of the language,
+//! builder, call.
 
 use std::process::Command;
 
@@ -43,12 +44,14 @@ Define sleep(IN int n, INOUT double x[n]) { sleep(0); x[0] = MIN(n, 9); }
 fn compiled(directory: &Directory, idl: &str) -> Module {
     directory.write(
         "module.h",
-        "Module numbers;\n#define OPTIONS Backend \"normal\"\n#define MIN(a, b) ((a) < (b) ? (a) : (b))\n",
+        "Module numbers;\n#define OPTIONS Backend \"normal\"\n#define MIN(a, b) ((a) < (b) ? (a) \
+        : (b))\n",
     );
     directory.write("own.h", "#define SQUARE 2\n");
     let file = directory.write("numbers.idl", idl);
     assert!(farcall_idl::needs_preprocessor(idl));
-    farcall_idl::compile("numbers.idl", &preprocess(&file).unwrap()).unwrap_or_else(|errors| panic!("{errors:?}"))
+    farcall_idl::compile("numbers.idl", &preprocess(&file).unwrap())
+        .unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 
 #[test]
@@ -57,7 +60,8 @@ fn a_preprocessed_module_with_bodies_runs() {
     directory.shared("farcall.c", STUB);
     let module = compiled(&directory, IDL);
     assert!(needs_link(&module));
-    let options = BuildOptions::new(directory.0.join("cache"), directory.0.clone(), directory.0.clone());
+    let options =
+        BuildOptions::new(directory.0.join("cache"), directory.0.clone(), directory.0.clone());
     let built = build(&module, &options).unwrap();
     assert_eq!(built.warnings, "");
     assert_eq!(entry_name(&module, 1).as_deref(), Some("farcall_body_1"));
@@ -72,9 +76,13 @@ fn a_preprocessed_module_with_bodies_runs() {
 #[test]
 fn a_shared_library_is_called_as_its_idl_says() {
     let directory = Directory::new("calls");
-    directory.shared("dot.c", "double dot(double *y, int n, const double *x) { return n * x[0] * y[n - 1]; }");
+    directory.shared(
+        "dot.c",
+        "double dot(double *y, int n, const double *x) { return n * x[0] * y[n - 1]; }",
+    );
     let idl = "Library \"libdot.so\";\n\
-        Define dot(IN int n, IN double x[n], IN double y[n], OUT double value) Calls \"C\" value = dot(y, n, x);";
+        Define dot(IN int n, IN double x[n], IN double y[n], OUT double value) Calls \"C\" value \
+        = dot(y, n, x);";
     assert!(!farcall_idl::needs_preprocessor(idl));
     let module = farcall_idl::compile("dot.idl", idl).unwrap_or_else(|errors| panic!("{errors:?}"));
     assert!(!needs_link(&module));

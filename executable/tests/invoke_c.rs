@@ -1,4 +1,5 @@
-//! Calls real C code: every type by value and by reference, results, registers and stack, texts, structs.
+//! Calls real C code: every type by value and by reference, results, registers and stack, texts,
+//! structs.
 
 use std::ffi::CStr;
 
@@ -50,12 +51,18 @@ fn every_type_by_value_by_reference_and_as_result() {
             let element = ElementType::$element;
             let (mut input, mut output): ($rust, $rust) = ($value, Default::default());
             let parameters = vec![scalar("x", Mode::In, element), array("y", Mode::Out, element)];
-            let give = routine(Language::C, concat!("give_", stringify!($element)), parameters.clone(), None);
+            let give = routine(
+                Language::C,
+                concat!("give_", stringify!($element)),
+                parameters.clone(),
+                None,
+            );
             call(&library, &give, &mut [on(&mut input), on(&mut output)]);
             assert_eq!(output, $value, "by value, {}", $c);
             // Bytes behind the result must stay: libffi itself widens small integers to a register.
             let mut guarded: [$rust; 2] = Default::default();
-            let same = routine(Language::C, concat!("same_", stringify!($element)), parameters, Some(1));
+            let same =
+                routine(Language::C, concat!("same_", stringify!($element)), parameters, Some(1));
             call(&library, &same, &mut [on(&mut input), all(&mut guarded)]);
             assert_eq!(guarded, [$value, Default::default()], "as result, {}", $c);
         };
@@ -68,8 +75,8 @@ fn c99_complex_travels_as_our_struct() {
     let directory = Directory::new("complex");
     let source = format!(
         "{COMPLEX}void f(float _Complex x, int pad, double _Complex y, double *out) \
-         {{ out[0] = crealf(x); out[1] = cimagf(x); out[2] = creal(y); out[3] = cimag(y); out[4] = pad; }}\n\
-         double _Complex g(double _Complex a, double _Complex b) {{ return a * b; }}\n\
+         {{ out[0] = crealf(x); out[1] = cimagf(x); out[2] = creal(y); out[3] = cimag(y); out[4] \
+         = pad; }}\ndouble _Complex g(double _Complex a, double _Complex b) {{ return a * b; }}\n\
          float _Complex h(float _Complex a) {{ return a * I; }}\n"
     );
     let library = directory.shared("complex.c", &source);
@@ -88,12 +95,20 @@ fn c99_complex_travels_as_our_struct() {
     let (mut a, mut b, mut product) = ([1.0f64, 2.0], [3.0f64, 4.0], [0.0f64; 2]);
     let binary = ["a", "b"].map(|name| scalar(name, Mode::In, complex128));
     let parameters = binary.into_iter().chain([array("p", Mode::Out, complex128)]).collect();
-    call(&library, &routine(Language::C, "g", parameters, Some(2)), &mut [on(&mut a), on(&mut b), on(&mut product)]);
+    call(
+        &library,
+        &routine(Language::C, "g", parameters, Some(2)),
+        &mut [on(&mut a), on(&mut b), on(&mut product)],
+    );
     assert_eq!(product, [-5.0, 10.0]);
 
     let (mut a, mut turned) = ([1.0f32, 2.0], [0.0f32; 2]);
     let parameters = vec![scalar("a", Mode::In, complex64), scalar("t", Mode::Out, complex64)];
-    call(&library, &routine(Language::C, "h", parameters, Some(1)), &mut [on(&mut a), on(&mut turned)]);
+    call(
+        &library,
+        &routine(Language::C, "h", parameters, Some(1)),
+        &mut [on(&mut a), on(&mut turned)],
+    );
     assert_eq!(turned, [-2.0, 1.0]);
 }
 
@@ -163,7 +178,8 @@ fn arguments_come_in_the_order_of_calls() {
         scalar("n", Mode::Work, ElementType::Int32),
     ];
     let mut routine = routine(Language::C, "f", parameters, None);
-    routine.implementation.code = Code::Symbol { symbol: "f".into(), arguments: vec![2, 3, 0], result: None };
+    routine.implementation.code =
+        Code::Symbol { symbol: "f".into(), arguments: vec![2, 3, 0], result: None };
     let (mut a, mut n, mut y) = (2.5f64, 1i32, [0.0f64; 3]);
     // A parameter that the code does not take needs no memory either.
     call(&library, &routine, &mut [on(&mut a), Slot::null(), all(&mut y), on(&mut n)]);
@@ -180,14 +196,20 @@ fn texts_in_out_static_aliased_and_null() {
         void untouched(char **o) { (void)o; }\n\
         void change(char **io) { (*io)[0] = 'J'; }\n\
         char *result(int which) { return which ? \"yes\" : 0; }\n\
-        void rows(int n, char **in, char **out) { int i; for (i = 0; i < n; i++) out[n - 1 - i] = in[i]; }\n";
+        void rows(int n, char **in, char **out) { int i; for (i = 0; i < n; i++) out[n - 1 - i] = \
+        in[i]; }\n";
     let library = directory.shared("texts.c", source);
     let string = |name: &str, mode| scalar(name, mode, ElementType::String);
-    let shown = |slot: &Slot| unsafe { CStr::from_ptr(slot.memory.cast()) }.to_str().unwrap().to_string();
+    let shown =
+        |slot: &Slot| unsafe { CStr::from_ptr(slot.memory.cast()) }.to_str().unwrap().to_string();
 
     let mut n = 0i64;
-    let length =
-        routine(Language::C, "length", vec![string("s", Mode::In), array("n", Mode::Out, ElementType::Int64)], None);
+    let length = routine(
+        Language::C,
+        "length",
+        vec![string("s", Mode::In), array("n", Mode::Out, ElementType::Int64)],
+        None,
+    );
     call(&library, &length, &mut [text(&mut b"hello\0".to_owned()), on(&mut n)]);
     assert_eq!(n, 5);
     call(&library, &length, &mut [Slot::null(), on(&mut n)]);
@@ -196,11 +218,16 @@ fn texts_in_out_static_aliased_and_null() {
     let mut slots = [Slot::null()];
     call(&library, &routine(Language::C, "fixed", vec![string("o", Mode::Out)], None), &mut slots);
     assert_eq!(shown(&slots[0]), "static text");
-    call(&library, &routine(Language::C, "untouched", vec![string("o", Mode::Out)], None), &mut [Slot::null()]);
+    call(
+        &library,
+        &routine(Language::C, "untouched", vec![string("o", Mode::Out)], None),
+        &mut [Slot::null()],
+    );
 
     let mut input = *b"an alias\0";
     let mut slots = [text(&mut input), Slot::null()];
-    let alias = routine(Language::C, "alias", vec![string("i", Mode::In), string("o", Mode::Out)], None);
+    let alias =
+        routine(Language::C, "alias", vec![string("i", Mode::In), string("o", Mode::Out)], None);
     call(&library, &alias, &mut slots);
     assert_eq!(shown(&slots[1]), " alias");
     // The routine's pointer itself, not a copy.
@@ -208,7 +235,11 @@ fn texts_in_out_static_aliased_and_null() {
 
     let mut word = *b"jay\0";
     let mut slots = [text(&mut word)];
-    call(&library, &routine(Language::C, "change", vec![string("io", Mode::InOut)], None), &mut slots);
+    call(
+        &library,
+        &routine(Language::C, "change", vec![string("io", Mode::InOut)], None),
+        &mut slots,
+    );
     assert_eq!(shown(&slots[0]), "Jay");
 
     let result = routine(
@@ -281,7 +312,10 @@ fn structs_by_value_by_pointer_and_as_results() {
         },
         StructType {
             name: "small".into(),
-            fields: vec![field("a", ElementType::Float32, 1, 0), field("b", ElementType::Int16, 2, 4)],
+            fields: vec![
+                field("a", ElementType::Float32, 1, 0),
+                field("b", ElementType::Int16, 2, 4),
+            ],
         },
     ];
     let (point, small) = (ElementType::Struct(0), ElementType::Struct(1));
@@ -300,7 +334,12 @@ fn structs_by_value_by_pointer_and_as_results() {
     assert_eq!(q, Point { x: 1.5, tag: [1, 2, -8], letter: 65 });
     assert_eq!(r, Point { x: 1.75, tag: [1, 2, 3], letter: 65 });
 
-    let mut g = routine(Language::C, "g", vec![scalar("s", Mode::In, small), scalar("t", Mode::Out, small)], Some(1));
+    let mut g = routine(
+        Language::C,
+        "g",
+        vec![scalar("s", Mode::In, small), scalar("t", Mode::Out, small)],
+        Some(1),
+    );
     g.interface.structs = structs;
     let mut t = [Small::default(); 2];
     call(&library, &g, &mut [on(&mut s), all(&mut t)]);
@@ -339,24 +378,29 @@ fn refuses_signatures_that_no_convention_has() {
     let refused = |routine: &Routine| Prepared::new(routine, entry()).unwrap_err();
     // The order of a damaged interface points behind the parameters.
     let mut damaged = routine(Language::C, "abs", vec![], None);
-    damaged.implementation.code = Code::Symbol { symbol: "abs".into(), arguments: vec![0], result: None };
+    damaged.implementation.code =
+        Code::Symbol { symbol: "abs".into(), arguments: vec![0], result: None };
     assert_eq!(refused(&damaged).kind(), ErrorKind::Internal);
-    // A struct that nobody describes, one without fields, and one whose count would make us describe 4 billion scalars.
-    let mut odd = routine(Language::C, "abs", vec![scalar("s", Mode::In, ElementType::Struct(0))], None);
+    // A struct that nobody describes, one without fields, and one whose count would make us
+    // describe 4 billion scalars.
+    let mut odd =
+        routine(Language::C, "abs", vec![scalar("s", Mode::In, ElementType::Struct(0))], None);
     assert_eq!(refused(&odd).kind(), ErrorKind::Internal);
     for fields in [vec![], vec![field("x", ElementType::Int8, u32::MAX, 0)]] {
         odd.interface.structs = vec![StructType { name: "odd".into(), fields }];
         assert_eq!(refused(&odd).kind(), ErrorKind::LimitExceeded);
     }
     // A result that only goes in.
-    let inward = routine(Language::C, "abs", vec![scalar("x", Mode::In, ElementType::Int32)], Some(0));
+    let inward =
+        routine(Language::C, "abs", vec![scalar("x", Mode::In, ElementType::Int32)], Some(0));
     assert_eq!(refused(&inward).kind(), ErrorKind::InvalidSource);
 }
 
 #[test]
 fn a_call_costs_little() {
     let directory = Directory::new("cost");
-    let library = directory.shared("cost.c", "void f(int n, double *a, double *b, int *i) { i[0] = n; }");
+    let library =
+        directory.shared("cost.c", "void f(int n, double *a, double *b, int *i) { i[0] = n; }");
     let parameters = vec![
         scalar("n", Mode::In, ElementType::Int32),
         array("a", Mode::InOut, ElementType::Float64),
@@ -364,11 +408,13 @@ fn a_call_costs_little() {
         array("i", Mode::Out, ElementType::Int32),
     ];
     let routine = routine(Language::C, "f", parameters, None);
-    let libraries = Libraries::open(&[library.display().to_string()], std::path::Path::new("/")).unwrap();
+    let libraries =
+        Libraries::open(&[library.display().to_string()], std::path::Path::new("/")).unwrap();
     let prepared = Prepared::new(&routine, libraries.find("f").unwrap()).unwrap();
     let (mut n, mut a, mut i) = (1i32, [0.0f64], [0i32]);
     let mut slots = [on(&mut n), all(&mut a), Slot::null(), all(&mut i)];
-    // Best of several rounds: other tests share the machine. The bound is generous for builds without optimisation.
+    // Best of several rounds: other tests share the machine. The bound is generous for builds
+    // without optimisation.
     let best = (0..20).map(|_| {
         let begin = std::time::Instant::now();
         (0..10_000).for_each(|_| unsafe { invoke(&prepared, &mut slots) }.unwrap());

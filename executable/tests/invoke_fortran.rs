@@ -15,10 +15,11 @@ fn every_type_by_reference() {
     }
     let directory = Directory::new("references");
     let source = "subroutine f(i1, i2, i4, i8, r4, r8, c4, c8, l, out)\n\
-        integer(1) :: i1\n integer(2) :: i2\n integer(4) :: i4\n integer(8) :: i8\n real(4) :: r4\n real(8) :: r8\n\
-        complex(4) :: c4\n complex(8) :: c8\n logical :: l\n real(8) :: out(11)\n\
-        out = [dble(i1), dble(i2), dble(i4), dble(i8), dble(r4), r8, dble(real(c4)), dble(aimag(c4)), &\n\
-          dble(c8), aimag(c8), merge(1d0, 0d0, l)]\n i4 = 99\n end subroutine\n";
+        integer(1) :: i1\n integer(2) :: i2\n integer(4) :: i4\n integer(8) :: i8\n real(4) :: \
+        r4\n real(8) :: r8\ncomplex(4) :: c4\n complex(8) :: c8\n logical :: l\n real(8) :: \
+        out(11)\nout = [dble(i1), dble(i2), dble(i4), dble(i8), dble(r4), r8, dble(real(c4)), \
+          dble(aimag(c4)), &\ndble(c8), aimag(c8), merge(1d0, 0d0, l)]\n i4 = 99\n end \
+          subroutine\n";
     let library = directory.shared("references.f90", source);
     let parameters = vec![
         scalar("i1", Mode::In, ElementType::Int8),
@@ -58,7 +59,8 @@ fn hidden_lengths_behind_all_arguments() {
         return;
     }
     let directory = Directory::new("lengths");
-    // Every CHARACTER is of assumed length, so a wrong length shows. More than six arguments put lengths on the stack.
+    // Every CHARACTER is of assumed length, so a wrong length shows. More than six arguments put
+    // lengths on the stack.
     let source = "subroutine f(one, n, text, array, x, path, lengths)\n\
         character(*) :: one, text, path\n character(*) :: array(2)\n integer :: n\n real(8) :: x\n\
         integer :: lengths(5)\n\
@@ -97,8 +99,9 @@ fn hidden_lengths_directly_behind_and_none() {
     // No Fortran compiler of today does this, so C stands in for one.
     let directory = Directory::new("after");
     let source = "#include <stddef.h>\n\
-        void after_(char *a, size_t la, int *n, char *b, size_t lb, size_t *out) { out[0]=la; out[1]=lb; out[2]=*n; }\n\
-        void none_(char *a, int *n, char *b, size_t *out) { out[0] = *a; out[1] = *b; out[2] = *n; }\n";
+        void after_(char *a, size_t la, int *n, char *b, size_t lb, size_t *out) { out[0]=la; \
+        out[1]=lb; out[2]=*n; }\nvoid none_(char *a, int *n, char *b, size_t *out) { out[0] = *a; \
+        out[1] = *b; out[2] = *n; }\n";
     let library = directory.shared("after.c", source);
     let parameters = vec![
         scalar("a", Mode::In, ElementType::Char),
@@ -106,7 +109,10 @@ fn hidden_lengths_directly_behind_and_none() {
         array("b", Mode::In, ElementType::Char),
         array("out", Mode::Out, ElementType::UInt64),
     ];
-    let cases = [("after_", StringConvention::After, [1, 3, 42]), ("none_", StringConvention::None, [97, 98, 42])];
+    let cases = [
+        ("after_", StringConvention::After, [1, 3, 42]),
+        ("none_", StringConvention::None, [97, 98, 42]),
+    ];
     for (symbol, strings, expected) in cases {
         let mut routine = routine(FORTRAN, symbol, parameters.clone(), None);
         routine.implementation.strings = strings;
@@ -121,7 +127,8 @@ fn function_results_by_value() {
     if !has_fortran() {
         return;
     }
-    let types = ["integer(4)", "integer(8)", "real(4)", "real(8)", "complex(4)", "complex(8)", "logical"];
+    let types =
+        ["integer(4)", "integer(8)", "real(4)", "real(8)", "complex(4)", "complex(8)", "logical"];
     let functions = types.iter().enumerate().map(|(index, name)| {
         let value = if *name == "logical" { ".not. x" } else { "x + x" };
         format!("{name} function f{index}(x)\n {name} :: x\n f{index} = {value}\n end function\n")
@@ -134,7 +141,11 @@ fn function_results_by_value() {
             let element = ElementType::$element;
             let parameters = vec![scalar("x", Mode::In, element), array("y", Mode::Out, element)];
             let symbol = concat!("f", $index, "_");
-            call(&library, &routine(FORTRAN, symbol, parameters, Some(1)), &mut [on(&mut x), on(&mut y)]);
+            call(
+                &library,
+                &routine(FORTRAN, symbol, parameters, Some(1)),
+                &mut [on(&mut x), on(&mut y)],
+            );
             assert_eq!(y, [$expected, $value], "{}", types[$index]);
         };
     }
@@ -154,10 +165,14 @@ fn module_procedures_and_many_arguments() {
     }
     let names: Vec<String> = (0..70).map(|index| format!("x{index}")).collect();
     let lines = names.iter().map(|name| format!(" real(8) :: {name}\n total = total + {name}\n"));
-    let (declared, summed): (Vec<_>, Vec<_>) =
-        lines.map(|line| line.split_once("\n").map(|(a, b)| (a.to_string() + "\n", b.to_string())).unwrap()).unzip();
+    let (declared, summed): (Vec<_>, Vec<_>) = lines
+        .map(|line| {
+            line.split_once("\n").map(|(a, b)| (a.to_string() + "\n", b.to_string())).unwrap()
+        })
+        .unzip();
     let source = format!(
-        "module sums\ncontains\nsubroutine add({}, &\n total)\n real(8) :: total\n{}{}end subroutine\nend module\n",
+        "module sums\ncontains\nsubroutine add({}, &\n total)\n real(8) :: total\n{}{}end \
+            subroutine\nend module\n",
         names.join(", &\n "),
         declared.concat(),
         summed.concat()

@@ -64,23 +64,32 @@ fn dgesv_solves() {
 #[test]
 fn ddot_and_zdotu_return_by_value() {
     let vector = |element| {
-        vec![int("n"), array("x", Mode::In, element), int("incx"), array("y", Mode::In, element), int("incy")]
+        vec![
+            int("n"),
+            array("x", Mode::In, element),
+            int("incx"),
+            array("y", Mode::In, element),
+            int("incy"),
+        ]
     };
     let function = |symbol, element| {
         let mut parameters = vector(element);
         parameters.push(array("dot", Mode::Out, element));
         routine(Language::Fortran, symbol, parameters, Some(5))
     };
-    let (ddot, zdotu) = (function("ddot_", ElementType::Float64), function("zdotu_", ElementType::Complex128));
+    let (ddot, zdotu) =
+        (function("ddot_", ElementType::Float64), function("zdotu_", ElementType::Complex128));
     with_each(&["libopenblas.so.0", "libblas.so.3"], |libraries| {
         let (mut n, mut one) = (3i32, 1i32);
         let increments = [on(&mut n), on(&mut one)];
         let (mut x, mut y, mut dot) = ([1.0f64, 2.0, 3.0], [4.0f64, 5.0, 6.0], 0.0f64);
-        let mut slots = [increments[0], all(&mut x), increments[1], all(&mut y), increments[1], on(&mut dot)];
+        let mut slots =
+            [increments[0], all(&mut x), increments[1], all(&mut y), increments[1], on(&mut dot)];
         call_in(libraries, &ddot, &mut slots);
         assert_eq!(dot, 32.0);
         let (mut x, mut y, mut dot) = ([[1.0f64, 1.0]; 3], [[0.0f64, 2.0]; 3], [0.0f64; 2]);
-        let mut slots = [increments[0], all(&mut x), increments[1], all(&mut y), increments[1], on(&mut dot)];
+        let mut slots =
+            [increments[0], all(&mut x), increments[1], all(&mut y), increments[1], on(&mut dot)];
         call_in(libraries, &zdotu, &mut slots);
         assert_eq!(dot, [-6.0, 6.0]);
     });
@@ -102,8 +111,15 @@ fn dlange_takes_a_character_and_leaves_work_alone() {
         for (mut norm, expected) in [(b'1', 6.0f64), (b'I', 7.0), (b'F', 30f64.sqrt())] {
             let (mut m, mut n, mut lda) = (2i32, 2i32, 2i32);
             let (mut a, mut work, mut value) = ([1.0f64, -3.0, 2.0, 4.0], [0.0f64; 2], 0.0f64);
-            let mut slots =
-                [on(&mut norm), on(&mut m), on(&mut n), all(&mut a), on(&mut lda), all(&mut work), on(&mut value)];
+            let mut slots = [
+                on(&mut norm),
+                on(&mut m),
+                on(&mut n),
+                all(&mut a),
+                on(&mut lda),
+                all(&mut work),
+                on(&mut value),
+            ];
             call_in(libraries, &dlange, &mut slots);
             assert!((value - expected).abs() < 1e-12, "norm {}: {value}", norm as char);
         }

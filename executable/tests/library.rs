@@ -1,4 +1,5 @@
-//! Opens real shared libraries: every spelling, order of search, libraries that need one another, and each failure.
+//! Opens real shared libraries: every spelling, order of search, libraries that need one another,
+//! and each failure.
 
 use std::path::Path;
 use std::process::Command;
@@ -28,7 +29,13 @@ fn finds_every_spelling() {
     directory.compile("two.c", "int two(void) { return 2; }", "libtwo.so.3", &["-shared", "-fPIC"]);
     let base = &directory.0;
     let path = base.join("libone.so").display().to_string();
-    for name in ["libone.so", "./libone.so", path.as_str(), "-L. -lone", &format!("-L{} -lone", base.display())] {
+    for name in [
+        "libone.so",
+        "./libone.so",
+        path.as_str(),
+        "-L. -lone",
+        &format!("-L{} -lone", base.display()),
+    ] {
         assert_eq!(number(&open(&[name], base).unwrap(), "one"), 1, "{name}");
     }
     // Only `libtwo.so.3` exists, without the link that development packages bring.
@@ -37,7 +44,8 @@ fn finds_every_spelling() {
     assert_eq!((number(&both, "one"), number(&both, "two")), (1, 2));
     // libc and libm need no name.
     assert!(open(&[], base).unwrap().find("cos").is_ok());
-    // On a machine with development packages `libm.so` is a text for linkers; the library behind it is meant.
+    // On a machine with development packages `libm.so` is a text for linkers; the library behind it
+    // is meant.
     assert!(open(&["-lm"], base).unwrap().find("cos").is_ok());
 }
 
@@ -58,7 +66,11 @@ fn names_travel_to_another_directory() {
 #[test]
 fn searches_in_order_and_keeps_libraries_apart() {
     let directory = Directory::new("order");
-    let source = |value| format!("int inner(void) {{ return {value}; }} int outer{value}(void) {{ return inner(); }}");
+    let source = |value| {
+        format!(
+            "int inner(void) {{ return {value}; }} int outer{value}(void) {{ return inner(); }}"
+        )
+    };
     directory.shared("a.c", &source(1));
     directory.shared("b.c", &source(2));
     let libraries = open(&["liba.so", "libb.so"], &directory.0).unwrap();
@@ -71,8 +83,10 @@ fn searches_in_order_and_keeps_libraries_apart() {
 fn libraries_that_need_one_another_meet() {
     let directory = Directory::new("need");
     directory.shared("top.c", "int middle(void); int top(void) { return middle() + 1; }");
-    directory
-        .shared("middle.c", "int base(void); int middle(void) { return base() + 1; } int both(void) { return 2; }");
+    directory.shared(
+        "middle.c",
+        "int base(void); int middle(void) { return base() + 1; } int both(void) { return 2; }",
+    );
     directory.shared("base.c", "int base(void) { return 1; } int both(void) { return 1; }");
     // The order of a linker: what needs before what gives.
     let libraries = open(&["libtop.so libmiddle.so libbase.so"], &directory.0).unwrap();
@@ -84,7 +98,10 @@ fn libraries_that_need_one_another_meet() {
 #[test]
 fn says_what_a_library_lacks() {
     let directory = Directory::new("lacks");
-    directory.shared("lonely.c", "int nowhere_defined(void); int lonely(void) { return nowhere_defined(); }");
+    directory.shared(
+        "lonely.c",
+        "int nowhere_defined(void); int lonely(void) { return nowhere_defined(); }",
+    );
     let error = open(&["liblonely.so"], &directory.0).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(error.to_string().contains("nowhere_defined"), "{error}");
@@ -153,11 +170,15 @@ fn knows_what_needs_a_linker() {
 fn reads_symbols_of_a_real_library() {
     // A misspelt LAPACK name, against the 30 MB that OpenBLAS has on many machines.
     if let Ok(libraries) = open(&["libopenblas.so.0"], Path::new("/")) {
-        assert_eq!(libraries.find("dgesw_").unwrap_err().advice(), Some("did you mean \"dgesv_\"?"));
+        assert_eq!(
+            libraries.find("dgesw_").unwrap_err().advice(),
+            Some("did you mean \"dgesv_\"?")
+        );
     } else {
         eprintln!("skipped: no libopenblas.so.0");
     }
-    // Stripped of its section headers a library still loads and is called; only the advice is poorer.
+    // Stripped of its section headers a library still loads and is called; only the advice is
+    // poorer.
     let directory = Directory::new("stripped");
     directory.shared("bare.c", "int bare(void) { return 4; }");
     run(Command::new("strip").arg(directory.0.join("libbare.so")));
@@ -169,7 +190,8 @@ fn variables_are_no_routines() {
     let directory = Directory::new("variable");
     directory.shared(
         "data.c",
-        "int answer = 5; int zeros[8]; const char *const names = \"\"; int solve(void) { return 1; }",
+        "int answer = 5; int zeros[8]; const char *const names = \"\"; int solve(void) { return \
+            1; }",
     );
     directory.shared("code.c", "int answer(void) { return 2; }");
     let libraries = open(&["libdata.so"], &directory.0).unwrap();
@@ -177,10 +199,14 @@ fn variables_are_no_routines() {
         let error = libraries.find(variable).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable);
         let text = error.to_string();
-        assert!(text.contains(&format!("\"{variable}\" is a variable")) && text.contains("libdata.so"), "{text}");
+        assert!(
+            text.contains(&format!("\"{variable}\" is a variable")) && text.contains("libdata.so"),
+            "{text}"
+        );
     }
     assert_eq!(number(&libraries, "solve"), 1);
-    // It hides no function of that name behind it, and a function that is chosen at load time (cos) is one.
+    // It hides no function of that name behind it, and a function that is chosen at load time (cos)
+    // is one.
     assert_eq!(number(&open(&["libdata.so libcode.so"], &directory.0).unwrap(), "answer"), 2);
     assert!(libraries.find("cos").is_ok());
 }
@@ -190,7 +216,12 @@ fn a_module_names_all_that_is_missing() {
     let directory = Directory::new("missing");
     let library = directory.shared("some.c", "int present(void) { return 1; }");
     let routine = |name: &str| {
-        let mut routine = routine(Language::C, name, vec![scalar("value", Mode::Out, ElementType::Int32)], Some(0));
+        let mut routine = routine(
+            Language::C,
+            name,
+            vec![scalar("value", Mode::Out, ElementType::Int32)],
+            Some(0),
+        );
         routine.interface.name = name.into();
         routine
     };
@@ -204,11 +235,15 @@ fn a_module_names_all_that_is_missing() {
     };
     check_module(&publication(&["present"])).unwrap();
     let text = check_module(&publication(&["present", "gone"])).unwrap_err().to_string();
-    assert!(text.contains("no function \"gone\"") && text.contains("needed by: test/gone"), "{text}");
+    assert!(
+        text.contains("no function \"gone\"") && text.contains("needed by: test/gone"),
+        "{text}"
+    );
     assert!(!text.contains("also wrong"), "{text}");
     let text = check_module(&publication(&["gone", "present", "lost"])).unwrap_err().to_string();
     assert!(
-        text.contains("needed by: test/gone") && text.contains("also wrong: test/lost: no function \"lost\""),
+        text.contains("needed by: test/gone")
+            && text.contains("also wrong: test/lost: no function \"lost\""),
         "{text}"
     );
     // A thousand missing ones are named in a few lines.

@@ -1,4 +1,5 @@
-//! Builds executables with the machine's compilers and calls what is in them, through a stub of `libfarcall.so`.
+//! Builds executables with the machine's compilers and calls what is in them, through a stub of
+//! `libfarcall.so`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +10,8 @@ use farcall_base::{Error, ErrorKind};
 use farcall_executable::build::{BuildOptions, Built, build, entry_name};
 use farcall_idl::interface::*;
 
-/// Stands for `libfarcall.so`: calls the entry that the first argument names, and lists all without one.
+/// Stands for `libfarcall.so`: calls the entry that the first argument names, and lists all without
+/// one.
 const STUB: &str = r#"
 #include <stdio.h>
 #include <string.h>
@@ -79,21 +81,37 @@ fn bodies_keep_to_themselves_and_rely_on_libc() {
     let site = Site::new("bodies");
     let mut module = module(vec![
         // A routine called `sleep` calls libc's; nothing is included by hand.
-        c_body("sleep", " int i; sleep(0); assert(n == 4); for (i = 0; i < n; i++) x[i] = sqrt(x[i] * x[i]) + 1; "),
+        c_body(
+            "sleep",
+            " int i; sleep(0); assert(n == 4); for (i = 0; i < n; i++) x[i] = sqrt(x[i] * x[i]) + 1; ",
+        ),
         // Statics and local prototypes of one body are nobody else's.
-        c_body("one", " static int calls; extern void callback_func(int); x[0] = ++calls; // the end"),
-        c_body("two", " static int calls = 10; extern double callback_func(double, char *); x[0] = ++calls; "),
+        c_body(
+            "one",
+            " static int calls; extern void callback_func(int); x[0] = ++calls; // the end",
+        ),
+        c_body(
+            "two",
+            " static int calls = 10; extern double callback_func(double, char *); x[0] = ++calls; ",
+        ),
         // Complex types and the other parameters are there.
         body(
             Language::C,
             "types",
-            vec![vector()[0].clone(), vector()[1].clone(), scalar("z", Mode::Work, ElementType::Complex128)],
-            " scomplex s = { 1, 2 }; dcomplex d; d.r = s.i; d.i = s.r; x[0] = d.r; x[1] = sizeof(z); (void)n; ",
+            vec![
+                vector()[0].clone(),
+                vector()[1].clone(),
+                scalar("z", Mode::Work, ElementType::Complex128),
+            ],
+            " scomplex s = { 1, 2 }; dcomplex d; d.r = s.i; d.i = s.r; x[0] = d.r; x[1] = \
+                sizeof(z); (void)n; ",
             1,
         ),
     ]);
     module.globals = vec![(
-        "static double half(double v) { return v / 2; }\nint shared_count; int main() { return 7; }".into(),
+        "static double half(double v) { return v / 2; }\nint shared_count; int main() { return 7; \
+            }"
+        .into(),
         "m.idl".into(),
         3,
     )];
@@ -113,16 +131,22 @@ fn bodies_keep_to_themselves_and_rely_on_libc() {
 fn cpp_bodies_and_functions_behind_globals() {
     let site = Site::new("cpp");
     let mut module = module(vec![
-        body(Language::Cpp, "sum", vector(), " std::vector<double> v(x, x + n); x[0] = total(v); ", 1),
+        body(
+            Language::Cpp,
+            "sum",
+            vector(),
+            " std::vector<double> v(x, x + n); x[0] = total(v); ",
+            1,
+        ),
         routine(Language::Cpp, "twice", vector(), None),
         // Static in Globals: no linker sees it, the table does.
         routine(Language::C, "hidden", vector(), None),
     ]);
     module.globals = vec![(
         "#ifdef __cplusplus\n#include <numeric>\n#include <vector>\n\
-         static double total(const std::vector<double> &v) { return std::accumulate(v.begin(), v.end(), 0.0); }\n\
-         namespace { struct Twice { void operator()(double &y) const { y *= 2; } }; }\n\
-         void twice(int n, double *x) { Twice f; for (int i = 0; i < n; i++) f(x[i]); }\n\
+         static double total(const std::vector<double> &v) { return std::accumulate(v.begin(), \
+         v.end(), 0.0); }\nnamespace { struct Twice { void operator()(double &y) const { y *= 2; \
+         } }; }\nvoid twice(int n, double *x) { Twice f; for (int i = 0; i < n; i++) f(x[i]); }\n\
          #else\nstatic void hidden(int n, double *x) { x[n - 1] = -1; }\n#endif\n"
             .into(),
         "m.idl".into(),
@@ -139,7 +163,10 @@ fn objects_archives_and_libraries() {
     let site = Site::new("objects");
     site.object("plain.c", "void increase(int n, double *x) { while (n--) x[n] += 1; }");
     site.object("inner.c", "double factor(void) { return 3; }");
-    site.object("outer.c", "double factor(void); void scale(int n, double *x) { while (n--) x[n] *= factor(); }");
+    site.object(
+        "outer.c",
+        "double factor(void); void scale(int n, double *x) { while (n--) x[n] *= factor(); }",
+    );
     for (archive, object) in [("libouter.a", "outer.o"), ("libinner.a", "inner.o")] {
         run(Command::new("ar").args(["rcs", archive, object]).current_dir(site.source()));
     }
@@ -161,7 +188,10 @@ fn objects_archives_and_libraries() {
     assert_eq!(call_built(&built, &module, 2), "3 6 9 12");
     assert_eq!(call_built(&built, &module, 3), "-1 -2 -3 -4");
     let names = run(&mut Command::new(&built.path));
-    assert_eq!(names.lines().collect::<Vec<_>>(), ["increase", "farcall_body_1", "scale", "negate"]);
+    assert_eq!(
+        names.lines().collect::<Vec<_>>(),
+        ["increase", "farcall_body_1", "scale", "negate"]
+    );
 }
 
 #[test]
@@ -170,8 +200,8 @@ fn fortran_objects_bring_their_run_time() {
         return;
     }
     let site = Site::new("fortran");
-    let source = "subroutine fill(n, x)\n integer, value :: n\n real(8) :: x(n)\n character(20) :: line\n\
-        write(line, '(i4)') n\n read(line, *) x(1)\n x(1) = x(1) * 10\n end subroutine\n";
+    let source = "subroutine fill(n, x)\n integer, value :: n\n real(8) :: x(n)\n character(20) \
+        :: line\nwrite(line, '(i4)') n\n read(line, *) x(1)\n x(1) = x(1) * 10\n end subroutine\n";
     site.object("fill.f90", source);
     let mut fill = routine(Language::C, "fill_", vector(), None);
     fill.implementation.required = vec!["fill.o".into()];
@@ -212,7 +242,10 @@ fn a_second_build_finds_the_first_until_something_changes() {
     assert_eq!(call_built(&third, &module, 0), "6 1 3 4");
     // And back: the first executable is still there.
     std::fs::write(site.source().join("own.h"), "#define FIRST 5\n").unwrap();
-    assert_eq!(site.build(&module).unwrap(), Built { path: first.path, reused: true, warnings: String::new() });
+    assert_eq!(
+        site.build(&module).unwrap(),
+        Built { path: first.path, reused: true, warnings: String::new() }
+    );
     // An object, an option.
     site.object("plain.c", "double plain(void) { return 2; }");
     assert_eq!(call_built(&site.build(&module).unwrap(), &module, 0), "5 2 3 4");
@@ -245,7 +278,8 @@ fn builds_at_once_agree() {
 #[test]
 fn errors_point_into_the_idl_file() {
     let site = Site::new("errors");
-    let module = module(vec![body(Language::C, "f", vector(), "\n  x[0] = 1;\n  undeclared = n;\n", 41)]);
+    let module =
+        module(vec![body(Language::C, "f", vector(), "\n  x[0] = 1;\n  undeclared = n;\n", 41)]);
     let error = site.build(&module).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidSource);
     let text = error.to_string();
@@ -253,7 +287,8 @@ fn errors_point_into_the_idl_file() {
     assert!(text.contains("module.idl:43"), "{text}");
     assert!(text.contains("undeclared") && text.contains("cc -O2"), "{text}");
     // Warnings of a build that succeeds are kept for the one who serves it.
-    let module = crate::fixture::module(vec![c_body("g", " int i = strlen(n); x[0] = i; (void)x; ")]);
+    let module =
+        crate::fixture::module(vec![c_body("g", " int i = strlen(n); x[0] = i; (void)x; ")]);
     let warned = site.build(&module).unwrap();
     assert!(warned.warnings.contains("module.idl:1"), "{}", warned.warnings);
 }
@@ -267,24 +302,30 @@ fn says_what_is_missing() {
         let error = site.build(&module).unwrap_err();
         (error.kind(), error.to_string())
     };
-    let (kind, text) = refused(&|m| m.routines[0].implementation.required = vec!["absent.o".into()]);
+    let (kind, text) =
+        refused(&|m| m.routines[0].implementation.required = vec!["absent.o".into()]);
     assert_eq!(kind, ErrorKind::Unavailable);
     assert!(text.contains("absent.o") && text.contains("IDL file's directory"), "{text}");
     let (_, text) = refused(&|m| m.libraries = vec!["-lnothing_of_this_name".into()]);
-    assert!(text.contains("cannot find -lnothing_of_this_name") && text.contains("development package"), "{text}");
+    assert!(
+        text.contains("cannot find -lnothing_of_this_name") && text.contains("development package"),
+        "{text}"
+    );
     let (_, text) = refused(&|m| m.routines.push(routine(Language::C, "not_there", vec![], None)));
     assert!(text.contains("not_there") && text.contains("`Required`"), "{text}");
     let (kind, text) = refused(&|m| m.compiler = Some("no-such-compiler-7".into()));
     assert_eq!(kind, ErrorKind::Unavailable);
     assert!(text.contains("no-such-compiler-7") && text.contains("apt install gcc"), "{text}");
-    let (_, text) = refused(&|m| m.globals = vec![("#include \"nowhere.h\"".into(), "m.idl".into(), 2)]);
+    let (_, text) =
+        refused(&|m| m.globals = vec![("#include \"nowhere.h\"".into(), "m.idl".into(), 2)]);
     assert!(text.contains("m.idl:2") && text.contains("-I"), "{text}");
     // In the words of a compiler that has no room for what it writes.
     let full = "#error cannot write x.s: No space left on device";
     let (_, text) = refused(&|m| m.globals = vec![(full.into(), "m.idl".into(), 2)]);
     assert!(text.contains("free disk space"), "{text}");
     let mut files = callback("g");
-    files.shape = Shape::Callback { parameters: vec![scalar("f", Mode::In, ElementType::Filename)] };
+    files.shape =
+        Shape::Callback { parameters: vec![scalar("f", Mode::In, ElementType::Filename)] };
     let (_, text) = refused(&|m| m.routines[0].interface.parameters.push(files.clone()));
     assert!(text.contains("cannot have files"), "{text}");
     // Two objects that define one symbol stay a mistake: only copies of Globals may meet.
@@ -314,7 +355,8 @@ fn a_compiler_that_never_ends_is_ended() {
     std::fs::set_permissions(&compiler, std::fs::Permissions::from_mode(0o755)).unwrap();
     let mut module = module(vec![c_body("f", "")]);
     module.compiler = Some(compiler.display().to_string());
-    let options = BuildOptions { time_max: std::time::Duration::from_millis(300), ..site.options() };
+    let options =
+        BuildOptions { time_max: std::time::Duration::from_millis(300), ..site.options() };
     let begin = std::time::Instant::now();
     assert_eq!(build(&module, &options).unwrap_err().kind(), ErrorKind::TimedOut);
     // Its own child held the pipes open; the kill must have reached it too.

@@ -1,4 +1,5 @@
-//! The crate from outside: what it loads, builds and calls, with the machine's own compilers and libraries.
+//! The crate from outside: what it loads, builds and calls, with the machine's own compilers and
+//! libraries.
 
 #![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
 

@@ -1,4 +1,5 @@
-//! How plugins are run. A host takes a [`crate::RunningPlugin`] and reports its end; the kernel sees no difference.
+//! How plugins are run. A host takes a [`crate::RunningPlugin`] and reports its end; the kernel
+//! sees no difference.
 
 pub(crate) mod in_thread;
 

@@ -1,4 +1,5 @@
-//! `farcall.toml`: which plugins a node runs, in which slots, hosted how, with which options and limits.
+//! `farcall.toml`: which plugins a node runs, in which slots, hosted how, with which options and
+//! limits.
 
 mod explain;
 mod options;
@@ -19,7 +20,8 @@ const KERNEL_TEXT: &str = include_str!("manifest/kernel.toml");
 /// A manifest larger than this is refused unread: it is some other file.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// A manifest that was read and whose own keys are right. The options of plugins are read by the plugins.
+/// A manifest that was read and whose own keys are right. The options of plugins are read by the
+/// plugins.
 #[derive(Clone, Debug)]
 pub struct Manifest {
     /// What the node is called.
@@ -127,7 +129,8 @@ impl Manifest {
     /// `InvalidSource` with file, line, column and the nearest valid key.
     pub fn parse(file: &str, text: &str) -> Result<Manifest> {
         let source = Arc::new(Source { file: file.to_string(), text: text.to_string() });
-        let read: FileText = toml::from_str(text).map_err(|error| explain::explain(&source, &error))?;
+        let read: FileText =
+            toml::from_str(text).map_err(|error| explain::explain(&source, &error))?;
         let entry = |(index, plugin): (usize, PluginText)| PluginEntry {
             name: plugin.name,
             slot: plugin.slot,
@@ -149,12 +152,15 @@ impl Manifest {
         Manifest::parse("default manifest", &Manifest::default_text(plugins))
     }
 
-    /// The text of [`Manifest::of`]: every key with its default and meaning, to document and to start from.
+    /// The text of [`Manifest::of`]: every key with its default and meaning, to document and to
+    /// start from.
     pub fn default_text(plugins: &[PluginDescription]) -> String {
         let mut text = KERNEL_TEXT.to_string();
         for plugin in plugins {
             let PluginDescription { name, slot, options, .. } = plugin;
-            text += &format!("\n[[plugin]]\nname = \"{name}\"\nslot = \"{slot}\"\nhost = \"in-thread\"\n");
+            text += &format!(
+                "\n[[plugin]]\nname = \"{name}\"\nslot = \"{slot}\"\nhost = \"in-thread\"\n"
+            );
             text += &format!("[plugin.options]\n{options}");
         }
         text
@@ -164,8 +170,13 @@ impl Manifest {
     #[must_use]
     pub fn completed(mut self, plugins: &[PluginDescription]) -> Manifest {
         for plugin in plugins {
-            // Both: one that stands under a wrong slot is a mistake to be reported, not to be repaired.
-            if !self.plugins.iter().any(|entry| entry.slot == plugin.slot || entry.name == plugin.name) {
+            // Both: one that stands under a wrong slot is a mistake to be reported, not to be
+            // repaired.
+            if !self
+                .plugins
+                .iter()
+                .any(|entry| entry.slot == plugin.slot || entry.name == plugin.name)
+            {
                 let (name, slot) = (plugin.name.to_string(), plugin.slot.to_string());
                 let (host, options) = (HostKind::default(), Options::default());
                 self.plugins.push(PluginEntry { name, slot, host, options });
@@ -174,14 +185,20 @@ impl Manifest {
         self
     }
 
-    /// Overrides options of the plugin called `plugin`: `text` is one or more TOML lines such as `workers = 4`, and
-    /// `origin` names them in errors ("--workers").
+    /// Overrides options of the plugin called `plugin`: `text` is one or more TOML lines such as
+    /// `workers = 4`, and `origin` names them in errors ("--workers").
     ///
     /// # Errors
-    /// `InvalidSource` when the text is not TOML; `NotFound` when the configuration file has no such plugin.
+    /// `InvalidSource` when the text is not TOML; `NotFound` when the configuration file has no
+    /// such plugin.
     pub fn override_options(&mut self, plugin: &str, origin: &str, text: &str) -> Result<()> {
-        let missing =
-            || Error::new(ErrorKind::NotFound, "override an option", "the configuration file has no such plugin");
+        let missing = || {
+            Error::new(
+                ErrorKind::NotFound,
+                "override an option",
+                "the configuration file has no such plugin",
+            )
+        };
         let entry = self.plugins.iter_mut().find(|entry| entry.name == plugin);
         entry
             .ok_or_else(|| missing().with("plugin", plugin).with("option", origin))?
@@ -190,7 +207,8 @@ impl Manifest {
     }
 }
 
-/// The whole file, but never more than the bound: a device or a log by mistake must not fill the memory.
+/// The whole file, but never more than the bound: a device or a log by mistake must not fill the
+/// memory.
 fn read_bounded(path: &Path) -> Result<String> {
     use std::io::ErrorKind::{FileTooLarge, InvalidData, InvalidInput, NotFound};
     let error = match plain_file::read_text(path, FILE_BYTES_MAX) {
@@ -198,7 +216,9 @@ fn read_bounded(path: &Path) -> Result<String> {
         Err(error) => error,
     };
     let (kind, message) = match error.kind() {
-        FileTooLarge => (ErrorKind::InvalidSource, "the file is too large for a configuration file"),
+        FileTooLarge => {
+            (ErrorKind::InvalidSource, "the file is too large for a configuration file")
+        }
         InvalidInput => (ErrorKind::InvalidSource, "it is not a regular file"),
         InvalidData => (ErrorKind::InvalidSource, "the file is not UTF-8 text"),
         NotFound => (ErrorKind::NotFound, "no such file"),

@@ -1,4 +1,5 @@
-//! A running kernel: starts the manifest's plugins in order, watches them, stops them in reverse order.
+//! A running kernel: starts the manifest's plugins in order, watches them, stops them in reverse
+//! order.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -11,11 +12,14 @@ use farcall_services::mailbox::{Receiver, Sender, mailbox};
 use crate::hosts::{PluginEnd, in_thread};
 use crate::manifest::{HostKind, Manifest, PluginEntry};
 use crate::order::{Part, starting_order};
-use crate::plugin::{Given, Plugin, PluginContext, PluginDescription, Services, SlotName, find_service};
+use crate::plugin::{
+    Given, Plugin, PluginContext, PluginDescription, Services, SlotName, find_service,
+};
 
 /// A node. Dropped, it stops as by [`Node::stop`].
 ///
-/// Its descriptor ([`AsFd`]) is readable when a plugin has ended: wait for it beside the signals, then [`Node::wait`].
+/// Its descriptor ([`AsFd`]) is readable when a plugin has ended: wait for it beside the signals,
+/// then [`Node::wait`].
 pub struct Node {
     name: Arc<str>,
     plugins: Vec<Hosted>,
@@ -36,8 +40,9 @@ impl Node {
     /// Starts the plugins that `manifest` names, out of those that the binary contains.
     ///
     /// # Errors
-    /// `InvalidSource` for a manifest that does not fit together (unknown plugin, wrong option, slot missing or filled
-    /// twice, circle); a plugin's own error. Plugins that had started are stopped again.
+    /// `InvalidSource` for a manifest that does not fit together (unknown plugin, wrong option,
+    /// slot missing or filled twice, circle); a plugin's own error. Plugins that had started are
+    /// stopped again.
     pub fn start(manifest: &Manifest, available: &[PluginDescription]) -> Result<Node> {
         Node::start_with(manifest, available, Given::default())
     }
@@ -46,10 +51,15 @@ impl Node {
     ///
     /// # Errors
     /// As [`Node::start`]; a plugin that fills one of their slots fills it twice.
-    pub fn start_with(manifest: &Manifest, available: &[PluginDescription], given: Given) -> Result<Node> {
+    pub fn start_with(
+        manifest: &Manifest,
+        available: &[PluginDescription],
+        given: Given,
+    ) -> Result<Node> {
         let limits = &manifest.limits;
         if manifest.plugins.len() > limits.plugins_max {
-            let message = format!("{} plugins are more than [limits] plugins_max", manifest.plugins.len());
+            let message =
+                format!("{} plugins are more than [limits] plugins_max", manifest.plugins.len());
             return Err(Error::new(ErrorKind::LimitExceeded, "start the node", message));
         }
         let plugins = construct(manifest, available)?;
@@ -57,7 +67,8 @@ impl Node {
         let (end_sender, ends) = mailbox(limits.plugins_max)?;
         let stop_timeout = Duration::from_millis(limits.stop_timeout_ms);
         let name = Arc::from(manifest.node_name.as_str());
-        let mut node = Node { name, plugins: Vec::new(), services: given.0, end_sender, ends, stop_timeout };
+        let mut node =
+            Node { name, plugins: Vec::new(), services: given.0, end_sender, ends, stop_timeout };
         let mut plugins: Vec<_> = plugins.into_iter().map(Some).collect();
         for index in order {
             let plugin = plugins[index].take().expect("the order names each plugin once");
@@ -66,17 +77,23 @@ impl Node {
         Ok(node)
     }
 
-    /// Whether `manifest` fits together, and its options make sense, as for [`Node::start_with`]. Nothing is started.
+    /// Whether `manifest` fits together, and its options make sense, as for [`Node::start_with`].
+    /// Nothing is started.
     ///
     /// # Errors
     /// As [`Node::start_with`] before it starts anything.
-    pub fn check(manifest: &Manifest, available: &[PluginDescription], given: &Given) -> Result<()> {
+    pub fn check(
+        manifest: &Manifest,
+        available: &[PluginDescription],
+        given: &Given,
+    ) -> Result<()> {
         order(&construct(manifest, available)?, given).map(|_| ())
     }
 
     fn start_plugin(&mut self, plugin: Box<dyn Plugin>, host: HostKind) -> Result<()> {
         let name = plugin.name();
-        let needed = |slot: &SlotName| self.services.get(slot).map(|service| (*slot, service.clone()));
+        let needed =
+            |slot: &SlotName| self.services.get(slot).map(|service| (*slot, service.clone()));
         let services = plugin.needs().iter().filter_map(needed).collect();
         let running = plugin
             .start(PluginContext { node: self.name.clone(), plugin: name, services })
@@ -98,19 +115,21 @@ impl Node {
         find_service(&self.services, slot)
     }
 
-    /// Waits for at most `timeout` for a plugin that ends without having been told to, and says why. The node is then
-    /// to be stopped: no plugin is restarted.
+    /// Waits for at most `timeout` for a plugin that ends without having been told to, and says
+    /// why. The node is then to be stopped: no plugin is restarted.
     pub fn wait(&mut self, timeout: Duration) -> Option<Error> {
         let end = self.ends.receive_timeout(timeout).ok()?;
         let name = self.take_end(end.number);
-        let ended = || Error::internal("run a plugin", "it ended unexpectedly").with("plugin", name);
+        let ended =
+            || Error::internal("run a plugin", "it ended unexpectedly").with("plugin", name);
         Some(end.error.unwrap_or_else(ended))
     }
 
     /// Stops all plugins, last started first; each has the manifest's time to end.
     ///
     /// # Errors
-    /// The first plugin's error, among them a `TimedOut` for one that did not end: it is left behind.
+    /// The first plugin's error, among them a `TimedOut` for one that did not end: it is left
+    /// behind.
     pub fn stop(mut self) -> Result<()> {
         self.stop_all()
     }
@@ -145,7 +164,8 @@ impl Node {
         outcome
     }
 
-    /// Notes that a plugin has ended, joins its thread, which does nothing more, and gives its name.
+    /// Notes that a plugin has ended, joins its thread, which does nothing more, and gives its
+    /// name.
     fn take_end(&mut self, number: usize) -> &'static str {
         let hosted = &mut self.plugins[number];
         hosted.stop = None;
@@ -176,7 +196,11 @@ fn construct(manifest: &Manifest, available: &[PluginDescription]) -> Result<Vec
 }
 
 fn order(plugins: &[Box<dyn Plugin>], given: &Given) -> Result<Vec<usize>> {
-    let part = |plugin: &dyn Plugin| Part { name: plugin.name(), provides: plugin.provides(), needs: plugin.needs() };
+    let part = |plugin: &dyn Plugin| Part {
+        name: plugin.name(),
+        provides: plugin.provides(),
+        needs: plugin.needs(),
+    };
     let parts: Vec<Part> = plugins.iter().map(|plugin| part(plugin.as_ref())).collect();
     starting_order(&parts, &given.0.keys().copied().collect::<Vec<_>>())
 }
@@ -184,7 +208,8 @@ fn order(plugins: &[Box<dyn Plugin>], given: &Given) -> Result<Vec<usize>> {
 fn construct_one(entry: &PluginEntry, available: &[PluginDescription]) -> Result<Box<dyn Plugin>> {
     let found = available.iter().find(|plugin| plugin.name == entry.name);
     let description = found.ok_or_else(|| unknown_plugin(entry, available))?;
-    let plugin = (description.construct)(&entry.options).map_err(|error| error.with("plugin", &entry.name))?;
+    let plugin = (description.construct)(&entry.options)
+        .map_err(|error| error.with("plugin", &entry.name))?;
     if plugin.provides().contains(&entry.slot.as_str()) {
         return Ok(plugin);
     }

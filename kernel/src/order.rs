@@ -14,14 +14,16 @@ pub(crate) struct Part {
     pub(crate) needs: &'static [SlotName],
 }
 
-/// Indexes into `parts` in starting order; parts that do not depend on one another keep the manifest's order. The slots in
-/// `given` are filled from the start.
+/// Indexes into `parts` in starting order; parts that do not depend on one another keep the
+/// manifest's order. The slots in `given` are filled from the start.
 pub(crate) fn starting_order(parts: &[Part], given: &[SlotName]) -> Result<Vec<usize>> {
     let filled = fill_slots(parts, given)?;
     let providers = find_providers(parts, &filled, given)?;
     let mut order = Vec::with_capacity(parts.len());
     while order.len() < parts.len() {
-        let ready = |index: &usize| !order.contains(index) && providers[*index].iter().all(|need| order.contains(need));
+        let ready = |index: &usize| {
+            !order.contains(index) && providers[*index].iter().all(|need| order.contains(need))
+        };
         match (0..parts.len()).find(ready) {
             Some(index) => order.push(index),
             None => return Err(circle(parts, &providers, &order)),
@@ -36,11 +38,15 @@ fn fill_slots(parts: &[Part], given: &[SlotName]) -> Result<BTreeMap<SlotName, u
     for (index, part) in parts.iter().enumerate() {
         for slot in part.provides {
             if given.contains(slot) {
-                let message = format!("slot \"{slot}\" is filled twice, by the binary and by {}", part.name);
+                let message =
+                    format!("slot \"{slot}\" is filled twice, by the binary and by {}", part.name);
                 return Err(wrong(message).fix("leave the plugin out of the manifest"));
             }
             if let Some(first) = filled.insert(*slot, index) {
-                let message = format!("slot \"{slot}\" is filled twice, by {} and by {}", parts[first].name, part.name);
+                let message = format!(
+                    "slot \"{slot}\" is filled twice, by {} and by {}",
+                    parts[first].name, part.name
+                );
                 return Err(wrong(message).fix("remove one of them from the configuration file"));
             }
         }
@@ -49,10 +55,18 @@ fn fill_slots(parts: &[Part], given: &[SlotName]) -> Result<BTreeMap<SlotName, u
 }
 
 /// For each part, the parts it needs.
-fn find_providers(parts: &[Part], filled: &BTreeMap<SlotName, usize>, given: &[SlotName]) -> Result<Vec<Vec<usize>>> {
+fn find_providers(
+    parts: &[Part],
+    filled: &BTreeMap<SlotName, usize>,
+    given: &[SlotName],
+) -> Result<Vec<Vec<usize>>> {
     let provider = |part: &Part, slot: &SlotName| {
-        let message =
-            || format!("plugin {} needs slot \"{slot}\", which no plugin of the configuration file fills", part.name);
+        let message = || {
+            format!(
+                "plugin {} needs slot \"{slot}\", which no plugin of the configuration file fills",
+                part.name
+            )
+        };
         filled
             .get(slot)
             .copied()
@@ -89,7 +103,11 @@ fn wrong(message: String) -> Error {
 mod tests {
     use super::*;
 
-    const fn part(name: &'static str, provides: &'static [SlotName], needs: &'static [SlotName]) -> Part {
+    const fn part(
+        name: &'static str,
+        provides: &'static [SlotName],
+        needs: &'static [SlotName],
+    ) -> Part {
         Part { name, provides, needs }
     }
 
@@ -99,14 +117,17 @@ mod tests {
 
     #[test]
     fn needs_come_first_and_the_rest_keeps_its_order() {
-        let parts = [part("server", &["rpc"], &["directory", "spawner"]), part("b", &["directory"], &[])];
-        let parts = [parts[0], parts[1], part("c", &["spawner"], &["directory"]), part("d", &[], &[])];
+        let parts =
+            [part("server", &["rpc"], &["directory", "spawner"]), part("b", &["directory"], &[])];
+        let parts =
+            [parts[0], parts[1], part("c", &["spawner"], &["directory"]), part("d", &[], &[])];
         assert_eq!(names(&parts), ["b", "c", "server", "d"]);
     }
 
     #[test]
     fn a_slot_filled_twice_names_both() {
-        let error = starting_order(&[part("a", &["x"], &[]), part("b", &["x"], &[])], &[]).unwrap_err();
+        let error =
+            starting_order(&[part("a", &["x"], &[]), part("b", &["x"], &[])], &[]).unwrap_err();
         assert!(error.to_string().contains("slot \"x\" is filled twice, by a and by b"), "{error}");
     }
 
@@ -114,7 +135,8 @@ mod tests {
     fn what_is_given_is_there_and_filled_once() {
         let needs = part("a", &[], &["transports"]);
         assert_eq!(starting_order(&[needs], &["transports"]).unwrap(), [0]);
-        let error = starting_order(&[part("a", &["transports"], &[])], &["transports"]).unwrap_err();
+        let error =
+            starting_order(&[part("a", &["transports"], &[])], &["transports"]).unwrap_err();
         assert!(error.to_string().contains("filled twice, by the binary and by a"), "{error}");
     }
 
@@ -127,7 +149,8 @@ mod tests {
 
     #[test]
     fn a_circle_is_spelt_out() {
-        let parts = [part("a", &["a"], &["b"]), part("b", &["b"], &["c"]), part("c", &["c"], &["b"])];
+        let parts =
+            [part("a", &["a"], &["b"]), part("b", &["b"], &["c"]), part("c", &["c"], &["b"])];
         let error = starting_order(&parts, &[]).unwrap_err();
         assert!(error.message().ends_with("circle: b needs c needs b"), "{error}");
         let alone = starting_order(&[part("a", &["a"], &["a"])], &[]).unwrap_err();

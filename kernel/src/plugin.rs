@@ -1,4 +1,5 @@
-//! What a plugin is to the kernel: a description in the binary, an object with needs, a running driver.
+//! What a plugin is to the kernel: a description in the binary, an object with needs, a running
+//! driver.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -19,8 +20,9 @@ pub struct PluginDescription {
     pub name: &'static str,
     /// The slot it fills by default.
     pub slot: SlotName,
-    /// Its options with their defaults and what they mean, as the text of a `[plugin.options]` table. Reading it gives
-    /// exactly the options that an empty table gives: a test of the plugin holds that.
+    /// Its options with their defaults and what they mean, as the text of a `[plugin.options]`
+    /// table. Reading it gives exactly the options that an empty table gives: a test of the plugin
+    /// holds that.
     pub options: &'static str,
     /// Makes the plugin from its options; starts nothing.
     pub construct: fn(&Options) -> Result<Box<dyn Plugin>>,
@@ -37,7 +39,8 @@ pub trait Plugin: Send {
     /// The slots whose services it uses; they run before it starts and until it has stopped.
     fn needs(&self) -> &'static [SlotName];
 
-    /// Takes what the plugin needs (handles, listening sockets) and gives back its driver, not yet running.
+    /// Takes what the plugin needs (handles, listening sockets) and gives back its driver, not yet
+    /// running.
     ///
     /// # Errors
     /// Whatever is in the way: then the node does not start.
@@ -72,7 +75,8 @@ impl PluginContext {
     /// The handle of the service in `slot`, which [`Plugin::needs`] must name.
     ///
     /// # Errors
-    /// `Internal` when the plugin did not declare the need, or the service has a handle of another type.
+    /// `Internal` when the plugin did not declare the need, or the service has a handle of another
+    /// type.
     pub fn service<T: Clone + 'static>(&self, slot: SlotName) -> Result<T> {
         find_service(&self.services, slot).map_err(|error| error.with("plugin", self.plugin))
     }
@@ -80,8 +84,12 @@ impl PluginContext {
 
 pub(crate) fn find_service<T: Clone + 'static>(services: &Services, slot: SlotName) -> Result<T> {
     let wrong = |message: &str| Error::internal("find a service", message).with("slot", slot);
-    let service = services.get(slot).ok_or_else(|| wrong("not among the needs, or filled without a handle"))?;
-    let handle = service.downcast_ref::<T>().ok_or_else(|| wrong("the service has a handle of another type"))?;
+    let service = services
+        .get(slot)
+        .ok_or_else(|| wrong("not among the needs, or filled without a handle"))?;
+    let handle = service
+        .downcast_ref::<T>()
+        .ok_or_else(|| wrong("the service has a handle of another type"))?;
     Ok(handle.clone())
 }
 
@@ -93,9 +101,12 @@ pub struct RunningPlugin {
 }
 
 impl RunningPlugin {
-    /// `run` is the driver: its host gives it a thread, and it returns soon after `stop` was called. `stop` must not
-    /// wait and must not fail: [`driver_mailbox`] gives one.
-    pub fn new(stop: impl FnOnce() + Send + 'static, run: impl FnOnce() -> Result<()> + Send + 'static) -> Self {
+    /// `run` is the driver: its host gives it a thread, and it returns soon after `stop` was
+    /// called. `stop` must not wait and must not fail: [`driver_mailbox`] gives one.
+    pub fn new(
+        stop: impl FnOnce() + Send + 'static,
+        run: impl FnOnce() -> Result<()> + Send + 'static,
+    ) -> Self {
         RunningPlugin { services: Services::new(), stop: Box::new(stop), run: Box::new(run) }
     }
 
@@ -107,8 +118,9 @@ impl RunningPlugin {
     }
 }
 
-/// The mailbox of a plugin's driver, for `messages_max` messages, and what puts `stop` into it. The place for that is
-/// reserved, beyond the others: telling a driver to end depends on nobody who fills its mailbox.
+/// The mailbox of a plugin's driver, for `messages_max` messages, and what puts `stop` into it. The
+/// place for that is reserved, beyond the others: telling a driver to end depends on nobody who
+/// fills its mailbox.
 ///
 /// # Errors
 /// `System` when the process is out of descriptors.

@@ -1,7 +1,9 @@
-//! Compression of data frames, each on its own (spec/wire.md, section 5.8): bytes shuffled by element, then LZ4.
+//! Compression of data frames, each on its own (spec/wire.md, section 5.8): bytes shuffled by
+//! element, then LZ4.
 //!
-//! A link that may compress owns a [`Compressor`], whose [`Chooser`] decides for each argument from what the stream takes
-//! and from what a sample gives. A link that receives owns an [`Expansion`] while a compressed frame comes.
+//! A link that may compress owns a [`Compressor`], whose [`Chooser`] decides for each argument from
+//! what the stream takes and from what a sample gives. A link that receives owns an [`Expansion`]
+//! while a compressed frame comes.
 
 mod chooser;
 mod expansion;
@@ -52,8 +54,12 @@ impl FromStr for Compression {
             .into_iter()
             .find(|mode| mode.name() == text)
             .ok_or_else(|| {
-                Error::new(ErrorKind::InvalidArgument, "choose compression", format!("\"{text}\" is not a setting"))
-                    .fix("write auto, off or always")
+                Error::new(
+                    ErrorKind::InvalidArgument,
+                    "choose compression",
+                    format!("\"{text}\" is not a setting"),
+                )
+                .fix("write auto, off or always")
             })
     }
 }
@@ -111,18 +117,26 @@ impl Compressor {
         }
     }
 
-    /// Whether frames are compressed at present: then one at a time is enough to keep the stream busy.
+    /// Whether frames are compressed at present: then one at a time is enough to keep the stream
+    /// busy.
     pub(crate) fn is_active(&self) -> bool {
         self.always || self.chooser.is_slow()
     }
 
-    /// The longest frames that should be made: while the stream is slow or unknown, decisions are made in small steps.
+    /// The longest frames that should be made: while the stream is slow or unknown, decisions are
+    /// made in small steps.
     pub(crate) fn frame_bytes_max(&self) -> u32 {
         if self.is_active() { chooser::CHUNK_BYTES } else { self.chooser.frame_bytes_max() }
     }
 
-    /// The body of the frame, compressed, if that is to be sent in the place of `blocks`, the array's next ones.
-    pub(crate) fn body(&mut self, header: &FrameHeader, blocks: &[Block], array: &mut Packing) -> Option<Vec<u8>> {
+    /// The body of the frame, compressed, if that is to be sent in the place of `blocks`, the
+    /// array's next ones.
+    pub(crate) fn body(
+        &mut self,
+        header: &FrameHeader,
+        blocks: &[Block],
+        array: &mut Packing,
+    ) -> Option<Vec<u8>> {
         let widest = u8::try_from(array.element_bytes()).unwrap_or(1).max(1);
         let begun = self.clock.now();
         let body = if header.length < FRAME_BYTES_MIN {
@@ -166,13 +180,17 @@ impl Compressor {
         let (width, left) = best_width(bytes, widest);
         // One of the two widths tried: what the chunk will take.
         let time = self.clock.now().since(begun) / if widest > 1 { 2 } else { 1 };
-        let trial =
-            Trial { bytes: bytes.len().min(SAMPLE_BYTES) as u64, left, time: time.max(Duration::from_nanos(1)) };
+        let trial = Trial {
+            bytes: bytes.len().min(SAMPLE_BYTES) as u64,
+            left,
+            time: time.max(Duration::from_nanos(1)),
+        };
         self.chooser.sampled(argument, width, &trial).then_some(width)
     }
 }
 
-/// Tries the first bytes as they are and shuffled: numbers that are mostly zeros are shorter as they are.
+/// Tries the first bytes as they are and shuffled: numbers that are mostly zeros are shorter as
+/// they are.
 fn best_width(bytes: &[u8], widest: u8) -> (u8, u64) {
     let sample = &bytes[..bytes.len().min(SAMPLE_BYTES)];
     let left = |width| compressed(sample, width).map_or(sample.len(), |body| body.len()) as u64;
@@ -194,7 +212,8 @@ fn gathered(blocks: &[Block]) -> Cow<'_, [u8]> {
 /// Head and compressed bytes, if they are shorter than `bytes`.
 fn compressed(bytes: &[u8], width: u8) -> Option<Vec<u8>> {
     let head = CompressedHead { bytes: u32::try_from(bytes.len()).ok()?, width };
-    let mut body = vec![0; CompressedHead::BYTES + lz4_flex::block::get_maximum_output_size(bytes.len())];
+    let mut body =
+        vec![0; CompressedHead::BYTES + lz4_flex::block::get_maximum_output_size(bytes.len())];
     body[..CompressedHead::BYTES].copy_from_slice(&head.encode());
     let room = &mut body[CompressedHead::BYTES..];
     let count = match width {

@@ -1,8 +1,8 @@
 //! The content of a file on its way: its bytes, then their XXH3-64 (spec/idl.md, section 6.6).
 //!
-//! Whoever reads a file promises its length before its first byte leaves. If the file changes under way or cannot be read
-//! to its end, what is missing is sent as zeros, with a checksum that is none: so the receiver refuses it, and nothing of
-//! the connection is out of step.
+//! Whoever reads a file promises its length before its first byte leaves. If the file changes under
+//! way or cannot be read to its end, what is missing is sent as zeros, with a checksum that is
+//! none: so the receiver refuses it, and nothing of the connection is out of step.
 
 use std::fs::{File, Metadata};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -174,7 +174,9 @@ impl Outgoing for ContentReader {
     }
 
     fn read(&mut self, room: &mut [u8]) -> Result<()> {
-        let content = usize::try_from(self.bytes.saturating_sub(self.done)).unwrap_or(usize::MAX).min(room.len());
+        let content = usize::try_from(self.bytes.saturating_sub(self.done))
+            .unwrap_or(usize::MAX)
+            .min(room.len());
         let (content, end) = room.split_at_mut(content);
         if !content.is_empty() {
             self.read_content(content);
@@ -188,9 +190,9 @@ impl Outgoing for ContentReader {
             self.check_unchanged();
         }
         let part = self.checksum().get(begin..begin + end.len()).map(<[u8]>::to_vec);
-        end.copy_from_slice(
-            &part.ok_or_else(|| Error::internal("send a file", "more bytes were requested than it has"))?,
-        );
+        end.copy_from_slice(&part.ok_or_else(|| {
+            Error::internal("send a file", "more bytes were requested than it has")
+        })?);
         self.done += end.len() as u64;
         Ok(())
     }
@@ -228,7 +230,9 @@ impl ContentCheck {
         let (content, end) = bytes.split_at(count);
         self.left -= count as u64;
         self.hash.update(content);
-        self.checksum.extend_from_slice(&end[..end.len().min(CHECKSUM_BYTES as usize - self.checksum.len())]);
+        self.checksum.extend_from_slice(
+            &end[..end.len().min(CHECKSUM_BYTES as usize - self.checksum.len())],
+        );
         content
     }
 
@@ -240,10 +244,16 @@ impl ContentCheck {
         if self.left == 0 && self.checksum == self.hash.digest().to_le_bytes() {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::Damaged, "receive a file", "the checksum differs: the file was damaged on the way")
-            .fix(
-                "call again when no program writes to the file; if this happens again, check the network and the disks",
-            ))
+        Err(Error::new(
+            ErrorKind::Damaged,
+            "receive a file",
+            "the checksum differs: the file was \
+            damaged on the way",
+        )
+        .fix(
+            "call again when no program writes to the file; if this happens again, check the \
+                    network and the disks",
+        ))
     }
 }
 
@@ -251,7 +261,8 @@ impl ContentCheck {
 #[path = "content_tests.rs"]
 mod tests;
 
-/// What tells one content from all others: its XXH3-128. No proof against somebody who wants two to have the same.
+/// What tells one content from all others: its XXH3-128. No proof against somebody who wants two to
+/// have the same.
 pub fn digest(content: &[u8]) -> u128 {
     xxhash_rust::xxh3::xxh3_128(content)
 }

@@ -26,7 +26,8 @@ struct Scratch(PathBuf);
 
 impl Scratch {
     fn new(name: &str, bytes: &[u8]) -> Scratch {
-        let path = std::env::temp_dir().join(format!("farcall-content-{name}-{}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("farcall-content-{name}-{}", std::process::id()));
         std::fs::write(&path, bytes).unwrap();
         Scratch(path)
     }
@@ -51,7 +52,10 @@ fn contents_come_as_they_were_in_pieces_of_any_size() {
             let (came, outcome) = pass(&mut scratch.reader(), piece);
             assert!(came == content && outcome.is_ok(), "{bytes} bytes in pieces of {piece}");
             let (came, outcome) = pass(&mut ContentReader::of_bytes(content.clone()), piece);
-            assert!(came == content && outcome.is_ok(), "{bytes} bytes of memory in pieces of {piece}");
+            assert!(
+                came == content && outcome.is_ok(),
+                "{bytes} bytes of memory in pieces of {piece}"
+            );
         }
     }
 }

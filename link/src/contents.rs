@@ -1,5 +1,5 @@
-//! Several contents on their way as one: an array of files (spec/idl.md, section 6.6). Before each stands how many bytes of it
-//! travel, or that there is none.
+//! Several contents on their way as one: an array of files (spec/idl.md, section 6.6). Before each
+//! stands how many bytes of it travel, or that there is none.
 
 use std::collections::VecDeque;
 
@@ -37,19 +37,30 @@ impl ContentsReader {
     /// These contents; `None` stands for NULL.
     pub fn new(contents: Vec<Option<Promised>>) -> ContentsReader {
         let bytes = |promised: &Option<Promised>| {
-            let content = promised.as_ref().map_or(0, |promised| promised.bytes.saturating_add(CHECKSUM_BYTES));
+            let content = promised
+                .as_ref()
+                .map_or(0, |promised| promised.bytes.saturating_add(CHECKSUM_BYTES));
             content.saturating_add(HEAD_BYTES as u64)
         };
         let travelling = contents.iter().map(bytes).fold(0, u64::saturating_add);
         let waiting = contents.into();
-        ContentsReader { waiting, head: Vec::new(), current: None, travelling, left: travelling, trouble: None }
+        ContentsReader {
+            waiting,
+            head: Vec::new(),
+            current: None,
+            travelling,
+            left: travelling,
+            trouble: None,
+        }
     }
 
     /// Goes on to the next content; an error past the last one.
     fn turn(&mut self) -> Result<()> {
         self.note();
         let next = self.waiting.pop_front();
-        let next = next.ok_or_else(|| Error::internal("send files", "more bytes were requested than they have"))?;
+        let next = next.ok_or_else(|| {
+            Error::internal("send files", "more bytes were requested than they have")
+        })?;
         let length = next.as_ref().map_or(NONE, |promised| promised.bytes + CHECKSUM_BYTES);
         self.head = length.to_le_bytes().to_vec();
         self.current = next.map(|Promised { bytes, open }| match open() {

@@ -8,7 +8,10 @@ use super::*;
 
 fn promised(bytes: &[u8]) -> Option<Promised> {
     let content = bytes.to_vec();
-    Some(Promised { bytes: bytes.len() as u64, open: Box::new(|| Ok(ContentReader::of_bytes(content))) })
+    Some(Promised {
+        bytes: bytes.len() as u64,
+        open: Box::new(|| Ok(ContentReader::of_bytes(content))),
+    })
 }
 
 /// What is received of `sent`, taken in pieces of so many bytes.
@@ -58,7 +61,8 @@ fn they_come_as_they_were_in_pieces_of_any_size() {
         assert!(reader.trouble().is_none());
         for other in [1, 5, 8, 5000] {
             let came = received(5, &bytes, other).unwrap();
-            let wanted: Vec<Option<Vec<u8>>> = contents.iter().map(|content| content.map(<[u8]>::to_vec)).collect();
+            let wanted: Vec<Option<Vec<u8>>> =
+                contents.iter().map(|content| content.map(<[u8]>::to_vec)).collect();
             assert_eq!(came, wanted, "sent by {piece}, received by {other}");
         }
     }
@@ -69,7 +73,8 @@ fn they_come_as_they_were_in_pieces_of_any_size() {
 fn one_that_cannot_be_had_any_more_keeps_its_length_and_is_not_believed() {
     let gone = || Error::new(ErrorKind::NotFound, "read a file", "it is gone");
     let lost = Some(Promised { bytes: 5, open: Box::new(move || Err(gone())) });
-    let longer = Some(Promised { bytes: 5, open: Box::new(|| Ok(ContentReader::of_bytes(vec![1; 6]))) });
+    let longer =
+        Some(Promised { bytes: 5, open: Box::new(|| Ok(ContentReader::of_bytes(vec![1; 6]))) });
     for (broken, words) in [(lost, "it is gone"), (longer, "changed")] {
         let (bytes, reader) = sent(vec![promised(b"good"), broken, promised(b"more")], 7);
         assert!(reader.trouble().unwrap().to_string().contains(words));

@@ -1,5 +1,5 @@
-//! How bytes and memory travel between two processes: streams, the links on them, argument memory, arrays packed and
-//! compressed on their way.
+//! How bytes and memory travel between two processes: streams, the links on them, argument memory,
+//! arrays packed and compressed on their way.
 
 pub mod compression;
 pub mod content;

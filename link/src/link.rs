@@ -1,8 +1,9 @@
 //! A link: one byte stream, cut into frames in both directions, without copying array bytes.
 //!
-//! Control frames gather in a small buffer. The body of a data frame is received straight into the memory that the
-//! handler names, and sent straight from the block it lies in. Only what happens to arrive in one piece with a control
-//! frame passes through the buffer; [`Link::bytes_copied`] counts it, so that a test can hold it to `READ_AHEAD` a call.
+//! Control frames gather in a small buffer. The body of a data frame is received straight into the
+//! memory that the handler names, and sent straight from the block it lies in. Only what happens to
+//! arrive in one piece with a control frame passes through the buffer; [`Link::bytes_copied`]
+//! counts it, so that a test can hold it to `READ_AHEAD` a call.
 
 mod handler;
 mod sending;
@@ -25,7 +26,8 @@ use crate::stream::ByteStream;
 pub use handler::FrameHandler;
 pub use source::{Control, FrameSource};
 
-/// Most bytes read beyond what is certainly control: the price of one system call for many small frames.
+/// Most bytes read beyond what is certainly control: the price of one system call for many small
+/// frames.
 pub const READ_AHEAD: usize = 4096;
 /// Bytes queued before no more frames are made: enough to keep a fast stream busy.
 pub const QUEUE_BYTES: usize = 8 << 20;
@@ -116,7 +118,8 @@ impl Link {
         self.stream.hold_bell(held);
     }
 
-    /// Both ends named the feature `compression`: compressed frames are taken from now on, and made as `mode` says.
+    /// Both ends named the feature `compression`: compressed frames are taken from now on, and made
+    /// as `mode` says.
     pub fn compress(&mut self, mode: Compression) {
         self.may_compress = true;
         self.compressor = Compressor::new(mode);
@@ -152,7 +155,8 @@ impl Link {
         self.out_bytes
     }
 
-    /// Receives frames and gives them to `handler`, until nothing is there or about `budget` bytes were taken.
+    /// Receives frames and gives them to `handler`, until nothing is there or about `budget` bytes
+    /// were taken.
     ///
     /// # Errors
     /// What the handler or the frames' rules say, or `ConnectionLost`.
@@ -169,8 +173,9 @@ impl Link {
             if taken >= budget {
                 return Ok(Received::More);
             }
-            // Less than there was room for means that nothing more is there: asking again would cost a system call per
-            // small message only to hear so. Whatever comes later makes the stream ready again.
+            // Less than there was room for means that nothing more is there: asking again would
+            // cost a system call per small message only to hear so. Whatever comes later makes the
+            // stream ready again.
             let room = self.buffer.len() - self.filled;
             let control = self.current.is_none();
             let outcome = self.receive_some(handler);
@@ -181,7 +186,9 @@ impl Link {
                     taken += count;
                     self.received += count as u64;
                 }
-                Err(Trouble::Stream(error)) if error.kind() == IoErrorKind::WouldBlock => return Ok(Received::Blocked),
+                Err(Trouble::Stream(error)) if error.kind() == IoErrorKind::WouldBlock => {
+                    return Ok(Received::Blocked);
+                }
                 Err(Trouble::Stream(error)) if error.kind() == IoErrorKind::Interrupted => {}
                 Err(Trouble::Stream(error)) => return Err(self.lost("receive", error)),
                 Err(Trouble::Handler(error)) => return Err(error),
@@ -189,8 +196,8 @@ impl Link {
         }
     }
 
-    /// Gives every whole frame in the buffer to the handler, and moves array bytes that came along to their place. False
-    /// where the handler wants no more.
+    /// Gives every whole frame in the buffer to the handler, and moves array bytes that came along
+    /// to their place. False where the handler wants no more.
     fn dispatch(&mut self, handler: &mut dyn FrameHandler) -> Result<bool> {
         loop {
             if let Some((header, done)) = self.current {
@@ -236,7 +243,12 @@ impl Link {
     }
 
     /// Where the current data frame's bytes from `done` on go.
-    fn data_space(&mut self, handler: &mut dyn FrameHandler, header: &FrameHeader, done: u32) -> Result<Option<Space>> {
+    fn data_space(
+        &mut self,
+        handler: &mut dyn FrameHandler,
+        header: &FrameHeader,
+        done: u32,
+    ) -> Result<Option<Space>> {
         match &mut self.expansion {
             None => handler.data_space(header, done),
             Some(expansion) => expansion.space().map(Some),
@@ -250,7 +262,9 @@ impl Link {
         count: u32,
         done: u32,
     ) -> Result<()> {
-        let Some(expansion) = &mut self.expansion else { return handler.data_arrived(header, count, done) };
+        let Some(expansion) = &mut self.expansion else {
+            return handler.data_arrived(header, count, done);
+        };
         if expansion.arrived(handler, count as usize)? {
             self.expansion = None;
         }
@@ -258,7 +272,12 @@ impl Link {
     }
 
     /// Copies buffered bytes of the current data frame to their place; false when there are none.
-    fn place_buffered(&mut self, handler: &mut dyn FrameHandler, header: FrameHeader, done: u32) -> Result<bool> {
+    fn place_buffered(
+        &mut self,
+        handler: &mut dyn FrameHandler,
+        header: FrameHeader,
+        done: u32,
+    ) -> Result<bool> {
         let there = (self.filled - self.begin).min((header.length - done) as usize);
         if there == 0 {
             return Ok(false);
@@ -267,7 +286,8 @@ impl Link {
             None => there,
             Some(mut space) => {
                 let count = there.min(space.length());
-                space.bytes()[..count].copy_from_slice(&self.buffer[self.begin..self.begin + count]);
+                space.bytes()[..count]
+                    .copy_from_slice(&self.buffer[self.begin..self.begin + count]);
                 self.copied += count as u64;
                 count
             }
@@ -308,20 +328,28 @@ impl Link {
         }
     }
 
-    fn receive_some(&mut self, handler: &mut dyn FrameHandler) -> std::result::Result<usize, Trouble> {
+    fn receive_some(
+        &mut self,
+        handler: &mut dyn FrameHandler,
+    ) -> std::result::Result<usize, Trouble> {
         let mut fresh = Vec::new();
         let result = match self.current {
             Some((header, done)) => self.receive_data(handler, header, done, &mut fresh),
             None => {
                 let space = IoSliceMut::new(&mut self.buffer[self.filled..]);
-                let count = self.stream.receive(&mut [space], &mut fresh).map_err(Trouble::Stream)?;
+                let count =
+                    self.stream.receive(&mut [space], &mut fresh).map_err(Trouble::Stream)?;
                 self.filled += count;
                 Ok(count)
             }
         };
         self.descriptors.extend(fresh);
         if self.descriptors.len() > DESCRIPTORS_MAX {
-            let error = Error::new(ErrorKind::Protocol, "receive", "the peer sent descriptors that no frame announced");
+            let error = Error::new(
+                ErrorKind::Protocol,
+                "receive",
+                "the peer sent descriptors that no frame announced",
+            );
             return Err(Trouble::Handler(error));
         }
         result
@@ -338,7 +366,8 @@ impl Link {
         let left = (header.length - done) as usize;
         // The buffer is empty here: dispatch() has placed what it held.
         (self.begin, self.filled) = (0, 0);
-        let Some(mut space) = self.data_space(handler, &header, done).map_err(Trouble::Handler)? else {
+        let Some(mut space) = self.data_space(handler, &header, done).map_err(Trouble::Handler)?
+        else {
             let room = left.min(self.buffer.len());
             let count = self
                 .stream
@@ -354,7 +383,10 @@ impl Link {
             )));
         }
         let ahead = if room == left { padding(header.length) + HEADER_BYTES } else { 0 };
-        let mut parts = [IoSliceMut::new(&mut space.bytes()[..room]), IoSliceMut::new(&mut self.buffer[..ahead])];
+        let mut parts = [
+            IoSliceMut::new(&mut space.bytes()[..room]),
+            IoSliceMut::new(&mut self.buffer[..ahead]),
+        ];
         let count = self.stream.receive(&mut parts, fresh).map_err(Trouble::Stream)?;
         self.filled = count.saturating_sub(room);
         self.account(handler, header, done, count, room)
@@ -378,8 +410,12 @@ impl Link {
         if self.current.is_none() && self.begin == self.filled && self.reader.between_frames() {
             return Ok(Received::Closed);
         }
-        Err(Error::new(ErrorKind::ConnectionLost, "receive", "the peer closed the connection inside a frame")
-            .with("peer", &self.stream.peer().address))
+        Err(Error::new(
+            ErrorKind::ConnectionLost,
+            "receive",
+            "the peer closed the connection inside a frame",
+        )
+        .with("peer", &self.stream.peer().address))
     }
 
     fn lost(&self, operation: &'static str, error: std::io::Error) -> Error {

@@ -1,7 +1,9 @@
-//! Argument memory: regions that several calls' drivers, streams and processes read and write by handle.
+//! Argument memory: regions that several calls' drivers, streams and processes read and write by
+//! handle.
 //!
-//! The bytes of a region may change under our feet (a routine writes them, another process maps them), so nothing here
-//! hands out long-lived references: access goes through raw copies and through slices that live for one system call.
+//! The bytes of a region may change under our feet (a routine writes them, another process maps
+//! them), so nothing here hands out long-lived references: access goes through raw copies and
+//! through slices that live for one system call.
 
 use std::any::Any;
 use std::os::fd::OwnedFd;
@@ -13,8 +15,8 @@ use farcall_base::{Error, Result};
 /// A piece of memory at a fixed address.
 ///
 /// # Safety
-/// The bytes that `base` and `bytes` name are the same all the time, and may be read and written, for as long as the region
-/// lives: slices are made of them on its word.
+/// The bytes that `base` and `bytes` name are the same all the time, and may be read and written,
+/// for as long as the region lives: slices are made of them on its word.
 pub unsafe trait Region: Send + Sync {
     /// Its first byte; valid for [`Region::bytes`] bytes as long as the region lives.
     fn base(&self) -> *mut u8;
@@ -27,22 +29,23 @@ pub unsafe trait Region: Send + Sync {
         None
     }
 
-    /// Tells this memory from any other of this process, for ever: an address may come back after it was unmapped,
-    /// an identity does not. 0 for memory that cannot be shared.
+    /// Tells this memory from any other of this process, for ever: an address may come back after
+    /// it was unmapped, an identity does not. 0 for memory that cannot be shared.
     fn identity(&self) -> u64 {
         0
     }
 
-    /// No call writes here any more: a user keeps what lies here. A process that is forked off finds it as it was, and
-    /// neither sees what the other writes.
+    /// No call writes here any more: a user keeps what lies here. A process that is forked off
+    /// finds it as it was, and neither sees what the other writes.
     fn keep(&self) {}
 
-    /// Makes it memory of this process alone, and closes its descriptor. For memory that a user keeps and that was taken
-    /// back from every other process: no call uses it again.
+    /// Makes it memory of this process alone, and closes its descriptor. For memory that a user
+    /// keeps and that was taken back from every other process: no call uses it again.
     fn withdraw(&self) {}
 
-    /// A call is to use what a user keeps here; false if other processes do not see what is written. Until it is given
-    /// back as often, a fork leaves it to the calls of this process, and the child has a copy.
+    /// A call is to use what a user keeps here; false if other processes do not see what is
+    /// written. Until it is given back as often, a fork leaves it to the calls of this process, and
+    /// the child has a copy.
     fn lend(&self) -> bool {
         false
     }
@@ -50,14 +53,15 @@ pub unsafe trait Region: Send + Sync {
     /// The call is over: no other process writes here any more.
     fn give_back(&self) {}
 
-    /// The user has it back although a call goes on: from now on nothing that other processes write reaches it.
+    /// The user has it back although a call goes on: from now on nothing that other processes write
+    /// reaches it.
     fn take_back(&self) {}
 }
 
 /// Makes regions.
 pub trait MemorySource: Send + Sync {
-    /// A region of at least `bytes` zero bytes or bytes that the same principal wrote before. It has no descriptor where
-    /// there is none left.
+    /// A region of at least `bytes` zero bytes or bytes that the same principal wrote before. It
+    /// has no descriptor where there is none left.
     ///
     /// # Errors
     /// `LimitExceeded` when the source's limit is reached, `System` otherwise.
@@ -66,23 +70,25 @@ pub trait MemorySource: Send + Sync {
     /// Maps memory that another process shared.
     ///
     /// # Errors
-    /// `Protocol` when the descriptor is not sealed memory of that size, `LimitExceeded` or `System` when there was no
-    /// descriptor or room left for it.
+    /// `Protocol` when the descriptor is not sealed memory of that size, `LimitExceeded` or
+    /// `System` when there was no descriptor or room left for it.
     fn adopt(&self, descriptor: OwnedFd, bytes: usize) -> Result<Arc<dyn Region>>;
 
-    /// Whether [`MemorySource::adopt`] takes this memory; gives its descriptor back. No page of it is touched.
+    /// Whether [`MemorySource::adopt`] takes this memory; gives its descriptor back. No page of it
+    /// is touched.
     ///
     /// # Errors
     /// As for `adopt`.
     fn check(&self, descriptor: OwnedFd, bytes: usize) -> Result<OwnedFd>;
 
-    /// Identities of regions made here that went back to the system since the last question: whoever told another
-    /// process of one tells it to unmap it.
+    /// Identities of regions made here that went back to the system since the last question:
+    /// whoever told another process of one tells it to unmap it.
     fn freed(&self) -> Vec<u64> {
         Vec::new()
     }
 
-    /// Most regions that should be shared at once: each costs a descriptor here and at the other end.
+    /// Most regions that should be shared at once: each costs a descriptor here and at the other
+    /// end.
     fn shared_max(&self) -> usize {
         usize::MAX
     }
@@ -125,7 +131,8 @@ impl Block {
         Ok(Block { base, length, _region: Some(region.clone()) })
     }
 
-    /// The same for bytes that are read at once, while the region is borrowed: nothing keeps the region alive.
+    /// The same for bytes that are read at once, while the region is borrowed: nothing keeps the
+    /// region alive.
     pub(crate) fn of_unkept(region: &dyn Region, offset: usize, length: usize) -> Result<Block> {
         check_within(region, offset, length)?;
         // SAFETY: the check above keeps the offset within the region.
@@ -150,7 +157,10 @@ impl Block {
     /// # Panics
     /// When the part does not lie within the block.
     pub fn part(&self, offset: usize, length: usize) -> Block {
-        assert!(offset.checked_add(length).is_some_and(|end| end <= self.length), "a part lies within its block");
+        assert!(
+            offset.checked_add(length).is_some_and(|end| end <= self.length),
+            "a part lies within its block"
+        );
         // SAFETY: the assertion keeps the offset within the block.
         Block { base: unsafe { self.base.add(offset) }, length, _region: self._region.clone() }
     }
@@ -167,7 +177,8 @@ impl Block {
 
     /// The bytes, for one system call.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the block's maker keeps the bytes valid; they are numbers that any bit pattern is a value of.
+        // SAFETY: the block's maker keeps the bytes valid; they are numbers that any bit pattern is
+        // a value of.
         unsafe { std::slice::from_raw_parts(self.base, self.length) }
     }
 }
@@ -213,13 +224,15 @@ impl Space {
         unsafe { std::slice::from_raw_parts_mut(self.base, self.length) }
     }
 
-    /// Makes and maps the pages that it lies in; what is written there stays. False where the system will not: there is no
-    /// memory, or the kernel is older than Linux 5.14.
+    /// Makes and maps the pages that it lies in; what is written there stays. False where the
+    /// system will not: there is no memory, or the kernel is older than Linux 5.14.
     pub fn make_pages(&self) -> bool {
         let before = self.base.addr() % rustix::param::page_size();
         let (first, bytes) = (self.base.wrapping_sub(before), before + self.length);
         // SAFETY: pages that a valid space lies in, which it changes nothing about.
-        unsafe { rustix::mm::madvise(first.cast(), bytes, rustix::mm::Advice::LinuxPopulateWrite).is_ok() }
+        unsafe {
+            rustix::mm::madvise(first.cast(), bytes, rustix::mm::Advice::LinuxPopulateWrite).is_ok()
+        }
     }
 }
 
@@ -250,13 +263,14 @@ impl BorrowedRegion {
     /// `bytes` bytes from `base` on.
     ///
     /// # Safety
-    /// They stay valid, and are written by nobody else, until the region and everything made of it are dropped; for
-    /// memory that is only read from, nobody writes through the region.
+    /// They stay valid, and are written by nobody else, until the region and everything made of it
+    /// are dropped; for memory that is only read from, nobody writes through the region.
     pub unsafe fn new(base: *mut u8, bytes: usize) -> BorrowedRegion {
         BorrowedRegion { base, bytes, _keeper: None }
     }
 
-    /// The same for memory that belongs to `keeper`: it lives as long as the region, and what is made of it.
+    /// The same for memory that belongs to `keeper`: it lives as long as the region, and what is
+    /// made of it.
     #[must_use]
     pub fn kept_by(self, keeper: Option<Arc<dyn Any + Send + Sync>>) -> BorrowedRegion {
         BorrowedRegion { _keeper: keeper, ..self }
@@ -281,8 +295,8 @@ pub struct HeapRegion {
     bytes: usize,
 }
 
-// SAFETY: the region is only an address range; accesses are ordered by the protocol (a call's data is written by one
-// end at a time).
+// SAFETY: the region is only an address range; accesses are ordered by the protocol (a call's data
+// is written by one end at a time).
 unsafe impl Send for HeapRegion {}
 // SAFETY: as above.
 unsafe impl Sync for HeapRegion {}
@@ -296,9 +310,12 @@ impl HeapRegion {
     /// # Errors
     /// `System` when the machine has not that much.
     pub fn new(bytes: usize) -> Result<HeapRegion> {
-        let out_of_memory =
-            || Error::system("allocate argument memory", std::io::ErrorKind::OutOfMemory.into()).with("bytes", bytes);
-        let layout = std::alloc::Layout::from_size_align(bytes.max(1), Self::ALIGNMENT).map_err(|_| out_of_memory())?;
+        let out_of_memory = || {
+            Error::system("allocate argument memory", std::io::ErrorKind::OutOfMemory.into())
+                .with("bytes", bytes)
+        };
+        let layout = std::alloc::Layout::from_size_align(bytes.max(1), Self::ALIGNMENT)
+            .map_err(|_| out_of_memory())?;
         // SAFETY: the layout's size is not zero.
         let base = unsafe { std::alloc::alloc_zeroed(layout) };
         if base.is_null() { Err(out_of_memory()) } else { Ok(HeapRegion { base, layout, bytes }) }

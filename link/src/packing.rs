@@ -1,7 +1,9 @@
-//! An array in memory as the packed bytes of the wire: receives into its place and sends from it, run by run.
+//! An array in memory as the packed bytes of the wire: receives into its place and sends from it,
+//! run by run.
 //!
-//! Long runs are received and sent where they lie. Runs shorter than `SHORT_RUN` would cost a system-call part each, so
-//! they pass through a small buffer: the one documented copy of the data path.
+//! Long runs are received and sent where they lie. Runs shorter than `SHORT_RUN` would cost a
+//! system-call part each, so they pass through a small buffer: the one documented copy of the data
+//! path.
 
 use std::sync::Arc;
 
@@ -39,10 +41,13 @@ impl Packing {
             let low = low + base as i64;
             let high = high + base as i64;
             if low < 0 || high >= region.bytes() as i64 {
-                return Err(Error::internal("name argument memory", "an array outside of its region")
-                    .with("first byte", low)
-                    .with("last byte", high)
-                    .with("region", region.bytes()));
+                return Err(Error::internal(
+                    "name argument memory",
+                    "an array outside of its region",
+                )
+                .with("first byte", low)
+                .with("last byte", high)
+                .with("region", region.bytes()));
             }
         }
         Ok(Packing {
@@ -84,7 +89,11 @@ impl Packing {
         let run = self.cursor.run_left();
         self.buffered = run < SHORT_RUN && self.cursor.left() > run;
         if !self.buffered {
-            return Space::of(&*self.region, self.position(), usize::try_from(run).unwrap_or(usize::MAX).min(max));
+            return Space::of(
+                &*self.region,
+                self.position(),
+                usize::try_from(run).unwrap_or(usize::MAX).min(max),
+            );
         }
         let bytes = self.cursor.left().min(BUFFER_BYTES) as usize;
         if self.buffer.as_ref().is_none_or(|buffer| buffer.bytes() < bytes) {
@@ -125,7 +134,10 @@ impl Packing {
         while left > 0 {
             let run = (self.cursor.run_left() as usize).min(left);
             if run == 0 {
-                return Err(Error::internal("send an argument", "more bytes were requested than there are"));
+                return Err(Error::internal(
+                    "send an argument",
+                    "more bytes were requested than there are",
+                ));
             }
             if (run as u64) < SHORT_RUN && run < left {
                 blocks.push(self.gather(left)?);
@@ -144,7 +156,10 @@ impl Packing {
         while done < length {
             let piece = (self.cursor.run_left() as usize).min(length - done);
             if piece == 0 {
-                return Err(Error::internal("send an argument", "more bytes were requested than there are"));
+                return Err(Error::internal(
+                    "send an argument",
+                    "more bytes were requested than there are",
+                ));
             }
             let from = Block::of(&self.region, self.position(), piece)?;
             Space::of(&buffer, done, piece)?.bytes().copy_from_slice(from.bytes());
@@ -174,15 +189,23 @@ pub struct ArrayPlace<'a> {
     pub array: &'a Strided,
 }
 
-/// Copies every element of `source` to the same index of `destination`: both have the same axes' counts, in any
-/// strides. Whole runs are copied at once where both sides have them; otherwise squares of elements, so that a
-/// transposition reads and writes whole cache lines.
+/// Copies every element of `source` to the same index of `destination`: both have the same axes'
+/// counts, in any strides. Whole runs are copied at once where both sides have them; otherwise
+/// squares of elements, so that a transposition reads and writes whole cache lines.
 ///
 /// # Errors
 /// `Internal` when counts differ or an array lies outside of its region.
-pub fn copy_array(destination: &ArrayPlace<'_>, source: &ArrayPlace<'_>, copy: CopyBytes) -> Result<()> {
+pub fn copy_array(
+    destination: &ArrayPlace<'_>,
+    source: &ArrayPlace<'_>,
+    copy: CopyBytes,
+) -> Result<()> {
     let same = destination.array.element_bytes == source.array.element_bytes
-        && destination.array.axes.iter().map(|a| a.count).eq(source.array.axes.iter().map(|a| a.count));
+        && destination.array.axes.iter().map(|a| a.count).eq(source
+            .array
+            .axes
+            .iter()
+            .map(|a| a.count));
     if !same {
         return Err(Error::internal("copy an array", "the shapes differ"));
     }
@@ -226,7 +249,9 @@ fn copy_squares(destination: &ArrayPlace<'_>, source: &ArrayPlace<'_>) -> Result
 
 /// Steps to the next plane: counts up all axes but the two of the plane. False after the last.
 fn next_index(index: &mut [u64], axes: &[Axis], plane: (usize, usize)) -> bool {
-    for (axis, at) in index.iter_mut().enumerate().filter(|(axis, _)| *axis != plane.0 && *axis != plane.1) {
+    for (axis, at) in
+        index.iter_mut().enumerate().filter(|(axis, _)| *axis != plane.0 && *axis != plane.1)
+    {
         *at += 1;
         if *at < axes[axis].count {
             return true;
@@ -236,7 +261,12 @@ fn next_index(index: &mut [u64], axes: &[Axis], plane: (usize, usize)) -> bool {
     false
 }
 
-fn copy_plane(to: &ArrayPlace<'_>, from: &ArrayPlace<'_>, index: &[u64], plane: (usize, usize)) -> Result<()> {
+fn copy_plane(
+    to: &ArrayPlace<'_>,
+    from: &ArrayPlace<'_>,
+    index: &[u64],
+    plane: (usize, usize),
+) -> Result<()> {
     let begin = |place: &ArrayPlace<'_>| {
         let steps = place.array.axes.iter().zip(index).map(|(axis, at)| axis.stride * *at as i64);
         place.base as i64 + place.array.offset + steps.sum::<i64>()
@@ -249,7 +279,9 @@ fn copy_plane(to: &ArrayPlace<'_>, from: &ArrayPlace<'_>, index: &[u64], plane: 
             for at_b in b_block..(b_block + SQUARE).min(b_count) {
                 for at_a in a_block..(a_block + SQUARE).min(a_count) {
                     let offset = |place: &ArrayPlace<'_>, begin: i64| {
-                        begin + place.array.axes[a].stride * at_a as i64 + place.array.axes[b].stride * at_b as i64
+                        begin
+                            + place.array.axes[a].stride * at_a as i64
+                            + place.array.axes[b].stride * at_b as i64
                     };
                     copy_element(to, offset(to, to_begin), from, offset(from, from_begin))?;
                 }
@@ -260,7 +292,12 @@ fn copy_plane(to: &ArrayPlace<'_>, from: &ArrayPlace<'_>, index: &[u64], plane: 
 }
 
 #[inline]
-fn copy_element(to: &ArrayPlace<'_>, to_offset: i64, from: &ArrayPlace<'_>, from_offset: i64) -> Result<()> {
+fn copy_element(
+    to: &ArrayPlace<'_>,
+    to_offset: i64,
+    from: &ArrayPlace<'_>,
+    from_offset: i64,
+) -> Result<()> {
     let bytes = to.array.element_bytes as usize;
     let source = Block::of_unkept(&**from.region, from_offset as usize, bytes)?;
     let mut target = Space::of(&**to.region, to_offset as usize, bytes)?;
@@ -316,7 +353,10 @@ mod tests {
         copy_array(&place(&to, &column_major), &place(&from, &source), plain_copy).unwrap();
         for i in 0..rows as i64 {
             for j in 0..columns as i64 {
-                assert_eq!(element(&to, i * 8 + j * 45 * 8, 8), element(&from, (i * 70 + j) * 8, 8));
+                assert_eq!(
+                    element(&to, i * 8 + j * 45 * 8, 8),
+                    element(&from, (i * 70 + j) * 8, 8)
+                );
             }
         }
     }
@@ -326,11 +366,19 @@ mod tests {
         let array = Strided {
             offset: 8,
             element_bytes: 8,
-            axes: smallvec::smallvec![Axis { count: 3, stride: 16 }, Axis { count: 1000, stride: 64 }],
+            axes: smallvec::smallvec![
+                Axis { count: 3, stride: 16 },
+                Axis { count: 1000, stride: 64 }
+            ],
         };
         let from = region(64 * 1000 + 64);
         let mut sending = Packing::new(from.clone(), 0, &array).unwrap();
-        let sent: Vec<u8> = sending.blocks(24_000).unwrap().iter().flat_map(|block| block.bytes().to_vec()).collect();
+        let sent: Vec<u8> = sending
+            .blocks(24_000)
+            .unwrap()
+            .iter()
+            .flat_map(|block| block.bytes().to_vec())
+            .collect();
         let to: Arc<dyn Region> = Arc::new(HeapRegion::new(64 * 1000 + 64).unwrap());
         let mut receiving = Packing::new(to.clone(), 0, &array).unwrap();
         let mut done = 0;

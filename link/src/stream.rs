@@ -1,6 +1,7 @@
 //! What a transport offers: a byte stream between two processes, and a listener that accepts them.
 //!
-//! A stream receives straight into memory given to it and never blocks; its driver waits on [`ByteStream::readiness`].
+//! A stream receives straight into memory given to it and never blocks; its driver waits on
+//! [`ByteStream::readiness`].
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -42,34 +43,42 @@ pub enum Proof {
 
 /// A byte stream between two processes.
 pub trait ByteStream: Send {
-    /// Sends a prefix of `parts`; the descriptors ride with its first byte. Bytes that were not taken must be offered
-    /// again before any others: a stream that encrypts may have prepared them.
+    /// Sends a prefix of `parts`; the descriptors ride with its first byte. Bytes that were not
+    /// taken must be offered again before any others: a stream that encrypts may have prepared
+    /// them.
     ///
     /// # Errors
     /// `WouldBlock` when nothing could be taken; others end the connection.
     fn send(&mut self, parts: &[IoSlice<'_>], descriptors: &[BorrowedFd<'_>]) -> io::Result<usize>;
 
-    /// Receives into `parts` in order; `Ok(0)` is the end of the stream. Descriptors that came are appended.
+    /// Receives into `parts` in order; `Ok(0)` is the end of the stream. Descriptors that came are
+    /// appended.
     ///
     /// # Errors
     /// `WouldBlock` when nothing is there; others end the connection.
-    fn receive(&mut self, parts: &mut [IoSliceMut<'_>], descriptors: &mut Vec<OwnedFd>) -> io::Result<usize>;
+    fn receive(
+        &mut self,
+        parts: &mut [IoSliceMut<'_>],
+        descriptors: &mut Vec<OwnedFd>,
+    ) -> io::Result<usize>;
 
-    /// The descriptor to wait on; `None` for a stream in virtual time. A socket is readable or writable for as long as it
-    /// is; where there is a [`ByteStream::hangup`], this is a bell.
+    /// The descriptor to wait on; `None` for a stream in virtual time. A socket is readable or
+    /// writable for as long as it is; where there is a [`ByteStream::hangup`], this is a bell.
     fn readiness(&self) -> Option<BorrowedFd<'_>>;
 
-    /// For a stream whose readiness is a bell: the descriptor that hangs up when the other end has ended.
+    /// For a stream whose readiness is a bell: the descriptor that hangs up when the other end has
+    /// ended.
     ///
-    /// A bell becomes readable once for each time it is struck, and never writable: who waits for it does so with
-    /// `EPOLLET`, for bytes and for room alike. It is struck only after [`ByteStream::receive`] gave less than it had room
-    /// for, or [`ByteStream::send`] said `WouldBlock`.
+    /// A bell becomes readable once for each time it is struck, and never writable: who waits for
+    /// it does so with `EPOLLET`, for bytes and for room alike. It is struck only after
+    /// [`ByteStream::receive`] gave less than it had room for, or [`ByteStream::send`] said
+    /// `WouldBlock`.
     fn hangup(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
-    /// While it is held, the other end's bell is not struck for bytes: for whoever is about to send more. An end that may
-    /// sleep lets go first. Nothing for streams without a bell.
+    /// While it is held, the other end's bell is not struck for bytes: for whoever is about to send
+    /// more. An end that may sleep lets go first. Nothing for streams without a bell.
     fn hold_bell(&mut self, held: bool) {
         let _ = held;
     }
@@ -82,14 +91,15 @@ pub trait ByteStream: Send {
         None
     }
 
-    /// For a stream whose peer may lose the right to be there while it is open: whether he still has it. Asked now and
-    /// then, also when nothing comes. `None` where nothing can take it away.
+    /// For a stream whose peer may lose the right to be there while it is open: whether he still
+    /// has it. Asked now and then, also when nothing comes. `None` where nothing can take it away.
     fn standing(&self) -> Option<io::Result<()>> {
         None
     }
 
-    /// What tells the certificate that the other end showed from others of the same authority; `None` where it showed none.
-    /// For whoever keeps something in its name when the stream is gone: see [`Listener::is_revoked`].
+    /// What tells the certificate that the other end showed from others of the same authority;
+    /// `None` where it showed none. For whoever keeps something in its name when the stream is
+    /// gone: see [`Listener::is_revoked`].
     fn certificate(&self) -> Option<String> {
         None
     }
@@ -115,7 +125,8 @@ pub trait Listener: Send {
     /// The address clients connect to, as they write it.
     fn address(&self) -> String;
 
-    /// Whether a certificate was revoked by whose authority clients come in here; see [`ByteStream::certificate`].
+    /// Whether a certificate was revoked by whose authority clients come in here; see
+    /// [`ByteStream::certificate`].
     fn is_revoked(&self, certificate: &str) -> bool {
         let _ = certificate;
         false
@@ -126,7 +137,8 @@ pub trait Listener: Send {
         0
     }
 
-    /// No descriptor is left: ends one of the [`Listener::strangers`], of whoever has the most of them. Whether there was one.
+    /// No descriptor is left: ends one of the [`Listener::strangers`], of whoever has the most of
+    /// them. Whether there was one.
     fn end_stranger(&mut self) -> bool {
         false
     }

@@ -66,7 +66,8 @@ impl Strided {
         for axis in &self.axes {
             let count = i64::try_from(axis.count).unwrap_or(i64::MAX);
             let span = axis.stride.saturating_mul(count.saturating_sub(1));
-            // What lies beyond every memory stays beyond it: whoever asks compares with what there is.
+            // What lies beyond every memory stays beyond it: whoever asks compares with what there
+            // is.
             if span < 0 { low = low.saturating_add(span) } else { high = high.saturating_add(span) }
         }
         Some((low, high))
@@ -172,7 +173,11 @@ mod tests {
 
     #[test]
     fn negative_strides_walk_backwards() {
-        let array = Strided { offset: 16, element_bytes: 8, axes: smallvec![Axis { count: 3, stride: -8 }] };
+        let array = Strided {
+            offset: 16,
+            element_bytes: 8,
+            axes: smallvec![Axis { count: 3, stride: -8 }],
+        };
         assert_eq!(offsets(&array), [(16, 8), (8, 8), (0, 8)]);
         assert_eq!(array.extent(), Some((0, 23)));
     }
@@ -189,10 +194,18 @@ mod tests {
 
     #[test]
     fn an_array_beyond_all_memory_ends_there() {
-        let array = |stride| Strided { offset: 0, element_bytes: 8, axes: smallvec![Axis { count: 3, stride }; 2] };
+        let array = |stride| Strided {
+            offset: 0,
+            element_bytes: 8,
+            axes: smallvec![Axis { count: 3, stride }; 2],
+        };
         assert_eq!(array(i64::MIN).extent(), Some((i64::MIN, 7)));
         assert_eq!(array(i64::MAX).extent(), Some((0, i64::MAX)));
-        let endless = Strided { offset: 0, element_bytes: 1, axes: smallvec![Axis { count: u64::MAX, stride: 1 }] };
+        let endless = Strided {
+            offset: 0,
+            element_bytes: 1,
+            axes: smallvec![Axis { count: u64::MAX, stride: 1 }],
+        };
         assert_eq!(endless.extent(), Some((0, i64::MAX - 1)));
     }
 

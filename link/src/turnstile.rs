@@ -1,9 +1,10 @@
 //! Where calls that were passed on ahead of time can still be taken back.
 //!
-//! A server that gives an executable its next calls while it works on one saves a wake-up per call. What it gave and what
-//! has begun must stay two things: of an executable that dies, exactly the calls that had not begun may run elsewhere; of
-//! one that takes long, those behind may be wanted back. So both look at one word of shared memory: the executable passes
-//! through it before each call, the server shuts it and learns at once how many went through.
+//! A server that gives an executable its next calls while it works on one saves a wake-up per call.
+//! What it gave and what has begun must stay two things: of an executable that dies, exactly the
+//! calls that had not begun may run elsewhere; of one that takes long, those behind may be wanted
+//! back. So both look at one word of shared memory: the executable passes through it before each
+//! call, the server shuts it and learns at once how many went through.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

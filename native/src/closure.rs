@@ -1,4 +1,5 @@
-//! Functions that are made while the program runs: what C or Fortran code calls, and ends in code of ours.
+//! Functions that are made while the program runs: what C or Fortran code calls, and ends in code
+//! of ours.
 
 use std::ffi::c_void;
 
@@ -13,13 +14,14 @@ use crate::signature::{Passing, Signature};
 
 /// What a made function does.
 pub trait Entered: Send + Sync {
-    /// It was called: one slot per parameter of its interface. `memory` is where a value or an array lies, the text of an
-    /// IN string, and of an OUT or INOUT string of C the `char *` that the caller reads afterwards.
+    /// It was called: one slot per parameter of its interface. `memory` is where a value or an
+    /// array lies, the text of an IN string, and of an OUT or INOUT string of C the `char *` that
+    /// the caller reads afterwards.
     fn enter(&self, slots: &mut [Slot]);
 }
 
-/// A function made for a caller with the calling convention of `implementation`. It exists for the rest of the process:
-/// code that was given its address may keep it.
+/// A function made for a caller with the calling convention of `implementation`. It exists for the
+/// rest of the process: code that was given its address may keep it.
 #[derive(Clone, Copy, Debug)]
 pub struct Closure(EntryPoint);
 
@@ -31,11 +33,16 @@ struct Site {
 }
 
 impl Closure {
-    /// Makes a function with the parameters of `interface`, which a routine with this implementation calls.
+    /// Makes a function with the parameters of `interface`, which a routine with this
+    /// implementation calls.
     ///
     /// # Errors
     /// For what no calling convention offers; see [`Signature::of`].
-    pub fn new(interface: &Interface, implementation: &Implementation, entered: Box<dyn Entered>) -> Result<Closure> {
+    pub fn new(
+        interface: &Interface,
+        implementation: &Implementation,
+        entered: Box<dyn Entered>,
+    ) -> Result<Closure> {
         let code = farcall_idl::interface::Code::Symbol {
             symbol: interface.name.clone(),
             arguments: (0..interface.parameters.len()).collect(),
@@ -43,14 +50,18 @@ impl Closure {
         };
         let implementation = Implementation { code, ..implementation.clone() };
         let signature = Signature::of(&Routine { interface: interface.clone(), implementation })?;
-        let types: Result<Vec<Type>> =
-            signature.arguments.iter().map(|argument| argument_type(argument, &interface.structs)).collect();
+        let types: Result<Vec<Type>> = signature
+            .arguments
+            .iter()
+            .map(|argument| argument_type(argument, &interface.structs))
+            .collect();
         let refused = |error| {
             Error::internal("make a callback", format!("libffi rejects the signature: {error:?}"))
                 .with("callback", interface.full_name())
         };
         let cif = Cif::try_new(types?, Type::void()).map_err(refused)?;
-        let site = Site { passings: signature.arguments, parameters: interface.parameters.len(), entered };
+        let site =
+            Site { passings: signature.arguments, parameters: interface.parameters.len(), entered };
         let site: &'static Site = Box::leak(Box::new(site));
         let made = libffi::middle::Closure::try_new(cif, enter, site).map_err(refused)?;
         let code = EntryPoint::of(*made.code_ptr());
@@ -65,7 +76,12 @@ impl Closure {
 }
 
 /// Where every made function begins.
-unsafe extern "C" fn enter(_cif: &ffi_cif, _result: &mut (), arguments: *const *const c_void, site: &Site) {
+unsafe extern "C" fn enter(
+    _cif: &ffi_cif,
+    _result: &mut (),
+    arguments: *const *const c_void,
+    site: &Site,
+) {
     let mut slots = vec![Slot::null(); site.parameters];
     for (position, passing) in site.passings.iter().enumerate() {
         // SAFETY: libffi gives the address of each argument's value, of the type that the cif says.

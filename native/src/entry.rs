@@ -12,9 +12,10 @@ impl EntryPoint {
     /// # Safety
     /// The address is that of a function that stays loaded for the rest of the process.
     pub unsafe fn new(address: *const c_void) -> Option<EntryPoint> {
-        // SAFETY: a function pointer and a data pointer have one size here, `Option` makes NULL `None`; the rest is the
-        // caller's promise.
-        unsafe { std::mem::transmute::<*const c_void, Option<unsafe extern "C" fn()>>(address) }.map(EntryPoint)
+        // SAFETY: a function pointer and a data pointer have one size here, `Option` makes NULL
+        // `None`; the rest is the caller's promise.
+        unsafe { std::mem::transmute::<*const c_void, Option<unsafe extern "C" fn()>>(address) }
+            .map(EntryPoint)
     }
 
     /// That of a function.

@@ -1,8 +1,10 @@
-//! Calls a routine's code through libffi: `Prepared` is made once per routine, `invoke` runs it on the slots of a call.
+//! Calls a routine's code through libffi: `Prepared` is made once per routine, `invoke` runs it on
+//! the slots of a call.
 //!
-//! The machine arguments are read from where they already lie. libffi wants, for each argument, the address of its
-//! value: that is the slot's memory for a value, the slot's own `memory` field for a pointer, and its `bytes` field for
-//! a hidden length. So a call copies no value and, up to `INLINE_ARGUMENTS` arguments, allocates nothing.
+//! The machine arguments are read from where they already lie. libffi wants, for each argument, the
+//! address of its value: that is the slot's memory for a value, the slot's own `memory` field for a
+//! pointer, and its `bytes` field for a hidden length. So a call copies no value and, up to
+//! `INLINE_ARGUMENTS` arguments, allocates nothing.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -18,10 +20,12 @@ use crate::signature::{Passing, Returned, Signature};
 const INLINE_ARGUMENTS: usize = 64;
 /// Largest number of scalars in a struct that travels by value: libffi describes each of them.
 const VALUE_STRUCT_SCALARS_MAX: usize = 1024;
-/// Results up to this size come back through a scratch; libffi widens small integers to a full register there.
+/// Results up to this size come back through a scratch; libffi widens small integers to a full
+/// register there.
 const SCRATCH_BYTES: usize = 32;
 
-/// Where the value of one parameter lies. A call has one slot per parameter of the interface, WORK ones included.
+/// Where the value of one parameter lies. A call has one slot per parameter of the interface, WORK
+/// ones included.
 ///
 /// | parameter | `memory` | `bytes` |
 /// |---|---|---|
@@ -31,13 +35,13 @@ const SCRATCH_BYTES: usize = 32;
 /// | `string`, `filename` | NUL-terminated text, or NULL | length without the NUL (Fortran reads it) |
 /// | array of `string`, `filename` | array of `char *` | not read |
 ///
-/// Fortran `char` arrays: `bytes` is the length of one CHARACTER, the extent of the fastest dimension; of a
-/// one-dimensional array that is all of it.
+/// Fortran `char` arrays: `bytes` is the length of one CHARACTER, the extent of the fastest
+/// dimension; of a one-dimensional array that is all of it.
 ///
-/// An OUT or INOUT `string` of C is a `char **`, and a function's result a `char *`: after the call `memory` is the
-/// routine's text, which may be static or alias an input. Measure and copy it, never free it; keep your own pointer to
-/// the memory that you passed in. Before the call an OUT one is [`Slot::null`], so that a routine which leaves it alone
-/// answers NULL.
+/// An OUT or INOUT `string` of C is a `char **`, and a function's result a `char *`: after the call
+/// `memory` is the routine's text, which may be static or alias an input. Measure and copy it,
+/// never free it; keep your own pointer to the memory that you passed in. Before the call an OUT
+/// one is [`Slot::null`], so that a routine which leaves it alone answers NULL.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
@@ -59,7 +63,8 @@ impl Slot {
     }
 }
 
-/// A routine that is ready to run: its address, its calling convention and the order of its arguments.
+/// A routine that is ready to run: its address, its calling convention and the order of its
+/// arguments.
 #[derive(Debug)]
 pub struct Prepared {
     name: String,
@@ -72,8 +77,9 @@ pub struct Prepared {
     returned_bytes: usize,
 }
 
-// SAFETY: a `Cif` is a description that nobody changes after `ffi_prep_cif`; its raw pointers lead to types it owns.
-// Whether two threads may run the *routine* at once is for the caller of `invoke` to know.
+// SAFETY: a `Cif` is a description that nobody changes after `ffi_prep_cif`; its raw pointers lead
+// to types it owns. Whether two threads may run the *routine* at once is for the caller of `invoke`
+// to know.
 unsafe impl Send for Prepared {}
 // SAFETY: as above; `ffi_call` only reads it.
 unsafe impl Sync for Prepared {}
@@ -81,8 +87,9 @@ unsafe impl Sync for Prepared {}
 impl Prepared {
     /// Prepares `routine`, whose code begins at `entry`.
     ///
-    /// Fails for what no calling convention offers (see `spec/idl.md`, section 7): Fortran CHARACTER
-    /// functions, Fortran strings of unknown length, structs of more than 1024 scalars by value.
+    /// Fails for what no calling convention offers (see `spec/idl.md`, section 7): Fortran
+    /// CHARACTER functions, Fortran strings of unknown length, structs of more than 1024 scalars by
+    /// value.
     pub fn new(routine: &Routine, entry: EntryPoint) -> Result<Prepared> {
         let name = routine.interface.full_name();
         let structs = &routine.interface.structs;
@@ -93,13 +100,24 @@ impl Prepared {
             .map(|argument| argument_type(argument, structs))
             .collect::<Result<Vec<_>>>()
             .map_err(|error| error.with("routine", &name))?;
-        let returned = returned_type(signature.returned, structs).map_err(|error| error.with("routine", &name))?;
+        let returned = returned_type(signature.returned, structs)
+            .map_err(|error| error.with("routine", &name))?;
         let cif = Cif::try_new(types, returned).map_err(|error| {
-            Error::internal("prepare the routine", format!("libffi rejects the signature: {error:?}"))
-                .with("routine", &name)
+            Error::internal(
+                "prepare the routine",
+                format!("libffi rejects the signature: {error:?}"),
+            )
+            .with("routine", &name)
         })?;
         let returned_bytes = returned_bytes(&cif, signature.returned);
-        Ok(Prepared { name, entry, cif, signature, parameters: routine.interface.parameters.len(), returned_bytes })
+        Ok(Prepared {
+            name,
+            entry,
+            cif,
+            signature,
+            parameters: routine.interface.parameters.len(),
+            returned_bytes,
+        })
     }
 
     /// `module/name` of the routine.
@@ -134,15 +152,17 @@ impl Prepared {
     }
 }
 
-/// Runs the routine on `slots`, one per parameter of its interface, and stores a function's result in its slot.
+/// Runs the routine on `slots`, one per parameter of its interface, and stores a function's result
+/// in its slot.
 ///
-/// Costs some tens of nanoseconds plus the routine itself. Fails only before the routine starts: a wrong number of slots,
-/// or NULL for a value.
+/// Costs some tens of nanoseconds plus the routine itself. Fails only before the routine starts: a
+/// wrong number of slots, or NULL for a value.
 ///
 /// # Safety
-/// Each slot describes memory as its table says, valid for the call, with the extents that the interface's expressions
-/// give. The code behind `prepared` has the interface that its IDL claims; nothing can check that, so it runs in a
-/// process that may crash. Routines that are not thread-safe run one at a time.
+/// Each slot describes memory as its table says, valid for the call, with the extents that the
+/// interface's expressions give. The code behind `prepared` has the interface that its IDL claims;
+/// nothing can check that, so it runs in a process that may crash. Routines that are not
+/// thread-safe run one at a time.
 pub unsafe fn invoke(prepared: &Prepared, slots: &mut [Slot]) -> Result<()> {
     prepared.check(slots)?;
     let count = prepared.signature.arguments.len();
@@ -160,7 +180,8 @@ pub unsafe fn invoke(prepared: &Prepared, slots: &mut [Slot]) -> Result<()> {
     Ok(())
 }
 
-/// Fills in the addresses, calls, and takes the result. `addresses` and `indirect` have one entry per argument.
+/// Fills in the addresses, calls, and takes the result. `addresses` and `indirect` have one entry
+/// per argument.
 unsafe fn run(
     prepared: &Prepared,
     slots: &mut [Slot],
@@ -169,14 +190,16 @@ unsafe fn run(
 ) {
     let slots_begin = slots.as_mut_ptr();
     for (position, argument) in prepared.signature.arguments.iter().enumerate() {
-        // SAFETY: `check` saw one slot per parameter, and `Signature` only names existing parameters.
+        // SAFETY: `check` saw one slot per parameter, and `Signature` only names existing
+        // parameters.
         let address = unsafe { argument_address(slots_begin, *argument, &mut indirect[position]) };
         addresses[position].write(address);
     }
     let mut scratch = [0u64; SCRATCH_BYTES / 8];
     // SAFETY: `check` saw memory for a value; a result too big for the scratch goes straight there.
     let result = unsafe { result_address(prepared, slots_begin, &mut scratch) };
-    // SAFETY: the cif describes exactly these arguments; their addresses stay valid; the code is the caller's promise.
+    // SAFETY: the cif describes exactly these arguments; their addresses stay valid; the code is
+    // the caller's promise.
     unsafe {
         libffi::raw::ffi_call(
             prepared.cif.as_raw_ptr(),
@@ -190,7 +213,8 @@ unsafe fn run(
 
 /// Address of the argument's value, as libffi wants it.
 ///
-/// Works on raw pointers throughout: the addresses of several fields of one slot stay in use until the call is over.
+/// Works on raw pointers throughout: the addresses of several fields of one slot stay in use until
+/// the call is over.
 unsafe fn argument_address(
     slots: *mut Slot,
     argument: Passing,
@@ -214,7 +238,11 @@ unsafe fn argument_address(
 }
 
 /// Where libffi must put the result: the scratch, or for a big struct the slot's memory.
-unsafe fn result_address(prepared: &Prepared, slots: *mut Slot, scratch: &mut [u64]) -> *mut c_void {
+unsafe fn result_address(
+    prepared: &Prepared,
+    slots: *mut Slot,
+    scratch: &mut [u64],
+) -> *mut c_void {
     match prepared.signature.returned {
         // SAFETY: the index is that of a slot, whose memory holds the struct.
         Returned::Value(index, _) if prepared.returned_bytes > SCRATCH_BYTES => unsafe {
@@ -231,10 +259,15 @@ unsafe fn take_result(prepared: &Prepared, slots: *mut Slot, scratch: &[u64]) {
         match prepared.signature.returned {
             Returned::Value(index, _) if prepared.returned_bytes <= SCRATCH_BYTES => {
                 let target = (*slots.add(index)).memory;
-                std::ptr::copy_nonoverlapping(scratch.as_ptr().cast::<u8>(), target, prepared.returned_bytes);
+                std::ptr::copy_nonoverlapping(
+                    scratch.as_ptr().cast::<u8>(),
+                    target,
+                    prepared.returned_bytes,
+                );
             }
             Returned::Text(index) => {
-                (*slots.add(index)).memory = std::ptr::with_exposed_provenance_mut(scratch[0] as usize);
+                (*slots.add(index)).memory =
+                    std::ptr::with_exposed_provenance_mut(scratch[0] as usize);
             }
             _ => {}
         }
@@ -267,8 +300,9 @@ fn returned_bytes(cif: &Cif, returned: Returned) -> usize {
 
 /// The C type of one element by value.
 ///
-/// A complex number is the struct of two that bodies see. On x86-64 `float _Complex` and `struct { float r, i; }` travel
-/// in the same registers, `double` likewise (a test holds this against the C and Fortran compilers).
+/// A complex number is the struct of two that bodies see. On x86-64 `float _Complex` and `struct {
+/// float r, i; }` travel in the same registers, `double` likewise (a test holds this against the C
+/// and Fortran compilers).
 fn element_type(element: ElementType, structs: &[StructType]) -> Result<Type> {
     Ok(match element {
         ElementType::Char if std::ffi::c_char::MIN == 0 => Type::u8(),
@@ -291,8 +325,10 @@ fn element_type(element: ElementType, structs: &[StructType]) -> Result<Type> {
 
 /// A struct by value: libffi knows no arrays, but N equal fields lie and travel like an array of N.
 fn struct_type(found: Option<&StructType>, structs: &[StructType]) -> Result<Type> {
-    let description = found.ok_or_else(|| Error::internal("prepare the routine", "a struct that is not described"))?;
-    let scalars = description.fields.iter().try_fold(0usize, |sum, f| sum.checked_add(f.count as usize));
+    let description = found
+        .ok_or_else(|| Error::internal("prepare the routine", "a struct that is not described"))?;
+    let scalars =
+        description.fields.iter().try_fold(0usize, |sum, f| sum.checked_add(f.count as usize));
     if !matches!(scalars, Some(1..=VALUE_STRUCT_SCALARS_MAX)) {
         let message = format!("a struct by value has 1 to {VALUE_STRUCT_SCALARS_MAX} scalars");
         return Err(Error::new(ErrorKind::LimitExceeded, "prepare the routine", message)
@@ -301,8 +337,14 @@ fn struct_type(found: Option<&StructType>, structs: &[StructType]) -> Result<Typ
     }
     let mut types = Vec::new();
     for field in &description.fields {
-        if matches!(field.element, ElementType::Struct(_) | ElementType::String | ElementType::Filename) {
-            return Err(Error::internal("prepare the routine", "a struct field that is not a number"));
+        if matches!(
+            field.element,
+            ElementType::Struct(_) | ElementType::String | ElementType::Filename
+        ) {
+            return Err(Error::internal(
+                "prepare the routine",
+                "a struct field that is not a number",
+            ));
         }
         for _ in 0..field.count {
             types.push(element_type(field.element, structs)?);

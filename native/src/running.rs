@@ -1,5 +1,6 @@
-//! `farcall_running`: a call while code that asks for its parameters runs it (farcall-executable.h), be that a routine of a
-//! program in another language or a callback of a client.
+//! `farcall_running`: a call while code that asks for its parameters runs it
+//! (farcall-executable.h), be that a routine of a program in another language or a callback of a
+//! client.
 
 mod back;
 
@@ -27,9 +28,16 @@ impl Names {
     /// # Errors
     /// `Internal` for a name with a NUL byte, which no interface has.
     pub fn of(interface: &Interface) -> Result<Names> {
-        let text =
-            |name: &str| CString::new(name).map_err(|_| Error::internal("load a module", "a name contains a NUL byte"));
-        interface.parameters.iter().map(|parameter| text(&parameter.name)).collect::<Result<_>>().map(Names)
+        let text = |name: &str| {
+            CString::new(name)
+                .map_err(|_| Error::internal("load a module", "a name contains a NUL byte"))
+        };
+        interface
+            .parameters
+            .iter()
+            .map(|parameter| text(&parameter.name))
+            .collect::<Result<_>>()
+            .map(Names)
     }
 }
 
@@ -52,7 +60,15 @@ impl<'a> Running<'a> {
         layout: &'a CallLayout,
         slots: &'a mut [Slot],
     ) -> Running<'a> {
-        Running { names, interface, layout, slots, texts: Vec::new(), failure: None, known: back::Known::default() }
+        Running {
+            names,
+            interface,
+            layout,
+            slots,
+            texts: Vec::new(),
+            failure: None,
+            known: back::Known::default(),
+        }
     }
 
     /// What is called.
@@ -135,14 +151,19 @@ impl Running<'_> {
                 view.shape[0] = slot.bytes as u64;
             }
             ParameterLayout::TextArray { count } if !is_one(parameter) => {
-                (view.kind, view.element_bytes, view.rank) = (Kind::Texts as u32, size_of::<*mut u8>() as u64, 1);
+                (view.kind, view.element_bytes, view.rank) =
+                    (Kind::Texts as u32, size_of::<*mut u8>() as u64, 1);
                 (view.shape[0], view.strides[0]) = (*count, size_of::<*mut u8>() as i64);
             }
             ParameterLayout::TextArray { .. } => {
                 (view.kind, view.element_bytes, view.rank) = (Kind::Text as u32, 1, 1);
                 view.data = self.text_at(slot);
                 // SAFETY: a text that came with the call ends with a NUL.
-                view.shape[0] = if view.data.is_null() { 0 } else { unsafe { libc::strlen(view.data.cast()) as u64 } };
+                view.shape[0] = if view.data.is_null() {
+                    0
+                } else {
+                    unsafe { libc::strlen(view.data.cast()) as u64 }
+                };
             }
             ParameterLayout::Callback => view.kind = Kind::Callback as u32,
             ParameterLayout::Absent => {
@@ -155,16 +176,24 @@ impl Running<'_> {
     /// The text that an array of one of them leads to.
     fn text_at(&self, slot: &Slot) -> *mut u8 {
         // SAFETY: the slot has as many pointers as texts, and there is one.
-        if slot.memory.is_null() { slot.memory } else { unsafe { slot.memory.cast::<*mut u8>().read() } }
+        if slot.memory.is_null() {
+            slot.memory
+        } else {
+            unsafe { slot.memory.cast::<*mut u8>().read() }
+        }
     }
 
-    /// Gives a text as the result of a parameter, or as one of those of an array; none is NULL. False where that is no OUT or
-    /// INOUT string, or the text contains a NUL.
+    /// Gives a text as the result of a parameter, or as one of those of an array; none is NULL.
+    /// False where that is no OUT or INOUT string, or the text contains a NUL.
     pub fn answer(&mut self, index: usize, element: usize, text: Option<&[u8]>) -> bool {
         let Some(parameter) = self.interface.parameters.get(index) else { return false };
         let is_wanted = parameter.mode.is_output() && parameter.element != ElementType::Filename;
-        let (true, Ok(text)) = (is_wanted, text.map(CString::new).transpose()) else { return false };
-        let address = text.as_ref().map_or(std::ptr::null_mut(), |text| text.as_ptr().cast_mut().cast::<u8>());
+        let (true, Ok(text)) = (is_wanted, text.map(CString::new).transpose()) else {
+            return false;
+        };
+        let address = text
+            .as_ref()
+            .map_or(std::ptr::null_mut(), |text| text.as_ptr().cast_mut().cast::<u8>());
         match (self.layout.parameters.get(index), self.slots.get_mut(index)) {
             (Some(ParameterLayout::Text), Some(slot)) if element == 0 => slot.memory = address,
             (Some(ParameterLayout::TextArray { count }), Some(slot))
@@ -192,7 +221,8 @@ fn show_array(view: &mut RawParameter, array: &ArrayLayout) {
     view.element_bytes = array.element_bytes;
     view.rank = array.dimensions.len().min(RANK_MAX) as u32;
     let mut first = 0;
-    for (position, (dimension, stride)) in array.dimensions.iter().zip(array.strides_bytes()).enumerate().take(RANK_MAX)
+    for (position, (dimension, stride)) in
+        array.dimensions.iter().zip(array.strides_bytes()).enumerate().take(RANK_MAX)
     {
         view.shape[position] = dimension.count;
         view.strides[position] = (stride * dimension.stride) as i64;
@@ -245,8 +275,8 @@ pub unsafe extern "C" fn farcall_running_parameter(
     }
 }
 
-/// Gives a text as the result of parameter number `index`; returns -1 where that is no OUT or INOUT string, or the text
-/// contains a NUL.
+/// Gives a text as the result of parameter number `index`; returns -1 where that is no OUT or INOUT
+/// string, or the text contains a NUL.
 ///
 /// # Safety
 /// As [`farcall_running_parameters`]; `text` has as many bytes.
@@ -258,7 +288,11 @@ pub unsafe extern "C" fn farcall_running_answer(
     bytes: usize,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    if text.is_null() { -1 } else { unsafe { farcall_running_answer_at(running, index, 0, text, bytes) } }
+    if text.is_null() {
+        -1
+    } else {
+        unsafe { farcall_running_answer_at(running, index, 0, text, bytes) }
+    }
 }
 
 /// The same of one string of an array, by its number in memory; `text` may be NULL.

@@ -1,7 +1,9 @@
-//! How a routine's code takes its arguments: one `Passing` per machine argument, in the order of the code. Pure.
+//! How a routine's code takes its arguments: one `Passing` per machine argument, in the order of
+//! the code. Pure.
 //!
-//! C: IN scalars by value, everything else by pointer. Fortran: everything by reference, and a hidden length for each
-//! CHARACTER. Inline bodies have the C convention whatever language they name (spec/idl.md, section 7).
+//! C: IN scalars by value, everything else by pointer. Fortran: everything by reference, and a
+//! hidden length for each CHARACTER. Inline bodies have the C convention whatever language they
+//! name (spec/idl.md, section 7).
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::interface::{
@@ -15,7 +17,8 @@ pub enum Passing {
     Value(usize, ElementType),
     /// The address in the slot: arrays, results, functions, everything in Fortran.
     Pointer(usize),
-    /// The address of the slot's address: `char **` of an OUT or INOUT string, which the routine replaces.
+    /// The address of the slot's address: `char **` of an OUT or INOUT string, which the routine
+    /// replaces.
     PointerToPointer(usize),
     /// Hidden length of a Fortran CHARACTER, from the slot.
     TextLength(usize),
@@ -51,16 +54,23 @@ impl Signature {
     pub fn of(routine: &Routine) -> Result<Signature> {
         let signature = match &routine.implementation.code {
             Code::Body { .. } => Self::of_body(&routine.interface.parameters),
-            Code::Symbol { arguments, result, .. } => {
-                Self::of_symbol(&routine.interface.parameters, &routine.implementation, arguments, *result)
-            }
+            Code::Symbol { arguments, result, .. } => Self::of_symbol(
+                &routine.interface.parameters,
+                &routine.implementation,
+                arguments,
+                *result,
+            ),
         };
         signature.map_err(|error| error.with("routine", routine.interface.full_name()))
     }
 
     /// A body takes every parameter in declared order, as C does.
     fn of_body(parameters: &[Parameter]) -> Result<Signature> {
-        let arguments = parameters.iter().enumerate().map(|(index, p)| c_argument(index, p)).collect::<Result<_>>()?;
+        let arguments = parameters
+            .iter()
+            .enumerate()
+            .map(|(index, p)| c_argument(index, p))
+            .collect::<Result<_>>()?;
         Ok(Signature { arguments, returned: Returned::Nothing })
     }
 
@@ -70,8 +80,11 @@ impl Signature {
         order: &[usize],
         result: Option<usize>,
     ) -> Result<Signature> {
-        let mut arguments =
-            Arguments { strings: code.strings, listed: Vec::with_capacity(order.len()), hidden: vec![] };
+        let mut arguments = Arguments {
+            strings: code.strings,
+            listed: Vec::with_capacity(order.len()),
+            hidden: vec![],
+        };
         for &index in order {
             let parameter = parameter(parameters, index)?;
             match code.language {
@@ -123,24 +136,30 @@ fn fortran_length(index: usize, parameter: &Parameter) -> Result<Option<Passing>
         )),
         (ElementType::Char, Shape::Scalar) => Ok(Some(Passing::LengthOne)),
         (ElementType::Char, _) => Ok(Some(Passing::TextLength(index))),
-        (ElementType::String, Shape::Scalar) if parameter.mode != Mode::Out => Ok(Some(Passing::TextLength(index))),
+        (ElementType::String, Shape::Scalar) if parameter.mode != Mode::Out => {
+            Ok(Some(Passing::TextLength(index)))
+        }
         (ElementType::Filename, Shape::Scalar) => Ok(Some(Passing::TextLength(index))),
         (ElementType::String | ElementType::Filename, _) => Err(refusal(
             parameter,
             "Fortran has neither texts nor arrays of texts whose length the routine chooses",
-            "declare it as characters of a known length: `OUT char text[80]`, or `char lines[count][80]` for many",
+            "declare it as characters of a known length: `OUT char text[80]`, or `char \
+                lines[count][80]` for many",
         )),
         _ => Ok(None),
     }
 }
 
-/// C: IN and WORK scalars by value, texts as `char *` or (where the routine answers) `char **`, the rest by pointer.
+/// C: IN and WORK scalars by value, texts as `char *` or (where the routine answers) `char **`, the
+/// rest by pointer.
 fn c_argument(index: usize, parameter: &Parameter) -> Result<Passing> {
     let scalar = parameter.shape == Shape::Scalar;
     Ok(match parameter.element {
         _ if matches!(parameter.shape, Shape::Callback { .. }) => Passing::Pointer(index),
         ElementType::Filename => Passing::Pointer(index),
-        ElementType::String if scalar && parameter.mode.is_output() => Passing::PointerToPointer(index),
+        ElementType::String if scalar && parameter.mode.is_output() => {
+            Passing::PointerToPointer(index)
+        }
         ElementType::String => Passing::Pointer(index),
         element if scalar && !parameter.mode.is_output() => Passing::Value(index, element),
         _ => Passing::Pointer(index),
@@ -150,9 +169,11 @@ fn c_argument(index: usize, parameter: &Parameter) -> Result<Passing> {
 /// Where the function's result goes, if the language returns such a thing in registers.
 fn returned(index: usize, parameter: &Parameter, language: Language) -> Result<Returned> {
     match parameter.element {
-        _ if !parameter.mode.is_output() => {
-            Err(refusal(parameter, "a function's result must be an OUT parameter", "declare it OUT"))
-        }
+        _ if !parameter.mode.is_output() => Err(refusal(
+            parameter,
+            "a function's result must be an OUT parameter",
+            "declare it OUT",
+        )),
         ElementType::Char | ElementType::String if language == Language::Fortran => Err(refusal(
             parameter,
             "a Fortran CHARACTER function returns through hidden arguments",
@@ -169,13 +190,19 @@ fn returned(index: usize, parameter: &Parameter, language: Language) -> Result<R
 }
 
 fn refusal(parameter: &Parameter, message: &str, fix: &'static str) -> Error {
-    Error::new(ErrorKind::InvalidSource, "prepare the routine", message).with("parameter", &parameter.name).fix(fix)
+    Error::new(ErrorKind::InvalidSource, "prepare the routine", message)
+        .with("parameter", &parameter.name)
+        .fix(fix)
 }
 
-/// Indexes come from a compiled interface; one that points outside is a fault of ours, not of the IDL.
+/// Indexes come from a compiled interface; one that points outside is a fault of ours, not of the
+/// IDL.
 fn parameter(parameters: &[Parameter], index: usize) -> Result<&Parameter> {
     parameters.get(index).ok_or_else(|| {
-        Error::internal("prepare the routine", format!("argument {index} of {} parameters", parameters.len()))
+        Error::internal(
+            "prepare the routine",
+            format!("argument {index} of {} parameters", parameters.len()),
+        )
     })
 }
 

@@ -5,7 +5,8 @@ use super::*;
 use farcall_idl::interface::{Interface, Order};
 
 fn parameter(name: &str, mode: Mode, element: ElementType, array: bool) -> Parameter {
-    let shape = if array { Shape::Array { dimensions: vec![], order: Order::Row } } else { Shape::Scalar };
+    let shape =
+        if array { Shape::Array { dimensions: vec![], order: Order::Row } } else { Shape::Scalar };
     Parameter {
         name: name.into(),
         mode,
@@ -41,7 +42,8 @@ fn signature(
         class: String::new(),
     };
     let (required, backend, distribution) = (vec![], String::new(), vec![]);
-    let implementation = Implementation { language, strings, code, required, backend, distribution };
+    let implementation =
+        Implementation { language, strings, code, required, backend, distribution };
     Signature::of(&Routine { interface, implementation })
 }
 
@@ -87,10 +89,14 @@ fn c_takes_values_and_pointers() {
 fn fortran_takes_references_and_lengths() {
     use Passing::*;
     let order = [2, 0, 4, 3];
-    let fortran = |strings| signature(Language::Fortran, strings, mixed(), symbol(&order, None)).unwrap().arguments;
-    let end = [Pointer(2), Pointer(0), Pointer(4), Pointer(3), TextLength(2), LengthOne, TextLength(3)];
+    let fortran = |strings| {
+        signature(Language::Fortran, strings, mixed(), symbol(&order, None)).unwrap().arguments
+    };
+    let end =
+        [Pointer(2), Pointer(0), Pointer(4), Pointer(3), TextLength(2), LengthOne, TextLength(3)];
     assert_eq!(fortran(StringConvention::End), end);
-    let after = [Pointer(2), TextLength(2), Pointer(0), Pointer(4), LengthOne, Pointer(3), TextLength(3)];
+    let after =
+        [Pointer(2), TextLength(2), Pointer(0), Pointer(4), LengthOne, Pointer(3), TextLength(3)];
     assert_eq!(fortran(StringConvention::After), after);
     assert_eq!(fortran(StringConvention::None), end[..4]);
 }

@@ -1,5 +1,6 @@
-//! A callback that came from the other end: its values in memory of ours, as C code wants them, and what that leaves there
-//! as the answer. Nothing is believed beyond the callback's interface: lengths are checked before memory is made.
+//! A callback that came from the other end: its values in memory of ours, as C code wants them, and
+//! what that leaves there as the answer. Nothing is believed beyond the callback's interface:
+//! lengths are checked before memory is made.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -68,7 +69,8 @@ impl Taken {
     pub fn new(kind: Arc<CallbackType>, open: &Open, limit: Bytes) -> Result<Taken> {
         let parameters = &kind.interface.parameters;
         if open.arguments.len() != parameters.len() {
-            return Err(wrong("the number of arguments differs").with("callback", kind.interface.full_name()));
+            return Err(wrong("the number of arguments differs")
+                .with("callback", kind.interface.full_name()));
         }
         let given: Vec<Option<&[u8]>> = open.arguments.iter().map(inline).collect();
         let layout = kind.sizer.resolve(&kind.interface, &given, limit)?;
@@ -81,7 +83,8 @@ impl Taken {
             kind: kind.clone(),
         };
         for (index, parameter) in parameters.iter().enumerate() {
-            let place = taken.take(index, parameter, &layout.parameters[index], &open.arguments[index]);
+            let place =
+                taken.take(index, parameter, &layout.parameters[index], &open.arguments[index]);
             taken.places.push(place.map_err(|error| error.with("parameter", &parameter.name))?);
         }
         Ok(taken)
@@ -96,12 +99,16 @@ impl Taken {
     ) -> Result<Place> {
         match (layout, given) {
             (ParameterLayout::Absent, _) => memory(64).map(Place::Memory),
-            (ParameterLayout::Scalar { bytes }, Argument::Inline(value)) if value.len() as u64 == *bytes => {
+            (ParameterLayout::Scalar { bytes }, Argument::Inline(value))
+                if value.len() as u64 == *bytes =>
+            {
                 let region = memory(*bytes)?;
                 Space::of(&*region, 0, value.len())?.bytes().copy_from_slice(value);
                 Ok(Place::Memory(region))
             }
-            (ParameterLayout::Array(_), Argument::Null) if parameter.mode.is_input() => Ok(Place::Null),
+            (ParameterLayout::Array(_), Argument::Null) if parameter.mode.is_input() => {
+                Ok(Place::Null)
+            }
             (ParameterLayout::Array(array), given) => {
                 let region = memory(array.full_bytes)?;
                 let mut packing = Packing::new(region.clone(), 0, &Strided::of_layout(array))?;
@@ -124,7 +131,9 @@ impl Taken {
                 Ok(Place::Memory(region))
             }
             (ParameterLayout::Text, Argument::Null | Argument::Absent) => Ok(Place::Null),
-            (ParameterLayout::TextArray { count }, Argument::Texts(texts)) if texts.len() as u64 == *count => {
+            (ParameterLayout::TextArray { count }, Argument::Texts(texts))
+                if texts.len() as u64 == *count =>
+            {
                 let texts: Vec<Option<&[u8]>> =
                     texts.iter().map(|text| text.as_ref().map(|text| text.as_slice())).collect();
                 texts_in_memory(&texts).map(Place::Memory)
@@ -143,7 +152,9 @@ impl Taken {
     /// `Internal` for one that nobody expects.
     pub fn space(&mut self, slot: u16, max: usize) -> Result<Space> {
         let packing = self.receiving.get_mut(&slot);
-        packing.ok_or_else(|| Error::internal("receive a callback's argument", "it is not expected"))?.space(max)
+        packing
+            .ok_or_else(|| Error::internal("receive a callback's argument", "it is not expected"))?
+            .space(max)
     }
 
     /// They are there.
@@ -163,7 +174,9 @@ impl Taken {
     pub fn slots(&self) -> Vec<Slot> {
         let slot = |(index, place): (usize, &Place)| match (place, &self.layout.parameters[index]) {
             (Place::Null, _) => Slot::null(),
-            (Place::Memory(region), ParameterLayout::Text) => Slot::new(region.base(), region.bytes() - 1),
+            (Place::Memory(region), ParameterLayout::Text) => {
+                Slot::new(region.base(), region.bytes() - 1)
+            }
             (Place::Memory(region), _) => Slot::new(region.base(), 1),
         };
         self.places.iter().enumerate().map(slot).collect()
@@ -188,12 +201,15 @@ impl Taken {
     /// # Errors
     /// `RoutineFailed` for a range outside its bound, `LimitExceeded` for a text without an end.
     pub fn answer(&self, slots: &[Slot]) -> Result<Answer> {
-        let bytes = self.places.iter().zip(&self.layout.parameters).map(|(place, layout)| match (place, layout) {
-            // SAFETY: the region's own bytes, which nobody writes to any more.
-            (Place::Memory(region), ParameterLayout::Scalar { .. } | ParameterLayout::Array(_)) => unsafe {
-                Some(std::slice::from_raw_parts(region.base(), region.bytes()))
-            },
-            _ => None,
+        let bytes = self.places.iter().zip(&self.layout.parameters).map(|(place, layout)| {
+            match (place, layout) {
+                // SAFETY: the region's own bytes, which nobody writes to any more.
+                (
+                    Place::Memory(region),
+                    ParameterLayout::Scalar { .. } | ParameterLayout::Array(_),
+                ) => unsafe { Some(std::slice::from_raw_parts(region.base(), region.bytes())) },
+                _ => None,
+            }
         });
         let layout = self.kind.sizer.resolve_results(&self.kind.interface, bytes, &self.layout)?;
         let layout = layout.as_ref().unwrap_or(&self.layout);
@@ -208,7 +224,10 @@ impl Taken {
             results.push(result.map_err(|error| error.with("parameter", &parameter.name))?);
         }
         let times = CallTimes::default();
-        Ok(Answer { result: CallResult { failure: None, results, times, attributes: None }, sending })
+        Ok(Answer {
+            result: CallResult { failure: None, results, times, attributes: None },
+            sending,
+        })
     }
 
     fn result(
@@ -260,9 +279,8 @@ pub unsafe fn text_at(text: *const u8) -> Result<Option<Vec<u8>>> {
     let length = unsafe { libc::strnlen(text.cast(), TEXT_BYTES_MAX) };
     if length == TEXT_BYTES_MAX {
         let message = "a text is longer than 1 MB or has no terminating NUL";
-        return Err(
-            Error::new(ErrorKind::LimitExceeded, "pass a callback's text", message).fix("terminate it with a NUL")
-        );
+        return Err(Error::new(ErrorKind::LimitExceeded, "pass a callback's text", message)
+            .fix("terminate it with a NUL"));
     }
     // SAFETY: strnlen saw that many bytes.
     Ok(Some(unsafe { std::slice::from_raw_parts(text, length) }.to_vec()))
@@ -275,7 +293,10 @@ pub unsafe fn text_at(text: *const u8) -> Result<Option<Vec<u8>>> {
 ///
 /// # Errors
 /// As [`text_at`].
-pub unsafe fn texts_at(pointers: *const u8, count: u64) -> Result<Vec<Option<minicbor::bytes::ByteVec>>> {
+pub unsafe fn texts_at(
+    pointers: *const u8,
+    count: u64,
+) -> Result<Vec<Option<minicbor::bytes::ByteVec>>> {
     let count = usize::try_from(count).map_err(|_| wrong("the texts do not fit into memory"))?;
     (0..count)
         .map(|index| {
@@ -335,7 +356,8 @@ pub fn gather(packing: &mut Packing) -> Result<InlineBytes> {
 }
 
 fn memory(bytes: u64) -> Result<Arc<dyn Region>> {
-    let bytes = usize::try_from(bytes).map_err(|_| wrong("an array is larger than the address space"))?;
+    let bytes =
+        usize::try_from(bytes).map_err(|_| wrong("an array is larger than the address space"))?;
     Ok(Arc::new(HeapRegion::new(bytes.max(1))?))
 }
 

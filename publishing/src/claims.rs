@@ -1,4 +1,5 @@
-//! Whose a module's name is. Who may publish may not take away what others serve by a name, nor what the manifest grants to it.
+//! Whose a module's name is. Who may publish may not take away what others serve by a name, nor
+//! what the manifest grants to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -57,17 +58,24 @@ impl Claims {
             return Ok(());
         }
         let whose = match self.published.get(module).map(|claim| &claim.owner) {
-            _ if self.mentioned.contains(module) => "has its own entry in farcall.toml (modules.NAME)",
+            _ if self.mentioned.contains(module) => {
+                "has its own entry in farcall.toml (modules.NAME)"
+            }
             Some(Some(owner)) if *owner == by.principal => return Ok(()),
             Some(Some(_)) => "was published by another user",
             Some(None) => "was published when the server started",
             None => return Ok(()),
         };
         // Of modules that they may not call, they hear no more than that the name is taken.
-        let message =
-            format!("\"{}\" may not change the module \"{}\": it {whose}", by.principal, module.escape_debug());
-        Err(Error::new(ErrorKind::PermissionDenied, "publish a module", message)
-            .fix("rename the module, or ask an administrator of the server (administer = true in access)"))
+        let message = format!(
+            "\"{}\" may not change the module \"{}\": it {whose}",
+            by.principal,
+            module.escape_debug()
+        );
+        Err(Error::new(ErrorKind::PermissionDenied, "publish a module", message).fix(
+            "rename the module, or ask an administrator of the server (administer = true in \
+                access)",
+        ))
     }
 }
 
@@ -118,12 +126,18 @@ mod tests {
             claims.insert(module.to_owned(), claim);
         }
         let may = |module: &str, by: &Orderer| claims.check(module, by).is_ok();
-        let (anna, bert, admin) = (orderer("anna", false), orderer("bert", false), orderer("carl", true));
-        let allowed = ["heat", "lapack", "area", "new"].map(|module| [&anna, &bert, &admin].map(|by| may(module, by)));
-        assert_eq!(allowed, [[false, false, true], [false, false, true], [true, false, true], [true, true, true]]);
+        let (anna, bert, admin) =
+            (orderer("anna", false), orderer("bert", false), orderer("carl", true));
+        let allowed = ["heat", "lapack", "area", "new"]
+            .map(|module| [&anna, &bert, &admin].map(|by| may(module, by)));
+        assert_eq!(
+            allowed,
+            [[false, false, true], [false, false, true], [true, false, true], [true, true, true]]
+        );
         let error = claims.check("heat", &anna).unwrap_err();
         assert!(
-            error.kind() == ErrorKind::PermissionDenied && error.to_string().contains("administer = true"),
+            error.kind() == ErrorKind::PermissionDenied
+                && error.to_string().contains("administer = true"),
             "{error}"
         );
         claims.remove("area");

@@ -1,5 +1,5 @@
-//! Processes that look into a file before it is published. Each loads code of whoever wrote the file, so its time and its
-//! words are bounded, and all that it started ends with it.
+//! Processes that look into a file before it is published. Each loads code of whoever wrote the
+//! file, so its time and its words are bounded, and all that it started ends with it.
 
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
@@ -40,8 +40,8 @@ impl Finished {
     }
 }
 
-/// Runs a process, the first of its group, to its end with `input`. Kills the group when it takes too long, when its
-/// giver has gone, and when it leaves others behind.
+/// Runs a process, the first of its group, to its end with `input`. Kills the group when it takes
+/// too long, when its giver has gone, and when it leaves others behind.
 ///
 /// # Errors
 /// `NotFound` without the program, `TimedOut`, `Cancelled` without the giver.
@@ -49,9 +49,16 @@ pub fn finish(command: &mut Command, input: &[u8], giver: &Giver) -> Result<Fini
     finish_within(TIME_MAX, command, input, giver)
 }
 
-fn finish_within(time_max: Duration, command: &mut Command, input: &[u8], giver: &Giver) -> Result<Finished> {
+fn finish_within(
+    time_max: Duration,
+    command: &mut Command,
+    input: &[u8],
+    giver: &Giver,
+) -> Result<Finished> {
     let failed = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::NotFound => Error::new(ErrorKind::NotFound, "inspect a file", "there is no such program"),
+        std::io::ErrorKind::NotFound => {
+            Error::new(ErrorKind::NotFound, "inspect a file", "there is no such program")
+        }
         _ => Error::system("inspect a file", error),
     };
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -62,13 +69,18 @@ fn finish_within(time_max: Duration, command: &mut Command, input: &[u8], giver:
     // It is not reaped yet, so no other group has its number.
     let _ = kill_process_group(group, Signal::KILL);
     let status = child.wait().map_err(failed)?;
-    // What it said last. A process that left the group may hold the pipes open: nobody waits for that.
+    // What it said last. A process that left the group may hold the pipes open: nobody waits for
+    // that.
     pipes.take();
     let words = String::from_utf8_lossy(&pipes.words).into_owned();
-    let stopped = |kind, message| Err(Error::new(kind, "inspect a file", message).with("it said", last_line(&words)));
+    let stopped = |kind, message| {
+        Err(Error::new(kind, "inspect a file", message).with("it said", last_line(&words)))
+    };
     match ending? {
         Ending::Itself => Ok(Finished { status, output: pipes.output, words }),
-        Ending::Late => stopped(ErrorKind::TimedOut, format!("not loaded after {} s", time_max.as_secs_f32())),
+        Ending::Late => {
+            stopped(ErrorKind::TimedOut, format!("not loaded after {} s", time_max.as_secs_f32()))
+        }
         Ending::Unwanted => stopped(ErrorKind::Cancelled, "it is no longer needed".to_owned()),
     }
 }
@@ -92,7 +104,8 @@ struct Pipes<'a> {
 
 impl<'a> Pipes<'a> {
     fn of(child: &mut Child, input: &'a [u8]) -> Pipes<'a> {
-        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (stdin, stdout, stderr) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take());
         Pipes { stdin, input, stdout, output: Vec::new(), stderr, words: Vec::new() }
     }
 
@@ -127,12 +140,14 @@ impl<'a> Pipes<'a> {
     }
 
     fn unblock(&self) -> rustix::io::Result<()> {
-        let outputs = [self.stdout.as_ref().map(AsFd::as_fd), self.stderr.as_ref().map(AsFd::as_fd)];
+        let outputs =
+            [self.stdout.as_ref().map(AsFd::as_fd), self.stderr.as_ref().map(AsFd::as_fd)];
         let all = outputs.into_iter().chain([self.stdin.as_ref().map(AsFd::as_fd)]).flatten();
         all.into_iter().try_for_each(|pipe| rustix::io::ioctl_fionbio(pipe, true))
     }
 
-    /// As much of the input as it takes now; at its end, or when nobody reads it, the pipe is closed.
+    /// As much of the input as it takes now; at its end, or when nobody reads it, the pipe is
+    /// closed.
     fn give(&mut self) {
         let Some(pipe) = &mut self.stdin else { return };
         match pipe.write(self.input) {
@@ -157,7 +172,9 @@ fn take(pipe: &mut Option<impl Read>, kept: &mut Vec<u8>, bytes_max: usize) {
     let Some(open) = pipe else { return };
     let mut bytes = vec![0; READ_BYTES];
     match open.read(&mut bytes) {
-        Ok(count) if count > 0 => kept.extend_from_slice(&bytes[..count.min(bytes_max - kept.len())]),
+        Ok(count) if count > 0 => {
+            kept.extend_from_slice(&bytes[..count.min(bytes_max - kept.len())])
+        }
         Err(error) if is_passing(&error) => {}
         _ => *pipe = None,
     }
@@ -189,10 +206,15 @@ mod tests {
     #[test]
     fn what_goes_in_comes_out_whatever_its_size() {
         let input = vec![b'x'; 1 << 20];
-        let finished = finish(&mut shell("cat; echo first >&2; echo last >&2"), &input, &Giver::default()).unwrap();
+        let finished =
+            finish(&mut shell("cat; echo first >&2; echo last >&2"), &input, &Giver::default())
+                .unwrap();
         assert!(finished.status.success() && finished.output == input);
         assert_eq!(finished.last_line(), "last");
-        assert!(finish(&mut shell("exit 3"), &input, &Giver::default()).unwrap().status.code() == Some(3));
+        assert!(
+            finish(&mut shell("exit 3"), &input, &Giver::default()).unwrap().status.code()
+                == Some(3)
+        );
     }
 
     #[test]
@@ -209,9 +231,12 @@ mod tests {
             assert!(error.kind() == kind && begin.elapsed() < Duration::from_secs(20), "{error}");
             let pid = &error.context().iter().find(|(key, _)| key == "it said").unwrap().1;
             // A zombie that nobody reaps is as good as gone.
-            let status = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            let status =
+                || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
             let ended = || status().is_empty() || status().contains(") Z ");
-            let waited = (0..100).take_while(|_| !ended()).inspect(|_| std::thread::sleep(Duration::from_millis(20)));
+            let waited = (0..100)
+                .take_while(|_| !ended())
+                .inspect(|_| std::thread::sleep(Duration::from_millis(20)));
             assert!(waited.count() < 100, "{}", status());
         }
     }
@@ -228,7 +253,8 @@ mod tests {
     #[test]
     fn a_process_that_left_the_group_holds_nobody_up() {
         let begin = Instant::now();
-        let finished = finish(&mut shell("setsid sleep 25 & sleep 0.2"), b"", &Giver::default()).unwrap();
+        let finished =
+            finish(&mut shell("setsid sleep 25 & sleep 0.2"), b"", &Giver::default()).unwrap();
         assert!(finished.status.success() && begin.elapsed() < Duration::from_secs(20));
     }
 }

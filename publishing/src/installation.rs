@@ -9,7 +9,10 @@ const LIBRARY_DIRECTORY_VARIABLE: &str = "FARCALL_LIBRARY_DIRECTORY";
 
 /// The folder of this program.
 pub fn program_directory() -> PathBuf {
-    std::env::current_exe().ok().and_then(|path| path.parent().map(Path::to_path_buf)).unwrap_or_default()
+    std::env::current_exe()
+        .ok()
+        .and_then(|path| path.parent().map(Path::to_path_buf))
+        .unwrap_or_default()
 }
 
 /// Where `libfarcall.so` lies, which executables are linked with.
@@ -22,16 +25,22 @@ pub fn library_directory() -> Result<PathBuf> {
     let places = [named, Some(here.join("../lib")), Some(here.clone()), brought_directory()];
     let found = places.into_iter().flatten().find(|place| place.join("libfarcall.so").exists());
     found.map(|place| std::fs::canonicalize(&place).unwrap_or(place)).ok_or_else(|| {
-        Error::new(ErrorKind::Unavailable, "link an executable", "libfarcall.so is not next to the farcall program")
-            .with("looked in", here.join("../lib").display())
-            .fix(format!(
-                "install all of Farcall, or set {LIBRARY_DIRECTORY_VARIABLE} to its directory; for an ssh host, run \
-                `farcall connect HOST --library`"
-            ))
+        Error::new(
+            ErrorKind::Unavailable,
+            "link an executable",
+            "libfarcall.so is not next to \
+            the farcall program",
+        )
+        .with("looked in", here.join("../lib").display())
+        .fix(format!(
+            "install all of Farcall, or set {LIBRARY_DIRECTORY_VARIABLE} to its directory; \
+                for an ssh host, run `farcall connect HOST --library`"
+        ))
     })
 }
 
-/// Where `farcall connect --library` puts them for a program that was brought: beside it, under its name.
+/// Where `farcall connect --library` puts them for a program that was brought: beside it, under its
+/// name.
 fn brought_directory() -> Option<PathBuf> {
     let mut program = std::env::current_exe().ok()?.into_os_string();
     program.push(".lib");
@@ -53,10 +62,17 @@ pub fn include_directories() -> Vec<PathBuf> {
 /// # Errors
 /// `System` when it cannot be made.
 pub fn cache_directory() -> Result<PathBuf> {
-    let cache = std::env::var_os("XDG_CACHE_HOME").filter(|value| !value.is_empty()).map(PathBuf::from);
-    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_dir()).map(|home| home.join(".cache"));
+    let cache =
+        std::env::var_os("XDG_CACHE_HOME").filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = std::env::var_os("HOME")
+        .map(PathBuf::from)
+        .filter(|home| home.is_dir())
+        .map(|home| home.join(".cache"));
     let base = cache.or(home).unwrap_or_else(|| {
-        farcall_transport_unix::default_socket_path().parent().map(Path::to_path_buf).unwrap_or_default()
+        farcall_transport_unix::default_socket_path()
+            .parent()
+            .map(Path::to_path_buf)
+            .unwrap_or_default()
     });
     let folder = base.join("farcall");
     std::fs::create_dir_all(&folder).map_err(|error| {

@@ -1,6 +1,7 @@
-//! From a file to a module that a server offers. A file is opened once ([`source`]), compiled ([`module`], [`python`], [`stubs`]),
-//! looked into by a process of its own ([`inspection`]), and judged by what it could open ([`exposed`]). What a server is told to publish,
-//! withdraw and reload while it runs is done here, too ([`publisher`]); whose a name is, is known here alone.
+//! From a file to a module that a server offers. A file is opened once ([`source`]), compiled
+//! ([`module`], [`python`], [`stubs`]), looked into by a process of its own ([`inspection`]), and
+//! judged by what it could open ([`exposed`]). What a server is told to publish, withdraw and
+//! reload while it runs is done here, too ([`publisher`]); whose a name is, is known here alone.
 
 mod claims;
 pub mod exposed;

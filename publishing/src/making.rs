@@ -1,5 +1,6 @@
-//! Makes modules of files that somebody publishes: judges the file, compiles it, checks what it can reach. It takes as long as
-//! compilers do, in a thread of its own for each order, and changes nothing of what is served.
+//! Makes modules of files that somebody publishes: judges the file, compiles it, checks what it can
+//! reach. It takes as long as compilers do, in a thread of its own for each order, and changes
+//! nothing of what is served.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -49,14 +50,18 @@ impl Maker {
             return Err(Error::new(
                 ErrorKind::NotFound,
                 "publish a module",
-                format!("\"{}\" is neither an absolute path nor a file that comes with Farcall", name.escape_debug()),
+                format!(
+                    "\"{}\" is neither an absolute path nor a file that comes with Farcall",
+                    name.escape_debug()
+                ),
             )
             .fix(format!("pass a file on the server's host, or one of {}", shipped::names())));
         }
         self.make(&file)
     }
 
-    /// Makes a module again from the file that it came from: libraries are looked for, and executables linked, as if it were new.
+    /// Makes a module again from the file that it came from: libraries are looked for, and
+    /// executables linked, as if it were new.
     ///
     /// # Errors
     /// As [`Maker::publish`].
@@ -66,37 +71,43 @@ impl Maker {
         Maker { interpreters, own: self.own.clone() }.make(file)
     }
 
-    /// The file is opened once: what is judged is what is read, whatever its publisher puts into its place.
+    /// The file is opened once: what is judged is what is read, whatever its publisher puts into
+    /// its place.
     fn make(&self, file: &Path) -> Result<Made> {
         let source = Source::open(file)?;
         if is_own(source.file(), source.real(), &self.own) {
-            let message = format!("{} is a file of the server, not an interface file", file.display());
-            return Err(Error::new(ErrorKind::PermissionDenied, "publish a module", message).fix("name another file"));
+            let message =
+                format!("{} is a file of the server, not an interface file", file.display());
+            return Err(Error::new(ErrorKind::PermissionDenied, "publish a module", message)
+                .fix("name another file"));
         }
         self.check_name(&source)?;
         self.check_place(&source)?;
-        let (publication, warnings) = publication(&source, &self.interpreters).map_err(explained)?;
+        let (publication, warnings) =
+            publication(&source, &self.interpreters).map_err(explained)?;
         check_exposed(&publication, &self.interpreters, &self.own)?;
         let report = report(&publication, warnings);
         Ok(Made { file: file.to_path_buf(), publication, report })
     }
 
-    /// A mistake is shown with its line: so a publisher names files that are interfaces by their names, and no others, on a
-    /// server that is for others.
+    /// A mistake is shown with its line: so a publisher names files that are interfaces by their
+    /// names, and no others, on a server that is for others.
     fn check_name(&self, source: &Source) -> Result<()> {
         let is_named = || names_interface(source.path()) && names_interface(source.real());
         if self.interpreters.publisher != Publisher::Anybody || is_named() {
             return Ok(());
         }
-        let message = format!("{} does not have the name of an interface file", source.named().display());
-        Err(Error::new(ErrorKind::InvalidSource, "publish a module", message)
-            .fix("name it FILE.idl, or FILE.py for Python; for a link, the name of its target counts"))
+        let message =
+            format!("{} does not have the name of an interface file", source.named().display());
+        Err(Error::new(ErrorKind::InvalidSource, "publish a module", message).fix(
+            "name it FILE.idl, or FILE.py for Python; for a link, the name of its target counts",
+        ))
     }
 }
 
 impl Maker {
-    /// Its lines are shown, and its code runs, with what the server's user can read: so whoever may publish and no more names files
-    /// that everybody can read.
+    /// Its lines are shown, and its code runs, with what the server's user can read: so whoever may
+    /// publish and no more names files that everybody can read.
     fn check_place(&self, source: &Source) -> Result<()> {
         let may_all = match self.interpreters.names.as_deref() {
             Some(Names::Of(_, by)) => by.administers,
@@ -107,8 +118,8 @@ impl Maker {
         }
         let message = format!("{} is not readable for all users", source.named().display());
         Err(Error::new(ErrorKind::PermissionDenied, "publish a module", message).fix(
-            "make it readable and its directories accessible for all users (chmod o+r, o+x), or ask an \
-                 administrator to publish it",
+            "make it readable and its directories accessible for all users (chmod o+r, o+x), or \
+                 ask an administrator to publish it",
         ))
     }
 }
@@ -117,20 +128,26 @@ impl Maker {
 ///
 /// # Errors
 /// `PermissionDenied`, with the first of them.
-pub fn check_exposed(publication: &Publication, interpreters: &Interpreters, own: &[OwnFile]) -> Result<()> {
+pub fn check_exposed(
+    publication: &Publication,
+    interpreters: &Interpreters,
+    own: &[OwnFile],
+) -> Result<()> {
     let module = &publication.module;
     let parts = publication.parts.iter().map(|part| interpreters.grants(module, &part.executable));
-    let mut all: Vec<String> = parts.flat_map(|grants| exposed(&format!("module {module}"), &grants, own)).collect();
+    let mut all: Vec<String> =
+        parts.flat_map(|grants| exposed(&format!("module {module}"), &grants, own)).collect();
     // Programs of one module may do the same, but for their own files.
     all.dedup();
     refusal(&all).map_or(Ok(()), Err)
 }
 
-/// Whether a file is called as an interface, Python's, a list of stub executables or one of these, or source code.
+/// Whether a file is called as an interface, Python's, a list of stub executables or one of these,
+/// or source code.
 fn names_interface(path: &Path) -> bool {
     const ENDINGS: [&str; 18] = [
-        "idl", "py", "nrf", "ngdef", "ldif", "c", "cc", "cpp", "cxx", "f", "for", "f77", "f90", "f95", "h", "so", "o",
-        "a",
+        "idl", "py", "nrf", "ngdef", "ldif", "c", "cc", "cpp", "cxx", "f", "for", "f77", "f90",
+        "f95", "h", "so", "o", "a",
     ];
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_lowercase();
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
@@ -148,11 +165,14 @@ fn report(publication: &Publication, warnings: String) -> ModuleReport {
 
 /// A compiler's mistakes lie beside the error, and would not travel.
 fn explained(error: Error) -> Error {
-    let diagnostics = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<Diagnostics>());
+    let diagnostics =
+        std::error::Error::source(&error).and_then(|source| source.downcast_ref::<Diagnostics>());
     match diagnostics {
-        Some(diagnostics) => {
-            Error::new(error.kind(), "publish a module", shortened(format!("the file has mistakes\n{diagnostics}")))
-        }
+        Some(diagnostics) => Error::new(
+            error.kind(),
+            "publish a module",
+            shortened(format!("the file has mistakes\n{diagnostics}")),
+        ),
         None => error,
     }
 }

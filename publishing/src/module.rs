@@ -1,4 +1,5 @@
-//! From a file to a module that a server can run: an interface file is compiled, its code linked, its libraries opened.
+//! From a file to a module that a server can run: an interface file is compiled, its code linked,
+//! its libraries opened.
 
 use std::io::Read;
 use std::path::Path;
@@ -24,7 +25,9 @@ use crate::stubs;
 /// # Errors
 /// `InvalidSource` with every mistake of the file as its source.
 pub fn compile(source: &Source) -> Result<Module> {
-    compile_as(source, Preprocessing::WhereNeeded, |text| preprocessed(source, text, &Preprocessor::default()))
+    compile_as(source, Preprocessing::WhereNeeded, |text| {
+        preprocessed(source, text, &Preprocessor::default())
+    })
 }
 
 /// When an interface file goes through the C preprocessor.
@@ -68,24 +71,35 @@ pub fn preprocessed(source: &Source, text: &str, preprocessor: &Preprocessor) ->
 
 /// Refuses what others would list mistakes of by the hundred.
 fn check_is_interface(file: &Path, text: &str) -> Result<()> {
-    let extension = file.extension().and_then(|extension| extension.to_str()).unwrap_or("").to_lowercase();
+    let extension =
+        file.extension().and_then(|extension| extension.to_str()).unwrap_or("").to_lowercase();
     let is = match extension.as_str() {
         _ if text.starts_with("\x7fELF") => "a library or a program",
         _ if text.contains('\0') => "no text",
         "c" | "cc" | "cpp" | "cxx" | "f" | "for" | "f77" | "f90" | "f95" => "source code",
         _ => return Ok(()),
     };
-    Err(Error::new(ErrorKind::InvalidSource, "read an interface file", format!("it is {is}, not an interface file"))
-        .with("file", file.display())
-        .fix("write FILE.idl, which describes the routines and names their library: Library \"./libmine.so\""))
+    Err(Error::new(
+        ErrorKind::InvalidSource,
+        "read an interface file",
+        format!(
+            "it is {is}, not \
+        an interface file"
+        ),
+    )
+    .with("file", file.display())
+    .fix(
+        "write FILE.idl, which describes the routines and names their library: Library \
+            \"./libmine.so\"",
+    ))
 }
 
-/// Compiles an IDL file, links its code if it has any, and checks that its routines can be called. With it come
-/// warnings: the compiler's, and that a file publishes nothing.
+/// Compiles an IDL file, links its code if it has any, and checks that its routines can be called.
+/// With it come warnings: the compiler's, and that a file publishes nothing.
 ///
 /// # Errors
-/// As [`compile`]; `Unavailable` for a missing library, symbol or compiler; `PermissionDenied` for a module's name that is not
-/// for whoever publishes it.
+/// As [`compile`]; `Unavailable` for a missing library, symbol or compiler; `PermissionDenied` for
+/// a module's name that is not for whoever publishes it.
 pub fn publication(source: &Source, interpreters: &Interpreters) -> Result<(Publication, String)> {
     let (mut publication, warnings) = untrusted_publication(source, interpreters)?;
     let trust = interpreters.trust(source.real());
@@ -95,7 +109,10 @@ pub fn publication(source: &Source, interpreters: &Interpreters) -> Result<(Publ
 }
 
 /// The same, and nothing is said yet of whose code it is.
-fn untrusted_publication(source: &Source, interpreters: &Interpreters) -> Result<(Publication, String)> {
+fn untrusted_publication(
+    source: &Source,
+    interpreters: &Interpreters,
+) -> Result<(Publication, String)> {
     if stubs::is_stub(source) {
         return stubs::publication(source, interpreters);
     }
@@ -109,7 +126,8 @@ fn untrusted_publication(source: &Source, interpreters: &Interpreters) -> Result
         })?;
         return publication_of(module, source, interpreters);
     }
-    let Described { module, kind, warnings } = interpreters.describe(source.path(), &source.text()?)?;
+    let Described { module, kind, warnings } =
+        interpreters.describe(source.path(), &source.text()?)?;
     let warnings = with_nothing_to_publish(warnings, &module, source.named());
     Ok((Publication { module: module.name.clone(), parts: vec![part(module, kind)] }, warnings))
 }
@@ -118,7 +136,11 @@ fn untrusted_publication(source: &Source, interpreters: &Interpreters) -> Result
 ///
 /// # Errors
 /// As [`publication`].
-pub fn publication_of(module: Module, source: &Source, interpreters: &Interpreters) -> Result<(Publication, String)> {
+pub fn publication_of(
+    module: Module,
+    source: &Source,
+    interpreters: &Interpreters,
+) -> Result<(Publication, String)> {
     // Before anything is done with what the manifest grants to this name.
     interpreters.check_name(&module.name)?;
     let module = module.with_methods();
@@ -134,15 +156,24 @@ pub fn publication_of(module: Module, source: &Source, interpreters: &Interprete
 }
 
 /// What runs the routines of a module that have one backend; and what a compiler had to say.
-fn image_of(module: &Module, source: &Source, interpreters: &Interpreters) -> Result<(ImageKind, String)> {
-    let has_body = module.routines.iter().any(|r| matches!(r.implementation.code, Code::Body { .. }));
+fn image_of(
+    module: &Module,
+    source: &Source,
+    interpreters: &Interpreters,
+) -> Result<(ImageKind, String)> {
+    let has_body =
+        module.routines.iter().any(|r| matches!(r.implementation.code, Code::Body { .. }));
     if has_body || needs_link(module) || module.is_parallel() {
         let compilers = interpreters.compilers(source.real(), &module.name)?;
         let options = BuildOptions {
             include_directories: include_directories(),
             giver: interpreters.giver.clone(),
             confinement: compilers.as_ref().map(|compilers| compilers.confinement.clone()),
-            ..BuildOptions::new(cache_directory()?, library_directory()?, source.folder().to_path_buf())
+            ..BuildOptions::new(
+                cache_directory()?,
+                library_directory()?,
+                source.folder().to_path_buf(),
+            )
         };
         let built = build(module, &options)?;
         return Ok((ImageKind::Linked { path: built.path.display().to_string() }, built.warnings));
@@ -158,44 +189,61 @@ pub fn with_nothing_to_publish(warnings: String, module: &Module, file: &Path) -
     if !module.routines.is_empty() || !module.classes.is_empty() {
         return warnings;
     }
-    let reason = if is_python(file) { "no function of it has type hints" } else { "it has no Define" };
+    let reason =
+        if is_python(file) { "no function of it has type hints" } else { "it has no Define" };
     let gap = if warnings.is_empty() || warnings.ends_with('\n') { "" } else { "\n" };
     format!("{warnings}{gap}warning: {} publishes nothing: {reason}", file.display())
 }
 
-/// Opens the libraries and finds every symbol in a process of its own, held to the module's rules: a library runs code
-/// when it is opened.
-fn check_in_child(module: &Module, libraries: &[String], source: &Source, interpreters: &Interpreters) -> Result<()> {
+/// Opens the libraries and finds every symbol in a process of its own, held to the module's rules:
+/// a library runs code when it is opened.
+fn check_in_child(
+    module: &Module,
+    libraries: &[String],
+    source: &Source,
+    interpreters: &Interpreters,
+) -> Result<()> {
     let kind = ImageKind::GenericHost { libraries: libraries.to_vec() };
     let mut inspection = interpreters.inspect(&module.name, kind, source.real())?;
-    let message = HostPublication { module: encode_module(module), libraries: libraries.to_vec(), object: None };
+    let message = HostPublication {
+        module: encode_module(module),
+        libraries: libraries.to_vec(),
+        object: None,
+    };
     let message = farcall_wire::message::encode(&message);
-    let finished =
-        finish(inspection.command.arg("--check"), &message, &interpreters.giver).map_err(|error| {
-            match error.kind() {
-                ErrorKind::TimedOut => error
-                    .with("libraries", libraries.join(", "))
-                    .fix("reduce the work that the libraries do when they are loaded: each executable loads them"),
-                _ => error,
-            }
+    let finished = finish(inspection.command.arg("--check"), &message, &interpreters.giver)
+        .map_err(|error| match error.kind() {
+            ErrorKind::TimedOut => error.with("libraries", libraries.join(", ")).fix(
+                "reduce the work that the libraries do when they are loaded: each \
+                        executable loads them",
+            ),
+            _ => error,
         })?;
     if finished.status.success() {
         return Ok(());
     }
     match farcall_wire::message::decode::<farcall_wire::Failure>("failure", &finished.output) {
         Ok(failure) => Err(Error::from(failure)),
-        Err(_) => Err(Error::new(ErrorKind::Unavailable, "check a module", "loading its libraries ended the process")
-            .with("status", finished.status)
-            .with("module", &module.name)
-            .with("it said", finished.last_line())),
+        Err(_) => Err(Error::new(
+            ErrorKind::Unavailable,
+            "check a module",
+            "loading its libraries ended the process",
+        )
+        .with("status", finished.status)
+        .with("module", &module.name)
+        .with("it said", finished.last_line())),
     }
 }
 
-/// The other end of [`check_in_child`]: reads a module from standard input, answers with a failure if there is one.
+/// The other end of [`check_in_child`]: reads a module from standard input, answers with a failure
+/// if there is one.
 pub fn check_from_stdin() -> Result<()> {
     farcall_executable::serve::confine_inspection()?;
     let mut bytes = Vec::new();
-    std::io::stdin().take(256 << 20).read_to_end(&mut bytes).map_err(|error| Error::system("check a module", error))?;
+    std::io::stdin()
+        .take(256 << 20)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Error::system("check a module", error))?;
     let publication: HostPublication = farcall_wire::message::decode("module", &bytes)?;
     farcall_executable::serve::check_module(&publication)
 }

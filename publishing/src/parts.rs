@@ -9,7 +9,8 @@ use farcall_services::directory::{ExecutableImage, ImageKind, Part, RoutineData,
 
 /// What the directory is to know of a module, or of a part of one, that this image runs.
 pub fn part(module: Module, kind: ImageKind) -> Part {
-    let backend = module.routines.first().map(|r| r.implementation.backend.clone()).unwrap_or_default();
+    let backend =
+        module.routines.first().map(|r| r.implementation.backend.clone()).unwrap_or_default();
     let executable = ExecutableImage {
         readable: loaded_files(&kind),
         listed: listed_folders(&kind),

@@ -1,5 +1,6 @@
-//! Publishes modules, and publishes them again, while the server runs. What takes as long as compilers do is done in threads
-//! (making.rs), one for each order; what is served changes here, in one.
+//! Publishes modules, and publishes them again, while the server runs. What takes as long as
+//! compilers do is done in threads (making.rs), one for each order; what is served changes here, in
+//! one.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -99,21 +100,39 @@ impl Publisher {
     ) -> Publisher {
         let claims = Claims::new(interpreters.inspector.modules().map(str::to_owned));
         let (own, waiting, under_way) = (own.into(), Waiting::default(), BTreeMap::new());
-        Publisher { directory, claims, interpreters, launchers, own, followed: None, notice, waiting, under_way }
+        Publisher {
+            directory,
+            claims,
+            interpreters,
+            launchers,
+            own,
+            followed: None,
+            notice,
+            waiting,
+            under_way,
+        }
     }
 
-    /// Has who may do what `read` from the manifest again when all is reloaded; `table` is what it says now.
+    /// Has who may do what `read` from the manifest again when all is reloaded; `table` is what it
+    /// says now.
     ///
     /// # Errors
     /// `System` when the manifest has no path.
-    pub fn follow(&mut self, manifest: &Path, table: &[Entry], read: ReadTable, rpc: RpcHandle) -> Result<()> {
-        let manifest =
-            std::path::absolute(manifest).map_err(|error| Error::system("find the configuration file", error))?;
+    pub fn follow(
+        &mut self,
+        manifest: &Path,
+        table: &[Entry],
+        read: ReadTable,
+        rpc: RpcHandle,
+    ) -> Result<()> {
+        let manifest = std::path::absolute(manifest)
+            .map_err(|error| Error::system("find the configuration file", error))?;
         self.followed = Some(Followed { manifest, read, rpc, tabled: !table.is_empty() });
         Ok(())
     }
 
-    /// Who may do what from now on. A manifest with mistakes changes nothing, whichever of its options they are in.
+    /// Who may do what from now on. A manifest with mistakes changes nothing, whichever of its
+    /// options they are in.
     fn grant_anew(&mut self) -> Result<Vec<Entry>> {
         let Some(followed) = &mut self.followed else { return Ok(Vec::new()) };
         let table = (followed.read)(&followed.manifest)?;
@@ -129,18 +148,29 @@ impl Publisher {
     pub fn unknown_modules(&self, table: &[Entry]) -> Vec<String> {
         let unknown = access::unknown_modules(table, |module| self.claims.get(module).is_some());
         let launched = self.launchers.modules().filter(|module| self.claims.get(module).is_none());
-        let launched = launched.map(|module| format!("a launcher is chosen for the module \"{module}\""));
-        unknown.into_iter().chain(launched).map(|words| format!("{words}, which is not published yet")).collect()
+        let launched =
+            launched.map(|module| format!("a launcher is chosen for the module \"{module}\""));
+        unknown
+            .into_iter()
+            .chain(launched)
+            .map(|words| format!("{words}, which is not published yet"))
+            .collect()
     }
 
     /// Publishes a module that was made from `file`, for its `owner`; none is the command line.
-    pub fn publish(&mut self, file: &Path, owner: Option<String>, mut publication: Publication) -> Result<()> {
+    pub fn publish(
+        &mut self,
+        file: &Path,
+        owner: Option<String>,
+        mut publication: Publication,
+    ) -> Result<()> {
         let module = publication.module.clone();
         for part in &mut publication.parts {
             self.launchers.of(&module).clone_into(&mut part.executable.launcher);
         }
         self.ask(Request::Publish(publication))?;
-        let file = std::path::absolute(file).map_err(|error| Error::system("publish a module", error))?;
+        let file =
+            std::path::absolute(file).map_err(|error| Error::system("publish a module", error))?;
         self.claims.insert(module, Claim { file, owner });
         Ok(())
     }
@@ -168,7 +198,9 @@ impl Publisher {
     /// Does what takes no time, and has the rest wait for its turn.
     fn obey(&mut self, Instruction { order, reply, giver, by }: Instruction) {
         let work = match order {
-            Order::Withdraw(module) => return reply.answer(self.withdraw(&module, &by).map(|()| Vec::new())),
+            Order::Withdraw(module) => {
+                return reply.answer(self.withdraw(&module, &by).map(|()| Vec::new()));
+            }
             Order::Publish(file) => Work::Publish(file),
             Order::Reload(Some(module)) => Work::Reload(module),
             Order::Reload(None) => match self.grant_anew() {
@@ -176,7 +208,10 @@ impl Publisher {
                 Err(error) => return reply.answer(Err(error)),
             },
             Order::Drain(_) | Order::Delete(_) | Order::EndJob(_) => {
-                return reply.answer(Err(Error::internal("run a command", "the command is not about modules")));
+                return reply.answer(Err(Error::internal(
+                    "run a command",
+                    "the command is not about modules",
+                )));
             }
         };
         let whose = Whose { principal: by.principal.clone(), administers: by.administers };
@@ -199,13 +234,19 @@ impl Publisher {
     }
 
     /// Starts it, and gives the modules that it makes again, with their files.
-    fn start(&self, number: u64, task: &Task, sender: &Sender<Event>) -> Result<Vec<(String, PathBuf)>> {
+    fn start(
+        &self,
+        number: u64,
+        task: &Task,
+        sender: &Sender<Event>,
+    ) -> Result<Vec<(String, PathBuf)>> {
         let (wanted, modules) = match &task.work {
             Work::Publish(file) => (Wanted::File(file.clone()), Vec::new()),
             Work::Reload(module) => self.again([module.clone()], &task.by.visible)?,
             Work::ReloadAll(_) => self.again(self.claims.modules().cloned(), &Visible::All)?,
         };
-        let giver = Giver { there: Some(task.giver.clone()), until: Some(Instant::now() + ORDER_TIME_MAX) };
+        let giver =
+            Giver { there: Some(task.giver.clone()), until: Some(Instant::now() + ORDER_TIME_MAX) };
         let names = Some(Arc::new(Names::Of(self.claims.clone(), task.by.clone())));
         let interpreters = Interpreters { giver, names, ..self.interpreters.clone() };
         let maker = Maker { interpreters, own: self.own.clone() };
@@ -213,7 +254,9 @@ impl Publisher {
         let work = move || {
             reply.answer(Ok(match &wanted {
                 Wanted::File(file) => vec![maker.publish(file)],
-                Wanted::Modules(modules) => modules.iter().map(|(module, file)| maker.reload(module, file)).collect(),
+                Wanted::Modules(modules) => {
+                    modules.iter().map(|(module, file)| maker.reload(module, file)).collect()
+                }
             }));
         };
         let thread = std::thread::Builder::new().name("making".to_owned()).spawn(work);
@@ -225,7 +268,8 @@ impl Publisher {
         modules: impl IntoIterator<Item = String>,
         visible: &Visible,
     ) -> Result<(Wanted, Vec<(String, PathBuf)>)> {
-        let file = |module: String| Ok((module.clone(), self.claim_of(&module, visible)?.file.clone()));
+        let file =
+            |module: String| Ok((module.clone(), self.claim_of(&module, visible)?.file.clone()));
         let modules = modules.into_iter().map(file).collect::<Result<Vec<_>>>()?;
         Ok((Wanted::Modules(modules.clone()), modules))
     }
@@ -233,14 +277,21 @@ impl Publisher {
     /// Publishes what was made, and tells the client that ordered it.
     fn worked(&mut self, number: u64, outcomes: Result<Outcomes>) {
         self.waiting.end(number);
-        let Some((Task { work, reply, by, .. }, modules)) = self.under_way.remove(&number) else { return };
+        let Some((Task { work, reply, by, .. }, modules)) = self.under_way.remove(&number) else {
+            return;
+        };
         let told = outcomes.and_then(|mut outcomes| match work {
             Work::Publish(_) => {
-                let made =
-                    outcomes.pop().unwrap_or_else(|| Err(Error::internal("publish a module", "nothing was made")))?;
+                let made = outcomes.pop().unwrap_or_else(|| {
+                    Err(Error::internal("publish a module", "nothing was made"))
+                })?;
                 self.publish_made(made, &by).map(|report| vec![report])
             }
-            Work::Reload(_) => modules.iter().zip(outcomes).map(|(old, made)| self.publish_again(old, made)).collect(),
+            Work::Reload(_) => modules
+                .iter()
+                .zip(outcomes)
+                .map(|(old, made)| self.publish_again(old, made))
+                .collect(),
             Work::ReloadAll(table) => Ok(self.publish_all_again(&modules, outcomes, &table)),
         });
         reply.answer(told);
@@ -254,13 +305,19 @@ impl Publisher {
     }
 
     /// Publishes one again, for the same user.
-    fn publish_again(&mut self, (module, file): &(String, PathBuf), made: Result<Made>) -> Result<ModuleReport> {
+    fn publish_again(
+        &mut self,
+        (module, file): &(String, PathBuf),
+        made: Result<Made>,
+    ) -> Result<ModuleReport> {
         let made = made?;
         let owner = match self.claims.get(module).filter(|claim| claim.file == *file) {
             Some(claim) => claim.owner.clone(),
             None => {
-                let message =
-                    format!("the module \"{module}\" was withdrawn, or published from another file, in the meantime");
+                let message = format!(
+                    "the module \"{module}\" was withdrawn, or published from another file, in \
+                        the meantime"
+                );
                 return Err(Error::new(ErrorKind::NotFound, "reload a module", message)
                     .fix("see what is published now: farcall ls"));
             }
@@ -285,7 +342,8 @@ impl Publisher {
             })
         };
         let mut reports: Vec<ModuleReport> = modules.iter().zip(outcomes).map(&mut again).collect();
-        // The order's answer has nothing but modules: the first one's says what is to be said of all.
+        // The order's answer has nothing but modules: the first one's says what is to be said of
+        // all.
         let unknown = self.logged(self.unknown_modules(table));
         if let Some(first) = reports.first_mut() {
             first.warnings = shortened(format!("{unknown}{}", first.warnings));
@@ -307,10 +365,12 @@ impl Publisher {
         Ok(())
     }
 
-    /// Only modules that are `visible` to the client are named instead of one that is not published.
+    /// Only modules that are `visible` to the client are named instead of one that is not
+    /// published.
     fn claim_of(&self, module: &str, visible: &Visible) -> Result<&Claim> {
         self.claims.get(module).ok_or_else(|| {
-            let names = || self.claims.modules().map(String::as_str).filter(|known| visible.shows(known));
+            let names =
+                || self.claims.modules().map(String::as_str).filter(|known| visible.shows(known));
             let near = nearest(module, names(), 1);
             let all = names().collect::<Vec<_>>().join(", ");
             let message = format!("no module \"{}\" is published", module.escape_debug());
@@ -328,11 +388,15 @@ impl Publisher {
     }
 }
 
-/// A file that was cut off while it was written has no table either, and would open every module to every certificate.
+/// A file that was cut off while it was written has no table either, and would open every module to
+/// every certificate.
 fn table_gone(manifest: &Path) -> Error {
-    let message = "the table access is missing: without it every user can call every module; the previous table stays \
-        in force";
+    let message = "the table access is missing: without it every user can call every module; the \
+        previous table stays in force";
     Error::new(ErrorKind::InvalidArgument, "read the configuration file", message)
         .with("file", manifest.display())
-        .fix("add it again; to let all users call everything: access = [{ who = [\"*\"], call = [\"*\"] }]")
+        .fix(
+            "add it again; to let all users call everything: access = [{ who = [\"*\"], call = \
+            [\"*\"] }]",
+        )
 }

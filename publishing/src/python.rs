@@ -1,7 +1,9 @@
-//! From a Python file to a module: finds an interpreter, has it say what the file's interfaces are, and keeps the source.
+//! From a Python file to a module: finds an interpreter, has it say what the file's interfaces are,
+//! and keeps the source.
 //!
-//! The source travels with the module to each executable, so that an edit shows with the next `farcall reload` and not
-//! in half of the processes. What it says of itself, it says in a process that is held to the module's rules.
+//! The source travels with the module to each executable, so that an edit shows with the next
+//! `farcall reload` and not in half of the processes. What it says of itself, it says in a process
+//! that is held to the module's rules.
 
 mod interpreter;
 
@@ -88,8 +90,8 @@ impl Interpreters {
         }
     }
 
-    /// By what the compilers of a module's code, which comes from the file at this path without links, are confined, if by
-    /// anything.
+    /// By what the compilers of a module's code, which comes from the file at this path without
+    /// links, are confined, if by anything.
     ///
     /// # Errors
     /// When the module's limits cannot be held.
@@ -97,10 +99,12 @@ impl Interpreters {
         if self.publisher != Publisher::Anybody || shipped::is_shipped(file) {
             return Ok(None);
         }
-        let program = std::env::current_exe().map_err(|error| Error::system("confine a compiler", error))?;
+        let program =
+            std::env::current_exe().map_err(|error| Error::system("confine a compiler", error))?;
         let command = vec![program.display().to_string(), "host".to_owned(), "--run".to_owned()];
         let hold = self.inspector.hold(module)?;
-        let confinement = Confinement { command, limits: hold.rules.clone(), folder: Some(hold.folder.clone()) };
+        let confinement =
+            Confinement { command, limits: hold.rules.clone(), folder: Some(hold.folder.clone()) };
         Ok(Some(Compilers { confinement, _hold: hold }))
     }
 
@@ -112,21 +116,30 @@ impl Interpreters {
         // Its code may do what the manifest lets that name do.
         self.check_name(module)?;
         let (readable, listed) = (loaded_files(&kind), listed_folders(&kind));
-        self.inspector.inspect(Inspected { module, kind, readable, listed, trust: self.trust(file) })
+        self.inspector.inspect(Inspected {
+            module,
+            kind,
+            readable,
+            listed,
+            trust: self.trust(file),
+        })
     }
 
     /// What a module may open, with this image.
     pub fn grants(&self, module: &str, image: &ExecutableImage) -> Grants {
-        let (kind, readable, listed) = (image.kind.clone(), image.readable.clone(), image.listed.clone());
+        let (kind, readable, listed) =
+            (image.kind.clone(), image.readable.clone(), image.listed.clone());
         self.inspector.grants(Inspected { module, kind, readable, listed, trust: image.trust })
     }
 
     /// Runs `source`, which was read from `file`, and asks what it publishes.
     ///
     /// # Errors
-    /// `Unavailable` without an interpreter that has Farcall, `InvalidSource` for what is wrong with the file.
+    /// `Unavailable` without an interpreter that has Farcall, `InvalidSource` for what is wrong
+    /// with the file.
     pub fn describe(&self, file: &Path, source: &str) -> Result<Described> {
-        let file = std::path::absolute(file).map_err(|error| Error::system("publish a Python file", error))?;
+        let file = std::path::absolute(file)
+            .map_err(|error| Error::system("publish a Python file", error))?;
         let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
         check_name(&stem, &file)?;
         let interpreter = self.find(&file, &stem)?;
@@ -135,37 +148,47 @@ impl Interpreters {
             interpreter.image(words.chain([file.display().to_string()]).collect())
         };
         let mut inspection = self.inspect(&stem, image(&["--describe"]), &file)?;
-        let finished = finish(&mut inspection.command, source.as_bytes(), &self.giver).map_err(|error| {
-            let error = error.with("file", file.display());
-            match error.kind() {
-                ErrorKind::TimedOut => error.fix("move slow work into functions: the file runs in each process"),
-                _ => error,
-            }
-        })?;
+        let finished =
+            finish(&mut inspection.command, source.as_bytes(), &self.giver).map_err(|error| {
+                let error = error.with("file", file.display());
+                match error.kind() {
+                    ErrorKind::TimedOut => {
+                        error.fix("move slow work into functions: the file runs in each process")
+                    }
+                    _ => error,
+                }
+            })?;
         let said = answer(&finished, &file)?;
         if let Some(mistake) = said["mistake"].as_str() {
             return Err(mistaken(&said, mistake, &file));
         }
         let mut module = compile(&file, said["idl"].as_str().unwrap_or_default())?;
         check_arguments(&module, &said["takes"], &file)?;
-        farcall_executable::serve::check_hosted(&module).map_err(|error| error.with("file", file.display()))?;
+        farcall_executable::serve::check_hosted(&module)
+            .map_err(|error| error.with("file", file.display()))?;
         module.globals.push((source.to_owned(), file.display().to_string(), 1));
         let warnings = interpreter.left_out(&stem) + said["warnings"].as_str().unwrap_or_default();
         Ok(Described { module, kind: image(&[]), warnings })
     }
 
-    /// The interpreter that the manifest names, that of the environment beside the file, or the server's own.
+    /// The interpreter that the manifest names, that of the environment beside the file, or the
+    /// server's own.
     fn find(&self, file: &Path, module: &str) -> Result<Interpreter> {
-        let ask = |python: &Path, namer: Namer| Interpreter::ask(self, python, &namer, module, file);
+        let ask =
+            |python: &Path, namer: Namer| Interpreter::ask(self, python, &namer, module, file);
         if let Some(named) = self.inspector.python(module) {
-            return ask(Path::new(&named), Namer::Admin("limits.python of the configuration file names it"));
+            return ask(
+                Path::new(&named),
+                Namer::Admin("limits.python of the configuration file names it"),
+            );
         }
         let folder = file.parent().unwrap_or(Path::new("/"));
         let beside = folder.join(".venv/bin/python");
         if beside.exists() {
             return ask(&beside, Namer::Publisher(folder));
         }
-        let told = self.python.clone().or_else(|| std::env::var_os(PYTHON_VARIABLE).map(PathBuf::from));
+        let told =
+            self.python.clone().or_else(|| std::env::var_os(PYTHON_VARIABLE).map(PathBuf::from));
         match told {
             Some(python) => ask(&python, Namer::Admin("the server was started with it")),
             None => ask(Path::new("python3"), Namer::Admin("no other interpreter is set")),
@@ -182,9 +205,13 @@ fn answer(finished: &Finished, file: &Path) -> Result<Value> {
             .fix("run it to see the error: python3 FILE")
     };
     if !finished.status.success() {
-        return Err(lost(format!("the interpreter ended before it had read the file: {}", finished.status)));
+        return Err(lost(format!(
+            "the interpreter ended before it had read the file: {}",
+            finished.status
+        )));
     }
-    serde_json::from_slice(&finished.output).map_err(|_| lost("the interpreter printed an invalid answer".to_owned()))
+    serde_json::from_slice(&finished.output)
+        .map_err(|_| lost("the interpreter printed an invalid answer".to_owned()))
 }
 
 fn check_name(stem: &str, file: &Path) -> Result<()> {
@@ -192,9 +219,13 @@ fn check_name(stem: &str, file: &Path) -> Result<()> {
     if begins && stem.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_') {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::InvalidSource, "publish a Python file", format!("\"{stem}\" is not a module name"))
-        .with("file", file.display())
-        .fix("use letters, digits and _ in its name"))
+    Err(Error::new(
+        ErrorKind::InvalidSource,
+        "publish a Python file",
+        format!("\"{stem}\" is not a module name"),
+    )
+    .with("file", file.display())
+    .fix("use letters, digits and _ in its name"))
 }
 
 fn mistaken(said: &Value, mistake: &str, file: &Path) -> Error {
@@ -215,7 +246,8 @@ fn compile(file: &Path, text: &str) -> Result<Module> {
 
 /// A function may be given what its interface takes in, and nothing else.
 fn check_arguments(module: &Module, takes: &Value, file: &Path) -> Result<()> {
-    let takes: BTreeMap<String, Vec<String>> = serde_json::from_value(takes.clone()).unwrap_or_default();
+    let takes: BTreeMap<String, Vec<String>> =
+        serde_json::from_value(takes.clone()).unwrap_or_default();
     module.routines.iter().try_for_each(|routine| {
         let name = &routine.interface.name;
         let wrong = |message: String, fix: String| {
@@ -223,7 +255,10 @@ fn check_arguments(module: &Module, takes: &Value, file: &Path) -> Result<()> {
             Err(error.with("routine", name).with("file", file.display()).fix(fix))
         };
         let Some(arguments) = takes.get(name) else {
-            return wrong(format!("there is no function {name}"), "give the function the interface's name".to_owned());
+            return wrong(
+                format!("there is no function {name}"),
+                "give the function the interface's name".to_owned(),
+            );
         };
         match arguments.iter().find(|argument| !is_input(routine, argument)) {
             None => Ok(()),
@@ -236,5 +271,9 @@ fn check_arguments(module: &Module, takes: &Value, file: &Path) -> Result<()> {
 }
 
 fn is_input(routine: &Routine, name: &str) -> bool {
-    routine.interface.parameters.iter().any(|parameter| parameter.name == name && parameter.mode.is_input())
+    routine
+        .interface
+        .parameters
+        .iter()
+        .any(|parameter| parameter.name == name && parameter.mode.is_input())
 }

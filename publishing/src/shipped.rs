@@ -1,4 +1,5 @@
-//! The interface files that come with Farcall: what is served by default, and what is served when it is named.
+//! The interface files that come with Farcall: what is served by default, and what is served when
+//! it is named.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +15,8 @@ const EMBEDDED: [(&str, &str); 5] = [
     ("ep.idl", include_str!("../../routines/ep/ep.idl")),
     ("lapack.idl", include_str!("../../routines/lapack/lapack.idl")),
 ];
-/// The folder within it that is served by name alone: libraries that a machine seldom has, or under other licences.
+/// The folder within it that is served by name alone: libraries that a machine seldom has, or under
+/// other licences.
 const BY_NAME: &str = "by-name";
 
 /// The files that are published by default, in order of their names.
@@ -23,7 +25,8 @@ pub fn default_files() -> Vec<PathBuf> {
     all_files().into_iter().filter(|file| !file.starts_with(&by_name)).collect()
 }
 
-/// Writes the files that are served by default beside this program, which came here alone: into a folder of its name.
+/// Writes the files that are served by default beside this program, which came here alone: into a
+/// folder of its name.
 ///
 /// # Errors
 /// `System` when they cannot be written.
@@ -50,14 +53,16 @@ pub fn unpack() -> Result<PathBuf> {
     if folder.is_dir() { Ok(folder) } else { made.map(|()| folder).map_err(system) }
 }
 
-/// Whether a file comes with Farcall, by a path without links: whoever put a link into its place would have it called so.
+/// Whether a file comes with Farcall, by a path without links: whoever put a link into its place
+/// would have it called so.
 pub fn is_shipped(file: &Path) -> bool {
     let unpacked = std::env::current_exe().ok().map(|program| {
         let mut name = program.file_name().unwrap_or_default().to_owned();
         name.push("-routines");
         program.with_file_name(name)
     });
-    let program = std::env::current_exe().ok().and_then(|path| path.parent().map(Path::to_path_buf));
+    let program =
+        std::env::current_exe().ok().and_then(|path| path.parent().map(Path::to_path_buf));
     // Where the program itself says, and not where a variable does.
     let installed = program.map(|folder| folder.join("../share/farcall/routines"));
     [unpacked, installed]
@@ -67,7 +72,8 @@ pub fn is_shipped(file: &Path) -> bool {
         .any(|folder| file.starts_with(folder))
 }
 
-/// The file that is meant by `fftw` where there is no such file: `fftw.idl` of those that come with Farcall.
+/// The file that is meant by `fftw` where there is no such file: `fftw.idl` of those that come with
+/// Farcall.
 pub fn named(file: &Path) -> PathBuf {
     let bare = file.components().count() == 1 && file.extension().is_none() && !file.exists();
     let shipped = || all_files().into_iter().find(|known| known.file_stem() == file.file_stem());
@@ -89,7 +95,8 @@ pub fn is_installed() -> bool {
 
 fn folder() -> PathBuf {
     let named = std::env::var_os(ROUTINES_VARIABLE).map(PathBuf::from);
-    let program = std::env::current_exe().ok().and_then(|path| path.parent().map(Path::to_path_buf));
+    let program =
+        std::env::current_exe().ok().and_then(|path| path.parent().map(Path::to_path_buf));
     named.unwrap_or_else(|| program.unwrap_or_default().join("../share/farcall/routines"))
 }
 

@@ -1,7 +1,8 @@
-//! A file that is to be published, opened once: where it lies is judged, and it is read, by that descriptor.
+//! A file that is to be published, opened once: where it lies is judged, and it is read, by that
+//! descriptor.
 //!
-//! Whoever publishes may have put another file, or a link, into its place since. What that leads to is never read, and nothing
-//! that was said of the file is taken for said of that.
+//! Whoever publishes may have put another file, or a link, into its place since. What that leads to
+//! is never read, and nothing that was said of the file is taken for said of that.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
@@ -74,17 +75,20 @@ impl Source {
     /// `LimitExceeded`.
     pub fn bytes(&self) -> Result<Vec<u8>> {
         let mut file = &self.file;
-        let read = file.seek(SeekFrom::Start(0)).and_then(|_| plain_file::read_open(file, FILE_BYTES_MAX));
+        let read =
+            file.seek(SeekFrom::Start(0)).and_then(|_| plain_file::read_open(file, FILE_BYTES_MAX));
         read.map_err(|error| explained(&self.named, &error))
     }
 
-    /// Its text. Bytes that are no UTF-8 become the replacement character, which the compiler takes in comments only.
+    /// Its text. Bytes that are no UTF-8 become the replacement character, which the compiler takes
+    /// in comments only.
     ///
     /// # Errors
     /// As [`Source::bytes`].
     pub fn text(&self) -> Result<String> {
         let bytes = self.bytes()?;
-        Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+        Ok(String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
 
     /// Whether it begins so.
@@ -95,18 +99,24 @@ impl Source {
 }
 
 fn explained(named: &Path, error: &std::io::Error) -> Error {
-    let told = |kind, words: &str| Error::new(kind, OPERATION, words.to_owned()).with("file", named.display());
+    let told = |kind, words: &str| {
+        Error::new(kind, OPERATION, words.to_owned()).with("file", named.display())
+    };
     match error.kind() {
         // Somebody meant a library that comes with Farcall.
         std::io::ErrorKind::NotFound if named.extension().is_none() => {
-            told(ErrorKind::NotFound, &error.to_string()).fix(format!("pass a file, or one of {}", shipped::names()))
+            told(ErrorKind::NotFound, &error.to_string())
+                .fix(format!("pass a file, or one of {}", shipped::names()))
         }
         std::io::ErrorKind::NotFound => told(ErrorKind::NotFound, &error.to_string())
             .fix("check the path: a server reads the files of its own host"),
         std::io::ErrorKind::InvalidInput => {
-            told(ErrorKind::InvalidArgument, "it is not a regular file").fix("save the text in a file, and pass that")
+            told(ErrorKind::InvalidArgument, "it is not a regular file")
+                .fix("save the text in a file, and pass that")
         }
-        std::io::ErrorKind::FileTooLarge => told(ErrorKind::LimitExceeded, "it is longer than 4 MiB"),
+        std::io::ErrorKind::FileTooLarge => {
+            told(ErrorKind::LimitExceeded, "it is longer than 4 MiB")
+        }
         _ => told(ErrorKind::System, &error.to_string()),
     }
 }

@@ -33,52 +33,65 @@ fn is_list(file: &Path) -> bool {
 /// All stub executables of a list, or the one that the file is, as one module.
 ///
 /// # Errors
-/// What is wrong with the file; `NotFound` for executables that are not on this host; `InvalidSource` for one that is none
-/// of ours, and for functions of several modules.
+/// What is wrong with the file; `NotFound` for executables that are not on this host;
+/// `InvalidSource` for one that is none of ours, and for functions of several modules.
 pub fn publication(source: &Source, interpreters: &Interpreters) -> Result<(Publication, String)> {
     let file = source.named();
     let stubs = if is_list(file) {
-        let listed = interface_files::parse(&source.bytes()?).map_err(|error| error.with("file", file.display()))?;
+        let listed = interface_files::parse(&source.bytes()?)
+            .map_err(|error| error.with("file", file.display()))?;
         let listed = listed.into_iter();
-        listed.map(|found| (source.folder().join(&found.path), Some((found.name, found.hostname)))).collect()
+        listed
+            .map(|found| (source.folder().join(&found.path), Some((found.name, found.hostname))))
+            .collect()
     } else {
         vec![(source.real().to_path_buf(), None)]
     };
     let mut name: Option<String> = None;
     let mut parts: Vec<Part> = Vec::new();
     for (path, listed) in stubs {
-        let (module, kind) =
-            inspected(&path, listed.as_ref(), interpreters).map_err(|error| error.with("file", file.display()))?;
+        let (module, kind) = inspected(&path, listed.as_ref(), interpreters)
+            .map_err(|error| error.with("file", file.display()))?;
         let first = name.get_or_insert_with(|| module.name.clone());
         if *first != module.name {
-            return Err(Error::new(ErrorKind::InvalidSource, "publish stub executables", "they belong to two modules")
-                .with("modules", format!("{first}, {}", module.name))
-                .with("file", file.display())
-                .fix("create a file for each module with ng_gen_nrf, and publish both"));
+            return Err(Error::new(
+                ErrorKind::InvalidSource,
+                "publish stub executables",
+                "they belong to two modules",
+            )
+            .with("modules", format!("{first}, {}", module.name))
+            .with("file", file.display())
+            .fix("create a file for each module with ng_gen_nrf, and publish both"));
         }
         parts.push(part(module, kind));
     }
     Ok((Publication { module: name.unwrap_or_default(), parts }, String::new()))
 }
 
-/// Asks a stub executable what it has, held to the rules of its module: it runs code of whoever made it.
+/// Asks a stub executable what it has, held to the rules of its module: it runs code of whoever
+/// made it.
 fn inspected(
     path: &Path,
     listed: Option<&(String, String)>,
     interpreters: &Interpreters,
 ) -> Result<(Module, ImageKind)> {
     if !path.is_file() {
-        let error =
-            Error::new(ErrorKind::NotFound, "publish stub executables", "there is no such program on this host")
-                .with("program", path.display());
+        let error = Error::new(
+            ErrorKind::NotFound,
+            "publish stub executables",
+            "there is no such program on this host",
+        )
+        .with("program", path.display());
         return Err(match listed {
-            Some((name, host)) => error
-                .with("function", name)
-                .fix(format!("publish it on {host}, where it was built; or build it here with make and ng_gen_nrf")),
+            Some((name, host)) => error.with("function", name).fix(format!(
+                "publish it on {host}, where it was built; or build it here with \
+                    make and ng_gen_nrf"
+            )),
             None => error.fix("build it with ng_gen and make"),
         });
     }
-    let path = std::fs::canonicalize(path).map_err(|error| Error::system("find a stub executable", error))?;
+    let path = std::fs::canonicalize(path)
+        .map_err(|error| Error::system("find a stub executable", error))?;
     let kind = ImageKind::Linked { path: path.display().to_string() };
     let module = listed.and_then(|(name, _)| name.split_once('/')).map_or("", |(module, _)| module);
     let mut inspection = interpreters.inspect(module, kind.clone(), &path)?;

@@ -1,7 +1,7 @@
 //! Orders that take long: which are under way, and which wait. Pure.
 //!
-//! Nobody waits for somebody else's compilers: each principal has one such order under way, and the next one waits for it.
-//! Those who may administer are never held up by others.
+//! Nobody waits for somebody else's compilers: each principal has one such order under way, and the
+//! next one waits for it. Those who may administer are never held up by others.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -38,7 +38,8 @@ impl<T> Waiting<T> {
     /// One more order; given back where too many wait.
     pub fn push(&mut self, whose: Whose, order: T) -> Result<(), T> {
         let of_one = self.waiting.iter().filter(|(other, _)| *other == whose).count();
-        if of_one >= WAITING_OF_ONE_MAX || (self.waiting.len() >= WAITING_MAX && !whose.administers) {
+        if of_one >= WAITING_OF_ONE_MAX || (self.waiting.len() >= WAITING_MAX && !whose.administers)
+        {
             return Err(order);
         }
         self.waiting.push_back((whose, order));
@@ -56,7 +57,8 @@ impl<T> Waiting<T> {
 
     fn can_begin(&self, whose: &Whose) -> bool {
         let others = self.under_way.values().filter(|other| !other.administers).count();
-        !self.under_way.values().any(|other| other == whose) && (whose.administers || others < UNDER_WAY_MAX)
+        !self.under_way.values().any(|other| other == whose)
+            && (whose.administers || others < UNDER_WAY_MAX)
     }
 
     /// An order is over.
@@ -79,7 +81,8 @@ mod tests {
         for (principal, order) in [("anna", 1), ("anna", 2), ("bert", 3)] {
             assert_eq!(waiting.push(of(principal, false), order), Ok(()));
         }
-        let begun: Vec<i32> = std::iter::from_fn(|| waiting.begin()).map(|(_, order)| order).collect();
+        let begun: Vec<i32> =
+            std::iter::from_fn(|| waiting.begin()).map(|(_, order)| order).collect();
         assert_eq!(begun, [1, 3]);
         waiting.end(1);
         assert_eq!(waiting.begin(), Some((3, 2)));

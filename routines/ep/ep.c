@@ -1,13 +1,15 @@
-/* The kernel EP of the NAS Parallel Benchmarks, written from their specification (NASA report RNR-94-007).
+/* The kernel EP of the NAS Parallel Benchmarks, written from their specification (NASA report
+ * RNR-94-007).
  *
- * Pairs of uniform deviates become pairs of independent Gaussian deviates by the acceptance-rejection method; the sums
- * of the deviates and the counts of pairs in square annuli are the result. Any block of pairs can be computed by
- * itself: the generator jumps to its begin.
+ * Pairs of uniform deviates become pairs of independent Gaussian deviates by the
+ * acceptance-rejection method; the sums of the deviates and the counts of pairs in square annuli
+ * are the result. Any block of pairs can be computed by itself: the generator jumps to its begin.
  */
 #include <math.h>
 #include <stdint.h>
 
-/* Low 46 bits. A 64-bit product wraps at 2^64, a multiple of 2^46, so these bits of it are exact. */
+/* Low 46 bits. A 64-bit product wraps at 2^64, a multiple of 2^46, so these bits of it are exact.
+   */
 #define MASK ((UINT64_C(1) << 46) - 1)
 #define MULTIPLIER UINT64_C(1220703125) /* 5^13 */
 #define SEED UINT64_C(271828183)
@@ -21,7 +23,8 @@ static uint64_t times(uint64_t a, uint64_t b)
     return (a * b) & MASK;
 }
 
-/* The state of the generator after `steps` numbers: seed * multiplier^steps, by repeated squaring. */
+/* The state of the generator after `steps` numbers: seed * multiplier^steps, by repeated squaring.
+   */
 static uint64_t state_after(uint64_t steps)
 {
     uint64_t state = SEED, power = MULTIPLIER;

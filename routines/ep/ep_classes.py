@@ -1,6 +1,8 @@
-"""Computes classes of EP by remote calls, one block per executable at a time, and checks the official sums.
+"""Computes classes of EP by remote calls, one block per executable at a time, and checks the
+official sums.
 
-Usage: python ep_classes.py [--workers N] [CLASS…]      classes are S, W, A and B; all of them by default
+Usage: python ep_classes.py [--workers N] [CLASS…]      classes are S, W, A and B; all of them by
+default
 
 Class B has 2^30 pairs and takes about 20 s of one core. It uses the server that
 $FARCALL_SERVER names, or a private one.
@@ -55,7 +57,10 @@ def main():
             wrong += not verified
             word = "verified" if verified else "WRONG"
             seconds = time.monotonic() - begin
-            print(f"class {letter}: {seconds:7.1f} s  sx {sums[0]:.14e}  sy {sums[1]:.14e}  {word}", flush=True)
+            print(
+                f"class {letter}: {seconds:7.1f} s  sx {sums[0]:.14e}  sy {sums[1]:.14e}  {word}",
+                flush=True,
+            )
     return 1 if wrong else 0
 
 

@@ -31,7 +31,8 @@ static void test_class(const char *name, int m, double official_x, double offici
         pairs += q[l];
     printf("class %s: sx %.15e sy %.15e pairs %.0f\n", name, sx, sy, pairs);
     check("the sums are the official ones", agrees(sx, official_x) && agrees(sy, official_y));
-    /* pi/4 of all pairs fall into the circle; the deviation is about 2e-4 at most for these sizes. */
+    /* pi/4 of all pairs fall into the circle; the deviation is about 2e-4 at most for these sizes.
+       */
     check("pi/4 of the pairs are accepted", fabs(pairs / ldexp(1.0, m) - 0.78539816) < 5e-4);
 }
 
@@ -47,10 +48,12 @@ static void test_blocks(void)
         sum_x += sx;
         sum_y += sy;
     }
-    check("blocks add up to the whole", agrees(sum_x, -3.247834652034740e3) && agrees(sum_y, -6.958407078382297e3));
+    check("blocks add up to the whole",
+        agrees(sum_x, -3.247834652034740e3) && agrees(sum_y, -6.958407078382297e3));
 }
 
-/* Nothing to compute, a negative begin, a begin past the end, an exponent without meaning: all give zero, none hangs. */
+/* Nothing to compute, a negative begin, a begin past the end, an exponent without meaning: all give
+   zero, none hangs. */
 static void test_nothing(void)
 {
     static const struct { int m; int64_t first, count; } cases[] = {

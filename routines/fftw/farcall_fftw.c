@@ -1,10 +1,12 @@
-/* Glue between fftw.idl and FFTW 3: finds or makes a plan, and executes it. (Marked: this file uses a GPL library.)
+/* Glue between fftw.idl and FFTW 3: finds or makes a plan, and executes it. (Marked: this file uses
+ * a GPL library.)
  *
- * This file is part of Farcall and under the Apache License, like the rest. FFTW is under the GNU General Public
- * License: the program that the machine's own compiler makes of both is under the GPL, is for use on that machine, and
- * is in no package of Farcall's (docs/licences.md).
+ * This file is part of Farcall and under the Apache License, like the rest. FFTW is under the GNU
+ * General Public License: the program that the machine's own compiler makes of both is under the
+ * GPL, is for use on that machine, and is in no package of Farcall's (docs/licences.md).
  *
- * The file reads itself once for each precision: the first time as it stands, then inside with FFTW(name) defined.
+ * The file reads itself once for each precision: the first time as it stands, then inside with
+ * FFTW(name) defined.
  */
 #ifndef FFTW
 
@@ -16,7 +18,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Plans that are kept for each precision. A plan of many dimensions holds some kilobytes; a sweep uses one or two. */
+/* Plans that are kept for each precision. A plan of many dimensions holds some kilobytes; a sweep
+   uses one or two. */
 #define PLANS_MAX 16
 
 /* What comes back as `info`. */
@@ -38,7 +41,8 @@ struct transform {
 /* One lock for both precisions: FFTW's planner is not thread-safe, and planning is rare. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* E: at once, by a rule of thumb. M, P: by trying some or many ways; worth it for a size that is used again. */
+/* E: at once, by a rule of thumb. M, P: by trying some or many ways; worth it for a size that is
+   used again. */
 static unsigned effort_flags(char effort)
 {
     switch (effort & 95) {
@@ -48,7 +52,8 @@ static unsigned effort_flags(char effort)
     }
 }
 
-/* Elements of one transform on the real side, and on the complex side, where the last extent is about halved. */
+/* Elements of one transform on the real side, and on the complex side, where the last extent is
+   about halved. */
 static int64_t elements(const struct transform *t, int halved)
 {
     int64_t product = 1;
@@ -99,8 +104,10 @@ static FFTW(plan) GLUE(make)(const struct transform *t, void *in, void *out)
     many.os = out_step;
     switch (t->kind) {
     case COMPLEX: return FFTW(plan_guru64_dft)(t->rank, dims, 1, &many, in, out, t->code, t->flags);
-    case REAL_TO_COMPLEX: return FFTW(plan_guru64_dft_r2c)(t->rank, dims, 1, &many, in, out, t->flags);
-    case COMPLEX_TO_REAL: return FFTW(plan_guru64_dft_c2r)(t->rank, dims, 1, &many, in, out, t->flags);
+    case REAL_TO_COMPLEX:
+        return FFTW(plan_guru64_dft_r2c)(t->rank, dims, 1, &many, in, out, t->flags);
+    case COMPLEX_TO_REAL:
+        return FFTW(plan_guru64_dft_c2r)(t->rank, dims, 1, &many, in, out, t->flags);
     default: {
         FFTW(r2r_kind) kinds[3] = {t->code, t->code, t->code};
         return FFTW(plan_guru64_r2r)(t->rank, dims, 1, &many, in, out, kinds, t->flags);
@@ -121,7 +128,8 @@ static FFTW(plan) GLUE(make_aside)(const struct transform *t, void *in, void *ou
     return plan;
 }
 
-/* The place of the plan for `t`: where it is, or else the one unused for longest; NULL if all are in use. */
+/* The place of the plan for `t`: where it is, or else the one unused for longest; NULL if all are
+   in use. */
 static struct GLUE(kept) *GLUE(place)(const struct transform *t)
 {
     struct GLUE(kept) *oldest = NULL;
@@ -135,11 +143,13 @@ static struct GLUE(kept) *GLUE(place)(const struct transform *t)
 }
 
 /* The plan for `t`, kept or new. `*place` is NULL for one that nobody keeps. */
-static FFTW(plan) GLUE(take)(const struct transform *t, void *in, void *out, struct GLUE(kept) **place)
+static FFTW(plan)
+    GLUE(take)(const struct transform *t, void *in, void *out, struct GLUE(kept) * *place)
 {
     pthread_mutex_lock(&lock);
     struct GLUE(kept) *found = *place = GLUE(place)(t);
-    FFTW(plan) plan = found && found->plan && memcmp(&found->key, t, sizeof *t) == 0 ? found->plan : NULL;
+    FFTW(plan)
+    plan = found && found->plan && memcmp(&found->key, t, sizeof *t) == 0 ? found->plan : NULL;
     if (!plan) {
         plan = GLUE(make_aside)(t, in, out);
         if (plan && found) {
@@ -202,9 +212,10 @@ static int GLUE(run)(struct transform *t, char effort, void *in, void *out, doub
     return DONE;
 }
 
-/* The four entries. Extents that a rank does not have are 1; a batch is `howmany` transforms behind one another. */
-void GLUE(complex)(int rank, int l, int m, int n, int howmany, const void *in, void *out, int sign, double scale,
-                   char effort, int *info)
+/* The four entries. Extents that a rank does not have are 1; a batch is `howmany` transforms behind
+   one another. */
+void GLUE(complex)(int rank, int l, int m, int n, int howmany, const void *in, void *out, int sign,
+    double scale, char effort, int *info)
 {
     struct transform t;
     memset(&t, 0, sizeof t);
@@ -213,8 +224,8 @@ void GLUE(complex)(int rank, int l, int m, int n, int howmany, const void *in, v
     *info = GLUE(run)(&t, effort, (void *)in, out, scale);
 }
 
-void GLUE(real_to_complex)(int rank, int l, int m, int n, int howmany, const void *in, void *out, double scale,
-                           char effort, int *info)
+void GLUE(real_to_complex)(int rank, int l, int m, int n, int howmany, const void *in, void *out,
+    double scale, char effort, int *info)
 {
     struct transform t;
     memset(&t, 0, sizeof t);
@@ -223,8 +234,8 @@ void GLUE(real_to_complex)(int rank, int l, int m, int n, int howmany, const voi
     *info = GLUE(run)(&t, effort, (void *)in, out, scale);
 }
 
-void GLUE(complex_to_real)(int rank, int l, int m, int n, int howmany, void *in, void *out, double scale, char effort,
-                           int *info)
+void GLUE(complex_to_real)(int rank, int l, int m, int n, int howmany, void *in, void *out,
+    double scale, char effort, int *info)
 {
     struct transform t;
     memset(&t, 0, sizeof t);
@@ -234,8 +245,8 @@ void GLUE(complex_to_real)(int rank, int l, int m, int n, int howmany, void *in,
 }
 
 /* Cosine transforms of types 1 to 4, sine transforms as types 11 to 14. */
-void GLUE(real)(int type, int rank, int l, int m, int n, int howmany, const void *in, void *out, double scale,
-                char effort, int *info)
+void GLUE(real)(int type, int rank, int l, int m, int n, int howmany, const void *in, void *out,
+    double scale, char effort, int *info)
 {
     static const int cosines[] = {FFTW_REDFT00, FFTW_REDFT10, FFTW_REDFT01, FFTW_REDFT11};
     static const int sines[] = {FFTW_RODFT00, FFTW_RODFT10, FFTW_RODFT01, FFTW_RODFT11};

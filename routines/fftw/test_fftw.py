@@ -1,4 +1,5 @@
-"""FFTW in both precisions against numpy.fft and the definitions of the cosine and sine transforms."""
+"""FFTW in both precisions against numpy.fft and the definitions of the cosine and sine
+transforms."""
 
 import shutil
 import subprocess
@@ -45,7 +46,9 @@ def test_real(fftw, real_kind, form, effort):
         real_kind.close(r.y, half)
         points = np.prod([shape[axis] for axis in axes])
         given = r.y.copy()
-        back = fftw[real_kind.letter + "irfft" + form](shape[-1], given, scale=1 / points, effort=effort)
+        back = fftw[real_kind.letter + "irfft" + form](
+            shape[-1], given, scale=1 / points, effort=effort
+        )
         assert back.info == 0
         real_kind.close(back.y, x)
         # Whatever FFTW does with its input, the caller's own stays.
@@ -83,8 +86,13 @@ def test_cosines_and_sines(fftw, real_kind, name, matrix, type):
     x, image = real_kind.random(11), real_kind.random(6, 9)
     routine = real_kind.letter + name
     real_kind.close(fftw[routine](x, type=type).y, matrix(11, type) @ x)
-    real_kind.close(fftw[routine + "2"](image, type=type).y, matrix(6, type) @ image @ matrix(9, type).T)
-    real_kind.close(fftw[routine + "s"](image, type=type, scale=0.5, effort="M").y, image @ matrix(9, type).T / 2)
+    real_kind.close(
+        fftw[routine + "2"](image, type=type).y, matrix(6, type) @ image @ matrix(9, type).T
+    )
+    real_kind.close(
+        fftw[routine + "s"](image, type=type, scale=0.5, effort="M").y,
+        image @ matrix(9, type).T / 2,
+    )
 
 
 def test_what_is_no_transform(fftw):

@@ -29,7 +29,8 @@ def packed(a, uplo):
 
 
 def banded(a, kl, ku):
-    """Row ku+i-j, column j holds a[i, j]; what lies outside of the matrix is filled with what must not be used."""
+    """Row ku+i-j, column j holds a[i, j]; what lies outside of the matrix is filled with what must
+    not be used."""
     m, n = a.shape
     ab = np.full((kl + ku + 1, n), np.nan, a.dtype)
     for i in range(m):
@@ -50,14 +51,19 @@ def dots(kind):
 def test_vectors(server, kind, laid_out):
     x, y = kind.random(N), kind.random(N)
     alpha = kind.random(1)[0]
-    kind.close(routine(server, kind, "axpy")(laid_out(x), laid_out(y), alpha=alpha).y, alpha * x + y)
+    kind.close(
+        routine(server, kind, "axpy")(laid_out(x), laid_out(y), alpha=alpha).y, alpha * x + y
+    )
     kind.close(routine(server, kind, "scal")(alpha, laid_out(x)).x, alpha * x)
     for name, conjugates in dots(kind):
-        kind.close(routine(server, kind, name)(x, laid_out(y)).dot, (x.conj() if conjugates else x) @ y)
+        kind.close(
+            routine(server, kind, name)(x, laid_out(y)).dot, (x.conj() if conjugates else x) @ y
+        )
 
 
 def test_increments(server, kind):
-    """An increment says how the routine's memory is laid out; a negative one walks through it backwards."""
+    """An increment says how the routine's memory is laid out; a negative one walks through it
+    backwards."""
     x, y = kind.random(N), kind.random(N)
     for name, conjugates in dots(kind):
         dot, left = routine(server, kind, name), x.conj() if conjugates else x
@@ -74,9 +80,16 @@ def test_nothing_to_do(server, kind, increment):
     for name, _ in dots(kind):
         assert routine(server, kind, name)(empty, empty, incx=increment, incy=-increment).dot == 0
     assert routine(server, kind, "axpy")(empty, empty, incx=increment).y.shape == (0,)
-    assert server[{"s": "snrm2", "d": "dnrm2", "c": "scnrm2", "z": "dznrm2"}[kind.letter]](empty, incx=increment).norm == 0
+    assert (
+        server[{"s": "snrm2", "d": "dnrm2", "c": "scnrm2", "z": "dznrm2"}[kind.letter]](
+            empty, incx=increment
+        ).norm
+        == 0
+    )
     matrix = np.zeros((0, 3), kind.dtype)
-    assert routine(server, kind, "gemm")(matrix, np.zeros((3, 0), kind.dtype), np.zeros((0, 0), kind.dtype)).c.shape == (0, 0)
+    assert routine(server, kind, "gemm")(
+        matrix, np.zeros((3, 0), kind.dtype), np.zeros((0, 0), kind.dtype)
+    ).c.shape == (0, 0)
 
 
 @pytest.mark.parametrize("increment", [0, -1])
@@ -93,13 +106,18 @@ def test_norms(server, kind, laid_out):
     x = kind.random(N)
     prefix = {"s": "s", "d": "d", "c": "sc", "z": "dz"}[kind.letter]
     kind.close(server[prefix + "nrm2"](laid_out(x)).norm, np.linalg.norm(x))
-    kind.close(server[prefix + "asum"](laid_out(x), incx=3).sum, np.abs(x.real).sum() + np.abs(x.imag).sum())
+    kind.close(
+        server[prefix + "asum"](laid_out(x), incx=3).sum,
+        np.abs(x.real).sum() + np.abs(x.imag).sum(),
+    )
     index = server["i" + kind.letter + "amax"](laid_out(x)).index
     assert index == 1 + np.argmax(np.abs(x.real) + np.abs(x.imag))
     # The squares of these overflow or vanish.
     huge, tiny = np.finfo(kind.real).max / 4, np.finfo(kind.real).tiny
     for size in (huge, tiny):
-        assert server[prefix + "nrm2"](np.full(4, size, kind.dtype)).norm == pytest.approx(2 * size, rel=1e-5)
+        assert server[prefix + "nrm2"](np.full(4, size, kind.dtype)).norm == pytest.approx(
+            2 * size, rel=1e-5
+        )
 
 
 @pytest.mark.parametrize("trans", "NTC")
@@ -107,7 +125,10 @@ def test_matrix_and_vector(server, kind, laid_out, trans):
     a = kind.random(M, N)
     x, y = kind.random(N if trans == "N" else M), kind.random(M if trans == "N" else N)
     product = operator(a, trans) @ x
-    kind.close(routine(server, kind, "gemv")(laid_out(a), x, y, trans=trans.lower(), alpha=2, beta=0.5).y, 2 * product + y / 2)
+    kind.close(
+        routine(server, kind, "gemv")(laid_out(a), x, y, trans=trans.lower(), alpha=2, beta=0.5).y,
+        2 * product + y / 2,
+    )
     kl, ku = 2, 3
     product = operator(band_of(a, kl, ku), trans) @ x
     r = routine(server, kind, "gbmv")(M, ku, laid_out(banded(a, kl, ku)), x, y, trans=trans, incx=2)
@@ -136,8 +157,14 @@ def test_symmetric_matrix_and_vector(server, kind, uplo):
     letters = "he" if kind.is_complex else "sy"
     a, x, y = kind.hermitian(N), kind.random(N), kind.random(N)
     options = {"uplo": uplo, "alpha": 2, "beta": 3}
-    kind.close(routine(server, kind, letters + "mv")(triangle(a, uplo), x, y, **options).y, 2 * a @ x + 3 * y)
-    kind.close(routine(server, kind, letters[0] + "pmv")(packed(a, uplo), x, y, **options).y, 2 * a @ x + 3 * y)
+    kind.close(
+        routine(server, kind, letters + "mv")(triangle(a, uplo), x, y, **options).y,
+        2 * a @ x + 3 * y,
+    )
+    kind.close(
+        routine(server, kind, letters[0] + "pmv")(packed(a, uplo), x, y, **options).y,
+        2 * a @ x + 3 * y,
+    )
     kl, ku = (0, 2) if uplo == "U" else (2, 0)
     r = routine(server, kind, letters[0] + "bmv")(banded(a, kl, ku), x, y, **options)
     kind.close(r.y, 2 * band_of(a, 2, 2) @ x + 3 * y)
@@ -146,7 +173,9 @@ def test_symmetric_matrix_and_vector(server, kind, uplo):
 def test_rank_one(server, kind, laid_out):
     a, x, y = kind.random(M, N), kind.random(M), kind.random(N)
     for name, right in [("geru", y), ("gerc", y.conj())] if kind.is_complex else [("ger", y)]:
-        kind.close(routine(server, kind, name)(x, y, laid_out(a), alpha=2).a, 2 * np.outer(x, right) + a)
+        kind.close(
+            routine(server, kind, name)(x, y, laid_out(a), alpha=2).a, 2 * np.outer(x, right) + a
+        )
 
 
 @pytest.mark.parametrize("transa", "NTC")
@@ -154,9 +183,14 @@ def test_rank_one(server, kind, laid_out):
 def test_gemm(server, kind, laid_out, transa, transb):
     a, b, c = kind.random(M, K), kind.random(K, N), kind.random(M, N)
     options = {"transa": transa, "transb": transb}
-    left, right = operator(operator(a, transa).copy(), "N"), operator(operator(b, transb).copy(), "N")
+    left, right = (
+        operator(operator(a, transa).copy(), "N"),
+        operator(operator(b, transb).copy(), "N"),
+    )
     product = operator(left, transa) @ operator(right, transb)
-    kind.close(routine(server, kind, "gemm")(laid_out(left), laid_out(right), c, **options).c, product)
+    kind.close(
+        routine(server, kind, "gemm")(laid_out(left), laid_out(right), c, **options).c, product
+    )
     r = routine(server, kind, "gemm")(left, right, laid_out(c), **options, alpha=2, beta=0.5)
     kind.close(r.c, 2 * product + c / 2)
     with pytest.raises(ValueError):
@@ -168,7 +202,9 @@ def test_gemm(server, kind, laid_out, transa, transb):
 def test_symmetric_products(server, kind, side, uplo):
     b, c = kind.random(M, N), kind.random(M, N)
     size = M if side == "L" else N
-    for name, a in [("symm", kind.symmetric(size))] + [("hemm", kind.hermitian(size))] * kind.is_complex:
+    for name, a in [("symm", kind.symmetric(size))] + [
+        ("hemm", kind.hermitian(size))
+    ] * kind.is_complex:
         wanted = a @ b if side == "L" else b @ a
         r = routine(server, kind, name)(triangle(a, uplo), b, c, side=side, uplo=uplo, beta=2)
         kind.close(r.c, wanted + 2 * c)
@@ -200,13 +236,24 @@ def test_rank_k(server, kind, uplo, transposed):
     c = kind.symmetric(N)
     for name, wanted in [("syrk", a @ a.T), ("syr2k", a @ b.T + b @ a.T)]:
         given = (left,) if name == "syrk" else (left, right)
-        r = routine(server, kind, name)(*given, c, uplo=uplo, trans="T" if transposed else "N", beta=2)
+        r = routine(server, kind, name)(
+            *given, c, uplo=uplo, trans="T" if transposed else "N", beta=2
+        )
         kind.close(triangle(r.c, uplo), triangle(wanted + 2 * c, uplo))
     if not kind.is_complex:
         return
-    c, left, right = kind.hermitian(N), left.conj() if transposed else left, right.conj() if transposed else right
+    c, left, right = (
+        kind.hermitian(N),
+        left.conj() if transposed else left,
+        right.conj() if transposed else right,
+    )
     alpha = kind.random(1)[0]
-    for name, wanted in [("herk", a @ a.conj().T), ("her2k", alpha * a @ b.conj().T + (alpha * a @ b.conj().T).conj().T)]:
+    for name, wanted in [
+        ("herk", a @ a.conj().T),
+        ("her2k", alpha * a @ b.conj().T + (alpha * a @ b.conj().T).conj().T),
+    ]:
         given, options = ((left,), {}) if name == "herk" else ((left, right), {"alpha": alpha})
-        r = routine(server, kind, name)(*given, c, uplo=uplo, trans="C" if transposed else "N", beta=2, **options)
+        r = routine(server, kind, name)(
+            *given, c, uplo=uplo, trans="C" if transposed else "N", beta=2, **options
+        )
         kind.close(triangle(r.c, uplo), triangle(wanted + 2 * c, uplo))

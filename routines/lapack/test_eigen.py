@@ -1,4 +1,5 @@
-"""Eigenvalues and singular values in four precisions, by residuals, orthogonality and reconstruction."""
+"""Eigenvalues and singular values in four precisions, by residuals, orthogonality and
+reconstruction."""
 
 import numpy as np
 import pytest
@@ -47,7 +48,12 @@ def test_chosen_eigenvalues(server, kind):
     assert everything.m == N
     kind.close(everything.w, w)
     some = evr(a, range="I", il=3, iu=7, uplo="L")
-    assert some.m == 5 and some.w.shape == (5,) and some.z.shape == (N, 5) and some.isuppz.shape == (10,)
+    assert (
+        some.m == 5
+        and some.w.shape == (5,)
+        and some.z.shape == (N, 5)
+        and some.isuppz.shape == (10,)
+    )
     kind.close(some.w, w[2:7])
     kind.close(a @ some.z, some.z * some.w)
     values = evr(a, jobz="N", range="V", vl=0.0, vu=1e9)
@@ -61,7 +67,12 @@ def test_chosen_eigenvalues_that_cannot_be(server, kind):
     import farcall
 
     evr = hermitian(server, kind, "evr")
-    for wrong in ({"range": "V", "vl": 1.0, "vu": 0.0}, {"range": "I", "il": 0}, {"range": "I", "iu": 4}, {"range": "X"}):
+    for wrong in (
+        {"range": "V", "vl": 1.0, "vu": 0.0},
+        {"range": "I", "il": 0},
+        {"range": "I", "iu": 4},
+        {"range": "X"},
+    ):
         with pytest.raises(farcall.Error):
             evr(kind.hermitian(3), **wrong)
 
@@ -85,7 +96,10 @@ def test_packed_and_banded(server, kind, uplo):
     r = routine(server, kind, letters + "pev")(N, np.concatenate(columns), uplo=uplo)
     assert r.info == 0
     kind.close(a @ r.z, r.z * r.w)
-    assert routine(server, kind, letters + "pev")(N, np.concatenate(columns), uplo=uplo, jobz="N").z is None
+    assert (
+        routine(server, kind, letters + "pev")(N, np.concatenate(columns), uplo=uplo, jobz="N").z
+        is None
+    )
     kd = 3
     band = np.triu(np.tril(a, kd), -kd)
     ab = np.zeros((kd + 1, N), kind.dtype)
@@ -99,7 +113,8 @@ def test_packed_and_banded(server, kind, uplo):
 
 
 def joined(values, vectors):
-    """Eigenvectors of a real matrix as complex columns: LAPACK keeps real and imaginary parts beside each other."""
+    """Eigenvectors of a real matrix as complex columns: LAPACK keeps real and imaginary parts
+    beside each other."""
     vectors = vectors.astype(complex)
     for j in np.flatnonzero(values.imag > 0):
         real, imaginary = vectors[:, j].copy(), vectors[:, j + 1].copy()
@@ -149,11 +164,15 @@ def test_general_pencils(server, kind, n):
     left = (r.vl if kind.is_complex else joined(alpha, r.vl)).conj().T
     kind.close(a @ right * r.beta, b @ right * alpha)
     kind.close(left @ a * r.beta[:, None], left @ b * alpha[:, None])
-    singular = routine(server, kind, "ggev")(np.eye(n, dtype=kind.dtype), np.zeros((n, n), kind.dtype))
+    singular = routine(server, kind, "ggev")(
+        np.eye(n, dtype=kind.dtype), np.zeros((n, n), kind.dtype)
+    )
     assert (np.abs(singular.beta) < kind.tolerance).all()
 
 
-@pytest.mark.parametrize("shape", [(M, N), (N, M), (N, N), (1, 1), (70, 8), (8, 70), (0, 3), (3, 0)])
+@pytest.mark.parametrize(
+    "shape", [(M, N), (N, M), (N, N), (1, 1), (70, 8), (8, 70), (0, 3), (3, 0)]
+)
 def test_singular_values(server, kind, laid_out, shape):
     a, (m, n), k = kind.random(*shape), shape, min(shape)
     wanted = np.linalg.svd(a, compute_uv=False)
@@ -168,10 +187,15 @@ def test_singular_values(server, kind, laid_out, shape):
                 kind.close(r.u[:, :k] * r.s @ r.vt[:k], a)
                 orthonormal(kind, r.u)
                 orthonormal(kind, r.vt.conj().T)
-    for r in (routine(server, kind, "gesdd")(a, jobz="N"), routine(server, kind, "gesvd")(a, jobu="N", jobvt="N")):
+    for r in (
+        routine(server, kind, "gesdd")(a, jobz="N"),
+        routine(server, kind, "gesvd")(a, jobu="N", jobvt="N"),
+    ):
         assert r.u is None and r.vt is None and r.info == 0
         kind.close(r.s, wanted)
     if k:
         over = routine(server, kind, "gesdd")(a, jobz="O")
         assert (over.u is None) == (m >= n) and (over.vt is None) == (m < n)
-        kind.close((over.a[:, :n] * over.s @ over.vt) if m >= n else (over.u * over.s @ over.a[:m]), a)
+        kind.close(
+            (over.a[:, :n] * over.s @ over.vt) if m >= n else (over.u * over.s @ over.a[:m]), a
+        )

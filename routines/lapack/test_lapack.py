@@ -1,4 +1,5 @@
-"""Linear systems, factorisations and least squares in four precisions, by residuals and reconstruction."""
+"""Linear systems, factorisations and least squares in four precisions, by residuals and
+reconstruction."""
 
 import numpy as np
 import pytest
@@ -8,7 +9,10 @@ M, N, K = 30, 20, 3
 
 def routine(server, kind, name):
     """`or` and `un` are one routine for real and complex numbers."""
-    return server[kind.letter + (name.replace("or", "un", 1) if kind.is_complex and name.startswith("or") else name)]
+    return server[
+        kind.letter
+        + (name.replace("or", "un", 1) if kind.is_complex and name.startswith("or") else name)
+    ]
 
 
 def operator(a, letter):
@@ -115,7 +119,11 @@ def test_getrf(server, kind, laid_out, shape):
 def test_factors_are_used_again(server, kind, trans):
     a, b = kind.random(N, N), kind.random(N, K)
     factors = routine(server, kind, "getrf")(a)
-    kind.close(operator(a, trans) @ routine(server, kind, "getrs")(factors.a, factors.ipiv, b, trans=trans).b, b)
+    kind.close(
+        operator(a, trans)
+        @ routine(server, kind, "getrs")(factors.a, factors.ipiv, b, trans=trans).b,
+        b,
+    )
     kind.close(a @ routine(server, kind, "getri")(factors.a, factors.ipiv).a, np.eye(N))
 
 
@@ -129,9 +137,13 @@ def test_condition_and_refinement(server, kind):
     assert 0.9 * wanted < rcond < 3.1 * wanted
     badly_scaled = a * np.logspace(0, 4, N)[:, None].astype(kind.real)
     r = routine(server, kind, "gesvx")(badly_scaled, b)
-    assert r.info == 0 and bytes(r.equed if isinstance(r.equed, bytes) else str(r.equed).encode()) in (b"R", b"B")
+    assert r.info == 0 and bytes(
+        r.equed if isinstance(r.equed, bytes) else str(r.equed).encode()
+    ) in (b"R", b"B")
     assert r.rcond > 0 and (r.ferr < 1).all() and (r.berr < 1e-3).all() and r.r.shape == (N,)
-    np.testing.assert_allclose((badly_scaled @ r.x - b) / np.abs(badly_scaled).sum(1)[:, None], 0, atol=kind.tolerance)
+    np.testing.assert_allclose(
+        (badly_scaled @ r.x - b) / np.abs(badly_scaled).sum(1)[:, None], 0, atol=kind.tolerance
+    )
     plain = routine(server, kind, "gesvx")(a, b, fact="N")
     assert plain.r is None and plain.c is None
     kind.close(a @ plain.x, b)
@@ -204,7 +216,12 @@ def test_positive_definite_band(server, kind, uplo):
 
 @pytest.mark.parametrize("n", [0, 1, 2, N])
 def test_tridiagonal(server, kind, n):
-    below, main, above, b = kind.random(max(0, n - 1)), kind.random(n) + 4, kind.random(max(0, n - 1)), kind.random(n, K)
+    below, main, above, b = (
+        kind.random(max(0, n - 1)),
+        kind.random(n) + 4,
+        kind.random(max(0, n - 1)),
+        kind.random(n, K),
+    )
     a = (np.diag(below, -1) + np.diag(main) + np.diag(above, 1))[:n, :n]
     r = routine(server, kind, "gtsv")(below, main, above, b)
     assert r.info == 0
@@ -294,6 +311,11 @@ def test_lange(server, kind, laid_out, shape):
     a = kind.random(*shape)
     lange = routine(server, kind, "lange")
     size = np.abs(a)
-    wanted = {"F": np.sqrt((size**2).sum()), "1": size.sum(0).max(initial=0), "I": size.sum(1).max(initial=0), "m": size.max(initial=0)}
+    wanted = {
+        "F": np.sqrt((size**2).sum()),
+        "1": size.sum(0).max(initial=0),
+        "I": size.sum(1).max(initial=0),
+        "m": size.max(initial=0),
+    }
     for norm, value in wanted.items():
         assert lange(laid_out(a), norm=norm).value == pytest.approx(value, rel=1e-5)

@@ -66,7 +66,15 @@ def test_entries_in_any_order_add_up(variant):
 
 def test_one_number(variant):
     solve, number, index = variant
-    assert solve(np.array([0, 1], index), np.array([0], index), np.array([4], number), np.array([2], number)).b == 0.5
+    assert (
+        solve(
+            np.array([0, 1], index),
+            np.array([0], index),
+            np.array([4], number),
+            np.array([2], number),
+        ).b
+        == 0.5
+    )
 
 
 def test_singular_matrices_are_reported(variant):
@@ -93,7 +101,9 @@ def test_singular_matrices_are_reported(variant):
 def test_what_is_no_matrix_computes_nothing(variant, wrong, pointers, rows):
     """UMFPACK would read outside of the arrays: the glue looks first."""
     solve, number, index = variant
-    r = solve(np.array(pointers, index), np.array(rows, index), np.ones(3, number), np.ones(2, number))
+    r = solve(
+        np.array(pointers, index), np.array(rows, index), np.ones(3, number), np.ones(2, number)
+    )
     assert r.status < 0 and wrong in r.message and (r.b == 1).all()
 
 
@@ -111,7 +121,8 @@ def test_sizes_that_disagree(variant):
             call()
 
 
-# The matrix b1_ss of the Grund collection, as the Matrix Market writes it: a chemical process in 7 equations.
+# The matrix b1_ss of the Grund collection, as the Matrix Market writes it: a chemical process in 7
+# equations.
 B1_SS = """%%MatrixMarket matrix coordinate real general
 7 7 15
 5 1 -0.03599942
@@ -146,19 +157,24 @@ def test_a_file_of_the_matrix_market(umfpack):
     r = umfpack.umfpack_di_solve(*given, b)
     assert len(values) == count and r.status == 0
     np.testing.assert_allclose(dense @ r.b, b, atol=1e-12)
-    # The collection's own page gives this condition number; UMFPACK estimates it by its pivots alone.
+    # The collection's own page gives this condition number; UMFPACK estimates it by its pivots
+    # alone.
     assert np.linalg.cond(dense) == pytest.approx(197.3732, rel=1e-6)
     assert 0.01 < r.rcond * np.linalg.cond(dense, 1) < 100
 
 
 def test_a_large_grid(umfpack):
-    """Poisson's equation on 150 by 150 points: 22,500 unknowns, of which a dense solver would want 4 GB."""
+    """Poisson's equation on 150 by 150 points: 22,500 unknowns, of which a dense solver would want
+    4 GB."""
     side = 150
     n = side * side
     point = np.arange(n)
     links = [(point, point, 4.0)]
     for step, inside in ((1, point % side < side - 1), (side, point < n - side)):
-        links += [(point[inside] + step, point[inside], -1.0), (point[inside], point[inside] + step, -1.0)]
+        links += [
+            (point[inside] + step, point[inside], -1.0),
+            (point[inside], point[inside] + step, -1.0),
+        ]
     rows = np.concatenate([one[0] for one in links])
     places = np.concatenate([one[1] for one in links])
     values = np.concatenate([np.full(len(one[0]), one[2]) for one in links])

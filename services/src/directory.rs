@@ -25,8 +25,9 @@ pub enum Request {
         /// The module's name.
         module: String,
     },
-    /// Find one routine by `module/name`, by a bare name that is unique, or by an alias in either form.
-    /// Answer: [`Response::Resolved`]; `NotFound` with the nearest names, `Ambiguous` with all full names.
+    /// Find one routine by `module/name`, by a bare name that is unique, or by an alias in either
+    /// form. Answer: [`Response::Resolved`]; `NotFound` with the nearest names, `Ambiguous` with
+    /// all full names.
     Resolve {
         /// The name as the caller wrote it.
         name: String,
@@ -43,8 +44,9 @@ pub enum Request {
     },
     /// Every routine. Answer: [`Response::Listing`].
     List,
-    /// Tell when what is published differs from what it was at this revision; 0 is before everything. For whoever keeps
-    /// answers. Answer: [`Response::Changed`], at once or later; `LimitExceeded` when too many wait.
+    /// Tell when what is published differs from what it was at this revision; 0 is before
+    /// everything. For whoever keeps answers. Answer: [`Response::Changed`], at once or later;
+    /// `LimitExceeded` when too many wait.
     Watch {
         /// The revision that the asker knows.
         revision: u64,
@@ -74,7 +76,9 @@ impl Visible {
     pub fn shows_in_other_case(&self, module: &str) -> bool {
         match self {
             Visible::All => true,
-            Visible::Only(modules) => modules.iter().any(|known| known.eq_ignore_ascii_case(module)),
+            Visible::Only(modules) => {
+                modules.iter().any(|known| known.eq_ignore_ascii_case(module))
+            }
         }
     }
 }
@@ -92,8 +96,8 @@ pub enum Response {
     Held(Vec<Arc<PublishedRoutine>>),
     /// All routines, sorted by full name.
     Listing(Vec<Arc<PublishedRoutine>>),
-    /// Modules were published or withdrawn: earlier answers may be of the past. It comes before the publisher's own
-    /// answer, so that whoever heard of a publication finds nobody who has not.
+    /// Modules were published or withdrawn: earlier answers may be of the past. It comes before the
+    /// publisher's own answer, so that whoever heard of a publication finds nobody who has not.
     Changed {
         /// The revision now.
         revision: u64,
@@ -105,7 +109,8 @@ pub enum Response {
 pub struct Publication {
     /// The module's name; empty for routines without a module.
     pub module: String,
-    /// Its routines, by the programs that run them: most modules have one part, stub executables of Ninf-G are one each.
+    /// Its routines, by the programs that run them: most modules have one part, stub executables of
+    /// Ninf-G are one each.
     pub parts: Vec<Part>,
 }
 
@@ -154,8 +159,8 @@ pub struct PublishedRoutine {
 pub struct PublishedModule {
     /// Its name; empty for routines without a module.
     pub name: String,
-    /// Grows with every publication on this node; two publications never share one, nor two parts of one. Executables of an
-    /// older generation must not run routines of a newer one.
+    /// Grows with every publication on this node; two publications never share one, nor two parts
+    /// of one. Executables of an older generation must not run routines of a newer one.
     pub generation: u64,
     /// The least generation of its publication: executables of those before are of the past.
     pub publication: u64,
@@ -178,7 +183,8 @@ pub struct ExecutableImage {
     pub environment: Vec<(String, String)>,
     /// How it is started: empty or `normal`; `MPI`, `BLACS` as the interface file says.
     pub backend: String,
-    /// Processes that run each call, of an image that MPI starts; 0 for as many as the spawner's settings say.
+    /// Processes that run each call, of an image that MPI starts; 0 for as many as the spawner's
+    /// settings say.
     pub ranks: u32,
     /// What starts it elsewhere: a launcher's name, as `slurm`; empty: this host itself.
     pub launcher: String,
@@ -192,7 +198,8 @@ pub enum Trust {
     /// It is confined: it may do what its routines need, and what the manifest grants.
     #[default]
     Confined,
-    /// The owner of the server has published it, on a server of the owner's own: it may do what the owner may.
+    /// The owner of the server has published it, on a server of the owner's own: it may do what the
+    /// owner may.
     Owner,
 }
 

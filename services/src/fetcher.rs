@@ -1,7 +1,8 @@
-//! The fetcher service: array arguments that a caller names by URL come from where they lie, and not from the caller.
+//! The fetcher service: array arguments that a caller names by URL come from where they lie, and
+//! not from the caller.
 //!
-//! A fetcher knows which sources its admin allows, and how arrays are stored in files. The bytes of an array enter no
-//! message: they lie in memory that the answer names.
+//! A fetcher knows which sources its admin allows, and how arrays are stored in files. The bytes of
+//! an array enter no message: they lie in memory that the answer names.
 
 use std::os::fd::OwnedFd;
 
@@ -19,7 +20,8 @@ pub struct Wanted {
     pub url: String,
     /// For whom: sources may be allowed to some and not to others.
     pub principal: String,
-    /// Type of the elements that the routine takes; numbers that it does not hold exactly are refused.
+    /// Type of the elements that the routine takes; numbers that it does not hold exactly are
+    /// refused.
     pub element: ElementType,
     /// Extents that the call gives it, in logical order.
     pub shape: Vec<u64>,
@@ -56,9 +58,9 @@ impl FetcherHandle {
         FetcherHandle { port }
     }
 
-    /// Fetches an array; whatever happens, also a fetcher that is busy or gone, arrives at `reply`: `PermissionDenied`
-    /// for a source that is not allowed, `NotFound`, `Unreachable`, `TimedOut`, `LimitExceeded`, and `InvalidArgument`
-    /// for an array of another shape or kind.
+    /// Fetches an array; whatever happens, also a fetcher that is busy or gone, arrives at `reply`:
+    /// `PermissionDenied` for a source that is not allowed, `NotFound`, `Unreachable`, `TimedOut`,
+    /// `LimitExceeded`, and `InvalidArgument` for an array of another shape or kind.
     pub fn fetch(&self, wanted: Wanted, reply: Reply<Fetched>) {
         if let Err(refused) = self.port.try_send(Question { wanted, reply }) {
             refused.message.reply.answer(Err(refused.refusal.error("fetch an array")));

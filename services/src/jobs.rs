@@ -7,7 +7,8 @@ use crate::spawner::SpawnerHandle;
 
 /// What can be asked about jobs.
 pub enum Request {
-    /// Tell of all jobs now, and again whenever something changes about one. Whoever asked before is told no more.
+    /// Tell of all jobs now, and again whenever something changes about one. Whoever asked before
+    /// is told no more.
     Watch(Port<Vec<JobStatus>>),
     /// End a job with all that runs in it; its executables' ends are reported.
     Cancel {

@@ -1,8 +1,9 @@
 //! Bounded mailboxes between the threads of one node, with a descriptor to wait on beside sockets.
 //!
-//! Three promises hold everywhere: a mailbox never grows beyond its capacity (a full one pushes back), an answer never
-//! gets lost for lack of room (a question reserves the place of its answer before it is sent), and nobody waits for an
-//! answer that cannot come (a dropped [`Reply`] answers with an error).
+//! Three promises hold everywhere: a mailbox never grows beyond its capacity (a full one pushes
+//! back), an answer never gets lost for lack of room (a question reserves the place of its answer
+//! before it is sent), and nobody waits for an answer that cannot come (a dropped [`Reply`] answers
+//! with an error).
 
 mod reply;
 mod wake;
@@ -23,7 +24,13 @@ use wake::Wake;
 /// # Errors
 /// `System` when the process is out of descriptors.
 pub fn mailbox<M>(capacity: usize) -> Result<(Sender<M>, Receiver<M>)> {
-    let content = Content { queue: VecDeque::new(), reserved: 0, senders: 1, receiver_lives: true, signalled: false };
+    let content = Content {
+        queue: VecDeque::new(),
+        reserved: 0,
+        senders: 1,
+        receiver_lives: true,
+        signalled: false,
+    };
     let shared = Arc::new(Shared { capacity, wake: Wake::new()?, content: Mutex::new(content) });
     Ok((Sender { shared: shared.clone() }, Receiver { shared }))
 }
@@ -108,7 +115,8 @@ impl<M> Content<M> {
         self.signal(wake);
     }
 
-    /// Only the first message of a batch costs a system call. It is made under the lock, so that the flag is always true.
+    /// Only the first message of a batch costs a system call. It is made under the lock, so that
+    /// the flag is always true.
     fn signal(&mut self, wake: &Wake) {
         if !std::mem::replace(&mut self.signalled, true) {
             wake.signal();
@@ -167,7 +175,8 @@ impl<M> Drop for Sender<M> {
 }
 
 impl<M> Place<M> {
-    /// Sends into the reserved room. A receiver that is gone drops the message: nobody is left to miss it.
+    /// Sends into the reserved room. A receiver that is gone drops the message: nobody is left to
+    /// miss it.
     pub fn send(mut self, message: M) {
         self.spent = true;
         let mut content = self.sender.shared.lock();
@@ -235,7 +244,8 @@ impl<M> Receiver<M> {
 }
 
 impl<M> AsFd for Receiver<M> {
-    /// Readable while there is a message or every sender is gone, and once after the last was taken.
+    /// Readable while there is a message or every sender is gone, and once after the last was
+    /// taken.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.shared.wake.as_fd()
     }
@@ -246,7 +256,8 @@ impl<M> Drop for Receiver<M> {
         let mut content = self.shared.lock();
         content.receiver_lives = false;
         let left_over = std::mem::take(&mut content.queue);
-        // Messages drop outside the lock: a question among them answers, perhaps to this very mailbox.
+        // Messages drop outside the lock: a question among them answers, perhaps to this very
+        // mailbox.
         drop(content);
         drop(left_over);
     }
@@ -256,10 +267,14 @@ impl Refusal {
     /// The error to report for it: `service` says who did not take the request.
     pub fn error(self, service: &'static str) -> Error {
         match self {
-            Refusal::Full => Error::new(ErrorKind::LimitExceeded, service, "too many requests are waiting")
-                .fix("try again in a moment")
-                .retryable(),
-            Refusal::Closed => Error::new(ErrorKind::ShuttingDown, service, "the service has stopped"),
+            Refusal::Full => {
+                Error::new(ErrorKind::LimitExceeded, service, "too many requests are waiting")
+                    .fix("try again in a moment")
+                    .retryable()
+            }
+            Refusal::Closed => {
+                Error::new(ErrorKind::ShuttingDown, service, "the service has stopped")
+            }
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The spawner service: starts executables, hands over the connection to each, and reports how each ended.
+//! The spawner service: starts executables, hands over the connection to each, and reports how each
+//! ended.
 
 mod listening;
 mod output;
@@ -31,16 +32,18 @@ pub const JOBS_SLOT: &str = "jobs";
 /// The environment variable that tells an executable which inherited descriptor is its connection.
 pub const SOCKET_VARIABLE: &str = "FARCALL_SOCKET";
 
-/// The first byte that the first of an MPI's processes sends. All of them dial the spawner before they know their ranks; the
-/// others close what they dialled.
+/// The first byte that the first of an MPI's processes sends. All of them dial the spawner before
+/// they know their ranks; the others close what they dialled.
 pub const LEADS: u8 = b'L';
 
-/// The protocol of a Unix socket by which a process of MPI's asks for its connection: no such socket has one, so that no
-/// program asks for this by chance. The filter of a confined launcher has the spawner answer.
+/// The protocol of a Unix socket by which a process of MPI's asks for its connection: no such
+/// socket has one, so that no program asks for this by chance. The filter of a confined launcher
+/// has the spawner answer.
 pub const DIAL: u32 = u32::from_be_bytes(*b"\0mpi");
 
-/// The folder in a module's working folder in which the executable with this process number keeps the files of the call
-/// that it runs. It removes them after the call; its spawner does when the process has ended.
+/// The folder in a module's working folder in which the executable with this process number keeps
+/// the files of the call that it runs. It removes them after the call; its spawner does when the
+/// process has ended.
 pub fn files_folder(process: u32) -> String {
     format!("files-{process}")
 }
@@ -49,16 +52,17 @@ pub fn files_folder(process: u32) -> String {
 pub enum Request {
     /// Start an executable.
     Start(Box<Start>),
-    /// End an executable: politely, and after `grace` by force. Its end is reported to the start's `exited`. One that
-    /// is unknown has ended already: nothing happens.
+    /// End an executable: politely, and after `grace` by force. Its end is reported to the start's
+    /// `exited`. One that is unknown has ended already: nothing happens.
     Stop {
         /// Which one.
         executable: ExecutableId,
         /// Time between SIGTERM and SIGKILL.
         grace: Duration,
     },
-    /// Tell what an executable writes after `done` was answered, until [`Request::Hush`]. What it wrote before is told to
-    /// nobody any more. Whoever listened before does so no more. One that is unknown has ended: nothing is told.
+    /// Tell what an executable writes after `done` was answered, until [`Request::Hush`]. What it
+    /// wrote before is told to nobody any more. Whoever listened before does so no more. One that
+    /// is unknown has ended: nothing is told.
     Listen {
         /// Which one.
         executable: ExecutableId,
@@ -86,7 +90,8 @@ pub struct Start {
     pub image: ExecutableImage,
     /// Told first: it runs, or why it could not be started.
     pub started: Reply<Started>,
-    /// Told last, and only if it ran: how it ended. Withdrawn (no message at all) when the start failed.
+    /// Told last, and only if it ran: how it ended. Withdrawn (no message at all) when the start
+    /// failed.
     pub exited: Reply<Exited>,
 }
 
@@ -101,8 +106,8 @@ pub struct ExecutableLimits {
 
 /// The connection to an executable.
 pub enum Line {
-    /// Our end of a Unix stream socket pair or of a TCP connection, blocking and close-on-exec; the executable has the
-    /// other end as descriptor 0.
+    /// Our end of a Unix stream socket pair or of a TCP connection, blocking and close-on-exec; the
+    /// executable has the other end as descriptor 0.
     Inherited(OwnedFd),
     /// What leads to another host.
     Stream(Box<dyn ByteStream>),
@@ -141,13 +146,15 @@ pub struct Exited {
     pub rank: Option<u32>,
     /// Whether it lived when it was first stopped: then its end was not its own doing.
     pub was_stopped: bool,
-    /// The last lines it wrote to standard error. Times are those of the process that reports, whose clocks agree.
+    /// The last lines it wrote to standard error. Times are those of the process that reports,
+    /// whose clocks agree.
     pub stderr: OutputTail,
     /// The last lines it wrote to standard output.
     pub stdout: OutputTail,
 }
 
-/// How a process ended. Reads as `exited with status 3` or `killed by signal 11 (SIGSEGV), core dumped`.
+/// How a process ended. Reads as `exited with status 3` or `killed by signal 11 (SIGSEGV), core
+/// dumped`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitHow {
     /// It called `exit` with this status, or returned from `main`.
@@ -166,7 +173,8 @@ pub enum ExitHow {
 }
 
 impl ExitHow {
-    /// A signal ended it: the signals that end processes have names; their numbers differ between systems.
+    /// A signal ended it: the signals that end processes have names; their numbers differ between
+    /// systems.
     pub fn of_signal(number: i32, core: bool) -> ExitHow {
         const NAMES: [(Signal, &str); 21] = [
             (Signal::HUP, "SIGHUP"),
@@ -191,7 +199,10 @@ impl ExitHow {
             (Signal::IO, "SIGIO"),
             (Signal::SYS, "SIGSYS"),
         ];
-        let name = NAMES.iter().find(|(known, _)| known.as_raw() == number).map_or("signal", |(_, name)| name);
+        let name = NAMES
+            .iter()
+            .find(|(known, _)| known.as_raw() == number)
+            .map_or("signal", |(_, name)| name);
         ExitHow::Signal { number, name, core }
     }
 }
@@ -201,7 +212,11 @@ impl fmt::Display for ExitHow {
         match self {
             ExitHow::Status(status) => write!(f, "exited with status {status}"),
             ExitHow::Signal { number, name, core } => {
-                write!(f, "killed by signal {number} ({name}){}", if *core { ", core dumped" } else { "" })
+                write!(
+                    f,
+                    "killed by signal {number} ({name}){}",
+                    if *core { ", core dumped" } else { "" }
+                )
             }
             ExitHow::Lost => f.write_str("lost with its host"),
         }
@@ -220,7 +235,8 @@ impl SpawnerHandle {
         SpawnerHandle { port }
     }
 
-    /// Starts an executable; whatever happens, also a spawner that is busy or gone, arrives at `start.started`.
+    /// Starts an executable; whatever happens, also a spawner that is busy or gone, arrives at
+    /// `start.started`.
     pub fn start(&self, start: Start) {
         let Err(refused) = self.port.try_send(Request::Start(Box::new(start))) else { return };
         if let Request::Start(start) = refused.message {
@@ -232,16 +248,20 @@ impl SpawnerHandle {
     /// Ends an executable.
     ///
     /// # Errors
-    /// `LimitExceeded` (retryable) when too many requests wait; `ShuttingDown` when the spawner is gone, which ends its
-    /// executables itself.
+    /// `LimitExceeded` (retryable) when too many requests wait; `ShuttingDown` when the spawner is
+    /// gone, which ends its executables itself.
     pub fn stop(&self, executable: ExecutableId, grace: Duration) -> farcall_base::Result<()> {
         let request = Request::Stop { executable, grace };
         self.port.try_send(request).map_err(|refused| refused.refusal.error("stop an executable"))
     }
 
-    /// Listens to what an executable writes; whatever happens, also a spawner that is busy or gone, arrives at `done`.
+    /// Listens to what an executable writes; whatever happens, also a spawner that is busy or gone,
+    /// arrives at `done`.
     pub fn listen(&self, executable: ExecutableId, listener: Port<Said>, done: Reply<()>) {
-        let Err(refused) = self.port.try_send(Request::Listen { executable, listener, done }) else { return };
+        let Err(refused) = self.port.try_send(Request::Listen { executable, listener, done })
+        else {
+            return;
+        };
         if let Request::Listen { done, .. } = refused.message {
             done.answer(Err(refused.refusal.error("listen to an executable")));
         }

@@ -1,6 +1,8 @@
-//! How a plugin reaches other nodes, and is reached: streams by address, from the transports that the binary has.
+//! How a plugin reaches other nodes, and is reached: streams by address, from the transports that
+//! the binary has.
 //!
-//! No plugin fills this slot: transports are the binary's, which hands them to its node (`Node::start_with`).
+//! No plugin fills this slot: transports are the binary's, which hands them to its node
+//! (`Node::start_with`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,13 +15,15 @@ pub const SLOT: &str = "transports";
 
 /// The transports of a binary.
 pub trait Transports: Send + Sync {
-    /// Listens at an address, as a server's `listen` has it: `unix:PATH`, `tcp:HOST:PORT`, `tls://HOST:PORT`.
+    /// Listens at an address, as a server's `listen` has it: `unix:PATH`, `tcp:HOST:PORT`,
+    /// `tls://HOST:PORT`.
     ///
     /// # Errors
     /// `InvalidArgument` for no such address, `System` when nobody may listen there.
     fn listen(&self, address: &str) -> Result<Box<dyn Listener>>;
 
-    /// Reaches a node at an address, as clients write it, within a time. Nothing has been said over the stream.
+    /// Reaches a node at an address, as clients write it, within a time. Nothing has been said over
+    /// the stream.
     ///
     /// # Errors
     /// `InvalidArgument` for no such address, `Unreachable`, `TimedOut`, `PermissionDenied`.

@@ -103,8 +103,10 @@ impl Client {
         }
         let routine = format!("{}/scale", module::name(module));
         let program = Program { network: network.clone(), routine, contract: None };
-        let connection = Connection::new(Setup { hello: hello.clone(), initiator: true, token: None });
-        let setup = farcall_peer::Setup { connection, seed: random.next(), resumes: !keep.is_zero() };
+        let connection =
+            Connection::new(Setup { hello: hello.clone(), initiator: true, token: None });
+        let setup =
+            farcall_peer::Setup { connection, seed: random.next(), resumes: !keep.is_zero() };
         Client {
             network: network.clone(),
             link: Some(link(stream)),
@@ -139,7 +141,12 @@ impl Client {
         self.unsent = true;
         let kept = keep.then(|| (CallId(self.caller.random()), wish.clone()));
         let id = kept.as_ref().map(|(id, _)| *id);
-        match self.caller.open(number, wish, id, Terms { announced: true, has_news: keep, ..Terms::default() }) {
+        match self.caller.open(
+            number,
+            wish,
+            id,
+            Terms { announced: true, has_news: keep, ..Terms::default() },
+        ) {
             Ok(()) => drop(self.open.insert(number, kept)),
             Err(error) => self.outcomes.push((number, Some(error.kind()))),
         }
@@ -207,7 +214,8 @@ impl Client {
     }
 
     fn work_up(&mut self) -> bool {
-        let mut receiving = Receiving { caller: &mut self.caller, clock: &self.network, moved: false };
+        let mut receiving =
+            Receiving { caller: &mut self.caller, clock: &self.network, moved: false };
         let Some(link) = &mut self.link else { return false };
         let received = link.receive(&mut receiving, 1 << 20);
         let mut moved = receiving.moved;
@@ -219,7 +227,11 @@ impl Client {
         let outcome = received.and_then(|received| pumped.map(|pumped| (received, pumped)));
         match outcome {
             Ok((Received::Closed, _)) => {
-                self.lost(&Error::new(ErrorKind::ConnectionLost, "wait for the server", "it closed the connection"));
+                self.lost(&Error::new(
+                    ErrorKind::ConnectionLost,
+                    "wait for the server",
+                    "it closed the connection",
+                ));
                 moved = true;
             }
             Ok((_, pumped)) => moved |= pumped,
@@ -305,7 +317,9 @@ impl Client {
     /// What it waits for.
     pub fn wants(&self) -> Wanted {
         match self.line {
-            Line::Lost { next, .. } if !self.is_paused && next <= self.network.now() => Wanted::Link,
+            Line::Lost { next, .. } if !self.is_paused && next <= self.network.now() => {
+                Wanted::Link
+            }
             Line::Lost { next, .. } if !self.is_paused => Wanted::Time(next),
             _ => Wanted::Nothing,
         }
@@ -324,7 +338,9 @@ impl Client {
     }
 
     fn greet(&mut self) -> bool {
-        let Line::Greeting { mut greeting, attempts, begun } = std::mem::replace(&mut self.line, Line::Dead) else {
+        let Line::Greeting { mut greeting, attempts, begun } =
+            std::mem::replace(&mut self.line, Line::Dead)
+        else {
             return false;
         };
         match self.exchange_greetings(&mut greeting) {
@@ -350,9 +366,11 @@ impl Client {
         let mut greet = || greeting.poll_transmit().inspect(|_| moved = true);
         link.pump(self.queue_bytes, &mut Control(&mut greet))?;
         match link.receive(&mut Ungreeted(greeting, &mut moved), 1)? {
-            Received::Closed => {
-                Err(Error::new(ErrorKind::ConnectionLost, "connect", "the server closed the connection"))
-            }
+            Received::Closed => Err(Error::new(
+                ErrorKind::ConnectionLost,
+                "connect",
+                "the server closed the connection",
+            )),
             _ => Ok(moved),
         }
     }
@@ -362,7 +380,9 @@ impl Client {
         self.link = None;
         match attempts.failed(error, true, begun, now) {
             Next::Pause(pause) => self.line = Line::Lost { attempts, next: now + pause },
-            Next::GiveUp => self.die(&Error::new(ErrorKind::ConnectionLost, "connect", "the server is gone")),
+            Next::GiveUp => {
+                self.die(&Error::new(ErrorKind::ConnectionLost, "connect", "the server is gone"))
+            }
         }
     }
 }
@@ -401,7 +421,12 @@ struct Receiving<'a> {
 }
 
 impl FrameHandler for Receiving<'_> {
-    fn control(&mut self, header: &FrameHeader, body: &[u8], _: &mut VecDeque<OwnedFd>) -> Result<()> {
+    fn control(
+        &mut self,
+        header: &FrameHeader,
+        body: &[u8],
+        _: &mut VecDeque<OwnedFd>,
+    ) -> Result<()> {
         self.moved = true;
         self.caller.handle_control(header, body, self.clock)
     }
@@ -414,7 +439,9 @@ impl FrameHandler for Receiving<'_> {
 
     fn data_arrived(&mut self, header: &FrameHeader, count: u32, done: u32) -> Result<()> {
         self.moved = true;
-        if let Some(packing) = self.caller.transfer(header.channel).and_then(|transfer| transfer.receiving()) {
+        if let Some(packing) =
+            self.caller.transfer(header.channel).and_then(|transfer| transfer.receiving())
+        {
             packing.arrived(count as usize)?;
         }
         self.caller.data_arrived(header, done, self.clock)
@@ -424,7 +451,12 @@ impl FrameHandler for Receiving<'_> {
 struct Ungreeted<'a>(&'a mut Greeting, &'a mut bool);
 
 impl FrameHandler for Ungreeted<'_> {
-    fn control(&mut self, header: &FrameHeader, body: &[u8], _: &mut VecDeque<OwnedFd>) -> Result<()> {
+    fn control(
+        &mut self,
+        header: &FrameHeader,
+        body: &[u8],
+        _: &mut VecDeque<OwnedFd>,
+    ) -> Result<()> {
         *self.1 = true;
         self.0.handle_control(header, body)
     }

@@ -1,4 +1,5 @@
-//! A client's or an executable's end of a connection: the shipped state machine and link, and arrays in plain memory.
+//! A client's or an executable's end of a connection: the shipped state machine and link, and
+//! arrays in plain memory.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::OwnedFd;
@@ -52,7 +53,8 @@ pub fn hello(role: Role) -> Hello {
 
 /// An array in memory of its own.
 fn array(bytes: u64) -> Result<Array> {
-    let length = usize::try_from(bytes).map_err(|_| Error::internal("make an array", "it is too large"))?;
+    let length =
+        usize::try_from(bytes).map_err(|_| Error::internal("make an array", "it is too large"))?;
     let region: Arc<dyn Region> = Arc::new(HeapRegion::new(length)?);
     Ok((region.clone(), Packing::new(region, 0, &Strided::contiguous(bytes))?))
 }
@@ -61,7 +63,11 @@ impl End {
     pub fn new(stream: Box<dyn ByteStream>, role: Role, queue_bytes: usize) -> End {
         let limits = hello_limits();
         let half = Half {
-            connection: Connection::new(Setup { hello: hello(role), initiator: role == Role::Client, token: None }),
+            connection: Connection::new(Setup {
+                hello: hello(role),
+                initiator: role == Role::Client,
+                token: None,
+            }),
             receiving: BTreeMap::new(),
             sending: BTreeMap::new(),
             events: VecDeque::new(),
@@ -91,7 +97,11 @@ impl End {
             self.pump()?;
         }
         if received == Received::Closed {
-            return Err(Error::new(ErrorKind::ConnectionLost, "wait for the peer", "it closed the connection"));
+            return Err(Error::new(
+                ErrorKind::ConnectionLost,
+                "wait for the peer",
+                "it closed the connection",
+            ));
         }
         Ok(self.half.moved)
     }
@@ -104,7 +114,11 @@ impl End {
 
     /// Prepares an array to be sent on a channel, and says how it travels.
     pub fn offer(bytes: &[u8]) -> Argument {
-        if bytes.len() > 4096 { Argument::Blocks(Some(bytes.len() as u64)) } else { Argument::Inline(bytes.into()) }
+        if bytes.len() > 4096 {
+            Argument::Blocks(Some(bytes.len() as u64))
+        } else {
+            Argument::Inline(bytes.into())
+        }
     }
 
     /// The bytes that [`End::offer`] promised; before anything is sent.
@@ -121,7 +135,8 @@ impl End {
             return Ok(bytes.to_vec());
         }
         let found = self.half.receiving.remove(&(channel, slot));
-        let (region, packing) = found.ok_or_else(|| Error::internal("take an array", "it never came"))?;
+        let (region, packing) =
+            found.ok_or_else(|| Error::internal("take an array", "it never came"))?;
         assert_eq!(packing.left(), 0, "an array is complete when its call says so");
         Ok(Block::of(&region, 0, region.bytes())?.bytes().to_vec())
     }
@@ -171,7 +186,12 @@ impl FrameSource for Half {
 }
 
 impl FrameHandler for Half {
-    fn control(&mut self, header: &FrameHeader, body: &[u8], _: &mut VecDeque<OwnedFd>) -> Result<()> {
+    fn control(
+        &mut self,
+        header: &FrameHeader,
+        body: &[u8],
+        _: &mut VecDeque<OwnedFd>,
+    ) -> Result<()> {
         self.moved = true;
         self.connection.handle_control(header, body)?;
         self.take_events()

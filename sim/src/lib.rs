@@ -1,9 +1,9 @@
 //! Simulated world: the shipped state machines in virtual time.
 //!
 //! A [`World`] is a network, one server, its executables and clients. The server's decisions
-//! (`farcall_rpc_server::step`), every connection's state machine, links, frames and arrays are the shipped ones; time,
-//! chance, processes and routines are simulated. A [`Plan`] says what happens, a seed decides the rest: the same two
-//! give the same trace, byte for byte.
+//! (`farcall_rpc_server::step`), every connection's state machine, links, frames and arrays are the
+//! shipped ones; time, chance, processes and routines are simulated. A [`Plan`] says what happens,
+//! a seed decides the rest: the same two give the same trace, byte for byte.
 
 mod client;
 mod end;

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use farcall_base::{Error, Result};
 use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
-use farcall_services::directory::{ExecutableImage, ImageKind, PublishedModule, PublishedRoutine, Trust};
+use farcall_services::directory::{
+    ExecutableImage, ImageKind, PublishedModule, PublishedRoutine, Trust,
+};
 
 const IDL: &str = "Module NAME; Library \"libsimulated.so\";
 Define scale(IN int n, INOUT double x[n]) \"doubles and adds one\" Calls \"C\" scale(n, x);";
@@ -28,7 +30,12 @@ pub fn routine(index: usize) -> Result<Arc<PublishedRoutine>> {
         module_text: encode_module(&compiled).into(),
     };
     let generation = 1 + index as u64;
-    let module = PublishedModule { name: compiled.name.clone(), generation, publication: generation, executable };
+    let module = PublishedModule {
+        name: compiled.name.clone(),
+        generation,
+        publication: generation,
+        executable,
+    };
     let routine = compiled.routines.into_iter().next().expect("the module has one routine");
     Ok(Arc::new(PublishedRoutine {
         encoded: encode_interface(&routine.interface).into(),

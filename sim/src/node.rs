@@ -1,4 +1,5 @@
-//! The server's node: the shipped decisions, driven in virtual time as `farcall_rpc_server`'s driver drives them.
+//! The server's node: the shipped decisions, driven in virtual time as `farcall_rpc_server`'s
+//! driver drives them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::fd::OwnedFd;
@@ -62,8 +63,8 @@ impl Surroundings for Memory {
 /// A connection's link.
 struct Wire {
     link: Link,
-    /// It has more to send than its stream took: it is to be told when that takes more. The driver asks epoll for this,
-    /// so a server that forgets what it has to send stalls here as there.
+    /// It has more to send than its stream took: it is to be told when that takes more. The driver
+    /// asks epoll for this, so a server that forgets what it has to send stalls here as there.
     unsent: bool,
 }
 
@@ -85,7 +86,9 @@ impl Node {
             held: BTreeSet::new(),
             released: Vec::new(),
         };
-        let server = Server::new(State::new(plan.limits(), "simulated".to_owned()).named(Some(*b"the only run of ")));
+        let server = Server::new(
+            State::new(plan.limits(), "simulated".to_owned()).named(Some(*b"the only run of ")),
+        );
         Node { server, memory, wires: BTreeMap::new(), queue_bytes: plan.queue_bytes, next: 0 }
     }
 
@@ -129,11 +132,14 @@ impl Node {
 
     fn receive(&mut self, connection: ConnectionId) -> bool {
         let Some(wire) = self.wires.get_mut(&connection) else { return false };
-        let mut taking = Taking { server: &mut self.server, memory: &mut self.memory, connection, moved: false };
+        let mut taking =
+            Taking { server: &mut self.server, memory: &mut self.memory, connection, moved: false };
         let outcome = wire.link.receive(&mut taking, 1 << 16);
         let moved = taking.moved;
         match outcome {
-            Ok(Received::Blocked | Received::More) if moved || wire.unsent => self.flush(connection),
+            Ok(Received::Blocked | Received::More) if moved || wire.unsent => {
+                self.flush(connection)
+            }
             Ok(Received::Blocked | Received::More) => {}
             Ok(Received::Closed) => self.close(connection),
             Err(error) if error.kind() == ErrorKind::ConnectionLost => self.close(connection),
@@ -144,7 +150,8 @@ impl Node {
 
     fn flush(&mut self, connection: ConnectionId) {
         let Some(wire) = self.wires.get_mut(&connection) else { return };
-        let outcome = send_frames(&mut self.server, &mut self.memory, connection, wire, self.queue_bytes);
+        let outcome =
+            send_frames(&mut self.server, &mut self.memory, connection, wire, self.queue_bytes);
         self.server.settle(&mut self.memory, connection);
         match outcome {
             Ok(()) if !wire.unsent && self.server.is_leaving(connection) => self.close(connection),
@@ -186,7 +193,8 @@ impl FrameSource for Sending<'_> {
     }
 
     fn queue_data(&mut self, link: &mut Link, header: FrameHeader, place: &Place) -> Result<()> {
-        let from = if place.offset == 0 { self.server.memory_of(self.connection, place) } else { None };
+        let from =
+            if place.offset == 0 { self.server.memory_of(self.connection, place) } else { None };
         link.queue_array(header, self.memory.transfers.sending(self.connection, place, from)?)
     }
 }
@@ -199,14 +207,22 @@ struct Taking<'a> {
 }
 
 impl FrameHandler for Taking<'_> {
-    fn control(&mut self, header: &FrameHeader, body: &[u8], _: &mut VecDeque<OwnedFd>) -> Result<()> {
+    fn control(
+        &mut self,
+        header: &FrameHeader,
+        body: &[u8],
+        _: &mut VecDeque<OwnedFd>,
+    ) -> Result<()> {
         self.moved = true;
         self.server.handle_control(self.memory, self.connection, header, body)
     }
 
     fn data_space(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Space>> {
-        let Some(place) = self.server.place(self.connection, header, done)? else { return Ok(None) };
-        let memory = if place.offset == 0 { self.server.memory_of(self.connection, &place) } else { None };
+        let Some(place) = self.server.place(self.connection, header, done)? else {
+            return Ok(None);
+        };
+        let memory =
+            if place.offset == 0 { self.server.memory_of(self.connection, &place) } else { None };
         let left = (header.length - done) as usize;
         self.memory.transfers.space(self.connection, &place, memory, left)
     }
@@ -214,7 +230,9 @@ impl FrameHandler for Taking<'_> {
     fn data_arrived(&mut self, header: &FrameHeader, count: u32, done: u32) -> Result<()> {
         self.moved = true;
         let side = self.server.side_received(self.connection, header.channel);
-        self.memory.transfers.arrived((self.connection, header.channel, side, header.slot), count as usize)?;
+        self.memory
+            .transfers
+            .arrived((self.connection, header.channel, side, header.slot), count as usize)?;
         self.server.data_arrived(self.memory, self.connection, header, done)
     }
 }

@@ -55,11 +55,14 @@ pub struct Plan {
     pub client_crash: f64,
     /// Chance that a client's connection is reset in the middle of its work.
     pub reset: f64,
-    /// Chance that a call goes on without the client that made it, and another one asks for its outcome.
+    /// Chance that a call goes on without the client that made it, and another one asks for its
+    /// outcome.
     pub kept: f64,
-    /// For how long a client's calls wait for another connection when it loses one, in microseconds; 0: they end with it.
+    /// For how long a client's calls wait for another connection when it loses one, in
+    /// microseconds; 0: they end with it.
     pub keep_us: u64,
-    /// Chance that a client stands still in the middle of its work, for twice as long as the server waits for it.
+    /// Chance that a client stands still in the middle of its work, for twice as long as the server
+    /// waits for it.
     pub pause: f64,
     /// Modules among which the clients choose.
     pub modules: usize,
@@ -67,7 +70,8 @@ pub struct Plan {
     pub executables_max: usize,
     /// Calls at once.
     pub calls_max: usize,
-    /// Time that an idle executable stays for its module while another module has one and wants more, in microseconds.
+    /// Time that an idle executable stays for its module while another module has one and wants
+    /// more, in microseconds.
     pub executable_idle_us: u64,
     /// Time for which a client may stand still, in microseconds.
     pub stall_us: u64,
@@ -121,7 +125,8 @@ impl Plan {
     /// # Errors
     /// `InvalidSource` with line and column, also for a key that does not exist.
     pub fn read(text: &str) -> Result<Plan> {
-        toml::from_str(text).map_err(|error| Error::new(ErrorKind::InvalidSource, "read a plan", error.to_string()))
+        toml::from_str(text)
+            .map_err(|error| Error::new(ErrorKind::InvalidSource, "read a plan", error.to_string()))
     }
 
     /// The link between a client and the server.
@@ -182,5 +187,10 @@ impl Plan {
 
 /// Small frames and little credit, so that a call takes many steps.
 pub fn hello_limits() -> HelloLimits {
-    HelloLimits { data_bytes_max: 4096, initial_credit: 8192, call_bytes_max: 1 << 30, ..HelloLimits::default() }
+    HelloLimits {
+        data_bytes_max: 4096,
+        initial_credit: 8192,
+        call_bytes_max: 1 << 30,
+        ..HelloLimits::default()
+    }
 }

@@ -1,4 +1,5 @@
-//! A simulated executable: the shipped wire, a routine in Rust, and whatever the plan lets happen to it.
+//! A simulated executable: the shipped wire, a routine in Rust, and whatever the plan lets happen
+//! to it.
 
 use farcall_base::{CallId, ChannelId, Result};
 use farcall_call::Event;
@@ -26,7 +27,12 @@ pub struct Process {
 
 impl Process {
     pub fn new(stream: Box<dyn ByteStream>, queue_bytes: usize) -> Process {
-        Process { end: End::new(stream, Role::Executable, queue_bytes), load: None, call: None, begun: false }
+        Process {
+            end: End::new(stream, Role::Executable, queue_bytes),
+            load: None,
+            call: None,
+            begun: false,
+        }
     }
 
     /// The call that it may still write results of.
@@ -49,8 +55,9 @@ impl Process {
                 }
                 Event::Opened(channel, open) => {
                     assert!(self.call.is_none(), "one call at a time");
-                    let bytes =
-                        |argument: &Argument| if let Argument::Blocks(Some(bytes)) = argument { *bytes } else { 0 };
+                    let bytes = |argument: &Argument| {
+                        if let Argument::Blocks(Some(bytes)) = argument { *bytes } else { 0 }
+                    };
                     self.end.connection().grant(channel, open.arguments.iter().map(bytes).sum());
                     (self.call, self.begun) = (Some((channel, *open)), false);
                 }

@@ -26,7 +26,8 @@ pub struct Wish {
     pub elements: u64,
     /// When its time is over.
     pub deadline: Option<Instant>,
-    /// Whether the server is to go on with it, and to keep its outcome for whoever asks for it by its id.
+    /// Whether the server is to go on with it, and to keep its outcome for whoever asks for it by
+    /// its id.
     pub keep: bool,
 }
 
@@ -41,7 +42,8 @@ struct Array {
 
 impl Array {
     fn new(bytes: u64) -> Result<Array> {
-        let length = usize::try_from(bytes).map_err(|_| Error::internal("make an array", "it is too large"))?;
+        let length = usize::try_from(bytes)
+            .map_err(|_| Error::internal("make an array", "it is too large"))?;
         let region: Arc<dyn Region> = Arc::new(HeapRegion::new(length)?);
         Ok(Array { packing: Packing::new(region.clone(), 0, &Strided::contiguous(bytes))?, region })
     }
@@ -91,19 +93,29 @@ impl Application for Program {
 
     fn greeted(&mut self, _: &Hello) {}
 
-    fn open(&mut self, call: &mut Wish, id: CallId, connection: &mut Connection) -> Result<(ChannelId, Transfer)> {
+    fn open(
+        &mut self,
+        call: &mut Wish,
+        id: CallId,
+        connection: &mut Connection,
+    ) -> Result<(ChannelId, Transfer)> {
         let bytes = module::argument(call.number, call.elements);
         let n = i32::try_from(call.elements).expect("plans ask for small arrays");
         let is_long = bytes.len() > INLINE_MAX;
-        let array =
-            if is_long { Argument::Blocks(Some(bytes.len() as u64)) } else { Argument::Inline(bytes[..].into()) };
+        let array = if is_long {
+            Argument::Blocks(Some(bytes.len() as u64))
+        } else {
+            Argument::Inline(bytes[..].into())
+        };
         let open = Open {
             call: id,
             routine: self.routine.clone(),
             contract: self.contract.expect("calls wait for the interface"),
             arguments: vec![Argument::Inline(n.to_ne_bytes().as_slice().into()), array],
             wanted: None,
-            remaining_us: call.deadline.map(|deadline| deadline.since(self.network.now()).as_micros() as u64),
+            remaining_us: call
+                .deadline
+                .map(|deadline| deadline.since(self.network.now()).as_micros() as u64),
             result_credit: None,
             parent: None,
             principal: None,
@@ -148,7 +160,13 @@ impl Application for Program {
     fn forget_memory(&mut self, _: &Transfer) {}
 
     /// The right result, or the failure that was reported.
-    fn outcome(&mut self, _: CallId, call: &Wish, transfer: &mut Transfer, result: Box<CallResult>) -> Result<()> {
+    fn outcome(
+        &mut self,
+        _: CallId,
+        call: &Wish,
+        transfer: &mut Transfer,
+        result: Box<CallResult>,
+    ) -> Result<()> {
         if let Some(failure) = result.failure {
             return Err(failure.into());
         }
@@ -169,12 +187,26 @@ impl Application for Program {
 
     fn ends(&mut self, _: &Transfer) {}
 
-    fn adopt(&mut self, _: CallId, sought: Wish, resume: Resume, _: u64) -> Result<(Wish, Transfer, ())> {
-        assert_eq!(resume.interface.map(|interface| interface.name), Some(self.routine.clone()), "it is another call");
+    fn adopt(
+        &mut self,
+        _: CallId,
+        sought: Wish,
+        resume: Resume,
+        _: u64,
+    ) -> Result<(Wish, Transfer, ())> {
+        assert_eq!(
+            resume.interface.map(|interface| interface.name),
+            Some(self.routine.clone()),
+            "it is another call"
+        );
         Ok((sought, Transfer { sending: None, receiving: None }, ()))
     }
 
     fn call_back(&mut self, _: &Wish, _: usize, _: &Open) -> Result<((), u64)> {
-        Err(Error::new(ErrorKind::NotFound, "run a callback", "clients of this world pass no functions"))
+        Err(Error::new(
+            ErrorKind::NotFound,
+            "run a callback",
+            "clients of this world pass no functions",
+        ))
     }
 }

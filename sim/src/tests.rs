@@ -7,17 +7,24 @@ use crate::{Plan, World};
 
 fn plans() -> Vec<(String, Plan)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("plans");
-    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+    let mut files: Vec<_> =
+        std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
     files.sort();
     let read = |file: &Path| Plan::read(&std::fs::read_to_string(file).unwrap()).unwrap();
-    files.iter().map(|file| (file.file_name().unwrap().to_string_lossy().into_owned(), read(file))).collect()
+    files
+        .iter()
+        .map(|file| (file.file_name().unwrap().to_string_lossy().into_owned(), read(file)))
+        .collect()
 }
 
 /// Seeds of each plan where more are to be run than it says (`make soak`).
 const SEEDS: &str = "FARCALL_SIM_SEEDS";
 
 fn seeds(plan: &Plan) -> u64 {
-    std::env::var(SEEDS).ok().and_then(|seeds| seeds.parse().ok()).map_or(plan.seeds, |more: u64| more.max(plan.seeds))
+    std::env::var(SEEDS)
+        .ok()
+        .and_then(|seeds| seeds.parse().ok())
+        .map_or(plan.seeds, |more: u64| more.max(plan.seeds))
 }
 
 #[test]
@@ -33,7 +40,11 @@ fn promises_hold_in_every_plan() {
             runs += 1;
         }
         assert!(returned > 0, "{name}: no call returns");
-        assert_eq!(kinds, plan.failures.iter().cloned().collect(), "{name}: other failures than the plan says");
+        assert_eq!(
+            kinds,
+            plan.failures.iter().cloned().collect(),
+            "{name}: other failures than the plan says"
+        );
     }
     assert!(runs >= 300, "only {runs} worlds");
 }
@@ -43,7 +54,11 @@ fn a_seed_gives_the_same_trace_again_and_another_seed_another() {
     for (name, plan) in plans() {
         let first = World::run(&plan, plan.seed);
         assert_eq!(first, World::run(&plan, plan.seed), "{name}: the replay differs");
-        assert_ne!(first.trace, World::run(&plan, plan.seed + 1).trace, "{name}: the seed does not matter");
+        assert_ne!(
+            first.trace,
+            World::run(&plan, plan.seed + 1).trace,
+            "{name}: the seed does not matter"
+        );
     }
 }
 

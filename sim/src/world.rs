@@ -148,7 +148,11 @@ impl World {
         let pair = self.network.pair(self.plan.link()).expect("the plan's link can be made");
         let connection = self.node.add(pair.far);
         let now = self.network.now();
-        let caller = Caller { address: format!("client {index}"), rights: Rights::all("inherited"), certificate: None };
+        let caller = Caller {
+            address: format!("client {index}"),
+            rights: Rights::all("inherited"),
+            certificate: None,
+        };
         let newcomer = Newcomer { caller, shares_memory: false, token: None, refusal: None };
         self.node.server.accepted(connection, newcomer, now);
         (pair.near, pair.link)
@@ -188,7 +192,9 @@ impl World {
             });
             let Some(next) = times.into_iter().flatten().chain(attempts).min() else { return };
             self.network.advance_to(next);
-            while let Some(entry) = self.agenda.first_entry().filter(|entry| entry.key().0 <= self.network.now()) {
+            while let Some(entry) =
+                self.agenda.first_entry().filter(|entry| entry.key().0 <= self.network.now())
+            {
                 let what = entry.remove();
                 self.happen(what);
             }
@@ -197,7 +203,8 @@ impl World {
         let wanted: Vec<Wanted> = self.clients.iter().map(|(client, _)| client.wants()).collect();
         let last = self.trace.iter().rev().take(20).rev().cloned().collect::<Vec<_>>().join("\n");
         panic!(
-            "the world does not come to an end: at {:?} links and server wait for {ticks:?}, clients for {wanted:?}; last:\n{last}",
+            "the world does not come to an end: at {:?} links and server wait for {ticks:?}, \
+                clients for {wanted:?}; last:\n{last}",
             self.network.now()
         );
     }
@@ -222,8 +229,14 @@ impl World {
                 self.after(delay, Happening::FetchDue(index + 1, id, wish));
             }
             for (number, failure) in std::mem::take(&mut self.clients[index].0.outcomes) {
-                self.say(format!("call {number} ended: {}", failure.map_or("right", ErrorKind::name)));
-                assert!(self.outcomes.insert(number, failure).is_none(), "call {number} ended twice");
+                self.say(format!(
+                    "call {number} ended: {}",
+                    failure.map_or("right", ErrorKind::name)
+                ));
+                assert!(
+                    self.outcomes.insert(number, failure).is_none(),
+                    "call {number} ended twice"
+                );
             }
         }
         for executable in self.processes.keys().copied().collect::<Vec<_>>() {
@@ -238,7 +251,9 @@ impl World {
         let worked = process.work(&mut news);
         for news in news {
             match news {
-                News::Loads if self.chance(self.plan.load_crash) => self.end_process(executable, crash()),
+                News::Loads if self.chance(self.plan.load_crash) => {
+                    self.end_process(executable, crash())
+                }
                 News::Loads => {
                     let delay = self.within(self.plan.start_us);
                     self.after(delay, Happening::ModuleLoads(executable));
@@ -276,9 +291,10 @@ impl World {
     fn act(&mut self, action: Action) {
         match action {
             Action::Resolve { connection, channel, name, .. } => {
-                let index =
-                    (0..self.plan.modules.max(1)).find(|index| name == format!("{}/scale", module::name(*index)));
-                let missing = || Error::new(ErrorKind::NotFound, "find a routine", "no such routine");
+                let index = (0..self.plan.modules.max(1))
+                    .find(|index| name == format!("{}/scale", module::name(*index)));
+                let missing =
+                    || Error::new(ErrorKind::NotFound, "find a routine", "no such routine");
                 let found = index.ok_or_else(missing).and_then(module::routine);
                 self.node.server.resolved(connection, channel, found);
             }
@@ -296,11 +312,15 @@ impl World {
                 let delay = self.within(grace.as_micros() as u64);
                 self.after(delay, Happening::ProcessEnds(executable, how));
             }
-            Action::Recall(..) | Action::Resume(_) | Action::Look(_) => panic!("links of this world have no turnstile"),
+            Action::Recall(..) | Action::Resume(_) | Action::Look(_) => {
+                panic!("links of this world have no turnstile")
+            }
             Action::Hold { .. } => panic!("servers of this world hold no objects"),
             Action::Listen(_) | Action::Hush(_) => panic!("clients of this world want no output"),
             Action::Fetch { .. } => panic!("clients of this world name no arrays by URL"),
-            Action::Results(_) | Action::Readmit => panic!("clients of this world have nothing kept"),
+            Action::Results(_) | Action::Readmit => {
+                panic!("clients of this world have nothing kept")
+            }
             Action::List { .. } | Action::Order { .. } | Action::Close(_) | Action::Audit(_) => {
                 panic!("clients of this world neither list nor give orders, and nobody keeps a log")
             }
@@ -335,7 +355,10 @@ impl World {
             Happening::ClientPauses(client) => {
                 self.say(format!("client {client} stands still"));
                 self.clients[client].0.is_paused = true;
-                self.after(Duration::from_micros(2 * self.plan.stall_us), Happening::ClientGoesOn(client));
+                self.after(
+                    Duration::from_micros(2 * self.plan.stall_us),
+                    Happening::ClientGoesOn(client),
+                );
             }
             Happening::ClientGoesOn(client) => self.clients[client].0.is_paused = false,
             Happening::ExecutableStarts(executable) => self.start(executable),
@@ -363,9 +386,13 @@ impl World {
         let module = |index: usize| index % self.plan.modules.max(1);
         let made_by = number as usize / self.plan.calls;
         // Whoever asks knows the routine.
-        let able =
-            (client..client + count).map(|index| index % count).filter(|index| module(*index) == module(made_by));
-        let asks = able.collect::<Vec<_>>().into_iter().find(|index| self.clients[*index].0.seek(id, wish.clone()));
+        let able = (client..client + count)
+            .map(|index| index % count)
+            .filter(|index| module(*index) == module(made_by));
+        let asks = able
+            .collect::<Vec<_>>()
+            .into_iter()
+            .find(|index| self.clients[*index].0.seek(id, wish.clone()));
         match asks {
             Some(index) => self.say(format!("client {index} asks for call {number}")),
             None => drop(self.outcomes.insert(number, Some(ErrorKind::ConnectionLost))),
@@ -416,7 +443,10 @@ impl World {
             && let Some((since, executable)) = state.longest_idle()
         {
             let until = since + Duration::from_micros(self.plan.executable_idle_us);
-            assert!(self.network.now() < until, "executable {executable} is idle since {since:?} while calls wait");
+            assert!(
+                self.network.now() < until,
+                "executable {executable} is idle since {since:?} while calls wait"
+            );
         }
     }
 
@@ -428,19 +458,32 @@ impl World {
         self.turn_until_quiet();
         let left = self.node.server.state().left_over();
         assert!(left.is_empty(), "the server keeps {left:?}");
-        assert!(self.node.memory.held.is_empty(), "memory is never released: {:?}", self.node.memory.held);
+        assert!(
+            self.node.memory.held.is_empty(),
+            "memory is never released: {:?}",
+            self.node.memory.held
+        );
         for executable in self.processes.keys().copied().collect::<Vec<_>>() {
             self.end_process(executable, ExitHow::Status(0));
         }
         self.turn_until_quiet();
         let executables = self.node.server.state().executables_alive();
-        assert_eq!((executables, self.node.connections()), (0, 0), "executables or connections leak");
+        assert_eq!(
+            (executables, self.node.connections()),
+            (0, 0),
+            "executables or connections leak"
+        );
         let mut failed = BTreeMap::new();
         for kind in self.outcomes.values().flatten() {
             *failed.entry(kind.name()).or_insert(0) += 1;
         }
         let returned = self.outcomes.values().filter(|failure| failure.is_none()).count();
-        Report { fingerprint: self.network.trace().fingerprint(), trace: self.trace, returned, failed }
+        Report {
+            fingerprint: self.network.trace().fingerprint(),
+            trace: self.trace,
+            returned,
+            failed,
+        }
     }
 }
 

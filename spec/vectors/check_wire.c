@@ -58,9 +58,9 @@ static const char *problem_with(const struct header *expected, const uint8_t *by
         return "shorter than a header";
     }
     struct header header = decode(bytes);
-    if (header.kind != expected->kind || header.flags != expected->flags || header.slot != expected->slot ||
-        header.channel != expected->channel || header.sequence != expected->sequence ||
-        header.length != expected->length) {
+    if (header.kind != expected->kind || header.flags != expected->flags ||
+        header.slot != expected->slot || header.channel != expected->channel ||
+        header.sequence != expected->sequence || header.length != expected->length) {
         return "a field of the header differs";
     }
     if (header.kind < 1 || header.kind > LAST_KIND || (header.flags & ~FLAGS_KNOWN) != 0) {
@@ -84,9 +84,9 @@ static int check_line(const char *line) {
     uint8_t bytes[FRAME_BYTES_MAX];
     struct header expected;
     if (sscanf(line,
-               "%63s %" SCNu8 " %" SCNu8 " %" SCNu16 " %" SCNu32 " %" SCNu32 " %" SCNu32 " %8192s",
-               name, &expected.kind, &expected.flags, &expected.slot, &expected.channel, &expected.sequence,
-               &expected.length, hex) != 8) {
+            "%63s %" SCNu8 " %" SCNu8 " %" SCNu16 " %" SCNu32 " %" SCNu32 " %" SCNu32 " %8192s",
+            name, &expected.kind, &expected.flags, &expected.slot, &expected.channel,
+            &expected.sequence, &expected.length, hex) != 8) {
         fprintf(stderr, "not a vector: %.60s\n", line);
         return 1;
     }

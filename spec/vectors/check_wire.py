@@ -1,8 +1,10 @@
-"""Reads wire.json with a decoder of its own (spec/wire.md, sections 2 to 5); standard library only. Exit status 1: a difference.
+"""Reads wire.json with a decoder of its own (spec/wire.md, sections 2 to 5); standard library only.
+Exit status 1: a difference.
 
     python3 spec/vectors/check_wire.py
 
-It was written from the specification, not from the Rust code: where both agree, the specification says enough.
+It was written from the specification, not from the Rust code: where both agree, the specification
+says enough.
 """
 
 import json
@@ -20,7 +22,8 @@ class Refused(Exception):
     """What a receiver must refuse; the first argument is the error's kind."""
 
 
-# -- CBOR (RFC 8949), the part that the schema uses -------------------------------------------------------------------
+# -- CBOR (RFC 8949), the part that the schema uses
+# -------------------------------------------------------------------
 
 
 class Cbor:
@@ -78,7 +81,8 @@ class Cbor:
         raise Refused("protocol", f"no item of the schema: major type {major}")
 
 
-# -- The schema: a check is a function that refuses or returns ---------------------------------------------------------
+# -- The schema: a check is a function that refuses or returns
+# ---------------------------------------------------------
 
 
 def need(condition, message):
@@ -92,7 +96,10 @@ def uint(bits):
 
 def is_a(kind, length=None):
     def check(value):
-        need(type(value) is kind and (length is None or len(value) == length), f"no {kind.__name__} of {length}")
+        need(
+            type(value) is kind and (length is None or len(value) == length),
+            f"no {kind.__name__} of {length}",
+        )
 
     return check
 
@@ -135,7 +142,10 @@ def fields(*items):
 def choice(*variants):
     def check(value):
         need(type(value) is list and value and type(value[0]) is int, "no choice")
-        need(value[0] < len(variants) and variants[value[0]] is not None, f"unknown variant {value[0]}")
+        need(
+            value[0] < len(variants) and variants[value[0]] is not None,
+            f"unknown variant {value[0]}",
+        )
         fields(*variants[value[0]])(value[1:])
 
     return check
@@ -152,17 +162,38 @@ attributes = list_of(fields(text, flag, octets))
 limits = record({1: u32, 2: u32, 3: u32, 4: u64, 5: u64, 6: u32})
 failure = record({1: u16, 2: text, 3: text, 5: list_of(fields(text, text)), 6: flag}, {4: text})
 argument = choice(
-    (), (), (octets,), (either_null_or(u64),), (u32, u64, u64), (octets,), (text,), (list_of(either_null_or(octets)),)
+    (),
+    (),
+    (octets,),
+    (either_null_or(u64),),
+    (u32, u64, u64),
+    (octets,),
+    (text,),
+    (list_of(either_null_or(octets)),),
 )
 arguments = list_of(argument)
 times = record({1: u64, 2: u64, 3: u64})
 interface = record({1: text, 2: octets, 3: contract})
 publication = record({1: octets, 2: list_of(text)}, {3: text})
 hold = record({1: text, 2: call_id, 3: u32, 4: u64}, {5: u64, 6: flag})
-order = choice((text,), (text,), (either_null_or(text),), (either_null_or(u64),), (list_of(call_id),))
+order = choice(
+    (text,), (text,), (either_null_or(text),), (either_null_or(u64),), (list_of(call_id),)
+)
 module_report = record({1: text, 2: u32, 3: text}, {4: failure})
 open_call = record({1: call_id, 2: text, 3: text, 4: text, 5: one_of(4), 6: u64})
-use = record({1: text, 2: text, 3: u64, 4: u64, 5: list_of(fields(u16, u64)), 6: u64, 7: u64, 8: list_of(u64), 9: u64})
+use = record(
+    {
+        1: text,
+        2: text,
+        3: u64,
+        4: u64,
+        5: list_of(fields(u16, u64)),
+        6: u64,
+        7: u64,
+        8: list_of(u64),
+        9: u64,
+    }
+)
 module_status = record({1: text, **dict.fromkeys(range(2, 7), u64)})
 totals = record(dict.fromkeys(range(1, 10), u64))
 held = record(
@@ -170,17 +201,47 @@ held = record(
 )
 kept_call = record({1: call_id, 2: text, 3: one_of(4), 4: u64, 5: u64, 6: flag, 7: text})
 status = record(
-    {1: text, 2: u64, 3: flag, 4: list_of(open_call), 5: u64, 6: list_of(use), 7: list_of(module_status)},
+    {
+        1: text,
+        2: u64,
+        3: flag,
+        4: list_of(open_call),
+        5: u64,
+        6: list_of(use),
+        7: list_of(module_status),
+    },
     {8: totals, 9: u64, 10: list_of(held), 11: list_of(kept_call), 12: u64},
 )
 
 SCHEMA = {
     1: record(
-        {1: one_of(3), 2: one_of(2), 3: text, 4: list_of(text), 5: limits, 6: text, 9: attributes}, {7: text, 8: octets}
+        {1: one_of(3), 2: one_of(2), 3: text, 4: list_of(text), 5: limits, 6: text, 9: attributes},
+        {7: text, 8: octets},
     ),
     2: record({}, {1: failure}),
-    5: choice((text,), (), (publication,), (order,), (), (call_id,), (hold,), (call_id, u32), None, (call_id,), ()),
-    6: choice((failure,), (interface,), (list_of(interface),), (), (list_of(module_report),), (status,), (record({1: flag}),), (list_of(kept_call),)),
+    5: choice(
+        (text,),
+        (),
+        (publication,),
+        (order,),
+        (),
+        (call_id,),
+        (hold,),
+        (call_id, u32),
+        None,
+        (call_id,),
+        (),
+    ),
+    6: choice(
+        (failure,),
+        (interface,),
+        (list_of(interface),),
+        (),
+        (list_of(module_report),),
+        (status,),
+        (record({1: flag}),),
+        (list_of(kept_call),),
+    ),
     7: record(
         {1: call_id, 2: text, 3: contract, 4: arguments},
         {5: u64, 6: u64, 7: octets, 8: text, 9: text, 10: attributes, 11: arguments},
@@ -194,7 +255,8 @@ SCHEMA = {
 }
 
 
-# -- Frames -------------------------------------------------------------------------------------------------------------
+# -- Frames
+# -------------------------------------------------------------------------------------------------------------
 
 
 def check_length(kind, length, greeted):
@@ -205,7 +267,9 @@ def check_length(kind, length, greeted):
 def read_frame(stream, at, greeted=True):
     """One frame: its header's fields, the message, and where the next frame begins."""
     kind, flags, slot, channel, sequence, length = struct.unpack_from("<BBHIII", stream, at)
-    header = dict(kind=kind, flags=flags, slot=slot, channel=channel, sequence=sequence, length=length)
+    header = dict(
+        kind=kind, flags=flags, slot=slot, channel=channel, sequence=sequence, length=length
+    )
     check_length(kind, length, greeted)
     if not 1 <= kind <= 15 and flags & 2:
         raise Refused("version", f"a critical frame of kind {kind}")
@@ -255,7 +319,11 @@ def problem_with(vector):
         try:
             read_stream(stream)
         except Refused as refused:
-            return None if refused.args[0] == vector["error"] else f"refused as {refused.args}, not {vector['error']}"
+            return (
+                None
+                if refused.args[0] == vector["error"]
+                else f"refused as {refused.args}, not {vector['error']}"
+            )
         return "accepted"
     header, message, end = read_frame(stream, 0)
     if header != vector["frame"]:

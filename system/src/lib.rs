@@ -1,5 +1,6 @@
-//! What the operating system gives a process, by ways that are safe and bounded: plain files, temporary folders, standard
-//! outputs that nobody may read, signals, and how much memory and how many files there are.
+//! What the operating system gives a process, by ways that are safe and bounded: plain files,
+//! temporary folders, standard outputs that nobody may read, signals, and how much memory and how
+//! many files there are.
 
 pub mod machine_memory;
 pub mod open_files;

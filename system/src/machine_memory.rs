@@ -1,5 +1,5 @@
-//! How much memory this process may count on: the machine's, or that of the memory cgroup that it runs in, where that is
-//! less. Limits that the manifest leaves open are fractions of it.
+//! How much memory this process may count on: the machine's, or that of the memory cgroup that it
+//! runs in, where that is less. Limits that the manifest leaves open are fractions of it.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -43,9 +43,11 @@ pub fn machine_memory() -> MachineMemory {
 
 /// The same by what files hold.
 fn look(read: &dyn Fn(&Path) -> Option<String>) -> MachineMemory {
-    let physical = read(Path::new("/proc/meminfo")).and_then(|text| total(&text)).unwrap_or(UNKNOWN);
+    let physical =
+        read(Path::new("/proc/meminfo")).and_then(|text| total(&text)).unwrap_or(UNKNOWN);
     let own = read(Path::new("/proc/self/cgroup")).unwrap_or_default();
-    let limits = limit_files(&own).into_iter().filter_map(|file| read(&file)?.trim().parse::<u64>().ok());
+    let limits =
+        limit_files(&own).into_iter().filter_map(|file| read(&file)?.trim().parse::<u64>().ok());
     // No limit is a word (version 2), or a number that no machine has (version 1).
     match limits.min().filter(|limit| *limit < physical) {
         Some(bytes) => MachineMemory { bytes, is_of_cgroup: true },
@@ -59,11 +61,13 @@ fn total(meminfo: &str) -> Option<u64> {
     line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Files that may hold a limit: of the process's own cgroup and of all above it. A container may have only the last one,
-/// under the name of the first.
+/// Files that may hold a limit: of the process's own cgroup and of all above it. A container may
+/// have only the last one, under the name of the first.
 fn limit_files(own: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
-    for (controllers, path) in own.lines().filter_map(|line| line.split_once(':')?.1.split_once(':')) {
+    for (controllers, path) in
+        own.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'))
+    {
         let (root, name) = match controllers {
             "" => (PathBuf::from(CGROUPS), "memory.max"),
             _ if controllers.split(',').any(|one| one == "memory") => {
@@ -86,7 +90,9 @@ mod tests {
 
     fn looked(files: &[(&str, &str)]) -> MachineMemory {
         let all: Vec<_> = files.iter().chain([&MACHINE]).collect();
-        look(&|path| all.iter().find(|(name, _)| Path::new(name) == path).map(|(_, text)| (*text).to_owned()))
+        look(&|path| {
+            all.iter().find(|(name, _)| Path::new(name) == path).map(|(_, text)| (*text).to_owned())
+        })
     }
 
     #[test]
@@ -102,7 +108,10 @@ mod tests {
         let a = "/sys/fs/cgroup/memory/a/memory.limit_in_bytes";
         assert_eq!(looked(&[one, (b, "209715200\n"), (a, "104857600\n")]), of_cgroup(100 << 20));
         // In a container the cgroup of the process may be mounted as the root.
-        assert_eq!(looked(&[one, ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "1048576\n")]), of_cgroup(1 << 20));
+        assert_eq!(
+            looked(&[one, ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "1048576\n")]),
+            of_cgroup(1 << 20)
+        );
         // Version 2: no limit is a word.
         let two = ("/proc/self/cgroup", "0::/user.slice/run-1.scope\n");
         let scope = "/sys/fs/cgroup/user.slice/run-1.scope/memory.max";

@@ -1,8 +1,9 @@
 //! Standard output and standard error, written without waiting forever for a reader.
 //!
-//! A pipe that nobody reads and a terminal that was stopped (Ctrl-S) take nothing, and a plain `write` to them does not return.
-//! The open file is shared with other processes, so O_NONBLOCK cannot be set on it: a pipe or terminal is opened again here,
-//! without blocking, and this process writes to its own open file. Only a file on a dead file system can still hold a writer
+//! A pipe that nobody reads and a terminal that was stopped (Ctrl-S) take nothing, and a plain
+//! `write` to them does not return. The open file is shared with other processes, so O_NONBLOCK
+//! cannot be set on it: a pipe or terminal is opened again here, without blocking, and this process
+//! writes to its own open file. Only a file on a dead file system can still hold a writer
 //! (docs/explanation/waiting.md).
 
 use std::fs::Metadata;
@@ -44,7 +45,8 @@ enum Way {
     Socket,
     /// By an open file of our own.
     Own(OwnedFd),
-    /// A pipe or terminal that may not be opened again: it is asked for room before each short piece.
+    /// A pipe or terminal that may not be opened again: it is asked for room before each short
+    /// piece.
     Asked(usize),
 }
 
@@ -65,7 +67,8 @@ impl Outlet {
     /// Writes some of the bytes: as soon as the reader takes any, within `patience`.
     ///
     /// # Errors
-    /// `TimedOut` when the reader takes nothing; `Interrupted` when a signal came meanwhile; what the system says.
+    /// `TimedOut` when the reader takes nothing; `Interrupted` when a signal came meanwhile; what
+    /// the system says.
     pub fn write_some(&self, bytes: &[u8], patience: Duration) -> io::Result<usize> {
         let begin = Instant::now();
         loop {
@@ -73,7 +76,8 @@ impl Outlet {
                 Err(Errno::AGAIN) => {}
                 outcome => return Ok(outcome?),
             }
-            let Some(left) = patience.checked_sub(begin.elapsed()).filter(|left| !left.is_zero()) else {
+            let Some(left) = patience.checked_sub(begin.elapsed()).filter(|left| !left.is_zero())
+            else {
                 return Err(io::Error::new(ErrorKind::TimedOut, "its reader takes nothing"));
             };
             let asked = Instant::now();
@@ -115,7 +119,9 @@ impl Outlet {
         let piece = &bytes[..bytes.len().min(PIECE_BYTES)];
         match way.as_mut().map(|(_, way)| way) {
             None | Some(Way::Plain) => rustix::io::write(descriptor, bytes),
-            Some(Way::Socket) => rustix::net::send(descriptor, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL),
+            Some(Way::Socket) => {
+                rustix::net::send(descriptor, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)
+            }
             Some(Way::Own(own)) => rustix::io::write(own, piece),
             Some(Way::Asked(most)) => match self.wait(Duration::ZERO)? {
                 true => rustix::io::write(descriptor, &piece[..piece.len().min(*most)]),
@@ -157,7 +163,8 @@ impl Way {
 }
 
 fn is_same(own: &OwnedFd, status: &Metadata) -> bool {
-    rustix::fs::fstat(own.as_fd()).is_ok_and(|own| (own.st_dev, own.st_ino) == (status.dev(), status.ino()))
+    rustix::fs::fstat(own.as_fd())
+        .is_ok_and(|own| (own.st_dev, own.st_ino) == (status.dev(), status.ino()))
 }
 
 /// Writes to an outlet, and fails when its reader takes nothing for too long.
@@ -233,11 +240,13 @@ mod tests {
         rustix::pty::grantpt(&master).unwrap();
         rustix::pty::unlockpt(&master).unwrap();
         let name = rustix::pty::ptsname(&master, Vec::new()).unwrap();
-        let terminal = rustix::fs::open(&*name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+        let terminal =
+            rustix::fs::open(&*name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
         rustix::termios::tcflow(&terminal, rustix::termios::Action::OOff).unwrap();
         refused_in_time(&to(terminal));
         // Where it cannot be opened again, it is asked for room.
-        let asked = to(rustix::fs::open(&*name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap());
+        let asked =
+            to(rustix::fs::open(&*name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap());
         let status = rustix::fs::fstat((asked.descriptor)()).unwrap();
         let way = Way::Asked(TERMINAL_PIECE_BYTES);
         *asked.way.lock().unwrap() = Some(((status.st_dev, status.st_ino), way));
@@ -251,7 +260,8 @@ mod tests {
             let count = rustix::io::read(reader, &mut bytes).unwrap();
             bytes[..count].to_vec()
         };
-        let ((first, writer), (second, other)) = (rustix::pipe::pipe().unwrap(), rustix::pipe::pipe().unwrap());
+        let ((first, writer), (second, other)) =
+            (rustix::pipe::pipe().unwrap(), rustix::pipe::pipe().unwrap());
         let outlet = to(writer);
         outlet.write(b"one", Duration::from_secs(60)).unwrap();
         let other: &'static OwnedFd = Box::leak(Box::new(other));

@@ -1,5 +1,5 @@
-//! Which process a folder belongs to that several hosts may see: what a process left behind that was killed can be told from
-//! what is in use.
+//! Which process a folder belongs to that several hosts may see: what a process left behind that
+//! was killed can be told from what is in use.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -16,20 +16,26 @@ const UNFINISHED: &str = "unfinished ";
 /// What a process that ended meanwhile is read as (errno(3)).
 const ESRCH: i32 = rustix::io::Errno::SRCH.raw_os_error();
 
-/// Makes a folder that belongs to this process from its first moment: killed whenever, this process leaves nothing that
+/// Makes a folder that belongs to this process from its first moment: killed whenever, this process
+/// leaves nothing that
 /// [`is_left_behind`] does not find.
 ///
 /// # Errors
 /// When it cannot be made or written, or there is one already that is not empty.
 pub fn make(folder: &Path) -> io::Result<()> {
-    let (Some(base), Some(name)) = (folder.parent(), folder.file_name().and_then(OsStr::to_str)) else {
+    let (Some(base), Some(name)) = (folder.parent(), folder.file_name().and_then(OsStr::to_str))
+    else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
     let owner = own()?;
     let unfinished = base.join(format!("{UNFINISHED}{owner} {name}"));
     DirBuilder::new().mode(0o700).create(&unfinished)?;
     let write = || {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(unfinished.join(FILE))?;
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(unfinished.join(FILE))?;
         writeln!(file, "{owner}")?;
         fs::rename(&unfinished, folder)
     };
@@ -53,19 +59,30 @@ fn own() -> io::Result<String> {
     Ok(owner)
 }
 
-/// Whether the folder belongs to a process that ended here. One of another host, or of another container, cannot be judged,
-/// and neither can one from before this host was started: their folders are not.
+/// Whether the folder belongs to a process that ended here. One of another host, or of another
+/// container, cannot be judged, and neither can one from before this host was started: their
+/// folders are not.
 pub fn is_left_behind(folder: &Path) -> bool {
-    let named = folder.file_name().and_then(OsStr::to_str).and_then(|name| name.strip_prefix(UNFINISHED));
-    let owner = named.map(str::to_owned).or_else(|| fs::read_to_string(folder.join(FILE)).ok()).unwrap_or_default();
+    let named =
+        folder.file_name().and_then(OsStr::to_str).and_then(|name| name.strip_prefix(UNFINISHED));
+    let owner = named
+        .map(str::to_owned)
+        .or_else(|| fs::read_to_string(folder.join(FILE)).ok())
+        .unwrap_or_default();
     let Ok(here) = here() else { return false };
-    let Some(words) = owner.trim_end().strip_prefix(&here).filter(|_| !here.is_empty()) else { return false };
+    let Some(words) = owner.trim_end().strip_prefix(&here).filter(|_| !here.is_empty()) else {
+        return false;
+    };
     let mut words = words.split_whitespace();
-    let (Some(pid), Some(begun)) = (words.next().and_then(|pid| pid.parse().ok()), words.next()) else { return false };
+    let (Some(pid), Some(begun)) = (words.next().and_then(|pid| pid.parse().ok()), words.next())
+    else {
+        return false;
+    };
     of_process(pid).is_ok_and(|now| now != format!("{here} {pid} {begun}"))
 }
 
-/// The host since its start, and those of its processes that see one another; empty where the host does not say.
+/// The host since its start, and those of its processes that see one another; empty where the host
+/// does not say.
 ///
 /// # Errors
 /// When it cannot be asked now, for lack of descriptors above all.
@@ -79,7 +96,10 @@ fn here() -> io::Result<String> {
 fn of_process(pid: u32) -> io::Result<String> {
     let status = told(fs::read_to_string(format!("/proc/{pid}/stat")))?.unwrap_or_default();
     // Field 22 of proc(5), counted after the name, which may hold anything.
-    let begun = status.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(19)).unwrap_or("gone");
+    let begun = status
+        .rsplit_once(')')
+        .and_then(|(_, rest)| rest.split_whitespace().nth(19))
+        .unwrap_or("gone");
     Ok(format!("{} {pid} {begun}", here()?))
 }
 
@@ -88,7 +108,14 @@ fn told<T>(read: io::Result<T>) -> io::Result<Option<T>> {
     match read {
         Ok(said) => Ok(Some(said)),
         Err(error) if error.raw_os_error() == Some(ESRCH) => Ok(None),
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => Ok(None),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied
+            ) =>
+        {
+            Ok(None)
+        }
         Err(error) => Err(error),
     }
 }
@@ -105,11 +132,18 @@ mod tests {
         other.wait().expect("it ends");
         let (dead, later) = (format!("{here} {} 7", other.id()), format!("{own}0"));
         let elsewhere = own.replacen(|c: char| c.is_ascii_hexdigit(), "x", 1);
-        vec![(dead, true), (later, true), (own, false), (elsewhere, false), ("nonsense".into(), false)]
+        vec![
+            (dead, true),
+            (later, true),
+            (own, false),
+            (elsewhere, false),
+            ("nonsense".into(), false),
+        ]
     }
 
     fn base(name: &str) -> std::path::PathBuf {
-        let base = std::env::temp_dir().join(format!("farcall-owner-{name}-{}", std::process::id()));
+        let base =
+            std::env::temp_dir().join(format!("farcall-owner-{name}-{}", std::process::id()));
         fs::create_dir_all(&base).expect("folders can be made");
         base
     }

@@ -1,4 +1,5 @@
-//! Plain files, read on somebody's word: what is none, or has no end, must not hold up or fill the process that reads.
+//! Plain files, read on somebody's word: what is none, or has no end, must not hold up or fill the
+//! process that reads.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -19,8 +20,8 @@ pub fn open(path: &Path) -> io::Result<File> {
     open_with(path, FLAGS)
 }
 
-/// Opens a plain file, or what a link leads to, and says where that lies, by a path without links: of the file that is open,
-/// whatever has been put into its place meanwhile.
+/// Opens a plain file, or what a link leads to, and says where that lies, by a path without links:
+/// of the file that is open, whatever has been put into its place meanwhile.
 ///
 /// # Errors
 /// As [`open`]; `NotFound` for one that has been moved or removed since.
@@ -41,13 +42,14 @@ pub fn path_of(open: impl AsFd) -> io::Result<PathBuf> {
     std::fs::read_link(format!("/proc/self/fd/{}", open.as_fd().as_raw_fd()))
 }
 
-/// Opens a plain file of an open folder that somebody else may write to: the file itself, never what a link leads to, and none
-/// that has another name elsewhere.
+/// Opens a plain file of an open folder that somebody else may write to: the file itself, never
+/// what a link leads to, and none that has another name elsewhere.
 ///
 /// # Errors
 /// As [`open`].
 pub fn open_in(folder: impl AsFd, name: &Path) -> io::Result<File> {
-    let file = File::from(openat(folder, name, OFlags::RDONLY | OFlags::NOFOLLOW | FLAGS, Mode::empty())?);
+    let file =
+        File::from(openat(folder, name, OFlags::RDONLY | OFlags::NOFOLLOW | FLAGS, Mode::empty())?);
     let data = file.metadata()?;
     if data.is_file() && data.nlink() == 1 { Ok(file) } else { Err(none()) }
 }
@@ -65,7 +67,9 @@ fn none() -> io::Error {
 
 /// Whether every user of this host may read a file, by its mode and those of all folders above.
 pub fn is_public(path: &Path) -> bool {
-    let has = |path: &Path, bits: u32| std::fs::metadata(path).is_ok_and(|data| data.mode() & bits == bits);
+    let has = |path: &Path, bits: u32| {
+        std::fs::metadata(path).is_ok_and(|data| data.mode() & bits == bits)
+    };
     let Ok(real) = path.canonicalize() else { return false };
     has(&real, 0o004) && real.ancestors().skip(1).all(|folder| has(folder, 0o001))
 }
@@ -87,7 +91,10 @@ pub fn read_open(file: impl Read, bytes_max: u64) -> io::Result<Vec<u8>> {
     // A file may grow while it is read, and some that say that they are empty have no end.
     file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > bytes_max {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is larger than {bytes_max} bytes")));
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("it is larger than {bytes_max} bytes"),
+        ));
     }
     Ok(bytes)
 }
@@ -115,15 +122,25 @@ mod tests {
         std::os::unix::fs::symlink("text", path("link")).unwrap();
         std::os::unix::fs::symlink("/dev/zero", path("zero")).unwrap();
         rustix::fs::mkfifoat(rustix::fs::CWD, path("pipe"), rustix::fs::Mode::RWXU).unwrap();
-        assert_eq!(read_text(&path("text"), 5).unwrap() + &read_text(&path("link"), 9).unwrap(), "wordswords");
+        assert_eq!(
+            read_text(&path("text"), 5).unwrap() + &read_text(&path("link"), 9).unwrap(),
+            "wordswords"
+        );
         assert_eq!(read(&path("text"), 4).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
         // Without the guards, these would never come back: nobody writes to the pipe.
         for name in ["zero", "pipe", "."] {
-            assert_eq!(read(&path(name), 9).unwrap_err().kind(), io::ErrorKind::InvalidInput, "{name}");
+            assert_eq!(
+                read(&path(name), 9).unwrap_err().kind(),
+                io::ErrorKind::InvalidInput,
+                "{name}"
+            );
         }
         assert_eq!(read(&path("none"), 9).unwrap_err().kind(), io::ErrorKind::NotFound);
         // One that says that it is empty.
-        assert_eq!(read(Path::new("/proc/self/maps"), 9).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(
+            read(Path::new("/proc/self/maps"), 9).unwrap_err().kind(),
+            io::ErrorKind::FileTooLarge
+        );
         std::fs::remove_dir_all(folder).unwrap();
     }
 
@@ -135,12 +152,18 @@ mod tests {
         std::fs::write(folder.join("text"), "words").unwrap();
         std::os::unix::fs::symlink("text", folder.join("link")).unwrap();
         let (file, real) = open_real(&folder.join("link")).unwrap();
-        assert_eq!((real.as_path(), path_of(&file).unwrap().as_path()), (&*folder.join("text"), &*folder.join("text")));
+        assert_eq!(
+            (real.as_path(), path_of(&file).unwrap().as_path()),
+            (&*folder.join("text"), &*folder.join("text"))
+        );
         let open = File::open(&folder).unwrap();
         assert_eq!(read_open(open_in(&open, Path::new("text")).unwrap(), 9).unwrap(), b"words");
         assert!(open_in(&open, Path::new("link")).is_err());
         std::fs::hard_link(folder.join("text"), folder.join("other")).unwrap();
-        assert_eq!(open_in(&open, Path::new("text")).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        assert_eq!(
+            open_in(&open, Path::new("text")).unwrap_err().kind(),
+            io::ErrorKind::InvalidInput
+        );
         std::fs::remove_dir_all(folder).unwrap();
     }
 }

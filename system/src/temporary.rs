@@ -15,10 +15,11 @@ use removal::Removed;
 
 /// Folders that are tried again at a time; of more, those that have waited longest are given up.
 const LEFT_MAX: usize = 4096;
-/// Files that are removed while somebody waits, which takes a few milliseconds. More are removed beside.
+/// Files that are removed while somebody waits, which takes a few milliseconds. More are removed
+/// beside.
 const ENTRIES_AT_ONCE: u32 = 500;
-/// So long one folder is removed beside, and so long its end is waited for at the end of the process. Whoever looks for what
-/// servers have left removes the rest.
+/// So long one folder is removed beside, and so long its end is waited for at the end of the
+/// process. Whoever looks for what servers have left removes the rest.
 const BESIDE_MAX: Duration = Duration::from_secs(600);
 const END_MAX: Duration = Duration::from_secs(10);
 
@@ -32,17 +33,20 @@ struct Left {
     is_removing: bool,
 }
 
-static LEFT: Mutex<Left> = Mutex::new(Left { again: Vec::new(), large: VecDeque::new(), is_removing: false });
+static LEFT: Mutex<Left> =
+    Mutex::new(Left { again: Vec::new(), large: VecDeque::new(), is_removing: false });
 /// Told when the thread has ended.
 static REMOVED: Condvar = Condvar::new();
 
-/// Removes a folder with all that is in it: at once, or where there is much in it, beside. To look into it takes a descriptor:
-/// where none is to be had, it is tried again with the next one, and by [`remove_left`].
+/// Removes a folder with all that is in it: at once, or where there is much in it, beside. To look
+/// into it takes a descriptor: where none is to be had, it is tried again with the next one, and by
+/// [`remove_left`].
 pub fn remove(folder: &Path) {
     remove_each(Some(folder), at_once);
 }
 
-/// Tries again what could not be removed before, and waits a while for what is removed beside: to be called at the end.
+/// Tries again what could not be removed before, and waits a while for what is removed beside: to
+/// be called at the end.
 pub fn remove_left() {
     remove_each(None, at_once);
     let _ = REMOVED.wait_timeout_while(left(), END_MAX, |left| left.is_removing);
@@ -96,7 +100,9 @@ fn remove_large() {
         };
         drop(all);
         let begin = Instant::now();
-        if removal::remove(&folder, || begin.elapsed() < BESIDE_MAX).is_err_and(|error| passes(&error)) {
+        if removal::remove(&folder, || begin.elapsed() < BESIDE_MAX)
+            .is_err_and(|error| passes(&error))
+        {
             left().again.push(folder);
         }
     }
@@ -108,8 +114,8 @@ fn passes(error: &io::Error) -> bool {
     of_the_moment.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
-/// `$TMPDIR`; or `/tmp` where that is no folder that can be written to: batch systems and shells pass on what another host
-/// has.
+/// `$TMPDIR`; or `/tmp` where that is no folder that can be written to: batch systems and shells
+/// pass on what another host has.
 pub fn folder() -> PathBuf {
     usable(std::env::temp_dir())
 }
@@ -130,7 +136,8 @@ mod tests {
         for folder in [&first, &second] {
             std::fs::create_dir_all(folder.join("inside")).expect("folders can be made");
         }
-        let fails = |errno: Errno| move |_: &Path| Err(io::Error::from_raw_os_error(errno.raw_os_error()));
+        let fails =
+            |errno: Errno| move |_: &Path| Err(io::Error::from_raw_os_error(errno.raw_os_error()));
         remove_each(Some(&first), fails(Errno::MFILE));
         assert!(first.exists());
         remove(&second);
@@ -147,7 +154,8 @@ mod tests {
     fn whoever_removes_many_files_does_not_wait_for_all_of_them() {
         let base = std::env::temp_dir().join(format!("farcall-many-{}", std::process::id()));
         std::fs::create_dir_all(&base).expect("folders can be made");
-        (0..5 * ENTRIES_AT_ONCE).for_each(|number| drop(std::fs::File::create(base.join(number.to_string()))));
+        (0..5 * ENTRIES_AT_ONCE)
+            .for_each(|number| drop(std::fs::File::create(base.join(number.to_string()))));
         remove_each(Some(&base), |folder| {
             let outcome = at_once(folder);
             assert_eq!(outcome.as_ref().ok(), Some(&Removed::Part));

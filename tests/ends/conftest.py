@@ -25,7 +25,9 @@ def folder():
 def real():
     """A server that answers, by a Unix socket and by TCP, and what programs know it by."""
     path = pathlib.Path(tempfile.mkdtemp(prefix="ends", dir="/tmp"))
-    server = Server(path, "--listen", "tcp:127.0.0.1:0", "--token-file", str(path / "token")).await_start()
+    server = Server(
+        path, "--listen", "tcp:127.0.0.1:0", "--token-file", str(path / "token")
+    ).await_start()
     server.folder = path
     server.port = int(re.search(r"farcall://127\.0\.0\.1:(\d+)", (path / "out").read_text())[1])
     server.token = str(path / "token")

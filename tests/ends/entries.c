@@ -1,6 +1,8 @@
-/* Every function of the C interfaces that takes a time limit, by its name: `entries NAME ADDRESS TOKEN SECONDS`.
+/* Every function of the C interfaces that takes a time limit, by its name: `entries NAME ADDRESS
+ * TOKEN SECONDS`.
  *
- * Says "ready" when it is connected and has what the function needs; waits for a line; and calls it. Says how long it took. */
+ * Says "ready" when it is connected and has what the function needs; waits for a line; and calls
+ * it. Says how long it took. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +35,8 @@ static void need(int status, const char *what)
 
 static farcall_connect_options connecting(double timeout, double heartbeat)
 {
-    farcall_connect_options options = {.size = sizeof options, .address = address, .token_file = token};
+    farcall_connect_options options = {
+        .size = sizeof options, .address = address, .token_file = token};
     options.timeout_seconds = timeout;
     options.heartbeat_seconds = heartbeat;
     options.reconnect_seconds = -1;
@@ -77,7 +80,8 @@ static farcall_argument *arguments(int large)
 
 static farcall_call *started(double timeout, double keep)
 {
-    farcall_call_options options = {.size = sizeof options, .timeout_seconds = timeout, .keep_seconds = keep};
+    farcall_call_options options = {
+        .size = sizeof options, .timeout_seconds = timeout, .keep_seconds = keep};
     farcall_call *call;
     options.announced = 1;
     options.wanted = FARCALL_WANT_PROGRESS;
@@ -93,7 +97,7 @@ static farcall_hold *held(double start)
     return hold;
 }
 
-/* ---- Functions ---------------------------------------------------------------------------------------------------- */
+/* ---- Functions ------------------------------------------------------------------------------- */
 
 static int lookup_within(void)
 {
@@ -150,7 +154,7 @@ static int next_finished(void)
     return farcall_next_finished(client, limit, &number, &error);
 }
 
-/* ---- Members of options ------------------------------------------------------------------------------------------- */
+/* ---- Members of options ---------------------------------------------------------------------- */
 
 static int connect_timeout(void)
 {
@@ -172,7 +176,8 @@ static int connect_heartbeat(void)
 
 static int server_timeout(void)
 {
-    farcall_server_options options = {.size = sizeof options, .program = getenv("SILENT_PROGRAM"), .timeout_seconds = limit};
+    farcall_server_options options = {
+        .size = sizeof options, .program = getenv("SILENT_PROGRAM"), .timeout_seconds = limit};
     farcall_server *server;
     return farcall_server_start(&options, &server, &error);
 }
@@ -245,7 +250,8 @@ int main(int argc, char **argv)
         return 2;
     address = argv[2], token = argv[3], limit = atof(argv[4]);
     if (entry->connected != NOT)
-        begin(entry->connected == WITH_TIMEOUT ? limit : 0, entry->connected == WITH_HEARTBEAT ? limit : 0);
+        begin(entry->connected == WITH_TIMEOUT ? limit : 0,
+            entry->connected == WITH_HEARTBEAT ? limit : 0);
     if (entry->connected == WITH_HOLD) {
         released = held(0);
         need(farcall_hold_ready(released, 60, &error), "hold");

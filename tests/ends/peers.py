@@ -1,4 +1,5 @@
-"""Servers that do not answer: relays in front of a real one, each of which stops in its own way. And sinks that take nothing."""
+"""Servers that do not answer: relays in front of a real one, each of which stops in its own way.
+And sinks that take nothing."""
 
 import fcntl
 import itertools
@@ -39,8 +40,9 @@ def frame(source):
 
 
 class Peer:
-    """What stands in front of the server at `to`, a Unix path or a TCP port. It begins to behave as its kind says after so many frames of
-    the server's beyond its greeting, at once, or when it is told to `turn`."""
+    """What stands in front of the server at `to`, a Unix path or a TCP port. It begins to behave as
+    its kind says after so many frames of the server's beyond its greeting, at once, or when it is
+    told to `turn`."""
 
     def __init__(self, kind, to, path=None, begins=False, after=None):
         self.kind, self.to, self.after = kind, to, after
@@ -51,7 +53,9 @@ class Peer:
         if kind == "deaf":
             self.door.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, NARROW_BYTES)
         self.door.bind(str(path) if path else ("127.0.0.1", 0))
-        self.address = f"unix:{path}" if path else f"farcall://127.0.0.1:{self.door.getsockname()[1]}"
+        self.address = (
+            f"unix:{path}" if path else f"farcall://127.0.0.1:{self.door.getsockname()[1]}"
+        )
         self.door.listen()
         self.held = []
         threading.Thread(target=self._listen, daemon=True).start()
@@ -87,7 +91,9 @@ class Peer:
             server.connect(self.to if unix else ("127.0.0.1", self.to))
             self.held += [client, server]
             for way in (self._up, self._down):
-                threading.Thread(target=self._guarded, args=(way, client, server), daemon=True).start()
+                threading.Thread(
+                    target=self._guarded, args=(way, client, server), daemon=True
+                ).start()
 
     @staticmethod
     def _guarded(way, client, server):

@@ -1,7 +1,9 @@
-"""Everything in the Python client that takes a time limit, by its name, at peers that do not answer.
+"""Everything in the Python client that takes a time limit, by its name, at peers that do not
+answer.
 
-`python_entries.py PORT TOKEN SECONDS` tries all that the table has, side by side, and prints a line of JSON for each. The names
-come from the package itself (`limited`): what has no row in the table is printed as well.
+`python_entries.py PORT TOKEN SECONDS` tries all that the table has, side by side, and prints a line
+of JSON for each. The names come from the package itself (`limited`): what has no row in the table
+is printed as well.
 """
 
 import asyncio
@@ -26,7 +28,8 @@ PATIENCE = 60
 
 
 def limited():
-    """Names of all public functions that take a time limit: by their signature or by what their documentation says."""
+    """Names of all public functions that take a time limit: by their signature or by what their
+    documentation says."""
     found = set()
 
     def look(name, function):
@@ -44,7 +47,12 @@ def limited():
         look(name, thing)
         if inspect.isclass(thing):
             for member in dir(thing):
-                if not member.startswith("_") or member in ("__call__", "__init__", "__enter__", "__exit__"):
+                if not member.startswith("_") or member in (
+                    "__call__",
+                    "__init__",
+                    "__enter__",
+                    "__exit__",
+                ):
                     look(f"{name}.{member}", getattr(thing, member))
     return found
 
@@ -57,7 +65,9 @@ class Case:
         self.server = None
 
     def connect(self, timeout=PATIENCE):
-        self.server = farcall.connect(self.peer.address, token_file=self.token, timeout=timeout, reconnect=0)
+        self.server = farcall.connect(
+            self.peer.address, token_file=self.token, timeout=timeout, reconnect=0
+        )
         return self.server
 
 
@@ -154,10 +164,19 @@ def fetched(case):
     return lambda: server.fetch("00112233445566778899aabbccddeeff", timeout=case.limit).result()
 
 
-# By the name of what takes the limit; those that are left at once, before there is a connection, are `NOT_TURNED`.
+# By the name of what takes the limit; those that are left at once, before there is a connection,
+# are `NOT_TURNED`.
 TABLE = {
     "connect": [connected, looked_up, listed],
-    "Routine": [called, called_with_much, submitted, submitted_with_much, submitted_to_be_kept, awaited, method_called],
+    "Routine": [
+        called,
+        called_with_much,
+        submitted,
+        submitted_with_much,
+        submitted_to_be_kept,
+        awaited,
+        method_called,
+    ],
     "Routine.hold": [held],
     "Class": [made],
     "Class.__call__": [made],
@@ -192,7 +211,12 @@ def main():
     settings = float(sys.argv[3]), sys.argv[2], int(sys.argv[1])
     wanted = sys.argv[4:]
     cases = {make for entries in TABLE.values() for make in entries}
-    chosen = [(make, kind) for make in cases for kind in peers.KINDS if not wanted or f"{make.__name__}@{kind}" in wanted]
+    chosen = [
+        (make, kind)
+        for make in cases
+        for kind in peers.KINDS
+        if not wanted or f"{make.__name__}@{kind}" in wanted
+    ]
     lock, over = threading.Lock(), threading.Semaphore(0)
 
     def run(make, kind):
@@ -201,7 +225,10 @@ def main():
         except Exception as error:
             seconds, ended = None, f"was not made: {error!r}"
         with lock:
-            print(json.dumps({"case": f"{make.__name__}@{kind}", "seconds": seconds, "ended": ended}), flush=True)
+            print(
+                json.dumps({"case": f"{make.__name__}@{kind}", "seconds": seconds, "ended": ended}),
+                flush=True,
+            )
         over.release()
 
     missing = sorted(limited() - set(TABLE))

@@ -1,4 +1,5 @@
-"""What the tests of ends share: servers of their own, commands with the time that they take, and what is late tried again."""
+"""What the tests of ends share: servers of their own, commands with the time that they take, and
+what is late tried again."""
 
 import concurrent.futures
 import os
@@ -28,11 +29,17 @@ ID = "00112233445566778899aabbccddeeff"
 
 def environment(folder, **more):
     """A user of its own: no server, no configuration."""
-    known = {key: value for key, value in os.environ.items() if not key.startswith(("FARCALL_", "XDG_", "SSH_"))}
+    known = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("FARCALL_", "XDG_", "SSH_"))
+    }
     for name in ("home", "run", "state", "cache", "config"):
         (folder / name).mkdir(mode=0o700, exist_ok=True)
     known.update(HOME=str(folder / "home"), FARCALL_STAGE=str(STAGE), TERM="xterm")
-    known.update({f"XDG_{name.upper()}_HOME": str(folder / name) for name in ("state", "cache", "config")})
+    known.update(
+        {f"XDG_{name.upper()}_HOME": str(folder / name) for name in ("state", "cache", "config")}
+    )
     known.update(XDG_RUNTIME_DIR=str(folder / "run"), TMPDIR=str(folder))
     known["LD_LIBRARY_PATH"] = str(STAGE / "lib")
     known.update(more)
@@ -49,14 +56,27 @@ class Server:
         errors = outputs or (folder / "err").open("wb")
         command = [FARCALL, "serve", "--listen", f"unix:{self.path}", *arguments, *files]
         self.process = subprocess.Popen(
-            command, cwd=folder, env=self.environment, stdin=subprocess.DEVNULL, stdout=out, stderr=errors, start_new_session=True
+            command,
+            cwd=folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=errors,
+            start_new_session=True,
         )
 
     def await_start(self):
         """Waits until it serves."""
         end = time.monotonic() + COMES
         while time.monotonic() < end and self.process.poll() is None:
-            if subprocess.run([FARCALL, "ls", "--server", f"unix:{self.path}"], capture_output=True, env=self.environment).returncode == 0:
+            if (
+                subprocess.run(
+                    [FARCALL, "ls", "--server", f"unix:{self.path}"],
+                    capture_output=True,
+                    env=self.environment,
+                ).returncode
+                == 0
+            ):
                 return self
             time.sleep(0.05)
         raise AssertionError(f"no server: {self.process.poll()}")
@@ -83,25 +103,36 @@ class Server:
 
 
 def check_all(entries, attempt, limit=LIMIT):
-    """Tries all entries, named by the keys of a dictionary, side by side. `attempt` gives seconds and how each ended."""
+    """Tries all entries, named by the keys of a dictionary, side by side. `attempt` gives seconds
+    and how each ended."""
     with concurrent.futures.ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
         outcomes = dict(zip(entries, threads.map(attempt, entries.values())))
-    late = {name: outcome for name, outcome in outcomes.items() if outcome[0] is None or outcome[0] > limit + GRACE}
+    late = {
+        name: outcome
+        for name, outcome in outcomes.items()
+        if outcome[0] is None or outcome[0] > limit + GRACE
+    }
     for _ in range(TRIES - 1 if len(late) <= LATE_MAX else 0):
         for name in list(late):
             late[name] = attempt(entries[name])
             if late[name][0] is not None and late[name][0] <= limit + GRACE:
                 outcomes[name] = late.pop(name)
-    words = "\n".join(f"  {name}: {seconds and round(seconds, 2)} s: {ended}" for name, (seconds, ended) in sorted(late.items()))
+    words = "\n".join(
+        f"  {name}: {seconds and round(seconds, 2)} s: {ended}"
+        for name, (seconds, ended) in sorted(late.items())
+    )
     assert not late, f"later than {limit + GRACE} s:\n{words}"
     return outcomes
 
 
 def timed(command, known, stdin=subprocess.DEVNULL, folder=None, outputs=None):
-    """Seconds that a command takes, and how it ended; None for one that hangs. All that it started ends with it."""
+    """Seconds that a command takes, and how it ended; None for one that hangs. All that it started
+    ends with it."""
     out = outputs if outputs is not None else subprocess.PIPE
     begin = time.monotonic()
-    process = subprocess.Popen(command, env=known, cwd=folder, stdin=stdin, stdout=out, stderr=out, start_new_session=True)
+    process = subprocess.Popen(
+        command, env=known, cwd=folder, stdin=stdin, stdout=out, stderr=out, start_new_session=True
+    )
     try:
         if outputs is None:
             said = b"".join(process.communicate(timeout=HANGS))

@@ -1,6 +1,7 @@
 """Everything in C and Python that takes a time limit ends in time at peers that do not answer.
 
-What there is, is read from the headers and from the package. What has no case fails the test, which names it.
+What there is, is read from the headers and from the package. What has no case fails the test, which
+names it.
 """
 
 import json
@@ -57,7 +58,14 @@ def limited_in_headers():
 def program(real):
     """The program with all entries of C."""
     path = str(real.folder / "entries")
-    flags = ["-O1", "-Wall", "-Wextra", f"-I{STAGE}/include", f"-L{STAGE}/lib", f"-Wl,-rpath,{STAGE}/lib"]
+    flags = [
+        "-O1",
+        "-Wall",
+        "-Wextra",
+        f"-I{STAGE}/include",
+        f"-L{STAGE}/lib",
+        f"-Wl,-rpath,{STAGE}/lib",
+    ]
     subprocess.run(["cc", *flags, "-o", path, str(HERE / "entries.c"), "-lfarcall"], check=True)
     return path
 
@@ -66,7 +74,9 @@ def test_every_c_function_with_a_time_limit_has_a_case(program):
     """By the headers."""
     found = limited_in_headers()
     assert len(found) > 15, found
-    listed = subprocess.run([program, "--list"], capture_output=True, text=True, check=True).stdout.split()
+    listed = subprocess.run(
+        [program, "--list"], capture_output=True, text=True, check=True
+    ).stdout.split()
     cases = {name.partition(":")[0] for name in listed}
     missing = sorted(found - cases - set(NO_LIMITS) - set(GRIDRPC))
     assert not missing, f"no entry in {HERE}/entries.c yet: {missing}"
@@ -80,8 +90,15 @@ def test_every_c_function_ends_in_time(real, program, folder):
     silent.write_text("#!/bin/sh\nexec sleep 60\n")
     silent.chmod(0o755)
     known = environment(folder, SILENT_PROGRAM=str(silent), LD_LIBRARY_PATH=str(STAGE / "lib"))
-    listed = subprocess.run([program, "--list"], capture_output=True, text=True, check=True).stdout.split()
-    entries = {f"{name} @ {kind}": (name, kind) for name in listed for kind in peers.KINDS if (name, kind) not in NOT_AT}
+    listed = subprocess.run(
+        [program, "--list"], capture_output=True, text=True, check=True
+    ).stdout.split()
+    entries = {
+        f"{name} @ {kind}": (name, kind)
+        for name in listed
+        for kind in peers.KINDS
+        if (name, kind) not in NOT_AT
+    }
 
     def attempt(entry):
         name, kind = entry
@@ -89,7 +106,13 @@ def test_every_c_function_ends_in_time(real, program, folder):
         peer = peers.Peer(kind, real.port, begins=at_once)
         command = [program, name, peer.address, real.token, str(LIMIT)]
         process = subprocess.Popen(
-            command, env=known, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+            command,
+            env=known,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
         )
         try:
             if process.stdout.readline() != "ready\n":
@@ -112,19 +135,30 @@ def test_every_c_function_ends_in_time(real, program, folder):
     check_all(entries, attempt)
 
 
-# ---- Python ------------------------------------------------------------------------------------------------------------
+# ---- Python
+# ------------------------------------------------------------------------------------------------------------
 
 
 def test_everything_in_python_with_a_time_limit_ends_in_time(real, folder):
     """What has one is read from signatures and documentation."""
     known = environment(folder)
-    settings = [sys.executable, str(HERE / "python_entries.py"), str(real.port), real.token, str(LIMIT)]
+    settings = [
+        sys.executable,
+        str(HERE / "python_entries.py"),
+        str(real.port),
+        real.token,
+        str(LIMIT),
+    ]
 
     def run(*chosen):
-        out = subprocess.run([*settings, *chosen], env=known, capture_output=True, text=True, timeout=COMES * 3)
+        out = subprocess.run(
+            [*settings, *chosen], env=known, capture_output=True, text=True, timeout=COMES * 3
+        )
         lines = [json.loads(line) for line in out.stdout.splitlines()]
         assert lines, out.stderr
-        assert lines[0]["missing"] == [], f"no row in TABLE of python_entries.py yet: {lines[0]['missing']}"
+        assert lines[0]["missing"] == [], (
+            f"no row in TABLE of python_entries.py yet: {lines[0]['missing']}"
+        )
         return {line["case"]: (line["seconds"], line["ended"]) for line in lines[1:]}
 
     outcomes = run()
@@ -137,5 +171,9 @@ def test_everything_in_python_with_a_time_limit_ends_in_time(real, folder):
     for _ in range(TRIES - 1):
         late = {name for name in late if is_late(outcomes.update(run(name)) or outcomes[name])}
     assert not late, {name: outcomes[name] for name in late}
-    failed = {name: ended for name, (_, ended) in outcomes.items() if ended == "success" and not name.startswith("connected@pings")}
+    failed = {
+        name: ended
+        for name, (_, ended) in outcomes.items()
+        if ended == "success" and not name.startswith("connected@pings")
+    }
     assert not failed, failed

@@ -1,7 +1,8 @@
 """Every command ends in time at peers that do not answer and at sinks that take nothing.
 
-Commands are read from the help. One that has no case in the table fails the test, which names it. Cases run side by side; one that
-is late is tried again alone, since a busy machine may have held it up.
+Commands are read from the help. One that has no case in the table fails the test, which names it.
+Cases run side by side; one that is late is tried again alone, since a busy machine may have held it
+up.
 """
 
 import fcntl
@@ -21,18 +22,27 @@ import peers  # noqa: E402  (it stands beside this file, as the next)
 from running import FARCALL, HANGS, ID, IDL, LIMIT, ROOT, SINK_LIMIT, check_all, environment, timed  # noqa: E402
 
 FORTRAN = "      subroutine twice(x)\n      double precision x\n      x = 2 * x\n      end\n"
-# By name: how each is called, once or more. {tmp} is a folder of its own. Those that talk to a server are tried at all peers, too.
+# By name: how each is called, once or more. {tmp} is a folder of its own. Those that talk to a
+# server are tried at all peers, too.
 COMMANDS = {
     "ls": ["ls", "ls --json"],
     "show": ["show ends/one", "show ends/one --json"],
-    "call": ["call ends/one 1", "call ends/one 1 --json", "call ends/one 1 --timeout {limit}", "call ends/shout 2000"],
+    "call": [
+        "call ends/one 1",
+        "call ends/one 1 --json",
+        "call ends/one 1 --timeout {limit}",
+        "call ends/shout 2000",
+    ],
     "submit": ["submit ends/one 1 --volatile"],
     "fetch": ["fetch {id}", "fetch {id} --timeout {limit}"],
     "kept": ["kept", "kept --json", "kept --forget {id}"],
     "publish": ["publish {idl}"],
     "withdraw": ["withdraw nothing"],
     "reload": ["reload ends"],
-    "drain": ["drain --timeout {limit} --server unix:{tmp}/none", "drain --timeout 0.1 --server unix:{tmp}/none"],
+    "drain": [
+        "drain --timeout {limit} --server unix:{tmp}/none",
+        "drain --timeout 0.1 --server unix:{tmp}/none",
+    ],
     "top": ["top --once --interval 0.1", "top --once --json --interval 0.1", "top --interval 0.1"],
     "objects": ["objects", "objects --json"],
     "jobs": ["jobs", "jobs --json", "jobs --cancel 7"],
@@ -81,13 +91,17 @@ def leaves(known):
     hidden = re.findall(r"#\[command\(hide = true\)\]\s*(\w+)\(", source)
 
     def look(words):
-        text = subprocess.run([FARCALL, *words, "--help"], capture_output=True, text=True, env=known, check=True).stdout
+        text = subprocess.run(
+            [FARCALL, *words, "--help"], capture_output=True, text=True, env=known, check=True
+        ).stdout
         below = re.search(r"^Commands:\n((?:  .*\n)+)", text, re.M)
         if below is None:
             found[" ".join(words)] = text
             return
         names = re.findall(r"^  (\S+)", below[1], re.M)
-        for name in [one for one in names if one != "help"] + ([one.lower() for one in hidden] if not words else []):
+        for name in [one for one in names if one != "help"] + (
+            [one.lower() for one in hidden] if not words else []
+        ):
             look([*words, name])
 
     look([])
@@ -96,7 +110,10 @@ def leaves(known):
 
 def written(text, folder, limit=LIMIT):
     """A command of the table with its blanks filled."""
-    return [FARCALL, *(part.format(tmp=folder, idl=IDL, id=ID, limit=limit) for part in text.split())]
+    return [
+        FARCALL,
+        *(part.format(tmp=folder, idl=IDL, id=ID, limit=limit) for part in text.split()),
+    ]
 
 
 def test_every_command_has_a_case(folder):
@@ -105,10 +122,14 @@ def test_every_command_has_a_case(folder):
     assert len(found) > 30, found
     missing = sorted(set(found) - set(COMMANDS))
     assert not missing, f"no case in COMMANDS of {__file__} yet: {missing}"
-    assert not set(COMMANDS) - set(found), f"cases of commands that are no more: {set(COMMANDS) - set(found)}"
+    assert not set(COMMANDS) - set(found), (
+        f"cases of commands that are no more: {set(COMMANDS) - set(found)}"
+    )
     limited = [name for name, text in found.items() if "--timeout" in text]
     for name in limited:
-        assert any("--timeout" in case for case in COMMANDS[name]), f"no case of {name} has --timeout"
+        assert any("--timeout" in case for case in COMMANDS[name]), (
+            f"no case of {name} has --timeout"
+        )
 
 
 def test_every_command_ends_at_every_peer(real, folder):
@@ -129,24 +150,42 @@ def test_every_command_ends_at_every_peer(real, folder):
         path = folder / f"p{next(numbers)}"
         peer = peers.Peer(kind, real.path, path=path, begins=after is None, after=after)
         # Its own limit is the one that counts.
-        own = {key: value for key, value in known.items() if key != "FARCALL_TIMEOUT" or "--timeout" not in case}
-        seconds, ended = timed(written(case, folder), {**own, "FARCALL_SERVER": peer.address}, folder=folder)
+        own = {
+            key: value
+            for key, value in known.items()
+            if key != "FARCALL_TIMEOUT" or "--timeout" not in case
+        }
+        seconds, ended = timed(
+            written(case, folder), {**own, "FARCALL_SERVER": peer.address}, folder=folder
+        )
         peer.close()
         return seconds, ended
 
     outcomes = check_all(entries, attempt)
     for name, (_, ended) in outcomes.items():
-        assert not ended.startswith("0 ") or "after 1" in name or name.startswith("doctor"), f"{name}: {ended}"
+        assert not ended.startswith("0 ") or "after 1" in name or name.startswith("doctor"), (
+            f"{name}: {ended}"
+        )
     assert any("time" in ended for _, ended in outcomes.values())
 
 
-@pytest.mark.parametrize("words", ["exec sleep 60", "sleep 60; exit 1", "cat >/dev/null; sleep 60", "echo hello; while sleep 1; do echo; done"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "exec sleep 60",
+        "sleep 60; exit 1",
+        "cat >/dev/null; sleep 60",
+        "echo hello; while sleep 1; do echo; done",
+    ],
+)
 def test_every_command_ends_at_an_ssh_that_says_nothing(folder, words):
     """Also where what `ssh` started goes on."""
     program = folder / "ssh"
     program.write_text(f"#!/bin/sh\n{words}\n")
     program.chmod(0o755)
-    known = environment(folder, FARCALL_SSH=str(program), FARCALL_SERVER="ssh://host", FARCALL_TIMEOUT=str(LIMIT))
+    known = environment(
+        folder, FARCALL_SSH=str(program), FARCALL_SERVER="ssh://host", FARCALL_TIMEOUT=str(LIMIT)
+    )
     cases = ["ls", "call ends/one 1", "top --once", "drain", "doctor", "connect host"]
 
     def attempt(case):
@@ -186,7 +225,9 @@ def test_every_command_ends_at_every_sink(real, folder):
             command = ["bash", "-c", 'exec "$@" >&- 2>&-', "bash", *command]
         goes_on = case in GO_ON and kind == "closed"
         outputs = subprocess.DEVNULL if sink.descriptor is None else sink.descriptor
-        outcome = timed(["timeout", "1", *command] if goes_on else command, known, folder=own, outputs=outputs)
+        outcome = timed(
+            ["timeout", "1", *command] if goes_on else command, known, folder=own, outputs=outputs
+        )
         sink.close()
         return outcome
 
@@ -196,11 +237,17 @@ def test_every_command_ends_at_every_sink(real, folder):
 def test_an_authority_that_somebody_holds_is_waited_for_in_time(folder):
     """Another process that was stopped may have its lock."""
     known = environment(folder, FARCALL_TIMEOUT=str(SINK_LIMIT))
-    assert timed(written("ca --folder {tmp}/ca init --server localhost", folder), known)[1].startswith("0 ")
+    assert timed(written("ca --folder {tmp}/ca init --server localhost", folder), known)[
+        1
+    ].startswith("0 ")
     with (folder / "ca/lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         cases = ["ca --folder {tmp}/ca user anna", "ca --folder {tmp}/ca revoke anna"]
-        outcomes = check_all({case: case for case in cases}, lambda case: timed(written(case, folder), known), SINK_LIMIT)
+        outcomes = check_all(
+            {case: case for case in cases},
+            lambda case: timed(written(case, folder), known),
+            SINK_LIMIT,
+        )
     assert all("another farcall ca" in ended for _, ended in outcomes.values()), outcomes
 
 
@@ -208,7 +255,14 @@ def test_output_that_nobody_reads_is_told(real, folder):
     """A command says why it has ended, and a slow reader gets everything."""
     known = environment(folder, FARCALL_SERVER=f"unix:{real.path}", FARCALL_OUTPUT_TIMEOUT="1")
     sink = peers.Sink("full", folder)
-    ended = subprocess.run([FARCALL, "ls"], env=known, stdout=sink.descriptor, stderr=subprocess.PIPE, text=True, timeout=HANGS)
+    ended = subprocess.run(
+        [FARCALL, "ls"],
+        env=known,
+        stdout=sink.descriptor,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=HANGS,
+    )
     sink.close()
     assert ended.returncode == 1 and "nobody reads standard output" in ended.stderr, ended
     # A reader that pauses, and more than a pipe holds.
@@ -220,7 +274,9 @@ def test_output_that_nobody_reads_is_told(real, folder):
     time.sleep(1)
     with open(reader, "rb") as output:
         text = output.read()
-    assert process.wait(HANGS) == 0 and len(text) > 3 * peers.PIPE_BYTES and b"spawner-local" in text
+    assert (
+        process.wait(HANGS) == 0 and len(text) > 3 * peers.PIPE_BYTES and b"spawner-local" in text
+    )
 
 
 def test_a_call_ends_by_a_signal_though_nobody_reads(real, folder):
@@ -231,7 +287,12 @@ def test_a_call_ends_by_a_signal_though_nobody_reads(real, folder):
         case, number = entry
         sink = peers.Sink("full", folder)
         process = subprocess.Popen(
-            written(case, folder), env=known, stdin=subprocess.DEVNULL, stdout=sink.descriptor, stderr=sink.descriptor, start_new_session=True
+            written(case, folder),
+            env=known,
+            stdin=subprocess.DEVNULL,
+            stdout=sink.descriptor,
+            stderr=sink.descriptor,
+            start_new_session=True,
         )
         time.sleep(1)
         begin = time.monotonic()
@@ -247,4 +308,11 @@ def test_a_call_ends_by_a_signal_though_nobody_reads(real, folder):
         return seconds, str(process.returncode)
 
     cases = ["call ends/nap 30000", "call ends/shout 100000", "top", "ls"]
-    check_all({f"{case} {number}": (case, number) for case in cases for number in (signal.SIGINT, signal.SIGTERM)}, attempt)
+    check_all(
+        {
+            f"{case} {number}": (case, number)
+            for case in cases
+            for number in (signal.SIGINT, signal.SIGTERM)
+        },
+        attempt,
+    )

@@ -1,4 +1,5 @@
-"""A server ends by SIGTERM whatever its outputs, files and clients do, and goes on when its working folder is removed."""
+"""A server ends by SIGTERM whatever its outputs, files and clients do, and goes on when its working
+folder is removed."""
 
 import os
 import pathlib
@@ -16,7 +17,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import peers  # noqa: E402  (it stands beside this file, as the next)
 from running import COMES, FARCALL, IDL, Server, environment  # noqa: E402
 
-MANIFEST = '[[plugin]]\nname = "rpc-server"\nslot = "rpc"\n[plugin.options]\ndrain_ms = {drain}\n{more}\n'
+MANIFEST = (
+    '[[plugin]]\nname = "rpc-server"\nslot = "rpc"\n[plugin.options]\ndrain_ms = {drain}\n{more}\n'
+)
 # Beside the time that calls have.
 SERVER_GRACE = 5
 
@@ -35,7 +38,12 @@ def many_calls(server, count):
         "server = farcall.connect(sys.argv[1], timeout=50)\n"
         "for call in [server['ends/one'].submit(1) for _ in range(int(sys.argv[2]))]: assert call.result(50).m == 2\n"
     )
-    subprocess.run([sys.executable, "-c", script, f"unix:{server.path}", str(count)], env=server.environment, check=True, timeout=COMES)
+    subprocess.run(
+        [sys.executable, "-c", script, f"unix:{server.path}", str(count)],
+        env=server.environment,
+        check=True,
+        timeout=COMES,
+    )
 
 
 @pytest.mark.parametrize("kind", [*peers.Sink.KINDS, "disk"])
@@ -43,7 +51,14 @@ def test_a_server_ends_by_sigterm_whatever_its_outputs_do(folder, kind):
     """And serves before, though it has more to say than anybody takes."""
     sink = peers.Sink(kind, folder)
     outputs = open("/dev/full", "wb") if kind == "disk" else sink.descriptor  # noqa: SIM115
-    server = Server(folder, "--log-level", "debug", "--manifest", manifest(folder), outputs=outputs or subprocess.DEVNULL)
+    server = Server(
+        folder,
+        "--log-level",
+        "debug",
+        "--manifest",
+        manifest(folder),
+        outputs=outputs or subprocess.DEVNULL,
+    )
     try:
         many_calls(server.await_start(), 500)
         server.process.send_signal(signal.SIGTERM)
@@ -86,7 +101,10 @@ def test_a_server_refuses_or_serves_where_a_file_of_its_is_a_fifo(folder):
         server = Server(folder, *arguments)
         try:
             assert server.ends_within(COMES) is not None, name
-            assert "regular file" in (folder / "err").read_text(), (name, (folder / "err").read_text())
+            assert "regular file" in (folder / "err").read_text(), (
+                name,
+                (folder / "err").read_text(),
+            )
         finally:
             server.end()
     server = Server(folder, files=[str(fifo)])
@@ -116,7 +134,9 @@ def test_an_audit_log_whose_reader_goes_away_holds_up_nobody(folder):
 
 def test_a_server_ends_while_it_begins(folder):
     """A Python file that takes its time to load; and again with two signals."""
-    (folder / "slow.py").write_text("import time\nopen('begun', 'w').close()\ntime.sleep(600)\nimport farcall\n")
+    (folder / "slow.py").write_text(
+        "import time\nopen('begun', 'w').close()\ntime.sleep(600)\nimport farcall\n"
+    )
     for signals in (1, 2):
         server = Server(folder, files=[str(folder / "slow.py")])
         try:
@@ -150,7 +170,8 @@ def test_a_server_ends_while_a_compiler_hangs(folder):
 
 
 def test_a_server_ends_with_clients_that_do_not_go_on(folder):
-    """One within a frame, one that does not read its results, one of the metrics, and one whose call is cut short."""
+    """One within a frame, one that does not read its results, one of the metrics, and one whose
+    call is cut short."""
     server = Server(folder, "--metrics", "127.0.0.1:0", "--manifest", manifest(folder))
     held = []
     try:
@@ -168,7 +189,10 @@ def test_a_server_ends_with_clients_that_do_not_go_on(folder):
             metrics.send(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n" * 200)
             held += [one, metrics]
         call = subprocess.Popen(
-            [FARCALL, "call", "ends/nap", "60000", "--server", f"unix:{server.path}"], env=server.environment, stderr=subprocess.PIPE, text=True
+            [FARCALL, "call", "ends/nap", "60000", "--server", f"unix:{server.path}"],
+            env=server.environment,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         time.sleep(1)
         server.process.send_signal(signal.SIGTERM)
@@ -188,7 +212,9 @@ def test_a_second_signal_ends_a_server_whose_call_goes_on(folder):
     try:
         server.await_start()
         call = subprocess.Popen(
-            [FARCALL, "call", "ends/nap", "60000", "--server", f"unix:{server.path}"], env=server.environment, stderr=subprocess.DEVNULL
+            [FARCALL, "call", "ends/nap", "60000", "--server", f"unix:{server.path}"],
+            env=server.environment,
+            stderr=subprocess.DEVNULL,
         )
         time.sleep(1)
         server.process.send_signal(signal.SIGTERM)
@@ -228,7 +254,12 @@ def test_a_working_folder_that_was_removed_is_made_again(folder):
             "    [shutil.rmtree(folder) for folder in folders]\n"
         )
         ended = subprocess.run(
-            [sys.executable, "-c", script, f"unix:{server.path}"], cwd=folder, env=server.environment, capture_output=True, text=True, timeout=COMES
+            [sys.executable, "-c", script, f"unix:{server.path}"],
+            cwd=folder,
+            env=server.environment,
+            capture_output=True,
+            text=True,
+            timeout=COMES,
         )
         assert ended.returncode == 0, ended.stderr
         server.process.send_signal(signal.SIGTERM)

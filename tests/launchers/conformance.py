@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Drives a launcher by the text protocol of spec/launcher.md, and says what it does otherwise than that says.
+"""Drives a launcher by the text protocol of spec/launcher.md, and says what it does otherwise than
+that says.
 
 Usage: conformance.py [--attribute 'NAME VALUE']... [--seconds N] LAUNCHER [ARGUMENT]...
 
-`--attribute` is given with each job, such as a host or a queue. `--seconds` is the longest that anything may take (120). The
-launcher's jobs must see the folder of temporary files of this host. Ends with `N passed, N failed`.
+`--attribute` is given with each job, such as a host or a queue. `--seconds` is the longest that
+anything may take (120). The launcher's jobs must see the folder of temporary files of this host.
+Ends with `N passed, N failed`.
 """
 
 import argparse
@@ -30,10 +32,12 @@ sleep) exec sleep "$2" ;;
 *) exit "$2" ;;
 esac
 """
-NOTICE = re.compile(r"(CREATE_NOTIFY) ([\w.-]{1,64}) (S|F) ?(.*)|(STATUS_NOTIFY) ([\w.-]{1,64}) (PENDING|ACTIVE|DONE|FAILED) ?(.*)")
+NOTICE = re.compile(
+    r"(CREATE_NOTIFY) ([\w.-]{1,64}) (S|F) ?(.*)|(STATUS_NOTIFY) ([\w.-]{1,64}) (PENDING|ACTIVE|DONE|FAILED) ?(.*)"
+)
 OVER = ("DONE", "FAILED")
 # Whatever stands in a value means itself.
-ODD = "it's  \"$HOME\" `x` \\ ; * \t end "
+ODD = 'it\'s  "$HOME" `x` \\ ; * \t end '
 
 
 class Broken(Exception):
@@ -49,8 +53,13 @@ class Launcher:
         self.process = subprocess.Popen(command, start_new_session=True, **streams)
         self.replies, self.news = queue.Queue(), threading.Condition()
         self.created, self.statuses, self.wrong, self.remarks = {}, {}, [], []
-        self.readers = [threading.Thread(target=read, args=(stream, take), daemon=True) for stream, take in
-                        ((self.process.stdout, self.replies.put), (self.process.stderr, self.notice))]
+        self.readers = [
+            threading.Thread(target=read, args=(stream, take), daemon=True)
+            for stream, take in (
+                (self.process.stdout, self.replies.put),
+                (self.process.stderr, self.notice),
+            )
+        ]
         for reader in self.readers:
             reader.start()
 
@@ -84,7 +93,9 @@ class Launcher:
             self.process.stdin.write("".join(line + end for line in lines).encode())
             self.process.stdin.flush()
         except OSError as error:
-            raise Broken(f"it does not take {lines[0]}: {error}; its last words: {self.remarks[-3:]}") from error
+            raise Broken(
+                f"it does not take {lines[0]}: {error}; its last words: {self.remarks[-3:]}"
+            ) from error
 
     def reply(self):
         """The next line of standard output."""
@@ -111,7 +122,9 @@ class Launcher:
             while not condition():
                 left = until - time.monotonic()
                 if left <= 0:
-                    raise Broken(f"in {self.seconds} s there is no {what}; statuses: {self.statuses}; remarks: {self.remarks[-3:]}")
+                    raise Broken(
+                        f"in {self.seconds} s there is no {what}; statuses: {self.statuses}; remarks: {self.remarks[-3:]}"
+                    )
                 self.news.wait(min(left, 0.2))
 
     def create(self, request, *lines, end="\r\n"):
@@ -128,7 +141,9 @@ class Launcher:
 
     def over(self, job):
         """How a job ended."""
-        self.wait(f"end of job {job}", lambda: self.statuses[job] and self.statuses[job][-1] in OVER)
+        self.wait(
+            f"end of job {job}", lambda: self.statuses[job] and self.statuses[job][-1] in OVER
+        )
         return self.statuses[job][-1]
 
     def end(self):
@@ -161,13 +176,27 @@ class Copies:
         self.count = 0
 
     def job(self, *arguments, count=1, more=()):
-        """The attributes of a job that runs the program, with a folder of its own for what its copies say."""
+        """The attributes of a job that runs the program, with a folder of its own for what its
+        copies say."""
         self.count += 1
         self.place = self.folder / f"copies.{self.count}"
         self.place.mkdir()
         words = [f"argument {word}" for word in arguments]
-        fixed = [f"executable_path {self.program}", f"environment COPIES={self.place}", f"count {count}", "backend normal"]
-        return [*fixed, *words, "staging false", "redirect_enable false", "status_polling 1", "refresh_credential 0", *more]
+        fixed = [
+            f"executable_path {self.program}",
+            f"environment COPIES={self.place}",
+            f"count {count}",
+            "backend normal",
+        ]
+        return [
+            *fixed,
+            *words,
+            "staging false",
+            "redirect_enable false",
+            "status_polling 1",
+            "refresh_credential 0",
+            *more,
+        ]
 
     def begun(self):
         """What each says: process, slots, and the lines of its arguments."""
@@ -197,7 +226,8 @@ def need(condition, otherwise):
         raise Broken(otherwise)
 
 
-# ---- What is checked -------------------------------------------------------------------------------------------------
+# ---- What is checked
+# -------------------------------------------------------------------------------------------------
 
 
 def features_are_told(start, copies):
@@ -207,29 +237,47 @@ def features_are_told(start, copies):
         lines = [launcher.reply()]
         while lines[-1] != "REPLY_END" and len(lines) < 1000:
             lines.append(launcher.reply())
-        need(lines[0] == "SM" and lines[1].startswith("protocol_version 2."), f"its features begin with {lines[:2]}")
+        need(
+            lines[0] == "SM" and lines[1].startswith("protocol_version 2."),
+            f"its features begin with {lines[:2]}",
+        )
 
 
 def a_job_runs_with_what_it_was_given(start, copies):
     """Section 2: values mean themselves, byte for byte; unknown attributes go by."""
     with start() as launcher:
         output = copies.folder / "output"
-        more = [f"work_directory {copies.folder}", f"stdout_file {output}", f"environment WORD={ODD}", "a_new_attribute x"]
+        more = [
+            f"work_directory {copies.folder}",
+            f"stdout_file {output}",
+            f"environment WORD={ODD}",
+            "a_new_attribute x",
+        ]
         job = launcher.create("r-1.a", *copies.job("exit", "0", ODD, count=3, more=more))
         need(launcher.over(job) == "DONE", "a program that ends well is not DONE")
         need(copies.slots() == 3, f"3 slots are wanted, and there are {copies.begun()}")
         for _, _, rest, arguments in copies.begun():
-            need(rest == f"[{ODD}] {os.path.realpath(copies.folder)}", f"variable or folder differ: {rest!r}")
+            need(
+                rest == f"[{ODD}] {os.path.realpath(copies.folder)}",
+                f"variable or folder differ: {rest!r}",
+            )
             need(arguments[:3] == ["exit", "0", ODD], f"arguments differ: {arguments}")
-        need(launcher.ask(f"JOB_STATUS {job}").startswith("S DONE"), "JOB_STATUS does not say what the notice said")
+        need(
+            launcher.ask(f"JOB_STATUS {job}").startswith("S DONE"),
+            "JOB_STATUS does not say what the notice said",
+        )
         need(launcher.ask(f"JOB_DESTROY {job}") == "S", "a job that is over cannot be destroyed")
 
 
 def many_slots_are_one_job(start, copies):
-    """Section 4: one request for all of them; who counts copies and who sets FARCALL_SLOTS come to the same."""
+    """Section 4: one request for all of them; who counts copies and who sets FARCALL_SLOTS come to
+    the same."""
     with start() as launcher:
         job = launcher.create("many", *copies.job("exit", "0", count=200))
-        need(launcher.over(job) == "DONE" and copies.slots() == 200, f"of 200 slots there are {copies.slots()}")
+        need(
+            launcher.over(job) == "DONE" and copies.slots() == 200,
+            f"of 200 slots there are {copies.slots()}",
+        )
 
 
 def lines_may_end_without_cr(start, copies):
@@ -244,11 +292,18 @@ def failures_are_told(start, copies):
     with start() as launcher:
         job = launcher.create("bad", *copies.job("exit", "7"))
         need(launcher.over(job) == "FAILED", "a program that ends with status 7 is not FAILED")
-        lines = [*launcher.attributes, *copies.job("exit", "0"), f"executable_path {copies.folder}/none"]
+        lines = [
+            *launcher.attributes,
+            *copies.job("exit", "0"),
+            f"executable_path {copies.folder}/none",
+        ]
         if launcher.ask("JOB_CREATE none", *lines, "JOB_CREATE_END") == "S":
             launcher.wait("CREATE_NOTIFY", lambda: "none" in launcher.created)
             how, job = launcher.created["none"]
-            need(how == "F" or launcher.over(job) == "FAILED", "a program that does not exist is not FAILED")
+            need(
+                how == "F" or launcher.over(job) == "FAILED",
+                "a program that does not exist is not FAILED",
+            )
 
 
 def a_job_is_destroyed(start, copies):
@@ -256,10 +311,15 @@ def a_job_is_destroyed(start, copies):
     with start() as launcher:
         job = launcher.create("long", *copies.job("sleep", "1000", count=2))
         launcher.wait("copies of the program", lambda: copies.slots() == 2)
-        need(launcher.ask(f"JOB_STATUS {job}")[:3] in ("S P", "S A"), "a job that runs is neither PENDING nor ACTIVE")
+        need(
+            launcher.ask(f"JOB_STATUS {job}")[:3] in ("S P", "S A"),
+            "a job that runs is neither PENDING nor ACTIVE",
+        )
         need(launcher.ask(f"JOB_DESTROY {job}") == "S", "JOB_DESTROY is refused")
         need(launcher.over(job) == "FAILED", "a job that was destroyed is not FAILED")
-        launcher.wait("end of the processes", lambda: not any(runs(process) for process, *_ in copies.begun()))
+        launcher.wait(
+            "end of the processes", lambda: not any(runs(process) for process, *_ in copies.begun())
+        )
 
 
 def mistakes_are_refused_and_the_next_request_is_heard(start, copies):
@@ -270,17 +330,29 @@ def mistakes_are_refused_and_the_next_request_is_heard(start, copies):
             need(launcher.ask(*lines)[0] == "F", f"{lines[0]} is not refused")
         for bad in ("count 0", "count many", "count 1000000", "executable_path relative"):
             lines = [*launcher.attributes, *good, bad]
-            need(launcher.ask("JOB_CREATE wrong", *lines, "JOB_CREATE_END")[0] == "F", f"{bad} is not refused")
+            need(
+                launcher.ask("JOB_CREATE wrong", *lines, "JOB_CREATE_END")[0] == "F",
+                f"{bad} is not refused",
+            )
         need(not launcher.created, "a job was created that was refused")
         need(launcher.over(launcher.create("good", *good)) == "DONE", "after mistakes no job runs")
 
 
 def ends(how, copies, start):
-    """Section 3: jobs that run, and one that is just being created, end before the launcher does."""
+    """Section 3: jobs that run, and one that is just being created, end before the launcher
+    does."""
     with start() as launcher:
-        jobs = [launcher.create(f"{how}{index}", *copies.job("sleep", "1000", count=2)) for index in range(2)]
+        jobs = [
+            launcher.create(f"{how}{index}", *copies.job("sleep", "1000", count=2))
+            for index in range(2)
+        ]
         launcher.wait("copies of the program", lambda: copies.slots() == 2)
-        launcher.say(f"JOB_CREATE late{how}", *launcher.attributes, *copies.job("sleep", "1000"), "JOB_CREATE_END")
+        launcher.say(
+            f"JOB_CREATE late{how}",
+            *launcher.attributes,
+            *copies.job("sleep", "1000"),
+            "JOB_CREATE_END",
+        )
         if how == "EXIT":
             launcher.say("EXIT")
         elif how == "SIGTERM":
@@ -296,7 +368,11 @@ def ends(how, copies, start):
         until = time.monotonic() + 10
         left = True
         while left and time.monotonic() < until:
-            left = [process for file in copies.folder.glob("copies.*/copy.*") if runs(process := int(file.read_text().split()[0]))]
+            left = [
+                process
+                for file in copies.folder.glob("copies.*/copy.*")
+                if runs(process := int(file.read_text().split()[0]))
+            ]
             time.sleep(0.05)
         need(not left, f"when it has ended ({how}), processes of its jobs {jobs} are left")
 
@@ -342,7 +418,9 @@ def run(check, command, attributes=(), seconds=120.0):
             if launcher.process.poll() is None:
                 launcher.process.stdin.close()
             status = launcher.end()
-            need(status == 0, f"its exit status is {status}; its last words: {launcher.remarks[-3:]}")
+            need(
+                status == 0, f"its exit status is {status}; its last words: {launcher.remarks[-3:]}"
+            )
             need(not launcher.wrong, "; ".join(launcher.wrong))
         finally:
             # One that is wrong may still end what it started.
@@ -364,7 +442,9 @@ def run(check, command, attributes=(), seconds=120.0):
 
 
 def main():
-    parser = argparse.ArgumentParser(usage="conformance.py [--attribute 'NAME VALUE']... [--seconds N] LAUNCHER [ARGUMENT]...")
+    parser = argparse.ArgumentParser(
+        usage="conformance.py [--attribute 'NAME VALUE']... [--seconds N] LAUNCHER [ARGUMENT]..."
+    )
     parser.add_argument("--attribute", action="append", default=[])
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("command", nargs=argparse.REMAINDER)

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""A PBS of one host, as far as the launcher of docs/how-to/other-batch-systems.md uses it: `qsub`, `qstat` and `qdel`.
+"""A PBS of one host, as far as the launcher of docs/how-to/other-batch-systems.md uses it: `qsub`,
+`qstat` and `qdel`.
 
-Which of them it is, its name says; $FAKE_PBS is the folder of its jobs. Fails on anything that the real ones do not take.
+Which of them it is, its name says; $FAKE_PBS is the folder of its jobs. Fails on anything that the
+real ones do not take.
 """
 
 import argparse
@@ -23,12 +25,21 @@ def qsub():
         parser.add_argument(f"-{letter}")
     parser.add_argument("-l", action="append")
     given = parser.parse_args()
-    assert given.N and len(given.N) <= 230 and any(re.fullmatch(r"select=1:ncpus=\d+", wish) for wish in given.l), given
+    assert (
+        given.N
+        and len(given.N) <= 230
+        and any(re.fullmatch(r"select=1:ncpus=\d+", wish) for wish in given.l)
+    ), given
     job = f"{len(list(FOLDER.glob('*.job')))}.fake"
     (FOLDER / f"{job}.job").write_text(sys.stdin.read())
     run = f"sh {FOLDER}/{job}.job >>{given.o} 2>>{given.e}; echo $? >{FOLDER}/{job}.new; mv {FOLDER}/{job}.new {FOLDER}/{job}.end"
-    process = subprocess.Popen(["sh", "-c", run], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                               start_new_session=True)
+    process = subprocess.Popen(
+        ["sh", "-c", run],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
     (FOLDER / f"{job}.group").write_text(str(process.pid))
     print(job)
 
@@ -40,7 +51,11 @@ def qstat():
         end = FOLDER / f"{job}.end"
         if not (FOLDER / f"{job}.job").exists():
             sys.exit(f"qstat: Unknown Job Id {job}")
-        jobs[job] = {"job_state": "F", "Exit_status": int(end.read_text())} if end.exists() else {"job_state": "R", "comment": "Job run"}
+        jobs[job] = (
+            {"job_state": "F", "Exit_status": int(end.read_text())}
+            if end.exists()
+            else {"job_state": "R", "comment": "Job run"}
+        )
     print(json.dumps({"Jobs": jobs}))
 
 

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """A Slurm that lies: sbatch, squeue, scancel, scontrol, sacct and srun, each a link to this file.
 
-$FAKE_SLURM is its folder. `faults` in it has a line for each thing that goes wrong, taken from the top: `COMMAND FAULT [TIMES]`.
-A command looks at the first line with its name; it is gone when it has happened TIMES times (1).
+$FAKE_SLURM is its folder. `faults` in it has a line for each thing that goes wrong, taken from the
+top: `COMMAND FAULT [TIMES]`. A command looks at the first line with its name; it is gone when it
+has happened TIMES times (1).
 
     fail       exit status 1: the controller cannot be reached       late     so, but a job is submitted all the same
     garbage    prints what no Slurm prints, exit status 0            hang     never ends; sbatch submits a job first
     invalid    squeue: fields are INVALID                            lost     squeue: shows no job
     forget     squeue, scontrol, sacct: know no job
 
-Jobs start at once, on as many nodes of two tasks as they need, unless `waits` is there, which holds the reason. `JOB.state`
-holds what a job is said to be, and can be written by a test; that a job ends is written there, too.
+Jobs start at once, on as many nodes of two tasks as they need, unless `waits` is there, which holds
+the reason. `JOB.state` holds what a job is said to be, and can be written by a test; that a job
+ends is written there, too.
 """
 
 import fcntl
@@ -69,7 +71,12 @@ def known(what):
     jobs = {}
     for file in sorted(FOLDER.glob("*.job"), key=lambda file: int(file.stem)):
         name, comment, tasks = file.read_text().split("\n")[:3]
-        jobs[file.stem] = {"name": name, "comment": comment, "tasks": int(tasks), "state": state(file.stem)}
+        jobs[file.stem] = {
+            "name": name,
+            "comment": comment,
+            "tasks": int(tasks),
+            "state": state(file.stem),
+        }
     return jobs
 
 
@@ -78,7 +85,11 @@ def state(job):
     try:
         return (FOLDER / f"{job}.state").read_text().strip()
     except OSError:
-        return f"PENDING {(FOLDER / 'waits').read_text().strip()}" if (FOLDER / "waits").exists() else "PENDING None"
+        return (
+            f"PENDING {(FOLDER / 'waits').read_text().strip()}"
+            if (FOLDER / "waits").exists()
+            else "PENDING None"
+        )
 
 
 def say_state(job, text):
@@ -89,19 +100,24 @@ def say_state(job, text):
 
 
 def sbatch(what):
-    """Only as the launcher uses it: a script from standard input, and all options in one word each."""
+    """Only as the launcher uses it: a script from standard input, and all options in one word
+    each."""
     given, rest = options()
     if rest or "job-name" not in given:
         sys.exit(f"sbatch: error: a script file is given: {rest}")
     if what == "fail":
-        sys.exit("sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified")
+        sys.exit(
+            "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified"
+        )
     script = sys.stdin.read()
     with (FOLDER / "count").open("a+") as count:
         fcntl.flock(count, fcntl.LOCK_EX)
         count.write("x")
         count.flush()
         job = str(count.tell())
-        (FOLDER / f"{job}.job.new").write_text(f"{given['job-name']}\n{given['comment']}\n{given['ntasks']}\n")
+        (FOLDER / f"{job}.job.new").write_text(
+            f"{given['job-name']}\n{given['comment']}\n{given['ntasks']}\n"
+        )
         (FOLDER / f"{job}.job.new").rename(FOLDER / f"{job}.job")
     if os.fork() == 0:
         os.setsid()
@@ -109,24 +125,44 @@ def sbatch(what):
     if what == "hang":
         time.sleep(1000)
     if what == "late":
-        sys.exit("sbatch: error: Batch job submission failed: Socket timed out on send/recv operation")
+        sys.exit(
+            "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation"
+        )
     print("lua: welcome" if what == "garbage" else job)
 
 
 def run(job, script, given):
     """The node's part: runs the script, and writes down how it ended."""
     for name, place in ((1, "output"), (2, "error")):
-        os.dup2(os.open(given.get(place, "/dev/null"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), name)
+        os.dup2(
+            os.open(given.get(place, "/dev/null"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
+            name,
+        )
     os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
     while (FOLDER / "waits").exists() and state(job).startswith("PENDING"):
         time.sleep(0.05)
     if state(job).startswith("CANCELLED"):
         os._exit(0)
     tasks, nodes = int(given["ntasks"]), -(-int(given["ntasks"]) // TASKS)
-    layout = f"{TASKS}(x{nodes})" if tasks % TASKS == 0 else f"{TASKS}(x{nodes - 1}),{tasks % TASKS}" if nodes > 1 else f"{tasks}"
-    variables = {"SLURM_JOB_ID": job, "SLURM_NTASKS": str(tasks), "SLURM_JOB_NUM_NODES": str(nodes), "SLURM_TASKS_PER_NODE": layout}
-    process = subprocess.Popen(["/bin/sh", "-c", script], env={**os.environ, **variables}, start_new_session=True,
-                               cwd=given.get("chdir") or None)
+    layout = (
+        f"{TASKS}(x{nodes})"
+        if tasks % TASKS == 0
+        else f"{TASKS}(x{nodes - 1}),{tasks % TASKS}"
+        if nodes > 1
+        else f"{tasks}"
+    )
+    variables = {
+        "SLURM_JOB_ID": job,
+        "SLURM_NTASKS": str(tasks),
+        "SLURM_JOB_NUM_NODES": str(nodes),
+        "SLURM_TASKS_PER_NODE": layout,
+    }
+    process = subprocess.Popen(
+        ["/bin/sh", "-c", script],
+        env={**os.environ, **variables},
+        start_new_session=True,
+        cwd=given.get("chdir") or None,
+    )
     (FOLDER / f"{job}.group").write_text(str(process.pid))
     say_state(job, "RUNNING None")
     status = process.wait()
@@ -140,7 +176,10 @@ def srun(what):
     given, words = options()
     count = int(given.get("nodes", "1"))
     nodes = [int(given.get("relative", "0")) + index for index in range(count)]
-    variables = [{**os.environ, "SLURM_NODEID": str(node), "SLURMD_NODENAME": f"n{node + 1}"} for node in nodes]
+    variables = [
+        {**os.environ, "SLURM_NODEID": str(node), "SLURMD_NODENAME": f"n{node + 1}"}
+        for node in nodes
+    ]
     copies = [subprocess.Popen(words, env=one) for one in variables]
     sys.exit(max(copy.wait() for copy in copies))
 
@@ -154,7 +193,11 @@ def squeue(what):
         if given.get("name", one["name"]) != one["name"]:
             continue
         word, reason = (one["state"].split() + ["None"])[:2]
-        cells = [job, word, "1", one["comment"], "N/A", reason] if "T" in given["format"] else [job, "main"]
+        cells = (
+            [job, word, "1", one["comment"], "N/A", reason]
+            if "T" in given["format"]
+            else [job, "main"]
+        )
         if "T" not in given["format"] and word != "PENDING":
             continue
         print("|".join(["INVALID"] * len(cells) if what == "invalid" and job == "1" else cells))
@@ -181,7 +224,9 @@ def scontrol(what):
         return
     job = known(what).get(words[-1]) or sys.exit("slurm_load_jobs error: Invalid job id specified")
     word, reason, code = (job["state"].split() + ["None", "0:0"])[:3]
-    print(f"JobId={words[-1]} JobName=x JobState={word} Reason={reason} ExitCode={code} RunTime=00:00:01")
+    print(
+        f"JobId={words[-1]} JobName=x JobState={word} Reason={reason} ExitCode={code} RunTime=00:00:01"
+    )
 
 
 def sacct(what):
@@ -193,7 +238,8 @@ def sacct(what):
 
 
 def main():
-    """Each command is logged with what went wrong, for whoever looks for the reason of a failure."""
+    """Each command is logged with what went wrong, for whoever looks for the reason of a
+    failure."""
     command = pathlib.Path(sys.argv[0]).name
     if "--version" in sys.argv:
         return print("slurm 22.05.8")

@@ -1,4 +1,5 @@
-"""Launchers: those that ship, the one of the docs, and broken ones, by the text protocol; Slurm that lies; nothing left behind.
+"""Launchers: those that ship, the one of the docs, and broken ones, by the text protocol; Slurm
+that lies; nothing left behind.
 
 Needs what `make build` stages. Each wait has an end; no test depends on how fast anything is.
 """
@@ -41,7 +42,10 @@ def write_program(path, text):
 def example(tmp_path):
     """The launcher of the docs, as a reader would save it."""
     page = (ROOT / "docs/how-to/write-a-launcher.md").read_text()
-    return write_program(tmp_path / "my-launcher", re.search(r"```python name=my-launcher\n(.*?)```", page, flags=re.S)[1])
+    return write_program(
+        tmp_path / "my-launcher",
+        re.search(r"```python name=my-launcher\n(.*?)```", page, flags=re.S)[1],
+    )
 
 
 @pytest.fixture
@@ -51,10 +55,17 @@ def pbs(tmp_path, monkeypatch):
     (folder / "bin").mkdir(parents=True)
     for command in ("qsub", "qstat", "qdel"):
         (folder / "bin" / command).symlink_to(HERE / "fake_pbs.py")
-    for name, value in {"PATH": f"{folder}/bin:{os.environ['PATH']}", "FAKE_PBS": folder, "PBS_LOOK_SECONDS": "0.2"}.items():
+    for name, value in {
+        "PATH": f"{folder}/bin:{os.environ['PATH']}",
+        "FAKE_PBS": folder,
+        "PBS_LOOK_SECONDS": "0.2",
+    }.items():
         monkeypatch.setenv(name, str(value))
     page = (ROOT / "docs/how-to/other-batch-systems.md").read_text()
-    return write_program(folder / "pbs-launcher", re.search(r"```python name=pbs-launcher\n(.*?)```", page, flags=re.S)[1])
+    return write_program(
+        folder / "pbs-launcher",
+        re.search(r"```python name=pbs-launcher\n(.*?)```", page, flags=re.S)[1],
+    )
 
 
 @pytest.fixture
@@ -76,12 +87,17 @@ exec sh -c "$command"
 
 @pytest.fixture
 def real_far(tmp_path, monkeypatch):
-    """A host behind a real sshd on the loopback: the folder of the programs that are brought there."""
-    sshd = subprocess.run([ROOT / "tools/sshd.sh"], stdout=subprocess.PIPE, text=True, check=True, timeout=300).stdout.strip()
+    """A host behind a real sshd on the loopback: the folder of the programs that are brought
+    there."""
+    sshd = subprocess.run(
+        [ROOT / "tools/sshd.sh"], stdout=subprocess.PIPE, text=True, check=True, timeout=300
+    ).stdout.strip()
     if not sshd:
         pytest.skip("there is no sshd to be had")
     for name in ("host", "key"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name], check=True)
+        subprocess.run(
+            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name], check=True
+        )
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         port = held.getsockname()[1]
@@ -105,7 +121,9 @@ SetEnv FARCALL_CACHE={cache} TMPDIR={cache}
     # Where sshd keeps those apart who are not let in yet; root's alone needs it.
     if os.geteuid() == 0:
         pathlib.Path("/run/sshd").mkdir(exist_ok=True)
-    daemon = subprocess.Popen([sshd, "-D", "-f", tmp_path / "sshd.conf", "-E", tmp_path / "sshd.log"])
+    daemon = subprocess.Popen(
+        [sshd, "-D", "-f", tmp_path / "sshd.conf", "-E", tmp_path / "sshd.log"]
+    )
     eventually(lambda: socket.socket().connect_ex(("127.0.0.1", port)) == 0)
     yield cache
     daemon.kill()
@@ -114,9 +132,15 @@ SetEnv FARCALL_CACHE={cache} TMPDIR={cache}
 
 @pytest.fixture(scope="module")
 def slurm_commands():
-    """One Slurm for all tests: its folder, and what goes in front of PATH. Nothing where there is none to be had."""
+    """One Slurm for all tests: its folder, and what goes in front of PATH. Nothing where there is
+    none to be had."""
     with tempfile.TemporaryDirectory(prefix="slurm") as folder:
-        started = subprocess.run([ROOT / "tools/slurm.sh", "start", folder], stdout=subprocess.PIPE, text=True, timeout=300)
+        started = subprocess.run(
+            [ROOT / "tools/slurm.sh", "start", folder],
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=300,
+        )
         assert started.returncode == 0
         yield started.stdout.strip() and (folder, started.stdout.strip())
         if started.stdout:
@@ -132,7 +156,9 @@ def slurm(slurm_commands, monkeypatch):
     monkeypatch.setenv("PATH", f"{commands}:{os.environ['PATH']}")
     yield folder
     # A job whose nodes are just given back is completing.
-    eventually(lambda: not subprocess.run(["squeue", "-h"], stdout=subprocess.PIPE, check=True).stdout)
+    eventually(
+        lambda: not subprocess.run(["squeue", "-h"], stdout=subprocess.PIPE, check=True).stdout
+    )
 
 
 @pytest.fixture
@@ -169,7 +195,8 @@ def eventually(condition):
         time.sleep(0.1)
 
 
-# ---- All launchers ---------------------------------------------------------------------------------------------------
+# ---- All launchers
+# ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("check", conformance.CHECKS, ids=lambda check: check.__name__)
@@ -181,22 +208,77 @@ def test_launchers_do_as_the_protocol_says(launcher, check, request):
     fixture = {"ssh": "far", "slurm": "slurm", "fake": "fake"}.get(launcher)
     if fixture:
         request.getfixturevalue(fixture)
-    command = [FARCALL, "launch", {"fake": "slurm"}.get(launcher, launcher), *(QUICK if fixture in ("slurm", "fake") else [])]
+    command = [
+        FARCALL,
+        "launch",
+        {"fake": "slurm"}.get(launcher, launcher),
+        *(QUICK if fixture in ("slurm", "fake") else []),
+    ]
     conformance.run(check, command, ["hostname far"] if launcher == "ssh" else [], SECONDS)
 
 
 BROKEN = {
     "prints garbage": ("features_are_told", r"features begin with", 'rest: "SM', 'rest: "garbage'),
-    "replies nonsense": ("failures_are_told", r"neither S nor F", '"JOB_CREATE_END"))) or "S"', '"JOB_CREATE_END"))) or "maybe"'),
-    "stalls": ("features_are_told", r"does not reply", "name and say(1", "threading.Event().wait(9) or say(1"),
-    "dies": ("features_are_told", r"ended instead of a reply", "name and say(1", "os._exit(3) or say(1"),
-    "takes anything": ("mistakes_are_refused_and_the_next_request_is_heard", r"count 0 is not refused", "not 1 <= count", "not 0 <= count"),
-    "quotes nothing": ("a_job_runs_with_what_it_was_given", r"arguments differ", '*named("argument")]', '*" ".join(named("argument")).split()]'),
-    "forgets slots": ("many_slots_are_one_job", r"of 200 slots there are 1", "FARCALL_SLOTS=", "OTHER="),
-    "says it twice": ("failures_are_told", r"a notice of a job that is over", "{status(copy.wait())}\"", "{status(copy.wait())}\\r\\nSTATUS_NOTIFY {job} DONE\""),
-    "knows no failure": ("failures_are_told", r"status 7 is not FAILED", 'FAILED exit status {code}"', 'DONE exit status {code}"'),
-    "leaves jobs": ("it_ends_with_its_input", r"does not end|processes of its jobs", "ends.callback(destroy, copy)", "ends.callback(os._exit, 0)"),
-    "keeps jobs": ("a_job_is_destroyed", r"there is no end of job", "destroy(jobs[job]) or", "jobs[job] and"),
+    "replies nonsense": (
+        "failures_are_told",
+        r"neither S nor F",
+        '"JOB_CREATE_END"))) or "S"',
+        '"JOB_CREATE_END"))) or "maybe"',
+    ),
+    "stalls": (
+        "features_are_told",
+        r"does not reply",
+        "name and say(1",
+        "threading.Event().wait(9) or say(1",
+    ),
+    "dies": (
+        "features_are_told",
+        r"ended instead of a reply",
+        "name and say(1",
+        "os._exit(3) or say(1",
+    ),
+    "takes anything": (
+        "mistakes_are_refused_and_the_next_request_is_heard",
+        r"count 0 is not refused",
+        "not 1 <= count",
+        "not 0 <= count",
+    ),
+    "quotes nothing": (
+        "a_job_runs_with_what_it_was_given",
+        r"arguments differ",
+        '*named("argument")]',
+        '*" ".join(named("argument")).split()]',
+    ),
+    "forgets slots": (
+        "many_slots_are_one_job",
+        r"of 200 slots there are 1",
+        "FARCALL_SLOTS=",
+        "OTHER=",
+    ),
+    "says it twice": (
+        "failures_are_told",
+        r"a notice of a job that is over",
+        '{status(copy.wait())}"',
+        '{status(copy.wait())}\\r\\nSTATUS_NOTIFY {job} DONE"',
+    ),
+    "knows no failure": (
+        "failures_are_told",
+        r"status 7 is not FAILED",
+        'FAILED exit status {code}"',
+        'DONE exit status {code}"',
+    ),
+    "leaves jobs": (
+        "it_ends_with_its_input",
+        r"does not end|processes of its jobs",
+        "ends.callback(destroy, copy)",
+        "ends.callback(os._exit, 0)",
+    ),
+    "keeps jobs": (
+        "a_job_is_destroyed",
+        r"there is no end of job",
+        "destroy(jobs[job]) or",
+        "jobs[job] and",
+    ),
 }
 
 
@@ -217,16 +299,26 @@ def test_the_conformance_test_finds_what_is_broken(broken, example):
         conformance.run(getattr(conformance, check), [example], seconds=3)
 
 
-# ---- ssh -------------------------------------------------------------------------------------------------------------
+# ---- ssh
+# -------------------------------------------------------------------------------------------------------------
 
 
 def far_job(tmp_path, *more):
     """A program that prints what it got, with a ticket."""
-    program = write_program(tmp_path / "program", "#!/bin/sh\necho \"$0 $*\"; ls -l \"$3\"; cat \"$3\"; exec sleep ${TIME:-0}\n")
+    program = write_program(
+        tmp_path / "program",
+        '#!/bin/sh\necho "$0 $*"; ls -l "$3"; cat "$3"; exec sleep ${TIME:-0}\n',
+    )
     ticket = tmp_path / "ticket"
     ticket.write_text("secret")
     output = tmp_path / "output"
-    lines = ["hostname far", f"executable_path {program}", "argument pilot", "argument --ticket", f"argument {ticket}"]
+    lines = [
+        "hostname far",
+        f"executable_path {program}",
+        "argument pilot",
+        "argument --ticket",
+        f"argument {ticket}",
+    ]
     return output, [*lines, "staging true", f"stdout_file {output}", f"stderr_file {output}", *more]
 
 
@@ -241,14 +333,25 @@ def test_program_and_ticket_are_copied_where_nothing_is_shared(far, tmp_path):
     words = output.read_text()
     # The program's copy says what is in it, and was made once.
     (copy,) = (far / ".cache/farcall").iterdir()
-    assert words.count(f"{copy} pilot --ticket {far}/") == 2 and stat.S_IMODE(copy.stat().st_mode) == 0o700
+    assert (
+        words.count(f"{copy} pilot --ticket {far}/") == 2
+        and stat.S_IMODE(copy.stat().st_mode) == 0o700
+    )
     assert words.count("-rw------- ") == 2 and "secret" in words and "another" in words
     assert [one.name for one in far.iterdir()] == [".cache"], "the ticket's folder is left"
 
 
-def test_a_host_whose_start_up_files_become_another_shell_and_whose_home_is_full(far, tmp_path, monkeypatch):
+def test_a_host_whose_start_up_files_become_another_shell_and_whose_home_is_full(
+    far, tmp_path, monkeypatch
+):
     ssh = tmp_path / "ssh"
-    write_program(ssh, ssh.read_text().replace('exec sh -c "$command"', f"export HOME=/proc/none TMPDIR=/nowhere FARCALL_CACHE={far}/cache\nexec sh"))
+    write_program(
+        ssh,
+        ssh.read_text().replace(
+            'exec sh -c "$command"',
+            f"export HOME=/proc/none TMPDIR=/nowhere FARCALL_CACHE={far}/cache\nexec sh",
+        ),
+    )
     launcher = conformance.Launcher([FARCALL, "launch", "ssh"], [], SECONDS)
     output, job = far_job(tmp_path, "environment mark=mine", "environment program=mine")
     assert launcher.over(launcher.create("a", *job)) == "DONE"
@@ -269,7 +372,12 @@ def test_a_real_sshd_runs_jobs_and_leaves_nothing(real_far, tmp_path):
     launcher.process.kill()
     launcher.process.wait()
     # What is kept is the program alone.
-    eventually(lambda: [one.name.startswith("farcall-") and one.is_file() for one in real_far.iterdir()] == [True])
+    eventually(
+        lambda: (
+            [one.name.startswith("farcall-") and one.is_file() for one in real_far.iterdir()]
+            == [True]
+        )
+    )
 
 
 def test_a_far_job_ends_with_its_ssh(far, tmp_path):
@@ -286,8 +394,10 @@ def test_a_far_job_ends_with_its_ssh(far, tmp_path):
 def test_a_far_job_that_has_hardly_begun_ends_too(far, tmp_path, monkeypatch):
     """Its process leads no group yet: the host is slow between the two."""
     (tmp_path / "slow").mkdir()
-    program = write_program(tmp_path / "program", f"#!/bin/sh\necho $$ >{tmp_path}/begun\nexec sleep 1000\n")
-    slow = f"#!/bin/sh\necho $$ >{tmp_path}/hardly\nsleep 1\nexec {shutil.which('setsid')} \"$@\"\n"
+    program = write_program(
+        tmp_path / "program", f"#!/bin/sh\necho $$ >{tmp_path}/begun\nexec sleep 1000\n"
+    )
+    slow = f'#!/bin/sh\necho $$ >{tmp_path}/hardly\nsleep 1\nexec {shutil.which("setsid")} "$@"\n'
     write_program(tmp_path / "slow/setsid", slow)
     monkeypatch.setenv("PATH", f"{tmp_path}/slow:{os.environ['PATH']}")
     launcher = conformance.Launcher([FARCALL, "launch", "ssh"], [], SECONDS)
@@ -318,7 +428,8 @@ def test_an_ssh_that_fails_makes_no_job(script, words, tmp_path, monkeypatch):
 
 
 def test_modules_run_on_the_hosts_that_the_page_gives_them(far, tmp_path, monkeypatch):
-    """The configuration of docs/how-to/hosts-without-a-batch-system.md, as a reader would save it."""
+    """The configuration of docs/how-to/hosts-without-a-batch-system.md, as a reader would save
+    it."""
     page = (ROOT / "docs/how-to/hosts-without-a-batch-system.md").read_text()
     manifest = tmp_path / "workstations.toml"
     manifest.write_text(re.search(r"```toml name=workstations.toml\n(.*?)```", page, flags=re.S)[1])
@@ -328,15 +439,31 @@ def test_modules_run_on_the_hosts_that_the_page_gives_them(far, tmp_path, monkey
     monkeypatch.setenv("PATH", f"{pathlib.Path(FARCALL).parent}:{os.environ['PATH']}")
     monkeypatch.setenv("FARCALL_JOBS", str(tmp_path / "jobs"))
     address = f"unix:{tmp_path}/s"
-    command = [FARCALL, "serve", "--manifest", manifest, "--listen", address, tmp_path / "heat.idl", tmp_path / "train.idl"]
+    command = [
+        FARCALL,
+        "serve",
+        "--manifest",
+        manifest,
+        "--listen",
+        address,
+        tmp_path / "heat.idl",
+        tmp_path / "train.idl",
+    ]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         assert server.stdout.readline().strip() == address
         for module in ("heat", "train"):
             words = [FARCALL, "call", f"{module}/twice_{module}", "21", "--server", address]
-            assert "42" in subprocess.run(words, capture_output=True, text=True, check=True, timeout=SECONDS).stdout
+            assert (
+                "42"
+                in subprocess.run(
+                    words, capture_output=True, text=True, check=True, timeout=SECONDS
+                ).stdout
+            )
         words = [FARCALL, "jobs", "--server", address]
-        jobs = subprocess.run(words, capture_output=True, text=True, check=True, timeout=SECONDS).stdout
+        jobs = subprocess.run(
+            words, capture_output=True, text=True, check=True, timeout=SECONDS
+        ).stdout
         assert "ada" in jobs and "gpubox" in jobs
     finally:
         server.terminate()
@@ -344,7 +471,8 @@ def test_modules_run_on_the_hosts_that_the_page_gives_them(far, tmp_path, monkey
         server.stdout.close()
 
 
-# ---- Slurm -----------------------------------------------------------------------------------------------------------
+# ---- Slurm
+# -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -353,7 +481,9 @@ def driven():
     launchers = []
 
     def start(*options):
-        launchers.append(conformance.Launcher([FARCALL, "launch", "slurm", *QUICK, *options], [], SECONDS))
+        launchers.append(
+            conformance.Launcher([FARCALL, "launch", "slurm", *QUICK, *options], [], SECONDS)
+        )
         return launchers[-1]
 
     yield start
@@ -366,8 +496,13 @@ def driven():
 
 def sleeper(folder, *more):
     """A job that does not end by itself."""
-    return [f"executable_path {write_program(pathlib.Path(folder) / 'sleeper', conformance.PROGRAM)}", "argument sleep",
-            "argument 1000", f"environment COPIES={folder}", *more]
+    return [
+        f"executable_path {write_program(pathlib.Path(folder) / 'sleeper', conformance.PROGRAM)}",
+        "argument sleep",
+        "argument 1000",
+        f"environment COPIES={folder}",
+        *more,
+    ]
 
 
 def status(launcher, job):
@@ -380,7 +515,16 @@ def wait_for(launcher, job, words):
     eventually(lambda: re.search(words, status(launcher, job)))
 
 
-@pytest.mark.parametrize("fault", ["fail 8", "garbage 3", "invalid 3", "hang 1", "fail 2\nsqueue garbage 2\nsqueue lost 1\nsqueue invalid 2"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "fail 8",
+        "garbage 3",
+        "invalid 3",
+        "hang 1",
+        "fail 2\nsqueue garbage 2\nsqueue lost 1\nsqueue invalid 2",
+    ],
+)
 def test_what_slurm_does_not_say_ends_no_job(fault, fake, driven, tmp_path):
     """Unknown is not dead: each fault lasts for several looks, and the job is as it was."""
     launcher = driven("--limit", "2")
@@ -472,7 +616,14 @@ def test_a_launcher_that_ends_leaves_nothing_that_is_in_doubt(fake, driven, tmp_
     """Everything fails at once, and still no job is left."""
     (fake / "faults").write_text("sbatch hang 2\nscancel fail 2\nsqueue garbage 3\n")
     launcher = driven("--limit", "2")
-    launcher.say("JOB_CREATE a", *sleeper(tmp_path), "JOB_CREATE_END", "JOB_CREATE b", *sleeper(tmp_path), "JOB_CREATE_END")
+    launcher.say(
+        "JOB_CREATE a",
+        *sleeper(tmp_path),
+        "JOB_CREATE_END",
+        "JOB_CREATE b",
+        *sleeper(tmp_path),
+        "JOB_CREATE_END",
+    )
     eventually(lambda: len(list(fake.glob("*.group"))) == 2)
     launcher.process.terminate()
     assert launcher.end() == 0
@@ -489,7 +640,12 @@ def test_what_waits_for_a_launcher_that_is_killed_is_cancelled(fake, driven, tmp
     wait_for(launcher, waits, "^PENDING waiting")
     (fake / "faults").write_text("scancel fail 2\n")
     launcher.process.kill()
-    eventually(lambda: (fake / f"{waits}.state").exists() and (fake / f"{waits}.state").read_text() == "CANCELLED None")
+    eventually(
+        lambda: (
+            (fake / f"{waits}.state").exists()
+            and (fake / f"{waits}.state").read_text() == "CANCELLED None"
+        )
+    )
     assert (fake / f"{runs}.state").read_text() == "RUNNING None"
     os.killpg(int((fake / f"{runs}.group").read_text()), signal.SIGKILL)
 
@@ -503,13 +659,27 @@ def test_without_slurm_a_job_is_refused(driven, monkeypatch, tmp_path):
 
 
 def test_streams_of_nodes_meet_commands_here(slurm, driven, tmp_path):
-    """The fallback for nodes that cannot reach the login node: bytes both ways, on each node, with its slots."""
+    """The fallback for nodes that cannot reach the login node: bytes both ways, on each node, with
+    its slots."""
     blob = tmp_path / "blob"
     blob.write_bytes(os.urandom(3 << 20))
-    bridge = write_program(tmp_path / "bridge", f"#!/bin/sh\nread -r slots; cat {blob}; exec 1>&-; cat >{tmp_path}/back.$$.$slots\n")
-    pilot = write_program(tmp_path / "pilot", '#!/bin/sh\n[ "$2" = --stdio ] || exit 9\necho "$FARCALL_SLOTS"; exec cat\n')
+    bridge = write_program(
+        tmp_path / "bridge",
+        f"#!/bin/sh\nread -r slots; cat {blob}; exec 1>&-; cat >{tmp_path}/back.$$.$slots\n",
+    )
+    pilot = write_program(
+        tmp_path / "pilot",
+        '#!/bin/sh\n[ "$2" = --stdio ] || exit 9\necho "$FARCALL_SLOTS"; exec cat\n',
+    )
     launcher = driven()
-    job = launcher.create("a", f"executable_path {pilot}", "argument pilot", f"bridge {bridge} 'two words'", "count 100", "host_count 3")
+    job = launcher.create(
+        "a",
+        f"executable_path {pilot}",
+        "argument pilot",
+        f"bridge {bridge} 'two words'",
+        "count 100",
+        "host_count 3",
+    )
     assert launcher.over(job) == "DONE"
     back = list(tmp_path.glob("back.*"))
     assert len(back) == 3 and sum(int(file.suffix[1:]) for file in back) == 100
@@ -522,8 +692,12 @@ def test_a_node_that_dies_takes_its_own_slots_alone(slurm, driven, tmp_path):
     job = launcher.create("a", *sleeper(tmp_path, "count 100", "host_count 2"))
     copies = lambda: [file.read_text().split() for file in tmp_path.glob("copy.*")]
     eventually(lambda: sum(int(slots) for _, slots, *_ in copies()) == 100)
-    nodes = subprocess.run(["squeue", "-h", "-o", "%N"], stdout=subprocess.PIPE, text=True, check=True).stdout
-    last = subprocess.run(["scontrol", "show", "hostnames", nodes.strip()], stdout=subprocess.PIPE, text=True).stdout.split()[-1]
+    nodes = subprocess.run(
+        ["squeue", "-h", "-o", "%N"], stdout=subprocess.PIPE, text=True, check=True
+    ).stdout
+    last = subprocess.run(
+        ["scontrol", "show", "hostnames", nodes.strip()], stdout=subprocess.PIPE, text=True
+    ).stdout.split()[-1]
     subprocess.run([ROOT / "tools/slurm.sh", "kill", slurm, last], check=True, timeout=60)
     eventually(lambda: [conformance.runs(process) for process, *_ in copies()].count(True) == 1)
     wait_for(launcher, job, "^ACTIVE")

@@ -1,4 +1,5 @@
-/* Tries what a module's code can reach: when the library is loaded, and again in a call. 0: reached; otherwise an error number. */
+/* Tries what a module's code can reach: when the library is loaded, and again in a call. 0:
+   reached; otherwise an error number. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,7 +23,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* HOME_FILE, KEY_FILE, SHARED_FILE, SERVER_SOCKET and STRANGER are given by whoever compiles this. */
+/* HOME_FILE, KEY_FILE, SHARED_FILE, SERVER_SOCKET and STRANGER are given by whoever compiles this.
+   */
 
 static int opened(const char *path, int flags)
 {
@@ -104,7 +106,9 @@ static int memory_read(void)
 {
     char byte;
     struct iovec here = {&byte, 1}, there = {(void *)0x10000, 1};
-    return syscall(SYS_process_vm_readv, STRANGER, &here, 1, &there, 1, 0) < 0 && errno == EPERM ? EPERM : 0;
+    return syscall(SYS_process_vm_readv, STRANGER, &here, 1, &there, 1, 0) < 0 && errno == EPERM
+               ? EPERM
+               : 0;
 }
 
 static int watched(void)
@@ -211,9 +215,11 @@ static int tried(const char *name)
     return -1;
 }
 
-static const char *names[] = {"read-passwd", "read-home", "write-home", "read-key", "read-shared-memory", "read-environment", "write-folder",
-                              "network", "unix-socket", "servers-socket", "datagram-pair", "signal", "signal-server", "signal-by-descriptor",
-                              "signal-by-thread", "signal-by-owner", "trace", "leave-session", "watch-folder", "set-flags", "system-v", "processors"};
+static const char *names[] = {"read-passwd", "read-home", "write-home", "read-key",
+    "read-shared-memory", "read-environment", "write-folder", "network", "unix-socket",
+    "servers-socket", "datagram-pair", "signal", "signal-server", "signal-by-descriptor",
+    "signal-by-thread", "signal-by-owner", "trace", "leave-session", "watch-folder", "set-flags",
+    "system-v", "processors"};
 enum { COUNT = sizeof names / sizeof *names };
 static int at_load[COUNT];
 
@@ -223,7 +229,8 @@ __attribute__((constructor)) static void load(void)
         at_load[each] = tried(names[each]);
 }
 
-/* `loaded`: as it was when this library was loaded; otherwise now. -1 for a name that is not known. */
+/* `loaded`: as it was when this library was loaded; otherwise now. -1 for a name that is not known.
+   */
 int reach(const char *name, int loaded)
 {
     for (int each = 0; each < COUNT; each++)

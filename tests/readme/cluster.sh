@@ -1,5 +1,5 @@
-# Sourced by hidden blocks of the pages: a host `cluster` that ssh reaches, in the folder ./cluster. Its sshd is a real one;
-# where there is none to be had, a shell of this host stands for it.
+# Sourced by hidden blocks of the pages: a host `cluster` that ssh reaches, in the folder ./cluster.
+# Its sshd is a real one; where there is none to be had, a shell of this host stands for it.
 root=$(cd -P build/.. && pwd)
 mkdir -p -m 700 cluster cluster/home cluster/run
 place=$PWD/cluster

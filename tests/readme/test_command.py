@@ -1,4 +1,5 @@
-# What shells and programs get of the command: completions, manual pages, and JSON with the keys of the reference page.
+# What shells and programs get of the command: completions, manual pages, and JSON with the keys of
+# the reference page.
 """Needs what `make build` stages."""
 
 import json
@@ -16,7 +17,9 @@ FARCALL = STAGE / "bin/farcall"
 
 
 def run(*arguments, status=0, **options):
-    done = subprocess.run([FARCALL, *arguments], capture_output=True, text=True, timeout=60, **options)
+    done = subprocess.run(
+        [FARCALL, *arguments], capture_output=True, text=True, timeout=60, **options
+    )
     assert done.returncode == status, done.stderr
     return done.stdout
 
@@ -30,9 +33,13 @@ def commands():
 def completed(*words, env=None):
     """What bash offers for the last word."""
     line = " ".join(f"'{word}'" for word in ("farcall", *words))
-    script = f'. {STAGE}/share/bash-completion/completions/farcall; COMP_WORDS=({line}); COMP_CWORD={len(words)}; '
+    script = f". {STAGE}/share/bash-completion/completions/farcall; COMP_WORDS=({line}); COMP_CWORD={len(words)}; "
     script += f'_farcall_ids farcall "{words[-1]}" "{("farcall", *words)[-2]}"; printf "%s\\n" "${{COMPREPLY[@]}}"'
-    return set(subprocess.run(["bash", "-c", script], env=env, capture_output=True, text=True, check=True).stdout.split())
+    return set(
+        subprocess.run(
+            ["bash", "-c", script], env=env, capture_output=True, text=True, check=True
+        ).stdout.split()
+    )
 
 
 def test_bash_completes_commands_and_options():
@@ -44,7 +51,10 @@ def test_bash_completes_commands_and_options():
     assert completed("serve", "--log-format", "") == {"text", "json"}
 
 
-@pytest.mark.parametrize("shell, place", [("zsh", "zsh/site-functions/_farcall"), ("fish", "fish/vendor_completions.d/farcall.fish")])
+@pytest.mark.parametrize(
+    "shell, place",
+    [("zsh", "zsh/site-functions/_farcall"), ("fish", "fish/vendor_completions.d/farcall.fish")],
+)
 def test_other_shells_read_their_completions(shell, place):
     text = (STAGE / "share" / place).read_text()
     assert all(command in text for command in commands())
@@ -55,7 +65,11 @@ def test_other_shells_read_their_completions(shell, place):
 def test_every_command_has_a_manual_page(tmp_path):
     run("man", tmp_path / "new/man1")
     pages = {page.name for page in (tmp_path / "new/man1").iterdir()}
-    assert {"farcall.1", "farcall-ca-init.1", *(f"farcall-{command}.1" for command in commands())} <= pages
+    assert {
+        "farcall.1",
+        "farcall-ca-init.1",
+        *(f"farcall-{command}.1" for command in commands()),
+    } <= pages
     assert "farcall-host.1" not in pages
     assert pages == {page.name for page in (STAGE / "share/man/man1").iterdir()}
 
@@ -71,10 +85,16 @@ def test_manual_pages_render(page):
 @pytest.fixture
 def server(tmp_path):
     """A server of one module, and the address that the commands find it by."""
-    (tmp_path / "one.idl").write_text('Module one;\nLibrary "libm.so.6";\nDefine cosine(IN double x, OUT double y) Calls "C" y = cos(x);\n')
+    (tmp_path / "one.idl").write_text(
+        'Module one;\nLibrary "libm.so.6";\nDefine cosine(IN double x, OUT double y) Calls "C" y = cos(x);\n'
+    )
     environment = dict(os.environ, FARCALL_SERVER=f"unix:{tmp_path}/socket")
-    process = subprocess.Popen([FARCALL, "serve", "--listen", f"unix:{tmp_path}/socket", tmp_path / "one.idl"], text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [FARCALL, "serve", "--listen", f"unix:{tmp_path}/socket", tmp_path / "one.idl"],
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
     assert process.stdout.readline()
     yield environment
     process.kill()
@@ -83,9 +103,15 @@ def server(tmp_path):
 
 
 def test_bash_completes_ids_of_what_the_server_keeps(server):
-    first, second = (run("submit", "cosine", "1", "--volatile", env=server).strip() for _ in range(2))
+    first, second = (
+        run("submit", "cosine", "1", "--volatile", env=server).strip() for _ in range(2)
+    )
     reached = dict(server, PATH=f"{STAGE}/bin:{os.environ['PATH']}")
-    assert completed("fetch", "", env=reached) == completed("kept", "--forget", "", env=reached) == {first, second}
+    assert (
+        completed("fetch", "", env=reached)
+        == completed("kept", "--forget", "", env=reached)
+        == {first, second}
+    )
     assert completed("fetch", first[:8], env=reached) == {first}
     assert completed("objects", "--delete", "", env=reached) == set()
     assert "--timeout" in completed("fetch", "--", env=reached)
@@ -94,7 +120,11 @@ def test_bash_completes_ids_of_what_the_server_keeps(server):
 def documented(command):
     """The keys of a command's objects, as the reference page lists them."""
     page = (ROOT / "docs/reference/cli.md").read_text()
-    return set(re.findall(r'"(\w+)"', re.search(rf"^- `{command}`: .*?`\{{(.*?)\}}`", page, flags=re.M | re.S)[1]))
+    return set(
+        re.findall(
+            r'"(\w+)"', re.search(rf"^- `{command}`: .*?`\{{(.*?)\}}`", page, flags=re.M | re.S)[1]
+        )
+    )
 
 
 def keys(answer):

@@ -1,5 +1,6 @@
 # Runs what the README and the pages under docs/ show: nobody else notices when it breaks.
-"""Each document is read in one folder and one shell, from top to bottom. Needs what `make build` stages.
+"""Each document is read in one folder and one shell, from top to bottom. Needs what `make build`
+stages.
 
 What a fenced block is follows from its first line:
 
@@ -11,7 +12,8 @@ What a fenced block is follows from its first line:
     ```pycon                 an interactive session; all sessions of a document are one
     ```text                  only to be read
 
-`<!-- sh` to `-->` holds commands that the reader does not see: they bring about what a page is about.
+`<!-- sh` to `-->` holds commands that the reader does not see: they bring about what a page is
+about.
 """
 
 import contextlib
@@ -30,12 +32,19 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 STAGE = pathlib.Path(os.environ.get("FARCALL_STAGE", ROOT / "build"))
 # The port that a server listens at on the pages.
 PORT = "7070"
-BLOCK = re.compile(r"^(?:```(\w+)(?: (file|name)=(\S+))?|<!-- (sh))\n(.*?)^(?:```|-->)$", re.S | re.M)
-DOCUMENTS = ["README.md", "clients/python/README.md", *sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("apps/*/README.md"))]
+BLOCK = re.compile(
+    r"^(?:```(\w+)(?: (file|name)=(\S+))?|<!-- (sh))\n(.*?)^(?:```|-->)$", re.S | re.M
+)
+DOCUMENTS = [
+    "README.md",
+    "clients/python/README.md",
+    *sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("apps/*/README.md")),
+]
 DOCUMENTS += sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md"))
 RUN = {"sh", "console", "python", "pycon"}
 
-# A reader's pause is long enough for a server to come up; a script has to wait. What the server says is shown then.
+# A reader's pause is long enough for a server to come up; a script has to wait. What the server
+# says is shown then.
 PRELUDE = """
 failures=0
 trap 'failures=$((failures + 1))' ERR
@@ -52,8 +61,11 @@ SERVER = re.compile(r"^(farcall serve\b[^&#\n]*)&.*$", re.M)
 
 
 def java():
-    """The folder of a Java that can run the client; None where there is none, or nobody has built the client (`make java`)."""
-    home = subprocess.run([ROOT / "tools/find-jdk.sh"], capture_output=True, text=True).stdout.strip()
+    """The folder of a Java that can run the client; None where there is none, or nobody has built
+    the client (`make java`)."""
+    home = subprocess.run(
+        [ROOT / "tools/find-jdk.sh"], capture_output=True, text=True
+    ).stdout.strip()
     return f"{home}/bin" if home and (STAGE / "share/java/farcall.jar").exists() else None
 
 
@@ -74,7 +86,10 @@ class Step(NamedTuple):
 
 def blocks(document):
     found = BLOCK.findall((ROOT / document).read_text())
-    return [Block(bool(unseen), kind or unseen, origin, path, body) for kind, origin, path, unseen, body in found]
+    return [
+        Block(bool(unseen), kind or unseen, origin, path, body)
+        for kind, origin, path, unseen, body in found
+    ]
 
 
 def steps_of_console(body):
@@ -85,7 +100,8 @@ def steps_of_console(body):
 
 
 def steps(page):
-    """What is to be run, in order. Programs become files first; one session stands for all interactive ones."""
+    """What is to be run, in order. Programs become files first; one session stands for all
+    interactive ones."""
     sessions = [block.body for block in page if block.language == "pycon"]
     for number, block in enumerate(page):
         if block.origin or block.language not in RUN:
@@ -100,8 +116,11 @@ def steps(page):
         elif sessions:
             session = "\n".join(sessions)
             sessions = []
-            yield Step(f"cat >session.txt <<'END_OF_SESSION'\n{session}END_OF_SESSION\n"
-                       "python -m doctest -o ELLIPSIS session.txt", None)
+            yield Step(
+                f"cat >session.txt <<'END_OF_SESSION'\n{session}END_OF_SESSION\n"
+                "python -m doctest -o ELLIPSIS session.txt",
+                None,
+            )
 
 
 class Reader:
@@ -110,19 +129,29 @@ class Reader:
     def __init__(self, folder):
         self.folder = folder
         for room in ("examples", "apps"):
-            shutil.copytree(ROOT / room, folder / room, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(
+                ROOT / room, folder / room, ignore=shutil.ignore_patterns("__pycache__")
+            )
         (folder / "build").symlink_to(STAGE)
         (folder / "run").mkdir(mode=0o700)
         shutil.copy(ROOT / "tests/readme/cluster.sh", folder / "run")
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = str(free.getsockname()[1])
-        ours = {name: value for name, value in os.environ.items() if not name.startswith("FARCALL_")}
-        self.environment = dict(ours, XDG_RUNTIME_DIR=str(folder / "run"), XDG_CACHE_HOME=str(folder / "cache"),
-                                PYTHONUNBUFFERED="1", PYTHON_COLORS="0",
-                                PATH=f"{java() or STAGE / 'bin'}:{STAGE}/bin:{STAGE}/venv/bin:{os.environ['PATH']}")
+        ours = {
+            name: value for name, value in os.environ.items() if not name.startswith("FARCALL_")
+        }
+        self.environment = dict(
+            ours,
+            XDG_RUNTIME_DIR=str(folder / "run"),
+            XDG_CACHE_HOME=str(folder / "cache"),
+            PYTHONUNBUFFERED="1",
+            PYTHON_COLORS="0",
+            PATH=f"{java() or STAGE / 'bin'}:{STAGE}/bin:{STAGE}/venv/bin:{os.environ['PATH']}",
+        )
 
     def here(self, text):
-        """What a page says, in this folder: the reader's /tmp is the test's own, and the example in Rust is built."""
+        """What a page says, in this folder: the reader's /tmp is the test's own, and the example in
+        Rust is built."""
         text = text.replace("/tmp/", f"{self.folder}/run/").replace(PORT, self.port)
         return text.replace("cargo run -q -p farcall-example", f"{STAGE}/libexec/farcall-example")
 
@@ -134,18 +163,27 @@ class Reader:
                     file.write(self.here(block.body))
 
     def run(self, wanted, timeout=300):
-        """Runs steps in one shell; the output and the failures of each. What is left running is ended."""
+        """Runs steps in one shell; the output and the failures of each. What is left running is
+        ended."""
         script = PRELUDE
         for number, step in enumerate(wanted):
             said = self.folder / f"run/server-{number}.log"
             commands = SERVER.sub(rf"\1 >{said} 2>&1 & shown {said}", self.here(step.commands))
-            # Each step ends with its number of failures between two record separators, which no output holds.
+            # Each step ends with its number of failures between two record separators, which no
+            # output holds.
             script += f"{commands.rstrip()}\nprintf '\\036%d\\036' $failures\nfailures=0\n"
         file, log = self.folder / "run/script.sh", self.folder / "run/output"
         file.write_text(script)
         with open(log, "w") as output:
-            process = subprocess.Popen(["bash", file], cwd=self.folder, env=self.environment, start_new_session=True,
-                                       stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+            process = subprocess.Popen(
+                ["bash", file],
+                cwd=self.folder,
+                env=self.environment,
+                start_new_session=True,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
         try:
             process.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -170,20 +208,30 @@ def test_every_snippet_is_a_file_or_runs(document):
     assert len(fences) == 2 * len(shown), f"{document}: a block begins with a line of no known form"
     for block in shown:
         if block.origin == "file":
-            assert (ROOT / block.path).read_text() == block.body, f"{document} shows another {block.path}"
+            assert (ROOT / block.path).read_text() == block.body, (
+                f"{document} shows another {block.path}"
+            )
         else:
             known = block.origin == "name" or block.language in RUN | {"text"}
-            assert known, f"{document}: nothing tests this {block.language or 'block'}:\n{block.body}"
+            assert known, (
+                f"{document}: nothing tests this {block.language or 'block'}:\n{block.body}"
+            )
 
 
 def matches(shown, output):
-    """Whether a page shows an output; `…` stands for any text. What a server says to root alone is on no page but that on safety."""
+    """Whether a page shows an output; `…` stands for any text. What a server says to root alone is
+    on no page but that on safety."""
     output = re.sub(r"^farcall: this server runs as root, .*\n", "", output, flags=re.M)
     pattern = ".*?".join(re.escape(part) for part in shown.split("…"))
-    return re.fullmatch(pattern, output.rstrip("\n") + "\n" if output.strip() else "", re.S) is not None
+    return (
+        re.fullmatch(pattern, output.rstrip("\n") + "\n" if output.strip() else "", re.S)
+        is not None
+    )
 
 
-@pytest.mark.parametrize("document", [document for document in DOCUMENTS if list(steps(blocks(document)))])
+@pytest.mark.parametrize(
+    "document", [document for document in DOCUMENTS if list(steps(blocks(document)))]
+)
 def test_snippets_do_what_they_show(document, reader):
     page = blocks(document)
     if any(block.language == "java" for block in page) and java() is None:
@@ -199,11 +247,17 @@ def test_snippets_do_what_they_show(document, reader):
         elif shown is not None and not matches(shown, output):
             wrong.append(f"$ {step.commands}\nprints\n{output}and is shown with\n{shown}")
     assert not wrong, f"{document}:\n" + "\n".join(wrong)
-    assert len(done) == len(wanted), f"{document}: the shell came no further than\n$ {wanted[len(done)].commands}"
+    assert len(done) == len(wanted), (
+        f"{document}: the shell came no further than\n$ {wanted[len(done)].commands}"
+    )
 
 
 def test_every_page_is_listed_and_every_kind_of_user_has_one():
-    pages = {page for page in DOCUMENTS if page.startswith("docs/") and not page.startswith("docs/decisions/")}
+    pages = {
+        page
+        for page in DOCUMENTS
+        if page.startswith("docs/") and not page.startswith("docs/decisions/")
+    }
     listed = set(re.findall(r"\]\(([^)#:]+\.md)", (ROOT / "docs/README.md").read_text()))
     # The pages of a folder are listed by the page beside it that has its name.
     for beside in [page for page in listed if (ROOT / "docs" / page).with_suffix("").is_dir()]:
@@ -212,11 +266,28 @@ def test_every_page_is_listed_and_every_kind_of_user_has_one():
     assert {page.removeprefix("docs/") for page in pages - {"docs/README.md"}} <= listed
     users = re.search(r"^\| You \|.*?\n\n", (ROOT / "README.md").read_text(), flags=re.S | re.M)[0]
     assert re.findall(r"\]\(docs/([\w/-]+)\.md\)", users) == [
-        "tutorial/first-call", "how-to/from-a-laptop-to-a-cluster", "how-to/slurm", "tutorial/fortran", "tutorial/java", "how-to/publish-a-library",
-        "how-to/many-calls", "tutorial/ensemble-forecast", "how-to/migrate-from-ninf-g", "how-to/run-a-server", "how-to/serve-on-a-network"]
+        "tutorial/first-call",
+        "how-to/from-a-laptop-to-a-cluster",
+        "how-to/slurm",
+        "tutorial/fortran",
+        "tutorial/java",
+        "how-to/publish-a-library",
+        "how-to/many-calls",
+        "tutorial/ensemble-forecast",
+        "how-to/migrate-from-ninf-g",
+        "how-to/run-a-server",
+        "how-to/serve-on-a-network",
+    ]
 
 
 def test_the_readme_shows_two_commands_and_a_mistake():
     page = blocks("README.md")
-    assert [line.split("#")[0].strip() for line in page[0].body.splitlines()] == ["make demo", "make test"]
-    assert any(re.search(r"^farcall: .*; ", block.body, flags=re.M) for block in page if block.language == "console")
+    assert [line.split("#")[0].strip() for line in page[0].body.splitlines()] == [
+        "make demo",
+        "make test",
+    ]
+    assert any(
+        re.search(r"^farcall: .*; ", block.body, flags=re.M)
+        for block in page
+        if block.language == "console"
+    )

@@ -11,7 +11,8 @@ void close_all(int *closed)
 {
     *closed = 0;
     for (int descriptor = 0; descriptor < 1024; descriptor++) *closed += close(descriptor) == 0;
-    /* What comes next has no connection to be reported on; whoever ends this process must say why. */
+    /* What comes next has no connection to be reported on; whoever ends this process must say why.
+       */
     for (;;) pause();
 }
 

@@ -12,16 +12,17 @@ typedef struct { double r, i; } dcomplex;
 
 void apply(long n, double *x, double *y, void (*f)(long, double *, double *)) { f(n, x, y); }
 
-void wide(double *sum, void (*f)(char, short, int, long, float, double, scomplex, dcomplex, int, int, int, int, int, int, int,
-    int, double, double, double, double, double, double, double, double, long, long, long, long, long, long, long, long, int *,
-    double *))
+void wide(double *sum,
+    void (*f)(char, short, int, long, float, double, scomplex, dcomplex, int, int, int, int, int,
+        int, int, int, double, double, double, double, double, double, double, double, long, long,
+        long, long, long, long, long, long, int *, double *))
 {
     int count = 7;
     scomplex z = {1.5f, -2.5f};
     dcomplex w = {0.25, 4};
     double total = 0;
-    f('A', -2, 3, 1L << 40, 0.5f, -0.125, z, w, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, &count,
-      &total);
+    f('A', -2, 3, 1L << 40, 0.5f, -0.125, z, w, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1,
+        2, 3, 4, 5, 6, 7, 8, &count, &total);
     *sum = total + count;
 }
 
@@ -30,8 +31,8 @@ void words(char **all, int n, void (*f)(int, char **, char *, char **, char **))
     char *given[] = {"one", NULL, "", "vier"}, *answer = NULL, *others[2] = {NULL, NULL};
     static char text[256];
     f(n, given, "hello", &answer, others);
-    snprintf(text, sizeof text, "%s|%s|%s", answer ? answer : "(null)", others[0] ? others[0] : "(null)",
-             others[1] ? others[1] : "(null)");
+    snprintf(text, sizeof text, "%s|%s|%s", answer ? answer : "(null)",
+        others[0] ? others[0] : "(null)", others[1] ? others[1] : "(null)");
     free(answer);
     free(others[0]);
     free(others[1]);

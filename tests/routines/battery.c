@@ -130,8 +130,10 @@ static long copy_file(const char *from, const char *to, char last)
     return bytes;
 }
 
-/* `size` is that of `given`; `mode` the permissions of `changed`; `known` whether `made` was there before. */
-void files(const char *given, const char *changed, const char *made, long *size, int *mode, int *known)
+/* `size` is that of `given`; `mode` the permissions of `changed`; `known` whether `made` was there
+   before. */
+void files(
+    const char *given, const char *changed, const char *made, long *size, int *mode, int *known)
 {
     struct stat data;
     *known = made && stat(made, &data) == 0;

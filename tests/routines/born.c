@@ -1,4 +1,5 @@
-/* Code that tells which process runs it and when it was loaded; with THREADED, it runs a thread from the start. */
+/* Code that tells which process runs it and when it was loaded; with THREADED, it runs a thread
+   from the start. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

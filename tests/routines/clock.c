@@ -1,4 +1,5 @@
-/* clock.c: loaded before a program, sets its clock $CLOCK_AHEAD seconds ahead: a host whose clock is years off. */
+/* clock.c: loaded before a program, sets its clock $CLOCK_AHEAD seconds ahead: a host whose clock
+   is years off. */
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>

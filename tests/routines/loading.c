@@ -30,7 +30,8 @@ __attribute__((constructor)) static void load(void)
         _exit(14);
 }
 #elif WHAT == 2
-/* Never done in an executable or the process that it is forked from; at once when the library is checked. */
+/* Never done in an executable or the process that it is forked from; at once when the library is
+   checked. */
 __attribute__((constructor)) static void load(void)
 {
     while (getenv("FARCALL_ZYGOTE") || getenv("FARCALL_SOCKET"))

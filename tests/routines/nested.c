@@ -39,7 +39,9 @@ void keep(int n, int *m)
     farcall_error *error = NULL;
     int twice = 0;
     if (kept == NULL) farcall_running_server(&kept, NULL);
-    *m = farcall_call_variadic(kept, &error, "inner/twice", n, &twice) == 0 ? 0 : farcall_error_kind(error);
+    *m = farcall_call_variadic(kept, &error, "inner/twice", n, &twice) == 0
+             ? 0
+             : farcall_error_kind(error);
     if (error != NULL) fprintf(stderr, "%s\n", farcall_error_message(error));
     farcall_error_free(error);
 }

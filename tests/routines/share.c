@@ -1,4 +1,5 @@
-/* Routines that take memory which they share with themselves: no rlimit of private memory counts it. */
+/* Routines that take memory which they share with themselves: no rlimit of private memory counts
+   it. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
@@ -25,9 +26,13 @@ void share(int way, int megabytes, int *got)
 
     *got = -1;
     switch (way) {
-    case 0: room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0); break;
+    case 0:
+        room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        break;
     case 1: room = mapped(memfd_create("share", 0), bytes); break;
-    case 2: room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, open("/dev/zero", O_RDWR), 0); break;
+    case 2:
+        room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, open("/dev/zero", O_RDWR), 0);
+        break;
     case 3:
         number = shmget(IPC_PRIVATE, bytes, IPC_CREAT | 0600);
         room = number < 0 ? MAP_FAILED : shmat(number, NULL, 0);

@@ -22,7 +22,9 @@ void give_up(void) { abort(); }
 
 void flood(int lines, int *done)
 {
-    for (int i = 0; i < lines; i++) fprintf(stderr, "warning %d: the matrix is nearly singular, as far as anyone can tell\n", i);
+    for (int i = 0; i < lines; i++)
+        fprintf(
+            stderr, "warning %d: the matrix is nearly singular, as far as anyone can tell\n", i);
     *done = lines;
 }
 

@@ -31,7 +31,8 @@ void burn(int n)
     for (volatile int i = n;; i++) {}
 }
 
-/* Takes memory until there is none; says how many megabytes it got, or writes to what it did not get. */
+/* Takes memory until there is none; says how many megabytes it got, or writes to what it did not
+   get. */
 void leak(int careless, int *megabytes)
 {
     for (*megabytes = 0;; ++*megabytes) {
@@ -62,13 +63,16 @@ void breed(int threads, int *children)
     }
 }
 
-/* Writes megabytes to `file`, relative to where it runs. Says how many; -errno where it cannot begin. */
+/* Writes megabytes to `file`, relative to where it runs. Says how many; -errno where it cannot
+   begin. */
 void fill(const char *file, int megabytes, int *written)
 {
     char *block = calloc(1, 1 << 20);
     int place = open(file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     if (place < 0) { *written = -errno; free(block); return; }
-    for (*written = 0; *written < megabytes && write(place, block, 1 << 20) == 1 << 20; ++*written) {}
+    for (*written = 0; *written < megabytes && write(place, block, 1 << 20) == 1 << 20;
+        ++*written) {
+    }
     close(place);
     free(block);
 }
@@ -84,7 +88,8 @@ void look(const char *file, int *error)
 /* 0, or the error of making a socket of this family; with family 0, of a pair of them. */
 void connect_out(int family, int *error)
 {
-    int pair[2], end = family == 0 ? socketpair(AF_UNIX, SOCK_STREAM, 0, pair) : socket(family, SOCK_STREAM, 0);
+    int pair[2], end = family == 0 ? socketpair(AF_UNIX, SOCK_STREAM, 0, pair)
+                                   : socket(family, SOCK_STREAM, 0);
     *error = end < 0 ? errno : 0;
 }
 
@@ -107,7 +112,8 @@ void strike(int other, int error[4])
     error[3] = ptrace(PTRACE_SEIZE, getppid(), 0, 0) < 0 ? errno : 0;
 }
 
-/* Changes what a file's owner may change, by its name and through a descriptor; and makes one that runs as its owner. */
+/* Changes what a file's owner may change, by its name and through a descriptor; and makes one that
+   runs as its owner. */
 void tamper(const char *file, int error[11])
 {
     int flags = 0x40; /* FS_NODUMP_FL */
@@ -127,7 +133,8 @@ void tamper(const char *file, int error[11])
     if (open_file >= 0) close(open_file);
 }
 
-/* Tries to become more than it is, to slow those down that it depends on, and to leave memory behind. */
+/* Tries to become more than it is, to slow those down that it depends on, and to leave memory
+   behind. */
 void regain(int error[10])
 {
     cpu_set_t processors;
@@ -143,7 +150,10 @@ void regain(int error[10])
     error[5] = prlimit(getppid(), RLIMIT_CORE, NULL, &limit) < 0 ? errno : 0;
     error[6] = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600) < 0 ? errno : 0;
     /* It grows by itself, and is counted as a stack. */
-    error[9] = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN, -1, 0) == MAP_FAILED ? errno : 0;
+    error[9] = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN,
+                   -1, 0) == MAP_FAILED
+                   ? errno
+                   : 0;
     error[7] = pthread_setaffinity_np(pthread_self(), sizeof processors, &processors);
     error[8] = setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0)) < 0 ? errno : 0;
 }
@@ -174,7 +184,8 @@ void escape(int *pid, int error[2])
 
 void leave(int status) { _exit(status); }
 
-/* Makes so many folders, each in the one before, in the folder that this process's files have, and ends. */
+/* Makes so many folders, each in the one before, in the folder that this process's files have, and
+   ends. */
 void dig(int depth)
 {
     char name[40];
@@ -182,7 +193,8 @@ void dig(int depth)
     mkdir(name, 0700);
     if (chdir(name) < 0) abort();
     int top = open(".", O_RDONLY | O_DIRECTORY), bottom = dup(top);
-    /* Landlock walks up from a folder with each call that makes one: short chains are made and hung below one another. */
+    /* Landlock walks up from a folder with each call that makes one: short chains are made and hung
+       below one another. */
     for (int at_once = 250; depth > 0; depth -= at_once) {
         if (fchdir(top) < 0 || mkdir("next", 0700) < 0 || chdir("next") < 0) abort();
         for (int level = 1; level < at_once; level++)
@@ -194,7 +206,8 @@ void dig(int depth)
     _exit(3);
 }
 
-/* A child that ignores what ends a call, and uses the processor on and on; its own children have no parent. */
+/* A child that ignores what ends a call, and uses the processor on and on; its own children have no
+   parent. */
 void burn_on(int *pid)
 {
     int ends[2], told = 0;
@@ -213,8 +226,10 @@ void burn_on(int *pid)
     *pid = told;
 }
 
-/* What a process is left with: user, no new privileges, largest core, variables of these names, threads, processors. */
-void self(const char *variable, int *user, int *privileges, int *core, int *set, int *threads, int *processors)
+/* What a process is left with: user, no new privileges, largest core, variables of these names,
+   threads, processors. */
+void self(const char *variable, int *user, int *privileges, int *core, int *set, int *threads,
+    int *processors)
 {
     struct rlimit limit;
     cpu_set_t own;

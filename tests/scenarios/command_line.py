@@ -1,4 +1,5 @@
-"""The scenarios with the farcall command: `command_line.py LIST [NAME…]`, at the server that $FARCALL_SERVER names."""
+"""The scenarios with the farcall command: `command_line.py LIST [NAME…]`, at the server that
+$FARCALL_SERVER names."""
 
 import json
 import os
@@ -15,7 +16,8 @@ import steps
 WAIT_MAX = 60
 # The program itself: the `farcall` of a Python environment begins with an interpreter, each time.
 PROGRAM = os.environ.get("FARCALL_PROGRAM", "farcall")
-# Enough to be at the server; whether it is there does not change what a call that is interrupted comes to.
+# Enough to be at the server; whether it is there does not change what a call that is interrupted
+# comes to.
 BEGUN_S = 0.2
 
 
@@ -61,7 +63,10 @@ class Runner:
 
     def command(self, step, routine):
         """The command of a call, and where its files are to be."""
-        words, files = [PROGRAM, "call", "--quiet", "--json", "--timeout", str(step.timeout or WAIT_MAX)], {}
+        words, files = (
+            [PROGRAM, "call", "--quiet", "--json", "--timeout", str(step.timeout or WAIT_MAX)],
+            {},
+        )
         arguments = []
         for one in step.arguments:
             if one.type == "filename":
@@ -84,7 +89,9 @@ class Runner:
     def begin(self, step, routine):
         """Starts the command of a call; standard input is empty, as it is for a script."""
         words, files = self.command(step, routine)
-        return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE), files
+        return subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ), files
 
     def result(self, argument, value, files):
         """What the command wrote or printed, as numbers, text or bytes."""
@@ -111,7 +118,11 @@ class Runner:
         if process.returncode:
             return [f"error {json.loads(complaint.decode().splitlines()[-1])['error']}"]
         results = json.loads(said)
-        return [steps.shown(one, self.result(one, results[one.name], files)) for one in step.arguments if one.is_result]
+        return [
+            steps.shown(one, self.result(one, results[one.name], files))
+            for one in step.arguments
+            if one.is_result
+        ]
 
     def show(self, lines):
         for line in lines:
@@ -149,8 +160,17 @@ class Runner:
         self.kept[name][1][0].send_signal(signal.SIGINT)
 
     def connect(self, _, address):
-        done = subprocess.run([PROGRAM, "call", "--json", "--server", address, "add"], capture_output=True, text=True, timeout=WAIT_MAX)
-        self.show([f"error {json.loads(done.stderr.splitlines()[-1])['error']}"] if done.returncode else [])
+        done = subprocess.run(
+            [PROGRAM, "call", "--json", "--server", address, "add"],
+            capture_output=True,
+            text=True,
+            timeout=WAIT_MAX,
+        )
+        self.show(
+            [f"error {json.loads(done.stderr.splitlines()[-1])['error']}"]
+            if done.returncode
+            else []
+        )
 
     def run(self):
         for step in self.scenario.steps:

@@ -1,4 +1,5 @@
-"""The scenarios with the Python client: `python_client.py LIST [NAME…]`, at the server that $FARCALL_SERVER names."""
+"""The scenarios with the Python client: `python_client.py LIST [NAME…]`, at the server that
+$FARCALL_SERVER names."""
 
 import concurrent.futures
 import pathlib
@@ -58,7 +59,9 @@ class Runner:
         inputs = [argument for argument in step.arguments if argument.mode != "out"]
         positional = [self.given(argument) for argument in inputs if argument.name == "-"]
         named = {argument.name: self.given(argument) for argument in inputs if argument.name != "-"}
-        out = {one.name: steps.laid_out(one) for one in step.arguments if one.is_result and one.layout}
+        out = {
+            one.name: steps.laid_out(one) for one in step.arguments if one.is_result and one.layout
+        }
         options = {"timeout": step.timeout or WAIT_MAX, **({"out": out} if out else {})}
         return positional, {**named, **options}
 
@@ -70,8 +73,12 @@ class Runner:
         if argument.type == "string" or value is None:
             return value
         if argument.type == "char":
-            return np.frombuffer(value.encode("latin-1") if isinstance(value, str) else value, np.uint8)
-        return value if isinstance(value, np.ndarray) else np.array(value, steps.TYPES[argument.type])
+            return np.frombuffer(
+                value.encode("latin-1") if isinstance(value, str) else value, np.uint8
+            )
+        return (
+            value if isinstance(value, np.ndarray) else np.array(value, steps.TYPES[argument.type])
+        )
 
     def shown(self, step, outcome):
         """The lines of an outcome, which is a function that gives results or raises."""
@@ -81,7 +88,9 @@ class Runner:
             return [f"error {error.kind}"]
         except concurrent.futures.CancelledError:
             return ["error cancelled"]
-        return [steps.shown(one, self.result(one, results)) for one in step.arguments if one.is_result]
+        return [
+            steps.shown(one, self.result(one, results)) for one in step.arguments if one.is_result
+        ]
 
     def show(self, step, outcome):
         for line in self.shown(step, outcome):
@@ -97,7 +106,13 @@ class Runner:
 
     def repeat(self, step, count, routine):
         positional, named = self.arguments(step)
-        self.alike(step, [self.shown(step, lambda: self.server[routine](*positional, **named)) for _ in range(int(count))])
+        self.alike(
+            step,
+            [
+                self.shown(step, lambda: self.server[routine](*positional, **named))
+                for _ in range(int(count))
+            ],
+        )
 
     def together(self, step, count, routine):
         """All are begun before one is waited for."""

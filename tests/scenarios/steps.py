@@ -1,4 +1,5 @@
-"""The scenarios' list as data, and the one form in which all clients print results (README.md, The list and Results)."""
+"""The scenarios' list as data, and the one form in which all clients print results (README.md, The
+list and Results)."""
 
 from __future__ import annotations
 
@@ -10,8 +11,19 @@ from typing import Any, Iterator, List, Optional
 import numpy as np
 
 TYPES = {
-    "char": "u1", "int8": "i1", "uint8": "u1", "int16": "i2", "uint16": "u2", "int32": "i4", "uint32": "u4",
-    "int64": "i8", "uint64": "u8", "float": "f4", "double": "f8", "scomplex": "c8", "dcomplex": "c16",
+    "char": "u1",
+    "int8": "i1",
+    "uint8": "u1",
+    "int16": "i2",
+    "uint16": "u2",
+    "int32": "i4",
+    "uint32": "u4",
+    "int64": "i8",
+    "uint64": "u8",
+    "float": "f4",
+    "double": "f8",
+    "scomplex": "c8",
+    "dcomplex": "c16",
 }
 # Of more numbers than these, a checksum is printed.
 SHOWN_MAX = 32
@@ -73,7 +85,10 @@ def _numbers(type: str, shape: Optional[List[int]], head: List[str], values: Lis
     count = int(np.prod(shape or [], dtype=np.int64))
     if head[:1] == ["ramp"]:
         return (np.arange(count) % int(head[1])).astype(kind).reshape(shape or ())
-    parts = np.array([float(value) if kind.kind in "fc" else int(value) for value in values], dtype=None if kind.kind in "fc" else object)
+    parts = np.array(
+        [float(value) if kind.kind in "fc" else int(value) for value in values],
+        dtype=None if kind.kind in "fc" else object,
+    )
     numbers = (parts[0::2] + 0j if kind.kind == "c" else parts).astype(kind)
     if kind.kind == "c":
         numbers.imag = parts[1::2]
@@ -151,13 +166,18 @@ def _real(value: Any) -> str:
         return "nan"
     if np.isinf(number):
         return "inf" if number > 0 else "-inf"
-    if number == int(number) and abs(number) < 2**(24 if bits == 32 else 53) and not (number == 0 and np.signbit(number)):
+    if (
+        number == int(number)
+        and abs(number) < 2 ** (24 if bits == 32 else 53)
+        and not (number == 0 and np.signbit(number))
+    ):
         return str(int(number))
     return "x" + struct.pack(form, number)[::-1].hex()
 
 
 def checksum(bits: np.ndarray) -> int:
-    """Of unsigned numbers: the exclusive or of number k, as 64 bits that are rotated to the left by k mod 61."""
+    """Of unsigned numbers: the exclusive or of number k, as 64 bits that are rotated to the left by
+    k mod 61."""
     total = 0
     for turn in range(PRIME):
         part = int(np.bitwise_xor.reduce(bits[turn::PRIME], initial=0))
@@ -171,7 +191,9 @@ def _shown(numbers: np.ndarray) -> str:
         flat = flat.view(f"f{flat.dtype.itemsize // 2}")
     if flat.size > SHOWN_MAX:
         return f"#{checksum(flat.view(f'u{flat.dtype.itemsize}').astype(np.uint64)):016x}"
-    return " ".join(_real(number) if flat.dtype.kind == "f" else str(int(number)) for number in flat)
+    return " ".join(
+        _real(number) if flat.dtype.kind == "f" else str(int(number)) for number in flat
+    )
 
 
 def _quoted(text: Optional[str]) -> str:

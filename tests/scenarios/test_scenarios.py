@@ -1,4 +1,5 @@
-"""All clients run one list of scenarios, and print the same (README.md). Needs what `make build` stages, and compilers of C and Fortran."""
+"""All clients run one list of scenarios, and print the same (README.md). Needs what `make build`
+stages, and compilers of C and Fortran."""
 
 import difflib
 import os
@@ -26,13 +27,32 @@ def built(command):
 def c_client(folder):
     program = folder / "client"
     link = [f"-I{STAGE}/include", f"-L{STAGE}/lib", f"-Wl,-rpath,{STAGE}/lib", "-lfarcall", "-lm"]
-    built(["cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-o", program, HERE / "c/client.c", HERE / "c/values.c", *link])
+    built(
+        [
+            "cc",
+            "-std=gnu11",
+            "-O2",
+            "-Wall",
+            "-Wextra",
+            "-o",
+            program,
+            HERE / "c/client.c",
+            HERE / "c/values.c",
+            *link,
+        ]
+    )
     return [program]
 
 
 def fortran_client(folder):
     program = folder / "client"
-    link = [f"-I{STAGE}/include", f"-L{STAGE}/lib", f"-Wl,-rpath,{STAGE}/lib", "-lfarcall_fortran", "-lfarcall"]
+    link = [
+        f"-I{STAGE}/include",
+        f"-L{STAGE}/lib",
+        f"-Wl,-rpath,{STAGE}/lib",
+        "-lfarcall_fortran",
+        "-lfarcall",
+    ]
     # The preprocessor makes long lines of what is alike for all types.
     options = ["-cpp", "-ffree-line-length-none", "-O2", "-J", folder, "-o", program]
     built(["gfortran", *options, HERE / "fortran/values.F90", HERE / "fortran/client.F90", *link])
@@ -40,15 +60,36 @@ def fortran_client(folder):
 
 
 def java_client(folder):
-    home = subprocess.run([HERE.parents[1] / "tools/find-jdk.sh"], capture_output=True, text=True).stdout.strip()
+    home = subprocess.run(
+        [HERE.parents[1] / "tools/find-jdk.sh"], capture_output=True, text=True
+    ).stdout.strip()
     jar = STAGE / "share/java/farcall.jar"
     if not home or not jar.exists():
         pytest.skip("no Java that is new enough, or no farcall.jar (make java)")
-    built([f"{home}/bin/javac", "-Xlint:all", "-Werror", "-cp", jar, "-d", folder, *(HERE / "java").glob("*.java")])
-    return [f"{home}/bin/java", "--enable-native-access=ALL-UNNAMED", "-Xmx1g", "-cp", f"{jar}:{folder}", "Scenarios"]
+    built(
+        [
+            f"{home}/bin/javac",
+            "-Xlint:all",
+            "-Werror",
+            "-cp",
+            jar,
+            "-d",
+            folder,
+            *(HERE / "java").glob("*.java"),
+        ]
+    )
+    return [
+        f"{home}/bin/java",
+        "--enable-native-access=ALL-UNNAMED",
+        "-Xmx1g",
+        "-cp",
+        f"{jar}:{folder}",
+        "Scenarios",
+    ]
 
 
-# How a client's runner is built in a folder, and the command that it is then; the list follows as its argument.
+# How a client's runner is built in a folder, and the command that it is then; the list follows as
+# its argument.
 CLIENTS = {
     "c": c_client,
     "fortran": fortran_client,
@@ -64,8 +105,12 @@ def environment(tmp_path_factory):
     address = f"unix:{tmp_path_factory.mktemp('server')}/socket"
     kept = {name: value for name, value in os.environ.items() if not name.startswith("FARCALL_")}
     kept.update(FARCALL_STAGE=str(STAGE), FARCALL_PROGRAM=str(PROGRAM))
-    with subprocess.Popen([PROGRAM, "serve", "--listen", address, HERE / "scenarios.idl"], env=kept,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
+    with subprocess.Popen(
+        [PROGRAM, "serve", "--listen", address, HERE / "scenarios.idl"],
+        env=kept,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as server:
         try:
             assert server.stdout.readline().strip() == address.encode()
             yield {**kept, "FARCALL_SERVER": address}
@@ -76,9 +121,25 @@ def environment(tmp_path_factory):
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_client_prints_what_all_do(client, environment, tmp_path):
     command = CLIENTS[client](tmp_path)
-    done = subprocess.run([*command, LIST], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=TIME_MAX)
-    expected = [f"{one.name}: {line}" for one in steps.read(LIST) if client not in one.excused for line in one.expected]
-    difference = "\n".join(difflib.unified_diff(expected, done.stdout.splitlines(), "the list", client, lineterm="", n=0))
+    done = subprocess.run(
+        [*command, LIST],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=TIME_MAX,
+    )
+    expected = [
+        f"{one.name}: {line}"
+        for one in steps.read(LIST)
+        if client not in one.excused
+        for line in one.expected
+    ]
+    difference = "\n".join(
+        difflib.unified_diff(
+            expected, done.stdout.splitlines(), "the list", client, lineterm="", n=0
+        )
+    )
     assert not difference and done.returncode == 0, f"{difference}\n{done.stderr[-2000:]}"
 
 

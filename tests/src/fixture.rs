@@ -19,7 +19,11 @@ impl Directory {
     /// When it cannot be made.
     pub fn new() -> Directory {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let unique = format!("farcall-test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let unique = format!(
+            "farcall-test-{}-{}",
+            std::process::id(),
+            COUNT.fetch_add(1, Ordering::Relaxed)
+        );
         let path = std::env::temp_dir().join(unique);
         std::fs::create_dir_all(&path).expect("temporary directories can be made");
         Directory(path)
@@ -57,8 +61,10 @@ impl Directory {
     /// When it is gone.
     pub fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(&self.0).expect("the directory is there");
-        let mut names: Vec<String> =
-            entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        let mut names: Vec<String> = entries
+            .flatten()
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .collect();
         names.sort();
         names
     }
@@ -83,10 +89,14 @@ pub fn manifest(options: &str) -> String {
 
 /// The same with options of the spawner.
 pub fn manifest_of(server: &str, spawner: &str) -> String {
-    // A server of its user's own lets its code do what its user may: what is tested is what others are let do.
+    // A server of its user's own lets its code do what its user may: what is tested is what others
+    // are let do.
     let spawner = format!("{spawner}\nlimits.confine = true");
-    let plugins =
-        [("directory", "directory", ""), ("spawner-local", "spawner", spawner.as_str()), ("rpc-server", "rpc", server)];
+    let plugins = [
+        ("directory", "directory", ""),
+        ("spawner-local", "spawner", spawner.as_str()),
+        ("rpc-server", "rpc", server),
+    ];
     let section = |(name, slot, options): &(&str, &str, &str)| {
         format!("[[plugin]]\nname = \"{name}\"\nslot = \"{slot}\"\n[plugin.options]\n{options}\n")
     };
@@ -102,7 +112,12 @@ pub fn compile(source: &str, output: &Path, options: &[&str]) {
     // Beside and then moved over: another test program may be using the last one.
     let new = output.with_extension(format!("new-{}", std::process::id()));
     let mut command = Command::new(compiler);
-    command.arg(root().join("tests/routines").join(source)).arg("-o").arg(&new).args(options).arg("-O1");
+    command
+        .arg(root().join("tests/routines").join(source))
+        .arg("-o")
+        .arg(&new)
+        .args(options)
+        .arg("-O1");
     // gfortran leaves module files where it runs.
     command.current_dir(output.parent().expect("outputs lie in a directory"));
     let done = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
@@ -128,7 +143,8 @@ fn folder(name: &str) -> PathBuf {
 
 /// Puts an interface file beside its code, under whose name it finds it.
 fn place(idl: &str, folder: &Path, marker: &str, code: &str) -> PathBuf {
-    let text = std::fs::read_to_string(root().join("tests/routines").join(idl)).expect("the interface file exists");
+    let text = std::fs::read_to_string(root().join("tests/routines").join(idl))
+        .expect("the interface file exists");
     let (file, new) = (folder.join(idl), folder.join(format!("{idl}.new-{}", std::process::id())));
     std::fs::write(&new, text.replace(marker, code)).expect("the build directory can be written");
     std::fs::rename(&new, &file).expect("files can be moved");
@@ -140,7 +156,8 @@ fn shared_or_linked(stem: &str, ending: &str, marker: &str, linked: bool) -> Pat
     let code = if linked { format!("{stem}.o") } else { format!("lib{stem}.so") };
     let options: &[&str] = if linked { &["-c", "-fPIC"] } else { &["-shared", "-fPIC"] };
     compile(&format!("{stem}.{ending}"), &folder.join(&code), options);
-    // A shared library beside the interface file is named by path; a bare name is looked up where the system looks.
+    // A shared library beside the interface file is named by path; a bare name is looked up where
+    // the system looks.
     let code = if linked { code } else { format!("./{code}") };
     place(&format!("{stem}.idl"), &folder, marker, &code)
 }
@@ -151,7 +168,9 @@ fn shared_or_linked(stem: &str, ending: &str, marker: &str, linked: bool) -> Pat
 /// When it cannot be compiled.
 pub fn battery(linked: bool) -> PathBuf {
     static FILES: [OnceLock<PathBuf>; 2] = [OnceLock::new(), OnceLock::new()];
-    FILES[usize::from(linked)].get_or_init(|| shared_or_linked("battery", "c", "BATTERY_CODE", linked)).clone()
+    FILES[usize::from(linked)]
+        .get_or_init(|| shared_or_linked("battery", "c", "BATTERY_CODE", linked))
+        .clone()
 }
 
 /// trouble.idl: for the generic host, or linked.
@@ -160,7 +179,9 @@ pub fn battery(linked: bool) -> PathBuf {
 /// When it cannot be compiled.
 pub fn trouble(linked: bool) -> PathBuf {
     static FILES: [OnceLock<PathBuf>; 2] = [OnceLock::new(), OnceLock::new()];
-    FILES[usize::from(linked)].get_or_init(|| shared_or_linked("trouble", "c", "TROUBLE_CODE", linked)).clone()
+    FILES[usize::from(linked)]
+        .get_or_init(|| shared_or_linked("trouble", "c", "TROUBLE_CODE", linked))
+        .clone()
 }
 
 /// wild.idl: for the generic host, or linked.
@@ -169,7 +190,9 @@ pub fn trouble(linked: bool) -> PathBuf {
 /// When it cannot be compiled.
 pub fn wild(linked: bool) -> PathBuf {
     static FILES: [OnceLock<PathBuf>; 2] = [OnceLock::new(), OnceLock::new()];
-    FILES[usize::from(linked)].get_or_init(|| shared_or_linked("wild", "c", "WILD_CODE", linked)).clone()
+    FILES[usize::from(linked)]
+        .get_or_init(|| shared_or_linked("wild", "c", "WILD_CODE", linked))
+        .clone()
 }
 
 /// share.idl: for the generic host, or linked.
@@ -178,7 +201,9 @@ pub fn wild(linked: bool) -> PathBuf {
 /// When it cannot be compiled.
 pub fn share(linked: bool) -> PathBuf {
     static FILES: [OnceLock<PathBuf>; 2] = [OnceLock::new(), OnceLock::new()];
-    FILES[usize::from(linked)].get_or_init(|| shared_or_linked("share", "c", "SHARE_CODE", linked)).clone()
+    FILES[usize::from(linked)]
+        .get_or_init(|| shared_or_linked("share", "c", "SHARE_CODE", linked))
+        .clone()
 }
 
 /// fortran.idl: for the generic host, or linked.
@@ -187,7 +212,9 @@ pub fn share(linked: bool) -> PathBuf {
 /// When it cannot be compiled.
 pub fn fortran(linked: bool) -> PathBuf {
     static FILES: [OnceLock<PathBuf>; 2] = [OnceLock::new(), OnceLock::new()];
-    FILES[usize::from(linked)].get_or_init(|| shared_or_linked("fortran", "f90", "FORTRAN_CODE", linked)).clone()
+    FILES[usize::from(linked)]
+        .get_or_init(|| shared_or_linked("fortran", "f90", "FORTRAN_CODE", linked))
+        .clone()
 }
 
 /// nested.idl and inner.idl, which use libfarcall.so: for the generic host, or linked.
@@ -225,11 +252,14 @@ fn with_farcall(stem: &str, files: &[&str], marker: &str, linked: bool) -> Vec<P
     let folder = folder(if linked { "linked" } else { "generic" });
     let library = library_directory();
     let (headers, there) = (root().join("clients"), library.display());
-    let headers = ["c", "gridrpc"].map(|of| format!("-I{}", headers.join(of).join("include").display()));
+    let headers =
+        ["c", "gridrpc"].map(|of| format!("-I{}", headers.join(of).join("include").display()));
     let search = [format!("-L{there}"), format!("-Wl,-rpath,{there}")];
     let code = if linked { format!("{stem}.o") } else { format!("lib{stem}.so") };
-    let linking = if linked { vec!["-c"] } else { vec!["-shared", &search[0], &search[1], "-lfarcall"] };
-    let options: Vec<&str> = ["-fPIC", "-std=gnu11", &headers[0], &headers[1]].into_iter().chain(linking).collect();
+    let linking =
+        if linked { vec!["-c"] } else { vec!["-shared", &search[0], &search[1], "-lfarcall"] };
+    let options: Vec<&str> =
+        ["-fPIC", "-std=gnu11", &headers[0], &headers[1]].into_iter().chain(linking).collect();
     compile(&format!("{stem}.c"), &folder.join(&code), &options);
     let code = if linked { code } else { format!("./{code}") };
     files.iter().map(|idl| place(idl, &folder, marker, &code)).collect()

@@ -1,5 +1,5 @@
-//! What end-to-end tests share: where the program is, servers of their own, what they publish, and peers that speak the
-//! wire by hand.
+//! What end-to-end tests share: where the program is, servers of their own, what they publish, and
+//! peers that speak the wire by hand.
 
 mod fixture;
 mod proxy;
@@ -14,8 +14,8 @@ use std::path::PathBuf;
 use farcall_client::{Client, PrivateServer, ServeOptions};
 
 pub use fixture::{
-    Directory, back, battery, compile, fortran, has_fortran, heard, inline, manifest, manifest_of, nested, objects,
-    share, trouble, wild,
+    Directory, back, battery, compile, fortran, has_fortran, heard, inline, manifest, manifest_of,
+    nested, objects, share, trouble, wild,
 };
 pub use proxy::{Proxy, Way};
 pub use raw::{Raw, failure_of};
@@ -49,7 +49,10 @@ macro_rules! over_networks {
 
 /// The repository's root.
 pub fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ lies in the root").to_path_buf()
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("tests/ lies in the root")
+        .to_path_buf()
 }
 
 /// The `farcall` program of this build.
@@ -58,7 +61,8 @@ pub fn root() -> PathBuf {
 /// When it was not built.
 pub fn program() -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
-    let folder = test.parent().and_then(|deps| deps.parent()).expect("tests lie in target/PROFILE/deps");
+    let folder =
+        test.parent().and_then(|deps| deps.parent()).expect("tests lie in target/PROFILE/deps");
     let program = folder.join("farcall");
     assert!(program.exists(), "{} is missing: cargo build -p farcall-cli first", program.display());
     program

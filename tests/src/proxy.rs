@@ -1,4 +1,5 @@
-//! A network between a client and its server that a test breaks: it cuts connections, slows them down, or falls silent.
+//! A network between a client and its server that a test breaks: it cuts connections, slows them
+//! down, or falls silent.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -52,14 +53,16 @@ impl Proxy {
         Proxy::of(TcpListener::bind("127.0.0.1:0").expect("there are ports"), address)
     }
 
-    /// One that takes little before it passes it on: what is on its way waits at its sender, as before a slow line.
+    /// One that takes little before it passes it on: what is on its way waits at its sender, as
+    /// before a slow line.
     ///
     /// # Panics
     /// When there are no ports.
     pub fn narrow(address: &str) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").expect("there are ports");
         // Accepted sockets have what the listener has.
-        rustix::net::sockopt::set_socket_recv_buffer_size(&listener, 4096).expect("a socket has options");
+        rustix::net::sockopt::set_socket_recv_buffer_size(&listener, 4096)
+            .expect("a socket has options");
         Proxy::of(listener, address)
     }
 
@@ -79,7 +82,8 @@ impl Proxy {
     /// For no address.
     pub fn lead_to(&self, address: &str) {
         let target = address.rsplit("//").next().and_then(|target| target.parse().ok());
-        *lock(&self.state.server) = Some(target.unwrap_or_else(|| panic!("{address} has no number")));
+        *lock(&self.state.server) =
+            Some(target.unwrap_or_else(|| panic!("{address} has no number")));
     }
 
     /// Where clients connect.

@@ -8,10 +8,12 @@ use std::time::Duration;
 use farcall_base::{ChannelId, Error};
 use farcall_wire::message::{decode, encode};
 use farcall_wire::{
-    ByteOrder, Failure, Flags, FrameHeader, FrameKind, Goodbye, HEADER_BYTES, Hello, HelloLimits, PREFACE, Role,
-    padding,
+    ByteOrder, Failure, Flags, FrameHeader, FrameKind, Goodbye, HEADER_BYTES, Hello, HelloLimits,
+    PREFACE, Role, padding,
 };
-use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recv, send, sendmsg};
+use rustix::net::{
+    RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recv, send, sendmsg,
+};
 
 use crate::Server;
 use crate::relay::socket_of;
@@ -65,7 +67,8 @@ impl Raw {
         };
         let token = server.token().map(|file| {
             let digits = std::fs::read_to_string(file).expect("the server made a token");
-            let pair = |at: usize| u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).expect("digits");
+            let pair =
+                |at: usize| u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).expect("digits");
             (0..32).map(pair).collect()
         });
         Raw { socket, token, preface_read: false }
@@ -157,7 +160,9 @@ impl Raw {
         let mut filled = 0;
         while filled < count {
             match recv(&self.socket, &mut bytes[filled..], RecvFlags::empty()) {
-                Ok((0, _)) | Err(rustix::io::Errno::CONNRESET | rustix::io::Errno::PIPE) => return None,
+                Ok((0, _)) | Err(rustix::io::Errno::CONNRESET | rustix::io::Errno::PIPE) => {
+                    return None;
+                }
                 Ok((more, _)) => filled += more,
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => panic!("the server neither answered nor closed: {error}"),
@@ -175,7 +180,8 @@ impl Raw {
             assert_eq!(self.read(PREFACE.len())?, PREFACE, "the server speaks Farcall");
             self.preface_read = true;
         }
-        let header: [u8; HEADER_BYTES] = self.read(HEADER_BYTES)?.try_into().expect("as many as asked for");
+        let header: [u8; HEADER_BYTES] =
+            self.read(HEADER_BYTES)?.try_into().expect("as many as asked for");
         let header = FrameHeader::decode(&header);
         let body = self.read(header.length as usize)?;
         self.read(padding(header.length))?;
@@ -202,12 +208,18 @@ impl Raw {
     /// When it is another.
     pub fn expect(&mut self, kind: FrameKind) -> Vec<u8> {
         loop {
-            let (header, body) = self.frame().unwrap_or_else(|| panic!("the server closed before {kind:?}"));
+            let (header, body) =
+                self.frame().unwrap_or_else(|| panic!("the server closed before {kind:?}"));
             // Credit may come at any time.
             if header.kind == FrameKind::Window as u8 && kind != FrameKind::Window {
                 continue;
             }
-            assert_eq!(FrameKind::from_code(header.kind), Some(kind), "{:?}", String::from_utf8_lossy(&body));
+            assert_eq!(
+                FrameKind::from_code(header.kind),
+                Some(kind),
+                "{:?}",
+                String::from_utf8_lossy(&body)
+            );
             return body;
         }
     }
@@ -223,7 +235,8 @@ impl Raw {
 /// # Panics
 /// When it did not fail.
 pub fn failure_of(result: &[u8]) -> Error {
-    let result: farcall_wire::CallResult = decode("Result", result).expect("the server's own message");
+    let result: farcall_wire::CallResult =
+        decode("Result", result).expect("the server's own message");
     let failure: Failure = result.failure.expect("the call failed");
     Error::from(failure)
 }

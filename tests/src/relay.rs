@@ -86,6 +86,8 @@ fn wait(stream: &dyn ByteStream, out: &Way, socket: &UnixStream, back: &Way) {
         PollFd::from_borrowed_fd(socket.as_fd(), wish(out, back)),
         PollFd::from_borrowed_fd(descriptor, wish(back, out)),
     );
-    // An end shows as readiness, and a stream of records may hold bytes that no descriptor tells of.
-    let _ = poll(&mut [near, far], Some(&rustix::event::Timespec { tv_sec: 0, tv_nsec: 20_000_000 }));
+    // An end shows as readiness, and a stream of records may hold bytes that no descriptor tells
+    // of.
+    let _ =
+        poll(&mut [near, far], Some(&rustix::event::Timespec { tv_sec: 0, tv_nsec: 20_000_000 }));
 }

@@ -1,4 +1,5 @@
-//! A `farcall serve` of a test's own, watched from outside: its processes, descriptors and what it says.
+//! A `farcall serve` of a test's own, watched from outside: its processes, descriptors and what it
+//! says.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -45,18 +46,28 @@ impl Server {
         Self::start_with(Directory::new(), transport, files, options)
     }
 
-    /// Starts a server that ends with this program and not before: nobody could remove a directory of its own, so it has
-    /// one beside the program, which the next run uses again.
+    /// Starts a server that ends with this program and not before: nobody could remove a directory
+    /// of its own, so it has one beside the program, which the next run uses again.
     ///
     /// # Panics
     /// As [`Server::start`].
-    pub fn start_for_all(name: &str, transport: Transport, files: &[PathBuf], options: &[&str]) -> Server {
+    pub fn start_for_all(
+        name: &str,
+        transport: Transport,
+        files: &[PathBuf],
+        options: &[&str],
+    ) -> Server {
         let directory = program().with_file_name("end-to-end").join(name);
         std::fs::create_dir_all(&directory).expect("directories can be made beside the program");
         Self::start_with(Directory(directory), transport, files, options)
     }
 
-    fn start_with(directory: Directory, transport: Transport, files: &[PathBuf], options: &[&str]) -> Server {
+    fn start_with(
+        directory: Directory,
+        transport: Transport,
+        files: &[PathBuf],
+        options: &[&str],
+    ) -> Server {
         let token = (transport == Transport::Tcp).then(|| directory.0.join("token"));
         let mut command = Self::command();
         command.args(options);
@@ -66,7 +77,9 @@ impl Server {
         if transport == Transport::Tls {
             let folder = directory.0.join("ca");
             let user = certify(&folder);
-            command.args(["--listen", "tls://127.0.0.1:0", "--credentials"]).arg(folder.join("server.pem"));
+            command
+                .args(["--listen", "tls://127.0.0.1:0", "--credentials"])
+                .arg(folder.join("server.pem"));
             return Self::spawn(command, files, Some(user), directory);
         }
         Self::spawn(command, files, token, directory)
@@ -82,20 +95,24 @@ impl Server {
         Self::spawn(command, files, None, Directory::new())
     }
 
-    /// Starts a server on a Unix socket that may have this many files open, all of its connections among them; it finds
-    /// the first limit, and may raise it to the second.
+    /// Starts a server on a Unix socket that may have this many files open, all of its connections
+    /// among them; it finds the first limit, and may raise it to the second.
     ///
     /// # Panics
     /// As [`Server::start`].
     pub fn start_with_open_files((soft, hard): (u32, u32), files: &[PathBuf]) -> Server {
         let serve = Self::command();
         let mut command = Command::new("prlimit");
-        command.arg(format!("--nofile={soft}:{hard}")).arg(serve.get_program()).args(serve.get_args());
+        command
+            .arg(format!("--nofile={soft}:{hard}"))
+            .arg(serve.get_program())
+            .args(serve.get_args());
         command.envs(serve.get_envs().filter_map(|(name, value)| Some((name, value?))));
         Self::spawn(command, files, None, Directory::new())
     }
 
-    /// Starts a server by another program, which gets its command line after `wrapper`: what it may use is limited so.
+    /// Starts a server by another program, which gets its command line after `wrapper`: what it may
+    /// use is limited so.
     ///
     /// # Errors
     /// What it said, when it does not start.
@@ -116,7 +133,8 @@ impl Server {
         Self::try_spawn(command, files, token, directory)
     }
 
-    /// Starts a server on a Unix socket by a command of the test's own, such as [`Server::command`] with more variables.
+    /// Starts a server on a Unix socket by a command of the test's own, such as [`Server::command`]
+    /// with more variables.
     ///
     /// # Panics
     /// As [`Server::start`].
@@ -128,12 +146,21 @@ impl Server {
     ///
     /// # Errors
     /// What it said.
-    pub fn try_start_as(command: Command, files: &[PathBuf]) -> std::result::Result<Server, String> {
+    pub fn try_start_as(
+        command: Command,
+        files: &[PathBuf],
+    ) -> std::result::Result<Server, String> {
         Self::try_spawn(command, files, None, Directory::new())
     }
 
-    fn spawn(command: Command, files: &[PathBuf], token: Option<PathBuf>, directory: Directory) -> Server {
-        Self::try_spawn(command, files, token, directory).unwrap_or_else(|said| panic!("farcall serve: {said}"))
+    fn spawn(
+        command: Command,
+        files: &[PathBuf],
+        token: Option<PathBuf>,
+        directory: Directory,
+    ) -> Server {
+        Self::try_spawn(command, files, token, directory)
+            .unwrap_or_else(|said| panic!("farcall serve: {said}"))
     }
 
     fn try_spawn(
@@ -191,7 +218,8 @@ impl Server {
         Self::ended(&mut command)
     }
 
-    /// What a private server said that ends by itself: its standard input is open until then, but no longer than a minute.
+    /// What a private server said that ends by itself: its standard input is open until then, but
+    /// no longer than a minute.
     ///
     /// # Panics
     /// When it cannot be run.
@@ -227,7 +255,8 @@ impl Server {
         let stdout = self.child.stdout.as_mut().expect("stdout is piped");
         let _ = BufReader::new(stdout.take(4096)).read_line(&mut line);
         if line.is_empty() {
-            // It ended: what it said is on its way, unless a process that it left behind holds the pipe.
+            // It ended: what it said is on its way, unless a process that it left behind holds the
+            // pipe.
             let _ = self.child.wait();
             eventually(|| self.reader.as_ref().is_none_or(std::thread::JoinHandle::is_finished));
         }
@@ -298,7 +327,8 @@ impl Server {
         let mut command = Command::new(program());
         command.args(words).args(["--server", &self.address]).stdin(Stdio::null());
         if let Some(token) = &self.token {
-            let option = if self.address.starts_with("tls:") { "--credentials" } else { "--token-file" };
+            let option =
+                if self.address.starts_with("tls:") { "--credentials" } else { "--token-file" };
             command.arg(option).arg(token);
         }
         command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
@@ -311,9 +341,13 @@ impl Server {
 
     /// Seconds of processor time that it has used, its executables' not among them.
     pub fn processor_seconds(&self) -> f64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
-        let fields: Vec<&str> = status.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
-        let ticks = |index: usize| fields.get(index).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0);
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
+        let fields: Vec<&str> =
+            status.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
+        let ticks = |index: usize| {
+            fields.get(index).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0)
+        };
         // utime and stime of proc(5), in ticks of 10 ms.
         (ticks(11) + ticks(12)) / 100.0
     }
@@ -325,7 +359,8 @@ impl Server {
 
     /// Pages that it has mapped as shared memory, by the lines of its map.
     pub fn mappings(&self) -> usize {
-        let maps = std::fs::read_to_string(format!("/proc/{}/maps", self.pid())).unwrap_or_default();
+        let maps =
+            std::fs::read_to_string(format!("/proc/{}/maps", self.pid())).unwrap_or_default();
         maps.lines().filter(|line| line.contains("memfd:")).count()
     }
 
@@ -358,11 +393,16 @@ impl Server {
 fn children(pid: u32) -> Vec<u32> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
-    lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect()
+    lists
+        .flat_map(|list| {
+            list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()
+        })
+        .collect()
 }
 
 fn is_zygote(pid: u32) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim_end() == "farcall-zygote")
+    std::fs::read_to_string(format!("/proc/{pid}/comm"))
+        .is_ok_and(|name| name.trim_end() == "farcall-zygote")
 }
 
 /// Runs `farcall ca` on the authority in `folder`; what it printed.
@@ -371,12 +411,18 @@ fn is_zygote(pid: u32) -> bool {
 /// When it fails.
 pub fn authority(folder: &Path, words: &[&str]) -> String {
     let mut command = Command::new(program());
-    let output = command.args(["ca", "--folder"]).arg(folder).args(words).output().expect("the program can be run");
+    let output = command
+        .args(["ca", "--folder"])
+        .arg(folder)
+        .args(words)
+        .output()
+        .expect("the program can be run");
     assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// An authority in `folder` for a server on the loopback, made where there is none; the file of its user "anna".
+/// An authority in `folder` for a server on the loopback, made where there is none; the file of its
+/// user "anna".
 fn certify(folder: &Path) -> PathBuf {
     if !folder.exists() {
         authority(folder, &["init", "--server", "localhost,127.0.0.1"]);
@@ -391,7 +437,8 @@ pub fn alive(pid: u32) -> bool {
     status.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
 }
 
-/// Waits until `done`, for at most half a minute, so that a busy machine comes to it; whether it came true.
+/// Waits until `done`, for at most half a minute, so that a busy machine comes to it; whether it
+/// came true.
 pub fn eventually(mut done: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + Duration::from_secs(30);
     while !done() {
@@ -424,11 +471,17 @@ pub fn library_directory() -> PathBuf {
 fn find_library() -> PathBuf {
     let archive = program().with_file_name("libfarcall_all.a");
     if !archive.exists() {
-        return std::env::var_os("FARCALL_STAGE").map_or_else(|| root().join("build"), PathBuf::from).join("lib");
+        return std::env::var_os("FARCALL_STAGE")
+            .map_or_else(|| root().join("build"), PathBuf::from)
+            .join("lib");
     }
     let folder = program().with_file_name("end-to-end").join("lib");
     let mut command = Command::new(root().join("tools/link-libfarcall.sh"));
-    let done = command.arg(archive).arg(&folder).output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let done = command
+        .arg(archive)
+        .arg(&folder)
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(done.status.success(), "{command:?}: {}", String::from_utf8_lossy(&done.stderr));
     folder
 }

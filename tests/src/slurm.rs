@@ -14,8 +14,8 @@ pub struct Slurm {
 }
 
 impl Slurm {
-    /// Starts one with `nodes` nodes of `processors` each, and `more` lines in its configuration. `None` where there is none
-    /// to be had: tests say so and pass.
+    /// Starts one with `nodes` nodes of `processors` each, and `more` lines in its configuration.
+    /// `None` where there is none to be had: tests say so and pass.
     ///
     /// # Panics
     /// When it is there, and does not start.

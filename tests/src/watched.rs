@@ -1,4 +1,5 @@
-//! Calls that a test listens to: when they begin, which takes as long as it takes, and what they print.
+//! Calls that a test listens to: when they begin, which takes as long as it takes, and what they
+//! print.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! No false alarm: what is slow, long or large is not taken for lost by a heartbeat of a second. Connections are not made again
-//! here, so that a single alarm ends the call.
+//! No false alarm: what is slow, long or large is not taken for lost by a heartbeat of a second.
+//! Connections are not made again here, so that a single alarm ends the call.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,7 +10,11 @@ use farcall_tests::{Proxy, Server, Transport};
 const HEARTBEAT: Duration = Duration::from_secs(1);
 
 fn server(transport: Transport) -> Server {
-    Server::start(transport, &[Path::new(env!("CARGO_MANIFEST_DIR")).join("routines/alarms.idl")], &[])
+    Server::start(
+        transport,
+        &[Path::new(env!("CARGO_MANIFEST_DIR")).join("routines/alarms.idl")],
+        &[],
+    )
 }
 
 fn client(server: &Server, address: &str) -> Client {
@@ -42,7 +46,8 @@ fn a_long_call_of_a_quiet_routine_is_no_loss() {
     });
 }
 
-/// 20 KB a second: an array of 80 KB takes several heartbeats, each way, and waits at its sender meanwhile.
+/// 20 KB a second: an array of 80 KB takes several heartbeats, each way, and waits at its sender
+/// meanwhile.
 #[test]
 fn a_slow_network_is_no_loss() {
     let servers = [Transport::Tcp, Transport::Tls].map(server);

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use farcall_client::{Client, ErrorKind, Order, Result, Routine};
 use farcall_tests::{
-    Directory, Server, Transport, battery, compile, eventually, first_news, manifest, until_begun, watched,
+    Directory, Server, Transport, battery, compile, eventually, first_news, manifest, until_begun,
+    watched,
 };
 
 const IDL: &str = "Module live; Library \"./liblive.so\";
@@ -16,7 +17,11 @@ Define late(IN int milliseconds, OUT int number) Calls \"C\" number = late(milli
 
 /// The library of this version, in the place of the one before.
 fn build(folder: &Directory, version: u32) {
-    compile("version.c", &folder.0.join("liblive.so"), &["-shared", "-fPIC", &format!("-DVERSION={version}")]);
+    compile(
+        "version.c",
+        &folder.0.join("liblive.so"),
+        &["-shared", "-fPIC", &format!("-DVERSION={version}")],
+    );
 }
 
 fn live(folder: &Directory) -> PathBuf {
@@ -49,7 +54,8 @@ fn modules_come_and_go_while_calls_run() {
     let client = server.client();
     assert_eq!(client.routine("live/version").err().unwrap().kind(), ErrorKind::NotFound);
     assert!(good(&server.run(&["publish", words(&live(&folder))])).contains("live  2 routines"));
-    let (version, late) = (client.routine("live/version").unwrap(), client.routine("live/late").unwrap());
+    let (version, late) =
+        (client.routine("live/version").unwrap(), client.routine("live/late").unwrap());
     assert_eq!(number(&version).unwrap(), 1);
     let mut running = late.start([("milliseconds", 500.into())], &watched()).unwrap();
     until_begun(&mut running);
@@ -70,14 +76,17 @@ fn a_library_that_is_replaced_under_calls_gives_the_old_answer_or_the_new() {
     const VERSIONS: u32 = 6;
     let folder = Directory::new();
     let manifest = folder.write("farcall.toml", &manifest("executables_max = 3"));
-    let server = Server::start(Transport::Unix, &[live(&folder)], &["--manifest", words(&manifest)]);
+    let server =
+        Server::start(Transport::Unix, &[live(&folder)], &["--manifest", words(&manifest)]);
     let (done, calls) = (AtomicBool::new(false), AtomicUsize::new(0));
     let caller = || {
         let routine = server.client().routine("live/late").unwrap();
         loop {
             // One call begins after the last version came.
             let is_last = done.load(Ordering::Relaxed);
-            let outputs = routine.call([("milliseconds", 2.into())]).unwrap_or_else(|error| panic!("{error}"));
+            let outputs = routine
+                .call([("milliseconds", 2.into())])
+                .unwrap_or_else(|error| panic!("{error}"));
             let version: i32 = outputs.scalar("number").unwrap();
             assert!((1..=VERSIONS as i32).contains(&version), "{version}");
             calls.fetch_add(1, Ordering::Relaxed);
@@ -94,7 +103,10 @@ fn a_library_that_is_replaced_under_calls_gives_the_old_answer_or_the_new() {
             build(&folder, version);
             good(&server.run(&["reload", "live"]));
             // Whoever calls after the command ended gets what is new.
-            assert_eq!(number(&server.client().routine("live/version").unwrap()).unwrap(), version as i32);
+            assert_eq!(
+                number(&server.client().routine("live/version").unwrap()).unwrap(),
+                version as i32
+            );
         }
         let seen = calls.load(Ordering::Relaxed);
         assert!(eventually(|| calls.load(Ordering::Relaxed) > seen + 20));
@@ -108,7 +120,8 @@ fn a_library_that_is_replaced_under_calls_gives_the_old_answer_or_the_new() {
 fn nothing_is_left_of_an_older_version_when_its_last_call_is_over() {
     let folder = Directory::new();
     let manifest = folder.write("farcall.toml", &manifest("executables_max = 3"));
-    let server = Server::start(Transport::Unix, &[live(&folder)], &["--manifest", words(&manifest)]);
+    let server =
+        Server::start(Transport::Unix, &[live(&folder)], &["--manifest", words(&manifest)]);
     let late = server.client().routine("live/late").unwrap();
     let mut running = late.start([("milliseconds", 600_000.into())], &watched()).unwrap();
     until_begun(&mut running);
@@ -131,8 +144,13 @@ fn what_cannot_be_reloaded_is_served_as_before() {
     assert!(said(&output).contains("(limits, addresses) are read when a server starts"));
     assert!(said(&output).contains("live is served as before"), "{}", said(&output));
     assert!(String::from_utf8_lossy(&output.stdout).contains("battery"), "the others are new");
-    folder.write("live.idl", "Module other; Define x(OUT int n) Calls \"C\" n = version();Library \"./liblive.so\";");
-    assert!(said(&server.run(&["reload", "live"])).contains("the file has the module \"other\" now"));
+    folder.write(
+        "live.idl",
+        "Module other; Define x(OUT int n) Calls \"C\" n = version();Library \"./liblive.so\";",
+    );
+    assert!(
+        said(&server.run(&["reload", "live"])).contains("the file has the module \"other\" now")
+    );
     assert_eq!(number(&version).unwrap(), 1);
 }
 
@@ -141,23 +159,27 @@ fn who_may_only_call_gives_no_orders() {
     let folder = Directory::new();
     let file = live(&folder);
     let server = Server::start(Transport::Tls, &[battery(false)], &[]);
-    let orders: [&[&str]; 4] = [&["publish", words(&file)], &["withdraw", "battery"], &["reload"], &["drain"]];
+    let orders: [&[&str]; 4] =
+        [&["publish", words(&file)], &["withdraw", "battery"], &["reload"], &["drain"]];
     for order in orders {
         let output = server.run(order);
         assert!(said(&output).contains("may"), "{order:?}: {}", said(&output));
     }
-    let error = server.client().administer(Order::Reload(None), Duration::from_secs(10)).unwrap_err();
+    let error =
+        server.client().administer(Order::Reload(None), Duration::from_secs(10)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
     assert!(server.client().routine("touch").is_ok(), "nothing has changed");
 }
 
 /// One executable, so that calls stand in line.
 fn one_by_one(folder: &Directory, options: &str, transport: Transport) -> Server {
-    let manifest = folder.write("farcall.toml", &manifest(&format!("executables_max = 1\n{options}")));
+    let manifest =
+        folder.write("farcall.toml", &manifest(&format!("executables_max = 1\n{options}")));
     Server::start(transport, &[live(folder)], &["--manifest", words(&manifest)])
 }
 
-/// Calls until the server is gone, and counts what was right. What is not must say that the server ends.
+/// Calls until the server is gone, and counts what was right. What is not must say that the server
+/// ends.
 fn call_until_the_end(client: &Client, right: &AtomicUsize) {
     let routine = client.routine("live/late").unwrap();
     loop {
@@ -186,8 +208,13 @@ fn every_call_under_way_at_sigterm_ends_with_its_result() {
         let right: [AtomicUsize; 3] = Default::default();
         std::thread::scope(|scope| {
             let server = &server;
-            let callers = right.each_ref().map(|right| scope.spawn(|| call_until_the_end(&server.client(), right)));
-            assert!(eventually(|| right.iter().all(|right| right.load(Ordering::Relaxed) > 0)), "all callers call");
+            let callers = right
+                .each_ref()
+                .map(|right| scope.spawn(|| call_until_the_end(&server.client(), right)));
+            assert!(
+                eventually(|| right.iter().all(|right| right.load(Ordering::Relaxed) > 0)),
+                "all callers call"
+            );
             let mut running: Vec<_> = (0..6).map(start).collect();
             // They are with the server, one of them with the executable.
             running.iter_mut().for_each(|call| drop(first_news(call)));
@@ -213,10 +240,17 @@ fn a_second_signal_ends_it_at_once() {
     until_begun(&mut running);
     server.signal("-TERM");
     assert!(eventually(|| server.log().contains("a second signal stops it at once")));
-    assert_eq!(late.call([("milliseconds", 1.into())]).err().unwrap().kind(), ErrorKind::ShuttingDown);
+    assert_eq!(
+        late.call([("milliseconds", 1.into())]).err().unwrap().kind(),
+        ErrorKind::ShuttingDown
+    );
     server.signal("-TERM");
     let error = running.wait().err().unwrap();
-    assert_eq!((error.kind(), error.is_retryable()), (ErrorKind::ShuttingDown, false), "it had begun: {error}");
+    assert_eq!(
+        (error.kind(), error.is_retryable()),
+        (ErrorKind::ShuttingDown, false),
+        "it had begun: {error}"
+    );
     assert_eq!(server.exit_code(), Some(1));
     assert!(eventually(|| server.log().contains("a second signal arrived")), "{}", server.log());
 }
@@ -253,7 +287,11 @@ fn drain_answers_when_the_last_call_is_over() {
     let mut running = late.start([("milliseconds", 700.into())], &watched()).unwrap();
     until_begun(&mut running);
     good(&server.run(&["drain", "--timeout", "30"]));
-    assert!(begun.elapsed() >= Duration::from_millis(700), "the call cannot be over: {:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() >= Duration::from_millis(700),
+        "the call cannot be over: {:?}",
+        begun.elapsed()
+    );
     assert_eq!(running.wait().unwrap().scalar::<i32>("number").unwrap(), 1);
     assert_eq!(server.exit_code(), Some(0), "{}", server.log());
 }

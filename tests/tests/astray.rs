@@ -1,11 +1,13 @@
-//! Routines that fork, close what is not theirs, or spoke in an earlier call: what the caller hears is true.
+//! Routines that fork, close what is not theirs, or spoke in an earlier call: what the caller hears
+//! is true.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use farcall_client::{Argument, CallOptions, Client, Error, ErrorKind, News};
 use farcall_tests::{
-    Directory, Server, Transport, compile, eventually, first_news, program, root, until_begun, watched,
+    Directory, Server, Transport, compile, eventually, first_news, program, root, until_begun,
+    watched,
 };
 
 /// astray.idl beside its library.
@@ -27,7 +29,12 @@ fn number(client: &Client, name: &str, output: &str) -> i32 {
 
 fn fails(client: &Client, name: &str, arguments: &[(&'static str, i64)]) -> Error {
     let arguments = arguments.iter().map(|(name, value)| (*name, Argument::Integer(*value)));
-    client.routine(name).unwrap().call(arguments).err().unwrap_or_else(|| panic!("{name} does not return"))
+    client
+        .routine(name)
+        .unwrap()
+        .call(arguments)
+        .err()
+        .unwrap_or_else(|| panic!("{name} does not return"))
 }
 
 #[test]
@@ -50,7 +57,11 @@ fn a_closed_connection_is_called_so() {
             let error = fails(client, "close_all", &[]);
             assert_eq!(error.kind(), ErrorKind::RoutineCrashed, "{error}");
             let text = error.to_string();
-            assert!(text.contains("closed its connection") && text.contains("file descriptors of others"), "{text}");
+            assert!(
+                text.contains("closed its connection")
+                    && text.contains("file descriptors of others"),
+                "{text}"
+            );
             assert!(!text.contains("SIGTERM"), "{text}");
         });
     }
@@ -67,7 +78,8 @@ fn a_signal_from_elsewhere_is_named() {
         let arguments = [("steps", 1.into()), ("milliseconds", 1_200_000.into())];
         let mut call = chat.start(arguments, &options).unwrap();
         until_begun(&mut call);
-        // That it was passed on is told a moment before; what is killed before it begins runs in another process.
+        // That it was passed on is told a moment before; what is killed before it begins runs in
+        // another process.
         assert_eq!(first_news(&mut call), News::Stdout(b"step 1\n".to_vec()));
         assert!(eventually(|| server.children().len() == 1));
         let pid = server.children()[0].to_string();
@@ -114,7 +126,12 @@ fn a_host_is_listed_with_its_module() {
         let line = std::fs::read(format!("/proc/{}/cmdline", server.children()[0])).unwrap();
         let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
         let name = program().display().to_string();
-        assert_eq!(words[..3], [name.as_bytes(), b"host", b"astray"], "{}", String::from_utf8_lossy(&line));
+        assert_eq!(
+            words[..3],
+            [name.as_bytes(), b"host", b"astray"],
+            "{}",
+            String::from_utf8_lossy(&line)
+        );
     });
 }
 
@@ -134,10 +151,16 @@ fn a_module_that_lost_a_symbol_says_which_routine_needs_it() {
     let directory = Directory::new();
     let server = Server::start(Transport::Unix, &[astray(&directory)], &[]);
     // The library is built again, without some of its routines, while the server runs.
-    let source = directory.write("less.c", "void remark(int *n) { *n = 1; }\nvoid crash(int n) { (void) n; }\n");
+    let source = directory
+        .write("less.c", "void remark(int *n) { *n = 1; }\nvoid crash(int n) { (void) n; }\n");
     let library = directory.0.join("libastray.so");
     std::fs::remove_file(&library).unwrap();
-    let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(source).status().unwrap();
+    let built = Command::new("cc")
+        .args(["-shared", "-fPIC", "-o"])
+        .arg(&library)
+        .arg(source)
+        .status()
+        .unwrap();
     assert!(built.success());
     let text = fails(&server.client(), "remark", &[]).to_string();
     assert!(text.contains("no function \"fork_and_return\""), "{text}");

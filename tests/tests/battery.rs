@@ -1,4 +1,5 @@
-//! The happy paths: one battery, run over each transport, with the generic host and with linked executables.
+//! The happy paths: one battery, run over each transport, with the generic host and with linked
+//! executables.
 
 mod arrays;
 mod files;
@@ -33,7 +34,8 @@ pub enum Setting {
     TlsCompressed,
 }
 
-/// One server for all tests of a setting, so that they also disturb one another. It ends with this program.
+/// One server for all tests of a setting, so that they also disturb one another. It ends with this
+/// program.
 pub fn server(setting: Setting) -> &'static Server {
     static SERVERS: [OnceLock<Server>; 8] = [const { OnceLock::new() }; 8];
     let (transport, linked) = match setting {
@@ -130,13 +132,17 @@ fn tcp_goes_all_the_way() {
     let snooze = client(Setting::TcpAllTheWay).routine("snooze").unwrap();
     let pid: i32 = snooze.call([("milliseconds", 0.into())]).unwrap().scalar("pid").unwrap();
     let connections = std::fs::read_to_string("/proc/net/tcp").unwrap();
-    let inodes: Vec<&str> = connections.lines().filter_map(|line| line.split_whitespace().nth(9)).collect();
+    let inodes: Vec<&str> =
+        connections.lines().filter_map(|line| line.split_whitespace().nth(9)).collect();
     let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
     let targets = descriptors.filter_map(|entry| std::fs::read_link(entry.path()).ok());
     let sockets: Vec<String> =
         targets.filter_map(|to| Some(to.to_str()?.strip_prefix("socket:")?.to_owned())).collect();
     assert!(!sockets.is_empty());
-    assert!(sockets.iter().all(|socket| inodes.contains(&socket.trim_matches(['[', ']']))), "{sockets:?}");
+    assert!(
+        sockets.iter().all(|socket| inodes.contains(&socket.trim_matches(['[', ']']))),
+        "{sockets:?}"
+    );
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
     assert!(!maps.contains("memfd:"), "{maps}");
 }

@@ -47,14 +47,22 @@ fn many_executables_share_one_stream() {
     let routine = site.client.routine("flip").unwrap();
     for _ in 0..3 {
         let begin = |id| {
-            let options = CallOptions { on: Some(id), timeout: Some(PATIENCE), ..CallOptions::default() };
+            let options =
+                CallOptions { on: Some(id), timeout: Some(PATIENCE), ..CallOptions::default() };
             let array = Array::shared(x.clone(), &[x.len() as u64], Order::Row);
             routine.start([("x", array.into())], &options).unwrap()
         };
         let calls: Vec<_> = hold.ids().map(begin).collect();
         for call in calls {
             let flipped = call.wait().unwrap();
-            assert!(flipped.array::<f64>("x").unwrap().iter().zip(x.iter()).all(|(flipped, x)| *flipped == -x));
+            assert!(
+                flipped
+                    .array::<f64>("x")
+                    .unwrap()
+                    .iter()
+                    .zip(x.iter())
+                    .all(|(flipped, x)| *flipped == -x)
+            );
         }
     }
     slow.wait().unwrap();
@@ -62,7 +70,8 @@ fn many_executables_share_one_stream() {
     hold.release(Some(PATIENCE)).unwrap();
 }
 
-/// Whatever ends of what lies between takes the calls with it: those that may run again do, the others are reported.
+/// Whatever ends of what lies between takes the calls with it: those that may run again do, the
+/// others are reported.
 #[test]
 fn a_stream_that_ends_loses_no_idempotent_call() {
     for victims in [Site::bridges, Site::pilots] {
@@ -75,7 +84,10 @@ fn a_stream_that_ends_loses_no_idempotent_call() {
         assert_eq!(error.kind(), ErrorKind::RoutineCrashed, "{error}");
         assert!(error.to_string().contains("lost with its host"), "{error}");
         assert_eq!(again.wait().unwrap().scalar::<i32>("rested").unwrap(), 2000);
-        assert!(eventually(|| before.iter().all(|pid| !alive(*pid))), "the pilot is gone with its stream");
+        assert!(
+            eventually(|| before.iter().all(|pid| !alive(*pid))),
+            "the pilot is gone with its stream"
+        );
     }
 }
 
@@ -86,8 +98,11 @@ fn a_flood_ends_no_node() {
     let place = site.place(None);
     let lines = 6_000_000;
     let options = CallOptions { output: true, timeout: Some(PATIENCE), ..CallOptions::default() };
-    let mut call = site.client.routine("speak").unwrap().start([("lines", lines.into())], &options).unwrap();
-    let News::Stdout(bytes) = call.next_news(Some(PATIENCE)).unwrap().unwrap() else { panic!("it writes first") };
+    let mut call =
+        site.client.routine("speak").unwrap().start([("lines", lines.into())], &options).unwrap();
+    let News::Stdout(bytes) = call.next_news(Some(PATIENCE)).unwrap().unwrap() else {
+        panic!("it writes first")
+    };
     let mut said = String::from_utf8(bytes).unwrap();
     let bridge = site.bridges()[0];
     signal(bridge, Signal::STOP);
@@ -109,7 +124,8 @@ fn written(pid: u32) -> usize {
     io.lines().find_map(|line| line.strip_prefix("wchar: ")?.parse().ok()).unwrap_or(0)
 }
 
-/// What neither answers nor ends its connection: a host that lost its power, and here a program that was stopped.
+/// What neither answers nor ends its connection: a host that lost its power, and here a program
+/// that was stopped.
 #[test]
 fn a_pilot_that_answers_nothing_is_given_up() {
     for dial in ["\"stdio\"", "\"tls\", reached_at = [\"localhost\"]"] {
@@ -139,13 +155,16 @@ fn a_server_that_is_killed_leaves_no_pilot() {
 #[test]
 fn what_a_site_prints_before_the_program_goes_by() {
     let folder = farcall_tests::Directory::new();
-    let words = format!("#!/bin/sh\necho 'Welcome to node 7'; printf 'no end of line'\nexec {:?} \"$@\"\n", program());
+    let words = format!(
+        "#!/bin/sh\necho 'Welcome to node 7'; printf 'no end of line'\nexec {:?} \"$@\"\n",
+        program()
+    );
     let noisy = site::script(&folder, "noisy", &words);
     Site::new(&format!("launchers.local = {{ dial = \"stdio\", program = {noisy:?} }}")).flip(1000);
     let wrong = site::script(&folder, "wrong", "#!/bin/sh\necho 'this node is closed today'\n");
     let site = Site::new(&format!("launchers.local = {{ dial = \"stdio\", program = {wrong:?} }}"));
-    // On a busy machine the launcher may say that a job has ended before what that printed was passed on: then the next one
-    // tells.
+    // On a busy machine the launcher may say that a job has ended before what that printed was
+    // passed on: then the next one tells.
     let tells = || {
         let error = site.client.routine("place").unwrap().call([]).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
@@ -157,7 +176,8 @@ fn what_a_site_prints_before_the_program_goes_by() {
 /// A host that reaches no address of the server says so, and what to do.
 #[test]
 fn a_host_that_cannot_reach_its_server_says_so() {
-    let site = Site::new("launchers.local = { dial = \"tls\", reached_at = [\"nowhere.invalid\"] }");
+    let site =
+        Site::new("launchers.local = { dial = \"tls\", reached_at = [\"nowhere.invalid\"] }");
     let error = site.client.routine("place").unwrap().call([]).err().unwrap().to_string();
     for words in ["this host cannot reach the server", "nowhere.invalid", "dial = \"stdio\""] {
         assert!(error.contains(words), "{error}");
@@ -171,10 +191,14 @@ fn a_node_whose_clock_is_years_off_runs_routines() {
     let clock = folder.0.join("clock.so");
     farcall_tests::compile("clock.c", &clock, &["-shared", "-fPIC"]);
     for ahead in ["400000000", "-1700000000", "9000000000"] {
-        let words = format!("#!/bin/sh\nexec env LD_PRELOAD={clock:?} CLOCK_AHEAD={ahead} {:?} \"$@\"\n", program());
+        let words = format!(
+            "#!/bin/sh\nexec env LD_PRELOAD={clock:?} CLOCK_AHEAD={ahead} {:?} \"$@\"\n",
+            program()
+        );
         let node = site::script(&folder, "node", &words);
         for dial in ["\"stdio\"", "\"tls\", reached_at = [\"localhost\"]"] {
-            Site::new(&format!("launchers.local = {{ dial = {dial}, program = {node:?} }}")).flip(10);
+            Site::new(&format!("launchers.local = {{ dial = {dial}, program = {node:?} }}"))
+                .flip(10);
         }
     }
 }
@@ -202,10 +226,12 @@ fn a_pilot_that_is_asked_to_end_leaves_no_folder() {
 #[test]
 fn a_launcher_that_knows_no_bridge_is_named() {
     let folder = farcall_tests::Directory::new();
-    let filter = format!("#!/bin/sh\ngrep --line-buffered -v ^bridge | {:?} launch local\n", program());
+    let filter =
+        format!("#!/bin/sh\ngrep --line-buffered -v ^bridge | {:?} launch local\n", program());
     let old = site::script(&folder, "old", &filter);
-    let site =
-        Site::new(&format!("launchers.old = {{ command = [{old:?}], dial = \"stdio\" }}\nmodules.far = \"old\""));
+    let site = Site::new(&format!(
+        "launchers.old = {{ command = [{old:?}], dial = \"stdio\" }}\nmodules.far = \"old\""
+    ));
     let error = site.client.routine("place").unwrap().call([]).err().unwrap().to_string();
     assert!(error.contains("the launcher relays nothing") && error.contains("bridge"), "{error}");
 }
@@ -220,7 +246,10 @@ fn through_ssh(far: &Far, more: &str) -> Site {
 #[test]
 fn jobs_behind_a_real_sshd_need_no_way_back() {
     let Some(far) = Far::real() else { return };
-    let site = through_ssh(&far, &format!("program = {:?}, idle_seconds = 2, staging = true", far::lean()));
+    let site = through_ssh(
+        &far,
+        &format!("program = {:?}, idle_seconds = 2, staging = true", far::lean()),
+    );
     site.flip(1 << 20);
     let place = site.place(None);
     assert!(eventually(|| site.jobs().is_empty() && !alive(place.pid)));
@@ -243,15 +272,18 @@ fn jobs_on_a_host_without_a_network_are_served() {
         return;
     }
     // But for what a host says to itself.
-    let far = Far::run_by("exec unshare -n /bin/sh -c 'ip link set lo up && eval \"$0\"' \"$command\"");
+    let far =
+        Far::run_by("exec unshare -n /bin/sh -c 'ip link set lo up && eval \"$0\"' \"$command\"");
     through_ssh(&far, "idle_seconds = 1").flip(100_000);
     let direct = Site::new(&format!(
-        "modules.far = \"ssh\"\nlaunchers.ssh = {{ command = [\"env\", \"FARCALL_SSH={}/ssh\", {:?}, \"launch\", \"ssh\"], \
-         host = \"far\", staging = true, reached_at = [\"127.0.0.1\"] }}",
+        "modules.far = \"ssh\"\nlaunchers.ssh = {{ command = [\"env\", \"FARCALL_SSH={}/ssh\", \
+         {:?}, \"launch\", \"ssh\"], host = \"far\", staging = true, reached_at = [\"127.0.0.1\"] \
+         }}",
         far.folder.0.display(),
         far::lean()
     ));
     let options = CallOptions { timeout: Some(Duration::from_secs(90)), ..CallOptions::default() };
-    let error = direct.client.routine("place").unwrap().call_with([], &options).err().unwrap().to_string();
+    let error =
+        direct.client.routine("place").unwrap().call_with([], &options).err().unwrap().to_string();
     assert!(error.contains("this host cannot reach the server"), "{error}");
 }

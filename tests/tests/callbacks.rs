@@ -1,5 +1,6 @@
-//! Routines that call functions of their callers: whatever they pass, from any thread, as deep as calls stand in one another;
-//! and what becomes of the call when one of the three ends fails meanwhile.
+//! Routines that call functions of their callers: whatever they pass, from any thread, as deep as
+//! calls stand in one another; and what becomes of the call when one of the three ends fails
+//! meanwhile.
 
 use std::io::BufRead;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
@@ -7,8 +8,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use farcall_client::{
-    Argument, Array, CallOptions, Callback, CallbackCall, Client, Error, ErrorKind, NativeFunction, Output, Outputs,
-    Result, callback,
+    Argument, Array, CallOptions, Callback, CallbackCall, Client, Error, ErrorKind, NativeFunction,
+    Output, Outputs, Result, callback,
 };
 use farcall_tests::{PATIENCE, Server, Transport, alive, back, eventually};
 
@@ -30,7 +31,9 @@ fn call<'a>(
     client.routine(&format!("back/{name}"))?.call(arguments)
 }
 
-fn function(run: impl Fn(&mut CallbackCall<'_, '_>) -> Result<()> + Send + Sync + 'static) -> Argument<'static> {
+fn function(
+    run: impl Fn(&mut CallbackCall<'_, '_>) -> Result<()> + Send + Sync + 'static,
+) -> Argument<'static> {
     Argument::Callback(callback(run))
 }
 
@@ -62,7 +65,8 @@ fn arrays_come_and_go(transport: Transport) {
                 assert_eq!(call.scalar::<i64>("n")?, x.len() as i64);
                 call.set("y", &x.iter().map(|x| 2.0 * x).collect::<Vec<_>>())
             });
-            let outputs = call(&client, "apply", [("x", Array::vector(&x).into()), ("f", double)]).unwrap();
+            let outputs =
+                call(&client, "apply", [("x", Array::vector(&x).into()), ("f", double)]).unwrap();
             let y = outputs.array::<f64>("y").unwrap();
             assert!(y.len() == x.len() && y.iter().zip(&x).all(|(y, x)| *y == 2.0 * x), "{n}");
         }
@@ -172,16 +176,24 @@ fn start(linked: bool) -> (Server, Client) {
 fn a_call_takes_several_functions_and_null() {
     for linked in [false, true] {
         let (_server, client) = start(linked);
-        let two =
-            |f, g| call(&client, "two", [("n", 1.into()), ("f", f), ("g", g)]).unwrap().scalar::<i32>("m").unwrap();
+        let two = |f, g| {
+            call(&client, "two", [("n", 1.into()), ("f", f), ("g", g)])
+                .unwrap()
+                .scalar::<i32>("m")
+                .unwrap()
+        };
         assert_eq!(two(plus(10), plus(100)), 111);
         assert_eq!(two(Argument::Null, plus(100)), 101);
         assert_eq!(two(plus(10), Argument::Null), 11);
         assert_eq!(two(Argument::Null, Argument::Null), 1);
         let error = call(&client, "two", [("n", 1.into()), ("f", plus(1))]).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
-        let error = call(&client, "two", [("n", 1.into()), ("f", plus(1)), ("g", 3.into())]).err().unwrap();
-        assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains('g'), "{error}");
+        let error =
+            call(&client, "two", [("n", 1.into()), ("f", plus(1)), ("g", 3.into())]).err().unwrap();
+        assert!(
+            error.kind() == ErrorKind::InvalidArgument && error.to_string().contains('g'),
+            "{error}"
+        );
     }
 }
 
@@ -199,7 +211,8 @@ fn callbacks_call_and_are_called_back() {
     }
     let folder = farcall_tests::Directory::new();
     let manifest = folder.write("farcall.toml", &farcall_tests::manifest("executables_max = 8"));
-    let server = Server::start(Transport::Unix, &[back(false)], &["--manifest", manifest.to_str().unwrap()]);
+    let server =
+        Server::start(Transport::Unix, &[back(false)], &["--manifest", manifest.to_str().unwrap()]);
     let client = server.client();
     let outputs = call(&client, "inner", [("n", 0.into()), ("f", deeper(&client, 4))]).unwrap();
     assert_eq!(outputs.scalar::<i32>("m").unwrap(), 5 + 1 + 5);
@@ -214,7 +227,10 @@ fn a_callback_says_how_much_it_gives() {
             call.set("found", &[7])?;
             call.set("x", &(0..10).map(f64::from).collect::<Vec<_>>())
         });
-        let found = call(&client, "some", [("n", 10.into()), ("f", some)]).unwrap().scalar::<i32>("found").unwrap();
+        let found = call(&client, "some", [("n", 10.into()), ("f", some)])
+            .unwrap()
+            .scalar::<i32>("found")
+            .unwrap();
         assert_eq!(found, m * 1000 + 7);
     }
     // Beyond the bound that its own size is.
@@ -227,9 +243,14 @@ fn a_callback_says_how_much_it_gives() {
 fn a_callback_that_fails_fails_the_call_unless_the_routine_looks() {
     for linked in [false, true] {
         let (_server, client) = start(linked);
-        let outputs = call(&client, "careful", [("times", 5.into()), ("f", failing("no convergence"))]).unwrap();
+        let outputs =
+            call(&client, "careful", [("times", 5.into()), ("f", failing("no convergence"))])
+                .unwrap();
         assert_eq!(outputs.scalar::<i32>("failed").unwrap(), 5);
-        let error = call(&client, "careless", [("times", 2.into()), ("f", failing("no convergence"))]).err().unwrap();
+        let error =
+            call(&client, "careless", [("times", 2.into()), ("f", failing("no convergence"))])
+                .err()
+                .unwrap();
         assert_eq!(error.kind(), ErrorKind::RoutineFailed);
         let words = error.to_string();
         assert!(words.contains("no convergence") && words.contains("back/careless.f"), "{words}");
@@ -279,12 +300,16 @@ fn a_callback_that_blocks_holds_up_its_own_call_alone() {
     let blocked = careless.start([("times", 1.into()), ("f", blocks)], &options).unwrap();
     let waiter = std::thread::spawn(move || blocked.wait().err().unwrap());
     hear.recv().unwrap();
-    // Both while the function blocks: another call of the same client runs, and the time of its own passes.
+    // Both while the function blocks: another call of the same client runs, and the time of its own
+    // passes.
     let two = client.routine("back/two").unwrap();
     let arguments = [("n", 1.into()), ("f", plus(1)), ("g", plus(1))];
     let options = CallOptions { timeout: Some(PATIENCE), ..CallOptions::default() };
     assert_eq!(two.call_with(arguments, &options).unwrap().scalar::<i32>("m").unwrap(), 3);
-    assert!(eventually(|| client.status(PATIENCE).unwrap().calls_open == 0), "the deadline waits for the function");
+    assert!(
+        eventually(|| client.status(PATIENCE).unwrap().calls_open == 0),
+        "the deadline waits for the function"
+    );
     drop(go);
     assert_eq!(waiter.join().unwrap().kind(), ErrorKind::TimedOut);
 }
@@ -301,7 +326,8 @@ fn a_call_is_cancelled_while_its_callback_runs() {
         Ok(())
     });
     // Many times: it does not return before it is cancelled.
-    let mut call = careless.start([("times", 10_000.into()), ("f", slow)], &CallOptions::default()).unwrap();
+    let mut call =
+        careless.start([("times", 10_000.into()), ("f", slow)], &CallOptions::default()).unwrap();
     assert!(eventually(|| {
         assert!(call.wait_for(Duration::from_millis(100)).unwrap().is_none());
         running.load(Ordering::Relaxed) == 1
@@ -310,14 +336,16 @@ fn a_call_is_cancelled_while_its_callback_runs() {
     assert_eq!(call.wait().err().unwrap().kind(), ErrorKind::Cancelled);
 }
 
-/// The client's process is gone while its function runs: the server ends the routine, and serves on.
+/// The client's process is gone while its function runs: the server ends the routine, and serves
+/// on.
 #[test]
 fn a_client_that_goes_away_inside_its_callback() {
     let (server, client) = start(false);
     let leaving = server.client();
     let careless = leaving.routine("back/careless").unwrap();
     // Nobody waits for the call, so that its callback never runs.
-    let pending = careless.start([("times", 1.into()), ("f", nothing())], &CallOptions::default()).unwrap();
+    let pending =
+        careless.start([("times", 1.into()), ("f", nothing())], &CallOptions::default()).unwrap();
     std::thread::sleep(Duration::from_millis(100));
     drop((pending, careless, leaving));
     call(&client, "careless", [("times", 1.into()), ("f", nothing())]).unwrap();
@@ -339,8 +367,9 @@ fn blocking() -> (Argument<'static>, mpsc::Receiver<()>, mpsc::Sender<()>) {
 fn killed(client: &Client, kill: impl FnOnce()) -> Error {
     let (function, hear, go) = blocking();
     let client = client.clone();
-    let caller =
-        std::thread::spawn(move || call(&client, "careless", [("times", 1.into()), ("f", function)]).err().unwrap());
+    let caller = std::thread::spawn(move || {
+        call(&client, "careless", [("times", 1.into()), ("f", function)]).err().unwrap()
+    });
     hear.recv().unwrap();
     kill();
     drop(go);
@@ -357,7 +386,8 @@ fn serves(server: &Server) {
     call(&client, "careless", [("times", 1.into()), ("f", nothing())]).unwrap();
 }
 
-/// Each call ends with the reason, and the next one runs; nothing is left of those that were killed.
+/// Each call ends with the reason, and the next one runs; nothing is left of those that were
+/// killed.
 fn executables_that_are_killed_inside_callbacks(transport: Transport) {
     let server = Server::start(transport, &[back(false)], &[]);
     let client = server.client();
@@ -369,7 +399,12 @@ fn executables_that_are_killed_inside_callbacks(transport: Transport) {
     }
     serves(&server);
     let settled = || server.descriptors() <= before.0 + 4 && server.mappings() <= before.1 + 2;
-    assert!(eventually(settled), "{} and {} after {before:?}", server.descriptors(), server.mappings());
+    assert!(
+        eventually(settled),
+        "{} and {} after {before:?}",
+        server.descriptors(),
+        server.mappings()
+    );
 }
 
 fn servers_that_are_killed_inside_callbacks(transport: Transport) {
@@ -379,7 +414,10 @@ fn servers_that_are_killed_inside_callbacks(transport: Transport) {
     let processes = [server.children(), server.zygotes()].concat();
     let error = killed(&client, || server.kill());
     assert_eq!(error.kind(), ErrorKind::ConnectionLost, "{error}");
-    assert!(eventually(|| !processes.iter().any(|pid| alive(*pid))), "some of {processes:?} are left");
+    assert!(
+        eventually(|| !processes.iter().any(|pid| alive(*pid))),
+        "some of {processes:?} are left"
+    );
 }
 
 /// The client of the test below, a process of its own.
@@ -387,7 +425,8 @@ fn servers_that_are_killed_inside_callbacks(transport: Transport) {
 fn as_a_client_inside_its_callback() {
     let Ok(address) = std::env::var("FARCALL_TEST_ADDRESS") else { return };
     let token = std::env::var_os("FARCALL_TEST_TOKEN").map(Into::into);
-    let client = Client::connect_to(&address.parse().unwrap(), token, Duration::from_secs(10)).unwrap();
+    let client =
+        Client::connect_to(&address.parse().unwrap(), token, Duration::from_secs(10)).unwrap();
     let stays = function(|_| {
         println!("inside");
         std::thread::sleep(Duration::from_secs(60));
@@ -408,16 +447,30 @@ fn clients_that_are_killed_inside_callbacks(transport: Transport) {
             command.env("FARCALL_TEST_TOKEN", token);
         }
         let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
-        let lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines().map_while(std::io::Result::ok);
-        assert!(lines.take(10).any(|line| line.contains("inside")), "the client was not called back");
+        let lines = std::io::BufReader::new(child.stdout.take().unwrap())
+            .lines()
+            .map_while(std::io::Result::ok);
+        assert!(
+            lines.take(10).any(|line| line.contains("inside")),
+            "the client was not called back"
+        );
         let busy = server.children();
         child.kill().unwrap();
         child.wait().unwrap();
-        // Nobody else can answer its routine: that is ended, or told so and then over, where its call could be resumed.
+        // Nobody else can answer its routine: that is ended, or told so and then over, where its
+        // call could be resumed.
         let is_over = || server.client().status(Duration::from_secs(10)).unwrap().calls_open == 0;
-        assert!(eventually(|| is_over() || busy.iter().any(|pid| !alive(*pid))), "all of {busy:?} go on");
+        assert!(
+            eventually(|| is_over() || busy.iter().any(|pid| !alive(*pid))),
+            "all of {busy:?} go on"
+        );
         serves(&server);
     }
     let settled = || server.descriptors() <= before.0 + 4 && server.mappings() <= before.1 + 2;
-    assert!(eventually(settled), "{} and {} after {before:?}", server.descriptors(), server.mappings());
+    assert!(
+        eventually(settled),
+        "{} and {} after {before:?}",
+        server.descriptors(),
+        server.mappings()
+    );
 }

@@ -37,7 +37,9 @@ impl Shell {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(program());
         command.args(arguments).current_dir(&self.folder.0).stdin(Stdio::null());
-        command.env("XDG_RUNTIME_DIR", &self.folder.0).env("FARCALL_ROUTINES", root().join("routines/lapack"));
+        command
+            .env("XDG_RUNTIME_DIR", &self.folder.0)
+            .env("FARCALL_ROUTINES", root().join("routines/lapack"));
         // What a server of these tests needs to link executables.
         Server::command().get_envs().for_each(|(name, value)| {
             command.env(name, value.unwrap());
@@ -67,12 +69,20 @@ impl Shell {
         let said = self.run(arguments);
         assert_eq!(said.code, code, "{arguments:?}: {}{}", said.out, said.err);
         for reason in reasons {
-            assert!(said.err.contains(reason), "{arguments:?}: {} should say \"{reason}\"", said.err);
+            assert!(
+                said.err.contains(reason),
+                "{arguments:?}: {} should say \"{reason}\"",
+                said.err
+            );
         }
     }
 }
 
 fn said(output: Output) -> Said {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Said { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+    Said {
+        code: output.status.code().unwrap_or(-1),
+        out: text(output.stdout),
+        err: text(output.stderr),
+    }
 }

@@ -11,7 +11,8 @@ fn code_in_the_interface_file_is_linked_with_globals_and_objects() {
     let x = [1.0, 2.0, 3.0];
     let norm = client.routine("norm2").unwrap().call([("x", Array::vector(&x).into())]).unwrap();
     assert_eq!(norm.scalar::<f64>("r").unwrap(), 14.0);
-    let tripled = client.routine("triple").unwrap().call([("x", Array::vector(&x).into())]).unwrap();
+    let tripled =
+        client.routine("triple").unwrap().call([("x", Array::vector(&x).into())]).unwrap();
     assert_eq!(tripled.array::<f64>("x").unwrap(), [3.0, 6.0, 9.0]);
     // One executable serves call after call: its globals live on.
     let count = client.routine("count").unwrap();
@@ -46,8 +47,14 @@ fn calls_fortran(transport: Transport, linked: bool) {
     assert_eq!(call("fdouble", 1.5.into()).scalar::<f64>("r").unwrap(), 3.0);
     assert_eq!(call("fsingle", 1.5.into()).scalar::<f32>("r").unwrap(), 3.0);
     assert_eq!(call("finteger", 4.into()).scalar::<i32>("r").unwrap(), 8);
-    assert_eq!(call("fcomplex", Argument::Complex(1.0, 2.0)).scalar::<[f64; 2]>("r").unwrap(), [-2.0, 1.0]);
-    assert_eq!(call("fscomplex", Argument::Complex(1.0, 2.0)).scalar::<[f32; 2]>("r").unwrap(), [-2.0, 1.0]);
+    assert_eq!(
+        call("fcomplex", Argument::Complex(1.0, 2.0)).scalar::<[f64; 2]>("r").unwrap(),
+        [-2.0, 1.0]
+    );
+    assert_eq!(
+        call("fscomplex", Argument::Complex(1.0, 2.0)).scalar::<[f32; 2]>("r").unwrap(),
+        [-2.0, 1.0]
+    );
     assert_eq!(call("flogical", 1.into()).scalar::<i32>("r").unwrap(), 0);
     // Fortran's own buffers must not end up in the protocol.
     let printed = client.routine("fprint").unwrap().call([("n", 5000.into())]).unwrap();
@@ -67,7 +74,8 @@ fn fortran_is_called_in_an_object() {
 #[test]
 fn code_that_does_not_compile_is_reported_with_the_line_of_the_interface_file() {
     let directory = Directory::new();
-    let file = directory.write("wrong.idl", "Module wrong;\nDefine f(OUT int r)\n{\n    *r = nowhere;\n}\n");
+    let file = directory
+        .write("wrong.idl", "Module wrong;\nDefine f(OUT int r)\n{\n    *r = nowhere;\n}\n");
     let output = Server::refused(&[file.to_str().unwrap()]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success());

@@ -1,4 +1,5 @@
-//! Servers for others and servers of their owner's own: what compilers of published code reach, and who is the owner.
+//! Servers for others and servers of their owner's own: what compilers of published code reach, and
+//! who is the owner.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -44,16 +45,22 @@ fn a_compiler_reads_headers_and_no_secret() {
         format!("Globals {{\n#include \"{key}\"\n}}"),
         "Globals {\n#include \"beside.pem\"\n}".to_owned(),
         "Globals {\n#include \"link.pem\"\n}".to_owned(),
-        format!("Globals {{\nasm(\".data\\n.globl taken\\ntaken: .incbin \\\"{key}\\\"\\n.text\");\n}}"),
+        format!(
+            "Globals {{\nasm(\".data\\n.globl taken\\ntaken: .incbin \\\"{key}\\\"\\n.text\");\n}}"
+        ),
         "Globals {\nasm(\".include \\\"beside.pem\\\"\");\n}".to_owned(),
         format!("#include \"{key}\""),
         format!("CompileOptions \"-include {key}\";\nGlobals {{ }}"),
         "Library \"./beside.pem\";\nGlobals { }".to_owned(),
-        format!("CompileOptions \"-I{}\";\nGlobals {{\n#include <key.pem>\n}}", elsewhere.0.display()),
+        format!(
+            "CompileOptions \"-I{}\";\nGlobals {{\n#include <key.pem>\n}}",
+            elsewhere.0.display()
+        ),
         format!("CompileOptions \"-Wl,-T,{key}\";\nGlobals {{ }}"),
     ];
     for (number, way) in ways.iter().enumerate() {
-        let text = format!("Module reads{number};\n{way}\nDefine f(IN int n, OUT int m) {{ *m = n; }}\n");
+        let text =
+            format!("Module reads{number};\n{way}\nDefine f(IN int n, OUT int m) {{ *m = n; }}\n");
         let (done, said) = published(&server, &folder.write("reads.idl", &text));
         assert!(!done && !said.contains(SECRET), "{way}: {said}");
     }
@@ -62,10 +69,15 @@ fn a_compiler_reads_headers_and_no_secret() {
 #[test]
 fn words_that_name_a_program_are_taken_by_own_servers_alone() {
     let folder = Directory::new();
-    let wrapper = folder.write("wrapper.sh", &format!("#!/bin/sh\ntouch {}/ran\nexec \"$@\"\n", folder.0.display()));
-    std::fs::set_permissions(&wrapper, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let wrapper = folder.write(
+        "wrapper.sh",
+        &format!("#!/bin/sh\ntouch {}/ran\nexec \"$@\"\n", folder.0.display()),
+    );
+    std::fs::set_permissions(&wrapper, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
     let text = format!(
-        "Module wrapped;\nCompileOptions \"-wrapper {}\";\nDefine f(IN int n, OUT int m) {{ *m = n; }}\n",
+        "Module wrapped;\nCompileOptions \"-wrapper {}\";\nDefine f(IN int n, OUT int m) {{ *m = \
+            n; }}\n",
         wrapper.display()
     );
     let file = folder.write("wrapped.idl", &text);
@@ -73,8 +85,10 @@ fn words_that_name_a_program_are_taken_by_own_servers_alone() {
     let (done, said) = published(&confined, &file);
     assert!(!done && said.contains("-wrapper") && said.contains("--private"), "{said}");
     assert!(!folder.0.join("ran").exists());
-    let other =
-        folder.write("other.idl", "Module other;\nCompiler \"sh\";\nDefine f(IN int n, OUT int m) { *m = n; }\n");
+    let other = folder.write(
+        "other.idl",
+        "Module other;\nCompiler \"sh\";\nDefine f(IN int n, OUT int m) { *m = n; }\n",
+    );
     let (done, said) = published(&confined, &other);
     assert!(!done && said.contains("another compiler"), "{said}");
     let owners = own(&folder, &[battery(false)]);
@@ -88,7 +102,10 @@ fn code_over_a_library_beside_it_is_built_and_runs() {
     std::fs::create_dir_all(folder.0.join("include/deep")).unwrap();
     folder.write("include/deep/twice.h", "double twice(double);\n");
     folder.write("inner.c", "double inner(double x) { return x; }\n");
-    folder.write("twice.c", "double inner(double);\ndouble twice(double x) { return inner(x) + inner(x); }\n");
+    folder.write(
+        "twice.c",
+        "double inner(double);\ndouble twice(double x) { return inner(x) + inner(x); }\n",
+    );
     let shared = |source: &str, output: &str, more: &[&str]| {
         let mut compiler = Command::new("cc");
         compiler.args(["-shared", "-fPIC", source, "-o", output]).args(more).current_dir(&folder.0);
@@ -96,8 +113,9 @@ fn code_over_a_library_beside_it_is_built_and_runs() {
     };
     shared("inner.c", "libinner.so", &[]);
     shared("twice.c", "libtwice.so", &["-L.", "-linner", "-Wl,-rpath,$ORIGIN"]);
-    let text = "Module glue;\nCompileOptions \"-Iinclude\";\nLibrary \"./libtwice.so\";\nGlobals {\n#include <deep/twice.h>\n}\n\
-                Define double_it(IN double x, OUT double y) { *y = twice(x); }\n";
+    let text = "Module glue;\nCompileOptions \"-Iinclude\";\nLibrary \"./libtwice.so\";\nGlobals \
+                {\n#include <deep/twice.h>\n}\nDefine double_it(IN double x, OUT double y) { *y = \
+                twice(x); }\n";
     let server = Server::start(Transport::Unix, &[battery(false)], &[]);
     let (done, said) = published(&server, &folder.write("glue.idl", text));
     assert!(done, "{said}");
@@ -110,7 +128,8 @@ fn what_a_server_has_started_is_not_its_owner() {
     let folder = Directory::new();
     let guest = folder.write(
         "guest.idl",
-        "Module guest;\nGlobals {\n#include <stdlib.h>\n}\nDefine run(IN string command, OUT int status) { *status = system(command); }\n",
+        "Module guest;\nGlobals {\n#include <stdlib.h>\n}\nDefine run(IN string command, OUT int \
+            status) { *status = system(command); }\n",
     );
     let server = own(&folder, &[battery(false), guest]);
     let client = server.client();
@@ -141,18 +160,22 @@ fn what_a_server_has_started_is_not_its_owner() {
     assert!(eventually(|| done("first") && done("second")));
     let said = std::fs::read_to_string(folder.0.join("said")).unwrap();
     assert!(
-        said.matches("routine").count() >= 4 && server.run(&["show", "battery/echo"]).status.code() != Some(3),
+        said.matches("routine").count() >= 4
+            && server.run(&["show", "battery/echo"]).status.code() != Some(3),
         "{said}"
     );
     // It may call, as anybody who reaches the server.
-    assert_eq!(run(&format!("{} ls --server {} > /dev/null", program().display(), server.address())), 0);
+    assert_eq!(
+        run(&format!("{} ls --server {} > /dev/null", program().display(), server.address())),
+        0
+    );
     assert!(server.run(&["withdraw", "battery"]).status.success(), "the owner keeps all rights");
     let error = client.routine("battery/echo").err().unwrap();
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
 }
 
-/// What the environment beside a Python file says that it reads is found once, and neither through links that were there nor
-/// through links that came later.
+/// What the environment beside a Python file says that it reads is found once, and neither through
+/// links that were there nor through links that came later.
 #[test]
 fn an_environment_leads_nowhere_else() {
     let (folder, elsewhere) = (Directory::new(), Directory::new());
@@ -167,11 +190,13 @@ fn an_environment_leads_nowhere_else() {
     let python = folder.write(
         ".venv/bin/python",
         &format!(
-            "#!/bin/sh\nread_all() {{ cat {place}/.venv/*/key.pem {key} {place}/beside.pem >&2; }}\ncase \"$*\" in\n\
-             *--places*) read_all; echo '{{\"program\": \"{place}/.venv/bin/python\", \"readable\": [\"{place}\", \"{place}/.venv/bin\", \
-             \"{place}/.venv/extra\", \"{place}/.venv/link\", \"{0}\"]}}' ;;\n\
-             *--describe*) read_all; echo '{{\"idl\": \"Module evil; Define look(IN int n, OUT int m) Calls \\\"C\\\" look(n, m);\", \
-             \"takes\": {{\"look\": [\"n\"]}}, \"warnings\": \"\"}}' ;;\n*) read_all; exit 3 ;;\nesac\n",
+            "#!/bin/sh\nread_all() {{ cat {place}/.venv/*/key.pem {key} {place}/beside.pem >&2; \
+             }}\ncase \"$*\" in\n*--places*) read_all; echo '{{\"program\": \
+             \"{place}/.venv/bin/python\", \"readable\": [\"{place}\", \"{place}/.venv/bin\", \
+             \"{place}/.venv/extra\", \"{place}/.venv/link\", \"{0}\"]}}' ;;\n*--describe*) \
+             read_all; echo '{{\"idl\": \"Module evil; Define look(IN int n, OUT int m) Calls \
+             \\\"C\\\" look(n, m);\", \"takes\": {{\"look\": [\"n\"]}}, \"warnings\": \"\"}}' \
+             ;;\n*) read_all; exit 3 ;;\nesac\n",
             elsewhere.0.display(),
             key = key.display()
         ),

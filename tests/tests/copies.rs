@@ -1,7 +1,8 @@
 //! The data path copies nothing in user space: held from both ends of it.
 //!
-//! The client counts what passes through its link's buffer. The server is watched from outside: moving bytes by system
-//! calls costs time in the kernel, copying them in user space costs time there, and the two are told apart by /proc.
+//! The client counts what passes through its link's buffer. The server is watched from outside:
+//! moving bytes by system calls costs time in the kernel, copying them in user space costs time
+//! there, and the two are told apart by /proc.
 
 use farcall_client::{Argument, ArrayMut, CallOptions, Destination};
 use farcall_tests::{Server, Transport, battery};
@@ -36,10 +37,15 @@ fn arrays_over_tcp_go_straight_to_their_place() {
     let before = ticks(&server);
     let copied = call_in_place(&server);
     // What arrives in one read with the head of a frame, at most: 4 KiB of 4 MiB.
-    assert!(copied <= CALLS * BYTES / 1000, "the client copied {copied} bytes of {}", CALLS * BYTES);
+    assert!(
+        copied <= CALLS * BYTES / 1000,
+        "the client copied {copied} bytes of {}",
+        CALLS * BYTES
+    );
     let (user, system) = ticks(&server);
     let (user, system) = (user - before.0, system - before.1);
-    // One copy of what came and went, 1.5 GB, takes at least 150 ms of user time; moving it takes the kernel longer.
+    // One copy of what came and went, 1.5 GB, takes at least 150 ms of user time; moving it takes
+    // the kernel longer.
     assert!(user <= system / 3 + 2, "{user} ticks in user space, {system} in the kernel");
 }
 

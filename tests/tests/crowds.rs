@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use farcall_base::ErrorKind;
 use farcall_client::{Array, ArrayMut, Client};
-use farcall_tests::{Directory, Server, Transport, authority, battery, eventually, manifest, trouble};
+use farcall_tests::{
+    Directory, Server, Transport, authority, battery, eventually, manifest, trouble,
+};
 
 fn call(client: &Client) {
     let outputs = client.routine("f_int").unwrap().call([("x", 4.into())]).unwrap();
@@ -18,7 +20,8 @@ fn call(client: &Client) {
 fn a_full_server_refuses_and_serves_on(transport: Transport) {
     let directory = Directory::new();
     let manifest = directory.write("farcall.toml", &manifest("connections_max = 12"));
-    let server = Server::start(transport, &[battery(false)], &["--manifest", manifest.to_str().unwrap()]);
+    let server =
+        Server::start(transport, &[battery(false)], &["--manifest", manifest.to_str().unwrap()]);
     let first = server.client();
     call(&first);
     let mut clients = Vec::new();
@@ -43,15 +46,17 @@ fn who_comes_when_the_server_is_full_is_told_so() {
     a_full_server_refuses_and_serves_on(Transport::Tls);
 }
 
-/// A routine that writes nothing to its result shows its caller what was there before: zeros, or what the same user left,
-/// but never another's numbers.
+/// A routine that writes nothing to its result shows its caller what was there before: zeros, or
+/// what the same user left, but never another's numbers.
 #[test]
 fn memory_is_not_used_again_for_another_user() {
     const SECRET: f64 = 42.421_337;
     let server = Server::start(Transport::Tls, &[battery(false), trouble(false)], &[]);
     let anna = server.client();
     let file = PathBuf::from(authority(&server.authority(), &["user", "bert"]));
-    let bert = Client::connect_to(&server.address().parse().unwrap(), Some(file), Duration::from_secs(10)).unwrap();
+    let bert =
+        Client::connect_to(&server.address().parse().unwrap(), Some(file), Duration::from_secs(10))
+            .unwrap();
     let mut again = 0;
     for length in [200, 3000, 20_000, 130_000, 1 << 20] {
         // As an argument and as a result, more than once, so that several regions have held it.
@@ -59,7 +64,8 @@ fn memory_is_not_used_again_for_another_user() {
             let mut secret = vec![SECRET; length];
             anna.routine("touch").unwrap().call([("x", Array::vector(&secret).into())]).unwrap();
             let hold = anna.routine("hold").unwrap();
-            hold.call([("x", ArrayMut::vector(&mut secret).into()), ("milliseconds", 0.into())]).unwrap();
+            hold.call([("x", ArrayMut::vector(&mut secret).into()), ("milliseconds", 0.into())])
+                .unwrap();
         }
         let found = |client: &Client| {
             let mut x = vec![0.0; length];
@@ -87,16 +93,23 @@ impl FewFiles {
     fn new(files: u32) -> FewFiles {
         let folder = Directory::new();
         authority(&folder.0.join("ca"), &["init", "--server", "localhost,127.0.0.1"]);
-        let ports = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port());
+        let ports = [(); 2]
+            .map(|()| TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port());
         let at = |name: &str| folder.0.join(name).display().to_string();
         let listen = [format!("unix:{}", at("socket")), format!("tls://127.0.0.1:{}", ports[0])];
-        let (loopback, credentials, token) = (format!("tcp:127.0.0.1:{}", ports[1]), at("ca/server.pem"), at("token"));
+        let (loopback, credentials, token) =
+            (format!("tcp:127.0.0.1:{}", ports[1]), at("ca/server.pem"), at("token"));
         let options = [
             ["--listen", &listen[0], "--listen", &listen[1], "--listen", &loopback],
             ["--credentials", &credentials, "--token-file", &token, "--log-level", "off"],
         ];
         let limit = format!("--nofile={files}:{files}");
-        let server = Server::start_within(&["prlimit", &limit], Transport::Unix, &[battery(false)], &options.concat());
+        let server = Server::start_within(
+            &["prlimit", &limit],
+            Transport::Unix,
+            &[battery(false)],
+            &options.concat(),
+        );
         FewFiles { server: server.unwrap(), folder, ports }
     }
 
@@ -116,12 +129,17 @@ impl FewFiles {
                 let since = Instant::now();
                 let client = enter.map_or_else(|| self.server.connect(), |user| self.enter(user));
                 call(&client.unwrap_or_else(|error| panic!("{what}, {who}: {error}")));
-                assert!(since.elapsed() < Duration::from_secs(1), "{what}, {who}: {:?}", since.elapsed());
+                assert!(
+                    since.elapsed() < Duration::from_secs(1),
+                    "{what}, {who}: {:?}",
+                    since.elapsed()
+                );
             }
         }
     }
 
-    /// While so many connections to a port stand open and say nothing, which are made again when they end.
+    /// While so many connections to a port stand open and say nothing, which are made again when
+    /// they end.
     fn while_crowded(&self, port: u16, count: usize, then: impl FnOnce()) {
         let is_over = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -160,7 +178,9 @@ fn with_few_files(files: u32, crowd: usize) {
     let (anna, bert) = (server.user("anna"), server.user("bert"));
     server.lets_in(&bert, "nobody else");
     server.while_crowded(server.ports[0], crowd, || server.lets_in(&bert, "strangers"));
-    server.while_crowded(server.ports[1], crowd, || server.lets_in(&bert, "users of the host without the token"));
+    server.while_crowded(server.ports[1], crowd, || {
+        server.lets_in(&bert, "users of the host without the token")
+    });
     let mut clients = Vec::new();
     let refused = loop {
         match server.enter(&anna) {

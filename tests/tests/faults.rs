@@ -1,7 +1,8 @@
-//! Calls while faults strike: each fault alone, and pairs drawn by a seed. No call is lost, none runs twice, none hangs, and
-//! nothing stays. `make soak` does the same with many more calls.
+//! Calls while faults strike: each fault alone, and pairs drawn by a seed. No call is lost, none
+//! runs twice, none hangs, and nothing stays. `make soak` does the same with many more calls.
 //!
-//! `FARCALL_SOAK_CALLS` is how many calls each scenario makes, and `FARCALL_SOAK_SEED` what is drawn; a failure says both.
+//! `FARCALL_SOAK_CALLS` is how many calls each scenario makes, and `FARCALL_SOAK_SEED` what is
+//! drawn; a failure says both.
 
 #![allow(clippy::unwrap_used)]
 
@@ -43,7 +44,8 @@ fn seed() -> u64 {
     number_of("FARCALL_SOAK_SEED").unwrap_or(21)
 }
 
-/// Strikes again and again, each time when some more calls are over, so that a slow machine gets somewhere; how often it hit.
+/// Strikes again and again, each time when some more calls are over, so that a slow machine gets
+/// somewhere; how often it hit.
 fn strike_until(over: &AtomicBool, world: &World, fault: Fault, mut random: SeededRandom) -> usize {
     let (mut hits, mut next) = (0, fault.calls_between() / 2);
     while !over.load(Ordering::Relaxed) {
@@ -58,8 +60,8 @@ fn strike_until(over: &AtomicBool, world: &World, fault: Fault, mut random: Seed
     hits
 }
 
-/// Makes the calls of one scenario while these faults strike, and looks at what became of them; `None` where this machine
-/// cannot have such a fault.
+/// Makes the calls of one scenario while these faults strike, and looks at what became of them;
+/// `None` where this machine cannot have such a fault.
 fn play(faults: &[Fault], seed: u64) -> Option<Verdict> {
     let mut world = World::new(faults, calls())?;
     let (over, hits) = (AtomicBool::new(false), AtomicUsize::new(0));
@@ -67,7 +69,9 @@ fn play(faults: &[Fault], seed: u64) -> Option<Verdict> {
         for (index, fault) in faults.iter().enumerate() {
             let (world, over, hits) = (&world, &over, &hits);
             let random = SeededRandom::new(seed ^ (index as u64 + 1) << 32);
-            scope.spawn(move || hits.fetch_add(strike_until(over, world, *fault, random), Ordering::Relaxed));
+            scope.spawn(move || {
+                hits.fetch_add(strike_until(over, world, *fault, random), Ordering::Relaxed)
+            });
         }
         world.call_all(seed);
         over.store(true, Ordering::Relaxed);
@@ -155,10 +159,12 @@ fn pairs(seed: u64) -> Vec<[Fault; 2]> {
     (0..PAIRS).map(|_| draw()).collect()
 }
 
-/// Those of the drawn pairs whose place has this remainder: two tests, so that they run side by side.
+/// Those of the drawn pairs whose place has this remainder: two tests, so that they run side by
+/// side.
 fn pairs_hold(remainder: usize) {
     let drawn = pairs(seed()).into_iter().enumerate().filter(|(index, _)| index % 2 == remainder);
-    let wrong: Vec<String> = drawn.filter_map(|(index, pair)| holds(&pair, seed() + index as u64).err()).collect();
+    let wrong: Vec<String> =
+        drawn.filter_map(|(index, pair)| holds(&pair, seed() + index as u64).err()).collect();
     assert!(wrong.is_empty(), "with FARCALL_SOAK_SEED={}:\n{}", seed(), wrong.join("\n"));
 }
 

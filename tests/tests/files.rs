@@ -1,4 +1,5 @@
-//! Files whose calls go wrong: nothing of the caller's is harmed, nothing is left on the server, and he is told why.
+//! Files whose calls go wrong: nothing of the caller's is harmed, nothing is left on the server,
+//! and he is told why.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,8 @@ Globals {
 #include <sys/stat.h>
 #include <unistd.h>
 }
-Define half(IN filename given, OUT filename made, IN int how) "Writes half of it, and ends by a signal, exit, or not."
+Define half(IN filename given, OUT filename made, IN int how) "Writes half of it, and ends by a \
+    signal, exit, or not."
 {
     FILE *out = fopen(made, "w");
     (void) given;
@@ -53,7 +55,8 @@ impl Filed {
         let folder = Directory::new();
         let routines = folder.write("filed.idl", ROUTINES);
         let manifest = folder.write("farcall.toml", &manifest_of(server, limits));
-        let server = Server::start(transport, &[routines], &["--manifest", manifest.to_str().unwrap()]);
+        let server =
+            Server::start(transport, &[routines], &["--manifest", manifest.to_str().unwrap()]);
         let client = server.client();
         std::fs::create_dir(folder.0.join("own")).unwrap();
         Filed { server, client, folder }
@@ -69,12 +72,17 @@ impl Filed {
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
     }
 
-    fn call<const N: usize>(&self, name: &str, arguments: [(&str, Argument<'_>); N]) -> Result<Outputs, Error> {
+    fn call<const N: usize>(
+        &self,
+        name: &str,
+        arguments: [(&str, Argument<'_>); N],
+    ) -> Result<Outputs, Error> {
         self.client.routine(name).unwrap().call(arguments)
     }
 
     fn half(&self, how: i64, timeout: Option<Duration>) -> Result<Outputs, Error> {
-        let arguments = [("given", content(5000)), ("made", path(&self.own("made"))), ("how", how.into())];
+        let arguments =
+            [("given", content(5000)), ("made", path(&self.own("made"))), ("how", how.into())];
         let options = CallOptions { timeout, ..CallOptions::default() };
         self.client.routine("half").unwrap().call_with(arguments, &options)
     }
@@ -83,7 +91,8 @@ impl Filed {
     fn scratch(&self) -> PathBuf {
         let outputs = self.call("where", [("given", content(1))]).unwrap();
         let bytes = outputs.array::<u8>("path").unwrap();
-        let text = String::from_utf8(bytes.into_iter().take_while(|byte| *byte != 0).collect()).unwrap();
+        let text =
+            String::from_utf8(bytes.into_iter().take_while(|byte| *byte != 0).collect()).unwrap();
         Path::new(&text).ancestors().nth(2).unwrap().to_path_buf()
     }
 }
@@ -98,12 +107,17 @@ fn path(path: &Path) -> Argument<'static> {
 
 fn says(error: &Error, kind: ErrorKind, words: &[&str]) {
     let text = error.to_string();
-    assert!(error.kind() == kind && words.iter().all(|word| text.contains(word)), "{:?}: {text}", error.kind());
+    assert!(
+        error.kind() == kind && words.iter().all(|word| text.contains(word)),
+        "{:?}: {text}",
+        error.kind()
+    );
 }
 
 /// What lies in the folder, at any depth.
 fn all_in(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let entries =
+        std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     entries.flat_map(|path| [vec![path.clone()], all_in(&path)].concat()).collect()
 }
 
@@ -112,8 +126,11 @@ fn nothing_is_left_however_a_call_ends(transport: Transport) {
     std::fs::write(it.own("made"), "old").unwrap();
     let scratch = it.scratch();
     let patience = Some(Duration::from_millis(300));
-    let ends =
-        [(1, None, ErrorKind::RoutineCrashed), (2, None, ErrorKind::RoutineExited), (3, patience, ErrorKind::TimedOut)];
+    let ends = [
+        (1, None, ErrorKind::RoutineCrashed),
+        (2, None, ErrorKind::RoutineExited),
+        (3, patience, ErrorKind::TimedOut),
+    ];
     for (how, timeout, kind) in ends {
         says(&it.half(how, timeout).err().unwrap(), kind, &[]);
         assert_eq!(std::fs::read(it.own("made")).unwrap(), b"old");
@@ -138,10 +155,15 @@ fn nothing_is_left_however_a_call_ends_over_tls() {
 #[test]
 fn what_is_left_in_a_files_place_is_not_followed() {
     let it = Filed::new(Transport::Unix, "", "");
-    let leave = |what: i64| it.call("leave", [("made", path(&it.own("made"))), ("what", what.into())]);
+    let leave =
+        |what: i64| it.call("leave", [("made", path(&it.own("made"))), ("what", what.into())]);
     assert!(matches!(leave(0).unwrap().get("made").unwrap(), Output::Null));
     for what in 1..=3 {
-        says(&leave(what).err().unwrap(), ErrorKind::RoutineFailed, &["regular file", "file: made"]);
+        says(
+            &leave(what).err().unwrap(),
+            ErrorKind::RoutineFailed,
+            &["regular file", "file: made"],
+        );
     }
     assert!(it.names().is_empty());
 }
@@ -149,7 +171,8 @@ fn what_is_left_in_a_files_place_is_not_followed() {
 #[test]
 fn files_count_among_the_data_of_a_call() {
     let it = Filed::new(Transport::Tcp, "call_bytes_max = 100000", "");
-    let fill = |bytes: i64| it.call("fill", [("made", path(&it.own("made"))), ("bytes", bytes.into())]);
+    let fill =
+        |bytes: i64| it.call("fill", [("made", path(&it.own("made"))), ("bytes", bytes.into())]);
     fill(90_000).unwrap();
     let error = fill(200_000).err().unwrap();
     says(&error, ErrorKind::LimitExceeded, &["call_bytes_max", "parameter: made", "pass less"]);
@@ -165,7 +188,11 @@ fn a_module_has_no_larger_files_than_it_may() {
     let count = |bytes: usize| it.call("count", [("given", content(bytes))]);
     assert_eq!(count(90_000).unwrap().scalar::<i64>("bytes").unwrap(), 90_000);
     let error = count(200_000).err().unwrap();
-    says(&error, ErrorKind::LimitExceeded, &["limits.file_bytes_max", "parameter: given", "smaller file"]);
+    says(
+        &error,
+        ErrorKind::LimitExceeded,
+        &["limits.file_bytes_max", "parameter: given", "smaller file"],
+    );
     let error = it.call("fill", [("bytes", 200_000.into())]).err().unwrap();
     says(&error, ErrorKind::RoutineCrashed, &["SIGXFSZ", "limits.file_bytes_max"]);
 }
@@ -179,11 +206,21 @@ fn a_file_that_changes_while_it_is_sent_ends_its_call_alone() {
     let count = it.client.routine("count").unwrap();
     // SAFETY: no arrays are passed.
     let pending = unsafe {
-        count.start_within(vec![path(&given), Argument::Unset], vec![], &CallOptions::default(), Duration::ZERO)
+        count.start_within(
+            vec![path(&given), Argument::Unset],
+            vec![],
+            &CallOptions::default(),
+            Duration::ZERO,
+        )
     };
     let pending = pending.unwrap().unwrap();
     // Nobody waits yet, and it is more than sockets hold: the end of it has not been read.
-    std::fs::OpenOptions::new().write(true).open(&given).unwrap().set_len(bytes as u64 - 1).unwrap();
+    std::fs::OpenOptions::new()
+        .write(true)
+        .open(&given)
+        .unwrap()
+        .set_len(bytes as u64 - 1)
+        .unwrap();
     let error = pending.wait().err().unwrap();
     says(&error, ErrorKind::Damaged, &["changed while it was sent", "file: /", "given"]);
     // The connection is in step.
@@ -198,7 +235,9 @@ fn a_server_holds_no_file_longer_than_its_call() {
     let it = Filed::new(Transport::Tcp, "", "");
     for _ in 0..20 {
         let outputs = it.call("half", [("given", content(3 << 20)), ("how", 0.into())]).unwrap();
-        assert!(matches!(outputs.get("made").unwrap(), Output::Text(Some(text)) if text == b"half"));
+        assert!(
+            matches!(outputs.get("made").unwrap(), Output::Text(Some(text)) if text == b"half")
+        );
         it.call("fill", [("bytes", (1 << 20).into())]).unwrap();
     }
     let totals = it.client.status(Duration::from_secs(20)).unwrap().totals.unwrap();

@@ -1,5 +1,5 @@
-//! Peers that break the rules, by hand and on purpose: each gets a Goodbye with the reason or a closed connection, and
-//! the server serves on as if nothing had happened.
+//! Peers that break the rules, by hand and on purpose: each gets a Goodbye with the reason or a
+//! closed connection, and the server serves on as if nothing had happened.
 
 mod compressed;
 mod executables;
@@ -14,8 +14,8 @@ use farcall_base::{CallId, ChannelId, Error, ErrorKind, Random, SeededRandom};
 use farcall_tests::{PATIENCE, Raw, Server, Transport, battery, eventually, failure_of, trouble};
 use farcall_wire::message::{decode, encode};
 use farcall_wire::{
-    Argument, Attribute, CallResult, Flags, FrameHeader, FrameKind, Goodbye, Hello, HelloLimits, InterfaceReply, Open,
-    PREFACE, Reply, Request, Role, Share, Stage, Window,
+    Argument, Attribute, CallResult, Flags, FrameHeader, FrameKind, Goodbye, Hello, HelloLimits,
+    InterfaceReply, Open, PREFACE, Reply, Request, Role, Share, Stage, Window,
 };
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 
@@ -45,7 +45,8 @@ fn serves(server: &Server) {
 
 /// The last thing the server says is a reason of this kind with these words.
 fn says(raw: &mut Raw, kind: ErrorKind, words: &[&str]) {
-    let error = raw.goodbye().unwrap_or_else(|| panic!("closed without a reason; {words:?} was expected"));
+    let error =
+        raw.goodbye().unwrap_or_else(|| panic!("closed without a reason; {words:?} was expected"));
     let text = error.to_string();
     assert_eq!(error.kind(), kind, "{text}");
     for word in words {
@@ -55,7 +56,8 @@ fn says(raw: &mut Raw, kind: ErrorKind, words: &[&str]) {
 
 fn strangers_who_do_not_speak_farcall(transport: Transport) {
     let server = start(transport);
-    // Another protocol; a version of ours that does not exist yet; the right name cut short and then nothing.
+    // Another protocol; a version of ours that does not exist yet; the right name cut short and
+    // then nothing.
     let mut raw = Raw::connect(&server);
     raw.send(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
     says(&mut raw, ErrorKind::Protocol, &["Farcall"]);
@@ -72,7 +74,8 @@ fn strangers_who_do_not_speak_farcall(transport: Transport) {
     serves(&server);
 }
 
-/// A socket that is closed while bytes lie in it takes back what it sent, if they come in time for that.
+/// A socket that is closed while bytes lie in it takes back what it sent, if they come in time for
+/// that.
 fn whoever_talks_on_still_learns_why(transport: Transport) {
     let server = start(transport);
     serves(&server);
@@ -89,7 +92,11 @@ fn whoever_talks_on_still_learns_why(transport: Transport) {
     }
     // Whoever does not close then is cut off; others are served meanwhile.
     serves(&server);
-    assert!(eventually(|| server.descriptors() <= before), "{} after {before}", server.descriptors());
+    assert!(
+        eventually(|| server.descriptors() <= before),
+        "{} after {before}",
+        server.descriptors()
+    );
 }
 
 fn greetings_that_are_wrong(transport: Transport) {
@@ -101,8 +108,16 @@ fn greetings_that_are_wrong(transport: Transport) {
         raw.message(FrameKind::Hello, 0, &hello);
         raw
     };
-    let big = if cfg!(target_endian = "big") { farcall_wire::ByteOrder::Little } else { farcall_wire::ByteOrder::Big };
-    says(&mut greet(&|hello| Hello { byte_order: big, ..hello }), ErrorKind::Version, &["byte order"]);
+    let big = if cfg!(target_endian = "big") {
+        farcall_wire::ByteOrder::Little
+    } else {
+        farcall_wire::ByteOrder::Big
+    };
+    says(
+        &mut greet(&|hello| Hello { byte_order: big, ..hello }),
+        ErrorKind::Version,
+        &["byte order"],
+    );
     let demand = Attribute { name: "teleport".into(), critical: true, value: vec![] };
     let mut raw = greet(&|hello| Hello { attributes: vec![demand.clone()], ..hello });
     says(&mut raw, ErrorKind::Version, &["teleport"]);
@@ -153,22 +168,67 @@ fn frames_that_break_the_rules(transport: Transport) {
     let unknown = FrameHeader { kind: 99, flags: Flags::CRITICAL, ..header(FrameKind::Ping, 0, 0) };
     let huge = header(FrameKind::Request, 1, u32::MAX);
     let cases: Vec<Case> = vec![
-        ("a body of 4 GiB is announced", huge.encode().to_vec(), ErrorKind::Protocol, &["limit: 1 MiB"]),
-        ("a kind that must be known and is not", Raw::framed(unknown, &[]), ErrorKind::Version, &["99"]),
-        ("a call without a channel", Raw::encoded(FrameKind::Open, 0, &0), ErrorKind::Protocol, &["channel"]),
-        ("a ping on a call's channel", Raw::framed(header(FrameKind::Ping, 1, 0), &[]), ErrorKind::Protocol, &[]),
-        ("an answer to no question", Raw::encoded(FrameKind::Reply, 2, &Reply::Done), ErrorKind::Protocol, &[]),
+        (
+            "a body of 4 GiB is announced",
+            huge.encode().to_vec(),
+            ErrorKind::Protocol,
+            &["limit: 1 MiB"],
+        ),
+        (
+            "a kind that must be known and is not",
+            Raw::framed(unknown, &[]),
+            ErrorKind::Version,
+            &["99"],
+        ),
+        (
+            "a call without a channel",
+            Raw::encoded(FrameKind::Open, 0, &0),
+            ErrorKind::Protocol,
+            &["channel"],
+        ),
+        (
+            "a ping on a call's channel",
+            Raw::framed(header(FrameKind::Ping, 1, 0), &[]),
+            ErrorKind::Protocol,
+            &[],
+        ),
+        (
+            "an answer to no question",
+            Raw::encoded(FrameKind::Reply, 2, &Reply::Done),
+            ErrorKind::Protocol,
+            &[],
+        ),
         ("a result of no call", Raw::encoded(FrameKind::Result, 2, &0), ErrorKind::Protocol, &[]),
-        ("a channel number of ours", Raw::encoded(FrameKind::Request, 2, &Request::List), ErrorKind::Protocol, &[]),
+        (
+            "a channel number of ours",
+            Raw::encoded(FrameKind::Request, 2, &Request::List),
+            ErrorKind::Protocol,
+            &[],
+        ),
         (
             "a message that is no CBOR",
             Raw::framed(header(FrameKind::Request, 1, 3), &[0xff; 3]),
             ErrorKind::Protocol,
             &[],
         ),
-        ("a text of 2^60 bytes", Raw::framed(header(FrameKind::Request, 1, 9), TEXT), ErrorKind::Protocol, &[]),
-        ("a list of 2^60 entries", Raw::framed(header(FrameKind::Open, 1, 11), LIST), ErrorKind::Protocol, &[]),
-        ("memory taken back that was never given", Raw::encoded(FrameKind::Unshare, 0, &7), ErrorKind::Protocol, &[]),
+        (
+            "a text of 2^60 bytes",
+            Raw::framed(header(FrameKind::Request, 1, 9), TEXT),
+            ErrorKind::Protocol,
+            &[],
+        ),
+        (
+            "a list of 2^60 entries",
+            Raw::framed(header(FrameKind::Open, 1, 11), LIST),
+            ErrorKind::Protocol,
+            &[],
+        ),
+        (
+            "memory taken back that was never given",
+            Raw::encoded(FrameKind::Unshare, 0, &7),
+            ErrorKind::Protocol,
+            &[],
+        ),
         ("memory without a descriptor", share(1, 4096), ErrorKind::Protocol, &["descriptor"]),
     ];
     for (case, bytes, kind, words) in cases {
@@ -240,7 +300,9 @@ fn messages_that_lie(transport: Transport) {
     let (header, body) = raw.frame().unwrap();
     let error = match FrameKind::from_code(header.kind) {
         Some(FrameKind::Result) => failure_of(&body),
-        Some(FrameKind::Goodbye) => Error::from(decode::<Goodbye>("Goodbye", &body).unwrap().failure.unwrap()),
+        Some(FrameKind::Goodbye) => {
+            Error::from(decode::<Goodbye>("Goodbye", &body).unwrap().failure.unwrap())
+        }
         other => panic!("{other:?}"),
     };
     assert!(!error.to_string().is_empty());
@@ -270,17 +332,41 @@ fn calls_that_do_not_fit_are_answered_and_the_connection_lives(transport: Transp
     let cases: Vec<(&str, Open, ErrorKind)> = vec![
         ("too few arguments", open(&reply, vec![long(1)]), ErrorKind::InvalidArgument),
         ("too many", open(&reply, vec![long(1), bytes(8), absent()]), ErrorKind::InvalidArgument),
-        ("a size of half a number", open(&reply, vec![bytes(4), bytes(8)]), ErrorKind::InvalidArgument),
+        (
+            "a size of half a number",
+            open(&reply, vec![bytes(4), bytes(8)]),
+            ErrorKind::InvalidArgument,
+        ),
         ("no size", open(&reply, vec![absent(), bytes(8)]), ErrorKind::InvalidArgument),
         ("a negative size", open(&reply, vec![long(-1), bytes(8)]), ErrorKind::InvalidArgument),
         ("a short array", open(&reply, vec![long(2), bytes(8)]), ErrorKind::InvalidArgument),
         ("a long array", open(&reply, vec![long(1), bytes(16)]), ErrorKind::InvalidArgument),
         ("no array", open(&reply, vec![long(1), absent()]), ErrorKind::InvalidArgument),
-        ("a wrong length", open(&reply, vec![long(2), Argument::Blocks(Some(8))]), ErrorKind::InvalidArgument),
-        ("a handle", open(&reply, vec![long(1), Argument::Handle(vec![1])]), ErrorKind::InvalidArgument),
-        ("a URL", open(&reply, vec![long(1), Argument::Url("file:/etc/passwd".into())]), ErrorKind::PermissionDenied),
-        ("no URL", open(&reply, vec![long(1), Argument::Url("/etc/passwd".into())]), ErrorKind::InvalidArgument),
-        ("texts", open(&reply, vec![long(1), Argument::Texts(vec![None])]), ErrorKind::InvalidArgument),
+        (
+            "a wrong length",
+            open(&reply, vec![long(2), Argument::Blocks(Some(8))]),
+            ErrorKind::InvalidArgument,
+        ),
+        (
+            "a handle",
+            open(&reply, vec![long(1), Argument::Handle(vec![1])]),
+            ErrorKind::InvalidArgument,
+        ),
+        (
+            "a URL",
+            open(&reply, vec![long(1), Argument::Url("file:/etc/passwd".into())]),
+            ErrorKind::PermissionDenied,
+        ),
+        (
+            "no URL",
+            open(&reply, vec![long(1), Argument::Url("/etc/passwd".into())]),
+            ErrorKind::InvalidArgument,
+        ),
+        (
+            "texts",
+            open(&reply, vec![long(1), Argument::Texts(vec![None])]),
+            ErrorKind::InvalidArgument,
+        ),
         ("another contract", open(&stale, vec![long(1), bytes(8)]), ErrorKind::InterfaceChanged),
         ("another routine", open(&unknown, vec![long(1), bytes(8)]), ErrorKind::InterfaceChanged),
         (
@@ -305,8 +391,13 @@ fn calls_that_do_not_fit_are_answered_and_the_connection_lives(transport: Transp
     }
     let mut raw = sizes::are_refused(&server, raw, &reply);
     // And the right one, by the same connection.
-    let call =
-        open(&reply, vec![long(2), Argument::Inline([1.5_f64, 2.5].iter().flat_map(|x| x.to_ne_bytes()).collect())]);
+    let call = open(
+        &reply,
+        vec![
+            long(2),
+            Argument::Inline([1.5_f64, 2.5].iter().flat_map(|x| x.to_ne_bytes()).collect()),
+        ],
+    );
     raw.message(FrameKind::Open, 1, &call);
     let result: CallResult = decode("Result", &raw.expect(FrameKind::Result)).unwrap();
     let wanted: Vec<u8> = [2.5_f64, 3.5].iter().flat_map(|x| x.to_ne_bytes()).collect();
@@ -333,7 +424,8 @@ fn with_call(server: &Server, bytes: u64) -> Raw {
 fn data_that_nobody_asked_for(transport: Transport) {
     let server = start(transport);
     let mib = 1_u64 << 20;
-    // No such call; unknown slot; a slot that is not an array; a number from the future; a number of the past.
+    // No such call; unknown slot; a slot that is not an array; a number from the future; a number
+    // of the past.
     let mut raw = Raw::greeted(&server);
     raw.data(1, 0, 0, true, &[0; 64]);
     says(&mut raw, ErrorKind::Protocol, &[]);
@@ -356,7 +448,9 @@ fn data_that_nobody_asked_for(transport: Transport) {
     says(&mut raw, ErrorKind::Protocol, &[]);
     // A frame longer than the server takes: not a byte of it is read.
     let mut raw = with_call(&server, 64 * mib);
-    raw.send(&FrameHeader { slot: 1, sequence: 1, ..header(FrameKind::Data, 1, 64 << 20) }.encode());
+    raw.send(
+        &FrameHeader { slot: 1, sequence: 1, ..header(FrameKind::Data, 1, 64 << 20) }.encode(),
+    );
     says(&mut raw, ErrorKind::Protocol, &["limit: 4 MiB"]);
     serves(&server);
 }
@@ -368,7 +462,9 @@ fn clients_that_vanish(transport: Transport) {
     for (sent, wait) in [(0, false), (100_000, false), (100_000, true), (1 << 20, true)] {
         // In the middle of an upload, at the border of a frame and inside of one.
         let mut raw = with_call(&server, 64 << 20);
-        raw.send(&FrameHeader { slot: 1, sequence: 1, ..header(FrameKind::Data, 1, 1 << 20) }.encode());
+        raw.send(
+            &FrameHeader { slot: 1, sequence: 1, ..header(FrameKind::Data, 1, 1 << 20) }.encode(),
+        );
         raw.send(&vec![1; sent]);
         if wait {
             std::thread::sleep(std::time::Duration::from_millis(30));
@@ -384,15 +480,32 @@ fn clients_that_vanish(transport: Transport) {
     // While its routine runs: the executable is not left to itself.
     let mut raw = Raw::greeted(&server);
     let reply = interface(&mut raw, "forever");
-    raw.message(FrameKind::Open, 1, &open(&reply, vec![Argument::Inline(1_i32.to_ne_bytes().as_slice().into())]));
-    let runs = || server.client().status(PATIENCE).unwrap().calls.iter().any(|call| call.stage == Stage::Running);
+    raw.message(
+        FrameKind::Open,
+        1,
+        &open(&reply, vec![Argument::Inline(1_i32.to_ne_bytes().as_slice().into())]),
+    );
+    let runs = || {
+        server
+            .client()
+            .status(PATIENCE)
+            .unwrap()
+            .calls
+            .iter()
+            .any(|call| call.stage == Stage::Running)
+    };
     assert!(eventually(runs), "the routine does not begin");
     let running = server.processes().len();
     drop(raw);
     assert!(eventually(|| server.processes().len() < running), "a routine runs on for nobody");
     serves(&server);
-    // What a gone client used is given back: at most the pool and the executables of both modules are more than before.
-    assert!(eventually(|| server.descriptors() <= before + 8), "{} after {before}", server.descriptors());
+    // What a gone client used is given back: at most the pool and the executables of both modules
+    // are more than before.
+    assert!(
+        eventually(|| server.descriptors() <= before + 8),
+        "{} after {before}",
+        server.descriptors()
+    );
 }
 
 fn two_hundred_hostile_connections_leak_nothing(transport: Transport) {
@@ -428,7 +541,11 @@ fn two_hundred_hostile_connections_leak_nothing(transport: Transport) {
     (0..200).for_each(&mut round);
     serves(&server);
     let (descriptors, mappings) = before;
-    assert!(eventually(|| server.descriptors() <= descriptors), "{} after {descriptors}", server.descriptors());
+    assert!(
+        eventually(|| server.descriptors() <= descriptors),
+        "{} after {descriptors}",
+        server.descriptors()
+    );
     assert!(eventually(|| server.mappings() <= mappings), "{} after {mappings}", server.mappings());
 }
 
@@ -473,7 +590,13 @@ fn memory(bytes: u64, seals: SealFlags) -> OwnedFd {
 }
 
 /// Shares `memory`, said to be `bytes` long, and calls `touch` on `n` numbers in it.
-fn call_shared(server: &Server, memory: &OwnedFd, bytes: u64, place: (u32, u64, u64), n: i64) -> Raw {
+fn call_shared(
+    server: &Server,
+    memory: &OwnedFd,
+    bytes: u64,
+    place: (u32, u64, u64),
+    n: i64,
+) -> Raw {
     let mut raw = Raw::greeted(server);
     let reply = interface(&mut raw, "touch");
     raw.send_with(&share(1, bytes), memory.as_fd());
@@ -484,13 +607,16 @@ fn call_shared(server: &Server, memory: &OwnedFd, bytes: u64, place: (u32, u64, 
     raw
 }
 
-/// How a call on bad memory may end: refused, or the connection ended; never with numbers, never with a dead server.
+/// How a call on bad memory may end: refused, or the connection ended; never with numbers, never
+/// with a dead server.
 fn refused(mut raw: Raw) -> Error {
     loop {
         let Some((header, body)) = raw.frame() else { panic!("closed without a reason") };
         match FrameKind::from_code(header.kind) {
             Some(FrameKind::Result) => return failure_of(&body),
-            Some(FrameKind::Goodbye) => return decode::<Goodbye>("Goodbye", &body).unwrap().failure.unwrap().into(),
+            Some(FrameKind::Goodbye) => {
+                return decode::<Goodbye>("Goodbye", &body).unwrap().failure.unwrap().into();
+            }
             _ => {}
         }
     }
@@ -518,9 +644,17 @@ fn shared_memory_that_is_a_trap() {
     let null: OwnedFd = std::fs::File::open("/dev/null").unwrap().into();
     let error = refused(call_shared(&server, &null, 8192, (1, 0, 8000), 1000));
     assert_ne!(error.kind(), ErrorKind::RoutineCrashed, "{error}");
-    // An offset whose end wraps around; beyond the end; too short for the array; crooked; another segment.
+    // An offset whose end wraps around; beyond the end; too short for the array; crooked; another
+    // segment.
     let top = u64::MAX - 15;
-    for place in [(1, top, 8000), (1, 4096, 8000), (1, 0, u64::MAX), (1, 0, 4000), (1, 8, 8000), (2, 0, 8000)] {
+    for place in [
+        (1, top, 8000),
+        (1, 4096, 8000),
+        (1, 0, u64::MAX),
+        (1, 0, 4000),
+        (1, 8, 8000),
+        (2, 0, 8000),
+    ] {
         let error = refused(call_shared(&server, &good, 8192, place, 1000));
         let kinds = [ErrorKind::Protocol, ErrorKind::InvalidArgument];
         assert!(kinds.contains(&error.kind()), "{place:?}: {error}");
@@ -542,14 +676,19 @@ fn descriptors_that_nobody_asked_for_are_closed() {
     let before = server.descriptors();
     let good = memory(4096, SEALS);
     let mut raw = Raw::greeted(&server);
-    // A ping needs no descriptor. A server that kept them all would run out, so it ends the connection.
+    // A ping needs no descriptor. A server that kept them all would run out, so it ends the
+    // connection.
     let ping = Raw::framed(header(FrameKind::Ping, 0, 0), &[]);
     for _ in 0..500 {
         raw.send_with(&ping, good.as_fd());
     }
     says(&mut raw, ErrorKind::Protocol, &["descriptors"]);
     drop(raw);
-    assert!(eventually(|| server.descriptors() <= before), "{} after {before}", server.descriptors());
+    assert!(
+        eventually(|| server.descriptors() <= before),
+        "{} after {before}",
+        server.descriptors()
+    );
     serves(&server);
 }
 
@@ -559,7 +698,8 @@ fn as_a_client_that_is_killed() {
     let Ok(address) = std::env::var("FARCALL_TEST_ADDRESS") else { return };
     let token = std::env::var_os("FARCALL_TEST_TOKEN").map(Into::into);
     let timeout = std::time::Duration::from_secs(10);
-    let client = farcall_client::Client::connect_to(&address.parse().unwrap(), token, timeout).unwrap();
+    let client =
+        farcall_client::Client::connect_to(&address.parse().unwrap(), token, timeout).unwrap();
     let touch = client.routine("touch").unwrap();
     let x = vec![1.0; 4 << 20];
     println!("begun");
@@ -583,14 +723,24 @@ fn clients_that_are_killed(transport: Transport) {
             command.env("FARCALL_TEST_TOKEN", token);
         }
         let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
-        let lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-        assert!(lines.take(10).any(|line| line.contains("begun")), "the client never came to its calls");
+        let lines =
+            std::io::BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        assert!(
+            lines.take(10).any(|line| line.contains("begun")),
+            "the client never came to its calls"
+        );
         std::thread::sleep(std::time::Duration::from_millis(delay));
         child.kill().unwrap();
         child.wait().unwrap();
         serves(&server);
     }
-    // At most a second executable, and what the pool keeps of the last client's 32 MB, are more than before.
+    // At most a second executable, and what the pool keeps of the last client's 32 MB, are more
+    // than before.
     let settled = || server.descriptors() <= before.0 + 5 && server.mappings() <= before.1 + 2;
-    assert!(eventually(settled), "{} and {} after {before:?}", server.descriptors(), server.mappings());
+    assert!(
+        eventually(settled),
+        "{} and {} after {before:?}",
+        server.descriptors(),
+        server.mappings()
+    );
 }

@@ -1,29 +1,41 @@
-//! Routines that run in jobs: the launcher for this host starts their programs, which dial back over TLS as from another one.
+//! Routines that run in jobs: the launcher for this host starts their programs, which dial back
+//! over TLS as from another one.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use farcall_client::{Array, CallOptions, ErrorKind, HoldOptions, Order};
-use farcall_tests::{Directory, Server, Transport, alive, eventually, rest_of_output, told_and_missed};
+use farcall_tests::{
+    Directory, Server, Transport, alive, eventually, rest_of_output, told_and_missed,
+};
 
 use crate::bridge::site::{PATIENCE, Site, kill};
 
-const LOCAL: &str = "launchers.local = { dial = \"tls\", reached_at = [\"localhost\"], idle_seconds = 2 }";
+const LOCAL: &str =
+    "launchers.local = { dial = \"tls\", reached_at = [\"localhost\"], idle_seconds = 2 }";
 
 #[test]
 fn calls_run_in_a_job_that_others_share_until_it_is_idle() {
     let site = Site::new(LOCAL);
     let x: Vec<f64> = (0..300_000).map(f64::from).collect();
-    let flipped = site.client.routine("flip").unwrap().call([("x", Array::vector(&x).into())]).unwrap();
+    let flipped =
+        site.client.routine("flip").unwrap().call([("x", Array::vector(&x).into())]).unwrap();
     assert!(flipped.array::<f64>("x").unwrap().iter().zip(&x).all(|(flipped, x)| *flipped == -x));
     let first = site.place(None).pid;
     assert_eq!(site.place(None).pid, first, "the executable stays");
     let jobs = site.jobs();
-    assert_eq!((jobs.len(), &*jobs[0].state, jobs[0].slots, jobs[0].running), (1, "active", 1, 1), "{jobs:?}");
+    assert_eq!(
+        (jobs.len(), &*jobs[0].state, jobs[0].slots, jobs[0].running),
+        (1, "active", 1, 1),
+        "{jobs:?}"
+    );
     assert_eq!(jobs[0].hosts.len(), 1);
     // Nobody calls any more.
     assert!(eventually(|| site.jobs().is_empty()) && !alive(first));
-    assert!(eventually(|| site.pilots().is_empty() && !site.jobs_folder().exists()), "nothing is left");
+    assert!(
+        eventually(|| site.pilots().is_empty() && !site.jobs_folder().exists()),
+        "nothing is left"
+    );
     // And somebody does again.
     site.place(None);
 }
@@ -34,23 +46,35 @@ fn an_array_of_handles_is_one_job() {
     let hold = site.client.hold("place", 12, &HoldOptions::default()).unwrap();
     assert!(hold.ready(Some(PATIENCE)).unwrap());
     let jobs = site.jobs();
-    assert_eq!(jobs.iter().map(|job| (job.slots, job.running)).collect::<Vec<_>>(), [(12, 12)], "{jobs:?}");
+    assert_eq!(
+        jobs.iter().map(|job| (job.slots, job.running)).collect::<Vec<_>>(),
+        [(12, 12)],
+        "{jobs:?}"
+    );
     let mut places: Vec<u32> = hold.ids().map(|id| site.place(Some(id)).pid).collect();
     places.sort_unstable();
     places.dedup();
     assert_eq!(places.len(), 12);
     hold.release(Some(PATIENCE)).unwrap();
-    assert!(places.iter().all(|pid| !alive(*pid)), "a release is answered when the processes are gone");
+    assert!(
+        places.iter().all(|pid| !alive(*pid)),
+        "a release is answered when the processes are gone"
+    );
     assert!(eventually(|| site.jobs().is_empty()));
 }
 
 #[test]
 fn a_routine_that_crashes_costs_its_call_and_not_the_place_in_the_queue() {
     let site = Site::new(LOCAL);
-    let crash = |status: i32| site.client.routine("crash").unwrap().call([("status", status.into())]).err().unwrap();
+    let crash = |status: i32| {
+        site.client.routine("crash").unwrap().call([("status", status.into())]).err().unwrap()
+    };
     let error = crash(3);
     assert_eq!(error.kind(), ErrorKind::RoutineExited, "{error}");
-    assert!(error.to_string().contains("status 3") && error.to_string().contains("it ends with 3"), "{error}");
+    assert!(
+        error.to_string().contains("status 3") && error.to_string().contains("it ends with 3"),
+        "{error}"
+    );
     let error = crash(0);
     assert_eq!(error.kind(), ErrorKind::RoutineCrashed, "{error}");
     assert!(error.to_string().contains("SIGABRT"), "{error}");
@@ -58,7 +82,8 @@ fn a_routine_that_crashes_costs_its_call_and_not_the_place_in_the_queue() {
     assert_eq!(site.jobs().iter().map(|job| job.number).collect::<Vec<_>>(), [1]);
 }
 
-/// A node that is lost takes its calls with it: those that may run again do, the others are reported.
+/// A node that is lost takes its calls with it: those that may run again do, the others are
+/// reported.
 #[test]
 fn a_lost_pilot_loses_no_idempotent_call() {
     let site = Site::new(LOCAL);
@@ -89,7 +114,10 @@ fn a_launcher_that_is_killed_loses_no_call() {
     call.wait().unwrap();
     hold.release(Some(PATIENCE)).unwrap();
     assert!(eventually(|| site.jobs().is_empty()), "{:?}", site.jobs());
-    assert!(eventually(|| site.pilots().is_empty() && !site.jobs_folder().exists()), "nothing is left");
+    assert!(
+        eventually(|| site.pilots().is_empty() && !site.jobs_folder().exists()),
+        "nothing is left"
+    );
 }
 
 #[test]
@@ -132,7 +160,8 @@ fn what_a_routine_prints_comes_to_its_caller() {
 
 fn said_by(site: &Site, lines: i64) -> String {
     let options = CallOptions { output: true, timeout: Some(PATIENCE), ..CallOptions::default() };
-    let mut call = site.client.routine("speak").unwrap().start([("lines", lines.into())], &options).unwrap();
+    let mut call =
+        site.client.routine("speak").unwrap().start([("lines", lines.into())], &options).unwrap();
     let said = rest_of_output(&mut call);
     call.wait().unwrap();
     said
@@ -148,7 +177,10 @@ fn an_administrator_ends_a_job() {
     assert_eq!(call.wait().err().unwrap().kind(), ErrorKind::RoutineCrashed);
     assert!(eventually(|| site.jobs().is_empty()));
     let error = site.client.administer(Order::EndJob(99), PATIENCE).unwrap_err();
-    assert!(error.kind() == ErrorKind::NotFound && error.to_string().contains("no job 99"), "{error}");
+    assert!(
+        error.kind() == ErrorKind::NotFound && error.to_string().contains("no job 99"),
+        "{error}"
+    );
     let shown = site.server().run(&["jobs"]);
     assert_eq!(String::from_utf8_lossy(&shown.stdout), "no jobs\n");
 }
@@ -159,11 +191,23 @@ fn jobs_keep_to_the_servers_limits() {
     let folder = Directory::new();
     let jobs = folder.0.join("jobs");
     let limits = farcall_tests::manifest_of("", "modules.far.processor_seconds_max = 1");
-    let jobs = format!("[[plugin]]\nname = \"spawner-jobs\"\nslot = \"jobs\"\n[plugin.options]\nfolder = {jobs:?}\n");
+    let jobs = format!(
+        "[[plugin]]\nname = \"spawner-jobs\"\nslot = \"jobs\"\n[plugin.options]\nfolder = \
+            {jobs:?}\n"
+    );
     let file = folder.write("farcall.toml", &(limits + &jobs));
-    let idl =
-        folder.write("spin.idl", "Module far;\nDefine spin(OUT int n) { volatile int i = 0; for (;;) ++i; *n = i; }\n");
-    let words = ["--manifest", file.to_str().unwrap(), "--launcher", "far=local", "--launcher", "fra=local"];
+    let idl = folder.write(
+        "spin.idl",
+        "Module far;\nDefine spin(OUT int n) { volatile int i = 0; for (;;) ++i; *n = i; }\n",
+    );
+    let words = [
+        "--manifest",
+        file.to_str().unwrap(),
+        "--launcher",
+        "far=local",
+        "--launcher",
+        "fra=local",
+    ];
     let server = Server::start(Transport::Unix, &[idl], &words);
     let error = server.client().routine("spin").unwrap().call([]).err().unwrap();
     assert!(error.to_string().contains("SIGXCPU"), "{error}");
@@ -174,7 +218,9 @@ fn jobs_keep_to_the_servers_limits() {
 #[test]
 fn launchers_that_fail_are_named_with_what_they_say() {
     let site = |command: &str| {
-        Site::new(&format!("modules.far = \"mine\"\nlaunchers.mine = {{ command = [\"sh\", \"-c\", {command:?}] }}"))
+        Site::new(&format!(
+            "modules.far = \"mine\"\nlaunchers.mine = {{ command = [\"sh\", \"-c\", {command:?}] }}"
+        ))
     };
     for (command, words) in [
         ("echo 'no licence today' >&2; exit 3", "no licence today"),
@@ -185,7 +231,10 @@ fn launchers_that_fail_are_named_with_what_they_say() {
         let site = site(command);
         let error = site.client.routine("place").unwrap().call([]).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
-        assert!(error.to_string().contains(words) && error.to_string().contains("launcher: mine"), "{error}");
+        assert!(
+            error.to_string().contains(words) && error.to_string().contains("launcher: mine"),
+            "{error}"
+        );
         assert!(eventually(|| !site.jobs_folder().exists()));
     }
 }
@@ -212,9 +261,11 @@ fn a_job_that_nobody_waits_for_any_more_leaves_the_queue() {
     let folder = Directory::new();
     let notes = folder.0.join("notes");
     let script = QUEUE.replace("$NOTES", notes.to_str().unwrap());
-    let site =
-        Site::new(&format!("modules.far = \"mine\"\nlaunchers.mine = {{ command = [\"sh\", \"-c\", {script:?}] }}"));
-    let noted = |what: &str| std::fs::read_to_string(&notes).unwrap_or_default().matches(what).count();
+    let site = Site::new(&format!(
+        "modules.far = \"mine\"\nlaunchers.mine = {{ command = [\"sh\", \"-c\", {script:?}] }}"
+    ));
+    let noted =
+        |what: &str| std::fs::read_to_string(&notes).unwrap_or_default().matches(what).count();
     let waits = |count: usize| {
         let jobs = site.jobs();
         jobs.len() == count && jobs.iter().all(|job| job.state == "pending")
@@ -224,14 +275,26 @@ fn a_job_that_nobody_waits_for_any_more_leaves_the_queue() {
     assert!(eventually(|| waits(1)), "{:?}", site.jobs());
     cancelled.cancel().unwrap();
     assert_eq!(cancelled.wait().err().unwrap().kind(), ErrorKind::Cancelled);
-    assert!(eventually(|| site.jobs().is_empty() && noted("JOB_DESTROY") == 1), "{:?}", site.jobs());
+    assert!(
+        eventually(|| site.jobs().is_empty() && noted("JOB_DESTROY") == 1),
+        "{:?}",
+        site.jobs()
+    );
     let other = site.server().client();
     let options = CallOptions { timeout: Some(PATIENCE), ..CallOptions::default() };
-    let left = other.routine("rest").unwrap().start([("milliseconds", 10.into())], &options).unwrap();
+    let left =
+        other.routine("rest").unwrap().start([("milliseconds", 10.into())], &options).unwrap();
     assert!(eventually(|| waits(1)));
     drop((left, other));
-    assert!(eventually(|| site.jobs().is_empty() && noted("JOB_DESTROY") == 2), "{:?}", site.jobs());
-    let options = CallOptions { timeout: Some(std::time::Duration::from_millis(300)), ..CallOptions::default() };
+    assert!(
+        eventually(|| site.jobs().is_empty() && noted("JOB_DESTROY") == 2),
+        "{:?}",
+        site.jobs()
+    );
+    let options = CallOptions {
+        timeout: Some(std::time::Duration::from_millis(300)),
+        ..CallOptions::default()
+    };
     let error = site.client.routine("place").unwrap().call_with([], &options).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
     assert!(eventually(|| site.jobs().is_empty()), "{:?}", site.jobs());
@@ -249,8 +312,17 @@ fn a_job_that_nobody_waits_for_any_more_leaves_the_queue() {
     other.wait().err().unwrap();
     assert!(eventually(|| waits(1)), "whichever has room for the handle: {:?}", site.jobs());
     hold.release(Some(PATIENCE)).unwrap();
-    assert!(eventually(|| site.jobs().is_empty() && noted("JOB_DESTROY") > destroyed), "{:?}", site.jobs());
-    assert_eq!(noted("JOB_DESTROY"), noted("JOB_CREATE_END"), "{}", std::fs::read_to_string(&notes).unwrap());
+    assert!(
+        eventually(|| site.jobs().is_empty() && noted("JOB_DESTROY") > destroyed),
+        "{:?}",
+        site.jobs()
+    );
+    assert_eq!(
+        noted("JOB_DESTROY"),
+        noted("JOB_CREATE_END"),
+        "{}",
+        std::fs::read_to_string(&notes).unwrap()
+    );
 }
 
 #[test]
@@ -258,7 +330,10 @@ fn a_launcher_that_nobody_knows_is_refused_at_the_start() {
     let idl = Path::new(env!("CARGO_MANIFEST_DIR")).join("routines/far.idl");
     let refused = Server::refused(&["--launcher", "slurn", idl.to_str().unwrap()]);
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(said.contains("no launcher \"slurn\"") && said.contains("did you mean \"slurm\"?"), "{said}");
+    assert!(
+        said.contains("no launcher \"slurn\"") && said.contains("did you mean \"slurm\"?"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -267,5 +342,8 @@ fn where_slurm_is_not_a_server_for_it_does_not_start() {
     let mut command = Server::command();
     command.env("PATH", "/nowhere").args(["--private", "--launcher", "slurm"]).arg(&idl);
     let said = String::from_utf8_lossy(&Server::ended(&mut command).stderr).into_owned();
-    assert!(said.contains("this host has no sbatch (PATH: /nowhere)") && said.contains("login node"), "{said}");
+    assert!(
+        said.contains("this host has no sbatch (PATH: /nowhere)") && said.contains("login node"),
+        "{said}"
+    );
 }

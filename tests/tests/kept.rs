@@ -1,4 +1,5 @@
-//! Calls in two phases: submitted by one process, fetched by another, whatever becomes of the first and of the server.
+//! Calls in two phases: submitted by one process, fetched by another, whatever becomes of the first
+//! and of the server.
 
 mod restarts;
 
@@ -34,7 +35,12 @@ fn submit(client: &Client, elements: usize, milliseconds: i64, options: &CallOpt
     call.id().unwrap()
 }
 
-fn start(client: &Client, elements: usize, milliseconds: i64, options: &CallOptions) -> PendingCall {
+fn start(
+    client: &Client,
+    elements: usize,
+    milliseconds: i64,
+    options: &CallOptions,
+) -> PendingCall {
     let array = Array::shared(Arc::new(numbers(elements)), &[elements as u64], Order::Row);
     let arguments = [("x", array.into()), ("milliseconds", milliseconds.into())];
     client.routine("hold").unwrap().start(arguments, options).unwrap()
@@ -53,7 +59,8 @@ fn is_right(client: &Client, id: CallId, elements: usize) -> bool {
     outputs.array::<f64>("x").unwrap() == expected
 }
 
-/// Of a user whose certificate was revoked nothing goes on: neither the call that runs nor those that wait.
+/// Of a user whose certificate was revoked nothing goes on: neither the call that runs nor those
+/// that wait.
 #[test]
 fn what_a_revoked_user_submitted_ends_and_never_begins() {
     let folder = Directory::new();
@@ -87,7 +94,8 @@ fn keeping(directory: &Directory, more: &str) -> String {
 fn a_call_goes_on_without_its_client(transport: Transport) {
     for durable in [false, true] {
         let directory = Directory::new();
-        let server = Server::start(transport, &[trouble(false)], &["--manifest", &keeping(&directory, "")]);
+        let server =
+            Server::start(transport, &[trouble(false)], &["--manifest", &keeping(&directory, "")]);
         for elements in [1, LONG] {
             let id = submit(&server.client(), elements, 300, &keep(durable));
             let other = server.client();
@@ -105,17 +113,24 @@ fn a_call_goes_on_without_its_client(transport: Transport) {
 
 fn what_is_gone_is_gone(transport: Transport) {
     let directory = Directory::new();
-    let server = Server::start(transport, &[trouble(false)], &["--manifest", &keeping(&directory, "")]);
+    let server =
+        Server::start(transport, &[trouble(false)], &["--manifest", &keeping(&directory, "")]);
     let client = server.client();
     let unknown = client.fetch(CallId([7; 16]), &CallOptions::default()).err().unwrap();
     assert_eq!(unknown.kind(), ErrorKind::NotFound, "{unknown}");
     assert_eq!(client.forget_call(CallId([7; 16])).err().unwrap().kind(), ErrorKind::NotFound);
     let brief = Keep { after_end: Duration::from_millis(200), durable: false };
     let id = submit(&client, 1, 0, &CallOptions { keep: Some(brief), ..CallOptions::default() });
-    let gone = || client.fetch(id, &CallOptions::default()).err().is_some_and(|e| e.kind() == ErrorKind::NotFound);
+    let gone = || {
+        client
+            .fetch(id, &CallOptions::default())
+            .err()
+            .is_some_and(|e| e.kind() == ErrorKind::NotFound)
+    };
     assert!(eventually(gone), "it is kept for no longer than was asked for");
     // One that failed is kept, too; the reason is its outcome.
-    let mut crash = client.routine("crash").unwrap().start([("n", 1.into())], &keep(false)).unwrap();
+    let mut crash =
+        client.routine("crash").unwrap().start([("n", 1.into())], &keep(false)).unwrap();
     assert!(crash.wait_kept(PATIENCE).unwrap());
     let id = crash.id().unwrap();
     drop(crash);
@@ -125,15 +140,21 @@ fn what_is_gone_is_gone(transport: Transport) {
 
 fn a_call_is_forgotten_or_ended_on_demand(transport: Transport) {
     let directory = Directory::new();
-    let server = Server::start(transport, &[trouble(false)], &["--manifest", &keeping(&directory, "")]);
+    let server =
+        Server::start(transport, &[trouble(false)], &["--manifest", &keeping(&directory, "")]);
     let client = server.client();
     let forever = || {
-        let mut call = client.routine("forever").unwrap().start([("deaf", 0.into())], &keep(true)).unwrap();
+        let mut call =
+            client.routine("forever").unwrap().start([("deaf", 0.into())], &keep(true)).unwrap();
         assert!(call.wait_kept(PATIENCE).unwrap());
         call.id().unwrap()
     };
     let (one, other) = (forever(), forever());
-    assert!(eventually(|| client.kept().unwrap().iter().all(|call| call.state == KeptState::Running)));
+    assert!(eventually(|| client
+        .kept()
+        .unwrap()
+        .iter()
+        .all(|call| call.state == KeptState::Running)));
     client.forget_call(one).unwrap();
     let call = client.fetch(other, &CallOptions::default()).unwrap();
     call.cancel().unwrap();
@@ -164,7 +185,9 @@ fn a_file_comes_back_as_its_content(transport: Transport) {
     let id = call.id().unwrap();
     drop(call);
     let outputs = server.client().fetch(id, &CallOptions::default()).unwrap().wait().unwrap();
-    let farcall_client::Output::Text(Some(came)) = outputs.get("to").unwrap() else { panic!("a content comes") };
+    let farcall_client::Output::Text(Some(came)) = outputs.get("to").unwrap() else {
+        panic!("a content comes")
+    };
     assert_eq!(*came, content);
 }
 
@@ -177,11 +200,18 @@ fn outcomes_survive_the_server() {
     let server = Server::start(Transport::Tcp, &[trouble(false)], &arguments);
     let client = server.client();
     let done = submit(&client, LONG, 0, &keep(true));
-    assert!(eventually(|| client.kept().unwrap().iter().any(|call| call.state == KeptState::Returned)));
+    assert!(eventually(|| client
+        .kept()
+        .unwrap()
+        .iter()
+        .any(|call| call.state == KeptState::Returned)));
     let running = submit(&client, 1, 60_000, &keep(true));
     let volatile = submit(&client, 1, 0, &keep(false));
     // It says that the outcome is kept when it is over; on the disk it is a moment later.
-    let stored = || std::fs::metadata(directory.0.join("results").join(done.to_string())).map_or(0, |file| file.len());
+    let stored = || {
+        std::fs::metadata(directory.0.join("results").join(done.to_string()))
+            .map_or(0, |file| file.len())
+    };
     assert!(eventually(|| stored() > 8 * LONG as u64));
     server.kill();
     let server = Server::start(Transport::Tcp, &[trouble(false)], &arguments);
@@ -189,7 +219,10 @@ fn outcomes_survive_the_server() {
     assert!(is_right(&client, done, LONG));
     let lost = client.fetch(running, &CallOptions::default()).unwrap().wait().err().unwrap();
     assert!(lost.to_string().contains("the server stopped while the call ran"), "{lost}");
-    assert_eq!(client.fetch(volatile, &CallOptions::default()).err().unwrap().kind(), ErrorKind::NotFound);
+    assert_eq!(
+        client.fetch(volatile, &CallOptions::default()).err().unwrap().kind(),
+        ErrorKind::NotFound
+    );
     assert_eq!(client.kept().unwrap().len(), 2);
     // Another server must not use the folder meanwhile.
     let other = Server::start(Transport::Tcp, &[trouble(false)], &arguments);
@@ -225,12 +258,22 @@ fn a_damaged_outcome_is_refused() {
 fn quotas_are_kept() {
     let directory = Directory::new();
     let more = "results_max = 4\nresults_keep_ms_max = 600000\nresults_bytes_max = 100000\n";
-    let server = Server::start(Transport::Unix, &[trouble(false)], &["--manifest", &keeping(&directory, more)]);
+    let server = Server::start(
+        Transport::Unix,
+        &[trouble(false)],
+        &["--manifest", &keeping(&directory, more)],
+    );
     let client = server.client();
-    let refused = |elements, options: &CallOptions| start(&client, elements, 0, options).wait().err().unwrap();
+    let refused = |elements, options: &CallOptions| {
+        start(&client, elements, 0, options).wait().err().unwrap()
+    };
     let long = Keep { after_end: Duration::from_secs(601), durable: false };
     let error = refused(1, &CallOptions { keep: Some(long), ..CallOptions::default() });
-    assert!(error.kind() == ErrorKind::LimitExceeded && error.to_string().contains("results_keep_ms_max"), "{error}");
+    assert!(
+        error.kind() == ErrorKind::LimitExceeded
+            && error.to_string().contains("results_keep_ms_max"),
+        "{error}"
+    );
     let error = refused(20_000, &keep(true));
     assert!(error.kind() == ErrorKind::LimitExceeded && error.is_retryable(), "{error}");
     submit(&client, 1, 0, &keep(false));
@@ -239,7 +282,8 @@ fn quotas_are_kept() {
     assert!(error.to_string().contains("results_max"), "{error}");
 }
 
-/// A result that turns out to be more than may be kept is an outcome that says so, and not a call that was never there.
+/// A result that turns out to be more than may be kept is an outcome that says so, and not a call
+/// that was never there.
 #[test]
 fn what_passes_the_quota_says_so() {
     let directory = Directory::new();
@@ -248,8 +292,10 @@ fn what_passes_the_quota_says_so() {
         "Module growing;\nDefine grow(IN int bytes, OUT filename made)\n{\n\
          FILE *out = fopen(made, \"w\");\nwhile (bytes-- > 0) fputc(0, out);\nfclose(out);\n}\n",
     );
-    let more = "results_bytes_max = 100000\nresults_memory_bytes_max = 100000\nresults_share_percent = 100\n";
-    let server = Server::start(Transport::Unix, &[idl], &["--manifest", &keeping(&directory, more)]);
+    let more = "results_bytes_max = 100000\nresults_memory_bytes_max = \
+        100000\nresults_share_percent = 100\n";
+    let server =
+        Server::start(Transport::Unix, &[idl], &["--manifest", &keeping(&directory, more)]);
     let client = server.client();
     let routine = client.routine("grow").unwrap();
     for durable in [false, true] {
@@ -259,9 +305,13 @@ fn what_passes_the_quota_says_so() {
         });
         let outcomes = ids.map(|id| client.fetch(id, &CallOptions::default()).unwrap().wait());
         assert!(outcomes[0].is_ok() && outcomes[2].is_ok());
-        // Whoever waited for it when it ended has it; whoever comes later learns why it is not there.
+        // Whoever waited for it when it ended has it; whoever comes later learns why it is not
+        // there.
         let again = client.fetch(ids[1], &CallOptions::default()).unwrap().wait().err().unwrap();
-        assert!(again.kind() == ErrorKind::LimitExceeded && again.to_string().contains("not kept"), "{again}");
+        assert!(
+            again.kind() == ErrorKind::LimitExceeded && again.to_string().contains("not kept"),
+            "{again}"
+        );
         let kept = client.kept().unwrap();
         assert!(ids.iter().all(|id| kept.iter().any(|call| call.id == *id)), "{kept:?}");
     }

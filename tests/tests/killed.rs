@@ -1,5 +1,6 @@
-//! Executables that are killed at random, while calls wait at them, run in them and come back from them: every call returns
-//! its right result or its reported failure, and none runs twice unless it may.
+//! Executables that are killed at random, while calls wait at them, run in them and come back from
+//! them: every call returns its right result or its reported failure, and none runs twice unless it
+//! may.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -23,13 +24,14 @@ struct Tally {
 
 impl Tally {
     fn start(name: &str, transport: Transport) -> Tally {
-        let folder =
-            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("tally-{name}-{transport:?}-{}", std::process::id()));
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("tally-{name}-{transport:?}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         // What routines may write is apart from what is the server's.
         let open = folder.join("open");
         std::fs::create_dir_all(&open).unwrap();
-        let text = manifest_of("executables_max = 4", &format!("modules.tally.writable = [{open:?}]"));
+        let text =
+            manifest_of("executables_max = 4", &format!("modules.tally.writable = [{open:?}]"));
         let file = folder.join("farcall.toml");
         std::fs::write(&file, text).unwrap();
         let idl = Path::new(env!("CARGO_MANIFEST_DIR")).join("routines/tally.idl");
@@ -49,8 +51,8 @@ impl Tally {
         marks
     }
 
-    /// Kills one executable after the other until told to stop, each when a few more calls are over, so that a slow machine
-    /// gets somewhere; returns how many.
+    /// Kills one executable after the other until told to stop, each when a few more calls are
+    /// over, so that a slow machine gets somewhere; returns how many.
     fn kill_until(&self, over: &AtomicBool, done: &AtomicUsize, seed: u64) -> usize {
         let mut random = SeededRandom::new(seed);
         let (mut killed, mut next) = (0, 0);
@@ -61,9 +63,13 @@ impl Tally {
             }
             next = done.load(Ordering::Relaxed) + 10;
             let children = self.server.children();
-            if let Some(child) = children.get((random.next() % children.len().max(1) as u64) as usize) {
+            if let Some(child) =
+                children.get((random.next() % children.len().max(1) as u64) as usize)
+            {
                 let pid = rustix::process::Pid::from_raw(*child as i32).unwrap();
-                killed += usize::from(rustix::process::kill_process(pid, rustix::process::Signal::KILL).is_ok());
+                killed += usize::from(
+                    rustix::process::kill_process(pid, rustix::process::Signal::KILL).is_ok(),
+                );
             }
         }
         killed
@@ -80,22 +86,32 @@ impl Tally {
                     let (over, running, done) = (&over, &running, &done);
                     scope.spawn(move || {
                         let outcomes = self.call_all(routine, thread, done);
-                        over.fetch_or(running.fetch_sub(1, Ordering::Relaxed) == 1, Ordering::Relaxed);
+                        over.fetch_or(
+                            running.fetch_sub(1, Ordering::Relaxed) == 1,
+                            Ordering::Relaxed,
+                        );
                         outcomes
                     })
                 })
                 .collect();
-            let outcomes: Vec<_> = callers.into_iter().flat_map(|caller| caller.join().unwrap()).collect();
+            let outcomes: Vec<_> =
+                callers.into_iter().flat_map(|caller| caller.join().unwrap()).collect();
             assert_eq!(outcomes.len(), THREADS * CALLS);
             outcomes.into_iter().for_each(|(number, outcome)| judge(number, outcome));
             killer.join().unwrap()
         })
     }
 
-    fn call_all(&self, routine: &str, thread: usize, done: &AtomicUsize) -> Vec<(usize, Result<i64>)> {
+    fn call_all(
+        &self,
+        routine: &str,
+        thread: usize,
+        done: &AtomicUsize,
+    ) -> Vec<(usize, Result<i64>)> {
         let client = self.server.client();
         let collect = |(number, call): (usize, PendingCall)| {
-            let outcome = call.wait().and_then(|outputs| outputs.scalar::<i32>("twice")).map(i64::from);
+            let outcome =
+                call.wait().and_then(|outputs| outputs.scalar::<i32>("twice")).map(i64::from);
             done.fetch_add(1, Ordering::Relaxed);
             (number, outcome)
         };
@@ -108,7 +124,8 @@ impl Tally {
                 outcomes.extend(under_way.pop_front().map(&collect));
             }
             // Most are short, so that calls wait at executables; some are not.
-            let pause_us = if random.next().is_multiple_of(8) { (random.next() % 8000) as i64 } else { 0 };
+            let pause_us =
+                if random.next().is_multiple_of(8) { (random.next() % 8000) as i64 } else { 0 };
             under_way.push_back((number, start(&found, number, pause_us, &file)));
         }
         outcomes.extend(under_way.into_iter().map(collect));
@@ -124,7 +141,11 @@ impl Drop for Tally {
 
 fn start(routine: &Routine, number: usize, pause_us: i64, file: &Path) -> PendingCall {
     let file = Argument::Text(file.to_str().unwrap().into());
-    let arguments = [("number", Argument::Integer(number as i64)), ("pause_us", pause_us.into()), ("file", file)];
+    let arguments = [
+        ("number", Argument::Integer(number as i64)),
+        ("pause_us", pause_us.into()),
+        ("file", file),
+    ];
     routine.start(arguments, &CallOptions::default()).unwrap()
 }
 
@@ -144,7 +165,10 @@ fn no_call_runs_twice_or_is_lost() {
     });
     let marks = tally.marks("once");
     assert!(marks.values().all(|times| *times == 1), "calls ran twice: {marks:?}");
-    assert!(returned.iter().all(|number| marks.contains_key(number)), "a call returned that never ran");
+    assert!(
+        returned.iter().all(|number| marks.contains_key(number)),
+        "a call returned that never ran"
+    );
     assert!(
         killed > 5 && failed > 0,
         "{killed} executables were killed, {failed} calls failed: the test tests nothing"
@@ -165,8 +189,8 @@ fn calls_that_may_run_twice_all_return() {
     assert!(marks.values().all(|times| *times <= 3), "a call ran more than three times");
 }
 
-/// What a routine works on in place is no longer what its caller gave when it has begun: only what the server has a copy of
-/// can be given once more.
+/// What a routine works on in place is no longer what its caller gave when it has begun: only what
+/// the server has a copy of can be given once more.
 fn what_runs_again_is_given_the_same(transport: Transport) {
     let tally = Tally::start("struck", transport);
     let client = tally.server.client();
@@ -176,14 +200,20 @@ fn what_runs_again_is_given_the_same(transport: Transport) {
         let file = tally.marks_file(file);
         let arguments = [("file", file.to_str().unwrap().into()), ("n", (n as i64).into())];
         let arrays = [("y", Array::vector(&y).into()), ("x", Array::vector(&x).into())];
-        struck.call(arguments.into_iter().chain(arrays)).map(|outputs| outputs.array::<f64>("x").unwrap().to_vec())
+        struck
+            .call(arguments.into_iter().chain(arrays))
+            .map(|outputs| outputs.array::<f64>("x").unwrap().to_vec())
     };
     assert_eq!(call("small", 4).unwrap(), [3.0; 4], "{transport:?}");
     assert_eq!(tally.marks("small"), [(4, 2)].into(), "{transport:?}: it runs again, unseen");
     let large = 100_000;
     let error = call("large", large).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::RoutineCrashed, "{transport:?}: {error}");
-    assert_eq!(tally.marks("large"), [(large, 1)].into(), "{transport:?}: it ran on what it had changed");
+    assert_eq!(
+        tally.marks("large"),
+        [(large, 1)].into(),
+        "{transport:?}: it ran on what it had changed"
+    );
     assert!(
         call("large", large).unwrap().iter().all(|number| *number == 3.0),
         "{transport:?}: the caller may try again"
@@ -192,5 +222,7 @@ fn what_runs_again_is_given_the_same(transport: Transport) {
 
 #[test]
 fn a_call_that_runs_again_is_given_the_same() {
-    [Transport::Unix, Transport::Tcp, Transport::Tls].into_iter().for_each(what_runs_again_is_given_the_same);
+    [Transport::Unix, Transport::Tcp, Transport::Tls]
+        .into_iter()
+        .for_each(what_runs_again_is_given_the_same);
 }

@@ -1,5 +1,5 @@
-//! Many calls and many idle connections: what they cost is bounded, and given back. In a program of its own, whose memory
-//! and descriptors are counted.
+//! Many calls and many idle connections: what they cost is bounded, and given back. In a program of
+//! its own, whose memory and descriptors are counted.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,24 +15,28 @@ fn cost(pid: u32) -> (usize, u64) {
     (std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count), resident)
 }
 
-/// What the client (this program), the server and all of its executables cost, and the segments they share.
+/// What the client (this program), the server and all of its executables cost, and the segments
+/// they share.
 fn costs(server: &Server) -> (usize, u64, usize) {
     let pids = server.processes().into_iter().chain([server.pid(), std::process::id()]);
-    let (descriptors, resident) = pids.map(cost).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    let (descriptors, resident) =
+        pids.map(cost).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     (descriptors, resident, server.mappings())
 }
 
 /// Calls under way at a time.
 const IN_FLIGHT: usize = 50;
 
-/// Makes so many calls: in crowds, each crowd with one call of its own, whose array comes inline or shared and changes its
-/// size.
+/// Makes so many calls: in crowds, each crowd with one call of its own, whose array comes inline or
+/// shared and changes its size.
 fn call(client: &Client, count: usize) {
     let (small, large) = (client.routine("f_int").unwrap(), client.routine("touch").unwrap());
     let mut x = vec![1.0; 40_000];
     for crowd in 0..count / IN_FLIGHT {
         let number = |index: usize| ((crowd * IN_FLIGHT + index) % 1000) as i32;
-        let start = |index| small.start([("x", i64::from(number(index)).into())], &CallOptions::default()).unwrap();
+        let start = |index| {
+            small.start([("x", i64::from(number(index)).into())], &CallOptions::default()).unwrap()
+        };
         let calls: Vec<_> = (1..IN_FLIGHT).map(start).collect();
         for (index, call) in (1..IN_FLIGHT).zip(calls) {
             assert_eq!(call.wait().unwrap().scalar::<i32>("r").unwrap(), 2 * number(index));
@@ -43,10 +47,14 @@ fn call(client: &Client, count: usize) {
 }
 
 fn calls_leave_nothing(transport: Transport) {
-    let calls = std::env::var("FARCALL_TEST_CALLS").ok().and_then(|calls| calls.parse().ok()).unwrap_or(100_000);
+    let calls = std::env::var("FARCALL_TEST_CALLS")
+        .ok()
+        .and_then(|calls| calls.parse().ok())
+        .unwrap_or(100_000);
     let folder = Directory::new();
     let manifest = folder.write("farcall.toml", &manifest("executables_max = 2"));
-    let server = Server::start(transport, &[battery(false)], &["--manifest", manifest.to_str().unwrap()]);
+    let server =
+        Server::start(transport, &[battery(false)], &["--manifest", manifest.to_str().unwrap()]);
     let client = server.client();
     call(&client, 4000);
     // A second executable comes sooner or later, and is no leak.
@@ -57,7 +65,10 @@ fn calls_leave_nothing(transport: Transport) {
     let before = costs(&server);
     call(&client, calls);
     let after = costs(&server);
-    println!("{transport:?}: {calls} calls: descriptors, kilobytes and segments {before:?}, later {after:?}");
+    println!(
+        "{transport:?}: {calls} calls: descriptors, kilobytes and segments {before:?}, later \
+            {after:?}"
+    );
     assert!(after.0 <= before.0 + 2, "{transport:?}: descriptors {before:?}, later {after:?}");
     assert!(after.1 <= before.1 + 4096, "{transport:?}: kilobytes {before:?}, later {after:?}");
     assert!(after.2 <= before.2 + 2, "{transport:?}: segments {before:?}, later {after:?}");
@@ -116,16 +127,28 @@ fn idle_connections_cost_little(transport: Transport, wanted: usize, kilobytes_m
     // What they took serves those who come after them.
     for _ in 0..2 {
         idle.clear();
-        assert!(eventually(|| cost(server.pid()).0 <= before.0 + 4), "{:?} after {before:?}", cost(server.pid()));
+        assert!(
+            eventually(|| cost(server.pid()).0 <= before.0 + 4),
+            "{:?} after {before:?}",
+            cost(server.pid())
+        );
         idle = crowd();
     }
     let again = cost(server.pid()).1;
     println!("{transport:?}: {} kB for the first crowd, {again} kB for the third", crowded.1);
-    assert!(again <= crowded.1 + crowded.1 / 8 + 4096, "{transport:?}: {} kB, later {again}", crowded.1);
+    assert!(
+        again <= crowded.1 + crowded.1 / 8 + 4096,
+        "{transport:?}: {} kB, later {again}",
+        crowded.1
+    );
     // Nobody is slowed or turned away by them.
     call(&client, 1000);
     call(&server.client(), 100);
     drop(idle);
-    assert!(eventually(|| cost(server.pid()).0 <= before.0 + 4), "{:?} after {before:?}", cost(server.pid()));
+    assert!(
+        eventually(|| cost(server.pid()).0 <= before.0 + 4),
+        "{:?} after {before:?}",
+        cost(server.pid())
+    );
     call(&client, 100);
 }

@@ -1,4 +1,5 @@
-//! Routines that take more than they are given: each is held, its caller is told, and the server serves on.
+//! Routines that take more than they are given: each is held, its caller is told, and the server
+//! serves on.
 
 use std::os::unix::fs::MetadataExt;
 use std::process::Command;
@@ -16,7 +17,8 @@ const ENOTSUP: i32 = 95;
 /// Whether a cgroup that counts can be made here: in many containers none can.
 fn has_cgroups() -> bool {
     ["/sys/fs/cgroup/pids", "/sys/fs/cgroup"].iter().any(|place| {
-        let cgroup = std::path::Path::new(place).join(format!("farcall-limits-{}", std::process::id()));
+        let cgroup =
+            std::path::Path::new(place).join(format!("farcall-limits-{}", std::process::id()));
         let made = std::fs::create_dir(&cgroup).is_ok();
         let counts = made && cgroup.join("pids.max").exists();
         made && std::fs::remove_dir(&cgroup).is_ok() && counts
@@ -40,11 +42,20 @@ impl Wild {
         Wild { server, client, _folder: folder }
     }
 
-    fn call<const N: usize>(&self, name: &str, arguments: [(&str, Argument<'_>); N]) -> Result<Outputs, Error> {
+    fn call<const N: usize>(
+        &self,
+        name: &str,
+        arguments: [(&str, Argument<'_>); N],
+    ) -> Result<Outputs, Error> {
         self.client.routine(name).unwrap().call(arguments)
     }
 
-    fn number<const N: usize>(&self, name: &str, arguments: [(&str, Argument<'_>); N], result: &str) -> i32 {
+    fn number<const N: usize>(
+        &self,
+        name: &str,
+        arguments: [(&str, Argument<'_>); N],
+        result: &str,
+    ) -> i32 {
         self.call(name, arguments).unwrap().scalar(result).unwrap()
     }
 
@@ -118,7 +129,10 @@ fn processes_and_threads_are_counted() {
         let children = wild.number("breed", [("threads", threads.into())], "children");
         assert!((20..40).contains(&children), "{children}");
         // They fill the module's room, and end with the executable.
-        assert_eq!(wild.call("leave", [("status", 3.into())]).err().unwrap().kind(), ErrorKind::RoutineExited);
+        assert_eq!(
+            wild.call("leave", [("status", 3.into())]).err().unwrap().kind(),
+            ErrorKind::RoutineExited
+        );
         assert!(eventually(|| wild.server.processes().len() <= wild.server.children().len()));
         wild.fine();
     }
@@ -128,7 +142,8 @@ fn processes_and_threads_are_counted() {
 fn a_file_that_grows_is_stopped() {
     let wild = Wild::new(false, "limits.file_bytes_max = 8_388_608");
     assert_eq!(wild.fill("scratch", 8), 8, "the working folder can be written");
-    let error = wild.call("fill", [("file", text("scratch")), ("megabytes", 9.into())]).err().unwrap();
+    let error =
+        wild.call("fill", [("file", text("scratch")), ("megabytes", 9.into())]).err().unwrap();
     says(&error, &["SIGXFSZ", "limits.file_bytes_max"]);
     wild.fine();
 }
@@ -156,15 +171,22 @@ fn files_of_others_stay_closed() {
 fn modes_owners_and_times_of_files_stay() {
     let folder = Directory::new();
     let file = folder.write("private", "secret");
-    let status =
-        || std::fs::metadata(&file).map(|status| (status.mode(), status.mtime(), status.ctime_nsec())).unwrap();
+    let status = || {
+        std::fs::metadata(&file)
+            .map(|status| (status.mode(), status.mtime(), status.ctime_nsec()))
+            .unwrap()
+    };
     let tamper = |wild: &Wild| {
         let outputs = wild.call("tamper", [("file", text(file.to_str().unwrap()))]).unwrap();
         outputs.array::<i32>("error").unwrap().to_vec()
     };
     let (before, path) = (status(), folder.0.display());
     for linked in [false, true] {
-        for grant in ["", &format!("limits.readable = [\"{path}\"]"), &format!("limits.writable = [\"{path}\"]")] {
+        for grant in [
+            "",
+            &format!("limits.readable = [\"{path}\"]"),
+            &format!("limits.writable = [\"{path}\"]"),
+        ] {
             let wild = Wild::new(linked, grant);
             // Libraries that copy files give up where these fail: they seem to succeed.
             assert_eq!(tamper(&wild), [0, 0, 0, 0, EPERM, 0, ENOTSUP, EPERM, ENOSYS, 0, EPERM]);
@@ -182,11 +204,22 @@ fn nothing_is_regained_and_nothing_left_behind() {
         let wild = Wild::new(false, options);
         let error = wild.call("regain", []).unwrap().array::<i32>("error").unwrap().to_vec();
         // What threads do to themselves still works: libraries pin theirs.
-        assert_eq!(error, [EPERM, EPERM, ENOSYS, EPERM, EPERM, EPERM, ENOSYS, 0, 0, EPERM], "{options}");
-        let status = std::fs::read_to_string(format!("/proc/{}/status", wild.server.children()[0])).unwrap();
+        assert_eq!(
+            error,
+            [EPERM, EPERM, ENOSYS, EPERM, EPERM, EPERM, ENOSYS, 0, 0, EPERM],
+            "{options}"
+        );
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", wild.server.children()[0])).unwrap();
         let root = rustix::process::geteuid().is_root();
-        let kept = status.lines().filter(|line| line.starts_with("Cap") && (root || !line.starts_with("CapBnd")));
-        assert!(kept.clone().count() >= 4 && kept.clone().all(|line| line.ends_with("\t0000000000000000")), "{status}");
+        let kept = status
+            .lines()
+            .filter(|line| line.starts_with("Cap") && (root || !line.starts_with("CapBnd")));
+        assert!(
+            kept.clone().count() >= 4
+                && kept.clone().all(|line| line.ends_with("\t0000000000000000")),
+            "{status}"
+        );
     }
 }
 
@@ -206,14 +239,17 @@ fn a_working_folder_ends_with_its_module() {
 #[test]
 fn the_network_is_off_unless_granted() {
     let (unix, inet, inet6, netlink) = (1, 2, 10, 16);
-    let family = |wild: &Wild, family: i32| wild.number("connect_out", [("family", i64::from(family).into())], "error");
+    let family = |wild: &Wild, family: i32| {
+        wild.number("connect_out", [("family", i64::from(family).into())], "error")
+    };
     for linked in [false, true] {
         let wild = Wild::new(linked, "");
         assert_eq!([unix, inet, inet6, netlink].map(|number| family(&wild, number)), [EPERM; 4]);
         assert_eq!(family(&wild, 0), 0, "a pair leads nowhere else");
         assert_ne!(wild.number("connect_by_x32", [], "error"), 0);
     }
-    // A network is not the sockets of this host's programs, which judge by the user who comes: the server's own among them.
+    // A network is not the sockets of this host's programs, which judge by the user who comes: the
+    // server's own among them.
     let wild = Wild::new(false, "limits.network = true");
     assert_eq!([unix, inet, inet6].map(|number| family(&wild, number)), [EPERM, 0, 0]);
 }
@@ -242,7 +278,10 @@ fn nothing_escapes_its_group() {
         let pid = outputs.scalar::<i32>("pid").unwrap().unsigned_abs();
         assert!(alive(pid), "it lives as long as its executable");
         wild.call("leave", [("status", 0.into())]).err().unwrap();
-        assert!(eventually(|| !alive(pid)), "what a routine leaves behind ends with its executable");
+        assert!(
+            eventually(|| !alive(pid)),
+            "what a routine leaves behind ends with its executable"
+        );
         assert!(eventually(|| wild.server.processes().len() <= wild.server.children().len()));
         wild.fine();
     }
@@ -254,15 +293,24 @@ fn what_a_process_is_left_with() {
     let outputs = wild.call("self", [("variable", text("CARGO_MANIFEST_DIR"))]).unwrap();
     let number = |name| outputs.scalar::<i32>(name).unwrap();
     assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some(), "the server has it");
-    assert_eq!((number("set"), number("privileges"), number("core"), number("threads")), (0, 1, 1, 2));
-    assert_eq!(wild.call("self", [("variable", text("PATH"))]).unwrap().scalar::<i32>("set").unwrap(), 1);
+    assert_eq!(
+        (number("set"), number("privileges"), number("core"), number("threads")),
+        (0, 1, 1, 2)
+    );
+    assert_eq!(
+        wild.call("self", [("variable", text("PATH"))]).unwrap().scalar::<i32>("set").unwrap(),
+        1
+    );
 }
 
 #[test]
 fn a_pinned_executable_keeps_to_its_processors() {
     let processors = |options: &str| {
         let wild = Wild::new(false, options);
-        wild.call("self", [("variable", text("PATH"))]).unwrap().scalar::<i32>("processors").unwrap() as usize
+        wild.call("self", [("variable", text("PATH"))])
+            .unwrap()
+            .scalar::<i32>("processors")
+            .unwrap() as usize
     };
     assert_eq!(processors("limits.pin = true\nlimits.threads = 1"), 1);
     // Not as many as the time pays for that a container may use: those it may run on.
@@ -282,7 +330,10 @@ fn a_module_can_have_a_user_of_its_own() {
         let outputs = wild.call("self", [("variable", text("PATH"))]).unwrap();
         assert_eq!(outputs.scalar::<i32>("user").unwrap(), 65534);
         assert_eq!(wild.fill("scratch", 1), 1, "the working folder is its own");
-        assert_eq!(wild.call("leave", [("status", 3.into())]).err().unwrap().kind(), ErrorKind::RoutineExited);
+        assert_eq!(
+            wild.call("leave", [("status", 3.into())]).err().unwrap().kind(),
+            ErrorKind::RoutineExited
+        );
         wild.fine();
     }
 }
@@ -295,9 +346,11 @@ fn a_server_that_was_killed_leaves_nothing_that_runs_or_counts() {
     }
     let wild = Wild::new(false, "");
     wild.call("escape", []).unwrap();
-    let processes = [wild.server.children(), wild.server.zygotes(), wild.server.processes()].concat();
+    let processes =
+        [wild.server.children(), wild.server.zygotes(), wild.server.processes()].concat();
     wild.server.kill();
-    // What left its parent has nobody to die with: the next server finds it in what this one left behind.
+    // What left its parent has nobody to die with: the next server finds it in what this one left
+    // behind.
     let next = Wild::new(false, "");
     next.fine();
     assert!(eventually(|| !processes.iter().any(|pid| alive(*pid))), "{processes:?}");
@@ -318,7 +371,9 @@ fn what_a_routine_has_left_ends_with_a_server_that_was_killed() {
 
 #[test]
 fn what_a_call_with_a_limited_time_has_started_ends_with_it() {
-    for options in ["limits.call_seconds_max = 60", "limits.processor_seconds_max = 60\nzygotes_max = 0"] {
+    for options in
+        ["limits.call_seconds_max = 60", "limits.processor_seconds_max = 60\nzygotes_max = 0"]
+    {
         let wild = Wild::new(false, options);
         let left = wild.number("burn_on", [], "pid").unsigned_abs();
         assert!(!alive(left), "{options}");
@@ -339,21 +394,36 @@ fn a_folder_without_a_bottom_is_removed_and_the_server_serves_on() {
     };
     wild.fine();
     let before = folders();
-    // The stack of a thread takes some 12,000 levels of a recursion. They are made by moves between folders of the routine.
-    assert_eq!(wild.call("dig", [("depth", 14_000.into())]).err().unwrap().kind(), ErrorKind::RoutineExited);
+    // The stack of a thread takes some 12,000 levels of a recursion. They are made by moves between
+    // folders of the routine.
+    assert_eq!(
+        wild.call("dig", [("depth", 14_000.into())]).err().unwrap().kind(),
+        ErrorKind::RoutineExited
+    );
     wild.fine();
     // A busy machine with a slow file system takes minutes.
-    assert!((0..8).any(|_| eventually(|| folders() == before)), "what is removed is renamed first, and goes");
+    assert!(
+        (0..8).any(|_| eventually(|| folders() == before)),
+        "what is removed is renamed first, and goes"
+    );
 }
 
 #[test]
 fn a_server_may_have_more_files_open_than_its_routines() {
     let server = Server::start_with_open_files((256, 2048), &[wild(false)]);
     let client = server.client();
-    let error = client.routine("look").unwrap().call([("file", text("/usr"))]).unwrap().scalar::<i32>("error").unwrap();
+    let error = client
+        .routine("look")
+        .unwrap()
+        .call([("file", text("/usr"))])
+        .unwrap()
+        .scalar::<i32>("error")
+        .unwrap();
     assert_eq!(error, 0);
     let limits = |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
-    let line = |pid| limits(pid).lines().find(|line| line.starts_with("Max open files")).unwrap().to_owned();
+    let line = |pid| {
+        limits(pid).lines().find(|line| line.starts_with("Max open files")).unwrap().to_owned()
+    };
     assert_eq!(line(server.pid()).split_whitespace().nth(3), Some("2048"));
     assert_eq!(line(server.children()[0]).split_whitespace().nth(4), Some("1024"));
 }
@@ -361,8 +431,12 @@ fn a_server_may_have_more_files_open_than_its_routines() {
 #[test]
 fn with_the_least_of_each_limit_executables_start() {
     for linked in [false, true] {
-        for least in ["memory_bytes_max = 16_777_216", "file_bytes_max = 4096", "descriptors_max = 32", "tasks_max = 2"]
-        {
+        for least in [
+            "memory_bytes_max = 16_777_216",
+            "file_bytes_max = 4096",
+            "descriptors_max = 32",
+            "tasks_max = 2",
+        ] {
             Wild::new(linked, &format!("limits.{least}")).fine();
         }
     }
@@ -382,13 +456,25 @@ fn wrong_limits_are_refused_with_their_place() {
     ];
     for (options, reason) in wrong {
         let manifest = folder.write("farcall.toml", &manifest_of("", options));
-        let refused = Server::refused(&["--manifest", manifest.to_str().unwrap(), wild(false).to_str().unwrap()]);
+        let refused = Server::refused(&[
+            "--manifest",
+            manifest.to_str().unwrap(),
+            wild(false).to_str().unwrap(),
+        ]);
         let said = String::from_utf8_lossy(&refused.stderr);
-        assert!(!refused.status.success() && said.contains(reason) && said.contains("line: 10"), "{options}: {said}");
+        assert!(
+            !refused.status.success() && said.contains(reason) && said.contains("line: 10"),
+            "{options}: {said}"
+        );
     }
     // Known when the module is checked, as its executables are started: before anybody calls it.
-    let manifest = folder.write("farcall.toml", &manifest_of("", "modules.wild.user = \"nobody-at-all\""));
-    let refused = Server::refused(&["--manifest", manifest.to_str().unwrap(), wild(false).to_str().unwrap()]);
+    let manifest =
+        folder.write("farcall.toml", &manifest_of("", "modules.wild.user = \"nobody-at-all\""));
+    let refused =
+        Server::refused(&["--manifest", manifest.to_str().unwrap(), wild(false).to_str().unwrap()]);
     let said = String::from_utf8_lossy(&refused.stderr);
-    assert!(!refused.status.success() && said.contains("there is no user \"nobody-at-all\""), "{said}");
+    assert!(
+        !refused.status.success() && said.contains("there is no user \"nobody-at-all\""),
+        "{said}"
+    );
 }

@@ -1,5 +1,6 @@
-//! What a library does when it is opened, and a Python file when it is run, is done before it is published: under the rules
-//! of its module, in bounded time, and only as long as somebody waits for it.
+//! What a library does when it is opened, and a Python file when it is run, is done before it is
+//! published: under the rules of its module, in bounded time, and only as long as somebody waits
+//! for it.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,9 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use farcall_client::{Argument, CallOptions, ErrorKind};
-use farcall_tests::{Directory, Server, Transport, alive, battery, compile, eventually, manifest_of, program};
+use farcall_tests::{
+    Directory, Server, Transport, alive, battery, compile, eventually, manifest_of, program,
+};
 
 /// Opening the library tries what no routine may.
 const TRIES: u32 = 0;
@@ -20,8 +23,13 @@ const LOOPS: u32 = 2;
 /// An interface file of a library that does this when it is opened.
 fn library(folder: &Directory, what: u32) -> PathBuf {
     let others = format!("-DFILE_OF_OTHERS=\"{}\"", folder.0.join("others").display());
-    compile("loading.c", &folder.0.join("libloading.so"), &["-shared", "-fPIC", &format!("-DWHAT={what}"), &others]);
-    let text = "Module loading; Library \"./libloading.so\"; Define answer(OUT int n) Calls \"C\" n = answer();";
+    compile(
+        "loading.c",
+        &folder.0.join("libloading.so"),
+        &["-shared", "-fPIC", &format!("-DWHAT={what}"), &others],
+    );
+    let text = "Module loading; Library \"./libloading.so\"; Define answer(OUT int n) Calls \"C\" \
+        n = answer();";
     folder.write("loading.idl", text)
 }
 
@@ -42,8 +50,11 @@ fn publishing(server: &Server, file: &Path) -> Child {
 
 /// The process that opens the library for its check.
 fn inspection(server: &Server) -> Option<u32> {
-    let checks =
-        |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default().contains("--check");
+    let checks = |pid: &u32| {
+        std::fs::read_to_string(format!("/proc/{pid}/cmdline"))
+            .unwrap_or_default()
+            .contains("--check")
+    };
     server.children().into_iter().find(checks)
 }
 
@@ -55,13 +66,16 @@ fn begun(server: &Server) -> u32 {
 #[test]
 fn a_library_is_held_to_its_modules_rules_when_it_is_checked() {
     let folder = Directory::new();
-    let manifest = folder.write("farcall.toml", &manifest_of("", "limits.processor_seconds_max = 10"));
-    let server = Server::start(Transport::Unix, &[battery(false)], &["--manifest", words(&manifest)]);
+    let manifest =
+        folder.write("farcall.toml", &manifest_of("", "limits.processor_seconds_max = 10"));
+    let server =
+        Server::start(Transport::Unix, &[battery(false)], &["--manifest", words(&manifest)]);
     good(&server.run(&["publish", words(&library(&folder, TRIES))]));
     assert!(!folder.0.join("others").exists(), "it wrote a file");
 }
 
-/// The program that lies beside a Python file is the publisher's: it is held as the file is, and its word opens no folder.
+/// The program that lies beside a Python file is the publisher's: it is held as the file is, and
+/// its word opens no folder.
 #[test]
 fn an_interpreter_beside_a_file_is_held_to_the_modules_rules() {
     let (folder, others) = (Directory::new(), Directory::new());
@@ -73,7 +87,8 @@ fn an_interpreter_beside_a_file_is_held_to_the_modules_rules() {
         others.0.display()
     );
     let script = format!(
-        "#!/bin/sh\ntouch {0}/touched\ncase \"$*\" in *--places*) echo '{answer}';; *) cat {1} >&2; exit 3;; esac\n",
+        "#!/bin/sh\ntouch {0}/touched\ncase \"$*\" in *--places*) echo '{answer}';; *) cat {1} \
+            >&2; exit 3;; esac\n",
         others.0.display(),
         secret.display()
     );
@@ -82,7 +97,10 @@ fn an_interpreter_beside_a_file_is_held_to_the_modules_rules() {
     let server = Server::start(Transport::Unix, &[battery(false)], &[]);
     let output = server.run(&["publish", words(&folder.write("mine.py", ""))]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("ended before it had read the file") && !said.contains("confidential"), "{said}");
+    assert!(
+        said.contains("ended before it had read the file") && !said.contains("confidential"),
+        "{said}"
+    );
     assert_eq!(others.names(), ["secret"], "it wrote a file");
 }
 
@@ -92,13 +110,17 @@ fn an_interpreter_elsewhere_opens_no_folder_that_others_can_write_to() {
     let (folder, others) = (Directory::new(), Directory::new());
     let secret = others.write("secret", "confidential");
     std::fs::create_dir_all(folder.0.join(".venv/bin")).unwrap();
-    ["lib/python3", "bin"].iter().for_each(|name| std::fs::create_dir_all(others.0.join(name)).unwrap());
-    let python = others.write("bin/python", &format!("#!/bin/sh\ncat {} >&2; exit 3\n", secret.display()));
+    ["lib/python3", "bin"]
+        .iter()
+        .for_each(|name| std::fs::create_dir_all(others.0.join(name)).unwrap());
+    let python =
+        others.write("bin/python", &format!("#!/bin/sh\ncat {} >&2; exit 3\n", secret.display()));
     std::fs::set_permissions(&python, PermissionsExt::from_mode(0o755)).unwrap();
     std::os::unix::fs::symlink(&python, folder.0.join(".venv/bin/python")).unwrap();
     let server = Server::start(Transport::Unix, &[battery(false)], &[]);
     let file = folder.write("mine.py", "");
-    let said = || String::from_utf8_lossy(&server.run(&["publish", words(&file)]).stderr).into_owned();
+    let said =
+        || String::from_utf8_lossy(&server.run(&["publish", words(&file)]).stderr).into_owned();
     // What it says is its own affair, and its publisher's.
     assert!(said().contains("confidential"), "an installation is opened: {}", said());
     std::fs::set_permissions(&others.0, PermissionsExt::from_mode(0o777)).unwrap();
@@ -135,11 +157,15 @@ fn a_module_that_could_open_the_servers_files_is_not_published() {
     let options = format!("audit_file = {log:?}");
     let grant = format!("modules.loading.writable = [{:?}]", folder.0);
     let manifest = folder.write("farcall.toml", &manifest_of(&options, &grant));
-    let server = Server::start(Transport::Unix, &[battery(false)], &["--manifest", words(&manifest)]);
+    let server =
+        Server::start(Transport::Unix, &[battery(false)], &["--manifest", words(&manifest)]);
     let output = server.run(&["publish", words(&library(&folder, LOOPS))]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && said.contains("module loading may write to"), "{said}");
-    assert!(said.contains("limits.user") && !server.run(&["show", "loading/answer"]).status.success(), "{said}");
+    assert!(
+        said.contains("limits.user") && !server.run(&["show", "loading/answer"]).status.success(),
+        "{said}"
+    );
     // Nor is is a file of the server read for a publisher, who would see the line with the mistake.
     let own = server.run(&["publish", words(&log)]);
     let said = String::from_utf8_lossy(&own.stderr).into_owned();
@@ -149,7 +175,10 @@ fn a_module_that_could_open_the_servers_files_is_not_published() {
     let manifest = folder.write("open.toml", &manifest_of(&options, &grant));
     let doctor = server.run(&["doctor", "--manifest", words(&manifest)]);
     let found = String::from_utf8_lossy(&doctor.stdout).into_owned();
-    assert!(found.contains("every module may write to the audit log") && found.contains("warning"), "{found}");
+    assert!(
+        found.contains("every module may write to the audit log") && found.contains("warning"),
+        "{found}"
+    );
     let wrong = folder.write("wrong.toml", &manifest_of("", "limits.memory_bytes_max = 1"));
     let doctor = server.run(&["doctor", "--manifest", words(&wrong)]);
     let found = String::from_utf8_lossy(&doctor.stdout).into_owned();
@@ -160,13 +189,26 @@ fn a_module_that_could_open_the_servers_files_is_not_published() {
 #[test]
 fn a_server_whose_modules_could_open_its_files_does_not_start() {
     let folder = Directory::new();
-    let manifest = folder.write("farcall.toml", &manifest_of("", &format!("limits.readable = [{:?}]", folder.0)));
-    let (socket, errors) = (format!("unix:{}", folder.0.join("socket").display()), folder.write("errors", ""));
+    let manifest = folder
+        .write("farcall.toml", &manifest_of("", &format!("limits.readable = [{:?}]", folder.0)));
+    let (socket, errors) =
+        (format!("unix:{}", folder.0.join("socket").display()), folder.write("errors", ""));
     let mut command = Server::command();
-    command.args(["--manifest", words(&manifest), "--listen", &socket, "--", words(&battery(false))]);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(std::fs::File::create(&errors).unwrap());
+    command.args([
+        "--manifest",
+        words(&manifest),
+        "--listen",
+        &socket,
+        "--",
+        words(&battery(false)),
+    ]);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(std::fs::File::create(&errors).unwrap());
     let mut server = command.spawn().unwrap();
-    let refusal = format!("module battery may read the configuration file ({})", manifest.display());
+    let refusal =
+        format!("module battery may read the configuration file ({})", manifest.display());
     let said = || std::fs::read_to_string(&errors).unwrap();
     let has_ended = eventually(|| server.try_wait().unwrap().is_some());
     let _ = server.kill();
@@ -189,7 +231,10 @@ fn hopeless(server: &Server, words: &[&str]) {
     for call in calls {
         let error = call.wait().err().unwrap();
         let text = error.to_string();
-        assert!(error.kind() == ErrorKind::Unavailable && words.iter().all(|word| text.contains(word)), "{text}");
+        assert!(
+            error.kind() == ErrorKind::Unavailable && words.iter().all(|word| text.contains(word)),
+            "{text}"
+        );
     }
     assert!(eventually(|| loaders() == 0), "{} still try", loaders());
 }
@@ -197,9 +242,14 @@ fn hopeless(server: &Server, words: &[&str]) {
 #[test]
 fn an_executable_that_never_loads_its_module_is_ended_and_the_admin_told() {
     let folder = Directory::new();
-    let manifest = folder.write("farcall.toml", &manifest_of("loading_ms = 1500\nexecutables_max = 3", ""));
+    let manifest =
+        folder.write("farcall.toml", &manifest_of("loading_ms = 1500\nexecutables_max = 3", ""));
     let file = library(&folder, LOOPS);
-    let server = Server::start(Transport::Unix, &[file], &["--manifest", words(&manifest), "--log-level", "warn"]);
+    let server = Server::start(
+        Transport::Unix,
+        &[file],
+        &["--manifest", words(&manifest), "--log-level", "warn"],
+    );
     for _ in 0..2 {
         hopeless(&server, &["not loaded after 1.5 s", "loading_ms"]);
     }
@@ -209,7 +259,8 @@ fn an_executable_that_never_loads_its_module_is_ended_and_the_admin_told() {
 #[test]
 fn loading_takes_no_more_processor_time_than_a_call_may() {
     let folder = Directory::new();
-    let manifest = folder.write("farcall.toml", &manifest_of("", "limits.processor_seconds_max = 1"));
+    let manifest =
+        folder.write("farcall.toml", &manifest_of("", "limits.processor_seconds_max = 1"));
     let file = library(&folder, LOOPS);
     let server = Server::start(Transport::Unix, &[file], &["--manifest", words(&manifest)]);
     hopeless(&server, &["SIGXCPU", "limits.processor_seconds_max"]);

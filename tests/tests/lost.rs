@@ -1,5 +1,5 @@
-//! Peers that are gone without a word: a server that is killed or stopped in the middle of a call. Its clients
-//! notice in time, and go on with another.
+//! Peers that are gone without a word: a server that is killed or stopped in the middle of a call.
+//! Its clients notice in time, and go on with another.
 
 use std::time::{Duration, Instant};
 
@@ -18,12 +18,20 @@ fn fine(client: &Client) {
 fn stop(server: &Server) {
     server.signal("-STOP");
     let threads = || std::fs::read_dir(format!("/proc/{}/task", server.pid())).unwrap().flatten();
-    let stat = |thread: &std::fs::DirEntry| std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
-    let stopped = |stat: &str| stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('T'));
-    assert!(eventually(|| threads().all(|thread| stopped(&stat(&thread)))), "the server does not stop");
+    let stat = |thread: &std::fs::DirEntry| {
+        std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default()
+    };
+    let stopped = |stat: &str| {
+        stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('T'))
+    };
+    assert!(
+        eventually(|| threads().all(|thread| stopped(&stat(&thread)))),
+        "the server does not stop"
+    );
 }
 
-/// What two threads with calls on one connection hear when their server gets `signal`, and how long it takes.
+/// What two threads with calls on one connection hear when their server gets `signal`, and how long
+/// it takes.
 fn lost(server: &Server, client: &Client, signal: &str) -> (Vec<Error>, Duration) {
     let forever = client.routine("forever").unwrap();
     let start = || forever.start([("deaf", 0.into())], &CallOptions::default()).unwrap();
@@ -40,8 +48,10 @@ fn lost(server: &Server, client: &Client, signal: &str) -> (Vec<Error>, Duration
 
 fn a_server_that_is_lost_is_reported_and_another_serves(transport: Transport) {
     for (signal, words) in [("-KILL", "the connection"), ("-STOP", "was silent for 1 s")] {
-        let (server, other) =
-            (Server::start(transport, &[trouble(false)], &[]), Server::start(transport, &[trouble(false)], &[]));
+        let (server, other) = (
+            Server::start(transport, &[trouble(false)], &[]),
+            Server::start(transport, &[trouble(false)], &[]),
+        );
         let (client, refuge) = (server.client(), other.client());
         client.set_heartbeat(HEARTBEAT);
         fine(&client);
@@ -68,7 +78,11 @@ fn a_stopped_server_lets_nobody_hang(transport: Transport) {
     stop(&server);
     let begun = Instant::now();
     let timeout = Duration::from_secs(1);
-    let refused = Client::connect_to(&server.address().parse().unwrap(), server.token().map(Into::into), timeout);
+    let refused = Client::connect_to(
+        &server.address().parse().unwrap(),
+        server.token().map(Into::into),
+        timeout,
+    );
     assert_eq!(refused.err().unwrap().kind(), ErrorKind::TimedOut);
     assert!(begun.elapsed() < 8 * timeout, "{:?}", begun.elapsed());
     server.signal("-CONT");

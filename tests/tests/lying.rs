@@ -1,4 +1,5 @@
-//! Servers that break the rules: their clients hear what was wrong, hang up, and have lost nothing else.
+//! Servers that break the rules: their clients hear what was wrong, hang up, and have lost nothing
+//! else.
 
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -7,7 +8,9 @@ use std::time::Duration;
 use farcall_base::{ChannelId, ErrorKind};
 use farcall_client::{Client, Error};
 use farcall_tests::{Directory, Raw, Server, Transport, battery};
-use farcall_wire::{Flags, FrameHeader, FrameKind, HEADER_BYTES, PREFACE, Reply, Role, Share, padding};
+use farcall_wire::{
+    Flags, FrameHeader, FrameKind, HEADER_BYTES, PREFACE, Reply, Role, Share, padding,
+};
 
 fn hello() -> Vec<u8> {
     Raw::greeting(Role::Server)
@@ -61,8 +64,11 @@ fn a_server_that_breaks_the_rules_is_left() {
     let client = good.client();
     let folder = Directory::new();
     let announced = |kind, length| FrameHeader::new(kind, ChannelId(1), length).encode().to_vec();
-    let strange =
-        FrameHeader { kind: 99, flags: Flags::CRITICAL, ..FrameHeader::new(FrameKind::Ping, ChannelId(0), 0) };
+    let strange = FrameHeader {
+        kind: 99,
+        flags: Flags::CRITICAL,
+        ..FrameHeader::new(FrameKind::Ping, ChannelId(0), 0)
+    };
     let cases: [(&str, Vec<u8>); 11] = [
         ("an answer to a question of nobody's", Raw::encoded(FrameKind::Reply, 77, &Reply::Done)),
         ("an answer on a channel of its own", Raw::encoded(FrameKind::Reply, 2, &Reply::Done)),
@@ -73,12 +79,18 @@ fn a_server_that_breaks_the_rules_is_left() {
         ("data of 4 GiB", announced(FrameKind::Data, u32::MAX)),
         ("a kind that must be known", Raw::framed(strange, &[])),
         ("a second greeting", hello()[PREFACE.len()..].to_vec()),
-        ("memory without a descriptor", Raw::encoded(FrameKind::Share, 0, &Share { segment: 1, bytes: 4096 })),
+        (
+            "memory without a descriptor",
+            Raw::encoded(FrameKind::Share, 0, &Share { segment: 1, bytes: 4096 }),
+        ),
         ("memory taken back that was never given", Raw::encoded(FrameKind::Unshare, 0, &7_u32)),
     ];
     for (case, words) in cases {
         let error = hears(&folder, &words);
-        assert!(matches!(error.kind(), ErrorKind::Protocol | ErrorKind::Version), "{case}: {error}");
+        assert!(
+            matches!(error.kind(), ErrorKind::Protocol | ErrorKind::Version),
+            "{case}: {error}"
+        );
         assert!(error.message().len() > 10, "{case}: {error}");
         // The same program's connection to another server goes on.
         let outputs = client.routine("f_int").unwrap().call([("x", 4.into())]).unwrap();

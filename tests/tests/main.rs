@@ -1,4 +1,5 @@
-//! The end-to-end tests, in one program: what takes time to link is linked once, and tests that wait do so side by side.
+//! The end-to-end tests, in one program: what takes time to link is linked once, and tests that
+//! wait do so side by side.
 
 #![allow(clippy::unwrap_used)]
 

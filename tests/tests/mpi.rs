@@ -1,7 +1,8 @@
 //! Routines that MPI starts several processes for: real ones, of the machine's own MPI.
 //!
-//! tests/routines/ranks.idl has what they call. Processes are looked for by a mark in the server's environment, which all
-//! that come from it inherit: what is left behind is seen whoever its parent is.
+//! tests/routines/ranks.idl has what they call. Processes are looked for by a mark in the server's
+//! environment, which all that come from it inherit: what is left behind is seen whoever its parent
+//! is.
 
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixListener;
@@ -9,14 +10,17 @@ use std::process::Command;
 use std::time::Duration;
 
 use farcall_client::{
-    Argument, Array, CallOptions, Client, Error, ErrorKind, HoldOptions, News, Outputs, PendingCall, Stage,
+    Argument, Array, CallOptions, Client, Error, ErrorKind, HoldOptions, News, Outputs,
+    PendingCall, Stage,
 };
 use farcall_services::spawner::DIAL;
 use farcall_tests::{Directory, Server, Slurm, Transport, alive, eventually, manifest_of, root};
 
 /// Whether the machine has an MPI; tests say so and pass where it has none.
 fn has_mpi() -> bool {
-    let found = ["mpirun", "mpicc"].iter().all(|program| Command::new(program).arg("--version").output().is_ok());
+    let found = ["mpirun", "mpicc"]
+        .iter()
+        .all(|program| Command::new(program).arg("--version").output().is_ok());
     if !found {
         eprintln!("skipped: no MPI on this machine");
     }
@@ -31,7 +35,8 @@ struct Ranks {
 }
 
 impl Ranks {
-    /// With these options of its spawner. Executables of several numbers of ranks live side by side.
+    /// With these options of its spawner. Executables of several numbers of ranks live side by
+    /// side.
     fn new(transport: Transport, limits: &str) -> Ranks {
         Ranks::of("tests/routines/ranks.idl", transport, limits)
     }
@@ -46,8 +51,15 @@ impl Ranks {
     }
 
     /// Calls a routine in so many ranks; 0 asks for none.
-    fn call<const N: usize>(&self, name: &str, ranks: u32, given: [(&str, Argument<'_>); N]) -> Result<Outputs, Error> {
-        self.client.routine(name)?.call_with(given, &CallOptions { ranks, ..CallOptions::default() })
+    fn call<const N: usize>(
+        &self,
+        name: &str,
+        ranks: u32,
+        given: [(&str, Argument<'_>); N],
+    ) -> Result<Outputs, Error> {
+        self.client
+            .routine(name)?
+            .call_with(given, &CallOptions { ranks, ..CallOptions::default() })
     }
 
     /// What every rank sees of arrays of n elements.
@@ -96,14 +108,21 @@ fn all_ranks_see_what_they_are_to_see() {
             let outputs = ranks.look(size, n).unwrap();
             let number = |name: &str| outputs.scalar::<i32>(name).unwrap();
             assert_eq!(number("size"), size as i32);
-            assert_eq!(outputs.scalar::<f64>("sum").unwrap(), 0.5 * (n as f64) * f64::from(size), "{n}");
+            assert_eq!(
+                outputs.scalar::<f64>("sum").unwrap(),
+                0.5 * (n as f64) * f64::from(size),
+                "{n}"
+            );
             assert_eq!(outputs.scalar::<i64>("letters").unwrap(), 5 * i64::from(size));
             // An array without elements is NULL to code of Ninf-G, wherever it is.
             let empty = if n == 0 { size as i32 } else { size as i32 - 1 };
             let made = if n == 0 { size as i32 } else { 0 };
             let without = (number("without_own"), number("without_made"), number("without_pids"));
             assert_eq!(without, (empty, made, size as i32 - 1), "{n}");
-            assert!(outputs.array::<f64>("made").unwrap().iter().all(|one| *one == 0.0), "rank 0's are the results");
+            assert!(
+                outputs.array::<f64>("made").unwrap().iter().all(|one| *one == 0.0),
+                "rank 0's are the results"
+            );
         }
     }
 }
@@ -114,12 +133,14 @@ fn processes_serve_again_and_end_with_their_server() {
         return;
     }
     let ranks = Ranks::new(Transport::Unix, "");
-    // The second call finds the processes of the first, and what they have kept in their static variables.
+    // The second call finds the processes of the first, and what they have kept in their static
+    // variables.
     let first = ranks.pids(3);
     assert_eq!(first.len(), 3);
     assert_eq!(ranks.pids(3), first);
     assert_eq!(ranks.look(3, 4).unwrap().scalar::<i32>("calls_of_each").unwrap(), 3);
-    // Another number of ranks has processes of its own, and a routine of one process is no business of MPI's.
+    // Another number of ranks has processes of its own, and a routine of one process is no business
+    // of MPI's.
     let others = ranks.pids(2);
     assert!(others.len() == 2 && others.iter().all(|pid| !first.contains(pid)));
     let alone = ranks.call("alone", 4, []).unwrap().scalar::<i32>("pid").unwrap();
@@ -141,13 +162,17 @@ fn somebody_says_how_many_ranks_there_are() {
     // Nobody says it: an error, as it was with Ninf-G.
     let error = ranks.look(0, 4).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-    says(&error, &["the number of MPI processes is not set", "ranks=4", "mpi_runNoOfCPUs", "limits.ranks"]);
+    says(
+        &error,
+        &["the number of MPI processes is not set", "ranks=4", "mpi_runNoOfCPUs", "limits.ranks"],
+    );
     let error = ranks.look(4, 4).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::LimitExceeded);
     says(&error, &["4 MPI processes", "limits.ranks_max: 3"]);
     // The interface may say it, and the caller knows better.
-    let size =
-        |asked, n: i32| ranks.call("chosen", asked, [("n", n.into())]).map(|it| it.scalar::<i32>("size").unwrap());
+    let size = |asked, n: i32| {
+        ranks.call("chosen", asked, [("n", n.into())]).map(|it| it.scalar::<i32>("size").unwrap())
+    };
     assert_eq!((size(0, 2).unwrap(), size(1, 2).unwrap()), (2, 1));
     says(&size(0, -1).err().unwrap(), &["Processors: -1"]);
     drop(ranks);
@@ -161,7 +186,8 @@ fn a_rank_that_falls_fails_its_call_alone() {
         return;
     }
     let ranks = Ranks::new(Transport::Unix, "");
-    // Rank 0 is the server's own executable: its end is seen at once, and what the launcher says of it comes later.
+    // Rank 0 is the server's own executable: its end is seen at once, and what the launcher says of
+    // it comes later.
     let crashed = ErrorKind::RoutineCrashed;
     let cases = [
         ("segv", 1, crashed, "rank 1 was killed by signal 11 (SIGSEGV)"),
@@ -190,13 +216,17 @@ fn a_call_that_cannot_end_is_ended_with_all_its_ranks() {
         return;
     }
     let ranks = Ranks::new(Transport::Unix, "");
-    // One rank never comes to the barrier at which the others wait; whoever else is called must not notice.
+    // One rank never comes to the barrier at which the others wait; whoever else is called must not
+    // notice.
     let neighbour = ranks.pids(2);
     let fall = ranks.client.routine("fall").unwrap();
     for who in [1, 0] {
         let timeout = Some(Duration::from_secs(3));
         let options = CallOptions { ranks: 3, timeout, ..CallOptions::default() };
-        let error = fall.call_with([("who", who.into()), ("how", Argument::from("sleep"))], &options).err().unwrap();
+        let error = fall
+            .call_with([("who", who.into()), ("how", Argument::from("sleep"))], &options)
+            .err()
+            .unwrap();
         assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
         // Two processes of its neighbour's, and their launcher with its keeper.
         eventually(|| ranks.server.processes().len() == 4);
@@ -215,10 +245,16 @@ fn spawned(ranks: &Ranks, folder: &Directory, command: &str) -> String {
 }
 
 /// The same; with `then` done before the call is given up.
-fn said_by_shell(ranks: &Ranks, folder: &Directory, command: &str, then: impl Fn(&Ranks)) -> String {
+fn said_by_shell(
+    ranks: &Ranks,
+    folder: &Directory,
+    command: &str,
+    then: impl Fn(&Ranks),
+) -> String {
     let file = folder.0.join("said");
     let command = format!("cd {}; {command}", folder.0.display());
-    let options = CallOptions { ranks: 1, timeout: Some(Duration::from_secs(60)), ..CallOptions::default() };
+    let options =
+        CallOptions { ranks: 1, timeout: Some(Duration::from_secs(60)), ..CallOptions::default() };
     let given = [("command", Argument::from(command.as_str()))];
     let call = ranks.client.routine("spawn").unwrap().start(given, &options).unwrap();
     assert!(eventually(|| file.exists()), "{:?}", call.wait().err());
@@ -240,7 +276,8 @@ fn what_the_launcher_was_made_to_start_uses_no_unix_socket_of_others() {
     // Perl is part of every Debian, whichever Python the tests run in.
     let socket = |protocol: u32, then: &str| {
         format!(
-            "perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, {protocol}) or die $!; {then}' > saying 2>&1; mv saying said"
+            "perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, {protocol}) or die $!; {then}' > \
+                saying 2>&1; mv saying said"
         )
     };
     let dial = socket(0, "connect(S, pack_sockaddr_un(\"agent\")) or die $!; print \"connected\"");
@@ -273,19 +310,27 @@ fn what_the_launcher_was_made_to_start_ends_with_a_server_that_was_killed() {
     let folder = Directory::new();
     let ranks = without_cgroup(&folder);
     let kill = |ranks: &Ranks| ranks.server.signal("-KILL");
-    let stayed: u32 = said_by_shell(&ranks, &folder, &stays("sleep 600"), kill).trim().parse().unwrap();
+    let stayed: u32 =
+        said_by_shell(&ranks, &folder, &stays("sleep 600"), kill).trim().parse().unwrap();
     assert!(eventually(|| !alive(stayed)));
 }
 
 /// Without a limit of tasks there is no cgroup.
 fn without_cgroup(folder: &Directory) -> Ranks {
-    Ranks::new(Transport::Unix, &format!("limits.writable = [{:?}]\nlimits.tasks_max = 0", folder.0))
+    Ranks::new(
+        Transport::Unix,
+        &format!("limits.writable = [{:?}]\nlimits.tasks_max = 0", folder.0),
+    )
 }
 
-/// What a shell does that leaves a process without a parent, environment or group that tells whose it is; and `then`.
+/// What a shell does that leaves a process without a parent, environment or group that tells whose
+/// it is; and `then`.
 fn stays(then: &str) -> String {
     let process = "env -i perl -e 'setpgrp(0, 0); open(READY, \">\", \"ready\"); sleep 600'";
-    format!("{process} & echo $! > saying; while [ ! -e ready ]; do sleep 0.1; done; mv saying said; {then}")
+    format!(
+        "{process} & echo $! > saying; while [ ! -e ready ]; do sleep 0.1; done; mv saying said; \
+            {then}"
+    )
 }
 
 #[test]
@@ -306,10 +351,14 @@ fn an_object_is_all_its_ranks() {
         return;
     }
     let ranks = Ranks::new(Transport::Unix, "");
-    let hold = ranks.client.hold("ranks/Sum", 1, &HoldOptions { ranks: 3, ..HoldOptions::default() }).unwrap();
+    let hold = ranks
+        .client
+        .hold("ranks/Sum", 1, &HoldOptions { ranks: 3, ..HoldOptions::default() })
+        .unwrap();
     let on = hold.ids().next();
     let options = CallOptions { on, ..CallOptions::default() };
-    let (add, total) = (ranks.client.routine("Sum.add").unwrap(), ranks.client.routine("Sum.total").unwrap());
+    let (add, total) =
+        (ranks.client.routine("Sum.add").unwrap(), ranks.client.routine("Sum.total").unwrap());
     add.call_with([("x", 1.0.into())], &options).unwrap();
     add.call_with([("x", 2.0.into())], &options).unwrap();
     // Rank r has kept x*(r + 1) of each call.
@@ -363,7 +412,10 @@ fn a_server_without_an_mpi_says_so() {
     drop(ranks);
     // One that ends at once.
     let ranks = Ranks::new(Transport::Unix, "mpi_command = [\"false\"]");
-    says(&ranks.look(2, 4).err().unwrap(), &["launcher exited with status 1 before the first process connected"]);
+    says(
+        &ranks.look(2, 4).err().unwrap(),
+        &["launcher exited with status 1 before the first process connected"],
+    );
     drop(ranks);
     let ranks = Ranks::new(Transport::Unix, "mpi_command = []");
     says(&ranks.look(2, 4).err().unwrap(), &["does not start MPI routines"]);
@@ -385,19 +437,29 @@ impl InJobs {
     fn by(dial: &str) -> Option<InJobs> {
         let slurm = if has_mpi() { Slurm::start(4, 2, "")? } else { return None };
         let folder = Directory::new();
-        // The nodes are one host, so what they share must not be its memory: they would take one another's.
-        let spawner = format!("environment = {{ OMPI_MCA_btl = \"tcp,self\" }}\n{}\n", slurm.readable());
+        // The nodes are one host, so what they share must not be its memory: they would take one
+        // another's.
+        let spawner =
+            format!("environment = {{ OMPI_MCA_btl = \"tcp,self\" }}\n{}\n", slurm.readable());
         let jobs = format!(
-            "[[plugin]]\nname = \"spawner-jobs\"\nslot = \"jobs\"\n[plugin.options]\nfolder = {:?}\n\
-             launchers.slurm = {{ dial = {dial:?}, idle_seconds = 2, environment = {{ PATH = {:?} }} }}\n",
+            "[[plugin]]\nname = \"spawner-jobs\"\nslot = \"jobs\"\n[plugin.options]\nfolder = \
+             {:?}\nlaunchers.slurm = {{ dial = {dial:?}, idle_seconds = 2, environment = {{ PATH \
+             = {:?} }} }}\n",
             folder.0.join("jobs"),
             slurm.path()
         );
         let limits = format!("{spawner}limits.ranks = 3\n");
-        let manifest = folder.write("farcall.toml", &(manifest_of("launched_idle_ms = 1500", &limits) + &jobs));
-        let files = ["tests/routines/ranks.idl", "examples/mpi/scalapack.idl"].map(|file| root().join(file));
+        let manifest = folder
+            .write("farcall.toml", &(manifest_of("launched_idle_ms = 1500", &limits) + &jobs));
+        let files = ["tests/routines/ranks.idl", "examples/mpi/scalapack.idl"]
+            .map(|file| root().join(file));
         let mut command = Server::command();
-        command.env("PATH", slurm.path()).args(["--manifest", manifest.to_str().unwrap(), "--launcher", "slurm"]);
+        command.env("PATH", slurm.path()).args([
+            "--manifest",
+            manifest.to_str().unwrap(),
+            "--launcher",
+            "slurm",
+        ]);
         let server = Server::start_as(command, &files);
         let client = server.client();
         Some(InJobs { ranks: Ranks { server, client, _folder: folder }, slurm })
@@ -408,7 +470,10 @@ impl InJobs {
         let of = |pid: &i32| {
             let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap();
             let text = String::from_utf8_lossy(&environment).into_owned();
-            text.split('\0').find_map(|variable| variable.strip_prefix("SLURMD_NODENAME=")).unwrap().to_owned()
+            text.split('\0')
+                .find_map(|variable| variable.strip_prefix("SLURMD_NODENAME="))
+                .unwrap()
+                .to_owned()
         };
         let nodes: Vec<String> = pids.iter().map(of).collect();
         let mut counts: Vec<usize> = ["n1", "n2", "n3", "n4"]
@@ -443,8 +508,15 @@ fn ranks_run_on_the_nodes_that_slurm_gave() {
         assert!(site.slurm.ask(&["squeue", "-h", "-o", "%C"]).contains(&ranks.to_string()));
     }
     let error = site.ranks.look(65, 4).err().unwrap();
-    assert!(error.kind() == ErrorKind::LimitExceeded && error.to_string().contains("ranks_max"), "{error}");
-    assert_eq!(site.slurm.ask(&["squeue", "-h", "-o", "%i"]).len(), 2, "no job is asked for what cannot be");
+    assert!(
+        error.kind() == ErrorKind::LimitExceeded && error.to_string().contains("ranks_max"),
+        "{error}"
+    );
+    assert_eq!(
+        site.slurm.ask(&["squeue", "-h", "-o", "%i"]).len(),
+        2,
+        "no job is asked for what cannot be"
+    );
     site.nothing_is_left();
 }
 
@@ -463,12 +535,15 @@ fn the_same_bytes_come_from_a_job_as_from_here() {
     let Some(site) = InJobs::new() else { return };
     let here = Ranks::of("examples/mpi/scalapack.idl", Transport::Unix, "");
     let n = 130_usize;
-    let a: Vec<f64> =
-        (0..n * n).map(|i| ((i * 7919) % 1009) as f64 - 504.0 + if i % (n + 1) == 0 { 9000.0 } else { 0.0 }).collect();
+    let a: Vec<f64> = (0..n * n)
+        .map(|i| ((i * 7919) % 1009) as f64 - 504.0 + if i % (n + 1) == 0 { 9000.0 } else { 0.0 })
+        .collect();
     let b: Vec<f64> = (0..2 * n).map(|i| i as f64).collect();
     let solve = |ranks: &Ranks| {
-        let given =
-            [("a", Array::columns(&a, &[n as u64, n as u64]).into()), ("b", Array::columns(&b, &[n as u64, 2]).into())];
+        let given = [
+            ("a", Array::columns(&a, &[n as u64, n as u64]).into()),
+            ("b", Array::columns(&b, &[n as u64, 2]).into()),
+        ];
         let outputs = ranks.call("pdgesv", 4, given).unwrap();
         let bits = |x: &f64| x.to_bits();
         outputs.array::<f64>("x").unwrap().iter().map(bits).collect::<Vec<u64>>()
@@ -497,7 +572,8 @@ fn a_rank_of_a_job_that_falls_or_is_cancelled_takes_all_with_it() {
 }
 
 fn is_ranks(pid: u32) -> bool {
-    std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|program| program.to_string_lossy().contains("/ranks-"))
+    std::fs::read_link(format!("/proc/{pid}/exe"))
+        .is_ok_and(|program| program.to_string_lossy().contains("/ranks-"))
 }
 
 #[test]

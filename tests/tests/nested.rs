@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use farcall_client::{Argument, Array, CallOptions, Client, Error, ErrorKind};
-use farcall_tests::{Directory, Server, Transport, alive, authority, eventually, manifest_of, nested};
+use farcall_tests::{
+    Directory, Server, Transport, alive, authority, eventually, manifest_of, nested,
+};
 
 /// EPERM, by which the filter of system calls refuses.
 const EPERM: i32 = 1;
@@ -28,7 +30,8 @@ impl Nested {
     fn over(transport: Transport, linked: bool, options: &str) -> Nested {
         let folder = Directory::new();
         let manifest = folder.write("farcall.toml", &manifest_of(options, ""));
-        let server = Server::start(transport, &nested(linked), &["--manifest", manifest.to_str().unwrap()]);
+        let server =
+            Server::start(transport, &nested(linked), &["--manifest", manifest.to_str().unwrap()]);
         let client = server.client();
         Nested { server, client, _folder: folder }
     }
@@ -45,14 +48,19 @@ impl Nested {
     }
 }
 
-/// An executable that is reached over TCP could be on another host, where no connection can be handed to it.
+/// An executable that is reached over TCP could be on another host, where no connection can be
+/// handed to it.
 #[test]
 fn a_routine_that_cannot_be_given_a_connection_is_told() {
     let folder = Directory::new();
     let manifest = folder.write("farcall.toml", &manifest_of("", "connection = \"tcp\""));
-    let server = Server::start(Transport::Unix, &nested(false), &["--manifest", manifest.to_str().unwrap()]);
+    let server =
+        Server::start(Transport::Unix, &nested(false), &["--manifest", manifest.to_str().unwrap()]);
     let (kind, words) = ask(&server.client(), "inner/twice", 1).unwrap_err();
-    assert!(kind == code(ErrorKind::Unavailable) && words.contains("passes no descriptors"), "{kind} {words}");
+    assert!(
+        kind == code(ErrorKind::Unavailable) && words.contains("passes no descriptors"),
+        "{kind} {words}"
+    );
 }
 
 fn code(kind: ErrorKind) -> i32 {
@@ -60,14 +68,23 @@ fn code(kind: ErrorKind) -> i32 {
 }
 
 fn ask(client: &Client, name: &str, n: i64) -> Result<i32, (i32, String)> {
-    let outputs = client.routine("outer/ask").unwrap().call([("name", Argument::from(name)), ("n", n.into())]).unwrap();
+    let outputs = client
+        .routine("outer/ask")
+        .unwrap()
+        .call([("name", Argument::from(name)), ("n", n.into())])
+        .unwrap();
     let kind = outputs.scalar::<i32>("kind").unwrap();
     let words = outputs.array::<u8>("words").unwrap();
     let words = String::from_utf8_lossy(&words.to_vec()).trim_end_matches('\0').to_owned();
     if kind == 0 { Ok(outputs.scalar("m").unwrap()) } else { Err((kind, words)) }
 }
 
-fn timed(client: &Client, name: &str, arguments: Vec<Argument<'_>>, timeout: Duration) -> Result<(), Error> {
+fn timed(
+    client: &Client,
+    name: &str,
+    arguments: Vec<Argument<'_>>,
+    timeout: Duration,
+) -> Result<(), Error> {
     let options = CallOptions { timeout: Some(timeout), ..CallOptions::default() };
     client.routine(name).unwrap().call_positional(arguments, vec![], &options).map(|_| ())
 }
@@ -78,7 +95,8 @@ fn calls_pass(linked: bool) {
     assert_eq!(it.ask("inner/twice", 4), Ok(8), "each call asks for its own");
     for n in [3, 100_000] {
         let x: Vec<f64> = (0..n).map(f64::from).collect();
-        let outputs = it.client.routine("array").unwrap().call([("x", Array::vector(&x).into())]).unwrap();
+        let outputs =
+            it.client.routine("array").unwrap().call([("x", Array::vector(&x).into())]).unwrap();
         let doubled: Vec<f64> = x.iter().map(|x| 2.0 * x).collect();
         assert_eq!(outputs.array::<f64>("y").unwrap().to_vec(), doubled);
     }
@@ -125,7 +143,10 @@ fn depth_is_bounded(transport: Transport) {
     assert_eq!(it.number("deep", 100), 3);
     let none = Nested::over(transport, false, "nesting_max = 0");
     let (kind, words) = none.ask("inner/twice", 1).unwrap_err();
-    assert!(kind == code(ErrorKind::Unavailable) && words.contains("nesting_max"), "{kind} {words}");
+    assert!(
+        kind == code(ErrorKind::Unavailable) && words.contains("nesting_max"),
+        "{kind} {words}"
+    );
 }
 
 #[test]
@@ -139,14 +160,17 @@ fn connections_of_a_call_are_bounded() {
 #[test]
 fn rights_are_the_callers() {
     let folder = Directory::new();
-    let table =
-        "access = [{ who = [\"anna\"], call = [\"outer\", \"inner\"] }, { who = [\"bert\"], call = [\"outer\"] }]\n";
+    let table = "access = [{ who = [\"anna\"], call = [\"outer\", \"inner\"] }, { who = \
+        [\"bert\"], call = [\"outer\"] }]\n";
     let log = folder.0.join("audit.log");
     let options = format!("{table}audit_file = \"{}\"\n", log.display());
     let manifest = folder.write("farcall.toml", &manifest_of(&options, ""));
-    let server = Server::start(Transport::Tls, &nested(false), &["--manifest", manifest.to_str().unwrap()]);
+    let server =
+        Server::start(Transport::Tls, &nested(false), &["--manifest", manifest.to_str().unwrap()]);
     let bert = PathBuf::from(authority(&server.authority(), &["user", "bert"]));
-    let bert = Client::connect_to(&server.address().parse().unwrap(), Some(bert), Duration::from_secs(10)).unwrap();
+    let bert =
+        Client::connect_to(&server.address().parse().unwrap(), Some(bert), Duration::from_secs(10))
+            .unwrap();
     assert_eq!(ask(&server.client(), "inner/twice", 5), Ok(10));
     let (kind, words) = ask(&bert, "inner/twice", 5).unwrap_err();
     assert_eq!(kind, code(ErrorKind::PermissionDenied), "{words}");
@@ -154,7 +178,9 @@ fn rights_are_the_callers() {
     // The log names the call that made the call.
     let inner = || {
         std::fs::read_to_string(&log).unwrap_or_default().lines().any(|line| {
-            line.contains("inner/twice") && line.contains("\"parent\":") && line.contains("\"principal\":\"anna\"")
+            line.contains("inner/twice")
+                && line.contains("\"parent\":")
+                && line.contains("\"principal\":\"anna\"")
         })
     };
     assert!(eventually(inner), "{:?}", std::fs::read_to_string(&log));
@@ -163,7 +189,8 @@ fn rights_are_the_callers() {
 fn the_deadline_is_the_outer_calls(transport: Transport) {
     let it = Nested::over(transport, false, "");
     let begin = Instant::now();
-    let arguments = vec!["inner/nap".into(), 60_000.into(), Argument::Unset, Argument::Unset, Argument::Unset];
+    let arguments =
+        vec!["inner/nap".into(), 60_000.into(), Argument::Unset, Argument::Unset, Argument::Unset];
     let error = timed(&it.client, "outer/ask", arguments, Duration::from_millis(500)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
     assert!(begin.elapsed() < Duration::from_secs(20));

@@ -1,4 +1,5 @@
-//! A server on a network: who has a certificate of its authority gets in, and nobody else gets anywhere.
+//! A server on a network: who has a certificate of its authority gets in, and nobody else gets
+//! anywhere.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -26,7 +27,8 @@ fn refused(outcome: Result<Client, Error>, words: &[&str]) {
 fn called(client: &Client) -> f64 {
     let arguments = vec![Argument::Integer(5), Argument::Unset];
     let successor = client.routine("f_int").unwrap();
-    let outputs = successor.call_positional(arguments, Vec::new(), &CallOptions::default()).unwrap();
+    let outputs =
+        successor.call_positional(arguments, Vec::new(), &CallOptions::default()).unwrap();
     f64::from(outputs.scalar::<i32>("r").unwrap())
 }
 
@@ -46,12 +48,18 @@ fn two_commands_make_everything() {
     assert!(server.address().starts_with("tls://127.0.0.1:"));
     assert!(server.client().routine("touch").is_ok());
     let user = server.token().unwrap().to_str().unwrap();
-    let ls =
-        Command::new(program()).args(["ls", "--server", server.address(), "--credentials", user]).output().unwrap();
+    let ls = Command::new(program())
+        .args(["ls", "--server", server.address(), "--credentials", user])
+        .output()
+        .unwrap();
     assert!(String::from_utf8_lossy(&ls.stdout).contains("battery/touch"), "{ls:?}");
     // The same from the environment, as the C and Python clients do it.
     let mut ls = Command::new(program());
-    let ls = ls.args(["ls", "--server", server.address()]).env("FARCALL_CREDENTIALS", user).output().unwrap();
+    let ls = ls
+        .args(["ls", "--server", server.address()])
+        .env("FARCALL_CREDENTIALS", user)
+        .output()
+        .unwrap();
     assert!(ls.status.success(), "{}", String::from_utf8_lossy(&ls.stderr));
 }
 
@@ -62,19 +70,28 @@ fn strangers_get_nowhere() {
     let folder = other.0.join("ca");
     authority(&folder, &["init", "--server", "localhost"]);
     let foreign = PathBuf::from(authority(&folder, &["user", "anna"]));
-    refused(enter(&server, &foreign), &["from another authority than yours", "FARCALL_CREDENTIALS"]);
+    refused(
+        enter(&server, &foreign),
+        &["from another authority than yours", "FARCALL_CREDENTIALS"],
+    );
     // One who trusts this server's authority, but was not given a certificate by it.
     let text = |path: &Path| std::fs::read_to_string(path).unwrap();
     let begin = "-----BEGIN CERTIFICATE";
     let own = text(&foreign).rsplit_once(begin).unwrap().0.to_owned();
     let root = text(server.token().unwrap()).rsplit_once(begin).unwrap().1.to_owned();
     let forged = private(&other, "forged.pem", &format!("{own}{begin}{root}"));
-    refused(enter(&server, &forged), &["the server refuses your certificate: it is from another authority"]);
+    refused(
+        enter(&server, &forged),
+        &["the server refuses your certificate: it is from another authority"],
+    );
     // No certificate at all, and a server's.
     let error = enter(&server, &other.0.join("none.pem")).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
     assert!(error.to_string().contains("farcall ca user NAME"), "{error}");
-    refused(enter(&server, &server.authority().join("server.pem")), &["a server's cannot be used to call"]);
+    refused(
+        enter(&server, &server.authority().join("server.pem")),
+        &["a server's cannot be used to call"],
+    );
     assert!(server.client().routine("touch").is_ok(), "and the others are served");
     // A server of another name: it takes its own new certificate while it runs.
     authority(&server.authority(), &["server", "cluster.example"]);
@@ -111,7 +128,11 @@ fn a_revoked_user_is_cut_off_while_the_server_runs() {
 }
 
 /// A server over TLS that writes its audit log, and reads that.
-fn audited(directory: &Directory, files: &[PathBuf], spawner: &str) -> (Server, impl Fn() -> String + use<>) {
+fn audited(
+    directory: &Directory,
+    files: &[PathBuf],
+    spawner: &str,
+) -> (Server, impl Fn() -> String + use<>) {
     let file = directory.0.join("audit.log");
     let options = format!("audit_file = \"{}\"", file.display());
     let manifest = directory.write("farcall.toml", &farcall_tests::manifest_of(&options, spawner));
@@ -119,7 +140,8 @@ fn audited(directory: &Directory, files: &[PathBuf], spawner: &str) -> (Server, 
     (server, move || std::fs::read_to_string(&file).unwrap_or_default())
 }
 
-/// Whether an ended connection stands in the audit log, which is looked at without a word to the server.
+/// Whether an ended connection stands in the audit log, which is looked at without a word to the
+/// server.
 fn is_ended(lines: &str, why: &str) -> bool {
     lines.lines().any(|line| line.contains("\"event\":\"connection\"") && line.contains(why))
 }
@@ -145,30 +167,38 @@ fn a_revoked_user_who_says_nothing_is_cut_off() {
 fn a_revoked_user_s_running_call_is_cut_off() {
     let directory = Directory::new();
     // Where routines may write that are allowed to.
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("revoked-{}", std::process::id()));
+    let folder =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("revoked-{}", std::process::id()));
     let marks = folder.join("marks");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(&marks, "").unwrap();
     let files = [farcall_tests::root().join("tests/routines/tally.idl")];
-    let (server, lines) = audited(&directory, &files, &format!("modules.tally.writable = [{folder:?}]"));
+    let (server, lines) =
+        audited(&directory, &files, &format!("modules.tally.writable = [{folder:?}]"));
     let bert = PathBuf::from(authority(&server.authority(), &["user", "bert"]));
     let client = enter(&server, &bert).unwrap();
     let routine = client.routine("tally/once").unwrap();
     let words = marks.to_str().unwrap().to_owned();
     let calling = std::thread::spawn(move || {
-        let arguments = [("number", 1.into()), ("pause_us", 60_000_000.into()), ("file", words.as_str().into())];
+        let arguments = [
+            ("number", 1.into()),
+            ("pause_us", 60_000_000.into()),
+            ("file", words.as_str().into()),
+        ];
         routine.call(arguments).err().unwrap()
     });
     assert!(eventually(|| !std::fs::read(&marks).unwrap().is_empty()), "it runs");
     authority(&server.authority(), &["revoke", "bert"]);
-    let ended = || lines().lines().any(|line| line.contains("tally/once") && line.contains("\"outcome\""));
+    let ended =
+        || lines().lines().any(|line| line.contains("tally/once") && line.contains("\"outcome\""));
     assert!(eventually(ended), "{}", lines());
     let said = calling.join().unwrap().to_string();
     assert!(said.contains("\"bert\" was revoked"), "{said}");
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// The server stops to read what he sends: a socket that is closed over it would take back the reason.
+/// The server stops to read what he sends: a socket that is closed over it would take back the
+/// reason.
 #[test]
 fn a_revoked_user_in_the_middle_of_an_upload_is_told_why() {
     let server = Server::start(Transport::Tls, &[battery(false)], &[]);
@@ -197,7 +227,8 @@ fn a_revoked_user_in_the_middle_of_an_upload_is_told_why() {
 fn short_lived(server: &Server, directory: &Directory, name: &str, seconds: u64) -> PathBuf {
     let text = std::fs::read_to_string(server.authority().join("authority.pem")).unwrap();
     let (root, key) = text.split_at(text.find("-----BEGIN PRIVATE KEY").unwrap());
-    let issuer = rcgen::Issuer::from_ca_cert_pem(root, rcgen::KeyPair::from_pem(key).unwrap()).unwrap();
+    let issuer =
+        rcgen::Issuer::from_ca_cert_pem(root, rcgen::KeyPair::from_pem(key).unwrap()).unwrap();
     let mut parameters = rcgen::CertificateParams::default();
     parameters.distinguished_name = rcgen::DistinguishedName::new();
     parameters.distinguished_name.push(rcgen::DnType::CommonName, name);
@@ -205,7 +236,11 @@ fn short_lived(server: &Server, directory: &Directory, name: &str, seconds: u64)
     parameters.not_after = (std::time::SystemTime::now() + Duration::from_secs(seconds)).into();
     let own = rcgen::KeyPair::generate().unwrap();
     let certificate = parameters.signed_by(&own, &issuer).unwrap().pem();
-    private(directory, &format!("{name}.pem"), &format!("{certificate}{}{root}", own.serialize_pem()))
+    private(
+        directory,
+        &format!("{name}.pem"),
+        &format!("{certificate}{}{root}", own.serialize_pem()),
+    )
 }
 
 #[test]
@@ -216,7 +251,11 @@ fn a_user_whose_certificate_expires_is_cut_off_though_he_says_nothing() {
     let silent = enter(&server, &dora).unwrap();
     assert_eq!(called(&silent), 10.0);
     let why = "the certificate of \\\"dora\\\" expired on";
-    assert!(eventually(|| is_ended(&lines(), why)) || eventually(|| is_ended(&lines(), why)), "{}", lines());
+    assert!(
+        eventually(|| is_ended(&lines(), why)) || eventually(|| is_ended(&lines(), why)),
+        "{}",
+        lines()
+    );
     assert!(silent.routines().is_err());
 }
 
@@ -226,9 +265,10 @@ fn a_list_that_is_no_plain_file_neither_stops_nor_fills_the_server() {
     let (anna, list) = (server.client(), server.authority().join("revoked.crl"));
     let good = std::fs::read(&list).unwrap();
     let before = resident(&server);
-    let make: [&dyn Fn(); 2] = [&|| std::os::unix::fs::symlink("/dev/zero", &list).unwrap(), &|| {
-        rustix::fs::mkfifoat(rustix::fs::CWD, &list, rustix::fs::Mode::RWXU).unwrap()
-    }];
+    let make: [&dyn Fn(); 2] =
+        [&|| std::os::unix::fs::symlink("/dev/zero", &list).unwrap(), &|| {
+            rustix::fs::mkfifoat(rustix::fs::CWD, &list, rustix::fs::Mode::RWXU).unwrap()
+        }];
     for make in make {
         std::fs::remove_file(&list).unwrap();
         make();
@@ -248,7 +288,11 @@ fn a_port_scan_finds_nothing_and_costs_nothing() {
                     handshake_ms = 500\nhandshakes_max = 16\n";
     let directory = Directory::new();
     let manifest = directory.write("farcall.toml", manifest);
-    let server = Server::start(Transport::Tls, &[battery(false)], &["--manifest", manifest.to_str().unwrap()]);
+    let server = Server::start(
+        Transport::Tls,
+        &[battery(false)],
+        &["--manifest", manifest.to_str().unwrap()],
+    );
     let (_, port) = server.address().rsplit_once(':').unwrap();
     let port: u16 = port.parse().unwrap();
     let dial = || TcpStream::connect(("127.0.0.1", port)).unwrap();
@@ -277,7 +321,11 @@ fn a_port_scan_finds_nothing_and_costs_nothing() {
         let _ = stranger.read_to_end(&mut answer);
         assert!(answer.len() <= 7, "{answer:?}");
     }
-    assert!(eventually(|| server.descriptors() <= descriptors + 2), "{} of {descriptors}", server.descriptors());
+    assert!(
+        eventually(|| server.descriptors() <= descriptors + 2),
+        "{} of {descriptors}",
+        server.descriptors()
+    );
     assert!(resident(&server) < memory + (8 << 20), "{} grew to {}", memory, resident(&server));
     assert_eq!(called(&server.client()), 10.0);
 }
@@ -291,8 +339,12 @@ fn resident(server: &Server) -> u64 {
 #[test]
 fn beyond_loopback_a_server_without_tls_says_how_to_make_it() {
     let directory = Directory::new();
-    let output = Server::refused(&["--listen", "tcp:0.0.0.0:4711", battery(false).to_str().unwrap()]);
-    complains(&output, &["farcall ca init --server HOST", "farcall serve --listen tls://0.0.0.0:4711"]);
+    let output =
+        Server::refused(&["--listen", "tcp:0.0.0.0:4711", battery(false).to_str().unwrap()]);
+    complains(
+        &output,
+        &["farcall ca init --server HOST", "farcall serve --listen tls://0.0.0.0:4711"],
+    );
     let missing = directory.0.join("ca/server.pem");
     let options = ["--listen", "tls://0.0.0.0:0", "--credentials", missing.to_str().unwrap()];
     let output = Server::refused(&[&options[..], &[battery(false).to_str().unwrap()]].concat());
@@ -323,7 +375,10 @@ fn an_authority_keeps_its_keys_to_itself() {
     use std::os::unix::fs::PermissionsExt;
     let directory = Directory::new();
     let folder = directory.0.join("deep/ca");
-    complains(&ca(&folder, &["user", "anna"]), &["it does not exist", "farcall ca init --server HOST"]);
+    complains(
+        &ca(&folder, &["user", "anna"]),
+        &["it does not exist", "farcall ca init --server HOST"],
+    );
     authority(&folder, &["init", "--server", "cluster.example,10.0.0.1"]);
     let user = authority(&folder, &["user", "anna"]);
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o7777;
@@ -331,21 +386,37 @@ fn an_authority_keeps_its_keys_to_itself() {
     assert!(files.iter().all(|file| mode(&folder.join(file)) == 0o600), "keys are private");
     assert_eq!((mode(&folder), mode(&folder.join("users"))), (0o700, 0o700));
     assert_eq!(user, folder.join("users/anna.pem").to_str().unwrap());
-    complains(&ca(&folder, &["init", "--server", "other"]), &["already exists", "farcall ca server HOST"]);
-    complains(&ca(&folder, &["user", "anna"]), &["has a certificate until", "farcall ca renew anna"]);
+    complains(
+        &ca(&folder, &["init", "--server", "other"]),
+        &["already exists", "farcall ca server HOST"],
+    );
+    complains(
+        &ca(&folder, &["user", "anna"]),
+        &["has a certificate until", "farcall ca renew anna"],
+    );
     complains(&ca(&folder, &["user", "../anna"]), &["cannot be a name"]);
     // One word must not take back a user and a server.
-    complains(&ca(&folder, &["user", "cluster.example"]), &["has a certificate until", "server.pem"]);
-    complains(&ca(&folder, &["server", "anna"]), &["a user has the name \"anna\"", "farcall ca revoke anna"]);
+    complains(
+        &ca(&folder, &["user", "cluster.example"]),
+        &["has a certificate until", "server.pem"],
+    );
+    complains(
+        &ca(&folder, &["server", "anna"]),
+        &["a user has the name \"anna\"", "farcall ca revoke anna"],
+    );
     for host in ["bad host!", "", "-", "a..b", "[::1]", "x:4711"] {
-        complains(&ca(&folder, &["server", "good.example", host]), &["cannot be a host", "cluster.example,10.0.0.1"]);
+        complains(
+            &ca(&folder, &["server", "good.example", host]),
+            &["cannot be a host", "cluster.example,10.0.0.1"],
+        );
     }
     complains(&ca(&folder, &["user", "uid 0"]), &["another kind of user"]);
     complains(
         &ca(&folder, &["revoke", "annna"]),
         &["there is no certificate for", "did you mean \"anna\"", "farcall ca list"],
     );
-    std::fs::set_permissions(folder.join("authority.pem"), PermissionsExt::from_mode(0o640)).unwrap();
+    std::fs::set_permissions(folder.join("authority.pem"), PermissionsExt::from_mode(0o640))
+        .unwrap();
     complains(&ca(&folder, &["user", "bert"]), &["other users can read", "chmod 600"]);
     std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
     complains(&ca(&folder, &["list"]), &["other users can read the directory", "chmod 700"]);
@@ -366,11 +437,22 @@ fn an_authority_lists_renews_and_takes_back() {
     let list = authority(&folder, &["list"]);
     let lines: Vec<&str> = list.lines().collect();
     assert_eq!(lines.len(), 4, "{list}");
-    assert!(lines[0].contains("server") && lines[0].contains("for cluster.example, 10.0.0.1"), "{list}");
-    assert!(lines[1].contains("anna") && lines[1].contains("revoked") && lines[2].contains("revoked"), "{list}");
+    assert!(
+        lines[0].contains("server") && lines[0].contains("for cluster.example, 10.0.0.1"),
+        "{list}"
+    );
+    assert!(
+        lines[1].contains("anna") && lines[1].contains("revoked") && lines[2].contains("revoked"),
+        "{list}"
+    );
     let json = authority(&folder, &["list", "--json"]);
-    for word in ["\"name\": \"anna\"", "\"kind\": \"user\"", "\"state\": \"revoked\"", "\"not_after\":", "\"serial\":"]
-    {
+    for word in [
+        "\"name\": \"anna\"",
+        "\"kind\": \"user\"",
+        "\"state\": \"revoked\"",
+        "\"not_after\":",
+        "\"serial\":",
+    ] {
         assert!(json.contains(word), "{word} in {json}");
     }
 }

@@ -1,4 +1,5 @@
-//! A tree written for Ninf-G: interface files, Makefiles with `$NG_DIR`, stub executables, and what goes wrong with them.
+//! A tree written for Ninf-G: interface files, Makefiles with `$NG_DIR`, stub executables, and what
+//! goes wrong with them.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,8 @@ use std::process::{Command, Output};
 use farcall_client::{Array, CallOptions, Client, ErrorKind, HoldOptions};
 use farcall_tests::{Directory, Server, Transport, library_directory, manifest, program, root};
 
-/// Bodies that rely on libc without saying so, call a function of their own name, and share names that mean two things.
+/// Bodies that rely on libc without saying so, call a function of their own name, and share names
+/// that mean two things.
 const IDL: &str = r#"Module sample;
 CompileOptions "-O2";
 Library "-lm";
@@ -19,7 +21,8 @@ static double helper(double x) { return sqrt(x); }
 Define sleep(IN int n, OUT int calls_so_far[1]) "sleeps"
 { if (n > 5) assert(n < 100); sleep(n); calls_so_far[0] = ++calls; }
 Define abs(IN int n, OUT int r[1], OUT string s)
-{ char *text = malloc(20); r[0] = TWICE(abs(n)); strcpy(text, "abs"); strcat(text, "!"); *s = text; calls += 100; }
+{ char *text = malloc(20); r[0] = TWICE(abs(n)); strcpy(text, "abs"); strcat(text, "!"); *s = \
+    text; calls += 100; }
 Define mmul(IN int n, IN double A[n][n], IN double B[n][n], OUT double C[n][n])
 Required "mmul.o" CalcOrder 2*n^3 Calls "C" mmul(n, A, B, C);
 DefClass Counter {
@@ -30,17 +33,19 @@ DefMethod add(IN int n, OUT int now[1]) { now[0] = (count += n); }
 Define root(IN double x, OUT double r[1]) { r[0] = helper(x); }
 "#;
 
-const MMUL: &str = "void mmul(int n, double *a, double *b, double *c)\n{\n    int i, j, k;\n    for (i = 0; i < n; i++)\n  \
-    for (j = 0; j < n; j++) {\n            c[i * n + j] = 0;\n            for (k = 0; k < n; k++)\n                c[i * n + j] \
-    += a[i * n + k] * b[k * n + j];\n        }\n}\n";
+const MMUL: &str = "void mmul(int n, double *a, double *b, double *c)\n{\n    int i, j, k;\n    \
+    for (i = 0; i < n; i++)\n for (j = 0; j < n; j++) {\n            c[i * n + j] = 0;\n          \
+      for (k = 0; k < n; k++)\n                c[i * n + j] += a[i * n + k] * b[k * n + j];\n     \
+         }\n}\n";
 
 /// As manuals show them.
-const MAKEFILE: &str = "include $(NG_DIR)/etc/template.mk\n\nall: stubs client\n\nstubs: mmul.o\n\t$(NG_DIR)/bin/ng_gen \
-    sample.idl\n\t$(MAKE) -f sample.mak\n\nmmul.o: mmul.c\n\t$(CC) $(CFLAGS) -c mmul.c\n\nclient: client.c\n\t\
-    $(NG_DIR)/bin/ng_cc -g -o client client.c -lm\n\nveryclean:\n\t$(MAKE) -f sample.mak veryclean\n\trm -f client *.o\n";
+const MAKEFILE: &str = "include $(NG_DIR)/etc/template.mk\n\nall: stubs client\n\nstubs: \
+    mmul.o\n\t$(NG_DIR)/bin/ng_gen sample.idl\n\t$(MAKE) -f sample.mak\n\nmmul.o: mmul.c\n\t$(CC) \
+    $(CFLAGS) -c mmul.c\n\nclient: client.c\n\t$(NG_DIR)/bin/ng_cc -g -o client client.c \
+    -lm\n\nveryclean:\n\t$(MAKE) -f sample.mak veryclean\n\trm -f client *.o\n";
 
-const CLIENT: &str = "#include <stdio.h>\n#include <farcall.h>\nint main(void) { printf(\"%s\\n\", farcall_version()); \
-    return 0; }\n";
+const CLIENT: &str = "#include <stdio.h>\n#include <farcall.h>\nint main(void) { \
+    printf(\"%s\\n\", farcall_version()); return 0; }\n";
 
 /// A prefix of a test's own, as `make install` makes one: the tools work wherever it is.
 fn prefix(directory: &Directory) -> PathBuf {
@@ -67,7 +72,11 @@ fn run(directory: &Directory, prefix: &Path, program: &str, arguments: &[&str]) 
 fn succeeds(directory: &Directory, prefix: &Path, program: &str, arguments: &[&str]) -> String {
     let output = run(directory, prefix, program, arguments);
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{program} {arguments:?}\n{}{said}", String::from_utf8_lossy(&output.stdout));
+    assert!(
+        output.status.success(),
+        "{program} {arguments:?}\n{}{said}",
+        String::from_utf8_lossy(&output.stdout)
+    );
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
@@ -75,7 +84,9 @@ fn succeeds(directory: &Directory, prefix: &Path, program: &str, arguments: &[&s
 fn tree() -> (Directory, PathBuf) {
     let directory = Directory::new();
     let prefix = prefix(&directory);
-    for (name, text) in [("sample.idl", IDL), ("mmul.c", MMUL), ("Makefile", MAKEFILE), ("client.c", CLIENT)] {
+    for (name, text) in
+        [("sample.idl", IDL), ("mmul.c", MMUL), ("Makefile", MAKEFILE), ("client.c", CLIENT)]
+    {
         directory.write(name, text);
     }
     succeeds(&directory, &prefix, "make", &[]);
@@ -107,7 +118,8 @@ fn a_tree_is_built_served_called_and_removed() {
     // Room for all: otherwise an executable makes room for another, and its statics go.
     let manifest = directory.write("farcall.toml", &manifest("executables_max = 8"));
     let list = directory.0.join("sample.here.example.nrf");
-    let server = Server::start(Transport::Unix, &[list], &["--manifest", manifest.to_str().unwrap()]);
+    let server =
+        Server::start(Transport::Unix, &[list], &["--manifest", manifest.to_str().unwrap()]);
     let client = server.client();
     let (a, b) = ([1.0, 2.0, 3.0, 4.0], [0.0, 1.0, 1.0, 0.0]);
     // Each executable keeps its own statics, and lives on while others of its module are called.
@@ -115,7 +127,8 @@ fn a_tree_is_built_served_called_and_removed() {
         assert_eq!(counts(&client), round);
         let outputs = client.routine("abs").unwrap().call([("n", (-4).into())]).unwrap();
         assert_eq!(outputs.array::<i32>("r").unwrap(), [8]);
-        let arguments = [("A", Array::rows(&a, &[2, 2]).into()), ("B", Array::rows(&b, &[2, 2]).into())];
+        let arguments =
+            [("A", Array::rows(&a, &[2, 2]).into()), ("B", Array::rows(&b, &[2, 2]).into())];
         let outputs = client.routine("sample/mmul").unwrap().call(arguments).unwrap();
         assert_eq!(outputs.array::<f64>("C").unwrap(), [2.0, 1.0, 4.0, 3.0]);
     }
@@ -139,7 +152,16 @@ fn a_tree_is_built_served_called_and_removed() {
     let left = directory.names();
     assert_eq!(
         left,
-        ["Makefile", "a prefix's place", "client.c", "farcall.toml", "mmul.c", "ng", "sample.idl", "sample.mak"]
+        [
+            "Makefile",
+            "a prefix's place",
+            "client.c",
+            "farcall.toml",
+            "mmul.c",
+            "ng",
+            "sample.idl",
+            "sample.mak"
+        ]
     );
     // The makefile makes again what `clean` removed, and `make -j` does no harm.
     succeeds(&directory, &prefix, "make", &["-j4", "-f", "sample.mak"]);
@@ -166,7 +188,12 @@ fn tools_tell_what_makefiles_ask() {
     let directory = Directory::new();
     let prefix = prefix(&directory);
     let tool = |name: &str, arguments: &[&str]| {
-        succeeds(&directory, &prefix, &prefix.join("bin").join(name).display().to_string(), arguments)
+        succeeds(
+            &directory,
+            &prefix,
+            &prefix.join("bin").join(name).display().to_string(),
+            arguments,
+        )
     };
     assert!(tool("ng_version", &[]).contains("Ninf-G 5"));
     assert_eq!(tool("ng_gen_nrf", &["--hostname"]), "here.example\n");
@@ -178,11 +205,24 @@ fn tools_tell_what_makefiles_ask() {
     directory.write("cpp.idl", "#define N 3\nModule cpp;\nDefine f(IN double x[N]) { }\n");
     tool("ng_gen", &["cpp.idl"]);
     tool("ng_gen", &["-DM=4", "--with-cpp", "cpp.idl"]);
-    assert!(String::from_utf8(directory.read("cpp.mak")).unwrap().contains("ng_gen --with-cpp -DM=4 cpp.idl"));
-    let refused = run(&directory, &prefix, &prefix.join("bin/ng_gen").display().to_string(), &["--no-cpp", "cpp.idl"]);
+    assert!(
+        String::from_utf8(directory.read("cpp.mak"))
+            .unwrap()
+            .contains("ng_gen --with-cpp -DM=4 cpp.idl")
+    );
+    let refused = run(
+        &directory,
+        &prefix,
+        &prefix.join("bin/ng_gen").display().to_string(),
+        &["--no-cpp", "cpp.idl"],
+    );
     assert_eq!(refused.status.code(), Some(2));
     // A C++ compiler makes C++ of all code.
-    directory.write("pp.idl", "Module pp; Compiler \"c++\"; Globals { #include <vector>\n }\nDefine f(IN int n, OUT int r[1]) { std::vector<int> v(n); r[0] = v.size(); }\n");
+    directory.write(
+        "pp.idl",
+        "Module pp; Compiler \"c++\"; Globals { #include <vector>\n \
+        }\nDefine f(IN int n, OUT int r[1]) { std::vector<int> v(n); r[0] = v.size(); }\n",
+    );
     tool("ng_gen", &["pp.idl"]);
     succeeds(&directory, &prefix, "make", &["-f", "pp.mak"]);
     let server = Server::start(Transport::Unix, &[directory.0.join("pp.here.example.nrf")], &[]);
@@ -193,7 +233,8 @@ fn tools_tell_what_makefiles_ask() {
 /// What a server says that cannot publish `file`.
 fn refusal(file: &Path) -> String {
     let listen = format!("unix:{}", file.with_extension("socket").display());
-    let output = Command::new(program()).args(["serve", "--listen", &listen]).arg(file).output().unwrap();
+    let output =
+        Command::new(program()).args(["serve", "--listen", &listen]).arg(file).output().unwrap();
     assert!(!output.status.success());
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
@@ -204,7 +245,10 @@ fn what_is_no_stub_is_named() {
     let nrf = String::from_utf8(directory.read("sample.here.example.nrf")).unwrap();
     let gone = directory.write("gone.nrf", &nrf.replace("/_stub_mmul<", "/_stub_gone<"));
     let said = refusal(&gone);
-    assert!(said.contains("no such program on this host") && said.contains("here.example"), "{said}");
+    assert!(
+        said.contains("no such program on this host") && said.contains("here.example"),
+        "{said}"
+    );
     // A program by that name that is none of ours, and one that never answers.
     std::fs::copy("/bin/true", directory.0.join("_stub_true")).unwrap();
     let said = refusal(&directory.0.join("_stub_true"));

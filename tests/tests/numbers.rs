@@ -1,4 +1,5 @@
-//! Numbers that strangers, files, callers and containers give: none costs more than it may, and nobody else pays for it.
+//! Numbers that strangers, files, callers and containers give: none costs more than it may, and
+//! nobody else pays for it.
 
 use std::io::{ErrorKind as IoErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -45,7 +46,10 @@ fn skipped() {
 }
 
 fn shared(client: &Client, way: i32, megabytes: i64) -> Result<i32, farcall_client::Error> {
-    let outputs = client.routine("share").unwrap().call([("way", way.into()), ("megabytes", megabytes.into())])?;
+    let outputs = client
+        .routine("share")
+        .unwrap()
+        .call([("way", way.into()), ("megabytes", megabytes.into())])?;
     Ok(outputs.scalar("got").unwrap())
 }
 
@@ -65,11 +69,19 @@ fn memory_that_a_routine_shares_counts_toward_its_limit() {
         let folder = Directory::new();
         let limits = "limits.memory_bytes_max = 64_000_000\nlimits.required = true";
         let manifest = folder.write("farcall.toml", &manifest_of("executables_max = 2", limits));
-        let server = Server::start(Transport::Unix, &[share(linked)], &["--manifest", manifest.to_str().unwrap()]);
+        let server = Server::start(
+            Transport::Unix,
+            &[share(linked)],
+            &["--manifest", manifest.to_str().unwrap()],
+        );
         let client = server.client();
         for way in 0..5 {
             // Less than the limit; System V memory is refused altogether.
-            assert_eq!(shared(&client, way, 16).unwrap(), if way == 3 { -1 } else { 16 }, "way {way}");
+            assert_eq!(
+                shared(&client, way, 16).unwrap(),
+                if way == 3 { -1 } else { 16 },
+                "way {way}"
+            );
             match shared(&client, way, 200) {
                 Ok(got) => assert_eq!(got, -1, "way {way}"),
                 Err(error) => {
@@ -87,8 +99,10 @@ fn memory_that_a_routine_shares_counts_toward_its_limit() {
 #[test]
 fn arguments_over_tcp_do_not_count_toward_the_limit_of_a_routine() {
     let folder = Directory::new();
-    let manifest = folder.write("farcall.toml", &manifest_of("", "limits.memory_bytes_max = 64_000_000"));
-    let server = Server::start(Transport::Tcp, &[share(false)], &["--manifest", manifest.to_str().unwrap()]);
+    let manifest =
+        folder.write("farcall.toml", &manifest_of("", "limits.memory_bytes_max = 64_000_000"));
+    let server =
+        Server::start(Transport::Tcp, &[share(false)], &["--manifest", manifest.to_str().unwrap()]);
     assert_eq!(twice(&server.client(), 12_000_000).unwrap(), 36e6);
 }
 
@@ -101,7 +115,10 @@ fn executables_end_before_their_server_where_memory_is_wanting() {
         text.trim().parse::<i32>().unwrap()
     };
     let (own, theirs) = (points(server.pid()), server.children());
-    assert!(!theirs.is_empty() && theirs.iter().all(|pid| points(*pid) >= (own + 500).min(700)), "{own}: {theirs:?}");
+    assert!(
+        !theirs.is_empty() && theirs.iter().all(|pid| points(*pid) >= (own + 500).min(700)),
+        "{own}: {theirs:?}"
+    );
 }
 
 #[test]
@@ -112,10 +129,12 @@ fn in_a_small_container_a_large_call_fails_alone() {
     let error = twice(&client, 20_000_000).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
     assert!(error.to_string().contains("call_bytes_max"), "{error}");
-    // Calls that may be made are made, one after the other and together; one more than there is room for is told.
+    // Calls that may be made are made, one after the other and together; one more than there is
+    // room for is told.
     assert_eq!(twice(&client, 4_000_000).unwrap(), 12e6);
     std::thread::scope(|scope| {
-        let calls: Vec<_> = (0..6).map(|_| scope.spawn(|| twice(&server.client(), 5_000_000))).collect();
+        let calls: Vec<_> =
+            (0..6).map(|_| scope.spawn(|| twice(&server.client(), 5_000_000))).collect();
         for call in calls {
             match call.join().unwrap() {
                 Ok(sum) => assert_eq!(sum, 15e6),
@@ -161,14 +180,18 @@ fn crowd(port: u16, is_over: &AtomicBool) -> usize {
 #[test]
 fn strangers_without_the_token_keep_nobody_out() {
     let folder = Directory::new();
-    let manifest = folder.write("farcall.toml", &manifest("connections_max = 20\ngreetings_max = 8"));
-    let server = Server::start(Transport::Tcp, &[share(false)], &["--manifest", manifest.to_str().unwrap()]);
+    let manifest =
+        folder.write("farcall.toml", &manifest("connections_max = 20\ngreetings_max = 8"));
+    let server =
+        Server::start(Transport::Tcp, &[share(false)], &["--manifest", manifest.to_str().unwrap()]);
     let port = server.address().rsplit_once(':').unwrap().1.parse().unwrap();
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let crowd = scope.spawn(|| crowd(port, &is_over));
         let outcomes: Vec<_> = (0..10)
-            .map(|_| server.connect().and_then(|client| shared(&client, 0, 1)).map_err(|e| e.to_string()))
+            .map(|_| {
+                server.connect().and_then(|client| shared(&client, 0, 1)).map_err(|e| e.to_string())
+            })
             .collect();
         is_over.store(true, Ordering::Relaxed);
         assert_eq!(outcomes, vec![Ok(1); 10]);
@@ -186,7 +209,9 @@ fn flood(server: &Server) {
             let (mut reader, mut bytes) = (reader, vec![0; 1 << 20]);
             reader.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
             let since = Instant::now();
-            while since.elapsed() < Duration::from_secs(5) && reader.read(&mut bytes).is_ok_and(|count| count > 0) {}
+            while since.elapsed() < Duration::from_secs(5)
+                && reader.read(&mut bytes).is_ok_and(|count| count > 0)
+            {}
             let _ = reader.shutdown(std::net::Shutdown::Both);
         });
         let mut channel = 1;
@@ -234,7 +259,8 @@ fn a_small_file_of_a_large_shape_costs_no_memory() {
     let folder = Directory::new();
     let place = folder.0.display().to_string();
     let fetcher = format!(
-        "{}[[plugin]]\nname = \"fetcher\"\nslot = \"fetcher\"\noptions = {{ allow = [{{ from = [\"file:{place}/\"] }}] }}\n",
+        "{}[[plugin]]\nname = \"fetcher\"\nslot = \"fetcher\"\noptions = {{ allow = [{{ from = \
+            [\"file:{place}/\"] }}] }}\n",
         manifest("")
     );
     let manifest = folder.write("farcall.toml", &fetcher);
@@ -254,7 +280,11 @@ fn a_small_file_of_a_large_shape_costs_no_memory() {
     folder.write("dense.mtx", &market("array complex general\n20000 10000\n1 1"));
     folder.write_bytes("tall.npy", &numpy("1000000000,"));
     folder.write_bytes("deep.npy", &numpy("4, 1000, 1000, 100"));
-    let server = Server::start(Transport::Unix, &[share(false)], &["--manifest", manifest.to_str().unwrap()]);
+    let server = Server::start(
+        Transport::Unix,
+        &[share(false)],
+        &["--manifest", manifest.to_str().unwrap()],
+    );
     let client = server.client();
     let before = peak_megabytes(server.pid());
     for name in ["long.npy", "square.mtx", "tall.mtx", "dense.mtx", "tall.npy", "deep.npy"] {
@@ -268,22 +298,30 @@ fn a_small_file_of_a_large_shape_costs_no_memory() {
     assert!(grown < 30, "{grown} MB");
     // The command reads such a file itself, in less memory than one of them has.
     for name in ["square.mtx", "tall.mtx", "dense.mtx", "tall.npy", "long.npy"] {
-        let limited =
-            format!("ulimit -v 400000; exec \"$0\" call four x=@{place}/{name} --server {}", server.address());
+        let limited = format!(
+            "ulimit -v 400000; exec \"$0\" call four x=@{place}/{name} --server {}",
+            server.address()
+        );
         let program = farcall_tests::program();
-        let output = std::process::Command::new("sh").args(["-c", &limited]).arg(program).output().unwrap();
+        let output =
+            std::process::Command::new("sh").args(["-c", &limited]).arg(program).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(said.contains("the routine needs 4 numbers"), "{name}: {said}");
     }
 }
 
-/// Every number of the manifest, as large as it may be written: the line of each, and what it says now.
+/// Every number of the manifest, as large as it may be written: the line of each, and what it says
+/// now.
 fn absurd_manifest() -> String {
-    let output =
-        std::process::Command::new(farcall_tests::program()).args(["serve", "--print-manifest"]).output().unwrap();
+    let output = std::process::Command::new(farcall_tests::program())
+        .args(["serve", "--print-manifest"])
+        .output()
+        .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let large = |line: &str| match line.split_once(" = ") {
-        Some((key, value)) if !line.starts_with('#') && value.parse::<u64>().is_ok() => format!("{key} = {}", i64::MAX),
+        Some((key, value)) if !line.starts_with('#') && value.parse::<u64>().is_ok() => {
+            format!("{key} = {}", i64::MAX)
+        }
         _ => line.to_owned(),
     };
     text.lines().map(|line| large(line) + "\n").collect()
@@ -297,16 +335,23 @@ fn absurd_numbers_in_the_manifest_are_refused_with_their_place_or_cost_nothing()
     let server = loop {
         let manifest = folder.write("farcall.toml", &lines.join("\n"));
         let options = ["--manifest", manifest.to_str().unwrap()];
-        let said = match Server::start_within(&["env"], Transport::Unix, &[share(false)], &options) {
+        let said = match Server::start_within(&["env"], Transport::Unix, &[share(false)], &options)
+        {
             Ok(server) => break server,
             Err(said) => said,
         };
-        // Those of 32 bits have a largest number of their own; others are refused for what they mean.
+        // Those of 32 bits have a largest number of their own; others are refused for what they
+        // mean.
         let place = said.split_once("line: ").unwrap_or_else(|| panic!("{said}")).1;
-        let number: usize = place.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap();
+        let number: usize =
+            place.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap();
         let line = &mut lines[number - 1];
         let key = line.split_once(" = ").unwrap().0.to_owned();
-        *line = if line.ends_with(&i64::MAX.to_string()) { format!("{key} = {}", u32::MAX) } else { String::new() };
+        *line = if line.ends_with(&i64::MAX.to_string()) {
+            format!("{key} = {}", u32::MAX)
+        } else {
+            String::new()
+        };
         refused += 1;
         assert!(refused < 100, "{said}");
     };
@@ -315,7 +360,8 @@ fn absurd_numbers_in_the_manifest_are_refused_with_their_place_or_cost_nothing()
     assert!(peak_megabytes(server.pid()) < 100, "{} MB", peak_megabytes(server.pid()));
 }
 
-/// The page on numbers, row by row: what holds each is in the sources or the manifest, and its test is there.
+/// The page on numbers, row by row: what holds each is in the sources or the manifest, and its test
+/// is there.
 #[test]
 fn each_row_of_the_page_on_numbers_is_held_by_something() {
     let root = farcall_tests::root();
@@ -323,7 +369,8 @@ fn each_row_of_the_page_on_numbers_is_held_by_something() {
     let manifest = absurd_manifest();
     let sources = sources(&root);
     let is_there = |needle: &str| sources.iter().any(|source| source.contains(needle));
-    let words = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+    let words =
+        |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
     let mut rows = 0;
     for row in page.lines().filter(|line| line.starts_with("| ") && line.contains('`')) {
         let cells: Vec<&str> = row.split(" | ").collect();
@@ -335,7 +382,10 @@ fn each_row_of_the_page_on_numbers_is_held_by_something() {
         }
         assert!(!words(bound).is_empty() && !words(test).is_empty(), "{row}");
         for name in words(test) {
-            assert!(is_there(&format!("fn {name}(")) || is_there(&format!("def {name}(")), "no such test: {name}");
+            assert!(
+                is_there(&format!("fn {name}(")) || is_there(&format!("def {name}(")),
+                "no such test: {name}"
+            );
         }
         rows += 1;
     }

@@ -1,4 +1,5 @@
-//! Objects and arrays of function handles, from a client to processes of their own, and all the ways in which they end.
+//! Objects and arrays of function handles, from a client to processes of their own, and all the
+//! ways in which they end.
 
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
@@ -6,10 +7,13 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use farcall_client::{
-    Argument, Array, CallOptions, Client, Error, ErrorKind, Hold, HoldOptions, ObjectId, ObjectState, Order, Outputs,
+    Argument, Array, CallOptions, Client, Error, ErrorKind, Hold, HoldOptions, ObjectId,
+    ObjectState, Order, Outputs,
 };
 use farcall_link::stream::Proof;
-use farcall_tests::{Directory, Server, Transport, alive, authority, eventually, manifest_of, objects};
+use farcall_tests::{
+    Directory, Server, Transport, alive, authority, eventually, manifest_of, objects,
+};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -33,7 +37,8 @@ impl World {
     fn over(transport: Transport, options: &str) -> World {
         let folder = Directory::new();
         let manifest = folder.write("farcall.toml", &manifest_of(options, ""));
-        let server = Server::start(transport, &[objects()], &["--manifest", manifest.to_str().unwrap()]);
+        let server =
+            Server::start(transport, &[objects()], &["--manifest", manifest.to_str().unwrap()]);
         let client = server.client();
         World { server, client, _folder: folder }
     }
@@ -84,29 +89,43 @@ fn state_stays_and_calls_run_in_order(transport: Transport) {
     let world = World::over(transport, "");
     let (one, two) = (world.hold("Tank"), world.hold("Tank"));
     // `_initialize` has run, and one object is not the other.
-    assert_eq!((fill(&world.client, one.first(), 1.5), fill(&world.client, two.first(), 1.0)), (3.5, 3.0));
+    assert_eq!(
+        (fill(&world.client, one.first(), 1.5), fill(&world.client, two.first(), 1.0)),
+        (3.5, 3.0)
+    );
     let method = world.client.routine("objects/Tank.fill").unwrap();
-    let calls: Vec<_> = (0..50).map(|_| method.start([("amount", 1.0.into())], &on(one.first())).unwrap()).collect();
-    let totals: Vec<f64> = calls.into_iter().map(|call| call.wait().unwrap().scalar("total").unwrap()).collect();
+    let calls: Vec<_> = (0..50)
+        .map(|_| method.start([("amount", 1.0.into())], &on(one.first())).unwrap())
+        .collect();
+    let totals: Vec<f64> =
+        calls.into_iter().map(|call| call.wait().unwrap().scalar("total").unwrap()).collect();
     assert_eq!(totals, (0..50).map(|index| 4.5 + f64::from(index)).collect::<Vec<_>>());
     // Arrays, also those that are longer than a message.
     let values: Vec<f64> = (0..100_000).map(f64::from).collect();
-    let outputs = call(&world.client, two.first(), "Tank.hold", [("values", Array::vector(&values).into())]).unwrap();
+    let outputs =
+        call(&world.client, two.first(), "Tank.hold", [("values", Array::vector(&values).into())])
+            .unwrap();
     assert_eq!(outputs.array::<f64>("values").unwrap()[..2], [3.0, 1.0]);
     assert_eq!(fill(&world.client, two.first(), 0.0), 99_999.0);
-    let called: i32 = call(&world.client, one.first(), "Tank.called", []).unwrap().scalar("number").unwrap();
+    let called: i32 =
+        call(&world.client, one.first(), "Tank.called", []).unwrap().scalar("number").unwrap();
     assert_eq!(called, 51);
-    let (first, second) = (process(&world.client, one.first()), process(&world.client, two.first()));
+    let (first, second) =
+        (process(&world.client, one.first()), process(&world.client, two.first()));
     assert_ne!(first, second);
     let status = world.client.status(PATIENCE).unwrap();
-    assert_eq!((status.objects_held, status.objects[0].calls, status.objects[0].pid), (2, 53, Some(first)));
+    assert_eq!(
+        (status.objects_held, status.objects[0].calls, status.objects[0].pid),
+        (2, 53, Some(first))
+    );
     one.release(Some(PATIENCE)).unwrap();
     assert!(!alive(first) && alive(second), "a release is answered when the process is gone");
     drop(two);
     assert!(eventually(|| !alive(second) && world.objects().is_empty()));
 }
 
-/// Names of one class are not those of another, nor of C++, and whoever ends up in one process sees his own.
+/// Names of one class are not those of another, nor of C++, and whoever ends up in one process sees
+/// his own.
 #[test]
 fn classes_share_no_names() {
     let world = World::new("");
@@ -114,12 +133,16 @@ fn classes_share_no_names() {
         call(&world.client, hold.first(), method, []).unwrap().scalar("value").unwrap()
     };
     let (other, plus, tank) = (world.hold("Other"), world.hold("Plus"), world.hold("Tank"));
-    assert_eq!((number(&other, "Other.get"), number(&plus, "Plus.get"), number(&plus, "Plus.get")), (12, 3, 4));
+    assert_eq!(
+        (number(&other, "Other.get"), number(&plus, "Plus.get"), number(&plus, "Plus.get")),
+        (12, 3, 4)
+    );
     call(&world.client, other.first(), "Other.set", [("value", 1.into())]).unwrap();
     assert_eq!((number(&other, "Other.get"), fill(&world.client, tank.first(), 0.0)), (6, 2.0));
 }
 
-/// As in Ninf-G, each member of an array of function handles is a process, whose static variables live on.
+/// As in Ninf-G, each member of an array of function handles is a process, whose static variables
+/// live on.
 #[test]
 fn members_of_an_array_are_processes() {
     let world = World::new("");
@@ -131,7 +154,11 @@ fn members_of_an_array_are_processes() {
     assert_eq!(ids.iter().map(|id| count(*id)).sum::<i32>(), 20);
     assert!(hold.is_ready().unwrap());
     assert_eq!((count(ids[19]), count(ids[19]), count(ids[0])), (2, 3, 2));
-    assert_eq!(routine.call([]).unwrap().scalar::<i32>("number").unwrap(), 1, "those of the pool are others");
+    assert_eq!(
+        routine.call([]).unwrap().scalar::<i32>("number").unwrap(),
+        1,
+        "those of the pool are others"
+    );
     assert_eq!(world.objects().len(), 20);
     let lost = world.client.routine("objects/Tank.called").unwrap();
     let (kind, words) = kind(lost.call_with([], &on(ids[0])));
@@ -142,10 +169,15 @@ fn members_of_an_array_are_processes() {
 fn a_class_that_takes_a_size_is_initialized_first_and_once() {
     let world = World::new("");
     let row = world.hold("Row");
-    let initialize = |n: i32| call(&world.client, row.first(), "Row._initialize", [("n", n.into())]);
+    let initialize =
+        |n: i32| call(&world.client, row.first(), "Row._initialize", [("n", n.into())]);
     let get = || call(&world.client, row.first(), "Row.get", [("n", 3.into())]);
     let (early, words) = kind(get());
-    assert!(early == ErrorKind::InvalidArgument && words.contains("call first: objects/Row._initialize"), "{words}");
+    assert!(
+        early == ErrorKind::InvalidArgument
+            && words.contains("call first: objects/Row._initialize"),
+        "{words}"
+    );
     initialize(3).unwrap();
     call(&world.client, row.first(), "Row.add", [("x", 0.5.into())]).unwrap();
     assert_eq!(get().unwrap().array::<f64>("values").unwrap(), [1.5; 3]);
@@ -153,7 +185,11 @@ fn a_class_that_takes_a_size_is_initialized_first_and_once() {
     row.release(Some(PATIENCE)).unwrap();
     let hooks = ["Tank._initialize", "Tank._finalize", "Row._finalize"];
     let called = hooks.map(|name| world.client.routine(&format!("objects/{name}")).map(drop));
-    assert!(called.iter().all(|found| found.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound)));
+    assert!(
+        called
+            .iter()
+            .all(|found| found.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound))
+    );
 }
 
 #[test]
@@ -172,7 +208,12 @@ fn an_object_that_cannot_begin_is_none() {
         (error.kind(), error.to_string())
     };
     let (crash, words) = started("Stillborn", None);
-    assert!(crash == ErrorKind::Unavailable && words.contains("SIGABRT") && words.contains("no such tank"), "{words}");
+    assert!(
+        crash == ErrorKind::Unavailable
+            && words.contains("SIGABRT")
+            && words.contains("no such tank"),
+        "{words}"
+    );
     let begun = Instant::now();
     assert_eq!(started("Late", Some(Duration::from_millis(300))).0, ErrorKind::TimedOut);
     assert!(begun.elapsed() < PATIENCE);
@@ -184,7 +225,10 @@ fn an_object_that_cannot_begin_is_none() {
     std::thread::sleep(Duration::from_millis(200));
     kill(pid().unwrap());
     let error = hold.ready(Some(PATIENCE)).unwrap_err();
-    assert!(error.kind() == ErrorKind::Unavailable && error.to_string().contains("SIGKILL"), "{error}");
+    assert!(
+        error.kind() == ErrorKind::Unavailable && error.to_string().contains("SIGKILL"),
+        "{error}"
+    );
 }
 
 fn kill(pid: u32) {
@@ -212,7 +256,9 @@ fn an_end_is_told_as_it_went(transport: Transport) {
 #[test]
 fn a_crash_ends_an_object_and_says_so_until_it_is_released() {
     let world = World::new("");
-    for (method, expected) in [("Tank.crash", ErrorKind::RoutineCrashed), ("Tank.leave", ErrorKind::RoutineExited)] {
+    for (method, expected) in
+        [("Tank.crash", ErrorKind::RoutineCrashed), ("Tank.leave", ErrorKind::RoutineExited)]
+    {
         let (one, two) = (world.hold("Tank"), world.hold("Tank"));
         let crash = world.client.routine(&format!("objects/{method}")).unwrap();
         let crash = crash.start([], &on(one.first())).unwrap();
@@ -251,7 +297,10 @@ fn a_call_that_is_cancelled_or_overdue_ends_its_object() {
     assert_eq!(kind(running.wait()).0, ErrorKind::Cancelled);
     let late = world.hold("Tank");
     let options = CallOptions { timeout: Some(Duration::from_millis(100)), ..on(late.first()) };
-    assert_eq!(kind(rest.call_with([("milliseconds", 60_000.into())], &options)).0, ErrorKind::TimedOut);
+    assert_eq!(
+        kind(rest.call_with([("milliseconds", 60_000.into())], &options)).0,
+        ErrorKind::TimedOut
+    );
     assert!(eventually(|| world.objects() == [ObjectState::Ended, ObjectState::Ended]));
 }
 
@@ -288,14 +337,20 @@ fn a_lost_owner_leaves_a_lease_and_a_goodbye_none() {
     let stays = detached.first();
     left.detach();
     drop((tank, detached, brief));
-    assert!(eventually(|| gone.iter().all(|pid| !alive(*pid))), "a goodbye ends what is not detached");
+    assert!(
+        eventually(|| gone.iter().all(|pid| !alive(*pid))),
+        "a goodbye ends what is not detached"
+    );
     assert_eq!(fill(&world.client, stays, 0.0), 2.0);
 }
 
-/// A client whose connection can be ended from outside, without a goodbye: as that of a program that is killed.
+/// A client whose connection can be ended from outside, without a goodbye: as that of a program
+/// that is killed.
 fn cuttable(server: &Server) -> (Client, UnixStream) {
     let socket = UnixStream::connect(server.address().trim_start_matches("unix:")).unwrap();
-    let stream = farcall_transport_unix::from_descriptor(socket.try_clone().unwrap().into(), Proof::Address).unwrap();
+    let stream =
+        farcall_transport_unix::from_descriptor(socket.try_clone().unwrap().into(), Proof::Address)
+            .unwrap();
     (Client::over(stream, None, server.address().to_owned(), PATIENCE).unwrap(), socket)
 }
 
@@ -332,7 +387,8 @@ fn limits_bound_what_is_held() {
     assert!(error.contains("object_lease_ms_max: 1000"), "{error}");
     held(3, 1000).unwrap();
     let none = World::new("objects_max = 0");
-    let error = none.client.hold("objects/count", 1, &HoldOptions::default()).map(drop).unwrap_err();
+    let error =
+        none.client.hold("objects/count", 1, &HoldOptions::default()).map(drop).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
 }
 
@@ -341,7 +397,8 @@ fn limits_bound_what_is_held() {
 fn nobody_calls_or_ends_the_objects_of_others() {
     let world = World::over(Transport::Tls, "");
     let file = PathBuf::from(authority(&world.server.authority(), &["user", "bert"]));
-    let bert = Client::connect_to(&world.server.address().parse().unwrap(), Some(file), PATIENCE).unwrap();
+    let bert =
+        Client::connect_to(&world.server.address().parse().unwrap(), Some(file), PATIENCE).unwrap();
     let tank = world.hold("Tank");
     let strange = kind(call(&bert, tank.first(), "Tank.called", [])).1;
     let missing = kind(call(&bert, ObjectId([9; 16]), "Tank.called", [])).1;
@@ -350,7 +407,10 @@ fn nobody_calls_or_ends_the_objects_of_others() {
         words[..start].replace(&id.to_string(), "ID")
     };
     assert_eq!(without_id(&strange, tank.first()), without_id(&missing, ObjectId([9; 16])));
-    assert_eq!(bert.release(tank.first(), 1, Some(PATIENCE)).unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(
+        bert.release(tank.first(), 1, Some(PATIENCE)).unwrap_err().kind(),
+        ErrorKind::NotFound
+    );
     assert!(bert.status(PATIENCE).unwrap().objects.is_empty());
     assert_eq!(
         bert.administer(Order::Delete(vec![tank.first()]), PATIENCE).unwrap_err().kind(),
@@ -363,14 +423,23 @@ fn nobody_calls_or_ends_the_objects_of_others() {
 #[test]
 fn a_module_is_published_anew_while_objects_live() {
     let folder = Directory::new();
-    let text =
-        |value: i32| format!("Module moving; DefClass C {{ DefMethod get(OUT int value) {{ *value = {value}; }} }}");
+    let text = |value: i32| {
+        format!(
+            "Module moving; DefClass C {{ DefMethod get(OUT int value) {{ *value = {value}; }} }}"
+        )
+    };
     let file: PathBuf = folder.write("moving.idl", &text(1));
     let server = Server::start(Transport::Unix, std::slice::from_ref(&file), &[]);
     let client = server.client();
     let hold = |client: &Client| client.hold("moving/C", 1, &HoldOptions::default()).unwrap();
     let get = |client: &Client, hold: &Hold| -> i32 {
-        client.routine("moving/C.get").unwrap().call_with([], &on(hold.first())).unwrap().scalar("value").unwrap()
+        client
+            .routine("moving/C.get")
+            .unwrap()
+            .call_with([], &on(hold.first()))
+            .unwrap()
+            .scalar("value")
+            .unwrap()
     };
     let old = hold(&client);
     assert_eq!(get(&client, &old), 1);
@@ -383,7 +452,8 @@ fn a_module_is_published_anew_while_objects_live() {
     assert!(hold(&client).ready(Some(PATIENCE)).is_err());
 }
 
-/// A server that is told to end lets calls end, and then ends objects in order; one that is killed leaves nothing.
+/// A server that is told to end lets calls end, and then ends objects in order; one that is killed
+/// leaves nothing.
 #[test]
 fn objects_end_with_their_server() {
     let mut world = World::new("");
@@ -406,7 +476,10 @@ fn objects_end_with_their_server() {
     let pid = process(&world.client, tank.first());
     world.server.kill();
     assert!(eventually(|| !alive(pid)));
-    assert_eq!(kind(call(&world.client, tank.first(), "Tank.process", [])).0, ErrorKind::ConnectionLost);
+    assert_eq!(
+        kind(call(&world.client, tank.first(), "Tank.process", [])).0,
+        ErrorKind::ConnectionLost
+    );
 }
 
 /// What a client that is killed held stays for its lease, and no longer.
@@ -447,7 +520,10 @@ fn the_command_lists_and_ends_objects() {
     let lines = run(&["objects", "--json"]);
     let first: serde_json::Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
     assert_eq!((first["id"].as_str(), first["calls"].as_u64()), (Some(id.as_str()), Some(1)));
-    assert_eq!((first["name"].as_str(), first["state"].as_str()), (Some("objects/Tank"), Some("idle")));
+    assert_eq!(
+        (first["name"].as_str(), first["state"].as_str()),
+        (Some("objects/Tank"), Some("idle"))
+    );
     run(&["objects", "--delete", &id, &lost.first().to_string()]);
     assert!(world.objects().is_empty());
     let again = world.server.run(&["objects", "--delete", &id]);

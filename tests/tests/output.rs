@@ -1,10 +1,12 @@
-//! What routines print reaches those who want it while they run: all of it, in order, and nobody else.
+//! What routines print reaches those who want it while they run: all of it, in order, and nobody
+//! else.
 
 use std::time::Duration;
 
 use farcall_client::{CallOptions, Client, ErrorKind, News, PendingCall};
 use farcall_tests::{
-    Directory, Server, Transport, first_news, fortran, manifest, told_and_missed, trouble, until_begun,
+    Directory, Server, Transport, first_news, fortran, manifest, told_and_missed, trouble,
+    until_begun,
 };
 
 /// No test waits so long for one piece of news.
@@ -42,7 +44,9 @@ impl Heard {
             match call.next_news(PATIENCE).unwrap().expect("news come in time") {
                 News::Queued(before) => heard.before = Some(before),
                 News::Started => heard.started = true,
-                News::Progress(..) | News::Kept => panic!("no routine tells of its progress, and nothing is kept"),
+                News::Progress(..) | News::Kept => {
+                    panic!("no routine tells of its progress, and nothing is kept")
+                }
                 News::Stdout(bytes) => heard.stdout += &String::from_utf8(bytes).unwrap(),
                 News::Stderr(bytes) => heard.stderr += &String::from_utf8(bytes).unwrap(),
                 News::Over => return heard,
@@ -66,7 +70,10 @@ fn lines_come_while_the_routine_runs(transport: Transport) {
     until_begun(&mut call);
     assert_eq!(first_news(&mut call), News::Stdout(b"step 1\n".to_vec()));
     let heard = Heard::of(&mut call);
-    assert_eq!((heard.stdout.as_str(), heard.stderr.as_str()), ("step 2\nstep 3\nbye", "converged\n"));
+    assert_eq!(
+        (heard.stdout.as_str(), heard.stderr.as_str()),
+        ("step 2\nstep 3\nbye", "converged\n")
+    );
     assert_eq!(call.wait().unwrap().scalar::<i32>("done").unwrap(), 3);
 }
 
@@ -74,7 +81,8 @@ fn the_last_words_of_a_crash_come_first(transport: Transport) {
     let server = Server::start(transport, &[trouble(false)], &[]);
     let client = server.client();
     for _ in 0..3 {
-        let mut call = client.routine("crash").unwrap().start([("n", 42.into())], &wanted()).unwrap();
+        let mut call =
+            client.routine("crash").unwrap().start([("n", 42.into())], &wanted()).unwrap();
         let heard = Heard::of(&mut call);
         assert_eq!((heard.started, heard.stderr.as_str()), (true, "about to crash, n = 42\n"));
         assert_eq!(call.wait().err().unwrap().kind(), ErrorKind::RoutineCrashed);
@@ -86,11 +94,14 @@ fn a_flood_is_bounded(transport: Transport) {
     let server = Server::start(transport, &[trouble(false)], &[]);
     let client = server.client();
     let lines = 300_000;
-    let mut call = client.routine("flood").unwrap().start([("lines", lines.into())], &wanted()).unwrap();
+    let mut call =
+        client.routine("flood").unwrap().start([("lines", lines.into())], &wanted()).unwrap();
     let heard = Heard::of(&mut call);
     assert_eq!(call.wait().unwrap().scalar::<i32>("done").unwrap(), 300_000);
     let (told, missed) = told_and_missed(&heard.stderr);
-    let line = |line: i64| format!("warning {line}: the matrix is nearly singular, as far as anyone can tell\n").len();
+    let line = |line: i64| {
+        format!("warning {line}: the matrix is nearly singular, as far as anyone can tell\n").len()
+    };
     let written: usize = (0..lines).map(line).sum();
     assert_eq!(told + missed, written, "{told} bytes told, {missed} missed");
     // The next call hears its own words only.
@@ -104,9 +115,11 @@ fn others_hear_nothing(transport: Transport) {
     let (client, other) = (server.client(), server.client());
     for _ in 0..10 {
         // One executable serves both, whose calls are short enough to be given to it ahead of time.
-        let silent: Vec<PendingCall> = (0..4).map(|_| chat(&other, 2, 0, &CallOptions::default())).collect();
+        let silent: Vec<PendingCall> =
+            (0..4).map(|_| chat(&other, 2, 0, &CallOptions::default())).collect();
         let mut call = chat(&client, 1, 0, &wanted());
-        let behind: Vec<PendingCall> = (0..4).map(|_| chat(&other, 2, 0, &CallOptions::default())).collect();
+        let behind: Vec<PendingCall> =
+            (0..4).map(|_| chat(&other, 2, 0, &CallOptions::default())).collect();
         let heard = Heard::of(&mut call);
         assert_eq!((heard.stdout.as_str(), heard.stderr.as_str()), ("step 1\nbye", "converged\n"));
         call.wait().unwrap();
@@ -134,7 +147,9 @@ fn whoever_waits_in_the_queue_knows_his_place() {
     let mut others = [chat(&client, 1, 0, &wanted()), chat(&client, 1, 0, &wanted())];
     for (before, call) in others.iter_mut().enumerate() {
         // The first one may be in the queue itself, until the executable is there.
-        let Some(News::Queued(place)) = call.next_news(PATIENCE).unwrap() else { panic!("it waits") };
+        let Some(News::Queued(place)) = call.next_news(PATIENCE).unwrap() else {
+            panic!("it waits")
+        };
         assert!((before..=before + 1).contains(&(place as usize)), "{place}");
     }
     first.cancel().unwrap();
@@ -170,8 +185,11 @@ fn fortran_prints_by_lines_too() {
     client.routine("fchat").unwrap().call([("steps", 0.into())]).unwrap();
     let start = |steps: i64| {
         let options = CallOptions { output: true, ..CallOptions::default() };
-        let mut call = client.routine("fchat").unwrap().start([("steps", steps.into())], &options).unwrap();
-        let Some(News::Stdout(first)) = call.next_news(PATIENCE).unwrap() else { panic!("something is printed") };
+        let mut call =
+            client.routine("fchat").unwrap().start([("steps", steps.into())], &options).unwrap();
+        let Some(News::Stdout(first)) = call.next_news(PATIENCE).unwrap() else {
+            panic!("something is printed")
+        };
         assert!(String::from_utf8_lossy(&first).starts_with(" step           1"), "{first:?}");
         call
     };

@@ -25,7 +25,10 @@ impl Transports for Unix {
     }
 
     fn dial(&self, address: &str, patience: Duration) -> Result<Box<dyn ByteStream>> {
-        farcall_transport_unix::connect_within(Path::new(address.trim_start_matches("unix:")), patience)
+        farcall_transport_unix::connect_within(
+            Path::new(address.trim_start_matches("unix:")),
+            patience,
+        )
     }
 }
 
@@ -34,7 +37,12 @@ fn node(address: &str, routine: &str) -> Node {
     let mut manifest = Manifest::of(&plugins).unwrap();
     let options = format!("address = \"{address}\"\nroutine = \"{routine}\"");
     manifest.override_options("example-caller", "test", &options).unwrap();
-    Node::start_with(&manifest, &plugins, Given::default().with(transports::SLOT, TransportsHandle::new(Unix))).unwrap()
+    Node::start_with(
+        &manifest,
+        &plugins,
+        Given::default().with(transports::SLOT, TransportsHandle::new(Unix)),
+    )
+    .unwrap()
 }
 
 fn ask(node: &Node, number: f64) -> Result<f64> {
@@ -84,7 +92,10 @@ fn a_plugin_is_told_why_a_call_of_its_fails() {
     drop(server);
     let gone = ask(&caller, 1.0).unwrap_err();
     assert!(
-        matches!(gone.kind(), ErrorKind::Unreachable | ErrorKind::ConnectionLost | ErrorKind::ShuttingDown),
+        matches!(
+            gone.kind(),
+            ErrorKind::Unreachable | ErrorKind::ConnectionLost | ErrorKind::ShuttingDown
+        ),
         "{gone}"
     );
     let nowhere = ask(&node("unix:/nowhere/at/all", "sums/half"), 1.0).unwrap_err();

@@ -1,4 +1,5 @@
-//! Connections that are cut while calls are under way: they are made again, and no call is lost or runs twice.
+//! Connections that are cut while calls are under way: they are made again, and no call is lost or
+//! runs twice.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use farcall_base::{Random, SeededRandom};
 use farcall_client::{
-    Argument, Array, CallOptions, Client, ConnectOptions, Error, ErrorKind, HoldOptions, PendingCall, Result, Routine,
-    callback,
+    Argument, Array, CallOptions, Client, ConnectOptions, Error, ErrorKind, HoldOptions,
+    PendingCall, Result, Routine, callback,
 };
 use farcall_tests::{Proxy, Server, Transport, Way, back, eventually, manifest_of};
 
@@ -29,16 +30,18 @@ impl World {
     }
 
     fn with(name: &str, transport: Transport, options: &str) -> World {
-        let folder =
-            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cuts-{name}-{transport:?}-{}", std::process::id()));
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("cuts-{name}-{transport:?}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         // What routines may write is apart from what is the server's.
         let open = folder.join("open");
         std::fs::create_dir_all(&open).unwrap();
         let file = folder.join("farcall.toml");
-        std::fs::write(&file, manifest_of(options, &format!("modules.cuts.writable = [{open:?}]"))).unwrap();
+        std::fs::write(&file, manifest_of(options, &format!("modules.cuts.writable = [{open:?}]")))
+            .unwrap();
         let idl = Path::new(env!("CARGO_MANIFEST_DIR")).join("routines/cuts.idl");
-        let server = Server::start(transport, &[idl, back(false)], &["--manifest", file.to_str().unwrap()]);
+        let server =
+            Server::start(transport, &[idl, back(false)], &["--manifest", file.to_str().unwrap()]);
         let proxy = Proxy::to(server.address());
         World { server, proxy, folder }
     }
@@ -53,8 +56,21 @@ impl World {
         Client::connect_with(&self.proxy.address().parse().unwrap(), &options).unwrap()
     }
 
-    fn start_call(&self, routine: &Routine, number: usize, pause_ms: i64, x: Vec<f64>) -> PendingCall {
-        start(routine, &self.folder.join("open/marks"), number, pause_ms, x, &CallOptions::default())
+    fn start_call(
+        &self,
+        routine: &Routine,
+        number: usize,
+        pause_ms: i64,
+        x: Vec<f64>,
+    ) -> PendingCall {
+        start(
+            routine,
+            &self.folder.join("open/marks"),
+            number,
+            pause_ms,
+            x,
+            &CallOptions::default(),
+        )
     }
 
     /// How often each number was marked.
@@ -68,7 +84,10 @@ impl World {
     /// Looks after a call until it runs: its arguments leave while somebody waits.
     fn runs(&self, call: &mut PendingCall, number: usize) {
         assert!(eventually(|| {
-            assert!(call.wait_for(Duration::from_millis(10)).unwrap().is_none(), "it is over already");
+            assert!(
+                call.wait_for(Duration::from_millis(10)).unwrap().is_none(),
+                "it is over already"
+            );
             self.marks().contains_key(&number)
         }));
     }
@@ -111,11 +130,14 @@ fn numbers(count: usize, first: usize) -> Vec<f64> {
 fn check(outcome: Result<farcall_client::Outputs>, x: &[f64], what: &str) {
     let outputs = outcome.unwrap_or_else(|error| panic!("{what}: {error}"));
     let y = outputs.array::<f64>("x").unwrap();
-    assert!(y.len() == x.len() && y.iter().zip(x).all(|(y, x)| *y == 2.0 * x), "{what}: wrong numbers");
+    assert!(
+        y.len() == x.len() && y.iter().zip(x).all(|(y, x)| *y == 2.0 * x),
+        "{what}: wrong numbers"
+    );
 }
 
-/// Everything is cut after each of many numbers of bytes: in the call's head, within its arguments, after them, in the
-/// answer's head, within the result and after it.
+/// Everything is cut after each of many numbers of bytes: in the call's head, within its arguments,
+/// after them, in the answer's head, within the result and after it.
 fn a_call_survives_a_cut_anywhere(transport: Transport) {
     let world = World::start("anywhere", transport);
     let client = world.client();
@@ -124,7 +146,9 @@ fn a_call_survives_a_cut_anywhere(transport: Transport) {
     let mut random = SeededRandom::new(3);
     let mut points: Vec<(Way, u64)> = Vec::new();
     for way in [Way::Up, Way::Down] {
-        points.extend([0, 1, 8, 60, 200, bytes / 2, bytes - 1, bytes, bytes + 100].map(|point| (way, point)));
+        points.extend(
+            [0, 1, 8, 60, 200, bytes / 2, bytes - 1, bytes, bytes + 100].map(|point| (way, point)),
+        );
         points.extend((0..8).map(|_| (way, random.next() % (bytes + 300))));
     }
     for (number, (way, point)) in points.into_iter().enumerate() {
@@ -132,7 +156,11 @@ fn a_call_survives_a_cut_anywhere(transport: Transport) {
         world.proxy.cut_after(way, point);
         let call = world.start_call(&twice, number, 0, x.clone());
         check(call.wait(), &x, &format!("{transport:?}, {way:?} after {point}"));
-        assert_eq!(world.marks().get(&number), Some(&1), "{transport:?}, {way:?} after {point}: it ran once");
+        assert_eq!(
+            world.marks().get(&number),
+            Some(&1),
+            "{transport:?}, {way:?} after {point}: it ran once"
+        );
     }
     assert!(world.proxy.cuts() > 20, "{}", world.proxy.cuts());
 }
@@ -156,15 +184,16 @@ fn a_call_survives_a_cut_while_it_runs(transport: Transport) {
     assert!(world.marks().values().all(|times| *times == 1), "{:?}", world.marks());
 }
 
-/// A thousand calls of several threads on one connection, which is cut every 50 ms, but not before a call has ended since
-/// the last cut: where 50 ms are too few to come back in, none ever would.
+/// A thousand calls of several threads on one connection, which is cut every 50 ms, but not before
+/// a call has ended since the last cut: where 50 ms are too few to come back in, none ever would.
 fn no_call_is_lost_or_runs_twice(transport: Transport) {
     const THREADS: usize = 4;
     const CALLS: usize = 250;
     let world = World::start("storm", transport);
     let client = world.client();
     let twice = client.routine("cuts/twice").unwrap();
-    let (over, left, ended) = (AtomicBool::new(false), AtomicUsize::new(THREADS), AtomicUsize::new(0));
+    let (over, left, ended) =
+        (AtomicBool::new(false), AtomicUsize::new(THREADS), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         let (world, twice, over, left, ended) = (&world, &twice, &over, &left, &ended);
         scope.spawn(move || {
@@ -204,7 +233,10 @@ struct Ending<'a>(&'a AtomicBool, &'a AtomicUsize);
 
 impl Drop for Ending<'_> {
     fn drop(&mut self) {
-        self.0.fetch_or(self.1.fetch_sub(1, Ordering::Relaxed) == 1 || std::thread::panicking(), Ordering::Relaxed);
+        self.0.fetch_or(
+            self.1.fetch_sub(1, Ordering::Relaxed) == 1 || std::thread::panicking(),
+            Ordering::Relaxed,
+        );
     }
 }
 
@@ -221,7 +253,9 @@ fn objects_stay_with_their_client(transport: Transport) {
     let mut expected = 0;
     for number in 1..=20 {
         let arguments = [("number", number.into()), ("pause_us", 10_000.into())];
-        let call = add.start(arguments, &CallOptions { on: Some(ids[0]), ..CallOptions::default() }).unwrap();
+        let call = add
+            .start(arguments, &CallOptions { on: Some(ids[0]), ..CallOptions::default() })
+            .unwrap();
         std::thread::sleep(Duration::from_millis(number as u64 % 4 * 5));
         world.proxy.cut();
         expected += i64::from(number);
@@ -230,7 +264,9 @@ fn objects_stay_with_their_client(transport: Transport) {
     // The lease of the other began to run with each cut, and ended when its owner was there again.
     std::thread::sleep(lease + Duration::from_secs(1));
     let arguments = [("number", 7.into()), ("pause_us", 0.into())];
-    let outputs = add.call_with(arguments, &CallOptions { on: Some(ids[1]), ..CallOptions::default() }).unwrap();
+    let outputs = add
+        .call_with(arguments, &CallOptions { on: Some(ids[1]), ..CallOptions::default() })
+        .unwrap();
     assert_eq!(outputs.scalar::<i64>("total").unwrap(), 7);
     world.proxy.cut();
     hold.release(Some(PATIENCE)).unwrap();
@@ -247,7 +283,8 @@ fn failed(outcome: Result<farcall_client::Outputs>) -> Error {
     outcome.err().expect("the call fails")
 }
 
-/// While the connection is lost, a deadline passes in time, a call is cancelled at once, and new calls wait.
+/// While the connection is lost, a deadline passes in time, a call is cancelled at once, and new
+/// calls wait.
 #[test]
 fn cancel_and_deadlines_work_while_it_is_lost() {
     let world = World::start("meanwhile", Transport::Tcp);
@@ -258,8 +295,14 @@ fn cancel_and_deadlines_work_while_it_is_lost() {
     world.runs(&mut cancelled, 2);
     let mut waits = world.start_call(&twice, 3, 5000, numbers(3, 0));
     world.runs(&mut waits, 3);
-    let mut late =
-        start(&twice, &world.folder.join("open/marks"), 1, 60_000, numbers(3, 0), &options(Duration::from_secs(3)));
+    let mut late = start(
+        &twice,
+        &world.folder.join("open/marks"),
+        1,
+        60_000,
+        numbers(3, 0),
+        &options(Duration::from_secs(3)),
+    );
     world.runs(&mut late, 1);
     world.proxy.close(true);
     world.proxy.cut();
@@ -270,7 +313,12 @@ fn cancel_and_deadlines_work_while_it_is_lost() {
     let error = failed(cancelled.wait());
     assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
     let error = failed(twice.call_with(
-        [("number", 4.into()), ("pause_us", 0.into()), ("file", "".into()), ("x", Array::vector(&[0.0]).into())],
+        [
+            ("number", 4.into()),
+            ("pause_us", 0.into()),
+            ("file", "".into()),
+            ("x", Array::vector(&[0.0]).into()),
+        ],
         &options(Duration::from_millis(800)),
     ));
     assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
@@ -286,15 +334,22 @@ fn cancel_and_deadlines_work_while_it_is_lost() {
     assert_eq!(world.marks(), BTreeMap::from([(1, 1), (2, 1), (3, 1), (5, 1)]));
 }
 
-/// The server is killed, and is there again when its client comes back: it knows nothing of the call, which may have run.
+/// The server is killed, and is there again when its client comes back: it knows nothing of the
+/// call, which may have run.
 #[test]
 fn a_server_that_was_started_anew_runs_no_call_twice() {
     let mut world = World::start("again", Transport::Tcp);
     let manifest = world.folder.join("farcall.toml");
     let idl = [Path::new(env!("CARGO_MANIFEST_DIR")).join("routines/cuts.idl")];
     // In the same folder it has the same token.
-    let start_server =
-        || Server::start_for_all("reconnect", Transport::Tcp, &idl, &["--manifest", manifest.to_str().unwrap()]);
+    let start_server = || {
+        Server::start_for_all(
+            "reconnect",
+            Transport::Tcp,
+            &idl,
+            &["--manifest", manifest.to_str().unwrap()],
+        )
+    };
     world.server = start_server();
     world.proxy.lead_to(world.server.address());
     let client = world.client();
@@ -313,12 +368,16 @@ fn a_server_that_was_started_anew_runs_no_call_twice() {
     });
     let error = failed(call.wait());
     assert_eq!(error.kind(), ErrorKind::ConnectionLost, "{error}");
-    assert!(error.to_string().contains("was restarted") && error.to_string().contains("may have run"), "{error}");
+    assert!(
+        error.to_string().contains("was restarted") && error.to_string().contains("may have run"),
+        "{error}"
+    );
     check(new, &numbers(LONG, 2), "it waited for the server");
     assert_eq!(world.marks(), BTreeMap::from([(1, 1), (2, 1)]));
 }
 
-/// `kill -9` of the server, and nobody in its place: the loss is told soon, and not when calls would have been kept no more.
+/// `kill -9` of the server, and nobody in its place: the loss is told soon, and not when calls
+/// would have been kept no more.
 #[test]
 fn a_server_that_is_gone_is_given_up_soon() {
     let world = World::start("gone", Transport::Tcp);
@@ -333,7 +392,8 @@ fn a_server_that_is_gone_is_given_up_soon() {
     let error = failed(call.wait());
     assert_eq!(error.kind(), ErrorKind::ConnectionLost, "{error}");
     assert!(
-        error.to_string().contains("nothing listens there") && error.to_string().contains("may have run"),
+        error.to_string().contains("nothing listens there")
+            && error.to_string().contains("may have run"),
         "{error}"
     );
     assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
@@ -346,7 +406,10 @@ fn a_server_that_is_gone_is_given_up_soon() {
 #[test]
 fn it_can_be_switched_off() {
     let world = World::start("off", Transport::Tcp);
-    let client = world.client_with(ConnectOptions { reconnect: Some(Duration::ZERO), ..ConnectOptions::default() });
+    let client = world.client_with(ConnectOptions {
+        reconnect: Some(Duration::ZERO),
+        ..ConnectOptions::default()
+    });
     let call = world.start_call(&client.routine("cuts/twice").unwrap(), 1, 60_000, numbers(3, 0));
     assert!(eventually(|| world.marks().len() == 1), "it runs");
     let begun = Instant::now();
@@ -360,8 +423,10 @@ fn it_can_be_switched_off() {
 #[test]
 fn nothing_is_left_of_who_stays_away() {
     let world = World::start("away", Transport::Tcp);
-    let client =
-        world.client_with(ConnectOptions { reconnect: Some(Duration::from_secs(3)), ..ConnectOptions::default() });
+    let client = world.client_with(ConnectOptions {
+        reconnect: Some(Duration::from_secs(3)),
+        ..ConnectOptions::default()
+    });
     let twice = client.routine("cuts/twice").unwrap();
     let mut call = world.start_call(&twice, 1, 60_000, numbers(3, 0));
     world.runs(&mut call, 1);
@@ -374,16 +439,23 @@ fn nothing_is_left_of_who_stays_away() {
         assert_eq!(failed(call.wait()).kind(), ErrorKind::ConnectionLost);
     }
     assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
-    assert!(eventually(|| world.open_calls() == 0 && world.server.processes().len() <= 4), "nothing goes on");
+    assert!(
+        eventually(|| world.open_calls() == 0 && world.server.processes().len() <= 4),
+        "nothing goes on"
+    );
 }
 
-/// A network that falls silent is noticed by the heartbeat; the call goes on over another connection.
+/// A network that falls silent is noticed by the heartbeat; the call goes on over another
+/// connection.
 #[test]
 fn a_silent_network_is_left() {
     let world = World::start("silent", Transport::Tcp);
-    let client =
-        world.client_with(ConnectOptions { heartbeat: Some(Duration::from_secs(1)), ..ConnectOptions::default() });
-    let mut call = world.start_call(&client.routine("cuts/twice").unwrap(), 1, 2500, numbers(LONG, 0));
+    let client = world.client_with(ConnectOptions {
+        heartbeat: Some(Duration::from_secs(1)),
+        ..ConnectOptions::default()
+    });
+    let mut call =
+        world.start_call(&client.routine("cuts/twice").unwrap(), 1, 2500, numbers(LONG, 0));
     world.runs(&mut call, 1);
     world.proxy.fall_silent(true);
     let begun = Instant::now();
@@ -400,8 +472,8 @@ fn a_silent_network_is_left() {
     assert_eq!(world.marks(), BTreeMap::from([(1, 1)]));
 }
 
-/// The connection is lost within a function that the routine calls back: that fails for the routine, and those that come
-/// before the client is back; then all is as before.
+/// The connection is lost within a function that the routine calls back: that fails for the
+/// routine, and those that come before the client is back; then all is as before.
 #[test]
 fn a_callback_that_loses_its_connection_fails() {
     const TIMES: i32 = 20_000;
@@ -443,7 +515,8 @@ fn questions_and_kept_calls_go_on() {
     let keep = farcall_client::Keep { after_end: Duration::from_secs(60), durable: false };
     let options = CallOptions { keep: Some(keep), ..CallOptions::default() };
     let twice = client.routine("cuts/twice").unwrap();
-    let mut call = start(&twice, &world.folder.join("open/marks"), 1, 500, numbers(LONG, 0), &options);
+    let mut call =
+        start(&twice, &world.folder.join("open/marks"), 1, 500, numbers(LONG, 0), &options);
     assert!(call.wait_kept(Some(PATIENCE)).unwrap());
     let id = call.id().unwrap();
     world.proxy.cut();
@@ -462,6 +535,10 @@ fn questions_and_kept_calls_go_on() {
 fn without_cuts_nothing_changes() {
     let world = World::start("nothing", Transport::Tcp);
     let x = numbers(LONG, 0);
-    check(world.start_call(&world.client().routine("cuts/twice").unwrap(), 1, 0, x.clone()).wait(), &x, "plain");
+    check(
+        world.start_call(&world.client().routine("cuts/twice").unwrap(), 1, 0, x.clone()).wait(),
+        &x,
+        "plain",
+    );
     assert!(world.proxy.passed(Way::Up) > 8 * LONG as u64 && world.proxy.cuts() == 0);
 }

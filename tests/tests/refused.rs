@@ -1,4 +1,5 @@
-//! What does not fit is refused, with what, where and the fix: arguments, names, and files that cannot be served.
+//! What does not fit is refused, with what, where and the fix: arguments, names, and files that
+//! cannot be served.
 
 use std::path::Path;
 use std::process::Output;
@@ -23,7 +24,8 @@ fn check(error: &Error, kind: ErrorKind, words: &[&str]) {
 }
 
 fn refuses_arguments(transport: Transport) {
-    let server = Server::start(transport, &[root().join("routines/lapack/lapack.idl"), battery(false)], &[]);
+    let server =
+        Server::start(transport, &[root().join("routines/lapack/lapack.idl"), battery(false)], &[]);
     let client = server.client();
     wrong_names_types_and_ranks(&client);
     sizes_that_disagree(&client);
@@ -59,7 +61,11 @@ fn wrong_names_types_and_ranks(client: &Client) {
     let error = err(touch.call([("n", Array::vector(&vector).into()), ("x", b())]));
     check(&error, ErrorKind::InvalidArgument, &["n"]);
     let greet = client.routine("greet").unwrap();
-    check(&err(greet.call([("name", "a\0b".into())])), ErrorKind::InvalidArgument, &["NUL", "name"]);
+    check(
+        &err(greet.call([("name", "a\0b".into())])),
+        ErrorKind::InvalidArgument,
+        &["NUL", "name"],
+    );
     // Positional: one per parameter.
     let none = farcall_client::CallOptions::default();
     assert!(touch.call_positional(vec![1.into()], Vec::new(), &none).is_err());
@@ -77,9 +83,15 @@ fn sizes_that_disagree(client: &Client) {
     let numbers = [1.0_f64; 12];
     let dgesv = client.routine("dgesv").unwrap();
     // The matrix is not square: whoever is wrong, both shapes are named.
-    let rectangle = [("a", Array::columns(&numbers, &[3, 4]).into()), ("b", Array::vector(&numbers[..3]).into())];
+    let rectangle = [
+        ("a", Array::columns(&numbers, &[3, 4]).into()),
+        ("b", Array::vector(&numbers[..3]).into()),
+    ];
     check(&err(dgesv.call(rectangle)), ErrorKind::InvalidArgument, &["a", "3", "4"]);
-    let short = [("a", Array::columns(&numbers, &[3, 3]).into()), ("b", Array::vector(&numbers[..2]).into())];
+    let short = [
+        ("a", Array::columns(&numbers, &[3, 3]).into()),
+        ("b", Array::vector(&numbers[..2]).into()),
+    ];
     check(&err(dgesv.call(short)), ErrorKind::InvalidArgument, &["b", "2", "3"]);
     let lda = [
         ("a", Array::columns(&numbers, &[3, 3]).into()),
@@ -100,12 +112,18 @@ fn sizes_that_overflow(client: &Client) {
     check(&error, ErrorKind::InvalidArgument, &["n"]);
     // The bound of w fits; the square of z does not fit anywhere.
     let error = err(some.call([("n", i32::MAX.into()), ("want", 0.into())]));
-    assert!(matches!(error.kind(), ErrorKind::LimitExceeded | ErrorKind::InvalidArgument), "{error}");
+    assert!(
+        matches!(error.kind(), ErrorKind::LimitExceeded | ErrorKind::InvalidArgument),
+        "{error}"
+    );
     let touch = client.routine("touch").unwrap();
     // SAFETY: no memory has so many numbers: whatever stands here is never looked at.
     let bare = unsafe { farcall_client::View::new(std::ptr::null_mut(), DOUBLE, None) };
     let error = err(touch.call([("n", i64::MAX.into()), ("x", Argument::Array(bare))]));
-    assert!(matches!(error.kind(), ErrorKind::LimitExceeded | ErrorKind::InvalidArgument), "{error}");
+    assert!(
+        matches!(error.kind(), ErrorKind::LimitExceeded | ErrorKind::InvalidArgument),
+        "{error}"
+    );
 }
 
 const DOUBLE: farcall_client::idl::interface::ElementType = <f64 as farcall_client::Element>::TYPE;
@@ -156,7 +174,8 @@ fn a_missing_library_or_symbol_is_found_at_the_start() {
     let (status, said) = refused(&directory.write("library.idl", text));
     assert_eq!(status, Some(3), "{said}");
     assert!(said.contains("libnowhere.so.3"), "{said}");
-    let text = "Module m;\nLibrary \"libm.so.6\";\nDefine f(IN double x, OUT double r) Calls \"C\" r = cosinus(x);\n";
+    let text = "Module m;\nLibrary \"libm.so.6\";\nDefine f(IN double x, OUT double r) Calls \
+        \"C\" r = cosinus(x);\n";
     let (status, said) = refused(&directory.write("symbol.idl", text));
     assert_eq!(status, Some(3), "{said}");
     assert!(said.contains("cosinus") && said.contains("libm.so.6"), "{said}");
@@ -168,8 +187,8 @@ fn a_missing_library_or_symbol_is_found_at_the_start() {
 #[test]
 fn all_mistakes_of_a_file_come_at_once() {
     let directory = Directory::new();
-    let text = "Module m;\nDefine f(IN int n, IN double a[nn]) Calls f(n, a);\nDefine g(IN integer k) Calls g(k);\n\
-                Define h(IN int n) Calls h(m);\n";
+    let text = "Module m;\nDefine f(IN int n, IN double a[nn]) Calls f(n, a);\nDefine g(IN \
+                integer k) Calls g(k);\nDefine h(IN int n) Calls h(m);\n";
     let (status, said) = refused(&directory.write("wrong.idl", text));
     assert_eq!(status, Some(2), "{said}");
     for place in ["wrong.idl:2:", "wrong.idl:3:", "wrong.idl:4:"] {
@@ -186,7 +205,8 @@ fn all_mistakes_of_a_file_come_at_once() {
 #[test]
 fn two_files_cannot_publish_one_module() {
     let directory = Directory::new();
-    let text = "Module m;\nLibrary \"libm.so.6\";\nDefine f(IN double x, OUT double r) Calls \"C\" r = cos(x);\n";
+    let text = "Module m;\nLibrary \"libm.so.6\";\nDefine f(IN double x, OUT double r) Calls \
+        \"C\" r = cos(x);\n";
     let (one, two) = (directory.write("one.idl", text), directory.write("two.idl", text));
     let output = Server::refused(&[one.to_str().unwrap(), two.to_str().unwrap()]);
     let said = String::from_utf8_lossy(&output.stderr);

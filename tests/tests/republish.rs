@@ -1,4 +1,5 @@
-//! A module that is published again, or withdrawn, while clients call it: whoever knows of that gets what is new.
+//! A module that is published again, or withdrawn, while clients call it: whoever knows of that
+//! gets what is new.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +25,9 @@ Define other(OUT int number) Calls \"C\" number = version();";
 const TRANSPORTS: Transports = Transports {
     listen: |options: &Options| {
         let path = options.listen[0].trim_start_matches("unix:");
-        Ok(vec![Box::new(farcall_transport_unix::Listener::bind(Path::new(path))?) as Box<dyn Listener>])
+        Ok(vec![
+            Box::new(farcall_transport_unix::Listener::bind(Path::new(path))?) as Box<dyn Listener>
+        ])
     },
     adopt: farcall_transport_unix::from_descriptor,
     socket: farcall_transport_unix::from_descriptor,
@@ -80,7 +83,10 @@ fn publication(folder: &Path, version: u32) -> Publication {
         contract: contract_hash(&routine.interface),
         routine: Arc::new(routine),
     });
-    Publication { module: module.name, parts: vec![Part { routines: routines.collect(), executable }] }
+    Publication {
+        module: module.name,
+        parts: vec![Part { routines: routines.collect(), executable }],
+    }
 }
 
 fn number(routine: &Routine) -> i32 {
@@ -131,7 +137,10 @@ fn a_library_that_is_written_over_costs_the_call_that_meets_it() {
     std::fs::File::create(folder.0.join("libversion1.so")).unwrap();
     let error = version.call([]).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::RoutineCrashed, "{error}");
-    assert!(["SIGBUS", "mv or install", "reload"].iter().all(|word| error.to_string().contains(word)), "{error}");
+    assert!(
+        ["SIGBUS", "mv or install", "reload"].iter().all(|word| error.to_string().contains(word)),
+        "{error}"
+    );
     publish();
     assert_eq!(number(&version), 1);
     drop(client);

@@ -18,7 +18,8 @@ const TABLE: &str = r#"access = [
 
 /// A server over TLS with these options, and the file of its user bert beside anna's.
 fn serve(directory: &Directory, options: &str) -> (Server, PathBuf) {
-    let text = format!("[[plugin]]\nname = \"rpc-server\"\nslot = \"rpc\"\n[plugin.options]\n{options}");
+    let text =
+        format!("[[plugin]]\nname = \"rpc-server\"\nslot = \"rpc\"\n[plugin.options]\n{options}");
     let manifest = directory.write("farcall.toml", &text);
     let files = [battery(false), root().join("routines/ep/ep.idl")];
     let server = Server::start(Transport::Tls, &files, &["--manifest", manifest.to_str().unwrap()]);
@@ -27,12 +28,21 @@ fn serve(directory: &Directory, options: &str) -> (Server, PathBuf) {
 }
 
 fn enter(server: &Server, file: &Path) -> Client {
-    Client::connect_to(&server.address().parse().unwrap(), Some(file.into()), Duration::from_secs(10)).unwrap()
+    Client::connect_to(
+        &server.address().parse().unwrap(),
+        Some(file.into()),
+        Duration::from_secs(10),
+    )
+    .unwrap()
 }
 
 fn double(client: &Client) -> i32 {
     let routine = client.routine("f_int").unwrap();
-    let outputs = routine.call_positional(vec![Argument::Integer(5), Argument::Unset], vec![], &CallOptions::default());
+    let outputs = routine.call_positional(
+        vec![Argument::Integer(5), Argument::Unset],
+        vec![],
+        &CallOptions::default(),
+    );
     outputs.unwrap().scalar::<i32>("r").unwrap()
 }
 
@@ -44,10 +54,15 @@ fn the_table_says_who_may_call_what() {
     assert_eq!(double(&anna), 10);
     let error = bert.routine("battery/f_int").err().unwrap();
     assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
-    for word in ["\"bert\" may not call routines of module \"battery\"", "table access", "call = [\"battery\"]"] {
+    for word in [
+        "\"bert\" may not call routines of module \"battery\"",
+        "table access",
+        "call = [\"battery\"]",
+    ] {
         assert!(error.to_string().contains(word), "{word} in {error}");
     }
-    let seen: Vec<String> = bert.routines().unwrap().iter().map(|routine| routine.name().to_owned()).collect();
+    let seen: Vec<String> =
+        bert.routines().unwrap().iter().map(|routine| routine.name().to_owned()).collect();
     assert!(!seen.is_empty() && seen.iter().all(|name| name.starts_with("ep/")), "{seen:?}");
     // Somebody who is in no entry, though his certificate is as good as theirs.
     let carl = PathBuf::from(authority(&server.authority(), &["user", "carl"]));
@@ -57,18 +72,23 @@ fn the_table_says_who_may_call_what() {
 #[test]
 fn names_that_may_not_be_called_are_as_if_they_were_not_there() {
     let directory = Directory::new();
-    let table =
-        "access = [{ who = [\"anna\"], call = [\"battery\"] }, { who = [\"bert\"], call = [\"ep\"], publish = true }]";
+    let table = "access = [{ who = [\"anna\"], call = [\"battery\"] }, { who = [\"bert\"], call = \
+        [\"ep\"], publish = true }]";
     let (server, bert) = serve(&directory, table);
     let bert = enter(&server, &bert);
     let time = Duration::from_secs(60);
-    let found = |name: &str| bert.routine(name).err().map(|error| (error.kind(), error.to_string()));
+    let found =
+        |name: &str| bert.routine(name).err().map(|error| (error.kind(), error.to_string()));
     let held = |name: &str| {
-        let held = bert.hold(name, 1, &farcall_client::HoldOptions::default()).and_then(|hold| hold.ready(Some(time)));
+        let held = bert
+            .hold(name, 1, &farcall_client::HoldOptions::default())
+            .and_then(|hold| hold.ready(Some(time)));
         held.err().map(|error| (error.kind(), error.to_string()))
     };
-    // What is there; what is not, in that module and in none; what is nearly there. The same words, but for the name.
-    let alike = [["f_int", "f_nothing", "f_imt"], ["battery/f_int", "battery/f_nothing", "battery/f_imt"]];
+    // What is there; what is not, in that module and in none; what is nearly there. The same words,
+    // but for the name.
+    let alike =
+        [["f_int", "f_nothing", "f_imt"], ["battery/f_int", "battery/f_nothing", "battery/f_imt"]];
     for names in alike {
         for ask in [&found as &dyn Fn(&str) -> _, &held] {
             let answers = names.map(|name| {
@@ -76,7 +96,10 @@ fn names_that_may_not_be_called_are_as_if_they_were_not_there() {
                 (kind, text.replace(name, "NAME"))
             });
             assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
-            assert!(!answers[0].1.contains("f_int") && !answers[0].1.contains("did you mean"), "{answers:?}");
+            assert!(
+                !answers[0].1.contains("f_int") && !answers[0].1.contains("did you mean"),
+                "{answers:?}"
+            );
         }
     }
     let modules = ["battery/f_int", "nowhere/f_int"].map(|name| {
@@ -84,16 +107,26 @@ fn names_that_may_not_be_called_are_as_if_they_were_not_there() {
         (kind, text.replace(name.split_once('/').unwrap().0, "MODULE"))
     });
     assert_eq!(modules[0], modules[1]);
-    // A module's own name, a near one, and a class's lead nowhere either; what may be called is still suggested.
-    let answers = ["battery", "batter", "nowhere"].map(|name| found(name).unwrap().1.replace(name, "NAME"));
-    assert!(answers.iter().all(|answer| *answer == answers[0] && !answer.contains("module battery")), "{answers:?}");
+    // A module's own name, a near one, and a class's lead nowhere either; what may be called is
+    // still suggested.
+    let answers =
+        ["battery", "batter", "nowhere"].map(|name| found(name).unwrap().1.replace(name, "NAME"));
+    assert!(
+        answers.iter().all(|answer| *answer == answers[0] && !answer.contains("module battery")),
+        "{answers:?}"
+    );
     let own = bert.routines().unwrap()[0].name().to_owned();
     let (_, text) = found(&format!("{own}x")).unwrap();
     assert!(text.contains(&format!("did you mean {own}")), "{text}");
     // Who may publish is told of no other module's name by what an order suggests.
-    let error = bert.administer(farcall_client::Order::Withdraw("batter".to_owned()), time).err().unwrap();
-    assert!(error.kind() == ErrorKind::NotFound && !error.to_string().contains("battery"), "{error}");
-    let error = bert.administer(farcall_client::Order::Withdraw("epp".to_owned()), time).err().unwrap();
+    let error =
+        bert.administer(farcall_client::Order::Withdraw("batter".to_owned()), time).err().unwrap();
+    assert!(
+        error.kind() == ErrorKind::NotFound && !error.to_string().contains("battery"),
+        "{error}"
+    );
+    let error =
+        bert.administer(farcall_client::Order::Withdraw("epp".to_owned()), time).err().unwrap();
     assert!(error.to_string().contains("did you mean ep?"), "{error}");
 }
 
@@ -101,7 +134,10 @@ fn names_that_may_not_be_called_are_as_if_they_were_not_there() {
 fn a_table_that_changes_holds_from_the_next_reload_on() {
     let directory = Directory::new();
     let table = |calls: &str| {
-        format!("access = [{{ who = [\"anna\"], administer = true }}, {{ who = [\"bert\"], call = [{calls}] }}]")
+        format!(
+            "access = [{{ who = [\"anna\"], administer = true }}, {{ who = [\"bert\"], call = \
+                [{calls}] }}]"
+        )
     };
     let (server, bert) = serve(&directory, &table("\"battery\", \"later\""));
     // Whoever starts the server hears of what may be a mistake.
@@ -114,7 +150,9 @@ fn a_table_that_changes_holds_from_the_next_reload_on() {
     };
     assert_eq!(double(&known), 10);
     let write = |options: &str| {
-        let text = format!("[[plugin]]\nname = \"rpc-server\"\nslot = \"rpc\"\n[plugin.options]\n{options}");
+        let text = format!(
+            "[[plugin]]\nname = \"rpc-server\"\nslot = \"rpc\"\n[plugin.options]\n{options}"
+        );
         directory.write("farcall.toml", &text);
         server.run(&["reload"])
     };
@@ -125,29 +163,50 @@ fn a_table_that_changes_holds_from_the_next_reload_on() {
     assert_eq!(double(&known), 10);
     // So does one with mistakes elsewhere: in another table, or of another plugin.
     let of_spawner = |options: &str| {
-        format!("{}\n[[plugin]]\nname = \"spawner-local\"\nslot = \"spawner\"\n[plugin.options]\n{options}", table(""))
+        format!(
+            "{}\n[[plugin]]\nname = \"spawner-local\"\nslot = \
+                \"spawner\"\n[plugin.options]\n{options}",
+            table("")
+        )
     };
     let wrong = [
-        ("access = [{ who = [\"uid x\"], call = [\"*\"] }]".to_owned(), ["\"uid x\"", "\"uid 1000\"", "line: 5"]),
-        ("access = [{ who = [\"b ert\"], call = [\"*\"] }]".to_owned(), ["\"b ert\"", "without blanks", "line: 5"]),
+        (
+            "access = [{ who = [\"uid x\"], call = [\"*\"] }]".to_owned(),
+            ["\"uid x\"", "\"uid 1000\"", "line: 5"],
+        ),
+        (
+            "access = [{ who = [\"b ert\"], call = [\"*\"] }]".to_owned(),
+            ["\"b ert\"", "without blanks", "line: 5"],
+        ),
         (of_spawner("limits.bogus = 1"), ["bogus", "unknown", "line: 10"]),
-        (of_spawner("limits.memory_bytes_max = 1"), ["memory_bytes_max is 1", "at least 16777216", "line: 10"]),
+        (
+            of_spawner("limits.memory_bytes_max = 1"),
+            ["memory_bytes_max is 1", "at least 16777216", "line: 10"],
+        ),
     ];
     for (options, words) in wrong {
         let output = write(&options);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(!output.status.success() && words.iter().all(|word| said.contains(word)), "{options}: {said}");
+        assert!(
+            !output.status.success() && words.iter().all(|word| said.contains(word)),
+            "{options}: {said}"
+        );
         assert_eq!(double(&known), 10);
     }
-    // A manifest without any table, as one that was cut off while it was written, would let everybody do everything.
+    // A manifest without any table, as one that was cut off while it was written, would let
+    // everybody do everything.
     for options in ["", "access = []"] {
         let output = write(options);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(!output.status.success() && said.contains("the table access is missing"), "{options}: {said}");
+        assert!(
+            !output.status.success() && said.contains("the table access is missing"),
+            "{options}: {said}"
+        );
         let error = enter(&server, &bert).routine("ep/ep").err().unwrap();
         assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
     }
-    // A module may be published later, so it is no mistake; whoever reloads and whoever runs the server hear of it.
+    // A module may be published later, so it is no mistake; whoever reloads and whoever runs the
+    // server hear of it.
     let output = write(&table("\"ep\", \"epp\""));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let warning = "entry 2 of access names the module \"epp\", which is not published";
@@ -157,7 +216,9 @@ fn a_table_that_changes_holds_from_the_next_reload_on() {
     let arguments = vec![Argument::Integer(5), Argument::Unset];
     let error = routine.call_positional(arguments, vec![], &CallOptions::default()).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
-    assert!(enter(&server, &bert).routine("battery/f_int").is_err() && known.routine("ep/ep").is_ok());
+    assert!(
+        enter(&server, &bert).routine("battery/f_int").is_err() && known.routine("ep/ep").is_ok()
+    );
     assert!(write(&table("\"*\"")).status.success());
     assert_eq!(double(&known), 10);
 }
@@ -173,12 +234,14 @@ fn without_a_table_every_certificate_may_call() {
 fn the_log_says_who_did_what() {
     let directory = Directory::new();
     let file = directory.0.join("audit.log");
-    let (server, bert) = serve(&directory, &format!("{TABLE}audit_file = \"{}\"\n", file.display()));
+    let (server, bert) =
+        serve(&directory, &format!("{TABLE}audit_file = \"{}\"\n", file.display()));
     double(&server.client());
     let bert_client = enter(&server, &bert);
     assert!(bert_client.routine("battery/f_int").is_err());
     authority(&server.authority(), &["revoke", "bert"]);
-    let again = Client::connect_to(&server.address().parse().unwrap(), Some(bert), Duration::from_secs(10));
+    let again =
+        Client::connect_to(&server.address().parse().unwrap(), Some(bert), Duration::from_secs(10));
     assert!(again.is_err());
     let port: u16 = server.address().rsplit_once(':').unwrap().1.parse().unwrap();
     TcpStream::connect(("127.0.0.1", port)).unwrap().write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
@@ -200,7 +263,11 @@ fn the_log_says_who_did_what() {
             "\"routine\":\"battery/f_int\"",
             "\"outcome\":\"permission-denied\"",
         ],
-        &["\"event\":\"connection\"", "the certificate of \\\"bert\\\" is revoked", "\"peer\":\"127.0.0.1:"],
+        &[
+            "\"event\":\"connection\"",
+            "the certificate of \\\"bert\\\" is revoked",
+            "\"peer\":\"127.0.0.1:",
+        ],
         &["\"event\":\"connection\"", "does not speak TLS", "\"outcome\":\"protocol\""],
     ];
     for words in expected {
@@ -216,7 +283,11 @@ fn a_full_disk_is_reported_and_stops_no_call() {
     let (server, _) = serve(&directory, "audit_file = \"/dev/full\"\n");
     let client = server.client();
     assert!((0..20).all(|_| double(&client) == 10));
-    assert!(eventually(|| server.log().contains("write the audit log: lines are lost")), "{}", server.log());
+    assert!(
+        eventually(|| server.log().contains("write the audit log: lines are lost")),
+        "{}",
+        server.log()
+    );
     assert_eq!(double(&client), 10);
 }
 
@@ -225,9 +296,19 @@ fn a_log_that_cannot_be_written_is_said_before_anybody_is_served() {
     let directory = Directory::new();
     let manifest = directory.write(
         "farcall.toml",
-        "[[plugin]]\nname = \"rpc-server\"\nslot = \"rpc\"\n[plugin.options]\naudit_file = \"/nowhere/audit.log\"\n",
+        "[[plugin]]\nname = \"rpc-server\"\nslot = \"rpc\"\n[plugin.options]\naudit_file = \
+            \"/nowhere/audit.log\"\n",
     );
-    let output = Server::refused(&["--manifest", manifest.to_str().unwrap(), battery(false).to_str().unwrap()]);
+    let output = Server::refused(&[
+        "--manifest",
+        manifest.to_str().unwrap(),
+        battery(false).to_str().unwrap(),
+    ]);
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && said.contains("/nowhere/audit.log") && said.contains("audit_file"), "{said}");
+    assert!(
+        !output.status.success()
+            && said.contains("/nowhere/audit.log")
+            && said.contains("audit_file"),
+        "{said}"
+    );
 }

@@ -1,5 +1,5 @@
-//! What becomes of calls when a real Slurm ends, requeues, preempts and forgets their jobs, and when its nodes, its
-//! controller, the launcher and the server are killed.
+//! What becomes of calls when a real Slurm ends, requeues, preempts and forgets their jobs, and
+//! when its nodes, its controller, the launcher and the server are killed.
 
 #![allow(clippy::unwrap_used)]
 
@@ -106,7 +106,9 @@ impl<'a> Absent<'a> {
 
     fn end(self) {
         let Absent { site, call, .. } = self;
-        site.wait_for("it is told", || site.shown().contains("running; its program has been silent for "));
+        site.wait_for("it is told", || {
+            site.shown().contains("running; its program has been silent for ")
+        });
         assert!(
             site.shown().contains("set another reached_at for the launcher, or dial = \"stdio\""),
             "{}",
@@ -153,7 +155,9 @@ fn resume(slurm: &Slurm) {
 /// A call that waits for nodes, and the words for that.
 fn waits(site: &Site<'_>) -> PendingCall {
     let call = site.call("rest_once", 10);
-    let is_waiting = || site.jobs().iter().any(|job| job.state == "pending" && job.text.starts_with("waiting: "));
+    let is_waiting = || {
+        site.jobs().iter().any(|job| job.state == "pending" && job.text.starts_with("waiting: "))
+    };
     site.wait_for("a job waits", is_waiting);
     call
 }
@@ -175,7 +179,10 @@ fn drained(slurm: &Slurm) {
         }
     }
     println!("    {told:?}");
-    assert!(told.iter().all(|words| words.starts_with("waits for ") && words.contains(" of slurm: ")), "{told:?}");
+    assert!(
+        told.iter().all(|words| words.starts_with("waits for ") && words.contains(" of slurm: ")),
+        "{told:?}"
+    );
     std::thread::scope(|scope| {
         let called = scope.spawn(|| site.server().run(&["call", "far/place", "--json"]));
         site.wait_for("another waits", || site.client.status(PATIENCE).unwrap().calls.len() == 3);
@@ -189,7 +196,8 @@ fn drained(slurm: &Slurm) {
     site.leaves_nothing();
 }
 
-/// What runs needs no launcher; what waits is asked for again, and the dead one's jobs leave the queue.
+/// What runs needs no launcher; what waits is asked for again, and the dead one's jobs leave the
+/// queue.
 fn launcher_killed(slurm: &Slurm) {
     let site = Site::new(slurm, "");
     let runs = site.running_call("rest_once", 8_000);
@@ -206,7 +214,8 @@ fn launcher_killed(slurm: &Slurm) {
     end(guard);
 }
 
-/// With its launcher, and with what looks after that: programs that start afterwards find nobody, and end.
+/// With its launcher, and with what looks after that: programs that start afterwards find nobody,
+/// and end.
 fn server_killed(slurm: &Slurm) {
     for (who, is_left) in [("server", false), ("launcher", false), ("guard", true)] {
         println!("  {who}");
@@ -231,14 +240,17 @@ fn server_killed(slurm: &Slurm) {
             site.wait_for("nothing is in the queue", || site.queue(&name).is_empty());
         }
         resume(slurm);
-        site.wait_for("what waited ends", || site.queue(&name).is_empty() && site.pilots().is_empty());
+        site.wait_for("what waited ends", || {
+            site.queue(&name).is_empty() && site.pilots().is_empty()
+        });
         site.wait_for("the launcher ends", || !alive(launcher));
         drop(runs);
         end(guard);
     }
 }
 
-/// What looks after a dead launcher goes on for half a minute, and in this test nobody needs it any more.
+/// What looks after a dead launcher goes on for half a minute, and in this test nobody needs it any
+/// more.
 fn end(guard: u32) {
     if alive(guard) {
         signal(guard, Signal::KILL);
@@ -248,7 +260,15 @@ fn end(guard: u32) {
 fn preempted(slurm: &Slurm) {
     let site = Site::new(slurm, "queue = \"low\"");
     let (again, once, job) = site.pair(1500, 170_000);
-    let others = ["sbatch", "--partition=high", "--nodes=3", "--exclusive", "--output=/dev/null", "--wrap", "sleep 1"];
+    let others = [
+        "sbatch",
+        "--partition=high",
+        "--nodes=3",
+        "--exclusive",
+        "--output=/dev/null",
+        "--wrap",
+        "sleep 1",
+    ];
     slurm.ask(&others);
     says(once, &format!("its job {job} has ended: preempted"));
     // Its nodes come back, and with them calls.
@@ -259,7 +279,11 @@ fn preempted(slurm: &Slurm) {
 fn without_controller(slurm: &Slurm) {
     let site = Site::new(slurm, "");
     let call = site.running_call("rest_once", 4000);
-    let controller = std::fs::read_to_string(slurm.folder().join("slurmctld.pid")).unwrap().trim().parse().unwrap();
+    let controller = std::fs::read_to_string(slurm.folder().join("slurmctld.pid"))
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
     signal(controller, Signal::STOP);
     // The job goes on, and takes others; one more cannot be had now, and waits.
     let hold = site.client.hold("place", 2, &HoldOptions::default()).unwrap();
@@ -289,13 +313,19 @@ fn node_dies_under_handles(slurm: &Slurm) {
         rest.start([("milliseconds", milliseconds.into())], &options).unwrap()
     };
     // Every other one runs when its node dies, or does not; some have just returned.
-    let milliseconds = |index: usize| if index.is_multiple_of(2) { 6000 } else { 10 * index as i32 };
-    let calls: Vec<_> = hold.ids().enumerate().map(|(index, id)| start(milliseconds(index), Some(id))).collect();
+    let milliseconds =
+        |index: usize| if index.is_multiple_of(2) { 6000 } else { 10 * index as i32 };
+    let calls: Vec<_> =
+        hold.ids().enumerate().map(|(index, id)| start(milliseconds(index), Some(id))).collect();
     site.wait_for("half of them run", || site.running() <= 100);
     let node = kill_a_node(&site);
     let outcomes: Vec<_> = calls.into_iter().map(PendingCall::wait).collect();
     let lost = outcomes.iter().filter_map(|outcome| outcome.as_ref().err()).collect::<Vec<_>>();
-    println!("    {} of 200 calls are lost: {:?}", lost.len(), lost.first().map(ToString::to_string));
+    println!(
+        "    {} of 200 calls are lost: {:?}",
+        lost.len(),
+        lost.first().map(ToString::to_string)
+    );
     // The half that lives serves on, each handle for itself.
     assert!(!lost.is_empty() && lost.len() <= 100);
     assert!(lost.iter().all(|error| error.kind() == ErrorKind::RoutineCrashed), "{lost:?}");

@@ -1,4 +1,5 @@
-//! Servers on hosts that are reached by `ssh`: the real one over loopback, and one that does what tests want.
+//! Servers on hosts that are reached by `ssh`: the real one over loopback, and one that does what
+//! tests want.
 
 pub mod far;
 mod faults;
@@ -42,7 +43,10 @@ fn a_server_is_there_for_the_next_client_and_ends_without_one() {
     let far = Far::faked("", "/bin/sh");
     let mut publish = far.command(&["publish", trouble(false).to_str().unwrap()]);
     assert!(publish.env("FARCALL_LINGER", "5").status().unwrap().success());
-    assert!(far.printed(&["ls"]).contains("trouble/fine"), "another client finds what the first has published");
+    assert!(
+        far.printed(&["ls"]).contains("trouble/fine"),
+        "another client finds what the first has published"
+    );
     far.is_left();
     assert!(!far.printed(&["ls"]).contains("trouble/fine"), "this one is new");
     far.end();
@@ -64,7 +68,10 @@ fn what_start_up_files_print_goes_by() {
     let endless = Far::faked("exec yes", "/bin/sh");
     let begun = Instant::now();
     let said = endless.refused(&["ls"]);
-    assert!(said.contains("prints too much text") && begun.elapsed() < Duration::from_secs(20), "{said}");
+    assert!(
+        said.contains("prints too much text") && begun.elapsed() < Duration::from_secs(20),
+        "{said}"
+    );
 }
 
 /// What the user's own start-up files do before the shell that they are to become.
@@ -86,12 +93,17 @@ fn start_up_files_may_read_and_become_another_shell() {
         assert!(solved.contains("0.0909"), "{before}: {solved}");
     }
     let hasty = |before: &str| {
-        let done = Far::faked(before, "/bin/sh").command(&["call", "dgesv", "[[1]]", "[1]", "--timeout", "7"]).output();
+        let done = Far::faked(before, "/bin/sh")
+            .command(&["call", "dgesv", "[[1]]", "[1]", "--timeout", "7"])
+            .output();
         String::from_utf8_lossy(&done.unwrap().stderr).into_owned()
     };
     for (before, words) in [
         ("exec cat", "did not answer in time: no shell ran a command (it printed: exec"),
-        ("echo 'this account is closed'; exit 1", "without running a command (it printed: this account is closed"),
+        (
+            "echo 'this account is closed'; exit 1",
+            "without running a command (it printed: this account is closed",
+        ),
     ] {
         let said = hasty(before);
         assert!(said.contains(words) && said.contains("`ssh HOST echo yes`"), "{before}: {said}");
@@ -101,10 +113,15 @@ fn start_up_files_may_read_and_become_another_shell() {
 #[test]
 fn a_runtime_folder_with_a_long_name_is_gone_round() {
     let name = "x".repeat(90);
-    let far = Far::faked(&format!("mkdir -p run/{name}; export XDG_RUNTIME_DIR=$PWD/run/{name}"), "/bin/sh");
+    let far = Far::faked(
+        &format!("mkdir -p run/{name}; export XDG_RUNTIME_DIR=$PWD/run/{name}"),
+        "/bin/sh",
+    );
     let mut list = far.command(&["ls"]);
     let own = format!("long-{}", std::process::id());
-    assert!(list.env("FARCALL_NAME", own).env("FARCALL_LINGER", "0").output().unwrap().status.success());
+    assert!(
+        list.env("FARCALL_NAME", own).env("FARCALL_LINGER", "0").output().unwrap().status.success()
+    );
     far.is_left();
 }
 
@@ -138,10 +155,16 @@ fn a_command_that_is_interrupted_ends_its_call() {
     for signal in ["-INT", "-TERM"] {
         let mut call = far.command(&["call", "trouble/hold", "[1, 2]", "60000"]).spawn().unwrap();
         far.is_calling();
-        assert!(Command::new("kill").args([signal, &call.id().to_string()]).status().unwrap().success());
+        assert!(
+            Command::new("kill").args([signal, &call.id().to_string()]).status().unwrap().success()
+        );
         assert!(call.wait().unwrap().code().is_none(), "it ends as the signal says");
-        assert!(!far.printed(&["top", "--once"]).contains("trouble/hold  running"), "{signal}: the call has ended");
-        let status: serde_json::Value = serde_json::from_str(&far.printed(&["top", "--once", "--json"])).unwrap();
+        assert!(
+            !far.printed(&["top", "--once"]).contains("trouble/hold  running"),
+            "{signal}: the call has ended"
+        );
+        let status: serde_json::Value =
+            serde_json::from_str(&far.printed(&["top", "--once", "--json"])).unwrap();
         assert_eq!(status["calls"].as_array().map(Vec::len), Some(0), "{status}");
     }
     far.end();
@@ -174,6 +197,9 @@ fn code_in_an_interface_file_is_linked_with_a_library_that_is_brought_once() {
 fn an_installation_without_the_library_says_so() {
     let far = Far::faked("", "/bin/sh");
     let said = far.refused(&["connect", "far", "--library"]);
-    assert!(said.contains("no libfarcall.so.0 to copy") && said.contains("FARCALL_LIBRARY_DIRECTORY"), "{said}");
+    assert!(
+        said.contains("no libfarcall.so.0 to copy") && said.contains("FARCALL_LIBRARY_DIRECTORY"),
+        "{said}"
+    );
     assert!(far.files().iter().all(|file| !file.contains("/library-")), "{:?}", far.files());
 }

@@ -1,11 +1,14 @@
-//! Routines that crash, exit, loop or shout: each is reported as what it was, and harms nobody else.
+//! Routines that crash, exit, loop or shout: each is reported as what it was, and harms nobody
+//! else.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use farcall_client::idl::interface::Order;
 use farcall_client::{Argument, Array, CallOptions, Client, Error, ErrorKind};
-use farcall_tests::{Server, Transport, alive, eventually, manifest, trouble, until_begun, watched};
+use farcall_tests::{
+    Server, Transport, alive, eventually, manifest, trouble, until_begun, watched,
+};
 
 farcall_tests::over_all! {
     a_crash_is_named_with_the_last_words
@@ -34,7 +37,12 @@ fn fine(client: &Client) {
 
 fn fails(client: &Client, name: &str, arguments: &[(&'static str, i64)]) -> Error {
     let arguments = arguments.iter().map(|(name, value)| (*name, Argument::Integer(*value)));
-    client.routine(name).unwrap().call(arguments).err().unwrap_or_else(|| panic!("{name} does not return"))
+    client
+        .routine(name)
+        .unwrap()
+        .call(arguments)
+        .err()
+        .unwrap_or_else(|| panic!("{name} does not return"))
 }
 
 fn crash_is_reported(client: &Client) {
@@ -100,7 +108,8 @@ fn a_timeout_ends_a_loop(transport: Transport) {
     let forever = client.routine("forever").unwrap();
     for deaf in [0, 1] {
         let begun = Instant::now();
-        let options = CallOptions { timeout: Some(Duration::from_millis(300)), ..CallOptions::default() };
+        let options =
+            CallOptions { timeout: Some(Duration::from_millis(300)), ..CallOptions::default() };
         let error = forever.call_with([("deaf", deaf.into())], &options).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
         assert!(begun.elapsed() >= Duration::from_millis(300), "{:?}", begun.elapsed());
@@ -141,14 +150,19 @@ fn what_a_routine_leaves_behind_ends_too(transport: Transport) {
     let error = fails(&client, "breed", &[]);
     assert_eq!(error.kind(), ErrorKind::RoutineCrashed, "{error}");
     // Nothing lives on but, perhaps, an executable that was started for the next call.
-    assert!(eventually(|| server.processes().len() <= server.children().len()), "{:?}", server.processes());
+    assert!(
+        eventually(|| server.processes().len() <= server.children().len()),
+        "{:?}",
+        server.processes()
+    );
     fine(&client);
 }
 
 fn a_call_that_waits_can_be_cancelled(transport: Transport) {
     let directory = farcall_tests::Directory::new();
     let manifest = directory.write("farcall.toml", &manifest("executables_max = 1"));
-    let server = Server::start(transport, &[trouble(false)], &["--manifest", manifest.to_str().unwrap()]);
+    let server =
+        Server::start(transport, &[trouble(false)], &["--manifest", manifest.to_str().unwrap()]);
     let client = server.client();
     let (forever, routine) = (client.routine("forever").unwrap(), client.routine("fine").unwrap());
     let mut running = forever.start([("deaf", 0.into())], &watched()).unwrap();
@@ -176,6 +190,10 @@ fn crashes_by_the_dozen_leak_nothing(transport: Transport) {
     let (descriptors, mappings) = (server.descriptors(), server.mappings());
     (0..12).for_each(|_| round());
     // The executable that ran the last call is as alive as the one before the dozen.
-    assert!(eventually(|| server.descriptors() <= descriptors), "{} after {descriptors}", server.descriptors());
+    assert!(
+        eventually(|| server.descriptors() <= descriptors),
+        "{} after {descriptors}",
+        server.descriptors()
+    );
     assert!(server.mappings() <= mappings, "{} after {mappings}", server.mappings());
 }

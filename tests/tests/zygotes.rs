@@ -1,11 +1,13 @@
-//! Executables are forked from a process that has loaded their module; they are none the worse for it.
+//! Executables are forked from a process that has loaded their module; they are none the worse for
+//! it.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use farcall_client::{Array, CallOptions, Client, ErrorKind, News, Outputs};
 use farcall_tests::{
-    Directory, Server, Transport, alive, compile, eventually, first_news, manifest, root, trouble, until_begun, watched,
+    Directory, Server, Transport, alive, compile, eventually, first_news, manifest, root, trouble,
+    until_begun, watched,
 };
 
 const IDL: &str = "Module born; Library \"./libborn.so\";
@@ -15,13 +17,15 @@ Define leave(IN int status) Calls \"C\" leave(status);";
 
 /// born.c, published; with a thread from the start, or without.
 fn born(folder: &Directory, options: &[&str]) -> PathBuf {
-    let flags: Vec<&str> = ["-shared", "-fPIC", "-pthread"].iter().chain(options).copied().collect();
+    let flags: Vec<&str> =
+        ["-shared", "-fPIC", "-pthread"].iter().chain(options).copied().collect();
     compile("born.c", &folder.0.join("libborn.so"), &flags);
     folder.write("born.idl", IDL)
 }
 
 fn start(folder: &Directory, options: &[&str], executables_max: u32) -> (Server, Client) {
-    let manifest = folder.write("farcall.toml", &manifest(&format!("executables_max = {executables_max}")));
+    let manifest =
+        folder.write("farcall.toml", &manifest(&format!("executables_max = {executables_max}")));
     let arguments = ["--manifest", manifest.to_str().unwrap()];
     let server = Server::start(Transport::Unix, &[born(folder, options)], &arguments);
     let client = server.client();
@@ -64,7 +68,10 @@ fn a_module_is_loaded_once_for_all_its_executables() {
     // All of them run, so that the next one needs another.
     let (loader, parent, own) = whose(&client);
     let executables = server.children();
-    assert!(executables.len() == 4 && executables.contains(&own), "each in a process of its own: {executables:?}");
+    assert!(
+        executables.len() == 4 && executables.contains(&own),
+        "each in a process of its own: {executables:?}"
+    );
     assert_eq!(server.zygotes(), [loader]);
     assert_eq!(parent, loader);
     let parents: Vec<u32> = executables.iter().map(|pid| parent_of(*pid)).collect();
@@ -80,10 +87,16 @@ fn ends_are_reported_and_nothing_is_left() {
         whose(&client);
     }
     let executables = server.children();
-    assert!(executables.len() <= 2 && executables.iter().all(|pid| alive(*pid)), "no zombies: {executables:?}");
+    assert!(
+        executables.len() <= 2 && executables.iter().all(|pid| alive(*pid)),
+        "no zombies: {executables:?}"
+    );
     let zygote = server.zygotes()[0];
     drop((client, server));
-    assert!(!alive(zygote) && !executables.iter().any(|pid| alive(*pid)), "all end with their server");
+    assert!(
+        !alive(zygote) && !executables.iter().any(|pid| alive(*pid)),
+        "all end with their server"
+    );
 }
 
 #[test]
@@ -108,7 +121,8 @@ fn a_call_in_a_zygote_that_dies_is_reported() {
     let options = CallOptions { output: true, ..watched() };
     let mut call = routine.start([("milliseconds", 600_000.into())], &options).unwrap();
     until_begun(&mut call);
-    // That it was passed on is told a moment before; what ends before it begins runs in another process.
+    // That it was passed on is told a moment before; what ends before it begins runs in another
+    // process.
     assert_eq!(first_news(&mut call), News::Stdout(b"here\n".to_vec()));
     kill(server.zygotes()[0]);
     let error = call.wait().err().unwrap();
@@ -136,7 +150,10 @@ fn linked_executables_are_forked_as_well() {
     assert_eq!(fine.call([("n", 7.into())]).unwrap().scalar::<i32>("m").unwrap(), 7);
     assert_eq!((server.zygotes().len(), server.children().len()), (1, 1));
     let error = client.routine("crash").unwrap().call([("n", 42.into())]).err().unwrap();
-    assert!(error.to_string().contains("SIGSEGV") && error.to_string().contains("n = 42"), "{error}");
+    assert!(
+        error.to_string().contains("SIGSEGV") && error.to_string().contains("n = 42"),
+        "{error}"
+    );
     assert_eq!(fine.call([("n", 8.into())]).unwrap().scalar::<i32>("m").unwrap(), 8);
 }
 
@@ -147,16 +164,20 @@ fn openblas_survives_the_fork_with_its_threads() {
                    [plugin.options]\nenvironment = { OPENBLAS_NUM_THREADS = \"2\" }\n";
     let manifest = folder.write("farcall.toml", options);
     let lapack = root().join("routines/lapack/lapack.idl");
-    let server = Server::start(Transport::Unix, &[lapack], &["--manifest", manifest.to_str().unwrap()]);
+    let server =
+        Server::start(Transport::Unix, &[lapack], &["--manifest", manifest.to_str().unwrap()]);
     let client = server.client();
     let dgesv = client.routine("dgesv").unwrap();
     // Large enough to be solved by several threads.
     let n = 400_u64;
-    let matrix: Vec<f64> = (0..n * n).map(|i| if i % (n + 1) == 0 { 4.0 } else { 1.0 / (1 + i % 7) as f64 }).collect();
+    let matrix: Vec<f64> =
+        (0..n * n).map(|i| if i % (n + 1) == 0 { 4.0 } else { 1.0 / (1 + i % 7) as f64 }).collect();
     for _ in 0..2 {
-        let right: Vec<f64> =
-            (0..n).map(|row| (0..n).map(|column| matrix[(row + column * n) as usize]).sum()).collect();
-        let arguments = [("a", Array::columns(&matrix, &[n, n]).into()), ("b", Array::vector(&right).into())];
+        let right: Vec<f64> = (0..n)
+            .map(|row| (0..n).map(|column| matrix[(row + column * n) as usize]).sum())
+            .collect();
+        let arguments =
+            [("a", Array::columns(&matrix, &[n, n]).into()), ("b", Array::vector(&right).into())];
         let x = dgesv.call(arguments).unwrap().array::<f64>("b").unwrap().to_vec();
         assert!(x.iter().all(|x| (x - 1.0).abs() < 1e-8), "the solution is all ones");
         let zygote = server.zygotes()[0];

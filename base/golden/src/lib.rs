@@ -1,8 +1,10 @@
-//! Golden conversations: scripts of events, each with what a state machine said to it, that are played again and compared.
+//! Golden conversations: scripts of events, each with what a state machine said to it, that are
+//! played again and compared.
 //!
-//! A line that begins with `> ` is an event; what it leads to stands below it, each line behind the conversation's mark.
-//! Comments (`#`), settings and blank lines stay as they are. `FARCALL_REWRITE=1` writes what is said now into the files:
-//! commit a changed one only when you understand the change.
+//! A line that begins with `> ` is an event; what it leads to stands below it, each line behind the
+//! conversation's mark. Comments (`#`), settings and blank lines stay as they are.
+//! `FARCALL_REWRITE=1` writes what is said now into the files: commit a changed one only when you
+//! understand the change.
 
 use std::fs;
 use std::io::Write;
@@ -15,8 +17,8 @@ const FUZZ_TIMES: &str = "FARCALL_FUZZ_TIMES";
 /// How an event's line begins.
 const EVENT: &str = "> ";
 
-/// How many rounds a fuzz loop does that has so many in the test suite: `make fuzz` asks for more. Its seeds are fixed, so
-/// that a longer run begins as a short one.
+/// How many rounds a fuzz loop does that has so many in the test suite: `make fuzz` asks for more.
+/// Its seeds are fixed, so that a longer run begins as a short one.
 pub fn fuzz_rounds(count: u64) -> u64 {
     let times = std::env::var(FUZZ_TIMES).ok().and_then(|times| times.parse().ok()).unwrap_or(1);
     count.saturating_mul(times)
@@ -54,7 +56,8 @@ pub fn play_all<C: Conversation>(package: &str, at_least: usize) {
     scripts.sort();
     assert!(scripts.len() >= at_least, "{}: the conversations are gone", folder.display());
     for path in &scripts {
-        let kept = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let kept =
+            fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let now = play::<C>(&kept);
         if std::env::var_os(REWRITE).is_some() {
             fs::write(path, now).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -62,8 +65,14 @@ pub fn play_all<C: Conversation>(package: &str, at_least: usize) {
             panic!("{}, {difference}\n{REWRITE}=1 rewrites it", path.display());
         }
     }
-    // Past what keeps the words of tests that pass: `make test` counts the conversations of one as checks.
-    let _ = writeln!(std::io::stderr(), "{} checks: conversations of {}", scripts.len(), folder.display());
+    // Past what keeps the words of tests that pass: `make test` counts the conversations of one as
+    // checks.
+    let _ = writeln!(
+        std::io::stderr(),
+        "{} checks: conversations of {}",
+        scripts.len(),
+        folder.display()
+    );
 }
 
 /// The script with what the machine says now.
@@ -127,7 +136,10 @@ mod tests {
     fn the_first_difference_is_shown() {
         assert_eq!(difference(SCRIPT, SCRIPT), None);
         let other = SCRIPT.replace("< 3 c", "< 4 c");
-        assert_eq!(difference(SCRIPT, &other).as_deref(), Some("line 9:\n  kept: < 3 c\n  now:  < 4 c"));
+        assert_eq!(
+            difference(SCRIPT, &other).as_deref(),
+            Some("line 9:\n  kept: < 3 c\n  now:  < 4 c")
+        );
         assert_eq!(
             difference(SCRIPT, "# A comment.\n").as_deref(),
             Some("line 2:\n  kept: ! setting\n  now:  (nothing)")

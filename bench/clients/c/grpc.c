@@ -64,7 +64,8 @@ static double native(int count)
     check(client != NULL || farcall_connect(NULL, &client, &error) == FARCALL_OK, "no connection");
     begin = now();
     for (int i = 0; i < count; i++)
-        check(farcall_call(client, &error, "bench/add", (double)i, 1.0, &sum) == FARCALL_OK, "bench/add");
+        check(farcall_call(client, &error, "bench/add", (double) i, 1.0, &sum) == FARCALL_OK,
+            "bench/add");
     check(sum == count, "a wrong sum");
     return (now() - begin) / count;
 }
@@ -136,7 +137,8 @@ static double sent(long n)
     for (int i = 0; i < CALLS; i++)
         must(grpc_call(&touch, n, array), "touch_state");
     begin = (now() - begin) / CALLS;
-    check(array[n / 2] == before + CALLS && array[n - 1] == (double)(n - 1), "a wrong state came back");
+    check(array[n / 2] == before + CALLS && array[n - 1] == (double) (n - 1),
+        "a wrong state came back");
     return begin;
 }
 

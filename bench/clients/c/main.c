@@ -1,4 +1,5 @@
-/* The C client under measurement: the same commands as the Rust one (bench/clients/rust/main.rs). */
+/* The C client under measurement: the same commands as the Rust one (bench/clients/rust/main.rs).
+   */
 #include <farcall.h>
 
 #include <stdio.h>
@@ -61,7 +62,8 @@ static double pingpong(farcall_client *client, int count)
     return (now() - begin) / count;
 }
 
-/* Calls per second with `depth` of them under way: whenever the oldest is over, another is started. */
+/* Calls per second with `depth` of them under way: whenever the oldest is over, another is started.
+   */
 static double pipeline(farcall_client *client, int count, int depth)
 {
     enum { DEPTH_MAX = 4096 };
@@ -85,7 +87,8 @@ static double pipeline(farcall_client *client, int count, int depth)
             }
         }
         if (i < count) {
-            status = farcall_start_call(client, &error, &calls[slot], "bench/add", (double)i, 1.0, &sums[slot]);
+            status = farcall_start_call(
+                client, &error, &calls[slot], "bench/add", (double) i, 1.0, &sums[slot]);
             must(status, error);
         }
     }

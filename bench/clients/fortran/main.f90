@@ -1,4 +1,5 @@
-! The Fortran client under measurement, and in the same program the calls in C that it is compared with (native.c).
+! The Fortran client under measurement, and in the same program the calls in C that it is compared
+! with (native.c).
 !
 ! Usage: farcall-bench-client-fortran ADDRESS
 !

@@ -1,4 +1,5 @@
-/* The calls in C that those of main.f90 are compared with: of the same program, over a connection of its own. */
+/* The calls in C that those of main.f90 are compared with: of the same program, over a connection
+   of its own. */
 #include <farcall.h>
 
 #include <stdio.h>
@@ -34,7 +35,8 @@ double native_pingpong(int count)
     farcall_error *error = NULL;
     double sum = 0, begin = now();
     for (int i = 0; i < count; i++)
-        check(farcall_call(client, &error, "bench/add", (double)i, 1.0, &sum) == FARCALL_OK, "bench/add");
+        check(farcall_call(client, &error, "bench/add", (double) i, 1.0, &sum) == FARCALL_OK,
+            "bench/add");
     check(sum == count, "a wrong sum");
     return (now() - begin) / count;
 }

@@ -1,10 +1,12 @@
 // The Java client under measurement: some of the commands of the other clients (see rust/main.rs).
 //
-// roundtrip BYTES MODE   MODE: inplace (a double[] both ways), native (a MemorySegment both ways), fresh (a new double[] as the
+// roundtrip BYTES MODE   MODE: inplace (a double[] both ways), native (a MemorySegment both ways),
+// fresh (a new double[] as the
 //                        result, which the collector takes)
 // pingpong COUNT         seconds per call
 //
-// Before the first answer to each of them it runs what is measured until the JIT compiler has had its turn.
+// Before the first answer to each of them it runs what is measured until the JIT compiler has had
+// its turn.
 
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
@@ -17,7 +19,8 @@ import org.farcall.Server;
 
 /** Answers commands on its standard input, one line each. */
 public final class BenchClient {
-    /** HotSpot's last compiler takes a method after 15,000 runs at the latest (Tier4CompileThreshold). */
+    /** HotSpot's last compiler takes a method after 15,000 runs at the latest
+     * (Tier4CompileThreshold). */
     private static final int WARM_CALLS = 20_000;
     private static final int WARM_ARRAYS = 30;
     private static final int WARM_ARRAY_BYTES = 1 << 20;
@@ -41,8 +44,9 @@ public final class BenchClient {
             BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
             for (String line = lines.readLine(); line != null; line = lines.readLine()) {
                 String[] words = line.split(" ");
-                double seconds = words[0].equals("pingpong") ? client.pingpong(Integer.parseInt(words[1]))
-                    : client.roundtrip(Integer.parseInt(words[1]), words[2]);
+                double seconds = words[0].equals("pingpong")
+                                     ? client.pingpong(Integer.parseInt(words[1]))
+                                     : client.roundtrip(Integer.parseInt(words[1]), words[2]);
                 System.out.printf(Locale.ROOT, "%.9f%n", seconds);
                 System.out.flush();
             }
@@ -107,7 +111,9 @@ public final class BenchClient {
         long begin = System.nanoTime();
         touch.with(argument).inPlace().call();
         double seconds = (System.nanoTime() - begin) / 1e9;
-        check(argument instanceof double[] own ? own[n / 2] : segment.getAtIndex(ValueLayout.JAVA_DOUBLE, n / 2), n);
+        check(argument instanceof double[] own ? own[n / 2]
+                                               : segment.getAtIndex(ValueLayout.JAVA_DOUBLE, n / 2),
+            n);
         return seconds;
     }
 

@@ -15,7 +15,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use farcall_client::idl::interface::Order;
-use farcall_client::{Argument, Array, ArrayMut, CallOptions, Client, Destination, Error, ErrorKind};
+use farcall_client::{
+    Argument, Array, ArrayMut, CallOptions, Client, Destination, Error, ErrorKind,
+};
 use farcall_client::{PendingCall, Result, Routine};
 
 /// How long a process of a crowd is kept from further calls; longer than it takes to start all.
@@ -49,9 +51,13 @@ impl Bench {
     fn answer(&mut self, words: &[&str]) -> Result<String> {
         let number = |text: &str| text.parse::<usize>().map_err(|_| wrong(words));
         match words {
-            ["roundtrip", bytes, mode] => self.roundtrip(number(bytes)?, *mode == "inplace").map(|s| format!("{s:.9}")),
+            ["roundtrip", bytes, mode] => {
+                self.roundtrip(number(bytes)?, *mode == "inplace").map(|s| format!("{s:.9}"))
+            }
             ["audience", count] => self.gather(number(count)?).map(|count| count.to_string()),
-            ["pingpong", count] => self.pingpong(number(count)?).map(|seconds| format!("{seconds:.9}")),
+            ["pingpong", count] => {
+                self.pingpong(number(count)?).map(|seconds| format!("{seconds:.9}"))
+            }
             ["crowd", count] => self.crowd(number(count)?).map(|seconds| format!("{seconds:.9}")),
             _ => Err(wrong(words)),
         }
@@ -62,14 +68,19 @@ impl Bench {
         if self.array.len() != count {
             self.array = (0..count).map(|index| index as f64).collect();
         }
-        let destinations = vec![Destination::New, if in_place { Destination::InPlace } else { Destination::New }];
+        let destinations =
+            vec![Destination::New, if in_place { Destination::InPlace } else { Destination::New }];
         let begin = Instant::now();
-        let arguments = vec![Argument::Integer(count as i64), ArrayMut::vector(&mut self.array).into()];
-        let outputs = self.touch.call_positional(arguments, destinations, &CallOptions::default())?;
+        let arguments =
+            vec![Argument::Integer(count as i64), ArrayMut::vector(&mut self.array).into()];
+        let outputs =
+            self.touch.call_positional(arguments, destinations, &CallOptions::default())?;
         let seconds = begin.elapsed().as_secs_f64();
         drop(outputs);
         match self.array.get(count / 2) {
-            Some(value) if *value != (count / 2) as f64 => Err(Error::internal("bench", "the array came back changed")),
+            Some(value) if *value != (count / 2) as f64 => {
+                Err(Error::internal("bench", "the array came back changed"))
+            }
             _ => Ok(seconds),
         }
     }
@@ -86,8 +97,10 @@ impl Bench {
     fn pingpong(&self, count: usize) -> Result<f64> {
         let begin = Instant::now();
         for index in 0..count {
-            let arguments = vec![Argument::Real(index as f64), Argument::Real(1.0), Argument::Unset];
-            let outputs = self.add.call_positional(arguments, Vec::new(), &CallOptions::default())?;
+            let arguments =
+                vec![Argument::Real(index as f64), Argument::Real(1.0), Argument::Unset];
+            let outputs =
+                self.add.call_positional(arguments, Vec::new(), &CallOptions::default())?;
             if index == 0 && outputs.scalar::<f64>("z")? != 1.0 {
                 return Err(Error::internal("bench", "0 + 1 is not 1"));
             }
@@ -95,9 +108,10 @@ impl Bench {
         Ok(begin.elapsed().as_secs_f64() / count as f64)
     }
 
-    /// As many calls go on as there may be executables, so each of these gets its first call when it is there. Each holds
-    /// its process afterwards: those that have answered would else take the calls for which others are to be started. The
-    /// last process answers that much later than it could, and so much is taken off.
+    /// As many calls go on as there may be executables, so each of these gets its first call when
+    /// it is there. Each holds its process afterwards: those that have answered would else take the
+    /// calls for which others are to be started. The last process answers that much later than it
+    /// could, and so much is taken off.
     fn crowd(&self, count: usize) -> Result<f64> {
         let solve = self.client.routine("crowd/solve")?;
         let begin = Instant::now();
@@ -109,7 +123,10 @@ impl Bench {
         let mut processes = HashSet::new();
         while processes.len() < count {
             let Some(finished) = self.client.next_finished(Some(Duration::from_secs(60)))? else {
-                return Err(Error::internal("bench", format!("{} processes and no more", processes.len())));
+                return Err(Error::internal(
+                    "bench",
+                    format!("{} processes and no more", processes.len()),
+                ));
             };
             let Some(call) = calls.remove(&finished) else { continue };
             let outputs = call.wait()?;
@@ -138,5 +155,9 @@ fn small_solve(routine: &Routine) -> Result<PendingCall> {
 }
 
 fn wrong(words: &[&str]) -> Error {
-    Error::new(ErrorKind::InvalidArgument, "bench", format!("\"{}\" is no command", words.join(" ")))
+    Error::new(
+        ErrorKind::InvalidArgument,
+        "bench",
+        format!("\"{}\" is no command", words.join(" ")),
+    )
 }

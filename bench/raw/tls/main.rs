@@ -5,8 +5,9 @@
 //! farcall-bench-rawtls call CREDENTIALS PORT    reads commands: roundtrip BYTES MODE (answer: seconds)
 //! ```
 //!
-//! Mutual TLS 1.3 with the cipher suite that Farcall prefers, reused buffers, blocking calls, both ends with the
-//! congestion control that Farcall uses on loopback. Messages begin with their length in 8 bytes.
+//! Mutual TLS 1.3 with the cipher suite that Farcall prefers, reused buffers, blocking calls, both
+//! ends with the congestion control that Farcall uses on loopback. Messages begin with their length
+//! in 8 bytes.
 
 use std::error::Error;
 use std::io::{BufRead, Read, Write};
@@ -18,7 +19,10 @@ use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::WebPkiClientVerifier;
-use rustls::{CipherSuite, ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection, StreamOwned};
+use rustls::{
+    CipherSuite, ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection,
+    StreamOwned,
+};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -40,7 +44,8 @@ fn main() -> Outcome<()> {
 fn read(path: &str) -> Outcome<Credentials> {
     let text = std::fs::read(path)?;
     let certificates: Vec<_> = CertificateDer::pem_slice_iter(&text).collect::<Result<_, _>>()?;
-    let [own, authority] = <[_; 2]>::try_from(certificates).map_err(|_| "not a file of farcall ca")?;
+    let [own, authority] =
+        <[_; 2]>::try_from(certificates).map_err(|_| "not a file of farcall ca")?;
     let mut roots = RootCertStore::empty();
     roots.add(authority)?;
     Ok(Credentials { own, key: PrivateKeyDer::from_pem_slice(&text)?, roots: Arc::new(roots) })
@@ -60,7 +65,9 @@ fn tuned(socket: TcpStream) -> Outcome<TcpStream> {
 }
 
 fn serve(credentials: &Credentials) -> Outcome<()> {
-    let verifier = WebPkiClientVerifier::builder_with_provider(credentials.roots.clone(), provider()).build()?;
+    let verifier =
+        WebPkiClientVerifier::builder_with_provider(credentials.roots.clone(), provider())
+            .build()?;
     let config = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .with_client_cert_verifier(verifier)
@@ -98,7 +105,9 @@ fn call(credentials: &Credentials, port: u16) -> Outcome<()> {
     for line in std::io::stdin().lock().lines() {
         let line = line?;
         match line.split_whitespace().collect::<Vec<_>>()[..] {
-            ["roundtrip", count, _] => println!("{:.9}", roundtrip(&mut stream, &mut bytes, count.parse()?)?),
+            ["roundtrip", count, _] => {
+                println!("{:.9}", roundtrip(&mut stream, &mut bytes, count.parse()?)?)
+            }
             _ => return Err(format!("\"{line}\" is no command").into()),
         }
         std::io::stdout().flush()?;

@@ -106,15 +106,19 @@ impl Command {
     /// Whether it runs until something stops it, so that no time limit applies to all of it.
     pub fn goes_on(&self) -> bool {
         match self {
-            Command::Serve(_) | Command::Relay(_) | Command::Bridge(_) | Command::Pilot(_) | Command::Launch(_) => true,
+            Command::Serve(_)
+            | Command::Relay(_)
+            | Command::Bridge(_)
+            | Command::Pilot(_)
+            | Command::Launch(_) => true,
             Command::Host(_) => true,
             Command::Top(arguments) => !arguments.once,
             _ => false,
         }
     }
 
-    /// Whether inherited descriptors are for the program that this one becomes: MPICH's launcher passes each process a
-    /// connection to itself.
+    /// Whether inherited descriptors are for the program that this one becomes: MPICH's launcher
+    /// passes each process a connection to itself.
     pub fn passes_descriptors_on(&self) -> bool {
         matches!(self, Command::Host(arguments) if !arguments.rank.is_empty())
     }
@@ -200,7 +204,8 @@ fn host_check() -> ExitCode {
 
 /// Tells the person what is wrong: every mistake of an interface file, or what, where and the fix.
 pub fn explain(error: &Error) {
-    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<Diagnostics>());
+    let source =
+        std::error::Error::source(error).and_then(|source| source.downcast_ref::<Diagnostics>());
     match source {
         Some(diagnostics) => tell(&diagnostics.to_string()),
         None => tell(&format!("farcall: {error}")),
@@ -215,8 +220,8 @@ pub fn explain_as_json(error: &Error) {
     tell(&json_line(&told));
 }
 
-/// The process's exit status for an error: 2 for what the user wrote, 3 for what is not there, 4 for a routine that
-/// failed, 1 for everything else.
+/// The process's exit status for an error: 2 for what the user wrote, 3 for what is not there, 4
+/// for a routine that failed, 1 for everything else.
 pub fn exit_code(error: &Error) -> ExitCode {
     ExitCode::from(match error.kind() {
         ErrorKind::InvalidArgument | ErrorKind::InvalidSource | ErrorKind::Ambiguous => 2,

@@ -15,7 +15,8 @@ use farcall_publishing::source::Source;
 
 /// Time to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-/// Time that a server has to begin to listen at a Unix socket that was named, and how often it is looked for.
+/// Time that a server has to begin to listen at a Unix socket that was named, and how often it is
+/// looked for.
 const START_MAX: Duration = Duration::from_secs(2);
 const START_PAUSE: Duration = Duration::from_millis(20);
 /// The variable that names the server to use by default.
@@ -24,13 +25,15 @@ const SERVER_VARIABLE: &str = "FARCALL_SERVER";
 /// A server that runs already: one that would end with the command is of no use to it.
 #[derive(Args)]
 pub struct RunningServer {
-    /// The server: unix:PATH, ssh://HOST, tls://HOST:PORT or farcall://HOST:PORT [default: $FARCALL_SERVER, or this user's server]
+    /// The server: unix:PATH, ssh://HOST, tls://HOST:PORT or farcall://HOST:PORT [default:
+    /// $FARCALL_SERVER, or this user's server]
     #[arg(long, value_name = "ADDRESS")]
     server: Option<String>,
     /// File with the token of a TCP server [default: $FARCALL_TOKEN_FILE]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// File with the certificate to show over TLS [default: $FARCALL_CREDENTIALS, ~/.config/farcall/credentials.pem]
+    /// File with the certificate to show over TLS [default: $FARCALL_CREDENTIALS,
+    /// ~/.config/farcall/credentials.pem]
     #[arg(long, value_name = "FILE")]
     credentials: Option<PathBuf>,
 }
@@ -38,7 +41,8 @@ pub struct RunningServer {
 impl RunningServer {
     /// Whether somebody says which.
     pub fn is_named(&self) -> bool {
-        self.server.is_some() || std::env::var_os(SERVER_VARIABLE).is_some_and(|address| !address.is_empty())
+        self.server.is_some()
+            || std::env::var_os(SERVER_VARIABLE).is_some_and(|address| !address.is_empty())
     }
 
     /// Connects to the server that is named, or to this user's.
@@ -62,12 +66,21 @@ impl RunningServer {
 
 /// Connects in this time, or in what is left of the command's own.
 fn reach(address: &Address, secret: Option<PathBuf>, time: Duration) -> Result<Client> {
-    let options = ConnectOptions { secret, timeout: at_most(time), until: end(), ..ConnectOptions::default() };
+    let options = ConnectOptions {
+        secret,
+        timeout: at_most(time),
+        until: end(),
+        ..ConnectOptions::default()
+    };
     Client::connect_with(address, &options)
 }
 
 /// The file that shows a server who we are.
-fn secret(address: &Address, token_file: &Option<PathBuf>, credentials: &Option<PathBuf>) -> Option<PathBuf> {
+fn secret(
+    address: &Address,
+    token_file: &Option<PathBuf>,
+    credentials: &Option<PathBuf>,
+) -> Option<PathBuf> {
     match address {
         Address::Tls { .. } => credentials.clone(),
         Address::Tcp { .. } | Address::Unix(_) | Address::Ssh(_) => token_file.clone(),
@@ -77,13 +90,15 @@ fn secret(address: &Address, token_file: &Option<PathBuf>, credentials: &Option<
 /// How a server is found.
 #[derive(Args)]
 pub struct ServerArguments {
-    /// The server: unix:PATH, ssh://HOST, tls://HOST:PORT or farcall://HOST:PORT [default: $FARCALL_SERVER, this user's server, or a private one]
+    /// The server: unix:PATH, ssh://HOST, tls://HOST:PORT or farcall://HOST:PORT [default:
+    /// $FARCALL_SERVER, this user's server, or a private one]
     #[arg(long, value_name = "ADDRESS")]
     server: Option<String>,
     /// File with the token of a TCP server [default: $FARCALL_TOKEN_FILE]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// File with the certificate to show over TLS [default: $FARCALL_CREDENTIALS, ~/.config/farcall/credentials.pem]
+    /// File with the certificate to show over TLS [default: $FARCALL_CREDENTIALS,
+    /// ~/.config/farcall/credentials.pem]
     #[arg(long, value_name = "FILE")]
     credentials: Option<PathBuf>,
     /// Start a private server for this command, which publishes FILE; may be repeated
@@ -106,15 +121,18 @@ impl Connection {
 }
 
 impl ServerArguments {
-    /// Connects to the server that is named, or to this user's; starts a private one where there is none.
+    /// Connects to the server that is named, or to this user's; starts a private one where there is
+    /// none.
     ///
     /// # Errors
-    /// As [`Client::connect_to`] and [`PrivateServer::start`]; `InvalidSource` for the files to publish.
+    /// As [`Client::connect_to`] and [`PrivateServer::start`]; `InvalidSource` for the files to
+    /// publish.
     pub fn connect(&self) -> Result<Connection> {
         self.connect_within(CONNECT_TIMEOUT)
     }
 
-    /// The same in at most so much time, but for a private server's: that has as long as its files take.
+    /// The same in at most so much time, but for a private server's: that has as long as its files
+    /// take.
     ///
     /// # Errors
     /// As [`ServerArguments::connect`], and `TimedOut`.
@@ -128,14 +146,18 @@ impl ServerArguments {
         }
         match self.connect_to(&Address::Unix(farcall_transport_unix::default_socket_path()), time) {
             Err(error) if error.kind() == ErrorKind::Unreachable => {
-                notice("no server is running: starting one for this command alone (`farcall serve` keeps one running)");
+                notice(
+                    "no server is running: starting one for this command alone (`farcall serve` \
+                        keeps one running)",
+                );
                 self.private()
             }
             outcome => outcome,
         }
     }
 
-    /// A server that is named may be about to listen: `farcall serve … &` and this command stand in one script.
+    /// A server that is named may be about to listen: `farcall serve … &` and this command stand in
+    /// one script.
     fn connect_to_named(&self, address: &Address, time: Duration) -> Result<Connection> {
         let coming = match address {
             Address::Unix(path) => path.parent().is_some_and(Path::is_dir),
@@ -145,7 +167,9 @@ impl ServerArguments {
         loop {
             match self.connect_to(address, left) {
                 Err(error)
-                    if error.kind() == ErrorKind::Unreachable && coming && begin.elapsed() < START_MAX.min(time) =>
+                    if error.kind() == ErrorKind::Unreachable
+                        && coming
+                        && begin.elapsed() < START_MAX.min(time) =>
                 {
                     std::thread::sleep(START_PAUSE);
                     left = time.saturating_sub(begin.elapsed());
@@ -165,11 +189,18 @@ impl ServerArguments {
         // Compiled here first: mistakes are shown as `farcall check` shows them.
         let files: Vec<PathBuf> = self.publish.iter().map(|file| shipped::named(file)).collect();
         let interfaces = files.iter().filter(|file| !is_python(file));
-        interfaces.into_iter().try_for_each(|file| Source::open(file).and_then(|source| compile(&source)).map(drop))?;
-        let program = std::env::current_exe().map_err(|error| Error::system("find the farcall program", error))?;
+        interfaces.into_iter().try_for_each(|file| {
+            Source::open(file).and_then(|source| compile(&source)).map(drop)
+        })?;
+        let program = std::env::current_exe()
+            .map_err(|error| Error::system("find the farcall program", error))?;
         let options = ServeOptions { program: Some(program), files, ..ServeOptions::default() };
         let own = PrivateServer::start(&options).map_err(|error| {
-            if self.publish.is_empty() { error.fix("or publish a file: --publish FILE.idl") } else { error }
+            if self.publish.is_empty() {
+                error.fix("or publish a file: --publish FILE.idl")
+            } else {
+                error
+            }
         })?;
         Ok(Connection { client: own.connect()?, own: Some(own) })
     }

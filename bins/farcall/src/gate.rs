@@ -1,4 +1,5 @@
-//! Where programs of jobs dial in: over TLS with certificates that are made for each job, or by a socket of this host.
+//! Where programs of jobs dial in: over TLS with certificates that are made for each job, or by a
+//! socket of this host.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::Write;
@@ -43,7 +44,13 @@ pub fn open(wish: &GateWish<'_>) -> Result<Box<dyn Gate>> {
             let path = folder.0.join("s");
             let listener = farcall_transport_unix::Listener::bind_for_bytes(&path)?;
             let dial = vec![format!("unix:{}", path.display())];
-            Ok(Box::new(JobGate { listener: Box::new(listener), dial, bridge: None, signer: None, _folder: folder }))
+            Ok(Box::new(JobGate {
+                listener: Box::new(listener),
+                dial,
+                bridge: None,
+                signer: None,
+                _folder: folder,
+            }))
         }
     }
 }
@@ -76,21 +83,36 @@ fn certified(wish: &GateWish<'_>, folder: Own) -> Result<JobGate> {
     let through_launcher = wish.dial == Dial::Stdio;
     let own = through_launcher || wish.reached_at.is_empty();
     let hosts = if own { vec![own_name()] } else { wish.reached_at.to_vec() };
-    let files = ServerFiles { credentials: folder.0.join("server.pem"), revocations: folder.0.join("revoked.crl") };
+    let files = ServerFiles {
+        credentials: folder.0.join("server.pem"),
+        revocations: folder.0.join("revoked.crl"),
+    };
     let order = order(Kind::Server, "server", hosts.clone());
     write_private(&files.credentials, &signer.sign(&order)?.0)?;
     write_private(&files.revocations, &signer.revocations(std::iter::empty())?)?;
-    let limits =
-        ListenerLimits { handshakes_max: handshakes_max(), handshake_max: HANDSHAKE_MAX, silence_max: SILENCE_MAX };
+    let limits = ListenerLimits {
+        handshakes_max: handshakes_max(),
+        handshake_max: HANDSHAKE_MAX,
+        silence_max: SILENCE_MAX,
+    };
     let listen = if through_launcher { LOOPBACK } else { wish.listen };
     let listener = farcall_transport_tls::Listener::bind(listen, 0, files, limits)?;
     let port = listener.port();
-    let bracketed = |host: &String| if host.contains(':') { format!("[{host}]") } else { host.clone() };
+    let bracketed =
+        |host: &String| if host.contains(':') { format!("[{host}]") } else { host.clone() };
     let (dial, bridge) = match through_launcher {
         true => (vec![format!("stdio:{}", own_name())], Some(bridge(port)?)),
-        false => (hosts.iter().map(|host| format!("tls://{}:{port}", bracketed(host))).collect(), None),
+        false => {
+            (hosts.iter().map(|host| format!("tls://{}:{port}", bracketed(host))).collect(), None)
+        }
     };
-    Ok(JobGate { listener: Box::new(listener), dial, bridge, signer: Some(signer), _folder: folder })
+    Ok(JobGate {
+        listener: Box::new(listener),
+        dial,
+        bridge,
+        signer: Some(signer),
+        _folder: folder,
+    })
 }
 
 /// Handshakes of jobs at a time: those for which there are descriptors beside everything else.
@@ -129,7 +151,8 @@ impl Gate for JobGate {
     }
 
     fn ticket(&mut self, job: &str) -> Result<String> {
-        let mut text: String = self.dial.iter().map(|address| format!("dial {address}\n")).collect();
+        let mut text: String =
+            self.dial.iter().map(|address| format!("dial {address}\n")).collect();
         if let Some(signer) = &self.signer {
             text.push_str(&signer.sign(&order(Kind::User, job, Vec::new()))?.0);
         }

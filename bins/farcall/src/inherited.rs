@@ -1,5 +1,5 @@
-//! Descriptors that this process inherited by accident (make's job server, a shell's history) must not reach
-//! executables: all but the standard three are closed when a program is started.
+//! Descriptors that this process inherited by accident (make's job server, a shell's history) must
+//! not reach executables: all but the standard three are closed when a program is started.
 
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Whether this process began without a standard output.
 static WITHOUT_OUTPUT: AtomicBool = AtomicBool::new(false);
 
-/// Runs before the standard library's own beginnings, which open /dev/null in the place of what is closed: what is written
-/// there is lost without a word.
-// SAFETY: functions of this section are called once, by the C library, before `main`; this one needs nothing of Rust's own.
+/// Runs before the standard library's own beginnings, which open /dev/null in the place of what is
+/// closed: what is written there is lost without a word.
+// SAFETY: functions of this section are called once, by the C library, before `main`; this one
+// needs nothing of Rust's own.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOOK: extern "C" fn() = look;
@@ -27,9 +28,11 @@ pub fn is_without_output() -> bool {
 /// Marks every inherited descriptor close-on-exec.
 pub fn close_on_exec() {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return };
-    let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let numbers =
+        entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     for number in numbers.filter(|number| *number > 2).collect::<Vec<_>>() {
-        // SAFETY: borrowed for one system call, which fails harmlessly if the descriptor is closed by now.
+        // SAFETY: borrowed for one system call, which fails harmlessly if the descriptor is closed
+        // by now.
         let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
         let _ = rustix::io::fcntl_setfd(descriptor, rustix::io::FdFlags::CLOEXEC);
     }

@@ -24,7 +24,8 @@ struct Arguments {
     command: Command,
 }
 
-/// Help, the version, or what is wrong with the command line: without waiting forever for a reader, as clap itself would.
+/// Help, the version, or what is wrong with the command line: without waiting forever for a reader,
+/// as clap itself would.
 fn tell_usage(told: &clap::Error) -> ExitCode {
     let (text, is_error) = (told.render(), told.use_stderr());
     let colored = match is_error {

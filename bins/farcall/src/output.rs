@@ -1,9 +1,10 @@
-//! Where this program prints: text of others is shown, never obeyed, and a reader may close the output at any time, as in
-//! `farcall ls | head -1`, or never read. Other files of the program print by what is here; tools/tidy/printing.txt has the
-//! exceptions.
+//! Where this program prints: text of others is shown, never obeyed, and a reader may close the
+//! output at any time, as in `farcall ls | head -1`, or never read. Other files of the program
+//! print by what is here; tools/tidy/printing.txt has the exceptions.
 //!
-//! No command waits forever for a reader (docs/explanation/waiting.md). Standard output waits for as long as the command's time
-//! limit or `$FARCALL_OUTPUT_TIMEOUT` says; a message on standard error waits for a moment, and is counted where it is lost.
+//! No command waits forever for a reader (docs/explanation/waiting.md). Standard output waits for
+//! as long as the command's time limit or `$FARCALL_OUTPUT_TIMEOUT` says; a message on standard
+//! error waits for a moment, and is counted where it is lost.
 
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::sync::OnceLock;
@@ -39,14 +40,17 @@ const LAST_MOMENT: Duration = Duration::from_millis(300);
 /// Time for which a message waits for its reader.
 const MESSAGE_MAX: Duration = Duration::from_millis(300);
 
-/// The time limit of commands, `$FARCALL_TIMEOUT`: for all that this one does, or for each answer and each page of one that
-/// `goes_on` until it is told to end.
+/// The time limit of commands, `$FARCALL_TIMEOUT`: for all that this one does, or for each answer
+/// and each page of one that `goes_on` until it is told to end.
 ///
 /// # Errors
 /// `InvalidArgument` for what is no number of seconds.
 pub fn limit_command(goes_on: bool) -> Result<()> {
-    let Some(text) = std::env::var_os(LIMIT_VARIABLE).filter(|text| !text.is_empty()) else { return Ok(()) };
-    let limit = text.to_str().and_then(|text| Duration::try_from_secs_f64(text.trim().parse().ok()?).ok());
+    let Some(text) = std::env::var_os(LIMIT_VARIABLE).filter(|text| !text.is_empty()) else {
+        return Ok(());
+    };
+    let limit =
+        text.to_str().and_then(|text| Duration::try_from_secs_f64(text.trim().parse().ok()?).ok());
     let limit = limit.filter(|limit| !limit.is_zero()).ok_or_else(|| {
         let message = format!("{} is not a number of seconds", text.display());
         Error::new(farcall_base::ErrorKind::InvalidArgument, "limit the time of a command", message)
@@ -136,7 +140,9 @@ fn written(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
         Err(error) if error.kind() == ErrorKind::TimedOut => Err(not_read()),
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             // What could not be made into text has an error of its own.
-            Err(error.downcast::<Error>().unwrap_or_else(|error| Error::system("write the output", error)))
+            Err(error
+                .downcast::<Error>()
+                .unwrap_or_else(|error| Error::system("write the output", error)))
         }
         _ => Ok(()),
     }
@@ -145,8 +151,9 @@ fn written(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
 /// Why output is lost that nobody reads.
 pub fn not_read() -> Error {
     let message = "nobody reads standard output: the rest of the output is lost";
-    Error::new(farcall_base::ErrorKind::TimedOut, "write the output", message)
-        .fix(format!("write it to a file, or wait longer for its reader: --timeout, or {VARIABLE} in seconds"))
+    Error::new(farcall_base::ErrorKind::TimedOut, "write the output", message).fix(format!(
+        "write it to a file, or wait longer for its reader: --timeout, or {VARIABLE} in seconds"
+    ))
 }
 
 /// Writes JSON to standard output, over several lines.
@@ -162,7 +169,8 @@ pub fn json_line(value: &Value) -> String {
     printable_json(&value.to_string()).into_owned()
 }
 
-/// Writes what is a file's content to standard output: byte by byte as it is for a program, printable on a terminal.
+/// Writes what is a file's content to standard output: byte by byte as it is for a program,
+/// printable on a terminal.
 ///
 /// # Errors
 /// As [`print`].
@@ -213,8 +221,8 @@ fn json_notice(text: &str) -> String {
     json_line(&json!({"time": time, "level": "info", "event": "server", "message": text}))
 }
 
-/// Writes printable lines to standard error. Where nobody reads them within a moment they are lost, and counted: the next that somebody
-/// reads says how many.
+/// Writes printable lines to standard error. Where nobody reads them within a moment they are lost,
+/// and counted: the next that somebody reads says how many.
 pub fn say(text: &str) {
     let lost = LOST.load(Ordering::Relaxed);
     // Whoever took nothing a moment ago is not waited for again.
@@ -223,18 +231,25 @@ pub fn say(text: &str) {
         0 => String::new(),
         _ => {
             let words = format!("{lost} earlier messages are lost: nobody read standard error");
-            if SPEAKS_JSON.load(Ordering::Relaxed) { json_notice(&words) + "\n" } else { format!("farcall: {words}\n") }
+            if SPEAKS_JSON.load(Ordering::Relaxed) {
+                json_notice(&words) + "\n"
+            } else {
+                format!("farcall: {words}\n")
+            }
         }
     };
     match outlet::error().write(format!("{before}{text}\n").as_bytes(), time) {
-        Err(error) if error.kind() == ErrorKind::TimedOut => drop(LOST.fetch_add(1, Ordering::Relaxed)),
+        Err(error) if error.kind() == ErrorKind::TimedOut => {
+            drop(LOST.fetch_add(1, Ordering::Relaxed))
+        }
         // Who closed it does not want to know.
         _ => drop(LOST.fetch_sub(lost, Ordering::Relaxed)),
     }
 }
 
-/// Shows bytes on standard error that somebody else wrote, such as what a routine prints: a slow reader gets them all. A signal
-/// ends the wait, and one that takes nothing at all is not waited for again until it does.
+/// Shows bytes on standard error that somebody else wrote, such as what a routine prints: a slow
+/// reader gets them all. A signal ends the wait, and one that takes nothing at all is not waited
+/// for again until it does.
 pub fn show(mut bytes: &[u8]) {
     let mut time = if LOST.load(Ordering::Relaxed) > 0 { Duration::ZERO } else { patience() };
     while !bytes.is_empty() {
@@ -250,9 +265,11 @@ pub fn show(mut bytes: &[u8]) {
     }
 }
 
-/// Whether a person looks at it, through a terminal on which one can go back: `dumb` is what editors and typewriters are.
+/// Whether a person looks at it, through a terminal on which one can go back: `dumb` is what
+/// editors and typewriters are.
 pub fn is_screen(stream: &impl IsTerminal) -> bool {
-    stream.is_terminal() && std::env::var_os("TERM").is_some_and(|name| !name.is_empty() && name != "dumb")
+    stream.is_terminal()
+        && std::env::var_os("TERM").is_some_and(|name| !name.is_empty() && name != "dumb")
 }
 
 /// Whether help has colors there: on a terminal, unless the user wants none.
@@ -290,7 +307,9 @@ mod tests {
         let mut out = Vec::new();
         let mut printing = Printable(&mut out);
         let (one, two) = ("\x1b[2J\u{202e}", "\u{9b}");
-        write!(printing, "a {one}\n\t{two:5}|").and_then(|()| printing.write_all(b"\xff\x1b")).expect("room");
+        write!(printing, "a {one}\n\t{two:5}|")
+            .and_then(|()| printing.write_all(b"\xff\x1b"))
+            .expect("room");
         assert_eq!(String::from_utf8_lossy(&out), "a \\x1b[2J\\u{202e}\n\t\\x9b    |\u{fffd}\\x1b");
     }
 

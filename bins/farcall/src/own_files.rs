@@ -22,7 +22,10 @@ pub fn own_files(options: &Options, manifest: Option<&Path>) -> Vec<OwnFile> {
         OwnFile::new("this user's credentials", farcall_transport_tls::default_credentials()),
         OwnFile::new("the tickets of jobs", farcall_spawner_jobs::default_folder()),
     ];
-    own.extend(farcall_rpc_server::results_folder(options).map(|folder| OwnFile::new("results of kept calls", folder)));
+    own.extend(
+        farcall_rpc_server::results_folder(options)
+            .map(|folder| OwnFile::new("results of kept calls", folder)),
+    );
     own.extend(manifest.map(|manifest| OwnFile::new("the configuration file", manifest)));
     if !options.audit_file.is_empty() {
         own.push(OwnFile::new("the audit log", &options.audit_file));

@@ -1,4 +1,5 @@
-//! `farcall serve`: a node with directory, spawner, server and metrics, and the modules it publishes.
+//! `farcall serve`: a node with directory, spawner, server and metrics, and the modules it
+//! publishes.
 
 mod begin;
 mod end;
@@ -49,8 +50,8 @@ const ADDRESSES_MAX: Duration = Duration::from_secs(2);
 /// Publishes routines and serves them.
 #[derive(Args)]
 pub struct ServeArguments {
-    /// Interface files, Python files, or names of libraries that come with Farcall (lapack, fftw) [default: the default
-    /// libraries]
+    /// Interface files, Python files, or names of libraries that come with Farcall (lapack, fftw)
+    /// [default: the default libraries]
     files: Vec<PathBuf>,
     /// Address to listen on: unix:PATH, tls://HOST:PORT or tcp:127.0.0.1:PORT; may be repeated
     #[arg(long, value_name = "ADDRESS")]
@@ -64,11 +65,12 @@ pub struct ServeArguments {
     /// Address to serve Prometheus metrics on, such as 127.0.0.1:9464
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<String>,
-    /// Run routines in jobs of this launcher (slurm, ssh, or one from the configuration file) instead of on this host;
-    /// MODULE=LAUNCHER for one module; may be repeated
+    /// Run routines in jobs of this launcher (slurm, ssh, or one from the configuration file)
+    /// instead of on this host; MODULE=LAUNCHER for one module; may be repeated
     #[arg(long, value_name = "LAUNCHER")]
     launcher: Vec<String>,
-    /// Interpreter for Python files without a .venv next to them [default: $FARCALL_PYTHON, or python3]
+    /// Interpreter for Python files without a .venv next to them [default: $FARCALL_PYTHON, or
+    /// python3]
     #[arg(long, value_name = "PATH")]
     python: Option<PathBuf>,
     /// Format of the log on standard error
@@ -83,22 +85,26 @@ pub struct ServeArguments {
     /// Print the default configuration file with every setting explained, and exit
     #[arg(long, exclusive = true)]
     print_manifest: bool,
-    /// Listen on a private socket and stop at the end of standard input: for programs that start their own server
+    /// Listen on a private socket and stop at the end of standard input: for programs that start
+    /// their own server
     #[arg(long)]
     private: bool,
-    /// Run in the background, and stop after this many seconds without a client or an open kept call
+    /// Run in the background, and stop after this many seconds without a client or an open kept
+    /// call
     #[arg(long, value_name = "SECONDS", conflicts_with = "private")]
     linger: Option<u64>,
     /// Record this server's host in this file while it runs; relays set this
     #[arg(long, value_name = "FILE", hide = true, requires = "linger")]
     record: Option<PathBuf>,
-    /// The file that standard error goes to: keep it short, and remove it at the end; relays set this
+    /// The file that standard error goes to: keep it short, and remove it at the end; relays set
+    /// this
     #[arg(long, value_name = "FILE", hide = true, requires = "linger")]
     own_log: Option<PathBuf>,
 }
 
 impl ServeArguments {
-    /// Whether this is a server of its owner's own, by how it was started: for a program, or by `farcall connect`.
+    /// Whether this is a server of its owner's own, by how it was started: for a program, or by
+    /// `farcall connect`.
     fn is_own(&self) -> bool {
         self.private || self.listen.iter().any(|address| address.starts_with("relay:"))
     }
@@ -109,22 +115,25 @@ pub fn plugins() -> [PluginDescription; 6] {
     [
         farcall_directory::plugin(),
         farcall_spawner_local::plugin(),
-        farcall_spawner_jobs::plugin(|options| farcall_spawner_jobs::construct(options, gate::open)),
+        farcall_spawner_jobs::plugin(|options| {
+            farcall_spawner_jobs::construct(options, gate::open)
+        }),
         farcall_rpc_server::plugin(|options| farcall_rpc_server::construct(options, TRANSPORTS)),
         farcall_fetcher::plugin(),
         farcall_metrics::plugin(),
     ]
 }
 
-/// Serves until a signal comes, or standard input ends for a private server; or prints the manifest.
+/// Serves until a signal comes, or standard input ends for a private server; or prints the
+/// manifest.
 pub fn serve(arguments: &ServeArguments) -> Result<()> {
     let plugins = plugins();
     if arguments.print_manifest {
         return print(|out| out.write_all(Manifest::default_text(&plugins).as_bytes()));
     }
     if arguments.linger.is_some() {
-        // Whoever began it may end, with all that it began: this goes on. It fails for the leader of a group, which a shell
-        // makes of what it starts by hand.
+        // Whoever began it may end, with all that it began: this goes on. It fails for the leader
+        // of a group, which a shell makes of what it starts by hand.
         let _ = rustix::process::setsid();
     }
     let (signals, guard) = (signals()?, EndGuard::begin()?);
@@ -147,18 +156,31 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
         compile_all(arguments, &Interpreters { giver, ..interpreters.clone() })
     })?;
     let drain_max = Duration::from_millis(options.drain_ms);
-    let plugins_max = Duration::from_millis(manifest.limits.stop_timeout_ms.saturating_mul(plugins.len() as u64));
+    let plugins_max =
+        Duration::from_millis(manifest.limits.stop_timeout_ms.saturating_mul(plugins.len() as u64));
     // Before anybody can connect, who would find nothing.
     let own = own_files(&options, arguments.manifest.as_deref());
-    publications.iter().try_for_each(|(_, publication)| check_exposed(publication, &interpreters, &own))?;
+    publications
+        .iter()
+        .try_for_each(|(_, publication)| check_exposed(publication, &interpreters, &own))?;
     let inspector = interpreters.inspector.clone();
     let node = Node::start_with(&manifest, &plugins, given(options.clone()))?;
-    let mut publisher =
-        Publisher::new(node.service::<DirectoryHandle>(directory::SLOT)?, interpreters, launchers, own, notice);
+    let mut publisher = Publisher::new(
+        node.service::<DirectoryHandle>(directory::SLOT)?,
+        interpreters,
+        launchers,
+        own,
+        notice,
+    );
     let published = publish_all(&mut publisher, publications)?;
     let rpc = node.service::<RpcHandle>(farcall_rpc_server::SLOT)?;
     if let Some(path) = &arguments.manifest {
-        publisher.follow(path, &options.access, access_of, node.service::<RpcHandle>(farcall_rpc_server::SLOT)?)?;
+        publisher.follow(
+            path,
+            &options.access,
+            access_of,
+            node.service::<RpcHandle>(farcall_rpc_server::SLOT)?,
+        )?;
     }
     let unknown = publisher.unknown_modules(&options.access);
     rpc.published();
@@ -187,23 +209,35 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
 /// What a server that `ssh` began does beside serving.
 fn kept(arguments: &ServeArguments) -> Keeper {
     let socket = arguments.listen.iter().find_map(|address| address.strip_prefix("relay:"));
-    Keeper::new(arguments.record.clone(), arguments.own_log.clone(), socket.unwrap_or_default().into(), notice)
+    Keeper::new(
+        arguments.record.clone(),
+        arguments.own_log.clone(),
+        socket.unwrap_or_default().into(),
+        notice,
+    )
 }
 
-/// A server may have as many descriptors open as the system lets it: the usual soft limit, 1024, is there for programs
-/// that use select(2), and is far below `connections_max`. One that can take no client says so at once.
+/// A server may have as many descriptors open as the system lets it: the usual soft limit, 1024, is
+/// there for programs that use select(2), and is far below `connections_max`. One that can take no
+/// client says so at once.
 fn raise_descriptors() -> Result<()> {
     let limit = rustix::process::getrlimit(Resource::Nofile);
     // It fails only where it is raised already.
-    let _ = rustix::process::setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+    let _ =
+        rustix::process::setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
     match limit.maximum {
-        Some(files) if files < DESCRIPTORS_FEWEST => {
-            Err(Error::new(ErrorKind::LimitExceeded, "serve", format!("a process here may have {files} open files"))
-                .fix(format!(
-                    "raise the hard limit (`ulimit -Hn`) to at least {DESCRIPTORS_FEWEST}, in the startup file that \
-                    lowers it or in /etc/security/limits.conf"
-                )))
-        }
+        Some(files) if files < DESCRIPTORS_FEWEST => Err(Error::new(
+            ErrorKind::LimitExceeded,
+            "serve",
+            format!(
+                "a process here may have \
+                {files} open files"
+            ),
+        )
+        .fix(format!(
+            "raise the hard limit (`ulimit -Hn`) to at least {DESCRIPTORS_FEWEST}, in the \
+                    startup file that lowers it or in /etc/security/limits.conf"
+        ))),
         _ => Ok(()),
     }
 }
@@ -213,7 +247,9 @@ fn say_what_was_cut(options: &farcall_rpc_server::Options) {
     let files = open_files_max();
     let crowds = options.crowds_fitting(files);
     if let Some(files) = files.filter(|_| crowds != options.crowds()) {
-        notice(&format!("a process here may have {files} open files. This allows at the same time: {crowds}"));
+        notice(&format!(
+            "a process here may have {files} open files. This allows at the same time: {crowds}"
+        ));
     }
 }
 
@@ -221,8 +257,8 @@ fn say_where_metrics_are(address: SocketAddr) {
     notice(&format!("metrics are at http://{address}/metrics"));
     if !address.ip().is_loopback() {
         notice(
-            "everybody who can connect to that address sees the names of users and routines: restrict it with a \
-             firewall",
+            "everybody who can connect to that address sees the names of users and routines: \
+             restrict it with a firewall",
         );
     }
 }
@@ -231,9 +267,9 @@ fn say_where_metrics_are(address: SocketAddr) {
 fn say_what_is_missing(inspector: &Inspector) {
     if rustix::process::geteuid().is_root() && !inspector.names_user_of_all() {
         notice(
-            "this server runs as root, and so do routines of modules without a user of their own: they can read all \
-            files that root can read in the system's directories and those that the configuration file grants; set a \
-            user in farcall.toml: limits.user = \"nobody\"",
+            "this server runs as root, and so do routines of modules without a user of their own: \
+            they can read all files that root can read in the system's directories and those that \
+            the configuration file grants; set a user in farcall.toml: limits.user = \"nobody\"",
         );
     }
     use farcall_executable::confine::{kernel_means, not_held};
@@ -242,36 +278,64 @@ fn say_what_is_missing(inspector: &Inspector) {
     }
     if farcall_spawner_local::processes_counted_by().is_none() {
         notice(
-            "the server cannot write a cgroup, and root's processes are not counted without one: routines of modules \
-            without a user of their own can start any number of processes",
+            "the server cannot write a cgroup, and root's processes are not counted without one: \
+            routines of modules without a user of their own can start any number of processes",
         );
     }
 }
 
-fn override_options(manifest: &mut Manifest, arguments: &ServeArguments, folder: Option<&PrivateFolder>) -> Result<()> {
+fn override_options(
+    manifest: &mut Manifest,
+    arguments: &ServeArguments,
+    folder: Option<&PrivateFolder>,
+) -> Result<()> {
     let mut listen = arguments.listen.clone();
     if let Some(folder) = folder.filter(|_| listen.is_empty()) {
         listen.push(format!("unix:{}", folder.socket().display()));
     }
     if !listen.is_empty() {
-        manifest.override_options("rpc-server", "--listen", &format!("listen = {}", toml_list(&listen)))?;
+        manifest.override_options(
+            "rpc-server",
+            "--listen",
+            &format!("listen = {}", toml_list(&listen)),
+        )?;
     }
     if let Some(file) = &arguments.token_file {
-        manifest.override_options("rpc-server", "--token-file", &format!("token_file = {}", toml_text(file)))?;
+        manifest.override_options(
+            "rpc-server",
+            "--token-file",
+            &format!("token_file = {}", toml_text(file)),
+        )?;
     }
     if let Some(file) = &arguments.credentials {
-        manifest.override_options("rpc-server", "--credentials", &format!("credentials = {}", toml_text(file)))?;
+        manifest.override_options(
+            "rpc-server",
+            "--credentials",
+            &format!("credentials = {}", toml_text(file)),
+        )?;
     }
     // Whoever starts a server for itself alone has its errors already.
     let level = arguments.log_level.as_deref().or(arguments.private.then_some("off"));
     if let Some(level) = level {
-        manifest.override_options("rpc-server", "--log-level", &format!("log_level = {}", toml_text(level)))?;
+        manifest.override_options(
+            "rpc-server",
+            "--log-level",
+            &format!("log_level = {}", toml_text(level)),
+        )?;
     }
     if let Some(format) = &arguments.log_format {
-        manifest.override_options("rpc-server", "--log-format", &format!("log_format = {}", toml_text(format)))?;
+        manifest.override_options(
+            "rpc-server",
+            "--log-format",
+            &format!("log_format = {}", toml_text(format)),
+        )?;
     }
     if let Some(address) = &arguments.metrics {
-        manifest.override_options("metrics", "--metrics", &format!("listen = {}", toml_text(address)))?;
+        manifest.override_options(
+            "metrics",
+            "--metrics",
+            &format!("listen = {}", toml_text(address)),
+        )?;
     }
     Ok(())
 }
@@ -296,10 +360,16 @@ fn access_of(manifest: &Path) -> Result<Vec<Entry>> {
 /// Which interpreters run Python files, and what the manifest lets these do.
 fn interpreters(manifest: &Manifest, arguments: &ServeArguments) -> Result<Interpreters> {
     let entry = manifest.plugins.iter().find(|entry| entry.slot == farcall_services::spawner::SLOT);
-    let inspector = entry.map_or_else(|| Ok(Inspector::default()), |entry| Inspector::new(&entry.options))?;
+    let inspector =
+        entry.map_or_else(|| Ok(Inspector::default()), |entry| Inspector::new(&entry.options))?;
     let is_own = arguments.is_own() && !serves_others(&server_options(manifest)?.listen);
     let publisher = if is_own && !inspector.confines_all() { Owner } else { Anybody };
-    Ok(Interpreters { inspector, python: arguments.python.clone(), publisher, ..Interpreters::default() })
+    Ok(Interpreters {
+        inspector,
+        python: arguments.python.clone(),
+        publisher,
+        ..Interpreters::default()
+    })
 }
 
 /// Whether others than the owner can come: by TLS, whoever has a certificate does.
@@ -307,9 +377,12 @@ fn serves_others(listen: &[String]) -> bool {
     listen.iter().any(|address| address.starts_with("tls:"))
 }
 
-/// Programs of jobs let modules use and do what this server's own spawner does, unless the manifest says otherwise.
+/// Programs of jobs let modules use and do what this server's own spawner does, unless the manifest
+/// says otherwise.
 fn hold_pilots_to_the_same(manifest: &mut Manifest) -> Result<()> {
-    let options = |slot: &str| manifest.plugins.iter().find(|entry| entry.slot == slot).map(|entry| &entry.options);
+    let options = |slot: &str| {
+        manifest.plugins.iter().find(|entry| entry.slot == slot).map(|entry| &entry.options)
+    };
     let (Some(own), Some(jobs)) =
         (options(farcall_services::spawner::SLOT), options(farcall_services::spawner::JOBS_SLOT))
     else {
@@ -322,10 +395,13 @@ fn hold_pilots_to_the_same(manifest: &mut Manifest) -> Result<()> {
     manifest.override_options("spawner-jobs", "the server's own options", &text)
 }
 
-/// Which launcher starts which module's executables: as the manifest says, and then the command line.
+/// Which launcher starts which module's executables: as the manifest says, and then the command
+/// line.
 fn launchers(manifest: &Manifest, chosen: &[String]) -> Result<Launchers> {
-    let entry = manifest.plugins.iter().find(|entry| entry.slot == farcall_services::spawner::JOBS_SLOT);
-    let mut launchers = entry.map_or_else(|| Ok(Launchers::default()), |entry| Launchers::read(&entry.options))?;
+    let entry =
+        manifest.plugins.iter().find(|entry| entry.slot == farcall_services::spawner::JOBS_SLOT);
+    let mut launchers =
+        entry.map_or_else(|| Ok(Launchers::default()), |entry| Launchers::read(&entry.options))?;
     for words in chosen {
         match words.split_once('=') {
             Some((module, launcher)) => launchers.choose(Some(module), launcher)?,
@@ -335,7 +411,8 @@ fn launchers(manifest: &Manifest, chosen: &[String]) -> Result<Launchers> {
     Ok(launchers)
 }
 
-/// Where Slurm is not, nothing could ever be called: whoever starts the server is told, and not its first caller.
+/// Where Slurm is not, nothing could ever be called: whoever starts the server is told, and not its
+/// first caller.
 fn need_slurm(launchers: &Launchers) -> Result<()> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let is_there = || std::env::split_paths(&path).any(|folder| folder.join("sbatch").is_file());
@@ -344,8 +421,8 @@ fn need_slurm(launchers: &Launchers) -> Result<()> {
     }
     let message = "routines must run in Slurm jobs, and this host has no sbatch";
     Err(Error::new(ErrorKind::NotFound, "serve", message).with("PATH", path.display()).fix(
-        "start the server on a login node of the cluster; if this is one, add the directory of sbatch to the PATH of \
-        noninteractive shells (`ssh HOST 'echo $PATH'` shows it)",
+        "start the server on a login node of the cluster; if this is one, add the directory of \
+        sbatch to the PATH of noninteractive shells (`ssh HOST 'echo $PATH'` shows it)",
     ))
 }
 
@@ -368,10 +445,15 @@ fn toml_list(texts: &[String]) -> String {
 /// A module that can be published, and the file that it comes from.
 type Compiled = (PathBuf, farcall_services::directory::Publication);
 
-/// All files named must compile. Of the default ones, those whose libraries this machine lacks are left out.
+/// All files named must compile. Of the default ones, those whose libraries this machine lacks are
+/// left out.
 fn compile_all(arguments: &ServeArguments, interpreters: &Interpreters) -> Result<Vec<Compiled>> {
     let named = !arguments.files.is_empty();
-    let files = if named { arguments.files.iter().map(|file| shipped::named(file)).collect() } else { default_files() };
+    let files = if named {
+        arguments.files.iter().map(|file| shipped::named(file)).collect()
+    } else {
+        default_files()
+    };
     let mut publications = Vec::new();
     let mut failed = None;
     for file in files {
@@ -392,14 +474,19 @@ fn compile_all(arguments: &ServeArguments, interpreters: &Interpreters) -> Resul
     }
     match failed {
         Some(error) if publications.is_empty() => Err(error),
-        _ if publications.is_empty() => Err(Error::new(ErrorKind::NotFound, "serve", "there is nothing to publish")
-            .fix("pass an interface file: farcall serve FILE.idl")),
+        _ if publications.is_empty() => {
+            Err(Error::new(ErrorKind::NotFound, "serve", "there is nothing to publish")
+                .fix("pass an interface file: farcall serve FILE.idl"))
+        }
         _ => Ok(publications),
     }
 }
 
 /// Module names with their number of routines.
-fn publish_all(publisher: &mut Publisher, publications: Vec<Compiled>) -> Result<Vec<(String, usize)>> {
+fn publish_all(
+    publisher: &mut Publisher,
+    publications: Vec<Compiled>,
+) -> Result<Vec<(String, usize)>> {
     let mut published = Vec::new();
     for (file, publication) in publications {
         let (name, count) = (publication.module.clone(), publication.all_routines().count());
@@ -419,11 +506,18 @@ fn publish_all(publisher: &mut Publisher, publications: Vec<Compiled>) -> Result
 
 /// Addresses go to standard output, for programs; the rest is for people.
 fn announce(addresses: &[String], published: &[(String, usize)], private: bool) {
-    let text: String = addresses.iter().map(|address| format!("{}\n", farcall_base::printable_line(address))).collect();
+    let text: String = addresses
+        .iter()
+        .map(|address| format!("{}\n", farcall_base::printable_line(address)))
+        .collect();
     // Nobody may be reading: a server serves all the same.
     let _ = outlet::output().write(text.as_bytes(), ADDRESSES_MAX);
     if !private {
-        let modules = published.iter().map(|(name, count)| format!("{name} ({count})")).collect::<Vec<_>>().join(", ");
+        let modules = published
+            .iter()
+            .map(|(name, count)| format!("{name} ({count})"))
+            .collect::<Vec<_>>()
+            .join(", ");
         notice(&format!("serving {modules}; end with Ctrl-C"));
     }
 }

@@ -48,7 +48,8 @@ fn listen_at(address: &str, options: &Options) -> Result<Box<dyn Listener>> {
     let (host, port) = host_and_port(address, rest.ok_or_else(|| wrong(address))?)?;
     farcall_transport_tcp::Listener::check(host, port)?;
     if options.token_file.is_empty() {
-        // The folder of the default token is the default socket's, made and judged by the same rules.
+        // The folder of the default token is the default socket's, made and judged by the same
+        // rules.
         farcall_transport_unix::prepare_directory(&farcall_transport_unix::default_socket_path())?;
     }
     let token = token(&token_file(options))?;
@@ -73,14 +74,20 @@ fn tls(host: &str, port: u16, options: &Options) -> Result<Box<dyn Listener>> {
 /// Where the certificate of a server and the list of revoked ones lie.
 pub fn server_files(options: &Options) -> ServerFiles {
     let named = |name: &str| (!name.is_empty()).then(|| PathBuf::from(name));
-    let credentials = named(&options.credentials).unwrap_or_else(|| authority_folder().join(SERVER_FILE));
-    let revocations = named(&options.revocations).unwrap_or_else(|| credentials.with_file_name(REVOKED_FILE));
+    let credentials =
+        named(&options.credentials).unwrap_or_else(|| authority_folder().join(SERVER_FILE));
+    let revocations =
+        named(&options.revocations).unwrap_or_else(|| credentials.with_file_name(REVOKED_FILE));
     ServerFiles { credentials, revocations }
 }
 
 /// The token in the file, or a fresh one where there is no file.
 fn token(file: &Path) -> Result<farcall_transport_tcp::Token> {
-    if file.exists() { farcall_transport_tcp::Token::read(file) } else { farcall_transport_tcp::Token::create(file) }
+    if file.exists() {
+        farcall_transport_tcp::Token::read(file)
+    } else {
+        farcall_transport_tcp::Token::create(file)
+    }
 }
 
 fn unix(path: PathBuf) -> Result<Box<dyn Listener>> {
@@ -124,14 +131,20 @@ pub fn token_file(options: &Options) -> PathBuf {
 }
 
 fn wrong(address: &str) -> Error {
-    Error::new(ErrorKind::InvalidArgument, "listen", format!("\"{address}\" is not an address to listen on"))
-        .fix("write unix:PATH, tls://HOST:PORT or tcp:127.0.0.1:PORT")
+    Error::new(
+        ErrorKind::InvalidArgument,
+        "listen",
+        format!("\"{address}\" is not an address to listen on"),
+    )
+    .fix("write unix:PATH, tls://HOST:PORT or tcp:127.0.0.1:PORT")
 }
 
 fn adopt(descriptor: OwnedFd, proof: Proof) -> Result<Box<dyn ByteStream>> {
     // The spawner made it: what it is says whether memory can be shared over it.
     match rustix::net::sockopt::socket_domain(&descriptor) {
-        Ok(rustix::net::AddressFamily::UNIX) | Err(_) => farcall_transport_unix::ring::offer(descriptor, proof),
+        Ok(rustix::net::AddressFamily::UNIX) | Err(_) => {
+            farcall_transport_unix::ring::offer(descriptor, proof)
+        }
         Ok(_) => farcall_transport_tcp::from_descriptor(descriptor, proof),
     }
 }

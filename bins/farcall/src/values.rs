@@ -1,4 +1,5 @@
-//! Values as people write them on the command line: `3`, `1e-6`, `1+2j`, `[[1, 2], [3, 4]]`, `@matrix.npy`.
+//! Values as people write them on the command line: `3`, `1e-6`, `1+2j`, `[[1, 2], [3, 4]]`,
+//! `@matrix.npy`.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -15,19 +16,23 @@ use farcall_formats::data::{Data, check_range, element_bytes, real, shown};
 /// Dimensions of an inline array at most: brackets nest this deep.
 const DEPTH_MAX: usize = 16;
 
-/// Marks an argument that begins like an option and is a number: no argument of a process can begin with it.
+/// Marks an argument that begins like an option and is a number: no argument of a process can begin
+/// with it.
 const MARK: char = '\0';
 
-/// The arguments of `farcall call`, with such numbers as `-inf` and `-1+2j` marked, so that they are not read as
-/// options. Those that clap knows as numbers stay as they are.
+/// The arguments of `farcall call`, with such numbers as `-inf` and `-1+2j` marked, so that they
+/// are not read as options. Those that clap knows as numbers stay as they are.
 pub fn marked_numbers(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = arguments.collect();
     if arguments.get(1).is_none_or(|command| command != "call") {
         return arguments;
     }
     for argument in &mut arguments {
-        let Some(digits) = argument.to_str().and_then(|text| text.strip_prefix('-')) else { continue };
-        let plain = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') && digits.parse::<f64>().is_ok();
+        let Some(digits) = argument.to_str().and_then(|text| text.strip_prefix('-')) else {
+            continue;
+        };
+        let plain = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+            && digits.parse::<f64>().is_ok();
         if !plain && number(&format!("-{digits}")).is_ok() {
             *argument = format!("{MARK}-{digits}").into();
         }
@@ -52,7 +57,9 @@ impl Value {
     /// What the call gets. It is taken out: once.
     pub fn argument(&mut self) -> Argument<'_> {
         match self {
-            Value::Array(data) => Array::of_bytes(&data.bytes, data.element, &data.shape, data.order).into(),
+            Value::Array(data) => {
+                Array::of_bytes(&data.bytes, data.element, &data.shape, data.order).into()
+            }
             Value::Other(argument) => std::mem::take(argument),
         }
     }
@@ -74,23 +81,28 @@ fn wrong(message: impl Into<String>) -> Error {
 /// `InvalidArgument` that names the parameter and says what it takes; `NotFound` for a file.
 pub fn value(interface: &Interface, parameter: &Parameter, text: &str) -> Result<Value> {
     value_for(parameter, text).map_err(|error| {
-        let takes =
-            farcall_idl::idl::parameter_text(interface.scope(), &Parameter { doc: String::new(), ..parameter.clone() });
+        let takes = farcall_idl::idl::parameter_text(
+            interface.scope(),
+            &Parameter { doc: String::new(), ..parameter.clone() },
+        );
         error.with("parameter", takes)
     })
 }
 
-/// By what the parameter is, and not by what the text looks like: `3` is a number, a character or a text.
+/// By what the parameter is, and not by what the text looks like: `3` is a number, a character or a
+/// text.
 fn value_for(parameter: &Parameter, text: &str) -> Result<Value> {
     let array = matches!(parameter.shape, Shape::Array { .. });
     match (parameter.element, &parameter.shape) {
         (_, Shape::Callback { .. }) => {
-            Err(wrong("a function cannot be passed on the command line").fix("call the routine from a program"))
+            Err(wrong("a function cannot be passed on the command line")
+                .fix("call the routine from a program"))
         }
-        (ElementType::Struct(_), _) => {
-            Err(wrong("a struct cannot be passed on the command line").fix("call the routine from a program"))
+        (ElementType::Struct(_), _) => Err(wrong("a struct cannot be passed on the command line")
+            .fix("call the routine from a program")),
+        (ElementType::Filename, Shape::Scalar) => {
+            Ok(Argument::Text(text.as_bytes().to_vec()).into())
         }
-        (ElementType::Filename, Shape::Scalar) => Ok(Argument::Text(text.as_bytes().to_vec()).into()),
         (ElementType::String, Shape::Scalar) => Ok(Argument::Text(text.as_bytes().to_vec()).into()),
         // Files by their paths.
         (ElementType::String | ElementType::Filename, _) => texts(text),
@@ -105,7 +117,8 @@ fn value_for(parameter: &Parameter, text: &str) -> Result<Value> {
     }
 }
 
-/// Whether the server is to fetch it: `@https://…`, `@http://…`, or `@file:/…`, which is a file of the server's.
+/// Whether the server is to fetch it: `@https://…`, `@http://…`, or `@file:/…`, which is a file of
+/// the server's.
 fn is_url(text: &str) -> bool {
     ["@https://", "@http://", "@file:/"].iter().any(|begin| text.starts_with(begin))
 }
@@ -120,14 +133,16 @@ fn character(array: bool, text: &str) -> Result<Value> {
 
 /// Strings may contain anything, so they are quoted as in JSON.
 fn texts(text: &str) -> Result<Value> {
-    let texts: Vec<Option<String>> = serde_json::from_str(text)
-        .map_err(|error| wrong(error.to_string()).fix("write an array of strings as JSON: '[\"one\", \"two\"]'"))?;
+    let texts: Vec<Option<String>> = serde_json::from_str(text).map_err(|error| {
+        wrong(error.to_string()).fix("write an array of strings as JSON: '[\"one\", \"two\"]'")
+    })?;
     Ok(Argument::Texts(texts.into_iter().map(|text| text.map(String::into_bytes)).collect()).into())
 }
 
 /// The array of a file, or its only number for a parameter without dimensions.
 fn of_file(parameter: &Parameter, rank: usize, path: &str) -> Result<Value> {
-    let fits = |shape: &[u64]| check_count(parameter, shape).map_err(|error| error.with("file", path));
+    let fits =
+        |shape: &[u64]| check_count(parameter, shape).map_err(|error| error.with("file", path));
     let mut data = files::read(Path::new(path), &fits)?;
     // Matrix Market knows matrices only: a vector is one with a single column (or row).
     if data.decimal && rank < 2 && data.shape.contains(&1) {
@@ -144,7 +159,8 @@ fn of_file(parameter: &Parameter, rank: usize, path: &str) -> Result<Value> {
     Ok(Argument::Raw(data.bytes).into())
 }
 
-/// Where the interface alone says how many numbers there are, a file of other numbers costs no memory.
+/// Where the interface alone says how many numbers there are, a file of other numbers costs no
+/// memory.
 fn check_count(parameter: &Parameter, shape: &[u64]) -> Result<()> {
     let found = shape.iter().fold(1_u64, |product, extent| product.saturating_mul(*extent));
     let Shape::Array { dimensions, .. } = &parameter.shape else {
@@ -158,7 +174,9 @@ fn check_count(parameter: &Parameter, shape: &[u64]) -> Result<()> {
     if wanted == found {
         return Ok(());
     }
-    Err(wrong(format!("the file has an array of shape {shape:?}, and the routine needs {wanted} numbers")))
+    Err(wrong(format!(
+        "the file has an array of shape {shape:?}, and the routine needs {wanted} numbers"
+    )))
 }
 
 fn one_number(shape: &[u64]) -> Error {
@@ -181,7 +199,8 @@ fn numbers(parameter: &Parameter, text: &str) -> Result<Value> {
 
 /// Numbers in nested brackets, separated by commas; numbers may be quoted as in JSON.
 fn inline(element: ElementType, text: &str) -> Result<Data> {
-    let mut reader = Brackets { rest: text.trim(), element, bytes: Vec::new(), shape: Vec::new(), seen: false };
+    let mut reader =
+        Brackets { rest: text.trim(), element, bytes: Vec::new(), shape: Vec::new(), seen: false };
     reader.item(0)?;
     if !reader.rest.is_empty() {
         return Err(wrong(format!("\"{}\" follows the value", shown(reader.rest))));
@@ -278,7 +297,8 @@ fn number(word: &str) -> Result<ScalarValue> {
         return Ok(ScalarValue::Unsigned(value));
     }
     real(word).map(ScalarValue::Real).or_else(|error| {
-        let advice = "write 3, 0.5, 1e-6, 1+2j, [1, 2, 3], [[1, 2], [3, 4]], @file.npy or @https://…";
+        let advice =
+            "write 3, 0.5, 1e-6, 1+2j, [1, 2, 3], [[1, 2], [3, 4]], @file.npy or @https://…";
         complex(word).ok_or_else(|| error.fix(advice))
     })
 }
@@ -289,7 +309,8 @@ fn complex(word: &str) -> Option<ScalarValue> {
     let bytes = body.as_bytes();
     // The last sign that is not an exponent's begins the imaginary part.
     let sign = |at: &usize| {
-        matches!(bytes[*at], b'+' | b'-') && !matches!(bytes[at.saturating_sub(1)], b'e' | b'E' | b'd' | b'D')
+        matches!(bytes[*at], b'+' | b'-')
+            && !matches!(bytes[at.saturating_sub(1)], b'e' | b'E' | b'd' | b'D')
     };
     let split = (0..bytes.len()).rev().find(sign).unwrap_or(0);
     let (re, im) = body.split_at(split);

@@ -8,7 +8,8 @@ use super::*;
 
 fn reals(text: &str) -> (Vec<u64>, Vec<f64>) {
     let data = inline(ElementType::Float64, text).unwrap();
-    let numbers = data.bytes.chunks_exact(8).map(|one| f64::from_ne_bytes(one.try_into().unwrap())).collect();
+    let numbers =
+        data.bytes.chunks_exact(8).map(|one| f64::from_ne_bytes(one.try_into().unwrap())).collect();
     (data.shape, numbers)
 }
 
@@ -44,13 +45,25 @@ fn complex_numbers_are_written_as_in_python() {
 fn numbers_are_no_options() {
     let marked = |words: &[&str]| {
         let words = words.iter().map(OsString::from);
-        marked_numbers(words).iter().map(|word| word.to_str().unwrap().to_owned()).collect::<Vec<_>>()
+        marked_numbers(words)
+            .iter()
+            .map(|word| word.to_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
     };
-    let given = ["farcall", "call", "f", "-inf", "-nan", "-1+2j", "-j", "-3", "-.5e3", "--json", "-h", "x=-inf", "-"];
-    let expected =
-        ["farcall", "call", "f", "\0-inf", "\0-nan", "\0-1+2j", "\0-j", "-3", "-.5e3", "--json", "-h", "x=-inf", "-"];
+    let given = [
+        "farcall", "call", "f", "-inf", "-nan", "-1+2j", "-j", "-3", "-.5e3", "--json", "-h",
+        "x=-inf", "-",
+    ];
+    let expected = [
+        "farcall", "call", "f", "\0-inf", "\0-nan", "\0-1+2j", "\0-j", "-3", "-.5e3", "--json",
+        "-h", "x=-inf", "-",
+    ];
     assert_eq!(marked(&given), expected);
-    assert_eq!(marked(&["farcall", "check", "-inf"]), ["farcall", "check", "-inf"], "that is the name of a file");
+    assert_eq!(
+        marked(&["farcall", "check", "-inf"]),
+        ["farcall", "check", "-inf"],
+        "that is the name of a file"
+    );
     assert_eq!(unmarked("\0-inf"), "-inf");
     assert_eq!(unmarked("-3"), "-3");
 }
@@ -98,7 +111,8 @@ fn damage_at_random_never_panics() {
     let letters = b"[[[]]],,,0123456789.eEdDjJ+-\"naif \xc3\xa9";
     for _ in 0..50_000 {
         let length = random.next() % 24;
-        let bytes: Vec<u8> = (0..length).map(|_| letters[(random.next() % letters.len() as u64) as usize]).collect();
+        let bytes: Vec<u8> =
+            (0..length).map(|_| letters[(random.next() % letters.len() as u64) as usize]).collect();
         let text = String::from_utf8_lossy(&bytes);
         if let Ok(data) = inline(ElementType::Complex128, &text) {
             let count: u64 = data.shape.iter().product();

@@ -46,8 +46,10 @@ typedef struct farcall_value {
     } value;
 } farcall_value;
 
-/* What the native call stands on. values[0] is the routine's name, a pointer to char; the arguments follow. */
-int farcall_call_tagged(farcall_client *client, farcall_error **error, const farcall_value *values, size_t count);
+/* What the native call stands on. values[0] is the routine's name, a pointer to char; the arguments
+   follow. */
+int farcall_call_tagged(
+    farcall_client *client, farcall_error **error, const farcall_value *values, size_t count);
 int farcall_start_tagged(farcall_client *client, farcall_error **error, farcall_call **call,
                          const farcall_value *values, size_t count);
 
@@ -86,8 +88,10 @@ static inline farcall_value farcall_make_complex(uint32_t tag, double _Complex v
     return made;
 }
 
-/* For whatever is no number. Its name is what the compiler says of a struct by value or a long double. */
-static inline farcall_value farcall_pass_the_address_of_this_argument(uint32_t tag, const void *value)
+/* For whatever is no number. Its name is what the compiler says of a struct by value or a long
+   double. */
+static inline farcall_value farcall_pass_the_address_of_this_argument(
+    uint32_t tag, const void *value)
 {
     farcall_value made = {tag, 0, {.pointer = value}};
     return made;
@@ -101,64 +105,84 @@ static inline farcall_value farcall_pass_the_address_of_this_argument(uint32_t t
     type (*)[]: (element) | FARCALL_TAG_POINTER, \
     const type (*)[]: (element) | FARCALL_TAG_POINTER | FARCALL_TAG_CONST
 
-#define FARCALL_TAG(x) _Generic((x), \
-    FARCALL_TAGS(char, FARCALL_CHAR), \
-    FARCALL_TAGS(signed char, FARCALL_INT8), \
-    FARCALL_TAGS(unsigned char, FARCALL_UINT8), \
-    FARCALL_TAGS(short, FARCALL_INT16), \
-    FARCALL_TAGS(unsigned short, FARCALL_UINT16), \
-    FARCALL_TAGS(int, FARCALL_INT32), \
-    FARCALL_TAGS(unsigned, FARCALL_UINT32), \
-    FARCALL_TAGS(long, FARCALL_TAG_LONG), \
-    FARCALL_TAGS(unsigned long, FARCALL_TAG_ULONG), \
-    FARCALL_TAGS(long long, FARCALL_INT64), \
-    FARCALL_TAGS(unsigned long long, FARCALL_UINT64), \
-    FARCALL_TAGS(float, FARCALL_FLOAT32), \
-    FARCALL_TAGS(double, FARCALL_FLOAT64), \
-    FARCALL_TAGS(float _Complex, FARCALL_COMPLEX64), \
-    FARCALL_TAGS(double _Complex, FARCALL_COMPLEX128), \
-    _Bool: FARCALL_UINT8, \
-    void *: FARCALL_VOID | FARCALL_TAG_POINTER, \
-    const void *: FARCALL_VOID | FARCALL_TAG_POINTER | FARCALL_TAG_CONST, \
-    char **: FARCALL_CHAR | FARCALL_TAG_POINTER | FARCALL_TAG_TEXT, \
-    const char **: FARCALL_CHAR | FARCALL_TAG_POINTER | FARCALL_TAG_TEXT | FARCALL_TAG_CONST, \
-    char *const *: FARCALL_CHAR | FARCALL_TAG_POINTER | FARCALL_TAG_TEXT | FARCALL_TAG_CONST, \
-    const char *const *: FARCALL_CHAR | FARCALL_TAG_POINTER | FARCALL_TAG_TEXT | FARCALL_TAG_CONST, \
-    default: FARCALL_VOID | FARCALL_TAG_POINTER | FARCALL_TAG_OTHER)
+#define FARCALL_TAG(x) \
+    _Generic((x), \
+        FARCALL_TAGS(char, FARCALL_CHAR), \
+        FARCALL_TAGS(signed char, FARCALL_INT8), \
+        FARCALL_TAGS(unsigned char, FARCALL_UINT8), \
+        FARCALL_TAGS(short, FARCALL_INT16), \
+        FARCALL_TAGS(unsigned short, FARCALL_UINT16), \
+        FARCALL_TAGS(int, FARCALL_INT32), \
+        FARCALL_TAGS(unsigned, FARCALL_UINT32), \
+        FARCALL_TAGS(long, FARCALL_TAG_LONG), \
+        FARCALL_TAGS(unsigned long, FARCALL_TAG_ULONG), \
+        FARCALL_TAGS(long long, FARCALL_INT64), \
+        FARCALL_TAGS(unsigned long long, FARCALL_UINT64), \
+        FARCALL_TAGS(float, FARCALL_FLOAT32), \
+        FARCALL_TAGS(double, FARCALL_FLOAT64), \
+        FARCALL_TAGS(float _Complex, FARCALL_COMPLEX64), \
+        FARCALL_TAGS(double _Complex, FARCALL_COMPLEX128), \
+        _Bool: FARCALL_UINT8, \
+        void *: FARCALL_VOID | FARCALL_TAG_POINTER, \
+        const void *: FARCALL_VOID | FARCALL_TAG_POINTER | FARCALL_TAG_CONST, \
+        char **: FARCALL_CHAR | FARCALL_TAG_POINTER | FARCALL_TAG_TEXT, \
+        const char **: FARCALL_CHAR | FARCALL_TAG_POINTER | FARCALL_TAG_TEXT | FARCALL_TAG_CONST, \
+        char *const *: FARCALL_CHAR | FARCALL_TAG_POINTER | FARCALL_TAG_TEXT | FARCALL_TAG_CONST, \
+        const char *const *: FARCALL_CHAR | FARCALL_TAG_POINTER | FARCALL_TAG_TEXT | \
+            FARCALL_TAG_CONST, \
+        default: FARCALL_VOID | FARCALL_TAG_POINTER | FARCALL_TAG_OTHER)
 
-/* An argument that does not compile here (a struct by value, long double) cannot be passed: pass its address. */
-#define FARCALL_VALUE(x) _Generic((x), \
-    char: farcall_make_integer, signed char: farcall_make_integer, short: farcall_make_integer, \
-    int: farcall_make_integer, long: farcall_make_integer, long long: farcall_make_integer, \
-    _Bool: farcall_make_natural, unsigned char: farcall_make_natural, unsigned short: farcall_make_natural, \
-    unsigned: farcall_make_natural, unsigned long: farcall_make_natural, unsigned long long: farcall_make_natural, \
-    float: farcall_make_real, double: farcall_make_real, \
-    float _Complex: farcall_make_complex, double _Complex: farcall_make_complex, \
-    default: farcall_pass_the_address_of_this_argument)(FARCALL_TAG(x), (x))
+/* An argument that does not compile here (a struct by value, long double) cannot be passed: pass
+   its address. */
+#define FARCALL_VALUE(x) \
+    _Generic((x), \
+        char: farcall_make_integer, \
+        signed char: farcall_make_integer, \
+        short: farcall_make_integer, \
+        int: farcall_make_integer, \
+        long: farcall_make_integer, \
+        long long: farcall_make_integer, \
+        _Bool: farcall_make_natural, \
+        unsigned char: farcall_make_natural, \
+        unsigned short: farcall_make_natural, \
+        unsigned: farcall_make_natural, \
+        unsigned long: farcall_make_natural, \
+        unsigned long long: farcall_make_natural, \
+        float: farcall_make_real, \
+        double: farcall_make_real, \
+        float _Complex: farcall_make_complex, \
+        double _Complex: farcall_make_complex, \
+        default: farcall_pass_the_address_of_this_argument)(FARCALL_TAG(x), (x))
 
-/* farcall_call(client, error, name, arguments…) and farcall_start_call(client, error, &call, name, arguments…). */
+/* farcall_call(client, error, name, arguments…) and farcall_start_call(client, error, &call, name,
+   arguments…). */
 #define farcall_call(client, error, ...) \
     farcall_call_tagged((client), (error), (const farcall_value[]){FARCALL_VALUES(__VA_ARGS__)}, \
                         FARCALL_COUNT(__VA_ARGS__))
 #define farcall_start_call(client, error, call, ...) \
-    farcall_start_tagged((client), (error), (call), (const farcall_value[]){FARCALL_VALUES(__VA_ARGS__)}, \
-                         FARCALL_COUNT(__VA_ARGS__))
+    farcall_start_tagged((client), (error), (call), \
+        (const farcall_value[]) {FARCALL_VALUES(__VA_ARGS__)}, FARCALL_COUNT(__VA_ARGS__))
 
-/* The number of what is passed, from 1 to 65 (up to 129 it is seen that they are too many), and all their values. */
-#define FARCALL_COUNT(...) FARCALL_PICK(__VA_ARGS__, FARCALL_64_TIMES(FARCALL_TOO_MANY), 65, 64, 63, 62, 61, 60, 59, \
-    58, 57, 56, 55, 54, 53, 52, 51, 50, 49, 48, 47, 46, 45, 44, 43, 42, 41, 40, 39, 38, 37, 36, 35, 34, 33, 32, 31, \
-    30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, \
-    0)
-#define FARCALL_64_TIMES(x) FARCALL_16_TIMES(x), FARCALL_16_TIMES(x), FARCALL_16_TIMES(x), FARCALL_16_TIMES(x)
+/* The number of what is passed, from 1 to 65 (up to 129 it is seen that they are too many), and all
+   their values. */
+#define FARCALL_COUNT(...) \
+    FARCALL_PICK(__VA_ARGS__, FARCALL_64_TIMES(FARCALL_TOO_MANY), 65, 64, 63, 62, 61, 60, 59, 58, \
+        57, 56, 55, 54, 53, 52, 51, 50, 49, 48, 47, 46, 45, 44, 43, 42, 41, 40, 39, 38, 37, 36, \
+        35, 34, 33, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, \
+        13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define FARCALL_64_TIMES(x) \
+    FARCALL_16_TIMES(x), FARCALL_16_TIMES(x), FARCALL_16_TIMES(x), FARCALL_16_TIMES(x)
 #define FARCALL_16_TIMES(x) x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x
 #define FARCALL_PICK(...) FARCALL_PICK_EXPANDED(__VA_ARGS__)
-#define FARCALL_PICK_EXPANDED(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, \
-    a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, a33, a34, a35, a36, a37, a38, a39, a40, a41, \
-    a42, a43, a44, a45, a46, a47, a48, a49, a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, a60, a61, a62, a63, \
-    a64, a65, a66, a67, a68, a69, a70, a71, a72, a73, a74, a75, a76, a77, a78, a79, a80, a81, a82, a83, a84, a85, \
-    a86, a87, a88, a89, a90, a91, a92, a93, a94, a95, a96, a97, a98, a99, a100, a101, a102, a103, a104, a105, a106, \
-    a107, a108, a109, a110, a111, a112, a113, a114, a115, a116, a117, a118, a119, a120, a121, a122, a123, a124, \
-    a125, a126, a127, a128, a129, picked, ...) picked
+#define FARCALL_PICK_EXPANDED(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, \
+    a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, a33, a34, \
+    a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, a50, a51, a52, a53, \
+    a54, a55, a56, a57, a58, a59, a60, a61, a62, a63, a64, a65, a66, a67, a68, a69, a70, a71, a72, \
+    a73, a74, a75, a76, a77, a78, a79, a80, a81, a82, a83, a84, a85, a86, a87, a88, a89, a90, a91, \
+    a92, a93, a94, a95, a96, a97, a98, a99, a100, a101, a102, a103, a104, a105, a106, a107, a108, \
+    a109, a110, a111, a112, a113, a114, a115, a116, a117, a118, a119, a120, a121, a122, a123, \
+    a124, a125, a126, a127, a128, a129, picked, ...) \
+    picked
 #define FARCALL_VALUES(...) FARCALL_JOIN(FARCALL_VALUES_, FARCALL_COUNT(__VA_ARGS__))(__VA_ARGS__)
 #define FARCALL_JOIN(left, right) FARCALL_JOIN_EXPANDED(left, right)
 #define FARCALL_JOIN_EXPANDED(left, right) left##right
@@ -254,12 +278,15 @@ template <class T> constexpr uint32_t element()
 template <class T> constexpr uint32_t pointer_tag()
 {
     using Bare = std::remove_cv_t<T>;
-    uint32_t tag = element<Bare>() | FARCALL_TAG_POINTER | (std::is_const<T>::value ? FARCALL_TAG_CONST : 0);
-    if (std::is_same<std::remove_cv_t<std::remove_pointer_t<Bare>>, char>::value && std::is_pointer<Bare>::value) {
+    uint32_t tag =
+        element<Bare>() | FARCALL_TAG_POINTER | (std::is_const<T>::value ? FARCALL_TAG_CONST : 0);
+    if (std::is_same<std::remove_cv_t<std::remove_pointer_t<Bare>>, char>::value &&
+        std::is_pointer<Bare>::value) {
         const bool fixed = std::is_const<std::remove_pointer_t<Bare>>::value;
         return tag | FARCALL_CHAR | FARCALL_TAG_TEXT | (fixed ? FARCALL_TAG_CONST : 0);
     }
-    return std::is_void<Bare>::value || element<Bare>() != FARCALL_VOID ? tag : tag | FARCALL_TAG_OTHER;
+    return std::is_void<Bare>::value || element<Bare>() != FARCALL_VOID ? tag
+                                                                        : tag | FARCALL_TAG_OTHER;
 }
 
 template <class T> farcall_value value(T argument) noexcept
@@ -273,7 +300,8 @@ template <class T> farcall_value value(T argument) noexcept
         made.tag = pointer_tag<std::remove_all_extents_t<std::remove_pointer_t<T>>>();
         made.value.pointer = (const void *)argument;
     } else {
-        static_assert(element<T>() != FARCALL_VOID, "Farcall takes numbers and pointers; pass the address of this one");
+        static_assert(element<T>() != FARCALL_VOID,
+            "Farcall takes numbers and pointers; pass the address of this one");
         made.tag = element<T>();
         if constexpr (std::is_floating_point<T>::value) {
             made.value.real[0] = argument;
@@ -289,7 +317,8 @@ template <class T> farcall_value value(T argument) noexcept
 }
 
 template <class... Arguments>
-int call(farcall_client *client, farcall_error **error, const char *name, Arguments... arguments) noexcept
+int call(farcall_client *client, farcall_error **error, const char *name,
+    Arguments... arguments) noexcept
 {
     const farcall_value values[] = {value(name), value(arguments)...};
     return farcall_call_tagged(client, error, values, 1 + sizeof...(arguments));

@@ -40,7 +40,7 @@ extern "C" {
 
 /* Kinds of errors: a closed set whose numbers never change their meaning. */
 enum farcall_status {
-    FARCALL_PENDING = -1,           /* no error: what is waited for has not happened yet */
+    FARCALL_PENDING = -1, /* no error: what is waited for has not happened yet */
     FARCALL_OK = 0,
     FARCALL_INVALID_ARGUMENT = 1,   /* count, type, rank, size, order or value of an argument */
     FARCALL_NOT_FOUND = 2,          /* no such routine, parameter or file */
@@ -62,13 +62,13 @@ enum farcall_status {
     FARCALL_SHUTTING_DOWN = 18,     /* the server is going away */
     FARCALL_SYSTEM = 19,            /* a system call failed */
     FARCALL_INTERNAL = 20,          /* a mistake of Farcall itself: please report it */
-    FARCALL_DAMAGED = 21            /* data came that are not what was sent: their checksum differs */
+    FARCALL_DAMAGED = 21 /* data came that are not what was sent: their checksum differs */
 };
 
 /* Types of elements. */
 enum farcall_element {
-    FARCALL_VOID = 0,      /* whatever the interface says: memory whose type the caller vouches for */
-    FARCALL_CHAR = 1,      /* one byte of text */
+    FARCALL_VOID = 0, /* whatever the interface says: memory whose type the caller vouches for */
+    FARCALL_CHAR = 1, /* one byte of text */
     FARCALL_INT8 = 2,
     FARCALL_UINT8 = 3,
     FARCALL_INT16 = 4,
@@ -79,24 +79,26 @@ enum farcall_element {
     FARCALL_UINT64 = 9,
     FARCALL_FLOAT32 = 10,
     FARCALL_FLOAT64 = 11,
-    FARCALL_COMPLEX64 = 12, /* two float: real, imaginary */
+    FARCALL_COMPLEX64 = 12,  /* two float: real, imaginary */
     FARCALL_COMPLEX128 = 13, /* two double */
-    FARCALL_STRUCT = 14    /* the struct that the interface declares for the parameter */
+    FARCALL_STRUCT = 14      /* the struct that the interface declares for the parameter */
 };
 
 typedef struct farcall_client farcall_client;   /* a connection to a server */
 typedef struct farcall_server farcall_server;   /* a private server: a child of this process */
-typedef struct farcall_routine farcall_routine; /* a routine's interface, and the client it came from */
-typedef struct farcall_call farcall_call;         /* a call under way; with arguments in parentheses, the native call */
+typedef struct farcall_routine
+    farcall_routine; /* a routine's interface, and the client it came from */
+typedef struct farcall_call
+    farcall_call; /* a call under way; with arguments in parentheses, the native call */
 typedef struct farcall_results farcall_results; /* what a call gave back */
 typedef struct farcall_memory farcall_memory;   /* the memory of one result array */
-typedef struct farcall_hold farcall_hold;       /* executables that are held: an object, or several */
+typedef struct farcall_hold farcall_hold; /* executables that are held: an object, or several */
 typedef struct farcall_error farcall_error;     /* what went wrong */
 
 /* The library's version, "0.1.0"; never freed. */
 const char *farcall_version(void);
 
-/* ---- Errors: immutable, freed by farcall_error_free. ------------------------------------------------------------- */
+/* ---- Errors: immutable, freed by farcall_error_free. ----------------------------------------- */
 
 /* enum farcall_status; 0 for NULL. */
 int farcall_error_kind(const farcall_error *error);
@@ -111,29 +113,36 @@ const char *farcall_error_advice(const farcall_error *error);
 int farcall_error_retryable(const farcall_error *error);
 void farcall_error_free(farcall_error *error);
 
-/* ---- Connections ------------------------------------------------------------------------------------------------- */
+/* ---- Connections ----------------------------------------------------------------------------- */
 
-/* Connects to `address`: "unix:PATH", "tls://HOST:PORT" or "farcall://HOST:PORT". NULL: $FARCALL_SERVER, or this user's
- * default server. A TCP server's token is read from the file that $FARCALL_TOKEN_FILE names, this user's certificate for
- * a TLS server from $FARCALL_CREDENTIALS or ~/.config/farcall/credentials.pem. Waits for at most 30 seconds. */
+/* Connects to `address`: "unix:PATH", "tls://HOST:PORT" or "farcall://HOST:PORT". NULL:
+ * $FARCALL_SERVER, or this user's default server. A TCP server's token is read from the file that
+ * $FARCALL_TOKEN_FILE names, this user's certificate for a TLS server from $FARCALL_CREDENTIALS or
+ * ~/.config/farcall/credentials.pem. Waits for at most 30 seconds. */
 int farcall_connect(const char *address, farcall_client **client, farcall_error **error);
 
 typedef struct farcall_connect_options {
     size_t size;             /* sizeof(farcall_connect_options) */
     const char *address;     /* as for farcall_connect */
-    const char *token_file;  /* NULL: $FARCALL_TOKEN_FILE; over TLS the file with the certificate instead */
-    double timeout_seconds;  /* for connecting, and for each look-up and list later on; 0: 30 seconds */
-    double heartbeat_seconds; /* after so long without a sign of life, while somebody waits, a server is taken for lost: at
+    const char
+        *token_file; /* NULL: $FARCALL_TOKEN_FILE; over TLS the file with the certificate instead */
+    double
+        timeout_seconds; /* for connecting, and for each look-up and list later on; 0: 30 seconds */
+    double
+        heartbeat_seconds; /* after so long without a sign of life, while somebody waits, a server is taken for lost: at
                                * least 1; 0: $FARCALL_HEARTBEAT, or 30 seconds; < 0: never. Any traffic counts */
-    double reconnect_seconds; /* for so long, calls wait for a connection over TCP or TLS that was lost and is made again, and
+    double
+        reconnect_seconds; /* for so long, calls wait for a connection over TCP or TLS that was lost and is made again, and
                                * then go on; 0: $FARCALL_RECONNECT, or 30 seconds; < 0: they end at once */
 } farcall_connect_options;
 
-int farcall_connect_with(const farcall_connect_options *options, farcall_client **client, farcall_error **error);
+int farcall_connect_with(
+    const farcall_connect_options *options, farcall_client **client, farcall_error **error);
 
-/* In a routine that Farcall runs: a connection to its own server, for calls of other routines. They are part of the call that
- * runs: made with its caller's rights, over when its time is over, and ended with it. Needs no address and no right to the
- * network. To be asked for again in each call, by any thread; free it as any other. FARCALL_UNAVAILABLE where no call runs. */
+/* In a routine that Farcall runs: a connection to its own server, for calls of other routines. They
+ * are part of the call that runs: made with its caller's rights, over when its time is over, and
+ * ended with it. Needs no address and no right to the network. To be asked for again in each call,
+ * by any thread; free it as any other. FARCALL_UNAVAILABLE where no call runs. */
 int farcall_running_server(farcall_client **client, farcall_error **error);
 
 /* Frees the client. The connection closes when the last routine and call of it is freed too. */
@@ -144,46 +153,53 @@ const char *farcall_address(const farcall_client *client);
 
 typedef struct farcall_server_options {
     size_t size;                   /* sizeof(farcall_server_options) */
-    const char *program;           /* NULL: $FARCALL_PROGRAM, the one installed with this library, or `farcall` on the path */
+    const char *
+        program; /* NULL: $FARCALL_PROGRAM, the one installed with this library, or `farcall` on the path */
     const char *const *files;      /* interface files to publish; none: what Farcall comes with */
     size_t file_count;
     const char *const *arguments;  /* more arguments of `farcall serve` */
     size_t argument_count;
-    double timeout_seconds;        /* until it listens, then FARCALL_TIMED_OUT; 0: as long as it takes */
+    double timeout_seconds; /* until it listens, then FARCALL_TIMED_OUT; 0: as long as it takes */
 } farcall_server_options;
 
-/* Starts a server of one's own and waits until it listens. It ends with farcall_server_stop or with this process, at
- * once also while it looks into its files still. NULL options: all defaults. */
-int farcall_server_start(const farcall_server_options *options, farcall_server **server, farcall_error **error);
+/* Starts a server of one's own and waits until it listens. It ends with farcall_server_stop or with
+ * this process, at once also while it looks into its files still. NULL options: all defaults. */
+int farcall_server_start(
+    const farcall_server_options *options, farcall_server **server, farcall_error **error);
 /* Where it listens, for farcall_connect; belongs to the server. */
 const char *farcall_server_address(const farcall_server *server);
 /* Ends the server, waiting for it (at most 5 seconds, then it is killed), and frees it. */
 void farcall_server_stop(farcall_server *server);
 
-/* ---- Routines ---------------------------------------------------------------------------------------------------- */
+/* ---- Routines -------------------------------------------------------------------------------- */
 
-/* Finds a routine by "module/name", by its bare name where that is unique, or by an alias. The client keeps
- * interfaces: only the first look-up of a name asks the server. FARCALL_TIMED_OUT when that has not answered within the
- * timeout of the connect options. */
-int farcall_lookup(farcall_client *client, const char *name, farcall_routine **routine, farcall_error **error);
-/* The same for at most timeout_seconds (< 0: as farcall_lookup), for programs that look after something else while they
- * wait. FARCALL_PENDING if there is no answer by then: ask again to go on waiting for it, or do not. */
-int farcall_lookup_within(farcall_client *client, const char *name, double timeout_seconds, farcall_routine **routine,
-                          farcall_error **error);
+/* Finds a routine by "module/name", by its bare name where that is unique, or by an alias. The
+ * client keeps interfaces: only the first look-up of a name asks the server. FARCALL_TIMED_OUT when
+ * that has not answered within the timeout of the connect options. */
+int farcall_lookup(
+    farcall_client *client, const char *name, farcall_routine **routine, farcall_error **error);
+/* The same for at most timeout_seconds (< 0: as farcall_lookup), for programs that look after
+ * something else while they wait. FARCALL_PENDING if there is no answer by then: ask again to go on
+ * waiting for it, or do not. */
+int farcall_lookup_within(farcall_client *client, const char *name, double timeout_seconds,
+    farcall_routine **routine, farcall_error **error);
 void farcall_routine_free(farcall_routine *routine);
 
-/* The interfaces of all routines as a JSON array of objects as farcall_routine_json gives them, in order of their
- * full names. The caller frees *json with farcall_text_free. */
+/* The interfaces of all routines as a JSON array of objects as farcall_routine_json gives them, in
+ * order of their full names. The caller frees *json with farcall_text_free. */
 int farcall_list(farcall_client *client, char **json, farcall_error **error);
 /* The same for at most timeout_seconds, as farcall_lookup_within. */
-int farcall_list_within(farcall_client *client, double timeout_seconds, char **json, farcall_error **error);
+int farcall_list_within(
+    farcall_client *client, double timeout_seconds, char **json, farcall_error **error);
 void farcall_text_free(char *text);
 
 /* Text about a routine; belongs to it. */
 const char *farcall_routine_name(const farcall_routine *routine);      /* "lapack/dgesv" */
-const char *farcall_routine_json(const farcall_routine *routine);      /* the interface (spec/idl.md, section 7) */
+const char *farcall_routine_json(
+    const farcall_routine *routine); /* the interface (spec/idl.md, section 7) */
 const char *farcall_routine_help(const farcall_routine *routine);      /* a page for people */
-const char *farcall_routine_signature(const farcall_routine *routine); /* "dgesv(a, b, *, n=None, …) -> (…)" */
+const char *farcall_routine_signature(
+    const farcall_routine *routine); /* "dgesv(a, b, *, n=None, …) -> (…)" */
 /* 32 bytes: hash of what changes a call. */
 const uint8_t *farcall_routine_contract(const farcall_routine *routine);
 /* Number of parameters, WORK ones included: what `count` of farcall_call_arguments must be. */
@@ -192,7 +208,8 @@ size_t farcall_routine_parameters(const farcall_routine *routine);
 /* What the interface declares of a parameter: 48 bytes. */
 typedef struct farcall_declared {
     const char *name;       /* belongs to the routine */
-    uint32_t kind;          /* enum farcall_parameter_kind of farcall-executable.h. OUT and INOUT numbers are arrays */
+    uint32_t
+        kind; /* enum farcall_parameter_kind of farcall-executable.h. OUT and INOUT numbers are arrays */
     uint32_t mode;          /* 0 IN, 1 OUT, 2 INOUT, 3 WORK */
     uint32_t element;       /* enum farcall_element, of numbers and arrays */
     uint32_t rank;          /* of arrays */
@@ -202,31 +219,39 @@ typedef struct farcall_declared {
 } farcall_declared;
 
 /* Describes parameter number `index`, WORK ones included; returns 0, or -1 if there is none. */
-int farcall_routine_declared(const farcall_routine *routine, size_t index, farcall_declared *declared);
+int farcall_routine_declared(
+    const farcall_routine *routine, size_t index, farcall_declared *declared);
 /* Index of the parameter, or -1. */
 int farcall_routine_find(const farcall_routine *routine, const char *parameter);
-/* Indexes of the parameters that go by position in languages with keywords (arrays and what they do not determine).
- * Writes at most `capacity` of them and returns how many there are. */
-size_t farcall_routine_positional(const farcall_routine *routine, uint32_t *indexes, size_t capacity);
-/* How a C call passes each parameter but the WORK ones, in order: tags as in farcall-native.h. As above. */
+/* Indexes of the parameters that go by position in languages with keywords (arrays and what they do
+ * not determine). Writes at most `capacity` of them and returns how many there are. */
+size_t farcall_routine_positional(
+    const farcall_routine *routine, uint32_t *indexes, size_t capacity);
+/* How a C call passes each parameter but the WORK ones, in order: tags as in farcall-native.h. As
+   above. */
 size_t farcall_routine_passing(const farcall_routine *routine, uint32_t *tags, size_t capacity);
 
-/* ---- Calls with an array of arguments: for bindings, and where shapes are known --------------------------------- */
+/* ---- Calls with an array of arguments: for bindings, and where shapes are known -------------- */
 
 enum farcall_argument_kind {
     FARCALL_UNSET = 0,   /* inferred, defaulted, WORK, or a result that the call allocates */
     FARCALL_INTEGER = 1, /* value.integer */
     FARCALL_REAL = 2,    /* value.real */
     FARCALL_COMPLEX = 3, /* value.parts */
-    FARCALL_RAW = 4,     /* value.text: the bytes of one value of the parameter's type (a struct, an unsigned 64-bit) */
-    FARCALL_TEXT = 5,    /* value.text */
-    FARCALL_TEXTS = 6,   /* value.texts */
-    FARCALL_NULL = 7,    /* a NULL string, array or function */
-    FARCALL_ARRAY = 8,   /* data, element, rank, shape, strides; of OUT parameters: where the result goes */
+    FARCALL_RAW =
+        4, /* value.text: the bytes of one value of the parameter's type (a struct, an unsigned 64-bit) */
+    FARCALL_TEXT = 5,  /* value.text */
+    FARCALL_TEXTS = 6, /* value.texts */
+    FARCALL_NULL = 7,  /* a NULL string, array or function */
+    FARCALL_ARRAY =
+        8, /* data, element, rank, shape, strides; of OUT parameters: where the result goes */
     FARCALL_FUNCTION = 9, /* value.function: a function with the callback's own C prototype */
-    FARCALL_CALLBACK = 10, /* value.callback: a function that asks for its parameters, for bindings */
-    FARCALL_URL = 11,    /* value.text: from where the server fetches the array, if its manifest allows the source */
-    FARCALL_PROCEDURE = 12 /* value.function: as FARCALL_FUNCTION, a Fortran procedure: everything by reference, and the
+    FARCALL_CALLBACK =
+        10, /* value.callback: a function that asks for its parameters, for bindings */
+    FARCALL_URL =
+        11, /* value.text: from where the server fetches the array, if its manifest allows the source */
+    FARCALL_PROCEDURE =
+        12 /* value.function: as FARCALL_FUNCTION, a Fortran procedure: everything by reference, and the
                             * lengths of CHARACTERs, as size_t, behind all of it */
 };
 
@@ -238,7 +263,8 @@ enum farcall_destination {
 
 /* `bytes` of a farcall_text whose end a NUL marks. */
 #define FARCALL_NUL_TERMINATED SIZE_MAX
-/* Rank of an array in the interface's own layout, leading dimensions included: a plain C or Fortran pointer. */
+/* Rank of an array in the interface's own layout, leading dimensions included: a plain C or Fortran
+   pointer. */
 #define FARCALL_RAW_LAYOUT (-1)
 /* Arrays have at most this many dimensions. */
 #define FARCALL_RANK_MAX 32
@@ -258,18 +284,20 @@ typedef struct farcall_texts {
     size_t count;
 } farcall_texts;
 
-/* A call of a callback, while its body runs: to be asked with the functions of farcall-executable.h (farcall_running_parameter
- * and its like). */
+/* A call of a callback, while its body runs: to be asked with the functions of farcall-executable.h
+ * (farcall_running_parameter and its like). */
 typedef struct farcall_running farcall_running;
 
-/* A function that is called for every call of a callback, and reads and writes its parameters by number. Functions that are
- * passed run in the thread that waits for their call (farcall_call_wait, _poll and _news, or the blocking call), and in no
- * other: no call that calls back goes on while nobody waits. They may make calls themselves, and pass functions. */
+/* A function that is called for every call of a callback, and reads and writes its parameters by
+ * number. Functions that are passed run in the thread that waits for their call (farcall_call_wait,
+ * _poll and _news, or the blocking call), and in no other: no call that calls back goes on while
+ * nobody waits. They may make calls themselves, and pass functions. */
 typedef void (*farcall_callback_body)(void *context, farcall_running *running);
 
 typedef struct farcall_callback {
     farcall_callback_body body; /* NULL is the NULL function */
-    void *context;              /* must live until the call is over, or freed where no other thread waits for it */
+    void *
+        context; /* must live until the call is over, or freed where no other thread waits for it */
 } farcall_callback;
 
 /* One argument: 128 bytes, all of them zero for an unset one. Offsets are in spec/c-abi.md. */
@@ -287,10 +315,13 @@ typedef struct farcall_argument {
     } value;
     void *data;                  /* the element whose indexes are all 0 */
     int64_t rank;                /* number of dimensions, or FARCALL_RAW_LAYOUT */
-    const uint64_t *shape;       /* `rank` extents in logical order; what travels, leading dimensions left out */
-    const int64_t *strides;      /* `rank` distances in bytes; NULL: no gaps, in the parameter's storage order */
+    const uint64_t
+        *shape; /* `rank` extents in logical order; what travels, leading dimensions left out */
+    const int64_t
+        *strides; /* `rank` distances in bytes; NULL: no gaps, in the parameter's storage order */
     uint32_t destination;        /* enum farcall_destination, of INOUT arrays */
-    uint32_t into_element;       /* element, data, rank, shape and strides of the other array for FARCALL_INTO */
+    uint32_t
+        into_element; /* element, data, rank, shape and strides of the other array for FARCALL_INTO */
     void *into;
     int64_t into_rank;
     const uint64_t *into_shape;
@@ -300,72 +331,89 @@ typedef struct farcall_argument {
 
 typedef struct farcall_call_options {
     size_t size;             /* sizeof(farcall_call_options) */
-    double timeout_seconds;  /* for the whole call; 0: none. FARCALL_TIMED_OUT when it is over, at most 0.25 seconds
+    double
+        timeout_seconds; /* for the whole call; 0: none. FARCALL_TIMED_OUT when it is over, at most 0.25 seconds
                               * later: the call's arrays are the caller's again, whatever the server does */
     uint32_t announced;      /* 1: farcall_next_finished tells of the call's end, and of its news */
     uint32_t wanted;         /* sum of enum farcall_wanted: what farcall_call_news tells */
-    const unsigned char *on; /* the 16 bytes of an object's id (farcall_hold_id); NULL for a call on none */
-    double keep_seconds;     /* > 0: the call goes on without this program (farcall_call_id), and its outcome is kept for so
+    const unsigned char
+        *on; /* the 16 bytes of an object's id (farcall_hold_id); NULL for a call on none */
+    double
+        keep_seconds; /* > 0: the call goes on without this program (farcall_call_id), and its outcome is kept for so
                               * long after its end */
     uint32_t durable;        /* 1: and is to survive the server */
-    uint32_t ranks;          /* processes that MPI starts for it, of a routine that it starts; 0: as many as the interface or
+    uint32_t
+        ranks; /* processes that MPI starts for it, of a routine that it starts; 0: as many as the interface or
                               * the server says */
 } farcall_call_options;
 
-/* ---- Objects ------------------------------------------------------------------------------------------------------ */
+/* ---- Objects --------------------------------------------------------------------------------- */
 
 typedef struct farcall_hold_options {
     size_t size;          /* sizeof(farcall_hold_options) */
     double lease_seconds; /* how long they stay when the connection is lost; 0: a minute */
-    double start_seconds; /* how long their start may take; 0: as long as the server lets it. farcall_hold_ready then gives
+    double
+        start_seconds; /* how long their start may take; 0: as long as the server lets it. farcall_hold_ready then gives
                            * FARCALL_TIMED_OUT, at most 0.25 seconds later, whatever the server does */
-    uint32_t detached;    /* 1: they stay for their lease also when the connection is closed or the hold freed */
-    uint32_t ranks;       /* processes of which each consists, where MPI starts it; 0: as many as the server says */
+    uint32_t
+        detached; /* 1: they stay for their lease also when the connection is closed or the hold freed */
+    uint32_t
+        ranks; /* processes of which each consists, where MPI starts it; 0: as many as the server says */
 } farcall_hold_options;
 
-/* Has the server hold `count` executables of a class ("module/Class") or a routine, each for the calls that name it in
- * farcall_call_options. `options` may be NULL. Waits for none of them; calls may follow at once. The caller frees *hold
- * with farcall_hold_free. Any number of threads may use it. */
+/* Has the server hold `count` executables of a class ("module/Class") or a routine, each for the
+ * calls that name it in farcall_call_options. `options` may be NULL. Waits for none of them; calls
+ * may follow at once. The caller frees *hold with farcall_hold_free. Any number of threads may use
+ * it. */
 int farcall_hold_start(const farcall_client *client, const char *name, uint32_t count,
-                       const farcall_hold_options *options, farcall_hold **hold, farcall_error **error);
-/* Waits until all take calls, for ever if timeout_seconds < 0. FARCALL_PENDING if they do not by then. */
+    const farcall_hold_options *options, farcall_hold **hold, farcall_error **error);
+/* Waits until all take calls, for ever if timeout_seconds < 0. FARCALL_PENDING if they do not by
+   then. */
 int farcall_hold_ready(const farcall_hold *hold, double timeout_seconds, farcall_error **error);
 /* What is held, in full; the hold's. */
 const char *farcall_hold_name(const farcall_hold *hold);
 uint32_t farcall_hold_count(const farcall_hold *hold);
 /* Writes the 16 bytes of the id of the one of this index, from 0. */
-int farcall_hold_id(const farcall_hold *hold, uint32_t index, unsigned char *id, farcall_error **error);
-/* Ends all of them, and the calls on them, and waits until they have, for ever if timeout_seconds < 0. What goes wrong
- * in _finalize is told; they have ended all the same. The second time it does nothing. */
+int farcall_hold_id(
+    const farcall_hold *hold, uint32_t index, unsigned char *id, farcall_error **error);
+/* Ends all of them, and the calls on them, and waits until they have, for ever if timeout_seconds <
+ * 0. What goes wrong in _finalize is told; they have ended all the same. The second time it does
+ * nothing. */
 int farcall_hold_release(const farcall_hold *hold, double timeout_seconds, farcall_error **error);
 /* Frees it; unless they are detached or released, they end, and this does not wait for that. */
 void farcall_hold_free(farcall_hold *hold);
 
 /* What the server is to tell of a call while it is running. */
 enum farcall_wanted {
-    FARCALL_WANT_PROGRESS = 1, /* its place in the queue, its begin, and what the routine says of its progress */
-    FARCALL_WANT_OUTPUT = 2    /* what the routine writes to its standard output and error */
+    FARCALL_WANT_PROGRESS =
+        1, /* its place in the queue, its begin, and what the routine says of its progress */
+    FARCALL_WANT_OUTPUT = 2 /* what the routine writes to its standard output and error */
 };
 
-/* Calls a routine with one argument per parameter of its interface, in order, WORK ones FARCALL_UNSET, and waits for
- * its end. `options` and `results` may be NULL. The caller frees *results with farcall_results_free. Arrays must
- * stay valid and unchanged by others until this returns; only results are written to. */
-int farcall_call_arguments(const farcall_routine *routine, const farcall_argument *arguments, size_t count,
-                           const farcall_call_options *options, farcall_results **results, farcall_error **error);
+/* Calls a routine with one argument per parameter of its interface, in order, WORK ones
+ * FARCALL_UNSET, and waits for its end. `options` and `results` may be NULL. The caller frees
+ * *results with farcall_results_free. Arrays must stay valid and unchanged by others until this
+ * returns; only results are written to. */
+int farcall_call_arguments(const farcall_routine *routine, const farcall_argument *arguments,
+    size_t count, const farcall_call_options *options, farcall_results **results,
+    farcall_error **error);
 
-/* Starts such a call. The argument array, shapes, strides, numbers and text are copied; the memory of arrays must
- * stay valid and unchanged by others until the call is over or freed. The caller frees *call with farcall_call_free. */
-int farcall_start_arguments(const farcall_routine *routine, const farcall_argument *arguments, size_t count,
-                            const farcall_call_options *options, farcall_call **call, farcall_error **error);
-/* The same for event loops: waits no longer than wait_seconds (0: not at all; < 0: for ever) while the server takes no
- * more calls of this connection. FARCALL_PENDING, and no call, if it takes none by then: nothing was read of the arrays.
- * What the connection does not take at once leaves while somebody waits or processes. */
-int farcall_start_within(const farcall_routine *routine, const farcall_argument *arguments, size_t count,
-                         const farcall_call_options *options, double wait_seconds, farcall_call **call,
-                         farcall_error **error);
+/* Starts such a call. The argument array, shapes, strides, numbers and text are copied; the memory
+ * of arrays must stay valid and unchanged by others until the call is over or freed. The caller
+ * frees *call with farcall_call_free. */
+int farcall_start_arguments(const farcall_routine *routine, const farcall_argument *arguments,
+    size_t count, const farcall_call_options *options, farcall_call **call, farcall_error **error);
+/* The same for event loops: waits no longer than wait_seconds (0: not at all; < 0: for ever) while
+ * the server takes no more calls of this connection. FARCALL_PENDING, and no call, if it takes none
+ * by then: nothing was read of the arrays. What the connection does not take at once leaves while
+ * somebody waits or processes. */
+int farcall_start_within(const farcall_routine *routine, const farcall_argument *arguments,
+    size_t count, const farcall_call_options *options, double wait_seconds, farcall_call **call,
+    farcall_error **error);
 
-/* Waits for the call's end, for ever if timeout_seconds < 0. FARCALL_PENDING if it is not over by then; it goes on.
- * At its end, its outcome is given once: results (which may be NULL), or the error that ended it. */
+/* Waits for the call's end, for ever if timeout_seconds < 0. FARCALL_PENDING if it is not over by
+ * then; it goes on. At its end, its outcome is given once: results (which may be NULL), or the
+ * error that ended it. */
 int farcall_call_wait(farcall_call *call, double timeout_seconds, farcall_results **results,
                       farcall_error **error);
 /* The same without waiting. */
@@ -373,80 +421,90 @@ int farcall_call_poll(farcall_call *call, farcall_results **results, farcall_err
 
 /* What the server tells of a call. */
 enum farcall_news_kind {
-    FARCALL_NEWS_QUEUED = 1,   /* `before` calls are before it */
-    FARCALL_NEWS_STARTED = 2,  /* its routine began */
-    FARCALL_NEWS_PROGRESS = 3, /* `done`, from 0 to 1, and a word on it; before it began: 0, and what the call waits for */
-    FARCALL_NEWS_STDOUT = 4,   /* bytes that the routine wrote to its standard output, cut anywhere */
-    FARCALL_NEWS_STDERR = 5,   /* the same of its standard error */
-    FARCALL_NEWS_OVER = 6,     /* its outcome is there for farcall_call_wait */
-    FARCALL_NEWS_KEPT = 7      /* from now on it goes on without this program (keep_seconds) */
+    FARCALL_NEWS_QUEUED = 1,  /* `before` calls are before it */
+    FARCALL_NEWS_STARTED = 2, /* its routine began */
+    FARCALL_NEWS_PROGRESS =
+        3, /* `done`, from 0 to 1, and a word on it; before it began: 0, and what the call waits for */
+    FARCALL_NEWS_STDOUT = 4, /* bytes that the routine wrote to its standard output, cut anywhere */
+    FARCALL_NEWS_STDERR = 5, /* the same of its standard error */
+    FARCALL_NEWS_OVER = 6,   /* its outcome is there for farcall_call_wait */
+    FARCALL_NEWS_KEPT = 7    /* from now on it goes on without this program (keep_seconds) */
 };
 
 typedef struct farcall_news {
     uint32_t kind;             /* enum farcall_news_kind */
     uint32_t before;
     double done;
-    const char *text;          /* `bytes` bytes and a NUL; the call's, until the next news or its end. NULL for none */
+    const char *
+        text; /* `bytes` bytes and a NUL; the call's, until the next news or its end. NULL for none */
     size_t bytes;
     uint64_t reserved[2];      /* zero */
 } farcall_news;
 
-/* The next news of a call that wants some, in order; the last are FARCALL_NEWS_OVER, and all there is comes before. Waits
- * for at most timeout_seconds (< 0: for ever; then FARCALL_PENDING). What a routine writes faster than it is taken is
- * left out, and how much is said in its place. */
-int farcall_call_news(farcall_call *call, double timeout_seconds, farcall_news *news, farcall_error **error);
+/* The next news of a call that wants some, in order; the last are FARCALL_NEWS_OVER, and all there
+ * is comes before. Waits for at most timeout_seconds (< 0: for ever; then FARCALL_PENDING). What a
+ * routine writes faster than it is taken is left out, and how much is said in its place. */
+int farcall_call_news(
+    farcall_call *call, double timeout_seconds, farcall_news *news, farcall_error **error);
 
-/* Asks the server to end the call, while another thread waits or not. Its outcome still comes by farcall_call_wait:
- * FARCALL_CANCELLED, or results if it was over before. */
+/* Asks the server to end the call, while another thread waits or not. Its outcome still comes by
+ * farcall_call_wait: FARCALL_CANCELLED, or results if it was over before. */
 int farcall_call_cancel(farcall_call *call, farcall_error **error);
 /* The call's number in its client, from 1; 0 for NULL. */
 uint64_t farcall_call_number(const farcall_call *call);
-/* Frees a call. If it is not over, the server is asked to end it, unless it keeps it. This waits for nothing; its arrays are neither read
- * nor written to any more when it returns. */
+/* Frees a call. If it is not over, the server is asked to end it, unless it keeps it. This waits
+ * for nothing; its arrays are neither read nor written to any more when it returns. */
 void farcall_call_free(farcall_call *call);
 
-/* ---- Calls in two phases: submit, go away, come back for the results ---------------------------------------------- */
+/* ---- Calls in two phases: submit, go away, come back for the results ------------------------- */
 
-/* Waits until the server has said that a call with keep_seconds goes on without this program: all its arguments are
- * there, and what is to be durable is on its disk. FARCALL_PENDING after timeout_seconds (< 0: for ever). FARCALL_OK, too,
- * for a call that returned before. Such a call may be freed, and the program may end: the call does not. If the call is over
- * and the server never said so, the error is why: nobody finds it by its id. */
+/* Waits until the server has said that a call with keep_seconds goes on without this program: all
+ * its arguments are there, and what is to be durable is on its disk. FARCALL_PENDING after
+ * timeout_seconds (< 0: for ever). FARCALL_OK, too, for a call that returned before. Such a call
+ * may be freed, and the program may end: the call does not. If the call is over and the server
+ * never said so, the error is why: nobody finds it by its id. */
 int farcall_call_wait_kept(farcall_call *call, double timeout_seconds, farcall_error **error);
-/* What farcall_fetch finds the call by: 32 hexadecimal digits and a NUL, 33 bytes. 1 if the call has such an id; 0 if it
- * ends with this program, and for NULL. It is given before the server has the call: only what farcall_call_wait_kept says is kept
- * can be found by it. */
+/* What farcall_fetch finds the call by: 32 hexadecimal digits and a NUL, 33 bytes. 1 if the call
+ * has such an id; 0 if it ends with this program, and for NULL. It is given before the server has
+ * the call: only what farcall_call_wait_kept says is kept can be found by it. */
 int farcall_call_id(const farcall_call *call, char *id);
-/* Takes up a call by its id, from any process of the same user: its outcome is collected as that of any call, as often as
- * it is kept; its arrays have memory of their own. *routine (unless NULL) is what it calls, for the indexes of results;
- * the caller frees both. Whoever waited for the call elsewhere hears FARCALL_CONNECTION_LOST. FARCALL_NOT_FOUND for one
- * that was never accepted, is forgotten, or is another user's. Of the options, keep_seconds means nothing. */
-int farcall_fetch(farcall_client *client, const char *id, const farcall_call_options *options, farcall_routine **routine,
-                  farcall_call **call, farcall_error **error);
+/* Takes up a call by its id, from any process of the same user: its outcome is collected as that of
+ * any call, as often as it is kept; its arrays have memory of their own. *routine (unless NULL) is
+ * what it calls, for the indexes of results; the caller frees both. Whoever waited for the call
+ * elsewhere hears FARCALL_CONNECTION_LOST. FARCALL_NOT_FOUND for one that was never accepted, is
+ * forgotten, or is another user's. Of the options, keep_seconds means nothing. */
+int farcall_fetch(farcall_client *client, const char *id, const farcall_call_options *options,
+    farcall_routine **routine, farcall_call **call, farcall_error **error);
 /* Has the server forget a kept call; one that is open ends as if cancelled. */
 int farcall_forget(farcall_client *client, const char *id, farcall_error **error);
-/* This user's calls that are kept, as a JSON array of objects: id, routine, state ("waiting", "running", "returned",
- * "failed"), bytes, seconds_left (after its end, of one that is open), durable, principal. At most 1000, those that are
- * forgotten next first. The caller frees *json with farcall_text_free. */
+/* This user's calls that are kept, as a JSON array of objects: id, routine, state ("waiting",
+ * "running", "returned", "failed"), bytes, seconds_left (after its end, of one that is open),
+ * durable, principal. At most 1000, those that are forgotten next first. The caller frees *json
+ * with farcall_text_free. */
 int farcall_kept(farcall_client *client, char **json, farcall_error **error);
 
-/* ---- Event loops ------------------------------------------------------------------------------------------------- */
+/* ---- Event loops ----------------------------------------------------------------------------- */
 
-/* A descriptor that poll() finds readable when farcall_process has something to do or farcall_next_finished
- * something to tell. It belongs to the client: never read from it or close it. -1 for NULL. */
+/* A descriptor that poll() finds readable when farcall_process has something to do or
+ * farcall_next_finished something to tell. It belongs to the client: never read from it or close
+ * it. -1 for NULL. */
 int farcall_events(const farcall_client *client);
 /* Handles what has arrived; never waits. */
 int farcall_process(farcall_client *client, farcall_error **error);
-/* The number of an announced call that is over: each is told once, whether collected already or not; or of one that has
- * news, if it wants some: take them with farcall_call_news and a timeout of 0 until there are none. FARCALL_PENDING
- * after timeout_seconds (< 0: for ever; 0: at once, after what farcall_process does). */
-int farcall_next_finished(farcall_client *client, double timeout_seconds, uint64_t *number, farcall_error **error);
+/* The number of an announced call that is over: each is told once, whether collected already or
+ * not; or of one that has news, if it wants some: take them with farcall_call_news and a timeout of
+ * 0 until there are none. FARCALL_PENDING after timeout_seconds (< 0: for ever; 0: at once, after
+ * what farcall_process does). */
+int farcall_next_finished(
+    farcall_client *client, double timeout_seconds, uint64_t *number, farcall_error **error);
 
-/* ---- Results: immutable ------------------------------------------------------------------------------------------ */
+/* ---- Results: immutable ---------------------------------------------------------------------- */
 
 enum farcall_result_kind {
-    FARCALL_RESULT_NONE = 0,    /* of an IN parameter, or of one that was not referenced */
-    FARCALL_RESULT_NULL = 1,    /* NULL */
-    FARCALL_RESULT_ARRAY = 2,   /* an array in memory of its own; OUT scalars are arrays of one element */
+    FARCALL_RESULT_NONE = 0, /* of an IN parameter, or of one that was not referenced */
+    FARCALL_RESULT_NULL = 1, /* NULL */
+    FARCALL_RESULT_ARRAY =
+        2, /* an array in memory of its own; OUT scalars are arrays of one element */
     FARCALL_RESULT_WRITTEN = 3, /* the caller's array was written */
     FARCALL_RESULT_TEXT = 4,    /* a string */
     FARCALL_RESULT_TEXTS = 5    /* strings */
@@ -454,7 +512,7 @@ enum farcall_result_kind {
 
 /* Where an array lies: 536 bytes. */
 typedef struct farcall_array_view {
-    void *data;                         /* the element whose indexes are all 0; aligned for its type */
+    void *data; /* the element whose indexes are all 0; aligned for its type */
     uint32_t element;                   /* enum farcall_element */
     uint32_t rank;
     uint64_t element_bytes;
@@ -469,54 +527,66 @@ typedef struct farcall_times {
     uint64_t finished;
 } farcall_times;
 
-/* enum farcall_result_kind of the result of a parameter, by its index; FARCALL_RESULT_NONE outside the interface. */
+/* enum farcall_result_kind of the result of a parameter, by its index; FARCALL_RESULT_NONE outside
+   the interface. */
 int farcall_results_kind(const farcall_results *results, size_t parameter);
-/* Describes an array result. Its memory is the results': it lives until farcall_results_free. The caller may write
- * to it. Of FARCALL_RESULT_WRITTEN, data is NULL and the strides are 0. FARCALL_NOT_FOUND for everything else. */
-int farcall_results_array(const farcall_results *results, size_t parameter, farcall_array_view *view,
-                          farcall_error **error);
-/* The same for FARCALL_RESULT_ARRAY alone, and a handle that keeps the memory after the results are freed. The
- * caller frees *memory with farcall_memory_free. May be done more than once; all handles name the same memory. */
+/* Describes an array result. Its memory is the results': it lives until farcall_results_free. The
+ * caller may write to it. Of FARCALL_RESULT_WRITTEN, data is NULL and the strides are 0.
+ * FARCALL_NOT_FOUND for everything else. */
+int farcall_results_array(const farcall_results *results, size_t parameter,
+    farcall_array_view *view, farcall_error **error);
+/* The same for FARCALL_RESULT_ARRAY alone, and a handle that keeps the memory after the results are
+ * freed. The caller frees *memory with farcall_memory_free. May be done more than once; all handles
+ * name the same memory. */
 int farcall_results_take(const farcall_results *results, size_t parameter, farcall_array_view *view,
                          farcall_memory **memory, farcall_error **error);
-/* At least `bytes` bytes of any value for arrays of the program's own, which travel without a copy to a server on the
- * same host, and anywhere else like any array: as FARCALL_ARRAY, with `data` (a multiple of 16 bytes from *data on) and
- * layout as the interface stores the array. Results are written there by the routine itself, so that after a failure
- * they are of any value. FARCALL_INVALID_ARGUMENT if a call that is under way uses the same bytes, and one of the two
- * writes. One connection at a time has this; the others copy. The caller frees *memory with farcall_memory_free; the
- * bytes live until then. No connection is needed. */
-int farcall_memory_allocate(size_t bytes, void **data, farcall_memory **memory, farcall_error **error);
+/* At least `bytes` bytes of any value for arrays of the program's own, which travel without a copy
+ * to a server on the same host, and anywhere else like any array: as FARCALL_ARRAY, with `data` (a
+ * multiple of 16 bytes from *data on) and layout as the interface stores the array. Results are
+ * written there by the routine itself, so that after a failure they are of any value.
+ * FARCALL_INVALID_ARGUMENT if a call that is under way uses the same bytes, and one of the two
+ * writes. One connection at a time has this; the others copy. The caller frees *memory with
+ * farcall_memory_free; the bytes live until then. No connection is needed. */
+int farcall_memory_allocate(
+    size_t bytes, void **data, farcall_memory **memory, farcall_error **error);
 void farcall_memory_free(farcall_memory *memory);
-/* A string result: `index` 0 of FARCALL_RESULT_TEXT, any of FARCALL_RESULT_TEXTS. NULL for NULL and for no such
- * string. A NUL follows the text; *bytes (unless NULL) is its length. Belongs to the results. */
-const char *farcall_results_text(const farcall_results *results, size_t parameter, size_t index, size_t *bytes);
+/* A string result: `index` 0 of FARCALL_RESULT_TEXT, any of FARCALL_RESULT_TEXTS. NULL for NULL and
+ * for no such string. A NUL follows the text; *bytes (unless NULL) is its length. Belongs to the
+ * results. */
+const char *farcall_results_text(
+    const farcall_results *results, size_t parameter, size_t index, size_t *bytes);
 /* Number of strings: 1 for FARCALL_RESULT_TEXT, 0 for what is no text. */
 size_t farcall_results_text_count(const farcall_results *results, size_t parameter);
 int farcall_results_times(const farcall_results *results, farcall_times *times);
 void farcall_results_free(farcall_results *results);
 
-/* ---- For bindings ------------------------------------------------------------------------------------------------ */
+/* ---- For bindings ---------------------------------------------------------------------------- */
 
-/* A place that owns what a function of this header puts into it, for languages whose collector runs a C function at the
- * end of an object: no code of the language runs then, which an interrupt could end halfway. Pass the address of
- * `object`, which is the place's own, to whatever makes the object. */
+/* A place that owns what a function of this header puts into it, for languages whose collector runs
+ * a C function at the end of an object: no code of the language runs then, which an interrupt could
+ * end halfway. Pass the address of `object`, which is the place's own, to whatever makes the
+ * object. */
 typedef struct farcall_place {
     void *object;                /* NULL: nothing */
     void (*free)(void *object);  /* the function that frees it, such as farcall_call_free */
-    int64_t process;             /* getpid() of the process that uses it: a forked one frees nothing */
+    int64_t process; /* getpid() of the process that uses it: a forked one frees nothing */
 } farcall_place;
-/* Frees what lies in a farcall_place, if anything does, and leaves NULL there. NULL does nothing. */
+/* Frees what lies in a farcall_place, if anything does, and leaves NULL there. NULL does nothing.
+   */
 void farcall_place_clear(void *place);
 
-/* ---- The plain variadic call ------------------------------------------------------------------------------------- */
+/* ---- The plain variadic call ----------------------------------------------------------------- */
 
-/* For function pointers and other languages. Arguments are all parameters but the WORK ones, in interface order: IN
- * scalars by value with C's promotions (complex ones as struct { float r, i; } or struct { double r, i; }),
- * everything else by pointer. NOTHING TELLS HOW MANY ARGUMENTS THERE ARE AND OF WHICH TYPES: a mistake is undefined
- * behaviour, as for printf. The native call of farcall-native.h checks. */
+/* For function pointers and other languages. Arguments are all parameters but the WORK ones, in
+ * interface order: IN scalars by value with C's promotions (complex ones as struct { float r, i; }
+ * or struct { double r, i; }), everything else by pointer. NOTHING TELLS HOW MANY ARGUMENTS THERE
+ * ARE AND OF WHICH TYPES: a mistake is undefined behaviour, as for printf. The native call of
+ * farcall-native.h checks. */
 int farcall_call_variadic(farcall_client *client, farcall_error **error, const char *name, ...);
-/* Starts one; see farcall_start_arguments for the life of arrays, which holds for strings' places (char **) too. */
-int farcall_start_variadic(farcall_client *client, farcall_error **error, farcall_call **call, const char *name, ...);
+/* Starts one; see farcall_start_arguments for the life of arrays, which holds for strings' places
+   (char **) too. */
+int farcall_start_variadic(
+    farcall_client *client, farcall_error **error, farcall_call **call, const char *name, ...);
 
 #ifdef __cplusplus
 }

@@ -7,7 +7,8 @@ use farcall_client::idl::element::element_bytes;
 use farcall_client::idl::interface::{ElementType, Interface, Order, Parameter, Shape};
 use farcall_client::idl::layout::packed_strides;
 use farcall_client::{
-    Answer, Argument, Callback, Destination, Error, ErrorKind, NativeFunction, Result, Running, Taken, View,
+    Answer, Argument, Callback, Destination, Error, ErrorKind, NativeFunction, Result, Running,
+    Taken, View,
 };
 
 use crate::boundary::elements;
@@ -129,11 +130,15 @@ pub unsafe fn read_all<'a>(
     given: &[RawArgument],
 ) -> Result<(Vec<Argument<'a>>, Vec<Destination<'a>>)> {
     if given.len() != interface.parameters.len() {
-        return Err(Error::new(ErrorKind::InvalidArgument, "call", "the wrong number of arguments")
-            .with("routine", interface.full_name())
-            .with("given", given.len())
-            .with("parameters", interface.parameters.len())
-            .fix("pass one per parameter, FARCALL_UNSET for WORK ones"));
+        return Err(Error::new(
+            ErrorKind::InvalidArgument,
+            "call",
+            "the wrong number of arguments",
+        )
+        .with("routine", interface.full_name())
+        .with("given", given.len())
+        .with("parameters", interface.parameters.len())
+        .fix("pass one per parameter, FARCALL_UNSET for WORK ones"));
     }
     let mut all = (Vec::with_capacity(given.len()), Vec::with_capacity(given.len()));
     for (parameter, raw) in interface.parameters.iter().zip(given) {
@@ -165,10 +170,11 @@ impl Reading<'_> {
     unsafe fn argument<'a>(&self) -> Result<Argument<'a>> {
         let raw = self.raw;
         if raw.reserved != [0; 4] {
-            return Err(wrong("reserved members of farcall_argument are not zero").fix("set unused members to zero"));
+            return Err(wrong("reserved members of farcall_argument are not zero")
+                .fix("set unused members to zero"));
         }
-        // SAFETY: all members are plain words, of which any bits are values; `kind` says which one the caller set. What
-        // pointers among them point to is the caller's promise.
+        // SAFETY: all members are plain words, of which any bits are values; `kind` says which one
+        // the caller set. What pointers among them point to is the caller's promise.
         unsafe {
             Ok(match raw.kind {
                 0 => Argument::Unset,
@@ -190,7 +196,9 @@ impl Reading<'_> {
                     None => Argument::Null,
                 },
                 10 => match raw.value.callback {
-                    RawCallback { body: Some(body), context } => Argument::Callback(Arc::new(Body { body, context })),
+                    RawCallback { body: Some(body), context } => {
+                        Argument::Callback(Arc::new(Body { body, context }))
+                    }
                     RawCallback { body: None, .. } => Argument::Null,
                 },
                 kind => return Err(wrong("unknown kind of argument").with("kind", kind)),
@@ -229,7 +237,9 @@ impl Reading<'_> {
         if bytes.len() as u64 == needed {
             return Ok(bytes);
         }
-        Err(wrong("a raw value has the wrong length").with("bytes", bytes.len()).with("needed", needed))
+        Err(wrong("a raw value has the wrong length")
+            .with("bytes", bytes.len())
+            .with("needed", needed))
     }
 
     /// `None` for a NULL pointer that is not just an array without elements.
@@ -248,7 +258,11 @@ impl Reading<'_> {
         // SAFETY: the caller's promise, here and below.
         let shape = unsafe { elements(raw.shape, rank, "the shape") }?.to_vec();
         let strides = if raw.strides.is_null() {
-            let order = if let Shape::Array { order, .. } = self.parameter.shape { order } else { Order::Row };
+            let order = if let Shape::Array { order, .. } = self.parameter.shape {
+                order
+            } else {
+                Order::Row
+            };
             packed_strides(&shape, element_bytes(self.interface, self.parameter.element), order)
                 .ok_or_else(|| wrong("the shape is invalid").with("shape", format!("{shape:?}")))?
         } else {
@@ -257,7 +271,9 @@ impl Reading<'_> {
         };
         if !self.in_memory(&shape, &strides) {
             let error = wrong("impossible strides").with("strides", format!("{strides:?}"));
-            return Err(error.with("shape", format!("{shape:?}")).fix("pass the bytes between neighboring elements"));
+            return Err(error
+                .with("shape", format!("{shape:?}"))
+                .fix("pass the bytes between neighboring elements"));
         }
         if raw.data.is_null() && !shape.contains(&0) {
             return Ok(None);
@@ -273,16 +289,19 @@ impl Reading<'_> {
             return true;
         }
         // As wide as the sum of 32 products of 63 bits each.
-        let span = |(extent, stride): (&u64, &i64)| (i128::from(*extent) - 1) * i128::from(*stride).abs();
+        let span =
+            |(extent, stride): (&u64, &i64)| (i128::from(*extent) - 1) * i128::from(*stride).abs();
         let element = i128::from(element_bytes(self.interface, self.parameter.element));
-        let sum = shape.iter().zip(strides).try_fold(element, |sum, axis| sum.checked_add(span(axis)));
+        let sum =
+            shape.iter().zip(strides).try_fold(element, |sum, axis| sum.checked_add(span(axis)));
         sum.is_some_and(|sum| sum <= i128::from(i64::MAX))
     }
 }
 
 impl RawArgument {
     fn array(&self) -> RawArray {
-        let (data, element, rank, shape, strides) = (self.data, self.element, self.rank, self.shape, self.strides);
+        let (data, element, rank, shape, strides) =
+            (self.data, self.element, self.rank, self.shape, self.strides);
         RawArray { data, element, rank, shape, strides }
     }
 
@@ -307,7 +326,9 @@ unsafe fn read_text(text: RawText) -> Result<Option<Vec<u8>>> {
     }
     if text.bytes == usize::MAX {
         // SAFETY: the caller's promise, here and below.
-        return Ok(Some(unsafe { std::ffi::CStr::from_ptr(text.data.cast::<c_char>()) }.to_bytes().to_vec()));
+        return Ok(Some(
+            unsafe { std::ffi::CStr::from_ptr(text.data.cast::<c_char>()) }.to_bytes().to_vec(),
+        ));
     }
     // SAFETY: as above.
     Ok(Some(unsafe { elements(text.data.cast::<u8>(), text.bytes, "text") }?.to_vec()))

@@ -16,10 +16,14 @@ pub const OK: c_int = 0;
 /// Runs an entry that can fail: its error, or its panic, goes to `*error`.
 pub fn guard(error: *mut *mut ErrorObject, body: impl FnOnce() -> Result<c_int>) -> c_int {
     let outcome = catch_unwind(AssertUnwindSafe(body));
-    let outcome = outcome.unwrap_or_else(|_| Err(Error::internal("call Farcall", "it panicked; please report this")));
+    let outcome = outcome.unwrap_or_else(|_| {
+        Err(Error::internal("call Farcall", "it panicked; please report this"))
+    });
     let (status, object) = match outcome {
         Ok(status) => (status, std::ptr::null_mut()),
-        Err(error) => (c_int::from(error.kind().code()), Box::into_raw(Box::new(ErrorObject::from(error)))),
+        Err(error) => {
+            (c_int::from(error.kind().code()), Box::into_raw(Box::new(ErrorObject::from(error))))
+        }
     };
     if !error.is_null() {
         // SAFETY: not NULL, so it is the caller's place for the error.
@@ -135,7 +139,9 @@ pub unsafe fn elements<'a, T>(pointer: *const T, count: usize, what: &str) -> Re
     }
     if count > isize::MAX as usize / size_of::<T>().max(1) {
         let message = format!("{what} cannot have that many elements");
-        return Err(Error::new(ErrorKind::InvalidArgument, "call Farcall", message).with("count", count));
+        return Err(
+            Error::new(ErrorKind::InvalidArgument, "call Farcall", message).with("count", count)
+        );
     }
     // SAFETY: not NULL, of a length that memory can have; the rest is the caller's promise.
     Ok(unsafe { std::slice::from_raw_parts(pointer, count) })
@@ -144,8 +150,9 @@ pub unsafe fn elements<'a, T>(pointer: *const T, count: usize, what: &str) -> Re
 /// Bytes of the shortest structure of options that there ever was.
 const OPTIONS_BYTES_MIN: usize = 16;
 
-/// A structure of options that begins with its size, so that later versions may add members: a caller's structure may
-/// be longer than ours if nothing is set that we do not know. What a shorter one lacks is zero.
+/// A structure of options that begins with its size, so that later versions may add members: a
+/// caller's structure may be longer than ours if nothing is set that we do not know. What a shorter
+/// one lacks is zero.
 ///
 /// # Safety
 /// NULL, or a structure as long as its first member says; all bit patterns are values of `T`.
@@ -166,7 +173,8 @@ pub unsafe fn options<T: Copy>(pointer: *const T, what: &str) -> Result<Option<T
     // SAFETY: the structure is as long as its first member says.
     let rest = unsafe { std::slice::from_raw_parts(pointer.cast::<u8>().add(known), size - known) };
     if rest.iter().any(|byte| *byte != 0) {
-        return Err(wrong("a member is set that this version of Farcall does not support").with("size", size));
+        return Err(wrong("a member is set that this version of Farcall does not support")
+            .with("size", size));
     }
     let mut options = std::mem::MaybeUninit::<T>::zeroed();
     // SAFETY: both have so many bytes, and all bit patterns are values, zeros among them.
@@ -179,9 +187,13 @@ pub unsafe fn options<T: Copy>(pointer: *const T, what: &str) -> Result<Option<T
 /// Seconds that limit something: none for 0.
 pub fn limit(seconds: f64) -> Result<Option<Duration>> {
     if seconds.is_nan() || seconds < 0.0 {
-        return Err(Error::new(ErrorKind::InvalidArgument, "call Farcall", "the timeout is negative")
-            .with("seconds", seconds)
-            .fix("0 means no time limit"));
+        return Err(Error::new(
+            ErrorKind::InvalidArgument,
+            "call Farcall",
+            "the timeout is negative",
+        )
+        .with("seconds", seconds)
+        .fix("0 means no time limit"));
     }
     // More than a `Duration` holds is no limit either, but what rounds to nothing is one.
     let limit = Duration::try_from_secs_f64(seconds).ok().filter(|_| seconds > 0.0);
@@ -191,7 +203,11 @@ pub fn limit(seconds: f64) -> Result<Option<Duration>> {
 /// Seconds to wait: `None` is for ever.
 pub fn patience(seconds: f64) -> Result<Option<Duration>> {
     if seconds.is_nan() {
-        return Err(Error::new(ErrorKind::InvalidArgument, "call Farcall", "the timeout is not a number"));
+        return Err(Error::new(
+            ErrorKind::InvalidArgument,
+            "call Farcall",
+            "the timeout is not a number",
+        ));
     }
     Ok(Duration::try_from_secs_f64(seconds).ok())
 }
@@ -217,12 +233,17 @@ mod tests {
         }
         let read = |words: &[u64; 4]| {
             // SAFETY: as long as its first member says, or refused.
-            unsafe { options(words.as_ptr().cast::<Known>(), "known") }.map(|known| known.map(|one| (one.old, one.new)))
+            unsafe { options(words.as_ptr().cast::<Known>(), "known") }
+                .map(|known| known.map(|one| (one.old, one.new)))
         };
         assert_eq!(read(&[16, 5, 6, 7]).unwrap(), Some((5, 0)), "what a shorter one lacks is zero");
         assert_eq!(read(&[24, 5, 6, 7]).unwrap(), Some((5, 6)));
         assert_eq!(read(&[32, 5, 6, 0]).unwrap(), Some((5, 6)));
-        assert!(read(&[32, 5, 6, 7]).is_err() && read(&[8, 0, 0, 0]).is_err() && read(&[5000, 0, 0, 0]).is_err());
+        assert!(
+            read(&[32, 5, 6, 7]).is_err()
+                && read(&[8, 0, 0, 0]).is_err()
+                && read(&[5000, 0, 0, 0]).is_err()
+        );
     }
 
     #[test]

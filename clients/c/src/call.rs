@@ -5,12 +5,14 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use farcall_client::{
-    Argument, CallId, CallOptions, Client, Destination, Error, ErrorKind, Keep, News, ObjectId, Outputs, PendingCall,
-    Result, Routine,
+    Argument, CallId, CallOptions, Client, Destination, Error, ErrorKind, Keep, News, ObjectId,
+    Outputs, PendingCall, Result, Routine,
 };
 
 use crate::argument::{RawArgument, read_all};
-use crate::boundary::{OK, PENDING, Place, elements, free, guard, limit, object, options, patience};
+use crate::boundary::{
+    OK, PENDING, Place, elements, free, guard, limit, object, options, patience,
+};
 use crate::error::ErrorObject;
 use crate::results::ResultsObject;
 use crate::routine::RoutineObject;
@@ -95,7 +97,9 @@ impl Places {
 /// NULL, or options with their size.
 unsafe fn read_options(given: *const RawOptions) -> Result<CallOptions> {
     // SAFETY: the caller's promise.
-    let Some(given) = unsafe { options(given, "farcall_call_options") }? else { return Ok(CallOptions::default()) };
+    let Some(given) = unsafe { options(given, "farcall_call_options") }? else {
+        return Ok(CallOptions::default());
+    };
     if given.wanted & !(WANT_PROGRESS | WANT_OUTPUT) != 0 {
         let message = "farcall_call_options: wanted has unknown bits";
         return Err(Error::new(ErrorKind::InvalidArgument, "call", message)
@@ -112,7 +116,8 @@ unsafe fn read_options(given: *const RawOptions) -> Result<CallOptions> {
         processor_time: false,
         copied: false,
         ranks: given.ranks,
-        keep: limit(given.keep_seconds)?.map(|after_end| Keep { after_end, durable: given.durable != 0 }),
+        keep: limit(given.keep_seconds)?
+            .map(|after_end| Keep { after_end, durable: given.durable != 0 }),
     })
 }
 
@@ -120,7 +125,8 @@ unsafe fn read_options(given: *const RawOptions) -> Result<CallOptions> {
 fn of_call(routine: &Routine, timeout: Option<Duration>) -> impl Fn(Error) -> Error {
     move |error| {
         let lacks = |error: &Error, fact: &str| error.context().iter().all(|(key, _)| key != fact);
-        let error = if lacks(&error, "routine") { error.with("routine", routine.name()) } else { error };
+        let error =
+            if lacks(&error, "routine") { error.with("routine", routine.name()) } else { error };
         match timeout {
             Some(timeout) if error.kind() == ErrorKind::TimedOut && lacks(&error, "timeout") => {
                 error.with("timeout", format!("{} s", timeout.as_secs_f64()))
@@ -134,7 +140,11 @@ fn of_call(routine: &Routine, timeout: Option<Duration>) -> impl Fn(Error) -> Er
 ///
 /// # Safety
 /// The places of strings may be written to.
-pub unsafe fn call(routine: &Routine, prepared: Prepared<'_>, options: &CallOptions) -> Result<Outputs> {
+pub unsafe fn call(
+    routine: &Routine,
+    prepared: Prepared<'_>,
+    options: &CallOptions,
+) -> Result<Outputs> {
     let outputs = routine.call_positional(prepared.arguments, prepared.destinations, options);
     let outputs = outputs.map_err(of_call(routine, options.timeout))?;
     // SAFETY: the caller's promise.
@@ -153,7 +163,8 @@ pub unsafe fn start(
     options: &CallOptions,
 ) -> Result<CallObject> {
     // SAFETY: the caller's promise.
-    let pending = unsafe { routine.start_borrowed(prepared.arguments, prepared.destinations, options) };
+    let pending =
+        unsafe { routine.start_borrowed(prepared.arguments, prepared.destinations, options) };
     let pending = pending.map_err(of_call(routine, options.timeout))?;
     Ok(CallObject::new(client, routine, pending, options, prepared.places))
 }
@@ -162,7 +173,11 @@ pub unsafe fn start(
 ///
 /// # Safety
 /// NULL, or options with their size.
-pub unsafe fn fetch(client: &Client, id: CallId, given: *const RawOptions) -> Result<(CallObject, Routine)> {
+pub unsafe fn fetch(
+    client: &Client,
+    id: CallId,
+    given: *const RawOptions,
+) -> Result<(CallObject, Routine)> {
     // SAFETY: the caller's promise.
     let options = unsafe { read_options(given) }?;
     let pending = client.fetch(id, &options)?;
@@ -196,9 +211,17 @@ impl CallObject {
 
     /// News as C has them; their text lies here until the next ones.
     fn tell(&self, news: News) -> RawNews {
-        let raw = |kind| RawNews { kind, before: 0, done: 0.0, text: std::ptr::null(), bytes: 0, reserved: [0; 2] };
+        let raw = |kind| RawNews {
+            kind,
+            before: 0,
+            done: 0.0,
+            text: std::ptr::null(),
+            bytes: 0,
+            reserved: [0; 2],
+        };
         let with_text = |raw: RawNews, text: Vec<u8>| {
-            // A NUL behind it does no harm to those who know the length, and good to those who print a word.
+            // A NUL behind it does no harm to those who know the length, and good to those who
+            // print a word.
             let (bytes, text) = (text.len(), [text.as_slice(), &[0]].concat().into_boxed_slice());
             let place = text.as_ptr();
             *self.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
@@ -218,7 +241,11 @@ impl CallObject {
 
 /// # Safety
 /// As farcall.h says of `farcall_call_arguments`.
-unsafe fn prepare<'a>(routine: &Routine, arguments: *const RawArgument, count: usize) -> Result<Prepared<'a>> {
+unsafe fn prepare<'a>(
+    routine: &Routine,
+    arguments: *const RawArgument,
+    count: usize,
+) -> Result<Prepared<'a>> {
     // SAFETY: the caller's promise, here and below.
     let arguments = unsafe { elements(arguments, count, "the arguments") }?;
     // SAFETY: as above.
@@ -288,13 +315,16 @@ unsafe extern "C" fn farcall_start_within(
         // SAFETY: as above.
         let routine = &unsafe { object(routine, "the routine") }?.routine;
         // SAFETY: as above.
-        let Prepared { arguments, destinations, places } = unsafe { prepare(routine, arguments, count) }?;
+        let Prepared { arguments, destinations, places } =
+            unsafe { prepare(routine, arguments, count) }?;
         // SAFETY: as above.
         let options = unsafe { read_options(given) }?;
         let wait = patience(wait_seconds)?.unwrap_or(Duration::MAX);
         // SAFETY: as above.
         let started = unsafe { routine.start_within(arguments, destinations, &options, wait) };
-        let Some(pending) = started.map_err(of_call(routine, options.timeout))? else { return Ok(PENDING) };
+        let Some(pending) = started.map_err(of_call(routine, options.timeout))? else {
+            return Ok(PENDING);
+        };
         place.fill(CallObject::new(routine.client(), routine, pending, &options, places));
         Ok(OK)
     })
@@ -319,7 +349,9 @@ unsafe fn collect(
         // More than a clock can tell is for ever.
         patience => pending.wait_for(patience.unwrap_or(Duration::MAX)),
     };
-    let Some(outputs) = outputs.map_err(of_call(&call.routine, call.timeout))? else { return Ok(PENDING) };
+    let Some(outputs) = outputs.map_err(of_call(&call.routine, call.timeout))? else {
+        return Ok(PENDING);
+    };
     // SAFETY: as above.
     unsafe { call.places.fill(&outputs) }?;
     place.fill(ResultsObject::new(&call.routine, outputs));
@@ -365,7 +397,9 @@ unsafe extern "C" fn farcall_call_news(
             ));
         }
         let mut pending = call.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        let next = pending.next_news(patience(timeout_seconds)?).map_err(of_call(&call.routine, call.timeout))?;
+        let next = pending
+            .next_news(patience(timeout_seconds)?)
+            .map_err(of_call(&call.routine, call.timeout))?;
         let Some(next) = next else { return Ok(PENDING) };
         // SAFETY: not NULL, so it may be written to.
         unsafe { news.write(call.tell(next)) };
@@ -374,7 +408,10 @@ unsafe extern "C" fn farcall_call_news(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_call_cancel(call: *const CallObject, error: *mut *mut ErrorObject) -> c_int {
+unsafe extern "C" fn farcall_call_cancel(
+    call: *const CallObject,
+    error: *mut *mut ErrorObject,
+) -> c_int {
     guard(error, || {
         // SAFETY: farcall.h: a call.
         let call = unsafe { object(call, "the call") }?;

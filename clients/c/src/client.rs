@@ -8,7 +8,9 @@ use std::time::Duration;
 use farcall_client::idl::json::to_json;
 use farcall_client::{Address, ByteStream, Client, Error, ErrorKind, Result};
 
-use crate::boundary::{OK, PENDING, Place, c_text, free, guard, limit, object, optional_text, options, patience, text};
+use crate::boundary::{
+    OK, PENDING, Place, c_text, free, guard, limit, object, optional_text, options, patience, text,
+};
 use crate::error::ErrorObject;
 use crate::routine::RoutineObject;
 
@@ -75,7 +77,8 @@ unsafe extern "C" fn farcall_connect_with(
     guard(error, || {
         // SAFETY: farcall.h: a place for the client.
         let place = unsafe { Place::new(client, "the place for the client") }?;
-        // SAFETY: farcall.h: options with their size, or NULL; the pointers in them are text or NULL.
+        // SAFETY: farcall.h: options with their size, or NULL; the pointers in them are text or
+        // NULL.
         let connected = match unsafe { options(given, "farcall_connect_options") }? {
             // SAFETY: as above.
             Some(given) => unsafe { connect_with(&given) }?,
@@ -92,7 +95,8 @@ unsafe fn connect_with(given: &ConnectOptions) -> Result<Client> {
     // SAFETY: the caller's promise, here and below.
     let address = unsafe { optional_text(given.address, "the address") }?;
     // SAFETY: as above.
-    let token_file = unsafe { optional_text(given.token_file, "the token's file") }?.map(PathBuf::from);
+    let token_file =
+        unsafe { optional_text(given.token_file, "the token's file") }?.map(PathBuf::from);
     let timeout = limit(given.timeout_seconds)?.unwrap_or(CONNECT_TIMEOUT);
     let found = Address::given_or_default(address)?;
     let options = farcall_client::ConnectOptions {
@@ -129,7 +133,8 @@ fn heartbeat(seconds: f64) -> Result<Option<Duration>> {
     Ok(found)
 }
 
-/// `farcall_running_server`, which the library has and the clients have not: `ask` makes the connection to the server.
+/// `farcall_running_server`, which the library has and the clients have not: `ask` makes the
+/// connection to the server.
 ///
 /// # Safety
 /// `client` is a place for a client, `error` one for an error or NULL.
@@ -210,11 +215,19 @@ unsafe extern "C" fn farcall_lookup_within(
 ///
 /// # Safety
 /// As farcall.h says of `farcall_list`.
-unsafe fn list(client: *const ClientObject, wait: Option<Duration>, json: *mut *mut c_char) -> Result<c_int> {
+unsafe fn list(
+    client: *const ClientObject,
+    wait: Option<Duration>,
+    json: *mut *mut c_char,
+) -> Result<c_int> {
     // SAFETY: the caller's promise.
     let client = &unsafe { object(client, "the client") }?.client;
     if json.is_null() {
-        return Err(Error::new(ErrorKind::InvalidArgument, "call Farcall", "the place for the list is NULL"));
+        return Err(Error::new(
+            ErrorKind::InvalidArgument,
+            "call Farcall",
+            "the place for the list is NULL",
+        ));
     }
     // SAFETY: not NULL, so it is a place for text.
     unsafe { json.write(std::ptr::null_mut()) };
@@ -223,7 +236,8 @@ unsafe fn list(client: *const ClientObject, wait: Option<Duration>, json: *mut *
         None => Some(client.routines()?),
     };
     let Some(routines) = routines else { return Ok(PENDING) };
-    let all: Vec<String> = routines.iter().map(|routine| to_json(routine.interface()).to_string()).collect();
+    let all: Vec<String> =
+        routines.iter().map(|routine| to_json(routine.interface()).to_string()).collect();
     // SAFETY: as above.
     unsafe { json.write(c_text(&format!("[{}]", all.join(","))).into_raw()) };
     Ok(OK)
@@ -265,7 +279,10 @@ unsafe extern "C" fn farcall_events(client: *const ClientObject) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_process(client: *const ClientObject, error: *mut *mut ErrorObject) -> c_int {
+unsafe extern "C" fn farcall_process(
+    client: *const ClientObject,
+    error: *mut *mut ErrorObject,
+) -> c_int {
     // SAFETY: farcall.h: a client.
     guard(error, || unsafe { object(client, "the client") }?.client.process().map(|()| OK))
 }

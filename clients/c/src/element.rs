@@ -14,7 +14,8 @@ pub fn number(element: ElementType) -> u32 {
     element.abi_number()
 }
 
-/// The type with a number, for a parameter whose own type is `declared`. `None` for a number that no version has.
+/// The type with a number, for a parameter whose own type is `declared`. `None` for a number that
+/// no version has.
 pub fn of_number(number: u32, declared: ElementType) -> Option<ElementType> {
     Some(match number {
         VOID => declared,

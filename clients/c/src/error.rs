@@ -33,7 +33,11 @@ impl From<Error> for ErrorObject {
 ///
 /// # Safety
 /// NULL, or an error that lives through `'a`.
-unsafe fn of<'a, T>(error: *const ErrorObject, otherwise: T, read: impl FnOnce(&'a ErrorObject) -> T) -> T {
+unsafe fn of<'a, T>(
+    error: *const ErrorObject,
+    otherwise: T,
+    read: impl FnOnce(&'a ErrorObject) -> T,
+) -> T {
     // SAFETY: the caller's promise.
     match unsafe { error.as_ref() } {
         Some(error) => quietly(otherwise, || read(error)),

@@ -94,7 +94,11 @@ unsafe extern "C" fn farcall_kept(
 ) -> c_int {
     guard(error, || {
         if json.is_null() {
-            return Err(Error::new(ErrorKind::InvalidArgument, "call Farcall", "the place for the list is NULL"));
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                "call Farcall",
+                "the place for the list is NULL",
+            ));
         }
         // SAFETY: not NULL, so it is a place for text.
         unsafe { json.write(std::ptr::null_mut()) };

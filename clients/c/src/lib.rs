@@ -1,9 +1,9 @@
 //! The C ABI of Farcall: thin entries over the Rust client (spec/c-abi.md).
 //!
-//! `include/farcall.h` declares each entry with its ownership, lifetime and thread-safety; that text is the contract,
-//! and every `unsafe` here leans on it. An entry checks pointers for NULL, text for UTF-8 and numbers for their range,
-//! catches panics, and turns `farcall_base::Error` into an object. Whatever it does beyond that belongs into the
-//! client.
+//! `include/farcall.h` declares each entry with its ownership, lifetime and thread-safety; that
+//! text is the contract, and every `unsafe` here leans on it. An entry checks pointers for NULL,
+//! text for UTF-8 and numbers for their range, catches panics, and turns `farcall_base::Error` into
+//! an object. Whatever it does beyond that belongs into the client.
 
 #![allow(clippy::missing_safety_doc)] // farcall.h says what callers promise
 

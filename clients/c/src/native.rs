@@ -10,7 +10,8 @@ use farcall_client::idl::interface::{Dimension, ElementType, Interface, Mode, Pa
 use farcall_client::idl::layout::{ParameterLayout, packed_strides, resolve};
 use farcall_client::idl::values::ByteValues;
 use farcall_client::{
-    Argument, CallOptions, Client, Destination, Error, ErrorKind, NativeFunction, Result, Routine, View,
+    Argument, CallOptions, Client, Destination, Error, ErrorKind, NativeFunction, Result, Routine,
+    View,
 };
 
 use crate::boundary::{OK, Place, elements, guard, object, text};
@@ -96,8 +97,8 @@ impl TaggedValue {
         self.pointer()
     }
 
-    /// What an interface wants with this tag, where an address stands for every argument: the value there, or for what is
-    /// passed by address the address itself.
+    /// What an interface wants with this tag, where an address stands for every argument: the value
+    /// there, or for what is passed by address the address itself.
     ///
     /// # Safety
     /// For a value: a value of the tag's type, or NULL, which is zero.
@@ -113,8 +114,8 @@ impl TaggedValue {
         TaggedValue { tag, reserved: 0, value }
     }
 
-    /// The low 32 bits of a whole number of this tag: a `long` of Ninf 1, which may have been passed as an `int`. The rest
-    /// of its place says nothing then.
+    /// The low 32 bits of a whole number of this tag: a `long` of Ninf 1, which may have been
+    /// passed as an `int`. The rest of its place says nothing then.
     pub fn narrowed(self, tag: u32) -> TaggedValue {
         let value = match self.tag {
             8 => Untagged { integer: (self.integer() as i32).into() },
@@ -125,7 +126,8 @@ impl TaggedValue {
     }
 
     fn integer(&self) -> i64 {
-        // SAFETY: any bits are a value of a plain number, here and below; the tag says which one is meant.
+        // SAFETY: any bits are a value of a plain number, here and below; the tag says which one is
+        // meant.
         unsafe { self.value.integer }
     }
 
@@ -157,20 +159,26 @@ struct Making<'i, 'a> {
 /// Turns one value per parameter that a caller passes into arguments.
 ///
 /// # Safety
-/// Pointers point to what their tags say, and to as many elements as the interface says, through `'a`.
+/// Pointers point to what their tags say, and to as many elements as the interface says, through
+/// `'a`.
 pub unsafe fn prepare<'a>(routine: &Routine, values: &[TaggedValue]) -> Result<Prepared<'a>> {
     let interface = routine.interface();
     check_count(interface, values.len())?;
     let arguments = interface.parameters.iter().map(|_| Argument::Unset).collect();
     // Up to the last that has one.
-    let written =
-        interface.parameters.iter().rposition(|parameter| parameter.mode == Mode::InOut).map_or(0, |last| last + 1);
+    let written = interface
+        .parameters
+        .iter()
+        .rposition(|parameter| parameter.mode == Mode::InOut)
+        .map_or(0, |last| last + 1);
     let destinations = (0..written).map(|_| Destination::InPlace).collect();
     let prepared = Prepared { arguments, destinations, places: Places::default() };
     let mut making = Making { routine, interface, prepared, elements: BTreeMap::new() };
     let mut has_text_arrays = false;
     let mut has_nulls = false;
-    for (position, ((index, parameter), value)) in interface.caller_parameters().zip(values).enumerate() {
+    for (position, ((index, parameter), value)) in
+        interface.caller_parameters().zip(values).enumerate()
+    {
         let wanted = passing(parameter);
         if !fits(value.tag, wanted) {
             return Err(misfit(interface, position, parameter, (value.tag, wanted)));
@@ -182,9 +190,9 @@ pub unsafe fn prepare<'a>(routine: &Routine, values: &[TaggedValue]) -> Result<P
         has_text_arrays |= is_text_array(parameter);
         making.prepared.arguments[index] = argument;
     }
-    // Now that all scalars are known, so are the extents of what has to be read here. An array that sizes refer to may be
-    // as long as an element of another one says; strings come last, as any of these may say how many there are.
-    // SAFETY: as above.
+    // Now that all scalars are known, so are the extents of what has to be read here. An array that
+    // sizes refer to may be as long as an element of another one says; strings come last, as any of
+    // these may say how many there are. SAFETY: as above.
     while routine.has_inline() && unsafe { making.read_elements(values) } {}
     let text_arrays = interface.caller_parameters().zip(values).filter(|_| has_text_arrays);
     for ((index, parameter), value) in text_arrays {
@@ -207,16 +215,27 @@ pub fn check_count(interface: &Interface, given: usize) -> Result<()> {
     if interface.caller_parameters().count() == given {
         return Ok(());
     }
-    let names: Vec<&str> = interface.caller_parameters().map(|(_, parameter)| parameter.name.as_str()).collect();
+    let names: Vec<&str> =
+        interface.caller_parameters().map(|(_, parameter)| parameter.name.as_str()).collect();
     let arguments = if names.len() == 1 { "argument" } else { "arguments" };
-    let message = format!("{} takes {} {arguments}, not {given}", interface.full_name(), names.len());
-    let takes = if names.is_empty() { "pass none".to_owned() } else { format!("pass {}", names.join(", ")) };
+    let message =
+        format!("{} takes {} {arguments}, not {given}", interface.full_name(), names.len());
+    let takes = if names.is_empty() {
+        "pass none".to_owned()
+    } else {
+        format!("pass {}", names.join(", "))
+    };
     Err(Error::new(ErrorKind::InvalidArgument, "call", message).fix(takes))
 }
 
 /// What is said of a tag that is not the one that the interface wants.
 #[cold]
-fn misfit(interface: &Interface, position: usize, parameter: &Parameter, (given, wanted): (u32, u32)) -> Error {
+fn misfit(
+    interface: &Interface,
+    position: usize,
+    parameter: &Parameter,
+    (given, wanted): (u32, u32),
+) -> Error {
     if matches!(parameter.shape, Shape::Callback { .. }) {
         let message = format!(
             "argument {} ({}) is {}, the interface wants a function",
@@ -230,22 +249,28 @@ fn misfit(interface: &Interface, position: usize, parameter: &Parameter, (given,
     }
     let (position, name, given_type) = (position + 1, &parameter.name, c_type(given));
     let wanted_type = if parameter.stream { "FILE *".to_owned() } else { c_type(wanted) };
-    let message = format!("argument {position} ({name}) is {given_type}, the interface wants {wanted_type}");
-    let error = Error::new(ErrorKind::InvalidArgument, "call", message).with("routine", interface.full_name());
+    let message =
+        format!("argument {position} ({name}) is {given_type}, the interface wants {wanted_type}");
+    let error = Error::new(ErrorKind::InvalidArgument, "call", message)
+        .with("routine", interface.full_name());
     error.fix(if parameter.stream { "pass an open file".to_owned() } else { advice(given, wanted) })
 }
 
 /// What to do about a tag that does not fit.
 fn advice(given: u32, wanted: u32) -> String {
     match (given & POINTER != 0, wanted & POINTER != 0) {
-        (true, false) if wanted & ELEMENT == 1 => "pass a character by value: 'N', not \"N\"".to_owned(),
+        (true, false) if wanted & ELEMENT == 1 => {
+            "pass a character by value: 'N', not \"N\"".to_owned()
+        }
         (true, false) => "pass the value itself".to_owned(),
         (false, true) => format!("pass its address as {}", c_type(wanted)),
         (false, false) => format!("convert it to {}", c_type(wanted)),
         (true, true) if fits(given & !super::passing::CONST, wanted) => {
             "the routine writes to it: pass memory that is not const".to_owned()
         }
-        (true, true) if given & OTHER != 0 => format!("cast it to {} or void * if it is one", c_type(wanted)),
+        (true, true) if given & OTHER != 0 => {
+            format!("cast it to {} or void * if it is one", c_type(wanted))
+        }
         (true, true) => format!("pass {}", c_type(wanted)),
     }
 }
@@ -263,7 +288,9 @@ impl<'a> Making<'_, 'a> {
         if matches!(parameter.shape, Shape::Callback { .. }) {
             // SAFETY: the caller's promise: a function of the callback's prototype, or NULL.
             let function = unsafe { NativeFunction::new(value.pointer().cast_const().cast()) };
-            return Ok(function.map_or(Argument::Null, |function| Argument::Callback(Arc::new(function))));
+            return Ok(
+                function.map_or(Argument::Null, |function| Argument::Callback(Arc::new(function)))
+            );
         }
         if wanted & POINTER == 0 {
             return scalar(self.interface, parameter, value);
@@ -283,27 +310,41 @@ impl<'a> Making<'_, 'a> {
             (Shape::Scalar, false) => {
                 let bytes = element_bytes(self.interface, parameter.element) as usize;
                 // SAFETY: as above: a pointer to a struct of the interface's.
-                Ok(Argument::Raw(unsafe { std::slice::from_raw_parts(value.pointer(), bytes) }.to_vec()))
+                Ok(Argument::Raw(
+                    unsafe { std::slice::from_raw_parts(value.pointer(), bytes) }.to_vec(),
+                ))
             }
             // SAFETY: as above: an array as the interface lays it out.
-            (_, false) => Ok(Argument::Array(unsafe { View::new(value.pointer(), parameter.element, None) })),
+            (_, false) => {
+                Ok(Argument::Array(unsafe { View::new(value.pointer(), parameter.element, None) }))
+            }
         }
     }
 
     /// # Safety
     /// As for [`prepare`].
-    unsafe fn stream(&mut self, index: usize, parameter: &Parameter, pointer: *mut u8) -> Result<Argument<'a>> {
+    unsafe fn stream(
+        &mut self,
+        index: usize,
+        parameter: &Parameter,
+        pointer: *mut u8,
+    ) -> Result<Argument<'a>> {
         let file = pointer.cast();
         if pointer.is_null() {
             return Ok(Argument::Null);
         }
         // SAFETY: the caller's promise, here and below.
-        let from = (parameter.mode == Mode::InOut).then(|| unsafe { position(file) }).transpose()?;
+        let from =
+            (parameter.mode == Mode::InOut).then(|| unsafe { position(file) }).transpose()?;
         if parameter.mode.is_output() {
             self.prepared.places.files.push(StreamPlace::new(index, file, from));
         }
         // SAFETY: as above.
-        Ok(if parameter.mode.is_input() { Argument::Raw(unsafe { rest(file) }?) } else { Argument::Unset })
+        Ok(if parameter.mode.is_input() {
+            Argument::Raw(unsafe { rest(file) }?)
+        } else {
+            Argument::Unset
+        })
     }
 
     /// # Safety
@@ -322,7 +363,9 @@ impl<'a> Making<'_, 'a> {
         }
         if wanted & TEXT == 0 {
             // SAFETY: the caller's promise: text, here and below.
-            return Ok(Argument::Text(unsafe { CStr::from_ptr(pointer.cast()) }.to_bytes().to_vec()));
+            return Ok(Argument::Text(
+                unsafe { CStr::from_ptr(pointer.cast()) }.to_bytes().to_vec(),
+            ));
         }
         let place: *mut *mut c_char = pointer.cast();
         let is_file = parameter.element == ElementType::Filename;
@@ -331,20 +374,25 @@ impl<'a> Making<'_, 'a> {
         }
         match (&parameter.shape, parameter.mode.is_input()) {
             // SAFETY: as above: the place of a string, which is NULL or text.
-            (Shape::Scalar, true) => Ok(unsafe { copied(place.read()) }.map_or(Argument::Null, Argument::Text)),
+            (Shape::Scalar, true) => {
+                Ok(unsafe { copied(place.read()) }.map_or(Argument::Null, Argument::Text))
+            }
             // An array of strings is read when its length is known.
             _ => Ok(Argument::Unset),
         }
     }
 
-    /// Reads arrays that sizes refer to, where their own extents are known by now. Whether there were any.
+    /// Reads arrays that sizes refer to, where their own extents are known by now. Whether there
+    /// were any.
     ///
     /// # Safety
     /// As for [`prepare`].
     unsafe fn read_elements(&mut self, values: &[TaggedValue]) -> bool {
         let mut some = false;
         for ((index, parameter), value) in self.interface.caller_parameters().zip(values) {
-            let wanted = parameter.mode.is_input() && is_whole_array(parameter) && self.routine.is_inline(index);
+            let wanted = parameter.mode.is_input()
+                && is_whole_array(parameter)
+                && self.routine.is_inline(index);
             if !wanted || self.elements.contains_key(&index) || value.pointer().is_null() {
                 continue;
             }
@@ -356,10 +404,17 @@ impl<'a> Making<'_, 'a> {
             else {
                 continue;
             };
-            let bytes = shape.iter().try_fold(element_bytes, |bytes, extent| bytes.checked_mul(*extent));
+            let bytes =
+                shape.iter().try_fold(element_bytes, |bytes, extent| bytes.checked_mul(*extent));
             let strides = packed_strides(&shape, element_bytes, *order);
             // SAFETY: the caller's promise: these are the extents that the interface declares.
-            *view = unsafe { View::new(value.pointer(), parameter.element, strides.map(|strides| (shape, strides))) };
+            *view = unsafe {
+                View::new(
+                    value.pointer(),
+                    parameter.element,
+                    strides.map(|strides| (shape, strides)),
+                )
+            };
             let read = bytes.filter(|bytes| *bytes <= ELEMENTS_BYTES_MAX).map(|bytes| {
                 // SAFETY: as above.
                 unsafe { std::slice::from_raw_parts(value.pointer(), bytes as usize) }.to_vec()
@@ -372,8 +427,17 @@ impl<'a> Making<'_, 'a> {
 
     /// # Safety
     /// As many places of strings as the interface says.
-    unsafe fn read_texts(&mut self, index: usize, parameter: &Parameter, place: *mut *mut c_char) -> Result<()> {
-        let count = self.extents(parameter)?.into_iter().try_fold(1_u64, u64::checked_mul).unwrap_or(u64::MAX);
+    unsafe fn read_texts(
+        &mut self,
+        index: usize,
+        parameter: &Parameter,
+        place: *mut *mut c_char,
+    ) -> Result<()> {
+        let count = self
+            .extents(parameter)?
+            .into_iter()
+            .try_fold(1_u64, u64::checked_mul)
+            .unwrap_or(u64::MAX);
         if count > TEXTS_MAX {
             return Err(Error::new(ErrorKind::LimitExceeded, "call", "too many strings")
                 .with("parameter", &parameter.name)
@@ -386,7 +450,8 @@ impl<'a> Making<'_, 'a> {
         // Files are named by their paths in every mode.
         if parameter.mode.is_input() || parameter.element == ElementType::Filename {
             // SAFETY: the caller's promise: that many places, each NULL or text.
-            let texts = (0..count as usize).map(|at| unsafe { copied(place.add(at).read()) }).collect();
+            let texts =
+                (0..count as usize).map(|at| unsafe { copied(place.add(at).read()) }).collect();
             self.prepared.arguments[index] = Argument::Texts(texts);
         }
         Ok(())
@@ -395,7 +460,8 @@ impl<'a> Making<'_, 'a> {
     /// The declared extents of an array, from what is known.
     fn extents(&self, parameter: &Parameter) -> Result<Vec<u64>> {
         let Shape::Array { dimensions, .. } = &parameter.shape else { return Ok(Vec::new()) };
-        let known: Vec<Option<Vec<u8>>> = (0..self.interface.parameters.len()).map(|index| self.known(index)).collect();
+        let known: Vec<Option<Vec<u8>>> =
+            (0..self.interface.parameters.len()).map(|index| self.known(index)).collect();
         let known: Vec<Option<&[u8]>> = known.iter().map(Option::as_deref).collect();
         let values = ByteValues::new(self.interface, known.as_slice());
         let extent = |size: i64| {
@@ -410,7 +476,8 @@ impl<'a> Making<'_, 'a> {
         dimensions.iter().map(|one| one.size.evaluate_integer(&values).and_then(extent)).collect()
     }
 
-    /// NULL where the routine takes elements would end it at once. Those that ask for NULL get it as FARCALL_NULL.
+    /// NULL where the routine takes elements would end it at once. Those that ask for NULL get it
+    /// as FARCALL_NULL.
     fn check_nulls(&self) -> Result<()> {
         let null = |index: usize, parameter: &Parameter| {
             matches!(self.prepared.arguments[index], Argument::Null) && is_number_array(parameter)
@@ -418,10 +485,12 @@ impl<'a> Making<'_, 'a> {
         if !self.interface.caller_parameters().any(|(index, parameter)| null(index, parameter)) {
             return Ok(());
         }
-        let known: Vec<Option<Vec<u8>>> = (0..self.interface.parameters.len()).map(|index| self.known(index)).collect();
+        let known: Vec<Option<Vec<u8>>> =
+            (0..self.interface.parameters.len()).map(|index| self.known(index)).collect();
         let known: Vec<Option<&[u8]>> = known.iter().map(Option::as_deref).collect();
         let values = ByteValues::new(self.interface, known.as_slice());
-        // Sizes that cannot be worked out are the client's to explain, and their limit is the server's.
+        // Sizes that cannot be worked out are the client's to explain, and their limit is the
+        // server's.
         let Ok(layout) = resolve(self.interface, &values, Bytes(u64::MAX)) else { return Ok(()) };
         for (position, (index, parameter)) in self.interface.caller_parameters().enumerate() {
             if let ParameterLayout::Array(array) = &layout.parameters[index]
@@ -429,13 +498,16 @@ impl<'a> Making<'_, 'a> {
                 && array.transfer_bytes > 0
             {
                 let name = &parameter.name;
-                let message =
-                    format!("argument {} ({name}) is NULL, and the routine uses elements of it", position + 1);
+                let message = format!(
+                    "argument {} ({name}) is NULL, and the routine uses elements of it",
+                    position + 1
+                );
                 return Err(Error::new(ErrorKind::InvalidArgument, "call", message)
                     .with("routine", self.interface.full_name())
                     .with("bytes", array.transfer_bytes)
                     .fix(
-                        "pass an array; farcall_call_arguments passes NULL (FARCALL_NULL) to routines that accept it",
+                        "pass an array; farcall_call_arguments passes NULL (FARCALL_NULL) to \
+                            routines that accept it",
                     ));
             }
         }
@@ -443,7 +515,10 @@ impl<'a> Making<'_, 'a> {
     }
 
     fn known(&self, index: usize) -> Option<Vec<u8>> {
-        self.elements.get(&index).cloned().or_else(|| known_of(self.interface, &self.prepared, index))
+        self.elements
+            .get(&index)
+            .cloned()
+            .or_else(|| known_of(self.interface, &self.prepared, index))
     }
 }
 
@@ -480,7 +555,11 @@ fn is_text_array(parameter: &Parameter) -> bool {
 }
 
 /// A value of the parameter's type or one that converts to it.
-fn scalar<'a>(interface: &Interface, parameter: &Parameter, given: &TaggedValue) -> Result<Argument<'a>> {
+fn scalar<'a>(
+    interface: &Interface,
+    parameter: &Parameter,
+    given: &TaggedValue,
+) -> Result<Argument<'a>> {
     let element = given.tag & ELEMENT;
     if is_complex(element) {
         let [re, im] = given.real();
@@ -499,7 +578,8 @@ fn scalar<'a>(interface: &Interface, parameter: &Parameter, given: &TaggedValue)
         return Ok(Argument::Integer(value));
     }
     let mut bytes = vec![0; element_bytes(interface, parameter.element) as usize];
-    let written = ScalarValue::Unsigned(given.natural()).write_exactly(parameter.element, &mut bytes);
+    let written =
+        ScalarValue::Unsigned(given.natural()).write_exactly(parameter.element, &mut bytes);
     written.map(|()| Argument::Raw(bytes)).map_err(|error| error.with("parameter", &parameter.name))
 }
 
@@ -523,7 +603,11 @@ unsafe fn copied(text: *const c_char) -> Option<Vec<u8>> {
 ///
 /// # Safety
 /// As farcall-native.h says.
-unsafe fn look_up<'a>(client: &Client, values: *const TaggedValue, count: usize) -> Result<(Routine, Prepared<'a>)> {
+unsafe fn look_up<'a>(
+    client: &Client,
+    values: *const TaggedValue,
+    count: usize,
+) -> Result<(Routine, Prepared<'a>)> {
     // SAFETY: the caller's promise, here and below.
     let values = unsafe { elements(values, count, "the arguments") }?;
     let name = values.first().filter(|name| fits(name.tag, 1 | POINTER | super::passing::CONST));

@@ -1,4 +1,5 @@
-//! How a C call passes each parameter: the tags of farcall-native.h, and what they are called in messages.
+//! How a C call passes each parameter: the tags of farcall-native.h, and what they are called in
+//! messages.
 
 use farcall_client::idl::interface::{ElementType, Mode, Parameter, Shape};
 
@@ -27,7 +28,9 @@ pub fn passing(parameter: &Parameter) -> u32 {
         Shape::Scalar if parameter.element == ElementType::Filename => CHAR | POINTER | CONST,
         Shape::Scalar if text && parameter.mode == Mode::In => CHAR | POINTER | CONST,
         _ if text => CHAR | POINTER | TEXT | constant,
-        Shape::Scalar if matches!(parameter.element, ElementType::Struct(_)) => STRUCT | POINTER | constant,
+        Shape::Scalar if matches!(parameter.element, ElementType::Struct(_)) => {
+            STRUCT | POINTER | constant
+        }
         Shape::Scalar => element::number(parameter.element),
         Shape::Array { .. } => element::number(parameter.element) | POINTER | constant,
     }
@@ -108,10 +111,14 @@ mod tests {
 
     #[test]
     fn pointers_have_the_very_type() {
-        assert!(fits(DOUBLE | POINTER, DOUBLE | POINTER) && fits(DOUBLE | POINTER, DOUBLE | POINTER | CONST));
+        assert!(
+            fits(DOUBLE | POINTER, DOUBLE | POINTER)
+                && fits(DOUBLE | POINTER, DOUBLE | POINTER | CONST)
+        );
         assert!(fits(VOID | POINTER, DOUBLE | POINTER), "void * is taken on trust");
         assert!(fits(3 | POINTER, CHAR | POINTER), "any byte is a char");
-        // Half as many bytes as the routine writes; memory that must not be written to; a FILE *; text for its place.
+        // Half as many bytes as the routine writes; memory that must not be written to; a FILE *;
+        // text for its place.
         assert!(!fits(FLOAT | POINTER, DOUBLE | POINTER));
         assert!(!fits(DOUBLE | POINTER | CONST, DOUBLE | POINTER));
         assert!(!fits(VOID | POINTER | CONST, DOUBLE | POINTER));
@@ -126,7 +133,11 @@ mod tests {
         assert_eq!(c_type(CHAR | POINTER | TEXT), "char **");
         assert_eq!(c_type(INT), "int");
         let function = VOID | POINTER | OTHER;
-        assert!(fits(function, function) && fits(VOID | POINTER, function) && !fits(DOUBLE | POINTER, function));
+        assert!(
+            fits(function, function)
+                && fits(VOID | POINTER, function)
+                && !fits(DOUBLE | POINTER, function)
+        );
         assert_eq!(c_type(POINTER | OTHER), "a pointer to something else");
     }
 }

@@ -58,17 +58,30 @@ impl ResultsObject {
         };
         let texts = |output: &Output| match output {
             Output::Text(text) => vec![text.as_ref().map(terminated)],
-            Output::Texts(texts) => texts.iter().map(|text| text.as_ref().map(terminated)).collect(),
+            Output::Texts(texts) => {
+                texts.iter().map(|text| text.as_ref().map(terminated)).collect()
+            }
             Output::None | Output::Null | Output::Array(_) | Output::Written(_) => Vec::new(),
         };
-        ResultsObject { routine: routine.clone(), texts: outputs.all().iter().map(texts).collect(), outputs }
+        ResultsObject {
+            routine: routine.clone(),
+            texts: outputs.all().iter().map(texts).collect(),
+            outputs,
+        }
     }
 
-    /// An array result: where it lies (`None` for one that was written to the caller's), and its description.
+    /// An array result: where it lies (`None` for one that was written to the caller's), and its
+    /// description.
     fn array(&self, parameter: usize) -> Result<(Option<OwnedArray>, RawView)> {
         match self.outputs.all().get(parameter) {
             Some(Output::Array(array)) => {
-                let view = self.view(parameter, array.element, array.address(), &array.shape, &array.strides)?;
+                let view = self.view(
+                    parameter,
+                    array.element,
+                    array.address(),
+                    &array.shape,
+                    &array.strides,
+                )?;
                 Ok((Some(array.clone()), view))
             }
             Some(Output::Written(shape)) => {
@@ -91,11 +104,19 @@ impl ResultsObject {
         if shape.len() > RANK_MAX || strides.len() != shape.len() {
             let name = &self.routine.interface().parameters[parameter].name;
             let message = format!("the array has more than {RANK_MAX} dimensions");
-            return Err(Error::new(ErrorKind::LimitExceeded, "read a result", message).with("parameter", name));
+            return Err(Error::new(ErrorKind::LimitExceeded, "read a result", message)
+                .with("parameter", name));
         }
         let element_bytes = element_bytes(self.routine.interface(), element);
         let (rank, element) = (shape.len() as u32, number(element));
-        let mut view = RawView { data, element, rank, element_bytes, shape: [0; RANK_MAX], strides: [0; RANK_MAX] };
+        let mut view = RawView {
+            data,
+            element,
+            rank,
+            element_bytes,
+            shape: [0; RANK_MAX],
+            strides: [0; RANK_MAX],
+        };
         view.shape[..shape.len()].copy_from_slice(shape);
         view.strides[..strides.len()].copy_from_slice(strides);
         Ok(view)
@@ -106,15 +127,22 @@ impl ResultsObject {
         let message = match parameters.get(parameter) {
             Some(one) => format!("{} is not an array result", one.name),
             None => {
-                format!("there is no parameter {parameter}; the last one is {}", parameters.len().saturating_sub(1))
+                format!(
+                    "there is no parameter {parameter}; the last one is {}",
+                    parameters.len().saturating_sub(1)
+                )
             }
         };
-        Error::new(ErrorKind::NotFound, "read a result", message).with("routine", self.routine.name())
+        Error::new(ErrorKind::NotFound, "read a result", message)
+            .with("routine", self.routine.name())
     }
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_results_kind(results: *const ResultsObject, parameter: usize) -> c_int {
+unsafe extern "C" fn farcall_results_kind(
+    results: *const ResultsObject,
+    parameter: usize,
+) -> c_int {
     // SAFETY: farcall.h: NULL or results.
     match unsafe { results.as_ref() }.and_then(|results| results.outputs.all().get(parameter)) {
         None | Some(Output::None) => 0,
@@ -132,7 +160,11 @@ unsafe extern "C" fn farcall_results_kind(results: *const ResultsObject, paramet
 /// NULL, or a place for one.
 unsafe fn give_view(place: *mut RawView, view: RawView) -> Result<()> {
     if place.is_null() {
-        return Err(Error::new(ErrorKind::InvalidArgument, "call Farcall", "the place for the view is NULL"));
+        return Err(Error::new(
+            ErrorKind::InvalidArgument,
+            "call Farcall",
+            "the place for the view is NULL",
+        ));
     }
     // SAFETY: not NULL, so it is a place for one.
     unsafe { place.write(view) };
@@ -169,7 +201,8 @@ unsafe extern "C" fn farcall_results_take(
         // SAFETY: as above.
         let results = unsafe { object(results, "the results") }?;
         let (array, found) = results.array(parameter)?;
-        let array = array.ok_or_else(|| results.no_array(parameter).fix("it is in the caller's own array"))?;
+        let array = array
+            .ok_or_else(|| results.no_array(parameter).fix("it is in the caller's own array"))?;
         // SAFETY: as above.
         unsafe { give_view(view, found) }?;
         place.fill(MemoryObject::Result(array));
@@ -188,7 +221,11 @@ unsafe extern "C" fn farcall_memory_allocate(
         // SAFETY: farcall.h: a place for the memory.
         let place = unsafe { Place::new(memory, "the place for the memory") }?;
         if data.is_null() {
-            return Err(Error::new(ErrorKind::InvalidArgument, "call Farcall", "the place for the address is NULL"));
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                "call Farcall",
+                "the place for the address is NULL",
+            ));
         }
         let allocated = ArrayMemory::allocate(bytes)?;
         // SAFETY: not NULL, so it is a place for an address.
@@ -222,19 +259,29 @@ unsafe extern "C" fn farcall_results_text(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_results_text_count(results: *const ResultsObject, parameter: usize) -> usize {
+unsafe extern "C" fn farcall_results_text_count(
+    results: *const ResultsObject,
+    parameter: usize,
+) -> usize {
     // SAFETY: farcall.h: NULL or results.
     unsafe { results.as_ref() }.and_then(|results| results.texts.get(parameter)).map_or(0, Vec::len)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_results_times(results: *const ResultsObject, times: *mut RawTimes) -> c_int {
+unsafe extern "C" fn farcall_results_times(
+    results: *const ResultsObject,
+    times: *mut RawTimes,
+) -> c_int {
     // SAFETY: farcall.h: NULL or results, NULL or a place for the times.
     let (Some(results), Some(place)) = (unsafe { (results.as_ref(), times.as_mut()) }) else {
         return ErrorKind::InvalidArgument.code().into();
     };
     let found = results.outputs.times();
-    *place = RawTimes { queued: found.queued_ns, started: found.started_ns, finished: found.finished_ns };
+    *place = RawTimes {
+        queued: found.queued_ns,
+        started: found.started_ns,
+        finished: found.finished_ns,
+    };
     OK
 }
 

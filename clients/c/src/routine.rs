@@ -50,7 +50,15 @@ impl RoutineObject {
     pub fn new(routine: Routine) -> RoutineObject {
         let (name, contract) = (c_text(routine.name()), routine.contract());
         let (json, help, signature) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        RoutineObject { routine, name, contract, json, help, signature, parameters: OnceLock::new() }
+        RoutineObject {
+            routine,
+            name,
+            contract,
+            json,
+            help,
+            signature,
+            parameters: OnceLock::new(),
+        }
     }
 
     /// What the interface declares of a parameter.
@@ -64,7 +72,9 @@ impl RoutineObject {
             (Shape::Scalar, ElementType::String) => (TEXT, 0),
             (Shape::Scalar, ElementType::Filename) => (FILE, 0),
             (Shape::Scalar, _) => (NUMBER, 0),
-            (Shape::Array { dimensions, .. }, ElementType::String | ElementType::Filename) => (TEXTS, dimensions.len()),
+            (Shape::Array { dimensions, .. }, ElementType::String | ElementType::Filename) => {
+                (TEXTS, dimensions.len())
+            }
             (Shape::Array { dimensions, .. }, _) => (ARRAY, dimensions.len()),
         };
         let mode = match parameter.mode {
@@ -76,8 +86,18 @@ impl RoutineObject {
         let is_number = matches!(kind, NUMBER | ARRAY);
         let element = if is_number { element::number(parameter.element) } else { element::VOID };
         let element_bytes = if is_number { element_bytes(interface, parameter.element) } else { 0 };
-        let column = u32::from(matches!(parameter.shape, Shape::Array { order: Order::Column, .. }));
-        Some(RawDeclared { name, kind, mode, element, rank: rank as u32, element_bytes, column, reserved: [0; 3] })
+        let column =
+            u32::from(matches!(parameter.shape, Shape::Array { order: Order::Column, .. }));
+        Some(RawDeclared {
+            name,
+            kind,
+            mode,
+            element,
+            rank: rank as u32,
+            element_bytes,
+            column,
+            reserved: [0; 3],
+        })
     }
 }
 
@@ -139,9 +159,14 @@ unsafe extern "C" fn farcall_routine_parameters(routine: *const RoutineObject) -
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_routine_find(routine: *const RoutineObject, parameter: *const c_char) -> c_int {
+unsafe extern "C" fn farcall_routine_find(
+    routine: *const RoutineObject,
+    parameter: *const c_char,
+) -> c_int {
     // SAFETY: farcall.h: NULL or a routine, NULL or text.
-    let (Some(routine), Ok(name)) = (unsafe { (routine.as_ref(), text(parameter, "the parameter's name")) }) else {
+    let (Some(routine), Ok(name)) =
+        (unsafe { (routine.as_ref(), text(parameter, "the parameter's name")) })
+    else {
         return -1;
     };
     let index = routine.routine.interface().parameters.iter().position(|one| one.name == name);
@@ -184,14 +209,22 @@ unsafe extern "C" fn farcall_routine_positional(
     indexes: *mut u32,
     capacity: usize,
 ) -> usize {
-    let find = |interface: &Interface| positional(interface).into_iter().map(|index| index as u32).collect();
+    let find = |interface: &Interface| {
+        positional(interface).into_iter().map(|index| index as u32).collect()
+    };
     // SAFETY: farcall.h: NULL or a routine, and room for `capacity` numbers.
     unsafe { numbers(routine, indexes, capacity, find) }
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_routine_passing(routine: *const RoutineObject, tags: *mut u32, capacity: usize) -> usize {
-    let find = |interface: &Interface| interface.caller_parameters().map(|(_, one)| passing(one)).collect();
+unsafe extern "C" fn farcall_routine_passing(
+    routine: *const RoutineObject,
+    tags: *mut u32,
+    capacity: usize,
+) -> usize {
+    let find = |interface: &Interface| {
+        interface.caller_parameters().map(|(_, one)| passing(one)).collect()
+    };
     // SAFETY: farcall.h: NULL or a routine, and room for `capacity` numbers.
     unsafe { numbers(routine, tags, capacity, find) }
 }
@@ -203,7 +236,8 @@ unsafe extern "C" fn farcall_routine_declared(
     declared: *mut RawDeclared,
 ) -> c_int {
     // SAFETY: farcall.h: NULL or a routine, here and below.
-    let found = quietly(None, || unsafe { routine.as_ref() }.and_then(|routine| routine.declared(index)));
+    let found =
+        quietly(None, || unsafe { routine.as_ref() }.and_then(|routine| routine.declared(index)));
     match found {
         Some(found) if !declared.is_null() => {
             // SAFETY: as above; a place for the answer.

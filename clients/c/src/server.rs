@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use farcall_client::{PrivateServer, Result, ServeOptions};
 
-use crate::boundary::{OK, Place, c_text, elements, free, guard, limit, optional_text, options, text};
+use crate::boundary::{
+    OK, Place, c_text, elements, free, guard, limit, optional_text, options, text,
+};
 use crate::error::ErrorObject;
 
 /// `farcall_server`.
@@ -33,11 +35,13 @@ impl ServerOptions {
     /// The pointers are as farcall.h says.
     unsafe fn read(&self) -> Result<ServeOptions> {
         // SAFETY: the caller's promise, here and below.
-        let program = unsafe { optional_text(self.program, "the server's program") }?.map(PathBuf::from);
+        let program =
+            unsafe { optional_text(self.program, "the server's program") }?.map(PathBuf::from);
         // SAFETY: as above.
         let files = unsafe { texts(self.files, self.file_count, "a file of the server") }?;
         // SAFETY: as above.
-        let arguments = unsafe { texts(self.arguments, self.argument_count, "an argument of the server") }?;
+        let arguments =
+            unsafe { texts(self.arguments, self.argument_count, "an argument of the server") }?;
         let files = files.into_iter().map(PathBuf::from).collect();
         Ok(ServeOptions { program, files, arguments, timeout: limit(self.timeout_seconds)? })
     }

@@ -24,14 +24,14 @@ pub struct Span {
 impl Span {
     /// Whether a call that uses the one must not run beside a call that uses the other.
     pub fn conflicts(&self, other: &Span) -> bool {
-        let meets =
-            self.start < other.start.saturating_add(other.bytes) && other.start < self.start.saturating_add(self.bytes);
+        let meets = self.start < other.start.saturating_add(other.bytes)
+            && other.start < self.start.saturating_add(self.bytes);
         meets && (self.written || other.written)
     }
 }
 
-/// The memory that a call with these values uses. `None` when that depends on elements of arrays, which another call may
-/// still write to, or on open files.
+/// The memory that a call with these values uses. `None` when that depends on elements of arrays,
+/// which another call may still write to, or on open files.
 ///
 /// # Errors
 /// As [`prepare`].
@@ -47,9 +47,12 @@ pub unsafe fn spans(routine: &Routine, values: &[TaggedValue]) -> Result<Option<
     // SAFETY: the caller's promise.
     let prepared = unsafe { prepare(routine, values) }?;
     let count = interface.parameters.len();
-    let known: Vec<Option<Vec<u8>>> = (0..count).map(|index| known_of(interface, &prepared, index)).collect();
+    let known: Vec<Option<Vec<u8>>> =
+        (0..count).map(|index| known_of(interface, &prepared, index)).collect();
     let known: Vec<Option<&[u8]>> = known.iter().map(Option::as_deref).collect();
-    let Ok(layout) = resolve(interface, &ByteValues::new(interface, known.as_slice()), Bytes(u64::MAX)) else {
+    let Ok(layout) =
+        resolve(interface, &ByteValues::new(interface, known.as_slice()), Bytes(u64::MAX))
+    else {
         return Ok(None);
     };
     let mut spans = Vec::new();
@@ -61,7 +64,8 @@ pub unsafe fn spans(routine: &Routine, values: &[TaggedValue]) -> Result<Option<
         let bytes = match &layout.parameters[index] {
             // Places of strings, one for each.
             ParameterLayout::Array(array) if tag & TEXT != 0 => {
-                array.dimensions.iter().map(|one| one.size as usize).product::<usize>() * size_of::<usize>()
+                array.dimensions.iter().map(|one| one.size as usize).product::<usize>()
+                    * size_of::<usize>()
             }
             ParameterLayout::Array(array) => array.full_bytes as usize,
             _ if tag & TEXT != 0 => size_of::<usize>(),

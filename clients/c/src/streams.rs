@@ -1,5 +1,5 @@
-//! Open files of the C library (`FILE *`) in a native call: their content is read when it begins, and written when it has
-//! ended, from where they stand.
+//! Open files of the C library (`FILE *`) in a native call: their content is read when it begins,
+//! and written when it has ended, from where they stand.
 
 use std::ffi::{c_int, c_long, c_void};
 
@@ -16,7 +16,8 @@ pub struct StreamPlace {
     /// Index of the parameter.
     parameter: usize,
     file: *mut FILE,
-    /// Where an INOUT file stood before it was read: what comes back takes the place of all behind it.
+    /// Where an INOUT file stood before it was read: what comes back takes the place of all behind
+    /// it.
     from: Option<c_long>,
 }
 
@@ -104,7 +105,11 @@ pub unsafe fn rest(file: *mut FILE) -> Result<Vec<u8>> {
         }
         if read < PIECE_BYTES {
             // SAFETY: as above.
-            return if unsafe { libc::ferror(file) } == 0 { Ok(content) } else { Err(trouble("read")) };
+            return if unsafe { libc::ferror(file) } == 0 {
+                Ok(content)
+            } else {
+                Err(trouble("read"))
+            };
         }
     }
 }

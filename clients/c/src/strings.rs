@@ -1,4 +1,5 @@
-//! Places of strings (`char **`): where a native call wants text, made with the C library's `malloc`.
+//! Places of strings (`char **`): where a native call wants text, made with the C library's
+//! `malloc`.
 
 use std::ffi::{c_char, c_void};
 

@@ -1,10 +1,12 @@
-/* The plain variadic call: Rust cannot define one. The interface tells which type to fetch next; nothing checks it. */
+/* The plain variadic call: Rust cannot define one. The interface tells which type to fetch next;
+   nothing checks it. */
 #include <stdarg.h>
 #include <stdlib.h>
 
 #include "variadic.h"
 
-/* Complex numbers by value, as the GridRPC has them; passed like C's own on every ABI that Farcall runs on. */
+/* Complex numbers by value, as the GridRPC has them; passed like C's own on every ABI that Farcall
+   runs on. */
 struct single_complex {
     float real, imaginary;
 };
@@ -54,13 +56,16 @@ static farcall_value fetch_value(uint32_t element, va_list *arguments)
 void variadic_fetch(uint32_t tag, void *arguments, farcall_value *value)
 {
     if (tag & FARCALL_TAG_POINTER)
-        *value = (farcall_value){FARCALL_VOID | FARCALL_TAG_POINTER, 0, {.pointer = va_arg(*(va_list *)arguments, void *)}};
+        *value = (farcall_value){FARCALL_VOID | FARCALL_TAG_POINTER, 0,
+            {.pointer = va_arg(*(va_list *) arguments, void *)}};
     else
         *value = fetch_value(tag, arguments);
 }
 
-/* The routine's name, and after it the arguments that its interface says; NULL when there is no memory. */
-static farcall_value *fetch_all(const farcall_routine *routine, const char *name, va_list *arguments, size_t *count)
+/* The routine's name, and after it the arguments that its interface says; NULL when there is no
+   memory. */
+static farcall_value *fetch_all(
+    const farcall_routine *routine, const char *name, va_list *arguments, size_t *count)
 {
     size_t index, parameters = farcall_routine_passing(routine, NULL, 0);
     uint32_t *tags = malloc((parameters + 1) * sizeof *tags);
@@ -79,8 +84,10 @@ static farcall_value *fetch_all(const farcall_routine *routine, const char *name
     return values;
 }
 
-/* Calls, or starts a call where `call` is not NULL. Without memory there is no error object either. */
-static int act(farcall_client *client, farcall_error **error, farcall_call **call, const char *name, va_list *arguments)
+/* Calls, or starts a call where `call` is not NULL. Without memory there is no error object either.
+   */
+static int act(farcall_client *client, farcall_error **error, farcall_call **call, const char *name,
+    va_list *arguments)
 {
     farcall_routine *routine;
     farcall_value *values;
@@ -110,7 +117,8 @@ int farcall_call_variadic(farcall_client *client, farcall_error **error, const c
     return status;
 }
 
-int farcall_start_variadic(farcall_client *client, farcall_error **error, farcall_call **call, const char *name, ...)
+int farcall_start_variadic(
+    farcall_client *client, farcall_error **error, farcall_call **call, const char *name, ...)
 {
     va_list arguments;
     int status;

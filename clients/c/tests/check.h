@@ -1,4 +1,5 @@
-/* What the tests of the C client share: counting, and a private server with the routines of checks.idl and LAPACK. */
+/* What the tests of the C client share: counting, and a private server with the routines of
+   checks.idl and LAPACK. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -22,7 +23,8 @@ static inline void check_that(int fine, const char *what, int line)
     }
 }
 
-/* A call that must succeed. The address of `error` is passed: arguments are evaluated in any order. */
+/* A call that must succeed. The address of `error` is passed: arguments are evaluated in any order.
+   */
 #define CHECK_OK(status, error) check_ok((status), &(error), #status, __LINE__)
 
 static inline void check_ok(int status, farcall_error *const *place, const char *what, int line)
@@ -35,14 +37,16 @@ static inline void check_ok(int status, farcall_error *const *place, const char 
 }
 
 /* A call that must fail with this kind, and a message that contains this text. */
-#define CHECK_ERROR(status, error, kind, text) check_error((status), &(error), (kind), (text), #status, __LINE__)
+#define CHECK_ERROR(status, error, kind, text) \
+    check_error((status), &(error), (kind), (text), #status, __LINE__)
 
-static inline void check_error(int status, farcall_error *const *place, int kind, const char *text, const char *what,
-                               int line)
+static inline void check_error(
+    int status, farcall_error *const *place, int kind, const char *text, const char *what, int line)
 {
     farcall_error *error = *place;
     const char *message = farcall_error_message(error);
-    int fine = status == kind && error && farcall_error_kind(error) == kind && strstr(message, text);
+    int fine =
+        status == kind && error && farcall_error_kind(error) == kind && strstr(message, text);
     check_that(fine, what, line);
     if (!fine)
         printf("    status %d, wanted %d and \"%s\", got: %s\n", status, kind, text, message);

@@ -1,9 +1,11 @@
-/* Calls as bindings make them: argument arrays, shapes and strides, destinations, results and their memory. */
+/* Calls as bindings make them: argument arrays, shapes and strides, destinations, results and their
+   memory. */
 #include "check.h"
 
 static farcall_argument matrix(double *data, uint64_t *shape, int64_t *strides)
 {
-    farcall_argument argument = {.kind = FARCALL_ARRAY, .element = FARCALL_FLOAT64, .data = data, .rank = 2};
+    farcall_argument argument = {
+        .kind = FARCALL_ARRAY, .element = FARCALL_FLOAT64, .data = data, .rank = 2};
     argument.shape = shape;
     argument.strides = strides;
     return argument;
@@ -28,16 +30,20 @@ static void inferred(farcall_routine *dgesv)
           farcall_results_kind(results, 99) == FARCALL_RESULT_NONE);
     CHECK(farcall_results_kind(results, 7) == FARCALL_RESULT_ARRAY);
     CHECK_OK(farcall_results_array(results, 7, &view, &error), error);
-    CHECK(view.element == FARCALL_INT32 && view.rank == 1 && view.shape[0] == 1 && *(int *)view.data == 0);
+    CHECK(view.element == FARCALL_INT32 && view.rank == 1 && view.shape[0] == 1 &&
+          *(int *) view.data == 0);
     CHECK_OK(farcall_results_take(results, 5, &view, &memory, &error), error);
-    CHECK_ERROR(farcall_results_array(results, 0, &view, &error), error, FARCALL_NOT_FOUND, "n is not an array result");
-    CHECK_ERROR(farcall_results_array(results, 8, &view, &error), error, FARCALL_NOT_FOUND, "the last one is 7");
+    CHECK_ERROR(farcall_results_array(results, 0, &view, &error), error, FARCALL_NOT_FOUND,
+        "n is not an array result");
+    CHECK_ERROR(farcall_results_array(results, 8, &view, &error), error, FARCALL_NOT_FOUND,
+        "the last one is 7");
     CHECK(farcall_results_times(results, &times) == FARCALL_OK && times.finished >= times.started);
     /* The memory outlives the results. */
     farcall_results_free(results);
     CHECK(view.rank == 2 && view.shape[0] == 2 && view.shape[1] == 1 && view.element_bytes == 8 &&
           view.strides[0] == 8);
-    CHECK(((double *)view.data)[1] > 7 / 11.0 - 1e-12 && ((double *)view.data)[1] < 7 / 11.0 + 1e-12);
+    CHECK(((double *) view.data)[1] > 7 / 11.0 - 1e-12 &&
+          ((double *) view.data)[1] < 7 / 11.0 + 1e-12);
     farcall_memory_free(memory);
 }
 
@@ -62,7 +68,8 @@ static void destinations(farcall_routine *dgesv)
     arguments[5].into_strides = every_other;
     CHECK_OK(farcall_call_arguments(dgesv, arguments, 8, NULL, &results, &error), error);
     CHECK(a[2] == 0.25 && b[0] == 1); /* L(2,1) = 1/4, of rows */
-    CHECK(x[0] > 1 / 11.0 - 1e-12 && x[0] < 1 / 11.0 + 1e-12 && x[1] == -1 && x[2] > 0 && x[3] == -1);
+    CHECK(
+        x[0] > 1 / 11.0 - 1e-12 && x[0] < 1 / 11.0 + 1e-12 && x[1] == -1 && x[2] > 0 && x[3] == -1);
     CHECK(farcall_results_kind(results, 5) == FARCALL_RESULT_WRITTEN);
     CHECK_OK(farcall_results_array(results, 5, &view, &error), error);
     CHECK(view.data == NULL && view.rank == 2 && view.shape[0] == 2);
@@ -72,49 +79,53 @@ static void destinations(farcall_routine *dgesv)
 static void mistakes(farcall_routine *dgesv)
 {
     double a[4] = {4, 1, 1, 3}, b[3] = {1, 2, 3};
-    uint64_t square[2] = {2, 2}, column[2] = {3, 1}, huge[2] = {(uint64_t)1 << 62, (uint64_t)1 << 62};
+    uint64_t square[2] = {2, 2}, column[2] = {3, 1},
+             huge[2] = {(uint64_t) 1 << 62, (uint64_t) 1 << 62};
     farcall_argument arguments[8] = {{0}};
     farcall_error *error;
     arguments[2] = matrix(a, square, NULL);
     arguments[5] = matrix(b, column, NULL);
-    CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 7, NULL, NULL, &error), error, FARCALL_INVALID_ARGUMENT,
-                "given: 7, parameters: 8");
+    CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 7, NULL, NULL, &error), error,
+        FARCALL_INVALID_ARGUMENT, "given: 7, parameters: 8");
     /* Three right-hand sides' rows for two equations. */
-    CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, NULL, NULL, &error), error, FARCALL_INVALID_ARGUMENT, "n");
+    CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, NULL, NULL, &error), error,
+        FARCALL_INVALID_ARGUMENT, "n");
     arguments[5].rank = 33;
-    CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, NULL, NULL, &error), error, FARCALL_INVALID_ARGUMENT,
-                "rank: 33");
+    CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, NULL, NULL, &error), error,
+        FARCALL_INVALID_ARGUMENT, "rank: 33");
     arguments[5].rank = -2;
-    CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, NULL, NULL, &error), error, FARCALL_INVALID_ARGUMENT,
-                "rank: -2");
+    CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, NULL, NULL, &error), error,
+        FARCALL_INVALID_ARGUMENT, "rank: -2");
     arguments[5].rank = 2;
     arguments[5].shape = NULL;
-    CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, NULL, NULL, &error), error, FARCALL_INVALID_ARGUMENT,
-                "NULL");
+    CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, NULL, NULL, &error), error,
+        FARCALL_INVALID_ARGUMENT, "NULL");
     arguments[5].shape = huge;
-    CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, NULL, NULL, &error), error, FARCALL_INVALID_ARGUMENT,
-                "shape");
+    CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, NULL, NULL, &error), error,
+        FARCALL_INVALID_ARGUMENT, "shape");
     arguments[5].shape = square;
     arguments[5].element = FARCALL_FLOAT32;
-    CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, NULL, NULL, &error), error, FARCALL_INVALID_ARGUMENT,
-                "array of float");
+    CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, NULL, NULL, &error), error,
+        FARCALL_INVALID_ARGUMENT, "array of float");
     arguments[5].element = 77;
-    CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, NULL, NULL, &error), error, FARCALL_INVALID_ARGUMENT,
-                "element: 77");
+    CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, NULL, NULL, &error), error,
+        FARCALL_INVALID_ARGUMENT, "element: 77");
     arguments[5].element = FARCALL_FLOAT64;
     arguments[5].reserved[3] = 1; /* a member of a later version */
-    CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, NULL, NULL, &error), error, FARCALL_INVALID_ARGUMENT,
-                "reserved");
+    CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, NULL, NULL, &error), error,
+        FARCALL_INVALID_ARGUMENT, "reserved");
     arguments[5].reserved[3] = 0;
     arguments[5].kind = 99;
-    CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, NULL, NULL, &error), error, FARCALL_INVALID_ARGUMENT,
-                "kind: 99");
-    CHECK_ERROR(farcall_call_arguments(dgesv, NULL, 8, NULL, NULL, &error), error, FARCALL_INVALID_ARGUMENT, "NULL");
+    CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, NULL, NULL, &error), error,
+        FARCALL_INVALID_ARGUMENT, "kind: 99");
+    CHECK_ERROR(farcall_call_arguments(dgesv, NULL, 8, NULL, NULL, &error), error,
+        FARCALL_INVALID_ARGUMENT, "NULL");
 }
 
 static void texts(farcall_client *client)
 {
-    static const farcall_text words[] = {{"one", FARCALL_NUL_TERMINATED}, {NULL, 0}, {"threefold", 5}};
+    static const farcall_text words[] = {
+        {"one", FARCALL_NUL_TERMINATED}, {NULL, 0}, {"threefold", 5}};
     farcall_argument greet[2] = {{.kind = FARCALL_TEXT, .value.text = {"world!", 5}}};
     farcall_argument join[3] = {{.kind = FARCALL_INTEGER, .value.integer = 3},
                                 {.kind = FARCALL_TEXTS, .value.texts = {words, 3}}};
@@ -126,7 +137,8 @@ static void texts(farcall_client *client)
     const char *text;
     CHECK_OK(farcall_lookup(client, "greet", &routine, &error), error);
     CHECK_OK(farcall_call_arguments(routine, greet, 2, NULL, &results, &error), error);
-    CHECK(farcall_results_text_count(results, 1) == 1 && farcall_results_text_count(results, 0) == 0);
+    CHECK(
+        farcall_results_text_count(results, 1) == 1 && farcall_results_text_count(results, 0) == 0);
     text = farcall_results_text(results, 1, 0, &bytes);
     CHECK(text && strcmp(text, "hello, world") == 0 && bytes == 12);
     CHECK(farcall_results_text(results, 1, 1, &bytes) == NULL && bytes == 0);
@@ -158,7 +170,8 @@ static void memories(farcall_client *client)
         ((double *)view[index].data)[7] = index; /* it is ours */
     }
     for (index = 0; index < 8; index++) {
-        wrong += ((double *)view[index].data)[7] != index || ((double *)view[index].data)[99999] != 99999;
+        wrong += ((double *) view[index].data)[7] != index ||
+                 ((double *) view[index].data)[99999] != 99999;
         farcall_memory_free(memory[index]);
     }
     CHECK(wrong == 0);
@@ -177,9 +190,10 @@ static void own_memory(farcall_client *client)
     farcall_error *error;
     void *data = NULL;
     double *x;
-    CHECK_ERROR(farcall_memory_allocate(8, NULL, &memory, &error), error, FARCALL_INVALID_ARGUMENT, "NULL");
-    CHECK_ERROR(farcall_memory_allocate((size_t)-1, &data, &memory, &error), error, FARCALL_LIMIT_EXCEEDED,
-                "without a copy");
+    CHECK_ERROR(
+        farcall_memory_allocate(8, NULL, &memory, &error), error, FARCALL_INVALID_ARGUMENT, "NULL");
+    CHECK_ERROR(farcall_memory_allocate((size_t) -1, &data, &memory, &error), error,
+        FARCALL_LIMIT_EXCEEDED, "without a copy");
     CHECK(memory == NULL && data == NULL);
     CHECK_OK(farcall_memory_allocate(8 * 50000, &data, &memory, &error), error);
     CHECK_OK(farcall_lookup(client, "count", &count, &error), error);
@@ -187,8 +201,8 @@ static void own_memory(farcall_client *client)
     CHECK_OK(farcall_call_arguments(count, arguments, 2, NULL, NULL, &error), error);
     CHECK(x[1] == 1 && x[49999] == 49999);
     CHECK_OK(farcall_start_arguments(count, arguments, 2, NULL, &call, &error), error);
-    CHECK_ERROR(farcall_call_arguments(count, arguments, 2, NULL, NULL, &error), error, FARCALL_INVALID_ARGUMENT,
-                "running call");
+    CHECK_ERROR(farcall_call_arguments(count, arguments, 2, NULL, NULL, &error), error,
+        FARCALL_INVALID_ARGUMENT, "running call");
     CHECK_OK(farcall_call_wait(call, -1, NULL, &error), error);
     farcall_call_free(call);
     farcall_memory_free(memory);
@@ -203,14 +217,17 @@ static void descriptions(farcall_client *client, farcall_routine *dgesv)
     CHECK(strcmp(farcall_routine_name(dgesv), "lapack/dgesv") == 0);
     CHECK(farcall_routine_parameters(dgesv) == 8 && farcall_routine_contract(dgesv) != NULL);
     CHECK(farcall_routine_find(dgesv, "ldb") == 6 && farcall_routine_find(dgesv, "nobody") == -1);
-    CHECK(farcall_routine_positional(dgesv, indexes, 1) == 2 && indexes[0] == 2 && indexes[1] == 99);
+    CHECK(
+        farcall_routine_positional(dgesv, indexes, 1) == 2 && indexes[0] == 2 && indexes[1] == 99);
     CHECK(farcall_routine_passing(dgesv, indexes, 8) == 8 && indexes[0] == FARCALL_INT32);
     CHECK(indexes[2] == (FARCALL_FLOAT64 | FARCALL_TAG_POINTER));
     CHECK(strstr(farcall_routine_json(dgesv), "\"full_name\":\"lapack/dgesv\""));
     CHECK(farcall_routine_json(dgesv) == farcall_routine_json(dgesv));
-    CHECK(strstr(farcall_routine_signature(dgesv), "dgesv(a, b, *") && strstr(farcall_routine_help(dgesv), "Solves"));
+    CHECK(strstr(farcall_routine_signature(dgesv), "dgesv(a, b, *") &&
+          strstr(farcall_routine_help(dgesv), "Solves"));
     CHECK_OK(farcall_list(client, &json, &error), error);
-    CHECK(json && json[0] == '[' && strstr(json, "\"checks/add\"") && strstr(json, "\"blas/ddot\""));
+    CHECK(
+        json && json[0] == '[' && strstr(json, "\"checks/add\"") && strstr(json, "\"blas/ddot\""));
     farcall_text_free(json);
     CHECK(strncmp(farcall_version(), "0.1", 3) == 0);
 }

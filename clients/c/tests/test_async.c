@@ -19,7 +19,9 @@ static void event_loop(farcall_client *client)
     farcall_error *error;
     int started, left = 4, rounds = 0;
     for (started = 0; started < 4; started++)
-        CHECK_OK(farcall_start_call(client, &error, &calls[started], "add", started, 0.5, &sums[started]), error);
+        CHECK_OK(farcall_start_call(
+                     client, &error, &calls[started], "add", started, 0.5, &sums[started]),
+            error);
     while (left > 0 && rounds++ < 10000) {
         struct pollfd descriptor = {farcall_events(client), POLLIN, 0};
         uint64_t number;
@@ -55,10 +57,11 @@ static void waiting(farcall_client *client)
     CHECK_OK(farcall_call_wait(call, -1, NULL, &error), error);
     CHECK(done == 1 && now() - begin >= 0.3);
     /* Its outcome is given once. */
-    CHECK_ERROR(farcall_call_wait(call, -1, NULL, &error), error, FARCALL_NOT_FOUND, "collected before");
+    CHECK_ERROR(
+        farcall_call_wait(call, -1, NULL, &error), error, FARCALL_NOT_FOUND, "collected before");
     farcall_call_free(call);
-    CHECK_ERROR(farcall_start_call(client, &error, &call, "pause", 1, 2, 3), error, FARCALL_INVALID_ARGUMENT,
-                "takes 2");
+    CHECK_ERROR(farcall_start_call(client, &error, &call, "pause", 1, 2, 3), error,
+        FARCALL_INVALID_ARGUMENT, "takes 2");
     CHECK(call == NULL);
 }
 
@@ -88,12 +91,12 @@ static void timeouts(farcall_client *client)
     farcall_error *error;
     double begin = now();
     CHECK_OK(farcall_lookup(client, "pause", &routine, &error), error);
-    CHECK_ERROR(farcall_call_arguments(routine, arguments, 2, &options, &results, &error), error, FARCALL_TIMED_OUT,
-                "time");
+    CHECK_ERROR(farcall_call_arguments(routine, arguments, 2, &options, &results, &error), error,
+        FARCALL_TIMED_OUT, "time");
     CHECK(results == NULL && now() - begin < 15);
     options.size = 3;
-    CHECK_ERROR(farcall_call_arguments(routine, arguments, 2, &options, NULL, &error), error, FARCALL_INVALID_ARGUMENT,
-                "farcall_call_options");
+    CHECK_ERROR(farcall_call_arguments(routine, arguments, 2, &options, NULL, &error), error,
+        FARCALL_INVALID_ARGUMENT, "farcall_call_options");
     farcall_routine_free(routine);
 }
 
@@ -101,8 +104,9 @@ static void timeouts(farcall_client *client)
 static void output(farcall_client *client)
 {
     farcall_argument arguments[2] = {{.kind = FARCALL_INTEGER, .value.integer = 2}};
-    farcall_call_options options = {
-        .size = sizeof options, .timeout_seconds = 20, .wanted = FARCALL_WANT_OUTPUT | FARCALL_WANT_PROGRESS};
+    farcall_call_options options = {.size = sizeof options,
+        .timeout_seconds = 20,
+        .wanted = FARCALL_WANT_OUTPUT | FARCALL_WANT_PROGRESS};
     char printed[64] = "", said[64] = "";
     farcall_routine *routine;
     farcall_call *call;
@@ -117,7 +121,8 @@ static void output(farcall_client *client)
             CHECK(news.bytes == strlen(news.text) && strlen(to) + news.bytes < sizeof printed);
             strcat(to, news.text);
         } else {
-            CHECK(news.kind == FARCALL_NEWS_QUEUED || news.kind == FARCALL_NEWS_STARTED || news.kind == FARCALL_NEWS_OVER);
+            CHECK(news.kind == FARCALL_NEWS_QUEUED || news.kind == FARCALL_NEWS_STARTED ||
+                  news.kind == FARCALL_NEWS_OVER);
             CHECK(!news.text && news.bytes == 0);
         }
     } while (news.kind != FARCALL_NEWS_OVER);
@@ -170,11 +175,14 @@ static void look_ups(farcall_client *client)
         status = farcall_lookup_within(client, "pause", 0.01, &routine, &error);
     while (status == FARCALL_PENDING && !routine && !error && rounds++ < 1000);
     CHECK_OK(status, error);
-    CHECK(routine && !strcmp(farcall_routine_name(routine) + strlen(farcall_routine_name(routine)) - 5, "pause"));
+    CHECK(routine &&
+          !strcmp(
+              farcall_routine_name(routine) + strlen(farcall_routine_name(routine)) - 5, "pause"));
     farcall_routine_free(routine);
     CHECK_OK(farcall_lookup_within(client, "pause", 0, &routine, &error), error);
     farcall_routine_free(routine);
-    CHECK_ERROR(farcall_lookup_within(client, "no_such", -1, &routine, &error), error, FARCALL_NOT_FOUND, "no_such");
+    CHECK_ERROR(farcall_lookup_within(client, "no_such", -1, &routine, &error), error,
+        FARCALL_NOT_FOUND, "no_such");
     CHECK(!routine);
     do
         status = farcall_list_within(client, 0, &json, &error);
@@ -182,7 +190,8 @@ static void look_ups(farcall_client *client)
     CHECK_OK(status, error);
     CHECK(json && strstr(json, "\"pause\""));
     farcall_text_free(json);
-    CHECK_ERROR(farcall_list_within(client, 1, NULL, &error), error, FARCALL_INVALID_ARGUMENT, "NULL");
+    CHECK_ERROR(
+        farcall_list_within(client, 1, NULL, &error), error, FARCALL_INVALID_ARGUMENT, "NULL");
 }
 
 /* A server that ends under a call: the call fails, and so does the next. */
@@ -197,7 +206,8 @@ static void lost_server(void)
     farcall_server_stop(server);
     status = farcall_call_wait(call, 20, NULL, &error);
     CHECK(status > 0);
-    if (status != FARCALL_CONNECTION_LOST && status != FARCALL_SHUTTING_DOWN && status != FARCALL_CANCELLED)
+    if (status != FARCALL_CONNECTION_LOST && status != FARCALL_SHUTTING_DOWN &&
+        status != FARCALL_CANCELLED)
         printf("    %d %s\n", status, farcall_error_message(error));
     farcall_error_free(error);
     farcall_call_free(call);

@@ -1,4 +1,5 @@
-/* A process that was forked: it may neither use nor disturb its parent's connection, and connects for itself. */
+/* A process that was forked: it may neither use nor disturb its parent's connection, and connects
+   for itself. */
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,9 +13,12 @@ static int in_child(farcall_client *client, farcall_call *pending, const char *a
     farcall_client *own;
     farcall_routine *routine;
     farcall_error *error;
-    CHECK_ERROR(farcall_call(client, &error, "add", 1, 2.0, &sum), error, FARCALL_CONNECTION_LOST, "before the fork");
-    CHECK_ERROR(farcall_call_wait(pending, 5, NULL, &error), error, FARCALL_CONNECTION_LOST, "connect again");
-    CHECK_ERROR(farcall_lookup(client, "grow", &routine, &error), error, FARCALL_CONNECTION_LOST, "before the fork");
+    CHECK_ERROR(farcall_call(client, &error, "add", 1, 2.0, &sum), error, FARCALL_CONNECTION_LOST,
+        "before the fork");
+    CHECK_ERROR(farcall_call_wait(pending, 5, NULL, &error), error, FARCALL_CONNECTION_LOST,
+        "connect again");
+    CHECK_ERROR(farcall_lookup(client, "grow", &routine, &error), error, FARCALL_CONNECTION_LOST,
+        "before the fork");
     CHECK(farcall_next_finished(client, 0, &number, NULL) != FARCALL_PENDING);
     farcall_call_cancel(pending, NULL);
     farcall_call_free(pending);
@@ -43,7 +47,8 @@ int main(void)
         fflush(stdout);
         _exit(status);
     }
-    CHECK(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+          WEXITSTATUS(status) == 0);
     CHECK_OK(farcall_call_wait(pending, 20, NULL, &error), error);
     CHECK(done == 1);
     farcall_call_free(pending);

@@ -1,6 +1,8 @@
-/* Arguments at random, from a fixed seed: whatever a caller sets, there is a result or an error, and never a crash.
+/* Arguments at random, from a fixed seed: whatever a caller sets, there is a result or an error,
+ * and never a crash.
  *
- * All pointers lie within `memory`, far from its ends, because a pointer to nowhere is beyond what anybody can check.
+ * All pointers lie within `memory`, far from its ends, because a pointer to nowhere is beyond what
+ * anybody can check.
  */
 #include "check.h"
 
@@ -15,15 +17,16 @@ static uint64_t number(uint64_t bound)
     return (seed >> 33) % bound;
 }
 
-/* The middle of the memory, which holds small numbers, empty strings and NULL pointers all at once: zeros. */
+/* The middle of the memory, which holds small numbers, empty strings and NULL pointers all at once:
+   zeros. */
 static void *middle(void)
 {
     memset(memory, 0, sizeof memory);
     return memory + WORDS / 2;
 }
 
-static const char *const names[] = {"dgesv", "kinds", "transpose", "doubled", "grow", "join", "greet", "mirror",
-                                    "ddot"};
+static const char *const names[] = {
+    "dgesv", "kinds", "transpose", "doubled", "grow", "join", "greet", "mirror", "ddot"};
 static const int64_t integers[] = {-1, 0, 1, 2, 3, 77, INT64_MIN, INT64_MAX};
 
 /* Success without an error object, or an error that is not ours. */
@@ -39,7 +42,8 @@ static void tagged(farcall_client *client)
     farcall_error *error;
     size_t index, count = 1 + number(11);
     int status;
-    values[0] = (farcall_value){FARCALL_CHAR | FARCALL_TAG_POINTER, 0, {.pointer = names[number(9)]}};
+    values[0] =
+        (farcall_value){FARCALL_CHAR | FARCALL_TAG_POINTER, 0, {.pointer = names[number(9)]}};
     for (index = 1; index < count; index++) {
         values[index].tag = (uint32_t)(number(16) | number(16) << 8);
         values[index].reserved = 0;
@@ -76,7 +80,8 @@ static farcall_argument random_argument(void)
     argument.into_rank = (int64_t)number(6) - 2;
     argument.shape = argument.into_shape = number(16) ? shape : NULL;
     argument.strides = argument.into_strides = number(2) ? strides : NULL;
-    if (argument.kind == FARCALL_INTEGER || argument.kind == FARCALL_REAL || argument.kind == FARCALL_COMPLEX)
+    if (argument.kind == FARCALL_INTEGER || argument.kind == FARCALL_REAL ||
+        argument.kind == FARCALL_COMPLEX)
         argument.value.integer = integers[number(8)];
     else
         argument.value.text = (farcall_text){memory, number(40)};

@@ -59,8 +59,10 @@ int main(void)
     farcall_text_free(json);
     CHECK_OK(farcall_forget(client, id, &error), error);
     CHECK_ERROR(farcall_forget(client, id, &error), error, FARCALL_NOT_FOUND, "no such call");
-    CHECK_ERROR(farcall_fetch(client, id, NULL, NULL, &call, &error), error, FARCALL_NOT_FOUND, "no such call");
-    CHECK_ERROR(farcall_fetch(client, "seven", NULL, NULL, &call, &error), error, FARCALL_INVALID_ARGUMENT, "32");
+    CHECK_ERROR(farcall_fetch(client, id, NULL, NULL, &call, &error), error, FARCALL_NOT_FOUND,
+        "no such call");
+    CHECK_ERROR(farcall_fetch(client, "seven", NULL, NULL, &call, &error), error,
+        FARCALL_INVALID_ARGUMENT, "32");
     CHECK(call == NULL && farcall_call_id(NULL, id) == 0);
     CHECK_OK(farcall_kept(client, &json, &error), error);
     CHECK(strcmp(json, "[]") == 0);

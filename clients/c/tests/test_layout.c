@@ -1,4 +1,5 @@
-/* The C ABI's structures lie in memory as spec/vectors/c-abi.txt says; bindings in other languages rely on it. */
+/* The C ABI's structures lie in memory as spec/vectors/c-abi.txt says; bindings in other languages
+   rely on it. */
 #include "check.h"
 #include "farcall-executable.h"
 
@@ -118,7 +119,8 @@ static const struct line *find(const char *structure, const char *member)
 {
     size_t index;
     for (index = 0; index < sizeof lines / sizeof *lines; index++)
-        if (strcmp(lines[index].structure, structure) == 0 && strcmp(lines[index].member, member) == 0)
+        if (strcmp(lines[index].structure, structure) == 0 &&
+            strcmp(lines[index].member, member) == 0)
             return &lines[index];
     return NULL;
 }
@@ -129,7 +131,8 @@ static size_t compare(FILE *file)
     size_t offset, bytes, read = 0;
     while (fgets(text, sizeof text, file)) {
         const struct line *line;
-        if (text[0] == '#' || sscanf(text, "%79s %79s %zu %zu", structure, member, &offset, &bytes) != 4)
+        if (text[0] == '#' ||
+            sscanf(text, "%79s %79s %zu %zu", structure, member, &offset, &bytes) != 4)
             continue;
         read++;
         line = find(structure, member);
@@ -148,7 +151,8 @@ int main(void)
         CHECK(compare(file) == sizeof lines / sizeof *lines); /* and none is missing there */
         fclose(file);
     }
-    CHECK(FARCALL_INTERNAL == 20 && FARCALL_STRUCT == 14 && FARCALL_ARRAY == 8 && FARCALL_RESULT_TEXTS == 5);
+    CHECK(FARCALL_INTERNAL == 20 && FARCALL_STRUCT == 14 && FARCALL_ARRAY == 8 &&
+          FARCALL_RESULT_TEXTS == 5);
     printf("%d passed, %d failed\n", check_passed, check_failed);
     return check_failed ? 1 : 0;
 }

@@ -1,4 +1,5 @@
-/* The native call: every kind of argument, LAPACK, strings, structs, and the plain variadic call. */
+/* The native call: every kind of argument, LAPACK, strings, structs, and the plain variadic call.
+   */
 #include <complex.h>
 
 #include "check.h"
@@ -12,7 +13,8 @@ static void lapack(farcall_client *client)
     farcall_error *error;
     CHECK_OK(farcall_call(client, &error, "lapack/dgesv", 2, 1, a, 3, ipiv, b, 3, &info), error);
     CHECK(info == 0 && ipiv[0] == 1 && ipiv[1] == 2);
-    CHECK(b[0] > 1 / 11.0 - 1e-12 && b[0] < 1 / 11.0 + 1e-12 && b[1] > 7 / 11.0 - 1e-12 && b[1] < 7 / 11.0 + 1e-12);
+    CHECK(b[0] > 1 / 11.0 - 1e-12 && b[0] < 1 / 11.0 + 1e-12 && b[1] > 7 / 11.0 - 1e-12 &&
+          b[1] < 7 / 11.0 + 1e-12);
     CHECK(a[0][2] == -7 && a[1][2] == -7 && b[2] == -7);
 }
 
@@ -37,11 +39,13 @@ static void numbers(farcall_client *client)
     CHECK_OK(farcall_call(client, &error, "nothing"), error);
     CHECK_OK(farcall_call(client, &error, "checks/add", 2, 0.5, &sum), error);
     CHECK(sum == 2.5);
-    CHECK_OK(farcall_call(client, &error, "add", (char)3, 4, &sum), error); /* an integer stands for a real number */
+    CHECK_OK(farcall_call(client, &error, "add", (char) 3, 4, &sum),
+        error); /* an integer stands for a real number */
     CHECK(sum == 7);
     CHECK_OK(farcall_call(client, &error, "kinds", 'A', (short)-2, -3, -4L, 1UL << 62, 0.25f, 1e300,
                           (float complex)(1 + 2 * I), 3 + 4 * I, seen), error);
-    CHECK(seen[0] == 65 && seen[1] == -2 && seen[2] == -3 && seen[3] == -4 && seen[4] == 0x1p62 && seen[5] == 0.25);
+    CHECK(seen[0] == 65 && seen[1] == -2 && seen[2] == -3 && seen[3] == -4 && seen[4] == 0x1p62 &&
+          seen[5] == 0.25);
     CHECK(seen[6] == 1e300 && seen[7] == 1 && seen[8] == 2 && seen[9] == 3 && seen[10] == 4);
     CHECK_OK(farcall_call(client, &error, "grow", &n), error);
     CHECK(n == 42);
@@ -54,7 +58,8 @@ static void arrays(farcall_client *client, int n, int m)
     farcall_error *error;
     CHECK_OK(farcall_call(client, &error, "transpose", 2, 3, a, b), error);
     CHECK(b[0][1] == 4 && b[2][0] == 3 && b[2][1] == 6);
-    CHECK_OK(farcall_call(client, &error, "transpose", m, n, b, variable), error); /* arrays of variable length too */
+    CHECK_OK(farcall_call(client, &error, "transpose", m, n, b, variable),
+        error); /* arrays of variable length too */
     CHECK(memcmp(variable, a, sizeof a) == 0);
     CHECK_OK(farcall_call(client, &error, "doubled", 3, x), error);
     CHECK(x[0] == 2 && x[2] == 6);
@@ -105,7 +110,8 @@ static void files(farcall_client *client)
     snprintf(data, sizeof data, "%s/data", folder);
     snprintf(log, sizeof log, "%s/log", folder);
     snprintf(made, sizeof made, "%s/made", folder);
-    CHECK_ERROR(farcall_call(client, &error, "keep", data, log, made), error, FARCALL_NOT_FOUND, "check that it exists");
+    CHECK_ERROR(farcall_call(client, &error, "keep", data, log, made), error, FARCALL_NOT_FOUND,
+        "check that it exists");
     put(data, "numbers");
     put(log, "begin\n");
     CHECK_OK(farcall_call(client, &error, "keep", data, log, made), error);
@@ -137,7 +143,8 @@ static void variadic(farcall_client *client)
     farcall_error *error;
     CHECK_OK(call(client, &error, "lapack/dgesv", 2, 1, a, 2, ipiv, b, 2, &info), error);
     CHECK(info == 0 && b[1] > 7 / 11.0 - 1e-12 && b[1] < 7 / 11.0 + 1e-12);
-    CHECK_OK(call(client, &error, "kinds", 'A', -2, -3, -4L, 1UL << 62, 0.25f, 1e300, z, w, seen), error);
+    CHECK_OK(call(client, &error, "kinds", 'A', -2, -3, -4L, 1UL << 62, 0.25f, 1e300, z, w, seen),
+        error);
     CHECK(seen[0] == 65 && seen[1] == -2 && seen[3] == -4 && seen[4] == 0x1p62 && seen[5] == 0.25);
     CHECK(seen[7] == 1 && seen[8] == 2 && seen[9] == 3 && seen[10] == 4);
     CHECK_OK(call(client, &error, "greet", "you", &greeting), error);
@@ -160,8 +167,10 @@ static void cube(void *context, farcall_running *running)
 {
     farcall_parameter x, y;
     ++*(int *)context;
-    if (farcall_running_parameters(running) != 3 || farcall_running_parameter(running, 1, &x) != 0 ||
-        farcall_running_parameter(running, 2, &y) != 0 || x.kind != FARCALL_PARAMETER_ARRAY || x.shape[0] != y.shape[0])
+    if (farcall_running_parameters(running) != 3 ||
+        farcall_running_parameter(running, 1, &x) != 0 ||
+        farcall_running_parameter(running, 2, &y) != 0 || x.kind != FARCALL_PARAMETER_ARRAY ||
+        x.shape[0] != y.shape[0])
         return farcall_running_fail(running, "these are not the parameters");
     for (uint64_t i = 0; i < x.shape[0]; i++) {
         double value = *(double *)((char *)x.data + (int64_t)i * x.strides[0]);
@@ -186,9 +195,11 @@ static void callbacks(farcall_client *client)
     CHECK_OK(farcall_call(client, &error, "integrate", 0.0, 3.0, 100, &sum, square), error);
     CHECK(sum > 8.99 && sum < 9.01);
     sum = 0;
-    CHECK_OK(farcall_call_variadic(client, &error, "integrate", 0.0, 3.0, 100, &sum, square), error);
+    CHECK_OK(
+        farcall_call_variadic(client, &error, "integrate", 0.0, 3.0, 100, &sum, square), error);
     CHECK(sum > 8.99 && sum < 9.01);
-    CHECK_ERROR(farcall_call(client, &error, "integrate", 0.0, 3.0, 100, &sum, &sum), error, FARCALL_INVALID_ARGUMENT, "function");
+    CHECK_ERROR(farcall_call(client, &error, "integrate", 0.0, 3.0, 100, &sum, &sum), error,
+        FARCALL_INVALID_ARGUMENT, "function");
     CHECK_OK(farcall_lookup(client, "integrate", &routine, &error), error);
     arguments[0].kind = arguments[1].kind = FARCALL_REAL;
     arguments[1].value.real = 2;
@@ -207,7 +218,8 @@ static void callbacks(farcall_client *client)
     arguments[4].kind = FARCALL_CALLBACK;
     arguments[4].value.callback.body = fail;
     arguments[4].value.callback.context = "no such point";
-    CHECK_ERROR(farcall_call_arguments(routine, arguments, 5, NULL, &results, &error), error, FARCALL_ROUTINE_FAILED, "no such point");
+    CHECK_ERROR(farcall_call_arguments(routine, arguments, 5, NULL, &results, &error), error,
+        FARCALL_ROUTINE_FAILED, "no such point");
     farcall_routine_free(routine);
 }
 

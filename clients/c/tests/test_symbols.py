@@ -8,8 +8,11 @@ import subprocess
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 LIBRARY = pathlib.Path(os.environ.get("FARCALL_STAGE", ROOT / "build")) / "lib/libfarcall.so.0"
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
-# A declaration begins in the first column and has no body; inline functions begin with `static`, C++ ones have a body.
-DECLARATION = re.compile(r"^(?!static|typedef|template|struct|#|\s)[^;{}#=]*?\b(farcall_\w+)\([^;{}]*\);", re.M)
+# A declaration begins in the first column and has no body; inline functions begin with `static`,
+# C++ ones have a body.
+DECLARATION = re.compile(
+    r"^(?!static|typedef|template|struct|#|\s)[^;{}#=]*?\b(farcall_\w+)\([^;{}]*\);", re.M
+)
 # Names of others' are declared with a label: `int grpc_call(...) __asm__("farcall_grpc_call");`.
 LABEL = re.compile(r"__asm__\(\"(farcall_\w+)\"\)")
 # … or by a macro that makes one: `FARCALL_GRPC_SYMBOL(grpc_call)`.
@@ -26,7 +29,9 @@ def declared():
 
 
 def exported():
-    listing = subprocess.run(["nm", "-D", "--defined-only", LIBRARY], check=True, capture_output=True, text=True).stdout
+    listing = subprocess.run(
+        ["nm", "-D", "--defined-only", LIBRARY], check=True, capture_output=True, text=True
+    ).stdout
     names = [line.split()[-1] for line in listing.splitlines()]
     return {name for name in names if not name.startswith("FARCALL_")}
 
@@ -43,5 +48,7 @@ def test_every_symbol_has_a_version():
 
 
 def test_the_library_has_its_name():
-    header = subprocess.run(["readelf", "-d", LIBRARY], check=True, capture_output=True, text=True).stdout
+    header = subprocess.run(
+        ["readelf", "-d", LIBRARY], check=True, capture_output=True, text=True
+    ).stdout
     assert "soname: [libfarcall.so.0]" in header

@@ -1,8 +1,9 @@
-//! The client configuration file of Ninf-G: its text, with all it includes, becomes a [`Config`] or a list of mistakes.
+//! The client configuration file of Ninf-G: its text, with all it includes, becomes a [`Config`] or
+//! a list of mistakes.
 //!
-//! Attributes of all versions of Ninf-G are known. What has no effect here gives one warning; what is wrong gives a
-//! mistake with its place and the name that was probably meant. Nothing here touches the system: files come through a
-//! function.
+//! Attributes of all versions of Ninf-G are known. What has no effect here gives one warning; what
+//! is wrong gives a mistake with its place and the name that was probably meant. Nothing here
+//! touches the system: files come through a function.
 
 mod check;
 mod include;
@@ -28,8 +29,8 @@ use text::Section;
 pub use launch::Launch;
 pub use mistake::{Mistakes, Place, Remark};
 pub use sections::{
-    ArgumentTransfer, Client, Compress, ConnectRetry, Debug, FunctionInfo, InterfaceFiles, LogFile, LogLevel,
-    NamedFile, Server, Surroundings,
+    ArgumentTransfer, Client, Compress, ConnectRetry, Debug, FunctionInfo, InterfaceFiles, LogFile,
+    LogLevel, NamedFile, Server, Surroundings,
 };
 
 /// What a configuration says.
@@ -55,7 +56,8 @@ impl Config {
     /// Reads a configuration from the system's files.
     ///
     /// # Errors
-    /// `NotFound` and other errors of the file itself; `InvalidSource` with all [`Mistakes`] as its source.
+    /// `NotFound` and other errors of the file itself; `InvalidSource` with all [`Mistakes`] as its
+    /// source.
     pub fn load(file: &Path, surroundings: &Surroundings) -> Result<Config> {
         Config::read(file, surroundings, &|path| plain_file::read(path, include::FILE_BYTES_MAX))
     }
@@ -70,7 +72,9 @@ impl Config {
         read: &dyn Fn(&Path) -> io::Result<Vec<u8>>,
     ) -> Result<Config> {
         let mut remarks = Remarks::default();
-        let sections = include::Reader::new(read, &mut remarks).all(file).map_err(|error| unreadable(file, error))?;
+        let sections = include::Reader::new(read, &mut remarks)
+            .all(file)
+            .map_err(|error| unreadable(file, error))?;
         let checked = Checked::of(&sections, file, &mut remarks);
         let mut config = checked.config(surroundings);
         config.warnings = remarks.finish()?;
@@ -82,12 +86,14 @@ impl Config {
         Checked::of(&[], Path::new(""), &mut Remarks::default()).config(surroundings)
     }
 
-    /// Adds what one more file says. What was known of a server, a function or a source of interfaces gives way to it, in its
-    /// old place; new ones come after the old, and CLIENT, where the file has it, holds from now on.
+    /// Adds what one more file says. What was known of a server, a function or a source of
+    /// interfaces gives way to it, in its old place; new ones come after the old, and CLIENT, where
+    /// the file has it, holds from now on.
     pub fn join(&mut self, read: Config) {
         let host = |server: &Server| (server.hostname.clone(), server.tag.clone(), server.port);
         replace_or_add(&mut self.servers, read.servers, |known, new| {
-            (known.tag.is_some() && known.tag == new.tag && known.hostname == new.hostname) || host(known) == host(new)
+            (known.tag.is_some() && known.tag == new.tag && known.hostname == new.hostname)
+                || host(known) == host(new)
         });
         replace_or_add(&mut self.functions, read.functions, |known, new| {
             (&known.hostname, &known.name) == (&new.hostname, &new.name)
@@ -146,14 +152,23 @@ struct Checked {
 }
 
 impl Checked {
-    fn of(sections: &[(Section, &'static SectionKind)], file: &Path, remarks: &mut Remarks) -> Checked {
+    fn of(
+        sections: &[(Section, &'static SectionKind)],
+        file: &Path,
+        remarks: &mut Remarks,
+    ) -> Checked {
         let nowhere = Place { file: file.into(), line: 1, column: 1 };
         let mut checked = Checked { by_kind: BTreeMap::new(), nowhere };
         for (section, kind) in sections {
             let known = checked.by_kind.entry(kind.name).or_default();
             if let Some(first) = known.first().filter(|_| !kind.many) {
-                let message = format!("there are two sections {}, the first at {}", kind.name, first.place);
-                remarks.mistake(&section.name.place, message, Some("join the two sections".to_owned()));
+                let message =
+                    format!("there are two sections {}, the first at {}", kind.name, first.place);
+                remarks.mistake(
+                    &section.name.place,
+                    message,
+                    Some("join the two sections".to_owned()),
+                );
                 continue;
             }
             known.push(check(section, kind, remarks));
@@ -181,7 +196,9 @@ impl Checked {
             let mut values = values.clone();
             values.complete(&default);
             let mut launchers = self.all(&table::INVOKE_SERVER).iter();
-            if let Some(launcher) = launchers.find(|one| one.text("type") == values.text("invoke_server")) {
+            if let Some(launcher) =
+                launchers.find(|one| one.text("type") == values.text("invoke_server"))
+            {
                 values.take("invoke_server_option", launcher, "option");
             }
             values
@@ -189,7 +206,8 @@ impl Checked {
         self.all(&table::SERVER).iter().map(completed).collect()
     }
 
-    /// What no section can know by itself: names that occur twice, and names that refer to other sections.
+    /// What no section can know by itself: names that occur twice, and names that refer to other
+    /// sections.
     fn check_names(&self, remarks: &mut Remarks) {
         self.check_unique(&table::FUNCTION_INFO, &["hostname", "funcname"], remarks);
         self.check_unique(&table::INVOKE_SERVER, &["type"], remarks);
@@ -212,14 +230,20 @@ impl Checked {
             // A name that is missing was a mistake already.
             if key.first().is_some_and(Option::is_some) && known.contains(&key) {
                 let shown: Vec<String> = key.iter().flatten().map(|name| shown(name)).collect();
-                let message = format!("a section {} for {} already exists", kind.name, shown.join(" "));
-                remarks.mistake(&values.place_of(names[0]), message, Some("remove one of the two".into()));
+                let message =
+                    format!("a section {} for {} already exists", kind.name, shown.join(" "));
+                remarks.mistake(
+                    &values.place_of(names[0]),
+                    message,
+                    Some("remove one of the two".into()),
+                );
             }
             known.push(key);
         }
     }
 
-    /// One host has several sections only under different tags or ports, and no two servers have one tag.
+    /// One host has several sections only under different tags or ports, and no two servers have
+    /// one tag.
     fn check_servers(&self, remarks: &mut Remarks) {
         let mut hosts: Vec<(String, Option<String>, Option<i64>)> = Vec::new();
         let mut tags: Vec<String> = Vec::new();
@@ -228,7 +252,11 @@ impl Checked {
             if let Some(tag) = &tag {
                 if tags.contains(tag) {
                     let message = format!("two servers have the tag {}", shown(tag));
-                    remarks.mistake(&values.place_of("tag"), message, Some("give each a different tag".into()));
+                    remarks.mistake(
+                        &values.place_of("tag"),
+                        message,
+                        Some("give each a different tag".into()),
+                    );
                 }
                 tags.push(tag.clone());
             }
@@ -236,7 +264,11 @@ impl Checked {
                 let key = (host, tag.clone(), values.number("port"));
                 if hosts.contains(&key) {
                     let message = format!("a section SERVER for {} already exists", shown(&key.0));
-                    remarks.mistake(&place, message, Some("give each of them a different tag".into()));
+                    remarks.mistake(
+                        &place,
+                        message,
+                        Some("give each of them a different tag".into()),
+                    );
                 }
                 hosts.push(key);
             }
@@ -246,14 +278,20 @@ impl Checked {
 
     /// Tags of information sources exist.
     fn check_sources(&self, server: &Values, remarks: &mut Remarks) {
-        let sources = self.all(&table::INFORMATION_SOURCE).iter().filter_map(|source| source.text("tag"));
+        let sources =
+            self.all(&table::INFORMATION_SOURCE).iter().filter_map(|source| source.text("tag"));
         let tags: Vec<String> = sources.collect();
         for (tag, place) in server.texts("information_source_tag") {
             if !tags.contains(&tag) {
                 let names: Vec<&str> = tags.iter().map(String::as_str).collect();
                 let advice = meant(&tag, &names).filter(|_| !names.is_empty());
-                let advice = advice.or(Some(format!("add a section INFORMATION_SOURCE with tag {}", shown(&tag))));
-                remarks.mistake(&place, format!("no INFORMATION_SOURCE has the tag {}", shown(&tag)), advice);
+                let advice = advice
+                    .or(Some(format!("add a section INFORMATION_SOURCE with tag {}", shown(&tag))));
+                remarks.mistake(
+                    &place,
+                    format!("no INFORMATION_SOURCE has the tag {}", shown(&tag)),
+                    advice,
+                );
             }
         }
     }
@@ -261,7 +299,9 @@ impl Checked {
     /// No interface file is named twice.
     fn check_files(&self, remarks: &mut Remarks) {
         let mut known: Vec<String> = Vec::new();
-        for (name, place) in self.all(&table::LOCAL_LDIF).iter().flat_map(|values| values.texts("filename")) {
+        for (name, place) in
+            self.all(&table::LOCAL_LDIF).iter().flat_map(|values| values.texts("filename"))
+        {
             if known.contains(&name) {
                 let message = format!("the file {} is listed twice", shown(&name));
                 remarks.mistake(&place, message, Some("remove one of the two".into()));
@@ -270,10 +310,21 @@ impl Checked {
         }
     }
 
-    /// Types of launchers, proxies and information sources: known, or with a program of their own. None is used but NRF.
+    /// Types of launchers, proxies and information sources: known, or with a program of their own.
+    /// None is used but NRF.
     fn check_types(&self, remarks: &mut Remarks) {
-        const LAUNCHERS: [&str; 10] =
-            ["GT4py", "GT2c", "SSH", "Condor", "NAREGISS", "GT4java", "UNICORE", "SSH_Condor", "Slurm", "SLURM"];
+        const LAUNCHERS: [&str; 10] = [
+            "GT4py",
+            "GT2c",
+            "SSH",
+            "Condor",
+            "NAREGISS",
+            "GT4java",
+            "UNICORE",
+            "SSH_Condor",
+            "Slurm",
+            "SLURM",
+        ];
         let types = |kind, names: &[&'static str]| Types::of(self.all(kind), names);
         let launchers = types(&table::INVOKE_SERVER, &LAUNCHERS);
         let proxies = types(&table::PROXY, &["GT", "SSH"]);
@@ -298,7 +349,10 @@ impl Checked {
         let sources = self.all(&table::INFORMATION_SOURCE).iter();
         let files = sources.filter(|source| source.text("type").as_deref() == Some("NRF"));
         let files = files.map(|source| InterfaceFiles::of(source, source.text("tag"), "source"));
-        let ldif = self.all(&table::LOCAL_LDIF).iter().map(|values| InterfaceFiles::of(values, None, "filename"));
+        let ldif = self
+            .all(&table::LOCAL_LDIF)
+            .iter()
+            .map(|values| InterfaceFiles::of(values, None, "filename"));
         Config {
             has_client: !self.all(&table::CLIENT).is_empty(),
             client: Client::of(&self.one(&table::CLIENT), surroundings),
@@ -339,15 +393,28 @@ impl Types {
         sections.iter().for_each(|section| self.check_use(section, "type", reason, remarks));
     }
 
-    /// The same of a launcher's type. What has a counterpart has an effect, and not every option of it.
-    fn check_launcher(&self, section: &Values, attribute: &'static str, options: &'static str, remarks: &mut Remarks) {
+    /// The same of a launcher's type. What has a counterpart has an effect, and not every option of
+    /// it.
+    fn check_launcher(
+        &self,
+        section: &Values,
+        attribute: &'static str,
+        options: &'static str,
+        remarks: &mut Remarks,
+    ) {
         launch::check(section, attribute, options, remarks);
         if !launch::is_known(section, attribute) {
             self.check_use(section, attribute, table::INVOKE_SERVER.unused, remarks);
         }
     }
 
-    fn check_use(&self, section: &Values, attribute: &'static str, reason: &str, remarks: &mut Remarks) {
+    fn check_use(
+        &self,
+        section: &Values,
+        attribute: &'static str,
+        reason: &str,
+        remarks: &mut Remarks,
+    ) {
         let Some((name, place)) = section.texts(attribute).into_iter().next() else { return };
         let none = attribute == "communication_proxy" && name == "none";
         if !self.names.contains(&name) && !none {

@@ -1,8 +1,9 @@
-//! Local interface files of Ninf-G: which functions which hosts have, and where their stub executables are.
+//! Local interface files of Ninf-G: which functions which hosts have, and where their stub
+//! executables are.
 //!
-//! Two forms are read: `.nrf` of Ninf-G 4 and 5 (XML), and `.ngdef` or LDIF of Ninf-G 2 (lines, with the XML of a
-//! function in base64). What a function takes is known from its server when it is called; the file's word is compared
-//! with that, so that a file that has become old is noticed.
+//! Two forms are read: `.nrf` of Ninf-G 4 and 5 (XML), and `.ngdef` or LDIF of Ninf-G 2 (lines,
+//! with the XML of a function in base64). What a function takes is known from its server when it is
+//! called; the file's word is compared with that, so that a file that has become old is noticed.
 
 mod describe;
 mod ldif;
@@ -62,9 +63,14 @@ pub fn load(file: &Path) -> Result<Vec<Description>> {
 pub fn parse(bytes: &[u8]) -> Result<Vec<Description>> {
     let text = std::str::from_utf8(bytes).map_err(|_| invalid("it is not UTF-8 text"))?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let found = if text.trim_start().starts_with('<') { xml::remote_information(text)? } else { ldif::records(text)? };
+    let found = if text.trim_start().starts_with('<') {
+        xml::remote_information(text)?
+    } else {
+        ldif::records(text)?
+    };
     if found.len() > FUNCTIONS_MAX {
-        let message = format!("it describes {} functions, the limit is {FUNCTIONS_MAX}", found.len());
+        let message =
+            format!("it describes {} functions, the limit is {FUNCTIONS_MAX}", found.len());
         return Err(Error::new(ErrorKind::LimitExceeded, "read an interface file", message));
     }
     Ok(found)

@@ -1,4 +1,5 @@
-//! Files that clients of Ninf-G bring along: the client configuration, and interface files of stub executables.
+//! Files that clients of Ninf-G bring along: the client configuration, and interface files of stub
+//! executables.
 //!
 //! The GridRPC library and the `farcall` command read them with the same code.
 

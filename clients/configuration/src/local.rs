@@ -18,9 +18,14 @@ pub struct LocalStubs {
     pub missing: Vec<(String, Remark)>,
 }
 
-/// The stub executables of this host: those of FUNCTION_INFO sections, and those that interface files list for it.
-/// `sources` are the tags that its SERVER section names, if it names any; `is_here` knows the names of this host.
-pub fn local_stubs(config: &Config, sources: &[String], is_here: &dyn Fn(&str) -> bool) -> LocalStubs {
+/// The stub executables of this host: those of FUNCTION_INFO sections, and those that interface
+/// files list for it. `sources` are the tags that its SERVER section names, if it names any;
+/// `is_here` knows the names of this host.
+pub fn local_stubs(
+    config: &Config,
+    sources: &[String],
+    is_here: &dyn Fn(&str) -> bool,
+) -> LocalStubs {
     let mut found = LocalStubs::default();
     for info in config.functions.iter().filter(|info| is_here(&info.hostname)) {
         // Farcall's own paths may stand here, too: only what is a program can be started.
@@ -42,7 +47,11 @@ pub fn local_stubs(config: &Config, sources: &[String], is_here: &dyn Fn(&str) -
                 Ok(described) => found.add_all(&path, described, is_here, &file.place),
                 Err(error) => {
                     let message = format!("{} is skipped: {error}", file.name.display());
-                    found.warnings.push(Remark { place: file.place.clone(), message, advice: None });
+                    found.warnings.push(Remark {
+                        place: file.place.clone(),
+                        message,
+                        advice: None,
+                    });
                 }
             }
         }
@@ -61,13 +70,22 @@ impl LocalStubs {
 
     fn miss(&mut self, name: &str, path: &Path, place: &Place) {
         let message = format!("the executable of {name} does not exist: {}", path.display());
-        self.missing.push((name.to_owned(), Remark { place: place.clone(), message, advice: None }));
+        self.missing
+            .push((name.to_owned(), Remark { place: place.clone(), message, advice: None }));
     }
 
-    /// Those of this host that exist: a file is often made elsewhere, or the program is not built any more.
-    fn add_all(&mut self, file: &Path, described: Vec<Description>, is_here: &dyn Fn(&str) -> bool, place: &Place) {
+    /// Those of this host that exist: a file is often made elsewhere, or the program is not built
+    /// any more.
+    fn add_all(
+        &mut self,
+        file: &Path,
+        described: Vec<Description>,
+        is_here: &dyn Fn(&str) -> bool,
+        place: &Place,
+    ) {
         for found in described.into_iter().filter(|found| is_here(&found.hostname)) {
-            let path = file.parent().map_or_else(|| found.path.clone(), |folder| folder.join(&found.path));
+            let path =
+                file.parent().map_or_else(|| found.path.clone(), |folder| folder.join(&found.path));
             if path.is_file() {
                 self.add(&found.name, &path);
             } else {
@@ -81,16 +99,19 @@ impl LocalStubs {
     /// # Errors
     /// When they cannot be written.
     pub fn write_lists(&self, folder: &Path) -> Result<Vec<PathBuf>> {
-        let module_of = |name: &str| name.rsplit_once('/').map_or("", |(module, _)| module).to_owned();
-        let mut modules: Vec<String> = self.programs.iter().map(|(name, _)| module_of(name)).collect();
+        let module_of =
+            |name: &str| name.rsplit_once('/').map_or("", |(module, _)| module).to_owned();
+        let mut modules: Vec<String> =
+            self.programs.iter().map(|(name, _)| module_of(name)).collect();
         modules.sort();
         modules.dedup();
         let list = |(number, module): (usize, &String)| {
             let file = folder.join(format!("stubs-{number}.ngdef"));
             let own = self.programs.iter().filter(|(name, _)| module_of(name) == *module);
             let records = own.map(|(name, path)| record(name, path)).collect::<String>();
-            std::fs::write(&file, records)
-                .map_err(|error| Error::system("list stub executables", error).with("file", file.display()))?;
+            std::fs::write(&file, records).map_err(|error| {
+                Error::system("list stub executables", error).with("file", file.display())
+            })?;
             Ok(file)
         };
         modules.iter().enumerate().map(list).collect()
@@ -102,7 +123,10 @@ fn record(name: &str, path: &Path) -> String {
     // A line ends a value, in whatever name.
     let line = |text: &str| text.replace(['\n', '\r'], " ");
     let path = line(&path.display().to_string());
-    format!("GridRPC-Hostname: localhost\nGridRPC-Funcname: {}\nGridRPC-Path: {path}\n\n", line(name))
+    format!(
+        "GridRPC-Hostname: localhost\nGridRPC-Funcname: {}\nGridRPC-Path: {path}\n\n",
+        line(name)
+    )
 }
 
 #[cfg(test)]

@@ -10,7 +10,8 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("farcall-local-{name}-{}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("farcall-local-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         Folder(path)
     }
@@ -23,7 +24,8 @@ impl Folder {
 
     fn stubs(&self, config: &str) -> LocalStubs {
         let file = self.write("client.conf", config);
-        let config = Config::load(&file, &Surroundings::default()).unwrap_or_else(|error| panic!("{error}"));
+        let config =
+            Config::load(&file, &Surroundings::default()).unwrap_or_else(|error| panic!("{error}"));
         let is_here = |host: &str| ["localhost", "here.example"].contains(&host);
         local_stubs(&config, &config.servers[0].information_sources, &is_here)
     }
@@ -59,17 +61,25 @@ fn programs_come_from_sections_and_from_files() {
     });
     folder.write("list.ngdef", &records.concat());
     let config = format!(
-        "<SERVER>\nhostname localhost\n</SERVER>\n<FUNCTION_INFO>\nhostname localhost\nfuncname m/a\npath \
-         {}\n</FUNCTION_INFO>\n<LOCAL_LDIF>\nfilename list.ngdef\nfilename missing.ngdef\n</LOCAL_LDIF>\n",
+        "<SERVER>\nhostname localhost\n</SERVER>\n<FUNCTION_INFO>\nhostname localhost\nfuncname \
+         m/a\npath {}\n</FUNCTION_INFO>\n<LOCAL_LDIF>\nfilename list.ngdef\nfilename \
+         missing.ngdef\n</LOCAL_LDIF>\n",
         at("_stub_a")
     );
     let stubs = folder.stubs(&config);
     assert_eq!(names(&stubs), ["m/a", "m/b", "n/c"]);
     assert_eq!(stubs.programs[0].1, folder.0.join("_stub_a"));
     let warnings: Vec<String> = stubs.warnings.iter().map(Remark::to_string).collect();
-    assert!(warnings.len() == 1 && warnings[0].contains("client.conf:11:10: missing.ngdef is skipped"), "{warnings:?}");
-    let missing: Vec<String> = stubs.missing.iter().map(|(name, remark)| format!("{name} {remark}")).collect();
-    assert!(missing.len() == 1 && missing[0].contains("client.conf:10:10: the executable of m/gone"), "{missing:?}");
+    assert!(
+        warnings.len() == 1 && warnings[0].contains("client.conf:11:10: missing.ngdef is skipped"),
+        "{warnings:?}"
+    );
+    let missing: Vec<String> =
+        stubs.missing.iter().map(|(name, remark)| format!("{name} {remark}")).collect();
+    assert!(
+        missing.len() == 1 && missing[0].contains("client.conf:10:10: the executable of m/gone"),
+        "{missing:?}"
+    );
 
     // One list for each module, which is read as it was meant.
     let lists = stubs.write_lists(&folder.0).unwrap();
@@ -86,13 +96,19 @@ fn a_server_may_name_its_sources() {
     for name in ["one", "two"] {
         folder.write(
             &format!("{name}.ngdef"),
-            &format!("GridRPC-Hostname: localhost\nGridRPC-Funcname: m/{name}\nGridRPC-Path: _stub_a\n"),
+            &format!(
+                "GridRPC-Hostname: localhost\nGridRPC-Funcname: m/{name}\nGridRPC-Path: _stub_a\n"
+            ),
         );
     }
-    let source =
-        |tag: &str| format!("<INFORMATION_SOURCE>\ntype NRF\ntag {tag}\nsource {tag}.ngdef\n</INFORMATION_SOURCE>\n");
-    let config =
-        |line: &str| format!("<SERVER>\nhostname localhost\n{line}</SERVER>\n{}{}", source("one"), source("two"));
+    let source = |tag: &str| {
+        format!(
+            "<INFORMATION_SOURCE>\ntype NRF\ntag {tag}\nsource {tag}.ngdef\n</INFORMATION_SOURCE>\n"
+        )
+    };
+    let config = |line: &str| {
+        format!("<SERVER>\nhostname localhost\n{line}</SERVER>\n{}{}", source("one"), source("two"))
+    };
     assert_eq!(names(&folder.stubs(&config(""))), ["m/one", "m/two"]);
     assert_eq!(names(&folder.stubs(&config("information_source_tag two\n"))), ["m/two"]);
 }

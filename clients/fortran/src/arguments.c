@@ -1,5 +1,5 @@
-/* Binds actual arguments, as their descriptors say what they are, to the parameters of an interface: type, rank and order are
- * checked here, extents by the library. See arguments.h. */
+/* Binds actual arguments, as their descriptors say what they are, to the parameters of an
+ * interface: type, rank and order are checked here, extents by the library. See arguments.h. */
 #define _GNU_SOURCE /* dl_iterate_phdr */
 #include "arguments.h"
 
@@ -77,7 +77,8 @@ static enum class class_wanted(uint32_t element)
     }
 }
 
-/* A type as Fortran writes it. `bytes` is of one element; kinds of complex numbers are of their halves. */
+/* A type as Fortran writes it. `bytes` is of one element; kinds of complex numbers are of their
+   halves. */
 static void write_type(char *words, size_t room, enum class class, size_t bytes)
 {
     static const char *const names[] = {"integer", "real", "complex", "logical"};
@@ -94,19 +95,22 @@ static void write_type(char *words, size_t room, enum class class, size_t bytes)
 }
 
 /* Ends the call: what the argument is, what the interface wants, and what to do. */
-static int wrong(const struct pair *pair, struct ending ending, const char *wanted, const char *advice)
+static int wrong(
+    const struct pair *pair, struct ending ending, const char *wanted, const char *advice)
 {
     char given[80];
     write_type(given, sizeof given, pair->class, pair->bytes);
     char rank[24] = "";
     if (pair->actual->rank > 0)
         snprintf(rank, sizeof rank, " of rank %d", (int)pair->actual->rank);
-    end_saying(ending, FARCALL_INVALID_ARGUMENT, "call %s: argument %zu (%s) is %s%s, the interface wants %s; %s",
-               pair->routine->name, pair->position + 1, pair->declared->name, given, rank, wanted, advice);
+    end_saying(ending, FARCALL_INVALID_ARGUMENT,
+        "call %s: argument %zu (%s) is %s%s, the interface wants %s; %s", pair->routine->name,
+        pair->position + 1, pair->declared->name, given, rank, wanted, advice);
     return 0;
 }
 
-/* The same for a type: of one class, it is the kind that differs, which options of compilers change unseen. */
+/* The same for a type: of one class, it is the kind that differs, which options of compilers change
+   unseen. */
 static int wrong_type(const struct pair *pair, struct ending ending)
 {
     char wanted[80], advice[200];
@@ -117,16 +121,19 @@ static int wrong_type(const struct pair *pair, struct ending ending)
     write_type(wanted, sizeof wanted, class, pair->declared->element_bytes);
     if (class == pair->class)
         snprintf(advice, sizeof advice,
-                 "declare it as %s (compiler options such as -fdefault-integer-8 and -fdefault-real-8 change kinds)", wanted);
+            "declare it as %s (compiler options such as -fdefault-integer-8 and -fdefault-real-8 "
+            "change kinds)",
+            wanted);
     else
         snprintf(advice, sizeof advice, "declare it as %s, or convert it", wanted);
     return wrong(pair, ending, wanted, advice);
 }
 
-/* ---- Constants --------------------------------------------------------------------------------------------------- */
+/* ---- Constants ------------------------------------------------------------------------------- */
 
-/* Whether an object that is loaded now, the program or a library, has the address in memory that may only be read: its code
- * and its constants. Asked again each time: a library may be unloaded, and writable memory come in its place. */
+/* Whether an object that is loaded now, the program or a library, has the address in memory that
+ * may only be read: its code and its constants. Asked again each time: a library may be unloaded,
+ * and writable memory come in its place. */
 static int has_read_only(struct dl_phdr_info *object, size_t size, void *address)
 {
     (void)size;
@@ -145,7 +152,7 @@ static int is_constant(const CFI_cdesc_t *actual)
     return dl_iterate_phdr(has_read_only, actual->base_addr);
 }
 
-/* ---- Scalars ----------------------------------------------------------------------------------------------------- */
+/* ---- Scalars --------------------------------------------------------------------------------- */
 
 /* An integer or LOGICAL of this kind. */
 static int64_t whole_at(const void *address, size_t bytes)
@@ -177,7 +184,8 @@ static int bind_complex(const struct pair *pair, farcall_argument *argument)
     return 1;
 }
 
-/* Whole numbers serve as real ones, and real ones as complex, as for C; never the other way round. */
+/* Whole numbers serve as real ones, and real ones as complex, as for C; never the other way round.
+   */
 static int bind_scalar(const struct pair *pair, farcall_argument *argument, struct ending ending)
 {
     const CFI_cdesc_t *actual = pair->actual;
@@ -194,9 +202,11 @@ static int bind_scalar(const struct pair *pair, farcall_argument *argument, stru
         argument->value.integer = whole_at(actual->base_addr, pair->bytes) != 0;
         return 1;
     }
-    if (pair->class == REAL && (wanted == REAL || wanted == COMPLEX) && (pair->bytes == 4 || pair->bytes == 8)) {
+    if (pair->class == REAL && (wanted == REAL || wanted == COMPLEX) &&
+        (pair->bytes == 4 || pair->bytes == 8)) {
         argument->kind = FARCALL_REAL;
-        argument->value.real = pair->bytes == 4 ? *(const float *)actual->base_addr : *(const double *)actual->base_addr;
+        argument->value.real = pair->bytes == 4 ? *(const float *) actual->base_addr
+                                                : *(const double *) actual->base_addr;
         return 1;
     }
     if (pair->class == COMPLEX && wanted == COMPLEX && (pair->bytes == 8 || pair->bytes == 16))
@@ -205,7 +215,8 @@ static int bind_scalar(const struct pair *pair, farcall_argument *argument, stru
         if (trimmed(actual->base_addr, actual->elem_len) > 1)
             return wrong(pair, ending, "one character", "pass one, such as 'N'");
         argument->kind = FARCALL_INTEGER;
-        argument->value.integer = actual->elem_len ? *(const unsigned char *)actual->base_addr : ' ';
+        argument->value.integer =
+            actual->elem_len ? *(const unsigned char *) actual->base_addr : ' ';
         return 1;
     }
     if (wanted == DERIVED && actual->elem_len == pair->declared->element_bytes) {
@@ -217,7 +228,7 @@ static int bind_scalar(const struct pair *pair, farcall_argument *argument, stru
     return wrong_type(pair, ending);
 }
 
-/* ---- Arrays ------------------------------------------------------------------------------------------------------ */
+/* ---- Arrays ---------------------------------------------------------------------------------- */
 
 /* Whether elements may be written to and read by the routine as they lie: no array is converted. */
 static int element_fits(const struct pair *pair)
@@ -232,17 +243,19 @@ static int element_fits(const struct pair *pair)
     return same && pair->bytes == declared->element_bytes;
 }
 
-/* Passes an array as its descriptor has it: extents in the order of Fortran's indexes, which is the interface's, and
- * distances in bytes, so that sections need no copy. */
-static int bind_array(const struct pair *pair, farcall_argument *argument, uint64_t *shape, int64_t *strides,
-                      struct ending ending)
+/* Passes an array as its descriptor has it: extents in the order of Fortran's indexes, which is the
+ * interface's, and distances in bytes, so that sections need no copy. */
+static int bind_array(const struct pair *pair, farcall_argument *argument, uint64_t *shape,
+    int64_t *strides, struct ending ending)
 {
     const CFI_cdesc_t *actual = pair->actual;
     const farcall_declared *declared = pair->declared;
     if (!element_fits(pair))
         return wrong_type(pair, ending);
-    /* CHARACTERs have one dimension more, that of their lengths, unless these are the interface's elements. */
-    int lengthy = pair->class == CHARACTER && (actual->elem_len > 1 || (uint32_t)actual->rank < declared->rank);
+    /* CHARACTERs have one dimension more, that of their lengths, unless these are the interface's
+       elements. */
+    int lengthy = pair->class == CHARACTER &&
+                  (actual->elem_len > 1 || (uint32_t) actual->rank < declared->rank);
     size_t rank = 0;
     if (lengthy && declared->column) {
         shape[rank] = actual->elem_len;
@@ -250,7 +263,8 @@ static int bind_array(const struct pair *pair, farcall_argument *argument, uint6
     }
     for (int index = 0; index < actual->rank; index++) {
         if (actual->dim[index].extent < 0)
-            return wrong(pair, ending, "an array whose size is known", "pass a section of it with an upper bound: a(1:n)");
+            return wrong(pair, ending, "an array whose size is known",
+                "pass a section of it with an upper bound: a(1:n)");
         shape[rank] = (uint64_t)actual->dim[index].extent;
         strides[rank++] = actual->dim[index].sm;
     }
@@ -277,10 +291,12 @@ static int bind_array(const struct pair *pair, farcall_argument *argument, uint6
     return 1;
 }
 
-/* ---- Texts and functions ----------------------------------------------------------------------------------------- */
+/* ---- Texts and functions --------------------------------------------------------------------- */
 
-/* Passes a text. A result gets a place instead: it comes with the results, whatever its length is. */
-static int bind_text(const struct pair *pair, farcall_argument *argument, struct binding *binding, struct ending ending)
+/* Passes a text. A result gets a place instead: it comes with the results, whatever its length is.
+   */
+static int bind_text(const struct pair *pair, farcall_argument *argument, struct binding *binding,
+    struct ending ending)
 {
     const CFI_cdesc_t *actual = pair->actual;
     if (pair->class != CHARACTER || actual->rank > 0)
@@ -293,24 +309,29 @@ static int bind_text(const struct pair *pair, farcall_argument *argument, struct
     }
     if (pair->declared->mode != IN && !is_file) {
         struct text_place *place = &binding->places[binding->place_count++];
-        *place = (struct text_place){.base = actual->base_addr, .length = actual->elem_len, .count = 1};
+        *place =
+            (struct text_place){.base = actual->base_addr, .length = actual->elem_len, .count = 1};
         place->parameter = (size_t)(pair->declared - binding->routine->declared);
     }
     return 1;
 }
 
 /* The same for an array of texts, or one text where the interface has an array of one. */
-static int bind_texts(const struct pair *pair, farcall_argument *argument, struct binding *binding, struct ending ending)
+static int bind_texts(const struct pair *pair, farcall_argument *argument, struct binding *binding,
+    struct ending ending)
 {
     const CFI_cdesc_t *actual = pair->actual;
     int is_one = actual->rank == 0;
-    if (pair->class != CHARACTER || actual->rank > 1 || pair->declared->rank != 1 || (!is_one && actual->dim[0].extent < 0))
-        return wrong(pair, ending, "texts", "pass a character variable or a character array of rank 1");
+    if (pair->class != CHARACTER || actual->rank > 1 || pair->declared->rank != 1 ||
+        (!is_one && actual->dim[0].extent < 0))
+        return wrong(
+            pair, ending, "texts", "pass a character variable or a character array of rank 1");
     size_t count = is_one ? 1 : (size_t)actual->dim[0].extent;
     ptrdiff_t step = is_one ? 0 : actual->dim[0].sm;
     if (pair->declared->mode != IN) {
         struct text_place *place = &binding->places[binding->place_count++];
-        *place = (struct text_place){.base = actual->base_addr, .length = actual->elem_len, .count = count, .step = step};
+        *place = (struct text_place){
+            .base = actual->base_addr, .length = actual->elem_len, .count = count, .step = step};
         place->parameter = (size_t)(pair->declared - binding->routine->declared);
     }
     if (pair->declared->mode == OUT)
@@ -351,7 +372,8 @@ static int bind(struct pair *pair, struct binding *binding, struct ending ending
     case NUMBER:
         return bind_scalar(pair, argument, ending);
     case ARRAY:
-        return bind_array(pair, argument, binding->shapes[pair->position], binding->strides[pair->position], ending);
+        return bind_array(pair, argument, binding->shapes[pair->position],
+            binding->strides[pair->position], ending);
     case TEXT:
     case FILENAME:
         return bind_text(pair, argument, binding, ending);
@@ -362,7 +384,7 @@ static int bind(struct pair *pair, struct binding *binding, struct ending ending
     }
 }
 
-/* ---- Order ------------------------------------------------------------------------------------------------------- */
+/* ---- Order ----------------------------------------------------------------------------------- */
 
 /* Names of the parameters that a caller passes. */
 static void list_names(const struct routine *routine, char *words, size_t room)
@@ -371,26 +393,29 @@ static void list_names(const struct routine *routine, char *words, size_t room)
     words[0] = 0;
     for (size_t index = 0; index < routine->count && used < room; index++) {
         if (routine->declared[index].mode != WORK)
-            used += (size_t)snprintf(words + used, room - used, "%s%s", used ? ", " : "", routine->declared[index].name);
+            used += (size_t) snprintf(
+                words + used, room - used, "%s%s", used ? ", " : "", routine->declared[index].name);
     }
 }
 
 /* The parameter of the name, in any case, as Fortran's are; NULL after the call has been ended. */
-static const farcall_declared *find(const struct routine *routine, const char *name, size_t length, struct ending ending)
+static const farcall_declared *find(
+    const struct routine *routine, const char *name, size_t length, struct ending ending)
 {
     const farcall_declared *found = NULL;
     for (size_t index = 0; index < routine->count; index++) {
         const farcall_declared *declared = &routine->declared[index];
-        if (strlen(declared->name) == length && !strncasecmp(declared->name, name, length) && declared->mode != WORK &&
-            (!found || !memcmp(declared->name, name, length)))
+        if (strlen(declared->name) == length && !strncasecmp(declared->name, name, length) &&
+            declared->mode != WORK && (!found || !memcmp(declared->name, name, length)))
             found = declared;
     }
     if (found)
         return found;
     char names[400];
     list_names(routine, names, sizeof names);
-    end_saying(ending, FARCALL_INVALID_ARGUMENT, "call %s: it has no argument \"%.*s\"; its arguments are %s",
-               routine->name, (int)(length < 80 ? length : 80), name, names[0] ? names : "none");
+    end_saying(ending, FARCALL_INVALID_ARGUMENT,
+        "call %s: it has no argument \"%.*s\"; its arguments are %s", routine->name,
+        (int) (length < 80 ? length : 80), name, names[0] ? names : "none");
     return NULL;
 }
 
@@ -401,8 +426,8 @@ static int is_blank(char character)
 }
 
 /* The parameters that a list of names says, one per actual argument. */
-static int order_by_names(const struct routine *routine, const char *names, const farcall_declared **order, size_t count,
-                          struct ending ending)
+static int order_by_names(const struct routine *routine, const char *names,
+    const farcall_declared **order, size_t count, struct ending ending)
 {
     size_t found = 0;
     for (const char *rest = names; *rest;) {
@@ -418,7 +443,8 @@ static int order_by_names(const struct routine *routine, const char *names, cons
             return 0;
         for (size_t other = 0; other < found && other < count; other++) {
             if (order[other] == declared) {
-                end_saying(ending, FARCALL_INVALID_ARGUMENT, "call %s: argument \"%s\" is named twice", routine->name, declared->name);
+                end_saying(ending, FARCALL_INVALID_ARGUMENT,
+                    "call %s: argument \"%s\" is named twice", routine->name, declared->name);
                 return 0;
             }
         }
@@ -429,14 +455,15 @@ static int order_by_names(const struct routine *routine, const char *names, cons
     if (found == count)
         return 1;
     end_saying(ending, FARCALL_INVALID_ARGUMENT,
-               "call %s: %zu arguments for %zu names (%s); pass one for each, and none that is absent", routine->name, count, found, names);
+        "call %s: %zu arguments for %zu names (%s); pass one for each, and none that is absent",
+        routine->name, count, found, names);
     return 0;
 }
 
-/* The parameters that a caller passes, in order; those at the end may be left out. What is missing there and is not to be
- * inferred is the library's to name. */
-static int order_by_position(const struct routine *routine, const farcall_declared **order, size_t count,
-                             struct ending ending)
+/* The parameters that a caller passes, in order; those at the end may be left out. What is missing
+ * there and is not to be inferred is the library's to name. */
+static int order_by_position(const struct routine *routine, const farcall_declared **order,
+    size_t count, struct ending ending)
 {
     size_t found = 0;
     for (size_t index = 0; index < routine->count; index++) {
@@ -450,12 +477,13 @@ static int order_by_position(const struct routine *routine, const farcall_declar
         return 1;
     char names[400];
     list_names(routine, names, sizeof names);
-    end_saying(ending, FARCALL_INVALID_ARGUMENT, "call %s: it takes %zu arguments (%s), not %zu", routine->name, found,
-               names[0] ? names : "none", count);
+    end_saying(ending, FARCALL_INVALID_ARGUMENT, "call %s: it takes %zu arguments (%s), not %zu",
+        routine->name, found, names[0] ? names : "none", count);
     return 0;
 }
 
-/* Works out the order first, and then each argument; the first mistake ends the call, before anything was sent. */
+/* Works out the order first, and then each argument; the first mistake ends the call, before
+   anything was sent. */
 int binding_make(struct binding *binding, const struct routine *routine, const char *names,
                  CFI_cdesc_t *const *actual, size_t count, struct ending ending)
 {
@@ -471,15 +499,19 @@ int binding_make(struct binding *binding, const struct routine *routine, const c
             return 0;
     }
     memset(binding->arguments, 0, routine->count * sizeof *binding->arguments);
-    if (!(names ? order_by_names(routine, names, order, count, ending) : order_by_position(routine, order, count, ending)))
+    if (!(names ? order_by_names(routine, names, order, count, ending)
+                : order_by_position(routine, order, count, ending)))
         return 0;
     for (size_t index = 0; index < count; index++) {
-        struct pair pair = {.routine = routine, .declared = order[index], .actual = actual[index], .position = index};
+        struct pair pair = {.routine = routine,
+            .declared = order[index],
+            .actual = actual[index],
+            .position = index};
         /* What is not allocated has no address, and dimensions of any value. */
         if (!actual[index] || (!actual[index]->base_addr && actual[index]->elem_len > 0)) {
             end_saying(ending, FARCALL_INVALID_ARGUMENT,
-                       "call %s: argument %zu (%s) is absent; allocate it, or name the others: \"%s(…)\"", routine->name,
-                       index + 1, order[index]->name, routine->name);
+                "call %s: argument %zu (%s) is absent; allocate it, or name the others: \"%s(…)\"",
+                routine->name, index + 1, order[index]->name, routine->name);
             return 0;
         }
         int is_text = order[index]->kind == TEXT || order[index]->kind == TEXTS;
@@ -492,7 +524,8 @@ int binding_make(struct binding *binding, const struct routine *routine, const c
             return 0;
         int is_result = order[index]->mode != IN && order[index]->kind != FILENAME;
         if (is_result && is_constant(actual[index]))
-            return wrong(&pair, ending, "a place for the result", "pass a variable, not a constant or expression");
+            return wrong(&pair, ending, "a place for the result",
+                "pass a variable, not a constant or expression");
     }
     return 1;
 }
@@ -507,7 +540,8 @@ void binding_free(struct binding *binding)
         free(binding->texts[index]);
 }
 
-/* As Fortran assigns; that a text was too long is told all the same, since the caller cannot see it. */
+/* As Fortran assigns; that a text was too long is told all the same, since the caller cannot see
+   it. */
 int places_fill(const struct text_place *places, size_t count, const struct routine *routine,
                 const farcall_results *results, struct ending ending)
 {
@@ -518,7 +552,8 @@ int places_fill(const struct text_place *places, size_t count, const struct rout
         for (size_t item = 0; item < place->count; item++) {
             size_t bytes = 0;
             const char *text = farcall_results_text(results, place->parameter, item, &bytes);
-            assign(place->base + (ptrdiff_t)item * place->step, place->length, text ? text : "", text ? bytes : 0);
+            assign(place->base + (ptrdiff_t) item * place->step, place->length, text ? text : "",
+                text ? bytes : 0);
             if (text && bytes > place->length && bytes > needed) {
                 cut = place;
                 needed = bytes;
@@ -528,7 +563,8 @@ int places_fill(const struct text_place *places, size_t count, const struct rout
     if (!cut)
         return 1;
     end_saying(ending, FARCALL_LIMIT_EXCEEDED,
-               "call %s: the text of argument \"%s\" has %zu characters and was cut off to %zu; declare it longer",
-               routine->name, routine->declared[cut->parameter].name, needed, cut->length);
+        "call %s: the text of argument \"%s\" has %zu characters and was cut off to %zu; declare "
+        "it longer",
+        routine->name, routine->declared[cut->parameter].name, needed, cut->length);
     return 0;
 }

@@ -1,4 +1,5 @@
-/* Turns the actual arguments of a Fortran call into those of the C interface. Internal to the Fortran library. */
+/* Turns the actual arguments of a Fortran call into those of the C interface. Internal to the
+   Fortran library. */
 #ifndef FARCALL_FORTRAN_ARGUMENTS_H
 #define FARCALL_FORTRAN_ARGUMENTS_H
 
@@ -22,13 +23,15 @@ struct binding {
     farcall_argument few[ARGUMENTS_MAX];
 };
 
-/* Binds the actual arguments, which end with `count`, to the parameters that `names` says ("a, b"; NULL: all, in order).
- * Returns 1; or 0 after it has ended the call with what is wrong. binding_free in either case. */
+/* Binds the actual arguments, which end with `count`, to the parameters that `names` says ("a, b";
+ * NULL: all, in order). Returns 1; or 0 after it has ended the call with what is wrong.
+ * binding_free in either case. */
 int binding_make(struct binding *binding, const struct routine *routine, const char *names,
                  CFI_cdesc_t *const *actual, size_t count, struct ending ending);
 void binding_free(struct binding *binding);
 
-/* Copies texts of results to where they are wanted. Returns 1; or 0 after it has ended the call, since one was cut off. */
+/* Copies texts of results to where they are wanted. Returns 1; or 0 after it has ended the call,
+   since one was cut off. */
 int places_fill(const struct text_place *places, size_t count, const struct routine *routine,
                 const farcall_results *results, struct ending ending);
 

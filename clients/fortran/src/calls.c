@@ -1,4 +1,5 @@
-/* Calls: what farcall.f90 declares under the generic names farcall_call and farcall_submit, and what waits for the latter. */
+/* Calls: what farcall.f90 declares under the generic names farcall_call and farcall_submit, and
+   what waits for the latter. */
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,17 +8,20 @@
 #include "arguments.h"
 #include "connections.h"
 
-/* An actual argument for each of farcall.f90's dummies: those behind the last one that is there are absent. */
+/* An actual argument for each of farcall.f90's dummies: those behind the last one that is there are
+   absent. */
 #define P(n) CFI_cdesc_t *a##n
 #define ACTUAL \
-    P(1), P(2), P(3), P(4), P(5), P(6), P(7), P(8), P(9), P(10), P(11), P(12), P(13), P(14), P(15), P(16), P(17), P(18), P(19), \
-    P(20), P(21), P(22), P(23), P(24), P(25), P(26), P(27), P(28), P(29), P(30), P(31), P(32), P(33), P(34), P(35), P(36), P(37), \
-    P(38), P(39), P(40), P(41), P(42), P(43), P(44), P(45), P(46), P(47), P(48), P(49), P(50), P(51), P(52), P(53), P(54), P(55), \
-    P(56), P(57), P(58), P(59), P(60), P(61), P(62), P(63), P(64)
+    P(1), P(2), P(3), P(4), P(5), P(6), P(7), P(8), P(9), P(10), P(11), P(12), P(13), P(14), \
+        P(15), P(16), P(17), P(18), P(19), P(20), P(21), P(22), P(23), P(24), P(25), P(26), P(27), \
+        P(28), P(29), P(30), P(31), P(32), P(33), P(34), P(35), P(36), P(37), P(38), P(39), P(40), \
+        P(41), P(42), P(43), P(44), P(45), P(46), P(47), P(48), P(49), P(50), P(51), P(52), P(53), \
+        P(54), P(55), P(56), P(57), P(58), P(59), P(60), P(61), P(62), P(63), P(64)
 #define GIVEN \
-    a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, \
-    a28, a29, a30, a31, a32, a33, a34, a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, a50, a51, a52, \
-    a53, a54, a55, a56, a57, a58, a59, a60, a61, a62, a63, a64
+    a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, a20, \
+        a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, a33, a34, a35, a36, a37, a38, \
+        a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, a50, a51, a52, a53, a54, a55, a56, \
+        a57, a58, a59, a60, a61, a62, a63, a64
 
 /* A call as an entry is given it. */
 struct wanted {
@@ -31,7 +35,8 @@ struct wanted {
     struct ending ending;
 };
 
-/* Optional dummies that are absent are NULL; those before the last that is present are told one by one. */
+/* Optional dummies that are absent are NULL; those before the last that is present are told one by
+   one. */
 static size_t count_of(CFI_cdesc_t *const *actual)
 {
     size_t count = ARGUMENTS_MAX;
@@ -41,31 +46,34 @@ static size_t count_of(CFI_cdesc_t *const *actual)
 }
 
 /* Results are asked for only where texts come back: arrays are written in place. */
-static void call_now(const struct wanted *wanted, struct binding *binding, const farcall_call_options *options)
+static void call_now(
+    const struct wanted *wanted, struct binding *binding, const farcall_call_options *options)
 {
     farcall_error *error;
     farcall_results *results = NULL;
-    int status = farcall_call_arguments(wanted->routine->routine, binding->arguments, wanted->routine->count, options,
-                                        binding->place_count ? &results : NULL, &error);
+    int status = farcall_call_arguments(wanted->routine->routine, binding->arguments,
+        wanted->routine->count, options, binding->place_count ? &results : NULL, &error);
     if (status == FARCALL_INTERFACE_CHANGED && wanted->server)
         server_forget(wanted->server, wanted->routine);
     if (status != FARCALL_OK)
         end_with(wanted->ending, status, error);
-    else if (places_fill(binding->places, binding->place_count, wanted->routine, results, wanted->ending))
+    else if (places_fill(
+                 binding->places, binding->place_count, wanted->routine, results, wanted->ending))
         end_well(wanted->ending);
     farcall_results_free(results);
 }
 
 /* The places of texts belong to the call from here on: it fills them when it is over. */
-static void start(const struct wanted *wanted, struct binding *binding, const farcall_call_options *options)
+static void start(
+    const struct wanted *wanted, struct binding *binding, const farcall_call_options *options)
 {
     farcall_error *error;
     struct object *object = object_new(FUTURE);
     if (end_without_memory(wanted->ending, object))
         return;
     struct future *future = &object->future;
-    int status = farcall_start_arguments(wanted->routine->routine, binding->arguments, wanted->routine->count, options,
-                                         &future->call, &error);
+    int status = farcall_start_arguments(wanted->routine->routine, binding->arguments,
+        wanted->routine->count, options, &future->call, &error);
     if (status != FARCALL_OK) {
         if (status == FARCALL_INTERFACE_CHANGED && wanted->server)
             server_forget(wanted->server, wanted->routine);
@@ -96,7 +104,8 @@ static void act(const struct wanted *wanted)
     if (wanted->timeout)
         options.timeout_seconds = *wanted->timeout;
     size_t count = count_of(wanted->actual);
-    if (binding_make(&binding, wanted->routine, wanted->names, wanted->actual, count, wanted->ending)) {
+    if (binding_make(
+            &binding, wanted->routine, wanted->names, wanted->actual, count, wanted->ending)) {
         int plain = !wanted->on && !wanted->timeout;
         (wanted->future ? start : call_now)(wanted, &binding, plain ? NULL : &options);
     }
@@ -108,7 +117,8 @@ static void call_named(int64_t number, const CFI_cdesc_t *name, struct wanted wa
 {
     struct object *server = object_find(number, SERVER);
     if (!server) {
-        end_saying(wanted.ending, FARCALL_INVALID_ARGUMENT, "call: this farcall_server is not connected; use farcall_connect first");
+        end_saying(wanted.ending, FARCALL_INVALID_ARGUMENT,
+            "call: this farcall_server is not connected; use farcall_connect first");
         return;
     }
     char *text = text_of(name), *names;
@@ -127,18 +137,21 @@ static void call_named(int64_t number, const CFI_cdesc_t *name, struct wanted wa
 }
 
 /* farcall_call(server, name, …). */
-void farcall_fortran_call(const int64_t *callee, CFI_cdesc_t *name, ACTUAL, double *timeout, int *stat, CFI_cdesc_t *errmsg)
+void farcall_fortran_call(const int64_t *callee, CFI_cdesc_t *name, ACTUAL, double *timeout,
+    int *stat, CFI_cdesc_t *errmsg)
 {
     CFI_cdesc_t *actual[] = {GIVEN};
-    call_named(*callee, name, (struct wanted){.timeout = timeout, .actual = actual, .ending = {stat, errmsg}});
+    call_named(*callee, name,
+        (struct wanted){.timeout = timeout, .actual = actual, .ending = {stat, errmsg}});
 }
 
 /* farcall_submit(future, server, name, …). */
-void farcall_fortran_submit(int64_t *future, const int64_t *callee, CFI_cdesc_t *name, ACTUAL, double *timeout, int *stat,
-                            CFI_cdesc_t *errmsg)
+void farcall_fortran_submit(int64_t *future, const int64_t *callee, CFI_cdesc_t *name, ACTUAL,
+    double *timeout, int *stat, CFI_cdesc_t *errmsg)
 {
     CFI_cdesc_t *actual[] = {GIVEN};
-    struct wanted wanted = {.timeout = timeout, .actual = actual, .ending = {stat, errmsg}, .future = future};
+    struct wanted wanted = {
+        .timeout = timeout, .actual = actual, .ending = {stat, errmsg}, .future = future};
     *future = 0;
     call_named(*callee, name, wanted);
 }
@@ -148,7 +161,8 @@ static void call_routine(int64_t number, struct wanted wanted)
 {
     struct object *object = object_find(number, ROUTINE);
     if (!object) {
-        end_saying(wanted.ending, FARCALL_INVALID_ARGUMENT, "call: this farcall_routine is not set; use farcall_lookup first");
+        end_saying(wanted.ending, FARCALL_INVALID_ARGUMENT,
+            "call: this farcall_routine is not set; use farcall_lookup first");
         return;
     }
     wanted.routine = object->routine.routine;
@@ -158,18 +172,21 @@ static void call_routine(int64_t number, struct wanted wanted)
 }
 
 /* farcall_call(routine, …). */
-void farcall_fortran_call_routine(const int64_t *callee, ACTUAL, double *timeout, int *stat, CFI_cdesc_t *errmsg)
+void farcall_fortran_call_routine(
+    const int64_t *callee, ACTUAL, double *timeout, int *stat, CFI_cdesc_t *errmsg)
 {
     CFI_cdesc_t *actual[] = {GIVEN};
-    call_routine(*callee, (struct wanted){.timeout = timeout, .actual = actual, .ending = {stat, errmsg}});
+    call_routine(
+        *callee, (struct wanted){.timeout = timeout, .actual = actual, .ending = {stat, errmsg}});
 }
 
 /* farcall_submit(future, routine, …). */
-void farcall_fortran_submit_routine(int64_t *future, const int64_t *callee, ACTUAL, double *timeout, int *stat,
-                                    CFI_cdesc_t *errmsg)
+void farcall_fortran_submit_routine(
+    int64_t *future, const int64_t *callee, ACTUAL, double *timeout, int *stat, CFI_cdesc_t *errmsg)
 {
     CFI_cdesc_t *actual[] = {GIVEN};
-    struct wanted wanted = {.timeout = timeout, .actual = actual, .ending = {stat, errmsg}, .future = future};
+    struct wanted wanted = {
+        .timeout = timeout, .actual = actual, .ending = {stat, errmsg}, .future = future};
     *future = 0;
     call_routine(*callee, wanted);
 }
@@ -179,7 +196,8 @@ static void call_method(int64_t number, const CFI_cdesc_t *name, struct wanted w
 {
     struct object *object = object_find(number, OBJECT);
     if (!object) {
-        end_saying(wanted.ending, FARCALL_INVALID_ARGUMENT, "call: this farcall_object is not set; use farcall_hold first");
+        end_saying(wanted.ending, FARCALL_INVALID_ARGUMENT,
+            "call: this farcall_object is not set; use farcall_hold first");
         return;
     }
     char *method = text_of(name), *names, *text = NULL;
@@ -206,24 +224,26 @@ static void call_method(int64_t number, const CFI_cdesc_t *name, struct wanted w
 }
 
 /* farcall_call(object, method, …). */
-void farcall_fortran_call_object(const int64_t *callee, CFI_cdesc_t *name, ACTUAL, double *timeout, int *stat,
-                                 CFI_cdesc_t *errmsg)
+void farcall_fortran_call_object(const int64_t *callee, CFI_cdesc_t *name, ACTUAL, double *timeout,
+    int *stat, CFI_cdesc_t *errmsg)
 {
     CFI_cdesc_t *actual[] = {GIVEN};
-    call_method(*callee, name, (struct wanted){.timeout = timeout, .actual = actual, .ending = {stat, errmsg}});
+    call_method(*callee, name,
+        (struct wanted){.timeout = timeout, .actual = actual, .ending = {stat, errmsg}});
 }
 
 /* farcall_submit(future, object, method, …). */
-void farcall_fortran_submit_object(int64_t *future, const int64_t *callee, CFI_cdesc_t *name, ACTUAL, double *timeout,
-                                   int *stat, CFI_cdesc_t *errmsg)
+void farcall_fortran_submit_object(int64_t *future, const int64_t *callee, CFI_cdesc_t *name,
+    ACTUAL, double *timeout, int *stat, CFI_cdesc_t *errmsg)
 {
     CFI_cdesc_t *actual[] = {GIVEN};
-    struct wanted wanted = {.timeout = timeout, .actual = actual, .ending = {stat, errmsg}, .future = future};
+    struct wanted wanted = {
+        .timeout = timeout, .actual = actual, .ending = {stat, errmsg}, .future = future};
     *future = 0;
     call_method(*callee, name, wanted);
 }
 
-/* ---- Waiting ----------------------------------------------------------------------------------------------------- */
+/* ---- Waiting --------------------------------------------------------------------------------- */
 
 /* Takes the outcome if the call is over within the time (< 0: for ever). The object is locked. */
 static int look(struct future *future, double seconds)
@@ -251,11 +271,13 @@ static struct object *find_future(int64_t number, struct ending ending)
 {
     struct object *object = object_find(number, FUTURE);
     if (!object)
-        end_saying(ending, FARCALL_INVALID_ARGUMENT, "wait: this farcall_future has no running call; use farcall_submit first");
+        end_saying(ending, FARCALL_INVALID_ARGUMENT,
+            "wait: this farcall_future has no running call; use farcall_submit first");
     return object;
 }
 
-/* The outcome is given once, and the number forgotten then. Other threads that wait for the same call find none. */
+/* The outcome is given once, and the number forgotten then. Other threads that wait for the same
+   call find none. */
 void farcall_fortran_wait(int64_t *number, double *timeout, int *stat, CFI_cdesc_t *errmsg)
 {
     struct ending ending = {stat, errmsg};
@@ -264,13 +286,16 @@ void farcall_fortran_wait(int64_t *number, double *timeout, int *stat, CFI_cdesc
         return;
     pthread_mutex_lock(&object->lock);
     struct future *future = &object->future;
-    int over = look(future, timeout ? *timeout : -1), status = over ? future->status : FARCALL_PENDING;
+    int over = look(future, timeout ? *timeout : -1),
+        status = over ? future->status : FARCALL_PENDING;
     farcall_error *error = future->error;
     if (over)
         future->error = NULL;
     const char *name = future->routine->name;
     if (over && status == FARCALL_LIMIT_EXCEEDED && !error)
-        end_saying(ending, status, "call %s: a text was longer than its variable and was cut off; declare it longer", name);
+        end_saying(ending, status,
+            "call %s: a text was longer than its variable and was cut off; declare it longer",
+            name);
     else if (status == FARCALL_OK)
         end_well(ending);
     else
@@ -334,8 +359,10 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-/* The index from 1 of a call that is over; 0 for none; -1 if none is under way. Lists what tells of the others. */
-static int first_over(const int64_t *numbers, size_t count, struct pollfd *events, nfds_t *event_count)
+/* The index from 1 of a call that is over; 0 for none; -1 if none is under way. Lists what tells of
+   the others. */
+static int first_over(
+    const int64_t *numbers, size_t count, struct pollfd *events, nfds_t *event_count)
 {
     int under_way = 0;
     *event_count = 0;
@@ -356,7 +383,8 @@ static int first_over(const int64_t *numbers, size_t count, struct pollfd *event
 }
 
 /* Sleeps on the events of the connections, and looks at each call when there are any. */
-void farcall_fortran_wait_any(CFI_cdesc_t *futures, int *which, double *timeout, int *stat, CFI_cdesc_t *errmsg)
+void farcall_fortran_wait_any(
+    CFI_cdesc_t *futures, int *which, double *timeout, int *stat, CFI_cdesc_t *errmsg)
 {
     struct ending ending = {stat, errmsg};
     size_t count = (size_t)futures->dim[0].extent;
@@ -369,11 +397,13 @@ void farcall_fortran_wait_any(CFI_cdesc_t *futures, int *which, double *timeout,
         return;
     }
     for (size_t index = 0; index < count; index++)
-        numbers[index] = *(int64_t *)((char *)futures->base_addr + (ptrdiff_t)index * futures->dim[0].sm);
+        numbers[index] =
+            *(int64_t *) ((char *) futures->base_addr + (ptrdiff_t) index * futures->dim[0].sm);
     double end = timeout && *timeout >= 0 ? now() + *timeout : -1;
     int found;
     nfds_t event_count;
-    while ((found = first_over(numbers, count, events, &event_count)) == 0 && (end < 0 || now() < end))
+    while (
+        (found = first_over(numbers, count, events, &event_count)) == 0 && (end < 0 || now() < end))
         poll(events, event_count, LOOK_MILLISECONDS);
     if (found > 0) {
         *which = found;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Servers ----------------------------------------------------------------------------------------------------- */
+/* ---- Servers --------------------------------------------------------------------------------- */
 
 /* Whether a text was given that is not blank. */
 static int has_words(const CFI_cdesc_t *text)
@@ -29,16 +29,18 @@ static void close_server(int64_t *number)
 }
 
 /* A variable that names a server already leaves that one. */
-void farcall_fortran_connect(int64_t *number, CFI_cdesc_t *address, CFI_cdesc_t *token_file, double *timeout, int *stat,
-                             CFI_cdesc_t *errmsg)
+void farcall_fortran_connect(int64_t *number, CFI_cdesc_t *address, CFI_cdesc_t *token_file,
+    double *timeout, int *stat, CFI_cdesc_t *errmsg)
 {
     struct ending ending = {stat, errmsg};
     close_server(number);
     struct object *object = object_new(SERVER);
-    char *place = has_words(address) ? text_of(address) : NULL, *token = has_words(token_file) ? text_of(token_file) : NULL;
+    char *place = has_words(address) ? text_of(address) : NULL,
+         *token = has_words(token_file) ? text_of(token_file) : NULL;
     int missing = !object || (has_words(address) && !place) || (has_words(token_file) && !token);
     if (!end_without_memory(ending, missing ? NULL : object)) {
-        farcall_connect_options options = {.size = sizeof options, .address = place, .token_file = token};
+        farcall_connect_options options = {
+            .size = sizeof options, .address = place, .token_file = token};
         if (timeout)
             options.timeout_seconds = *timeout;
         farcall_error *error;
@@ -66,12 +68,16 @@ void farcall_fortran_serve(int64_t *number, CFI_cdesc_t *file, int *stat, CFI_cd
     struct object *object = object_new(SERVER);
     char *path = has_words(file) ? text_of(file) : NULL;
     const char *files[] = {path};
-    farcall_server_options options = {.size = sizeof options, .files = files, .file_count = path ? 1 : 0, .timeout_seconds = BEGIN_SECONDS};
+    farcall_server_options options = {.size = sizeof options,
+        .files = files,
+        .file_count = path ? 1 : 0,
+        .timeout_seconds = BEGIN_SECONDS};
     farcall_error *error;
     if (!end_without_memory(ending, object)) {
         int status = farcall_server_start(&options, &object->server.own, &error);
         if (status == FARCALL_OK)
-            status = farcall_connect(farcall_server_address(object->server.own), &object->server.client, &error);
+            status = farcall_connect(
+                farcall_server_address(object->server.own), &object->server.client, &error);
         if (status == FARCALL_OK) {
             publish_server(number, object, ending);
             object = NULL;
@@ -95,7 +101,8 @@ static struct object *find_server(int64_t number, const char *what, struct endin
 {
     struct object *server = object_find(number, SERVER);
     if (!server)
-        end_saying(ending, FARCALL_INVALID_ARGUMENT, "%s: this farcall_server is not connected; use farcall_connect first", what);
+        end_saying(ending, FARCALL_INVALID_ARGUMENT,
+            "%s: this farcall_server is not connected; use farcall_connect first", what);
     return server;
 }
 
@@ -114,7 +121,8 @@ static void give(CFI_cdesc_t *place, const char *text, struct ending ending)
 }
 
 /* The place is of deferred length: it takes the whole address. */
-void farcall_fortran_address(const int64_t *number, CFI_cdesc_t *address, int *stat, CFI_cdesc_t *errmsg)
+void farcall_fortran_address(
+    const int64_t *number, CFI_cdesc_t *address, int *stat, CFI_cdesc_t *errmsg)
 {
     struct ending ending = {stat, errmsg};
     struct object *server = find_server(*number, "farcall_address", ending);
@@ -141,7 +149,7 @@ void farcall_fortran_list(const int64_t *number, CFI_cdesc_t *json, int *stat, C
     object_release(server);
 }
 
-/* ---- Routines ---------------------------------------------------------------------------------------------------- */
+/* ---- Routines -------------------------------------------------------------------------------- */
 
 /* FNV-1a. */
 static size_t slot_of(const char *name)
@@ -182,7 +190,8 @@ static int split(char *text, char **names, struct ending ending)
     if (!open)
         return 1;
     if (!close || close[1] != 0) {
-        end_saying(ending, FARCALL_INVALID_ARGUMENT, "call: \"%.200s\" has no closing parenthesis at its end", text);
+        end_saying(ending, FARCALL_INVALID_ARGUMENT,
+            "call: \"%.200s\" has no closing parenthesis at its end", text);
         return 0;
     }
     *close = 0;
@@ -195,7 +204,8 @@ static int split(char *text, char **names, struct ending ending)
 }
 
 /* Two threads that ask for one name at a time may both look it up; the later one stays. */
-struct routine *server_routine(struct object *server, char *text, char **names, struct ending ending)
+struct routine *server_routine(
+    struct object *server, char *text, char **names, struct ending ending)
 {
     if (!split(text, names, ending))
         return NULL;
@@ -241,7 +251,8 @@ void server_forget(struct object *server, const struct routine *routine)
 }
 
 /* Keeps the names with the routine: they need not be read in each call. */
-void farcall_fortran_lookup(int64_t *number, const int64_t *server, CFI_cdesc_t *name, int *stat, CFI_cdesc_t *errmsg)
+void farcall_fortran_lookup(
+    int64_t *number, const int64_t *server, CFI_cdesc_t *name, int *stat, CFI_cdesc_t *errmsg)
 {
     struct ending ending = {stat, errmsg};
     object_release(object_take(*number, ROUTINE));
@@ -273,7 +284,8 @@ void farcall_fortran_help(const int64_t *number, CFI_cdesc_t *text, int *stat, C
     struct ending ending = {stat, errmsg};
     struct object *object = object_find(*number, ROUTINE);
     if (!object)
-        end_saying(ending, FARCALL_INVALID_ARGUMENT, "farcall_help: this farcall_routine is not set; use farcall_lookup first");
+        end_saying(ending, FARCALL_INVALID_ARGUMENT,
+            "farcall_help: this farcall_routine is not set; use farcall_lookup first");
     else
         give(text, farcall_routine_help(object->routine.routine->routine), ending);
     object_release(object);
@@ -287,7 +299,7 @@ void farcall_fortran_close_routine(int64_t *number, int *stat, CFI_cdesc_t *errm
     end_well((struct ending){stat, errmsg});
 }
 
-/* ---- Objects ----------------------------------------------------------------------------------------------------- */
+/* ---- Objects --------------------------------------------------------------------------------- */
 
 /* How long the end of objects is waited for, where a program does not say so. */
 #define END_SECONDS 30.0
@@ -318,12 +330,14 @@ static int share(CFI_cdesc_t *objects, size_t count, struct hold *hold, struct o
 }
 
 /* As many executables of a class or routine as there are objects, in one request. */
-void farcall_fortran_hold(CFI_cdesc_t *objects, const int64_t *server, CFI_cdesc_t *name, double *lease, int *stat,
-                          CFI_cdesc_t *errmsg)
+void farcall_fortran_hold(CFI_cdesc_t *objects, const int64_t *server, CFI_cdesc_t *name,
+    double *lease, int *stat, CFI_cdesc_t *errmsg)
 {
     struct ending ending = {stat, errmsg};
     if (objects->rank > 1) {
-        end_saying(ending, FARCALL_INVALID_ARGUMENT, "farcall_hold: the objects are of rank %d, and should be a scalar or of rank 1", (int)objects->rank);
+        end_saying(ending, FARCALL_INVALID_ARGUMENT,
+            "farcall_hold: the objects are of rank %d, and should be a scalar or of rank 1",
+            (int) objects->rank);
         return;
     }
     size_t count = objects->rank ? (size_t)objects->dim[0].extent : 1;
@@ -340,7 +354,8 @@ void farcall_fortran_hold(CFI_cdesc_t *objects, const int64_t *server, CFI_cdesc
     if (!end_without_memory(ending, text && hold ? text : NULL)) {
         farcall_error *error;
         hold->users = 1;
-        int status = farcall_hold_start(at->server.client, text, (uint32_t)count, &options, &hold->hold, &error);
+        int status = farcall_hold_start(
+            at->server.client, text, (uint32_t) count, &options, &hold->hold, &error);
         if (status != FARCALL_OK)
             end_with(ending, status, error);
         else if (!end_without_memory(ending, hold->name = strdup(farcall_hold_name(hold->hold))) &&
@@ -360,7 +375,8 @@ void farcall_fortran_ready(const int64_t *number, double *timeout, int *stat, CF
     struct ending ending = {stat, errmsg};
     struct object *object = object_find(*number, OBJECT);
     if (!object) {
-        end_saying(ending, FARCALL_INVALID_ARGUMENT, "farcall_ready: this farcall_object is not set; use farcall_hold first");
+        end_saying(ending, FARCALL_INVALID_ARGUMENT,
+            "farcall_ready: this farcall_object is not set; use farcall_hold first");
         return;
     }
     farcall_error *error;
@@ -403,7 +419,7 @@ void farcall_fortran_close_object(CFI_cdesc_t *objects, int *stat, CFI_cdesc_t *
         end_with(ending, worst, kept);
 }
 
-/* ---- For routines that Farcall runs ------------------------------------------------------------------------------ */
+/* ---- For routines that Farcall runs ---------------------------------------------------------- */
 
 /* Of farcall-executable.h, which is for routines. */
 int farcall_progress(double done, const char *words);

@@ -1,8 +1,9 @@
-/* The FORTRAN 77 names of GridRPC (Ninf-G 5.1, Fortran API): functions of fixed arguments, all by reference, lengths of
- * CHARACTERs behind them. Handles are INTEGER*8: the number that the struct of C begins with. */
+/* The FORTRAN 77 names of GridRPC (Ninf-G 5.1, Fortran API): functions of fixed arguments, all by
+ * reference, lengths of CHARACTERs behind them. Handles are INTEGER*8: the number that the struct
+ * of C begins with. */
 #include "f77_handles.h"
 
-/* ---- The start and the end --------------------------------------------------------------------------------------- */
+/* ---- The start and the end ------------------------------------------------------------------- */
 
 /* IERR = GRPC_INITIALIZE(FILE) */
 F77(int, grpc_initialize, const char *file, size_t length)
@@ -24,7 +25,7 @@ F77(int, grpc_config_file_read_np, const char *file, size_t length)
     return grpc_config_file_read_np(f77_text(text, file, length));
 }
 
-/* ---- Handles ----------------------------------------------------------------------------------------------------- */
+/* ---- Handles --------------------------------------------------------------------------------- */
 
 /* IERR = GRPC_FUNCTION_HANDLE_DEFAULT(HANDLE, NAME) */
 F77(int, grpc_function_handle_default, int64_t *handle, const char *name, size_t length)
@@ -37,11 +38,13 @@ F77(int, grpc_function_handle_default, int64_t *handle, const char *name, size_t
 }
 
 /* IERR = GRPC_FUNCTION_HANDLE_INIT(HANDLE, SERVER, NAME) */
-F77(int, grpc_function_handle_init, int64_t *handle, const char *server, const char *name, size_t server_length, size_t length)
+F77(int, grpc_function_handle_init, int64_t *handle, const char *server, const char *name,
+    size_t server_length, size_t length)
 {
     char text[NAME_MAX_BYTES], host[NAME_MAX_BYTES];
     grpc_function_handle_t function;
-    int status = grpc_function_handle_init(&function, f77_text(host, server, server_length), f77_text(text, name, length));
+    int status = grpc_function_handle_init(
+        &function, f77_text(host, server, server_length), f77_text(text, name, length));
     memcpy(handle, &function, sizeof *handle);
     return status;
 }
@@ -92,11 +95,13 @@ F77(int, grpc_object_handle_default_np, int64_t *handle, const char *name, size_
 }
 
 /* IERR = GRPC_OBJECT_HANDLE_INIT_NP(HANDLE, SERVER, NAME) */
-F77(int, grpc_object_handle_init_np, int64_t *handle, const char *server, const char *name, size_t server_length, size_t length)
+F77(int, grpc_object_handle_init_np, int64_t *handle, const char *server, const char *name,
+    size_t server_length, size_t length)
 {
     char text[NAME_MAX_BYTES], host[NAME_MAX_BYTES];
     grpc_object_handle_t_np object;
-    int status = grpc_object_handle_init_np(&object, f77_text(host, server, server_length), f77_text(text, name, length));
+    int status = grpc_object_handle_init_np(
+        &object, f77_text(host, server, server_length), f77_text(text, name, length));
     memcpy(handle, &object, sizeof *handle);
     return status;
 }
@@ -121,47 +126,55 @@ F77(int, grpc_object_handle_destruct_np, int64_t *handle)
     return status
 
 /* IERR = GRPC_FUNCTION_HANDLE_ARRAY_DEFAULT_NP(HANDLES, COUNT, NAME) */
-F77(int, grpc_function_handle_array_default_np, int64_t *handles, const int *count, const char *name, size_t length)
+F77(int, grpc_function_handle_array_default_np, int64_t *handles, const int *count,
+    const char *name, size_t length)
 {
     char text[NAME_MAX_BYTES];
-    MAKE_ARRAY(grpc_function_handle_t, grpc_function_handle_array_default_np(all, number, f77_text(text, name, length)));
+    MAKE_ARRAY(grpc_function_handle_t,
+        grpc_function_handle_array_default_np(all, number, f77_text(text, name, length)));
 }
 
 /* IERR = GRPC_FUNCTION_HANDLE_ARRAY_INIT_NP(HANDLES, COUNT, SERVER, NAME) */
-F77(int, grpc_function_handle_array_init_np, int64_t *handles, const int *count, const char *server, const char *name,
-    size_t server_length, size_t length)
+F77(int, grpc_function_handle_array_init_np, int64_t *handles, const int *count, const char *server,
+    const char *name, size_t server_length, size_t length)
 {
     char text[NAME_MAX_BYTES], host[NAME_MAX_BYTES];
     f77_text(host, server, server_length);
-    MAKE_ARRAY(grpc_function_handle_t, grpc_function_handle_array_init_np(all, number, host, f77_text(text, name, length)));
+    MAKE_ARRAY(grpc_function_handle_t,
+        grpc_function_handle_array_init_np(all, number, host, f77_text(text, name, length)));
 }
 
 /* IERR = GRPC_FUNCTION_HANDLE_ARRAY_DESTRUCT_NP(HANDLES, COUNT) */
 F77(int, grpc_function_handle_array_destruct_np, int64_t *handles, const int *count)
 {
-    END_ARRAY(grpc_function_handle_t, function_of, grpc_function_handle_array_destruct_np(all, number));
+    END_ARRAY(
+        grpc_function_handle_t, function_of, grpc_function_handle_array_destruct_np(all, number));
 }
 
 /* IERR = GRPC_OBJECT_HANDLE_ARRAY_DEFAULT_NP(HANDLES, COUNT, NAME) */
-F77(int, grpc_object_handle_array_default_np, int64_t *handles, const int *count, const char *name, size_t length)
+F77(int, grpc_object_handle_array_default_np, int64_t *handles, const int *count, const char *name,
+    size_t length)
 {
     char text[NAME_MAX_BYTES];
-    MAKE_ARRAY(grpc_object_handle_t_np, grpc_object_handle_array_default_np(all, number, f77_text(text, name, length)));
+    MAKE_ARRAY(grpc_object_handle_t_np,
+        grpc_object_handle_array_default_np(all, number, f77_text(text, name, length)));
 }
 
 /* IERR = GRPC_OBJECT_HANDLE_ARRAY_INIT_NP(HANDLES, COUNT, SERVER, NAME) */
-F77(int, grpc_object_handle_array_init_np, int64_t *handles, const int *count, const char *server, const char *name,
-    size_t server_length, size_t length)
+F77(int, grpc_object_handle_array_init_np, int64_t *handles, const int *count, const char *server,
+    const char *name, size_t server_length, size_t length)
 {
     char text[NAME_MAX_BYTES], host[NAME_MAX_BYTES];
     f77_text(host, server, server_length);
-    MAKE_ARRAY(grpc_object_handle_t_np, grpc_object_handle_array_init_np(all, number, host, f77_text(text, name, length)));
+    MAKE_ARRAY(grpc_object_handle_t_np,
+        grpc_object_handle_array_init_np(all, number, host, f77_text(text, name, length)));
 }
 
 /* IERR = GRPC_OBJECT_HANDLE_ARRAY_DESTRUCT_NP(HANDLES, COUNT) */
 F77(int, grpc_object_handle_array_destruct_np, int64_t *handles, const int *count)
 {
-    END_ARRAY(grpc_object_handle_t_np, object_of, grpc_object_handle_array_destruct_np(all, number));
+    END_ARRAY(
+        grpc_object_handle_t_np, object_of, grpc_object_handle_array_destruct_np(all, number));
 }
 
 /* A session's handle is the variable that its call was given. */
@@ -175,15 +188,18 @@ F77(int, grpc_get_handle, int64_t *handle, const int *session)
     return status;
 }
 
-/* ---- Calls ------------------------------------------------------------------------------------------------------- */
+/* ---- Calls ----------------------------------------------------------------------------------- */
 
 /* IERR = GRPC_CALL(HANDLE, …) */
 F77(int, grpc_call, int64_t *handle, WORDS)
 {
     void *const words[] = {GIVEN_WORDS};
     grpc_function_handle_t function = function_of(handle);
-    farcall_fortran_request request = {
-        .name = "GRPC_CALL", .function = &function, .variable = handle, .words = words, .count = WORDS_MAX};
+    farcall_fortran_request request = {.name = "GRPC_CALL",
+        .function = &function,
+        .variable = handle,
+        .words = words,
+        .count = WORDS_MAX};
     return farcall_grpc_fortran(&request);
 }
 
@@ -192,8 +208,12 @@ F77(int, grpc_call_async, int64_t *handle, int *session, WORDS)
 {
     void *const words[] = {GIVEN_WORDS};
     grpc_function_handle_t function = function_of(handle);
-    farcall_fortran_request request = {.name = "GRPC_CALL_ASYNC", .function = &function, .variable = handle,
-                                       .session = session, .words = words, .count = WORDS_MAX};
+    farcall_fortran_request request = {.name = "GRPC_CALL_ASYNC",
+        .function = &function,
+        .variable = handle,
+        .session = session,
+        .words = words,
+        .count = WORDS_MAX};
     return farcall_grpc_fortran(&request);
 }
 
@@ -203,8 +223,13 @@ F77(int, grpc_invoke_np, int64_t *handle, const char *method, WORDS)
     char text[NAME_MAX_BYTES];
     void *const words[] = {GIVEN_WORDS};
     grpc_object_handle_t_np object = object_of(handle);
-    farcall_fortran_request request = {.name = "GRPC_INVOKE_NP", .object = &object, .variable = handle,
-                                       .called = f77_name(text, method), .words = words, .count = WORDS_MAX, .before = 1};
+    farcall_fortran_request request = {.name = "GRPC_INVOKE_NP",
+        .object = &object,
+        .variable = handle,
+        .called = f77_name(text, method),
+        .words = words,
+        .count = WORDS_MAX,
+        .before = 1};
     return farcall_grpc_fortran(&request);
 }
 
@@ -214,13 +239,18 @@ F77(int, grpc_invoke_async_np, int64_t *handle, const char *method, int *session
     char text[NAME_MAX_BYTES];
     void *const words[] = {GIVEN_WORDS};
     grpc_object_handle_t_np object = object_of(handle);
-    farcall_fortran_request request = {.name = "GRPC_INVOKE_ASYNC_NP", .object = &object, .variable = handle,
-                                       .called = f77_name(text, method), .session = session, .words = words,
-                                       .count = WORDS_MAX, .before = 1};
+    farcall_fortran_request request = {.name = "GRPC_INVOKE_ASYNC_NP",
+        .object = &object,
+        .variable = handle,
+        .called = f77_name(text, method),
+        .session = session,
+        .words = words,
+        .count = WORDS_MAX,
+        .before = 1};
     return farcall_grpc_fortran(&request);
 }
 
-/* ---- Sessions ---------------------------------------------------------------------------------------------------- */
+/* ---- Sessions -------------------------------------------------------------------------------- */
 
 /* IERR = GRPC_PROBE(SESSION) */
 F77(int, grpc_probe, const int *session) { return grpc_probe(*session); }
@@ -248,11 +278,20 @@ static size_t many(const int *count)
 }
 
 /* IERR = GRPC_PROBE_OR(SESSIONS, COUNT, SESSION) */
-F77(int, grpc_probe_or, int *sessions, const int *count, int *session) { return grpc_probe_or(sessions, many(count), session); }
+F77(int, grpc_probe_or, int *sessions, const int *count, int *session)
+{
+    return grpc_probe_or(sessions, many(count), session);
+}
 /* IERR = GRPC_WAIT_AND(SESSIONS, COUNT) */
-F77(int, grpc_wait_and, int *sessions, const int *count) { return grpc_wait_and(sessions, many(count)); }
+F77(int, grpc_wait_and, int *sessions, const int *count)
+{
+    return grpc_wait_and(sessions, many(count));
+}
 /* IERR = GRPC_WAIT_OR(SESSIONS, COUNT, SESSION) */
-F77(int, grpc_wait_or, int *sessions, const int *count, int *session) { return grpc_wait_or(sessions, many(count), session); }
+F77(int, grpc_wait_or, int *sessions, const int *count, int *session)
+{
+    return grpc_wait_or(sessions, many(count), session);
+}
 
 /* As a function that returns characters, whose place and length come first. */
 F77(void, grpc_error_string, char *text, size_t length, const int *error)
@@ -267,7 +306,7 @@ F77(void, grpc_perror_np, const char *words, size_t length)
     grpc_perror_np(f77_text(text, words, length));
 }
 
-/* ---- What a session took ----------------------------------------------------------------------------------------- */
+/* ---- What a session took --------------------------------------------------------------------- */
 
 /* IERR = GRPC_SESSION_INFO_GET_NP(SESSION, INFO, STATUS) */
 F77(int, grpc_session_info_get_np, const int *session, int64_t *info, int *status)
@@ -287,12 +326,20 @@ F77(int, grpc_session_info_release_np, int64_t *info)
 }
 
 /* IERR = GRPC_SESSION_INFO_REMOVE_NP(SESSION) */
-F77(int, grpc_session_info_remove_np, const int *session) { return grpc_session_info_remove_np(*session); }
+F77(int, grpc_session_info_remove_np, const int *session)
+{
+    return grpc_session_info_remove_np(*session);
+}
 /* IERR = GRPC_SESSION_INFO_SET_THRESHOLD_NP(MOST) */
-F77(int, grpc_session_info_set_threshold_np, const int *most) { return grpc_session_info_set_threshold_np(*most); }
+F77(int, grpc_session_info_set_threshold_np, const int *most)
+{
+    return grpc_session_info_set_threshold_np(*most);
+}
 
-/* A time in two INTEGERs, as the manual has it. INFO is 0 where none was had, or it was released. */
-static int give_time(const int64_t *info, const struct timeval *time, int *seconds, int *microseconds)
+/* A time in two INTEGERs, as the manual has it. INFO is 0 where none was had, or it was released.
+   */
+static int give_time(
+    const int64_t *info, const struct timeval *time, int *seconds, int *microseconds)
 {
     if (!*info)
         return GRPC_OTHER_ERROR_CODE;
@@ -305,11 +352,13 @@ static int give_time(const int64_t *info, const struct timeval *time, int *secon
 
 /* GRPC_SINFO_GET_…_REAL_TIME_NP(INFO, SEC, USEC) and GRPC_SINFO_GET_…_CPU_TIME_NP. */
 #define TIME(name, part, member) \
-    F77(int, grpc_sinfo_get_##name##_real_time_np, const int64_t *info, int *seconds, int *microseconds) \
+    F77(int, grpc_sinfo_get_##name##_real_time_np, const int64_t *info, int *seconds, \
+        int *microseconds) \
     { \
         return give_time(info, &INFO->part.member##RealTime, seconds, microseconds); \
     } \
-    F77(int, grpc_sinfo_get_##name##_cpu_time_np, const int64_t *info, int *seconds, int *microseconds) \
+    F77(int, grpc_sinfo_get_##name##_cpu_time_np, const int64_t *info, int *seconds, \
+        int *microseconds) \
     { \
         return give_time(info, &INFO->part.member##CpuTime, seconds, microseconds); \
     }
@@ -364,35 +413,42 @@ static const grpc_compression_info_t_np *compression(const int64_t *info, int to
 {
     if (!*info || n < 1 || n > INFO->gei_compressionInformation.nElements)
         return NULL;
-    return &(to_client ? INFO->gei_compressionInformation.toClient : INFO->gei_compressionInformation.toRemote)[n - 1];
+    return &(to_client ? INFO->gei_compressionInformation.toClient
+                       : INFO->gei_compressionInformation.toRemote)[n - 1];
 }
 
 #define COMPRESSION(direction, to_client) \
-    F77(int, grpc_sinfo_get_comp_##direction##_valid_np, const int64_t *info, const int *n, int *value) \
+    F77(int, grpc_sinfo_get_comp_##direction##_valid_np, const int64_t *info, const int *n, \
+        int *value) \
     { \
         const grpc_compression_info_t_np *one = compression(info, to_client, *n); \
         return one ? give_number(info, one->valid, value) : GRPC_OTHER_ERROR_CODE; \
     } \
-    F77(int, grpc_sinfo_get_comp_##direction##_original_nbytes_np, const int64_t *info, const int *n, int *value) \
+    F77(int, grpc_sinfo_get_comp_##direction##_original_nbytes_np, const int64_t *info, \
+        const int *n, int *value) \
     { \
         const grpc_compression_info_t_np *one = compression(info, to_client, *n); \
-        return one ? give_number(info, (int)one->originalNbytes, value) : GRPC_OTHER_ERROR_CODE; \
+        return one ? give_number(info, (int) one->originalNbytes, value) : GRPC_OTHER_ERROR_CODE; \
     } \
-    F77(int, grpc_sinfo_get_comp_##direction##_compression_nbytes_np, const int64_t *info, const int *n, int *value) \
+    F77(int, grpc_sinfo_get_comp_##direction##_compression_nbytes_np, const int64_t *info, \
+        const int *n, int *value) \
     { \
         const grpc_compression_info_t_np *one = compression(info, to_client, *n); \
-        return one ? give_number(info, (int)one->compressionNbytes, value) : GRPC_OTHER_ERROR_CODE; \
+        return one ? give_number(info, (int) one->compressionNbytes, value) \
+                   : GRPC_OTHER_ERROR_CODE; \
     } \
     COMPRESSION_TIME(direction, to_client, compression) \
     COMPRESSION_TIME(direction, to_client, decompression)
 
 #define COMPRESSION_TIME(direction, to_client, what) \
-    F77(int, grpc_sinfo_get_comp_##direction##_##what##_real_time_np, const int64_t *info, const int *n, int *sec, int *usec) \
+    F77(int, grpc_sinfo_get_comp_##direction##_##what##_real_time_np, const int64_t *info, \
+        const int *n, int *sec, int *usec) \
     { \
         const grpc_compression_info_t_np *one = compression(info, to_client, *n); \
         return one ? give_time(info, &one->what##RealTime, sec, usec) : GRPC_OTHER_ERROR_CODE; \
     } \
-    F77(int, grpc_sinfo_get_comp_##direction##_##what##_cpu_time_np, const int64_t *info, const int *n, int *sec, int *usec) \
+    F77(int, grpc_sinfo_get_comp_##direction##_##what##_cpu_time_np, const int64_t *info, \
+        const int *n, int *sec, int *usec) \
     { \
         const grpc_compression_info_t_np *one = compression(info, to_client, *n); \
         return one ? give_time(info, &one->what##CpuTime, sec, usec) : GRPC_OTHER_ERROR_CODE; \

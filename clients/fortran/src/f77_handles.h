@@ -1,4 +1,5 @@
-/* Handles of GridRPC in FORTRAN 77: the numbers that the structs of C begin with. Internal to the Fortran library. */
+/* Handles of GridRPC in FORTRAN 77: the numbers that the structs of C begin with. Internal to the
+   Fortran library. */
 #ifndef FARCALL_FORTRAN_F77_HANDLES_H
 #define FARCALL_FORTRAN_F77_HANDLES_H
 

@@ -1,4 +1,5 @@
-/* The FORTRAN 77 names of Ninf: CALL NINF_CALL('dmmul()', N, A, B, C), or as a function that gives 0 or -1. */
+/* The FORTRAN 77 names of Ninf: CALL NINF_CALL('dmmul()', N, A, B, C), or as a function that gives
+   0 or -1. */
 #define GRPC_NO_COUNT
 #include "ninf.h"
 
@@ -8,12 +9,17 @@
 /* NINF_CALL as it is written, too: some linkers of the time knew capitals. */
 #define CAPITALS(type, name, small, ...) type name(__VA_ARGS__) __attribute__((alias(#small "_")))
 
-/* The name's length is the first of the lengths behind the arguments; it is not needed, since the name shows its own end. */
+/* The name's length is the first of the lengths behind the arguments; it is not needed, since the
+   name shows its own end. */
 static int act(const char *name, const char *entry, int *session, void *const *words)
 {
     char text[NAME_MAX_BYTES];
-    farcall_fortran_request request = {.name = name, .called = f77_name(text, entry), .session = session, .words = words,
-                                       .count = WORDS_MAX, .before = 1};
+    farcall_fortran_request request = {.name = name,
+        .called = f77_name(text, entry),
+        .session = session,
+        .words = words,
+        .count = WORDS_MAX,
+        .before = 1};
     return farcall_Ninf_fortran(&request);
 }
 
@@ -43,7 +49,10 @@ F77(int, ninf_wait_any, int *session) { return Ninf_wait_any(session); }
 /* IERR = NINF_WAIT_AND(SESSIONS, COUNT) */
 F77(int, ninf_wait_and, int *sessions, const int *count) { return Ninf_wait_and(sessions, *count); }
 /* IERR = NINF_WAIT_OR(SESSIONS, COUNT, SESSION) */
-F77(int, ninf_wait_or, int *sessions, const int *count, int *session) { return Ninf_wait_or(sessions, *count, session); }
+F77(int, ninf_wait_or, int *sessions, const int *count, int *session)
+{
+    return Ninf_wait_or(sessions, *count, session);
+}
 /* IERR = NINF_SESSION_PROBE(SESSION) */
 F77(int, ninf_session_probe, const int *session) { return Ninf_session_probe(*session); }
 /* IERR = NINF_SESSION_CANCEL(SESSION) */

@@ -1,8 +1,10 @@
-! The module of Fortran programs that call routines on a server: `use farcall`. docs/reference/fortran.md describes it.
+! The module of Fortran programs that call routines on a server: `use farcall`.
+! docs/reference/fortran.md describes it.
 !
-! Variables of its types hold numbers, which belong to objects of the library; copies name the same object. All procedures end
-! as Fortran statements do: `stat` becomes 0 or the kind of the error and `errmsg` its words; without `stat`, an error ends the
-! program. They may be called by several threads at once.
+! Variables of its types hold numbers, which belong to objects of the library; copies name the same
+! object. All procedures end as Fortran statements do: `stat` becomes 0 or the kind of the error and
+! `errmsg` its words; without `stat`, an error ends the program. They may be called by several
+! threads at once.
 module farcall
   use, intrinsic :: iso_c_binding
   implicit none
@@ -43,8 +45,9 @@ module farcall
     integer(c_int64_t) :: number = 0
   end type
 
-  ! A procedure that is passed, and what tells it from other values of as many bytes (arguments.c). Not a type(c_funptr):
-  ! gfortran 12 describes a variable of that by its address, and a function of it by its value.
+  ! A procedure that is passed, and what tells it from other values of as many bytes (arguments.c).
+  ! Not a type(c_funptr): gfortran 12 describes a variable of that by its address, and a function of
+  ! it by its value.
   type, bind(C) :: farcall_callback
     private
     integer(c_int64_t) :: mark = int(z'66617263616c6c70', c_int64_t)
@@ -61,8 +64,9 @@ module farcall
   end type
 
   interface
-    ! Connects to an address ("unix:PATH", "tls://HOST:PORT", "farcall://HOST:PORT", "ssh://USER@HOST"); without one, to
-    ! $FARCALL_SERVER or this user's default server. Waits for `timeout` seconds, 30 unless said otherwise.
+    ! Connects to an address ("unix:PATH", "tls://HOST:PORT", "farcall://HOST:PORT",
+    ! "ssh://USER@HOST"); without one, to $FARCALL_SERVER or this user's default server. Waits for
+    ! `timeout` seconds, 30 unless said otherwise.
     subroutine farcall_connect(server, address, token_file, timeout, stat, errmsg) bind(C, name="farcall_fortran_connect")
       import
       type(farcall_server), intent(inout) :: server
@@ -72,7 +76,8 @@ module farcall
       character(kind=c_char, len=*), intent(inout), optional :: errmsg
     end subroutine
 
-    ! Starts a server of this program's own that publishes the interface file, or what Farcall comes with, and connects to it.
+    ! Starts a server of this program's own that publishes the interface file, or what Farcall comes
+    ! with, and connects to it.
     subroutine farcall_serve(server, file, stat, errmsg) bind(C, name="farcall_fortran_serve")
       import
       type(farcall_server), intent(inout) :: server
@@ -99,7 +104,8 @@ module farcall
       character(kind=c_char, len=*), intent(inout), optional :: errmsg
     end subroutine
 
-    ! Finds a routine: "module/name", or "module/name(a, b)" with the names of the arguments that will be passed.
+    ! Finds a routine: "module/name", or "module/name(a, b)" with the names of the arguments that
+    ! will be passed.
     subroutine farcall_lookup(routine, server, name, stat, errmsg) bind(C, name="farcall_fortran_lookup")
       import
       type(farcall_routine), intent(inout) :: routine
@@ -118,8 +124,8 @@ module farcall
       character(kind=c_char, len=*), intent(inout), optional :: errmsg
     end subroutine
 
-    ! Waits for the end of a call, for `timeout` seconds if it is given: then `stat` may be farcall_pending, and the call goes
-    ! on. Otherwise the future is none any more.
+    ! Waits for the end of a call, for `timeout` seconds if it is given: then `stat` may be
+    ! farcall_pending, and the call goes on. Otherwise the future is none any more.
     subroutine farcall_wait(future, timeout, stat, errmsg) bind(C, name="farcall_fortran_wait")
       import
       type(farcall_future), intent(inout) :: future
@@ -128,7 +134,8 @@ module farcall
       character(kind=c_char, len=*), intent(inout), optional :: errmsg
     end subroutine
 
-    ! Waits until one of the calls is over, and says which: farcall_wait takes its end. 0: none is under way.
+    ! Waits until one of the calls is over, and says which: farcall_wait takes its end. 0: none is
+    ! under way.
     subroutine farcall_wait_any(futures, which, timeout, stat, errmsg) bind(C, name="farcall_fortran_wait_any")
       import
       type(farcall_future), intent(in) :: futures(:)
@@ -152,8 +159,8 @@ module farcall
       character(kind=c_char, len=*), intent(inout), optional :: errmsg
     end subroutine
 
-    ! Has the server hold an executable of a class or routine for each of the objects: a scalar, or all of an array together.
-    ! `lease`: the seconds that they stay for when the connection is lost.
+    ! Has the server hold an executable of a class or routine for each of the objects: a scalar, or
+    ! all of an array together. `lease`: the seconds that they stay for when the connection is lost.
     subroutine farcall_hold(objects, server, name, lease, stat, errmsg) bind(C, name="farcall_fortran_hold")
       import
       type(farcall_object), dimension(..), intent(inout) :: objects
@@ -187,7 +194,8 @@ module farcall
     end subroutine
   end interface
 
-  ! Ends what a variable names: a connection, a routine, a call (its arrays are the program's again), objects.
+  ! Ends what a variable names: a connection, a routine, a call (its arrays are the program's
+  ! again), objects.
   interface farcall_close
     subroutine close_server(it, stat, errmsg) bind(C, name="farcall_fortran_close_server")
       import
@@ -215,8 +223,9 @@ module farcall
     end subroutine
   end interface
 
-  ! Calls, and waits for the end: of what a server has under a name, of a routine, of a method of an object. Arguments go in
-  ! the interface's order, as the routine itself takes them; or by the names that stand behind the routine's. `timeout`: seconds.
+  ! Calls, and waits for the end: of what a server has under a name, of a routine, of a method of an
+  ! object. Arguments go in the interface's order, as the routine itself takes them; or by the names
+  ! that stand behind the routine's. `timeout`: seconds.
   interface farcall_call
     subroutine call_named(callee, name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, &
         a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, a33, a34, a35, a36, a37, a38, &
@@ -267,8 +276,8 @@ module farcall
     end subroutine
   end interface
 
-  ! Starts such a call. Arrays must stay as they are until farcall_wait or farcall_close, and be no expressions; give them the
-  ! ASYNCHRONOUS attribute.
+  ! Starts such a call. Arrays must stay as they are until farcall_wait or farcall_close, and be no
+  ! expressions; give them the ASYNCHRONOUS attribute.
   interface farcall_submit
     subroutine submit_named(future, callee, name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, &
         a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, a33, a34, a35, a36, &
@@ -324,8 +333,8 @@ module farcall
 
 contains
 
-  ! A procedure as an argument, for a routine that calls back: its dummy arguments are as the callback's parameters, none of
-  ! assumed shape.
+  ! A procedure as an argument, for a routine that calls back: its dummy arguments are as the
+  ! callback's parameters, none of assumed shape.
   function farcall_procedure(procedure) result(callback)
     external :: procedure
     type(farcall_callback) :: callback
@@ -339,7 +348,8 @@ contains
     over = probe(future)
   end function
 
-  ! What the library calls where an error has no `stat`: units are flushed, and the exit status is 1.
+  ! What the library calls where an error has no `stat`: units are flushed, and the exit status is
+  ! 1.
   subroutine stop_with(words, bytes) bind(C, name="farcall_fortran_stop")
     integer(c_size_t), value :: bytes
     character(kind=c_char), intent(in) :: words(bytes)

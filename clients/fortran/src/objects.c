@@ -73,7 +73,9 @@ static struct slot *slot_of(int64_t number, enum kind kind)
     if ((uint32_t)number == 0 || index >= slot_count || !slots[index].object)
         return NULL;
     struct slot *slot = &slots[index];
-    return (slot->used & 0x7fffffff) == (uint32_t)(number >> 32) && slot->object->kind == kind ? slot : NULL;
+    return (slot->used & 0x7fffffff) == (uint32_t) (number >> 32) && slot->object->kind == kind
+               ? slot
+               : NULL;
 }
 
 /* Counted as a user while the table is locked: nobody can free it in between. */
@@ -175,7 +177,7 @@ void hold_release(struct hold *hold)
     free(hold);
 }
 
-/* ---- Endings ----------------------------------------------------------------------------------------------------- */
+/* ---- Endings --------------------------------------------------------------------------------- */
 
 /* Fortran's ERROR STOP (farcall.f90): its units are flushed. */
 void farcall_fortran_stop(const char *words, size_t bytes);
@@ -201,7 +203,8 @@ void end_well(struct ending ending)
 /* FARCALL_PENDING is no error of the library's, and has no words there. */
 void end_with(struct ending ending, int status, farcall_error *error)
 {
-    const char *words = status == FARCALL_PENDING ? "the call is not over yet" : farcall_error_message(error);
+    const char *words =
+        status == FARCALL_PENDING ? "the call is not over yet" : farcall_error_message(error);
     end(ending, status, words);
     farcall_error_free(error);
 }
@@ -225,7 +228,7 @@ int end_without_memory(struct ending ending, const void *memory)
     return !memory;
 }
 
-/* ---- Texts ------------------------------------------------------------------------------------------------------- */
+/* ---- Texts ----------------------------------------------------------------------------------- */
 
 size_t trimmed(const char *text, size_t length)
 {

@@ -1,5 +1,5 @@
-/* What Fortran variables of farcall's types stand for: numbers of objects here, so that a copied or closed variable is
- * found out instead of followed. Internal to the Fortran library. */
+/* What Fortran variables of farcall's types stand for: numbers of objects here, so that a copied or
+ * closed variable is found out instead of followed. Internal to the Fortran library. */
 #ifndef FARCALL_FORTRAN_OBJECTS_H
 #define FARCALL_FORTRAN_OBJECTS_H
 
@@ -109,7 +109,8 @@ void end_well(struct ending ending);
 /* Ends with an error of the library's, which is freed. */
 void end_with(struct ending ending, int status, farcall_error *error);
 /* Ends with words of our own. */
-void end_saying(struct ending ending, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void end_saying(struct ending ending, int status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* The same, and true, where the memory is over. */
 int end_without_memory(struct ending ending, const void *memory);
 

@@ -1,4 +1,5 @@
-! What the tests of the Fortran client share: counting, and a private server with the routines of fortran.idl.
+! What the tests of the Fortran client share: counting, and a private server with the routines of
+! fortran.idl.
 module check
   use, intrinsic :: iso_fortran_env, only: output_unit
   use farcall

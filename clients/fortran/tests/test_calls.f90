@@ -24,7 +24,8 @@ contains
     real(real64) :: seen(11)
     call farcall_call(server, 'fortran/scalars', 'N', 2_int16, 3, 4_int64, .true., 5.5, 6.25d0, (7.0, 8.0), (9d0, 1d1), seen)
     call that(all(seen == [78d0, 2d0, 3d0, 4d0, 1d0, 5.5d0, 6.25d0, 7d0, 8d0, 9d0, 10d0]), 'scalars of their own types')
-    ! As an explicit interface would not, but without loss: other kinds of whole numbers, whole for real, real for complex.
+    ! As an explicit interface would not, but without loss: other kinds of whole numbers, whole for
+    ! real, real for complex.
     call farcall_call(server, 'fortran/scalars', 'n', 2, 3_int64, 4_int8, .false., 5, 6.25, 7, 9.0, seen)
     call that(all(seen == [110d0, 2d0, 3d0, 4d0, 0d0, 5d0, 6.25d0, 7d0, 0d0, 9d0, 0d0]), 'scalars that convert')
   end subroutine

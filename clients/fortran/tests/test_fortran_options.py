@@ -1,4 +1,5 @@
-"""The Fortran module with other compiler options, without `stat`, by pkg-config and from its sources; needs the stage."""
+"""The Fortran module with other compiler options, without `stat`, by pkg-config and from its
+sources; needs the stage."""
 
 import os
 import pathlib
@@ -15,12 +16,22 @@ ROUTINES = "clients/fortran/tests/fortran.idl"
 
 def compiled(tmp_path, text, *options, link=LINK):
     (tmp_path / "program.f90").write_text(text)
-    command = ["gfortran", *options, "-o", tmp_path / "program", "program.f90", f"-I{STAGE}/include", *link]
+    command = [
+        "gfortran",
+        *options,
+        "-o",
+        tmp_path / "program",
+        "program.f90",
+        f"-I{STAGE}/include",
+        *link,
+    ]
     return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
 
 
 def run(tmp_path):
-    return subprocess.run([tmp_path / "program"], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        [tmp_path / "program"], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
 
 
 def program(body):
@@ -42,22 +53,33 @@ end program
 
 
 def test_eight_byte_integers_are_values_like_any(tmp_path):
-    done = compiled(tmp_path, program("call farcall_call(server, 'scale', n, 1, x, 3d0)"), "-fdefault-integer-8")
+    done = compiled(
+        tmp_path, program("call farcall_call(server, 'scale', n, 1, x, 3d0)"), "-fdefault-integer-8"
+    )
     assert done.returncode == 0, done.stderr
     assert run(tmp_path).stdout == " 3.0 3.0 3.0 3.0\n"
 
 
 def test_eight_byte_integers_are_refused_for_stat_when_compiling(tmp_path):
-    done = compiled(tmp_path, program("call farcall_call(server, 'scale', n, 1, x, stat=stat)"), "-fdefault-integer-8")
+    done = compiled(
+        tmp_path,
+        program("call farcall_call(server, 'scale', n, 1, x, stat=stat)"),
+        "-fdefault-integer-8",
+    )
     assert done.returncode != 0 and "stat" in done.stderr
 
 
 def test_without_stat_an_error_ends_the_program(tmp_path):
-    done = compiled(tmp_path, program("call farcall_call(server, 'scale', 5, 1, x)\n print *, 'went on'"), "-g0")
+    done = compiled(
+        tmp_path, program("call farcall_call(server, 'scale', 5, 1, x)\n print *, 'went on'"), "-g0"
+    )
     assert done.returncode == 0, done.stderr
     ended = run(tmp_path)
     assert ended.returncode == 1 and "went on" not in ended.stdout
-    assert "ERROR STOP" in ended.stderr and "a has shape (4,) but the interface wants a[m][n]" in ended.stderr
+    assert (
+        "ERROR STOP" in ended.stderr
+        and "a has shape (4,) but the interface wants a[m][n]" in ended.stderr
+    )
 
 
 def test_the_sources_make_the_library_of_another_compiler(tmp_path):
@@ -67,7 +89,17 @@ def test_the_sources_make_the_library_of_another_compiler(tmp_path):
     text = program("call farcall_call(server, 'scale', n, 1, x)")
     done = compiled(tmp_path, text, link=[])
     assert done.returncode != 0, "nothing was linked"
-    command = ["gfortran", "-std=f2018", f"-I{STAGE}/include", *files, "program.f90", "-o", "program", *LINK[:2], "-lfarcall"]
+    command = [
+        "gfortran",
+        "-std=f2018",
+        f"-I{STAGE}/include",
+        *files,
+        "program.f90",
+        "-o",
+        "program",
+        *LINK[:2],
+        "-lfarcall",
+    ]
     subprocess.run(command, cwd=tmp_path, check=True)
     assert run(tmp_path).stdout == " 2.0 2.0 2.0 2.0\n"
 
@@ -76,7 +108,9 @@ def test_the_sources_make_the_library_of_another_compiler(tmp_path):
 def test_pkg_config_knows_the_options(tmp_path):
     environment = {**os.environ, "PKG_CONFIG_PATH": f"{STAGE}/lib/pkgconfig"}
     command = ["pkg-config", "--cflags", "--libs", "farcall-fortran"]
-    options = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.split()
+    options = subprocess.run(
+        command, env=environment, check=True, capture_output=True, text=True
+    ).stdout.split()
     done = compiled(tmp_path, program("call farcall_call(server, 'scale', n, 1, x)"), link=options)
     assert done.returncode == 0, done.stderr
     assert run(tmp_path).stdout == " 2.0 2.0 2.0 2.0\n"

@@ -1,4 +1,5 @@
-"""What `farcall scan` drafts of Fortran as people write it compiles, and can be called; needs the stage."""
+"""What `farcall scan` drafts of Fortran as people write it compiles, and can be called; needs the
+stage."""
 
 import os
 import pathlib
@@ -16,7 +17,9 @@ MODERN = ROOT / "protocol/fortran/tests/golden/modern.f90"
 def scan(folder, *arguments, **environment):
     command = [STAGE / "bin/farcall", "scan", *arguments]
     environment = {**os.environ, **environment}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120
+    )
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +80,14 @@ def test_the_preprocessor_and_included_files(tmp_path):
     )
     unread = scan(tmp_path, "twice.F90", "--output", "unread.idl")
     assert unread.returncode == 2
-    assert "twice.F90:10: error: twice: argument x: the size of dimension 1 names most" in unread.stderr
-    assert "'sizes.inc' in line 7 cannot be read: there is no such file next to the source" in unread.stderr
+    assert (
+        "twice.F90:10: error: twice: argument x: the size of dimension 1 names most"
+        in unread.stderr
+    )
+    assert (
+        "'sizes.inc' in line 7 cannot be read: there is no such file next to the source"
+        in unread.stderr
+    )
     done = scan(tmp_path, "twice.F90", "--include", "own", "--build")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "INOUT double x[3]" in (tmp_path / "twice.idl").read_text()
@@ -88,18 +97,47 @@ def test_the_preprocessor_and_included_files(tmp_path):
         assert list(server.twice(np.ones(3, np.float32)).x) == [2, 2, 2]
     none = scan(tmp_path, "twice.F90", "--force", FC="no-such-compiler")
     assert none.returncode != 0
-    assert "twice.F90" in none.stderr and "preprocessor lines" in none.stderr and "FC" in none.stderr
+    assert (
+        "twice.F90" in none.stderr and "preprocessor lines" in none.stderr and "FC" in none.stderr
+    )
 
 
-@pytest.mark.parametrize("name, text, status, words", [
-    ("absent.f90", None, 3, "there is no such file (file: absent.f90); check the path: it is relative to this directory"),
-    (".", None, 2, "it is not a regular file (file: .); pass the Fortran source itself, such as heat.f90"),
-    ("main.f90", "program main\nend program\n", 2, "it has no public procedure (file: main.f90); pass a source with a"),
-    ("noise.f90", "hello world", 2, "it has no public procedure (file: noise.f90); pass a source with a"),
-])
+@pytest.mark.parametrize(
+    "name, text, status, words",
+    [
+        (
+            "absent.f90",
+            None,
+            3,
+            "there is no such file (file: absent.f90); check the path: it is relative to this directory",
+        ),
+        (
+            ".",
+            None,
+            2,
+            "it is not a regular file (file: .); pass the Fortran source itself, such as heat.f90",
+        ),
+        (
+            "main.f90",
+            "program main\nend program\n",
+            2,
+            "it has no public procedure (file: main.f90); pass a source with a",
+        ),
+        (
+            "noise.f90",
+            "hello world",
+            2,
+            "it has no public procedure (file: noise.f90); pass a source with a",
+        ),
+    ],
+)
 def test_what_is_no_source_is_told_with_what_to_do(tmp_path, name, text, status, words):
     if text is not None:
         (tmp_path / name).write_text(text)
     done = scan(tmp_path, name)
-    assert (done.returncode, "scan a Fortran source: " in done.stderr, words in done.stderr) == (status, True, True), done.stderr
+    assert (done.returncode, "scan a Fortran source: " in done.stderr, words in done.stderr) == (
+        status,
+        True,
+        True,
+    ), done.stderr
     assert not list(tmp_path.glob("*.idl"))

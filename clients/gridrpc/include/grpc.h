@@ -65,7 +65,7 @@ typedef const char farcall_grpc_char;
 typedef char farcall_grpc_char;
 #endif
 
-/* ---- Types ------------------------------------------------------------------------------------------------------- */
+/* ---- Types ----------------------------------------------------------------------------------- */
 
 /* 64 bits wherever Farcall runs, and in every standard of C and C++. */
 typedef unsigned long farcall_grpc_word;
@@ -114,20 +114,24 @@ typedef void diet_grpc_arg_t;
 #define GRPC_CONFIGFILE_ERROR 3          /* a mistake in it; the log has file, line and words */
 #define GRPC_SERVER_NOT_FOUND 4          /* no such server, or nobody answers there */
 #define GRPC_FUNCTION_NOT_FOUND 5        /* the server has no such routine */
-#define GRPC_INVALID_FUNCTION_HANDLE 6   /* not initialised, destructed, or unusable after a time-out */
+#define GRPC_INVALID_FUNCTION_HANDLE \
+    6 /* not initialised, destructed, or unusable after a time-out */
 #define GRPC_INVALID_SESSION_ID 7        /* no such session */
-#define GRPC_RPC_REFUSED 8               /* no permission, a limit of the server, or it is going away */
-#define GRPC_COMMUNICATION_FAILED 9      /* the connection ended, or the server was silent for too long */
-#define GRPC_SESSION_FAILED 10           /* the routine failed, crashed or called exit(); see grpc_get_error */
+#define GRPC_RPC_REFUSED 8 /* no permission, a limit of the server, or it is going away */
+#define GRPC_COMMUNICATION_FAILED \
+    9 /* the connection ended, or the server was silent for too long */
+#define GRPC_SESSION_FAILED \
+    10 /* the routine failed, crashed or called exit(); see grpc_get_error */
 #define GRPC_NOT_COMPLETED 11            /* the session is under way */
 #define GRPC_NONE_COMPLETED 12           /* all of them are */
-#define GRPC_OTHER_ERROR_CODE 13         /* anything else: a wrong number of arguments, NULL, no memory */
+#define GRPC_OTHER_ERROR_CODE 13 /* anything else: a wrong number of arguments, NULL, no memory */
 #define GRPC_UNKNOWN_ERROR_CODE 14       /* what grpc_error_string calls a number that is no code */
 #define GRPC_ALREADY_INITIALIZED 15      /* grpc_initialize was called, and not grpc_finalize */
 #define GRPC_LAST_ERROR_CODE 16          /* the end of the standard's codes; never returned */
 #define GRPC_INVALID_OBJECT_HANDLE_NP 17 /* as GRPC_INVALID_FUNCTION_HANDLE */
 #define GRPC_CLASS_NOT_FOUND_NP 18       /* the server has no such class */
-#define GRPC_TIMEOUT_NP 19               /* the time of the session, its transfer, or the handle's start is over */
+#define GRPC_TIMEOUT_NP \
+    19 /* the time of the session, its transfer, or the handle's start is over */
 #define GRPC_CANCELED_NP 20              /* grpc_cancel ended the session */
 
 /* What grpc_session_info_get_np says of a session. */
@@ -137,8 +141,8 @@ typedef void diet_grpc_arg_t;
 #define GRPC_SESSION_DOWN 4
 #define GRPC_SESSION_UNKNOWN_STATUS 5
 
-/* When grpc_call_async returns: arguments sent (the arrays may change); at once (they may not until the session has
- * ended); at once, with arrays copied. */
+/* When grpc_call_async returns: arguments sent (the arrays may change); at once (they may not until
+ * the session has ended); at once, with arrays copied. */
 typedef enum grpc_argument_transfer_e_np {
     GRPC_ARGUMENT_TRANSFER_WAIT = 1,
     GRPC_ARGUMENT_TRANSFER_NOWAIT = 2,
@@ -159,8 +163,8 @@ typedef enum grpc_handle_attr_name_e_np {
 } grpc_handle_attr_name_t_np;
 
 typedef enum grpc_session_attr_name_e_np {
-    GRPC_SESSION_ATTR_WAIT_ARG_TRANSFER,                 /* grpc_argument_transfer_t_np * */
-    GRPC_SESSION_ATTR_SESSION_TIMEOUT,                   /* int *: seconds, 0 never; this and the following */
+    GRPC_SESSION_ATTR_WAIT_ARG_TRANSFER, /* grpc_argument_transfer_t_np * */
+    GRPC_SESSION_ATTR_SESSION_TIMEOUT,   /* int *: seconds, 0 never; this and the following */
     GRPC_SESSION_ATTR_TRANSFER_TIMEOUT_ARGUMENT,
     GRPC_SESSION_ATTR_TRANSFER_TIMEOUT_RESULT,
     GRPC_SESSION_ATTR_TRANSFER_TIMEOUT_CALLBACK_ARGUMENT,
@@ -225,36 +229,38 @@ typedef struct grpc_session_info_s_np {
 /* The older name. */
 typedef struct grpc_session_info_s_np grpc_exec_info_t_np;
 
-/* ---- Beginning and end ------------------------------------------------------------------------------------------- */
+/* ---- Beginning and end ----------------------------------------------------------------------- */
 
-/* Reads the configuration: NULL or "" is $NG_CONFIG_FILE, or $HOME/.ngconf; without either, the server is
- * $FARCALL_SERVER or this user's own. May follow a grpc_finalize any number of times.
+/* Reads the configuration: NULL or "" is $NG_CONFIG_FILE, or $HOME/.ngconf; without either, the
+ * server is $FARCALL_SERVER or this user's own. May follow a grpc_finalize any number of times.
  * GRPC_CONFIGFILE_NOT_FOUND, GRPC_CONFIGFILE_ERROR, GRPC_ALREADY_INITIALIZED. */
 grpc_error_t grpc_initialize(farcall_grpc_char *config_file) FARCALL_GRPC_SYMBOL(grpc_initialize);
 
-/* Cancels the sessions that are under way, lets threads that wait for them return GRPC_NOT_INITIALIZED, frees all
- * handles, attributes and sessions, and closes the connections. */
+/* Cancels the sessions that are under way, lets threads that wait for them return
+ * GRPC_NOT_INITIALIZED, frees all handles, attributes and sessions, and closes the connections. */
 grpc_error_t grpc_finalize(void) FARCALL_GRPC_SYMBOL(grpc_finalize);
 
 /* Reads one more configuration file, or the same one again. Handles that exist stay as they are. */
-grpc_error_t grpc_config_file_read_np(farcall_grpc_char *config_file) FARCALL_GRPC_SYMBOL(grpc_config_file_read_np);
+grpc_error_t grpc_config_file_read_np(farcall_grpc_char *config_file)
+    FARCALL_GRPC_SYMBOL(grpc_config_file_read_np);
 
-/* ---- Function handles -------------------------------------------------------------------------------------------- */
+/* ---- Function handles ------------------------------------------------------------------------ */
 
-/* Binds a handle to `function` ("module/routine", or a name that is unique) at the first server that has it.
- * GRPC_SERVER_NOT_FOUND, GRPC_FUNCTION_NOT_FOUND, GRPC_RPC_REFUSED. */
-grpc_error_t grpc_function_handle_default(grpc_function_handle_t *handle, farcall_grpc_char *function)
-    FARCALL_GRPC_SYMBOL(grpc_function_handle_default);
+/* Binds a handle to `function` ("module/routine", or a name that is unique) at the first server
+ * that has it. GRPC_SERVER_NOT_FOUND, GRPC_FUNCTION_NOT_FOUND, GRPC_RPC_REFUSED. */
+grpc_error_t grpc_function_handle_default(grpc_function_handle_t *handle,
+    farcall_grpc_char *function) FARCALL_GRPC_SYMBOL(grpc_function_handle_default);
 
-/* The same at `server`: the tag or a host name of a SERVER section, or an address (unix:PATH, ssh://HOST,
- * tls://HOST:PORT, farcall://HOST:PORT). */
+/* The same at `server`: the tag or a host name of a SERVER section, or an address (unix:PATH,
+ * ssh://HOST, tls://HOST:PORT, farcall://HOST:PORT). */
 grpc_error_t grpc_function_handle_init(grpc_function_handle_t *handle, farcall_grpc_char *server,
-                                       farcall_grpc_char *function) FARCALL_GRPC_SYMBOL(grpc_function_handle_init);
-grpc_error_t grpc_function_handle_init_with_attr_np(grpc_function_handle_t *handle, grpc_handle_attr_t_np *attr)
-    FARCALL_GRPC_SYMBOL(grpc_function_handle_init_with_attr_np);
+    farcall_grpc_char *function) FARCALL_GRPC_SYMBOL(grpc_function_handle_init);
+grpc_error_t grpc_function_handle_init_with_attr_np(grpc_function_handle_t *handle,
+    grpc_handle_attr_t_np *attr) FARCALL_GRPC_SYMBOL(grpc_function_handle_init_with_attr_np);
 
 /* Frees a handle. Sessions under way with it are cancelled; they are still to be waited for.
- * GRPC_INVALID_FUNCTION_HANDLE, GRPC_TIMEOUT_NP when the remote process of an array's handle did not end in time. */
+ * GRPC_INVALID_FUNCTION_HANDLE, GRPC_TIMEOUT_NP when the remote process of an array's handle did
+ * not end in time. */
 grpc_error_t grpc_function_handle_destruct(grpc_function_handle_t *handle)
     FARCALL_GRPC_SYMBOL(grpc_function_handle_destruct);
 
@@ -263,23 +269,23 @@ grpc_error_t grpc_function_handle_array_default_np(grpc_function_handle_t *handl
                                                    farcall_grpc_char *function)
     FARCALL_GRPC_SYMBOL(grpc_function_handle_array_default_np);
 grpc_error_t grpc_function_handle_array_init_np(grpc_function_handle_t *handles, size_t count,
-                                                farcall_grpc_char *server, farcall_grpc_char *function)
+    farcall_grpc_char *server, farcall_grpc_char *function)
     FARCALL_GRPC_SYMBOL(grpc_function_handle_array_init_np);
-grpc_error_t grpc_function_handle_array_init_with_attr_np(grpc_function_handle_t *handles, size_t count,
-                                                          grpc_handle_attr_t_np *attr)
+grpc_error_t grpc_function_handle_array_init_with_attr_np(
+    grpc_function_handle_t *handles, size_t count, grpc_handle_attr_t_np *attr)
     FARCALL_GRPC_SYMBOL(grpc_function_handle_array_init_with_attr_np);
 grpc_error_t grpc_function_handle_array_destruct_np(grpc_function_handle_t *handles, size_t count)
     FARCALL_GRPC_SYMBOL(grpc_function_handle_array_destruct_np);
 
 /* The attributes that a handle has, to be freed by grpc_handle_attr_destruct_np. */
-grpc_error_t grpc_function_handle_get_attr_np(grpc_function_handle_t *handle, grpc_handle_attr_t_np *attr)
-    FARCALL_GRPC_SYMBOL(grpc_function_handle_get_attr_np);
+grpc_error_t grpc_function_handle_get_attr_np(grpc_function_handle_t *handle,
+    grpc_handle_attr_t_np *attr) FARCALL_GRPC_SYMBOL(grpc_function_handle_get_attr_np);
 
 /* The handle that a session was started with: the very pointer. GRPC_INVALID_SESSION_ID. */
 grpc_error_t grpc_get_handle(grpc_function_handle_t **handle, grpc_sessionid_t session)
     FARCALL_GRPC_SYMBOL(grpc_get_handle);
-grpc_error_t grpc_function_handle_get_from_session_np(grpc_function_handle_t **handle, grpc_sessionid_t session)
-    FARCALL_GRPC_SYMBOL(grpc_function_handle_get_from_session_np);
+grpc_error_t grpc_function_handle_get_from_session_np(grpc_function_handle_t **handle,
+    grpc_sessionid_t session) FARCALL_GRPC_SYMBOL(grpc_function_handle_get_from_session_np);
 
 /* The last error with a handle: printed to standard error as "text: words"; as a code. */
 grpc_error_t grpc_function_handle_perror_np(grpc_function_handle_t *handle, farcall_grpc_char *text)
@@ -292,31 +298,32 @@ grpc_error_t grpc_function_handle_is_ready_np(grpc_function_handle_t *handle)
     FARCALL_GRPC_SYMBOL(grpc_function_handle_is_ready_np);
 
 /* ---- Object handles: as function handles, with the name of a class. GRPC_CLASS_NOT_FOUND_NP,
- * GRPC_INVALID_OBJECT_HANDLE_NP. ----------------------------------------------------------------------------------- */
+ * GRPC_INVALID_OBJECT_HANDLE_NP.
+ * ----------------------------------------------------------------------------------- */
 
-grpc_error_t grpc_object_handle_default_np(grpc_object_handle_t_np *handle, farcall_grpc_char *class_name)
-    FARCALL_GRPC_SYMBOL(grpc_object_handle_default_np);
+grpc_error_t grpc_object_handle_default_np(grpc_object_handle_t_np *handle,
+    farcall_grpc_char *class_name) FARCALL_GRPC_SYMBOL(grpc_object_handle_default_np);
 grpc_error_t grpc_object_handle_init_np(grpc_object_handle_t_np *handle, farcall_grpc_char *server,
-                                        farcall_grpc_char *class_name) FARCALL_GRPC_SYMBOL(grpc_object_handle_init_np);
-grpc_error_t grpc_object_handle_init_with_attr_np(grpc_object_handle_t_np *handle, grpc_handle_attr_t_np *attr)
-    FARCALL_GRPC_SYMBOL(grpc_object_handle_init_with_attr_np);
+    farcall_grpc_char *class_name) FARCALL_GRPC_SYMBOL(grpc_object_handle_init_np);
+grpc_error_t grpc_object_handle_init_with_attr_np(grpc_object_handle_t_np *handle,
+    grpc_handle_attr_t_np *attr) FARCALL_GRPC_SYMBOL(grpc_object_handle_init_with_attr_np);
 grpc_error_t grpc_object_handle_destruct_np(grpc_object_handle_t_np *handle)
     FARCALL_GRPC_SYMBOL(grpc_object_handle_destruct_np);
 grpc_error_t grpc_object_handle_array_default_np(grpc_object_handle_t_np *handles, size_t count,
                                                  farcall_grpc_char *class_name)
     FARCALL_GRPC_SYMBOL(grpc_object_handle_array_default_np);
 grpc_error_t grpc_object_handle_array_init_np(grpc_object_handle_t_np *handles, size_t count,
-                                              farcall_grpc_char *server, farcall_grpc_char *class_name)
+    farcall_grpc_char *server, farcall_grpc_char *class_name)
     FARCALL_GRPC_SYMBOL(grpc_object_handle_array_init_np);
-grpc_error_t grpc_object_handle_array_init_with_attr_np(grpc_object_handle_t_np *handles, size_t count,
-                                                        grpc_handle_attr_t_np *attr)
+grpc_error_t grpc_object_handle_array_init_with_attr_np(
+    grpc_object_handle_t_np *handles, size_t count, grpc_handle_attr_t_np *attr)
     FARCALL_GRPC_SYMBOL(grpc_object_handle_array_init_with_attr_np);
 grpc_error_t grpc_object_handle_array_destruct_np(grpc_object_handle_t_np *handles, size_t count)
     FARCALL_GRPC_SYMBOL(grpc_object_handle_array_destruct_np);
-grpc_error_t grpc_object_handle_get_attr_np(grpc_object_handle_t_np *handle, grpc_handle_attr_t_np *attr)
-    FARCALL_GRPC_SYMBOL(grpc_object_handle_get_attr_np);
-grpc_error_t grpc_object_handle_get_from_session_np(grpc_object_handle_t_np **handle, grpc_sessionid_t session)
-    FARCALL_GRPC_SYMBOL(grpc_object_handle_get_from_session_np);
+grpc_error_t grpc_object_handle_get_attr_np(grpc_object_handle_t_np *handle,
+    grpc_handle_attr_t_np *attr) FARCALL_GRPC_SYMBOL(grpc_object_handle_get_attr_np);
+grpc_error_t grpc_object_handle_get_from_session_np(grpc_object_handle_t_np **handle,
+    grpc_sessionid_t session) FARCALL_GRPC_SYMBOL(grpc_object_handle_get_from_session_np);
 grpc_error_t grpc_object_handle_perror_np(grpc_object_handle_t_np *handle, farcall_grpc_char *text)
     FARCALL_GRPC_SYMBOL(grpc_object_handle_perror_np);
 grpc_error_t grpc_object_handle_get_error_np(grpc_object_handle_t_np *handle)
@@ -324,47 +331,51 @@ grpc_error_t grpc_object_handle_get_error_np(grpc_object_handle_t_np *handle)
 grpc_error_t grpc_object_handle_is_ready_np(grpc_object_handle_t_np *handle)
     FARCALL_GRPC_SYMBOL(grpc_object_handle_is_ready_np);
 
-/* ---- Attributes of handles and sessions -------------------------------------------------------------------------- */
+/* ---- Attributes of handles and sessions ------------------------------------------------------ */
 
-/* `_get_np` gives a copy, for `_release_np` to free. `_set_np` takes the text itself for strings, and the address of
- * an int or a grpc_argument_transfer_t_np for the others; it copies them. */
+/* `_get_np` gives a copy, for `_release_np` to free. `_set_np` takes the text itself for strings,
+ * and the address of an int or a grpc_argument_transfer_t_np for the others; it copies them. */
 grpc_error_t grpc_handle_attr_initialize_np(grpc_handle_attr_t_np *attr)
     FARCALL_GRPC_SYMBOL(grpc_handle_attr_initialize_np);
 grpc_error_t grpc_handle_attr_destruct_np(grpc_handle_attr_t_np *attr)
     FARCALL_GRPC_SYMBOL(grpc_handle_attr_destruct_np);
-grpc_error_t grpc_handle_attr_get_np(grpc_handle_attr_t_np *attr, grpc_handle_attr_name_t_np name, void **value)
-    FARCALL_GRPC_SYMBOL(grpc_handle_attr_get_np);
-grpc_error_t grpc_handle_attr_set_np(grpc_handle_attr_t_np *attr, grpc_handle_attr_name_t_np name, void *value)
-    FARCALL_GRPC_SYMBOL(grpc_handle_attr_set_np);
-grpc_error_t grpc_handle_attr_release_np(void *value) FARCALL_GRPC_SYMBOL(grpc_handle_attr_release_np);
+grpc_error_t grpc_handle_attr_get_np(grpc_handle_attr_t_np *attr, grpc_handle_attr_name_t_np name,
+    void **value) FARCALL_GRPC_SYMBOL(grpc_handle_attr_get_np);
+grpc_error_t grpc_handle_attr_set_np(grpc_handle_attr_t_np *attr, grpc_handle_attr_name_t_np name,
+    void *value) FARCALL_GRPC_SYMBOL(grpc_handle_attr_set_np);
+grpc_error_t grpc_handle_attr_release_np(void *value)
+    FARCALL_GRPC_SYMBOL(grpc_handle_attr_release_np);
 
 /* Attributes for a session, as they are for those of the handle by default. */
-grpc_error_t grpc_session_attr_initialize_np(grpc_function_handle_t *handle, grpc_session_attr_t_np *attr)
-    FARCALL_GRPC_SYMBOL(grpc_session_attr_initialize_np);
+grpc_error_t grpc_session_attr_initialize_np(grpc_function_handle_t *handle,
+    grpc_session_attr_t_np *attr) FARCALL_GRPC_SYMBOL(grpc_session_attr_initialize_np);
 grpc_error_t grpc_session_attr_initialize_with_object_handle_np(grpc_object_handle_t_np *handle,
                                                                 grpc_session_attr_t_np *attr)
     FARCALL_GRPC_SYMBOL(grpc_session_attr_initialize_with_object_handle_np);
 grpc_error_t grpc_session_attr_destruct_np(grpc_session_attr_t_np *attr)
     FARCALL_GRPC_SYMBOL(grpc_session_attr_destruct_np);
-grpc_error_t grpc_session_attr_get_np(grpc_session_attr_t_np *attr, grpc_session_attr_name_t_np name, void **value)
-    FARCALL_GRPC_SYMBOL(grpc_session_attr_get_np);
-grpc_error_t grpc_session_attr_set_np(grpc_session_attr_t_np *attr, grpc_session_attr_name_t_np name, void *value)
-    FARCALL_GRPC_SYMBOL(grpc_session_attr_set_np);
-grpc_error_t grpc_session_attr_release_np(void *value) FARCALL_GRPC_SYMBOL(grpc_session_attr_release_np);
+grpc_error_t grpc_session_attr_get_np(grpc_session_attr_t_np *attr,
+    grpc_session_attr_name_t_np name, void **value) FARCALL_GRPC_SYMBOL(grpc_session_attr_get_np);
+grpc_error_t grpc_session_attr_set_np(grpc_session_attr_t_np *attr,
+    grpc_session_attr_name_t_np name, void *value) FARCALL_GRPC_SYMBOL(grpc_session_attr_set_np);
+grpc_error_t grpc_session_attr_release_np(void *value)
+    FARCALL_GRPC_SYMBOL(grpc_session_attr_release_np);
 
-/* ---- Calls ------------------------------------------------------------------------------------------------------- */
+/* ---- Calls ----------------------------------------------------------------------------------- */
 
-/* Calls and waits for the end. GRPC_SERVER_NOT_FOUND, GRPC_FUNCTION_NOT_FOUND, GRPC_INVALID_FUNCTION_HANDLE,
- * GRPC_RPC_REFUSED, GRPC_COMMUNICATION_FAILED, GRPC_SESSION_FAILED, GRPC_TIMEOUT_NP. */
+/* Calls and waits for the end. GRPC_SERVER_NOT_FOUND, GRPC_FUNCTION_NOT_FOUND,
+ * GRPC_INVALID_FUNCTION_HANDLE, GRPC_RPC_REFUSED, GRPC_COMMUNICATION_FAILED, GRPC_SESSION_FAILED,
+ * GRPC_TIMEOUT_NP. */
 grpc_error_t grpc_call(grpc_function_handle_t *handle, ...) FARCALL_GRPC_SYMBOL(grpc_call);
 
-/* Starts a session: *session is its number, GRPC_SESSIONID_VOID when it could not be started. Returns when IN arrays
- * may be changed again (unless attributes say otherwise); results are there when it was waited for. Waits for room when
- * the server takes no more. Sessions end by themselves, whether the program calls this library or not. */
+/* Starts a session: *session is its number, GRPC_SESSIONID_VOID when it could not be started.
+ * Returns when IN arrays may be changed again (unless attributes say otherwise); results are there
+ * when it was waited for. Waits for room when the server takes no more. Sessions end by themselves,
+ * whether the program calls this library or not. */
 grpc_error_t grpc_call_async(grpc_function_handle_t *handle, grpc_sessionid_t *session, ...)
     FARCALL_GRPC_SYMBOL(grpc_call_async);
-grpc_error_t grpc_call_with_attr_np(grpc_function_handle_t *handle, grpc_session_attr_t_np *attr, ...)
-    FARCALL_GRPC_SYMBOL(grpc_call_with_attr_np);
+grpc_error_t grpc_call_with_attr_np(grpc_function_handle_t *handle, grpc_session_attr_t_np *attr,
+    ...) FARCALL_GRPC_SYMBOL(grpc_call_with_attr_np);
 grpc_error_t grpc_call_async_with_attr_np(grpc_function_handle_t *handle, grpc_sessionid_t *session,
                                           grpc_session_attr_t_np *attr, ...)
     FARCALL_GRPC_SYMBOL(grpc_call_async_with_attr_np);
@@ -373,93 +384,103 @@ grpc_error_t grpc_call_async_with_attr_np(grpc_function_handle_t *handle, grpc_s
 grpc_error_t grpc_invoke_np(grpc_object_handle_t_np *handle, farcall_grpc_char *method, ...)
     FARCALL_GRPC_SYMBOL(grpc_invoke_np);
 grpc_error_t grpc_invoke_async_np(grpc_object_handle_t_np *handle, farcall_grpc_char *method,
-                                  grpc_sessionid_t *session, ...) FARCALL_GRPC_SYMBOL(grpc_invoke_async_np);
+    grpc_sessionid_t *session, ...) FARCALL_GRPC_SYMBOL(grpc_invoke_async_np);
 grpc_error_t grpc_invoke_with_attr_np(grpc_object_handle_t_np *handle, farcall_grpc_char *method,
-                                      grpc_session_attr_t_np *attr, ...) FARCALL_GRPC_SYMBOL(grpc_invoke_with_attr_np);
-grpc_error_t grpc_invoke_async_with_attr_np(grpc_object_handle_t_np *handle, farcall_grpc_char *method,
-                                            grpc_sessionid_t *session, grpc_session_attr_t_np *attr, ...)
+    grpc_session_attr_t_np *attr, ...) FARCALL_GRPC_SYMBOL(grpc_invoke_with_attr_np);
+grpc_error_t grpc_invoke_async_with_attr_np(grpc_object_handle_t_np *handle,
+    farcall_grpc_char *method, grpc_sessionid_t *session, grpc_session_attr_t_np *attr, ...)
     FARCALL_GRPC_SYMBOL(grpc_invoke_async_with_attr_np);
 
-/* ---- Stacks of arguments, in the spellings of Ninf-G and DIET (the drafts' are in netsolve_grpc.h) --------------- */
+/* ---- Stacks of arguments, in the spellings of Ninf-G and DIET (the drafts' are in
+   netsolve_grpc.h) --------------- */
 
 /* A stack that grows to `max` elements; NULL on error. Not to be used by two threads at once. */
 grpc_arg_stack_t *grpc_arg_stack_new(int max) FARCALL_GRPC_SYMBOL(grpc_arg_stack_new);
-/* Pushes the address of an argument: of scalars theirs, of strings and arrays the pointer itself. 0, or -1 when full. */
-int grpc_arg_stack_push_arg(grpc_arg_stack_t *stack, void *argument) FARCALL_GRPC_SYMBOL(grpc_arg_stack_push_arg);
+/* Pushes the address of an argument: of scalars theirs, of strings and arrays the pointer itself.
+   0, or -1 when full. */
+int grpc_arg_stack_push_arg(grpc_arg_stack_t *stack, void *argument)
+    FARCALL_GRPC_SYMBOL(grpc_arg_stack_push_arg);
 /* Takes the last one; NULL when there is none. */
 void *grpc_arg_stack_pop_arg(grpc_arg_stack_t *stack) FARCALL_GRPC_SYMBOL(grpc_arg_stack_pop_arg);
 int grpc_arg_stack_destruct(grpc_arg_stack_t *stack) FARCALL_GRPC_SYMBOL(grpc_arg_stack_destruct);
 
 grpc_arg_stack_t *grpc_stack_create(size_t max) FARCALL_GRPC_SYMBOL(grpc_stack_create);
-grpc_error_t grpc_stack_push(grpc_arg_stack_t *stack, void *argument) FARCALL_GRPC_SYMBOL(grpc_stack_push);
-grpc_error_t grpc_stack_pop(grpc_arg_stack_t *stack, diet_grpc_arg_t **argument) FARCALL_GRPC_SYMBOL(grpc_stack_pop);
+grpc_error_t grpc_stack_push(grpc_arg_stack_t *stack, void *argument)
+    FARCALL_GRPC_SYMBOL(grpc_stack_push);
+grpc_error_t grpc_stack_pop(grpc_arg_stack_t *stack, diet_grpc_arg_t **argument)
+    FARCALL_GRPC_SYMBOL(grpc_stack_pop);
 grpc_error_t grpc_stack_destruct(grpc_arg_stack_t *stack) FARCALL_GRPC_SYMBOL(grpc_stack_destruct);
 
-/* Calls with the arguments of a stack, in the order in which they were pushed. Those that return int: 0 or -1, with
- * the code in grpc_last_error_get_np. Their asynchronous forms have no place for the session's number: wait for all. */
+/* Calls with the arguments of a stack, in the order in which they were pushed. Those that return
+ * int: 0 or -1, with the code in grpc_last_error_get_np. Their asynchronous forms have no place for
+ * the session's number: wait for all. */
 int grpc_call_arg_stack(grpc_function_handle_t *handle, grpc_arg_stack_t *stack)
     FARCALL_GRPC_SYMBOL(grpc_call_arg_stack);
 int grpc_call_arg_stack_async(grpc_function_handle_t *handle, grpc_arg_stack_t *stack)
     FARCALL_GRPC_SYMBOL(grpc_call_arg_stack_async);
 int grpc_call_arg_stack_with_attr_np(grpc_function_handle_t *handle, grpc_session_attr_t_np *attr,
-                                     grpc_arg_stack_t *stack) FARCALL_GRPC_SYMBOL(grpc_call_arg_stack_with_attr_np);
-int grpc_call_arg_stack_async_with_attr_np(grpc_function_handle_t *handle, grpc_session_attr_t_np *attr,
-                                           grpc_arg_stack_t *stack)
+    grpc_arg_stack_t *stack) FARCALL_GRPC_SYMBOL(grpc_call_arg_stack_with_attr_np);
+int grpc_call_arg_stack_async_with_attr_np(
+    grpc_function_handle_t *handle, grpc_session_attr_t_np *attr, grpc_arg_stack_t *stack)
     FARCALL_GRPC_SYMBOL(grpc_call_arg_stack_async_with_attr_np);
 grpc_error_t grpc_call_argstack(grpc_function_handle_t *handle, grpc_arg_stack_t *stack)
     FARCALL_GRPC_SYMBOL(grpc_call_argstack);
 grpc_error_t grpc_call_argstack_async(grpc_function_handle_t *handle, grpc_sessionid_t *session,
-                                      grpc_arg_stack_t *stack) FARCALL_GRPC_SYMBOL(grpc_call_argstack_async);
-int grpc_invoke_arg_stack_np(grpc_object_handle_t_np *handle, farcall_grpc_char *method, grpc_arg_stack_t *stack)
-    FARCALL_GRPC_SYMBOL(grpc_invoke_arg_stack_np);
+    grpc_arg_stack_t *stack) FARCALL_GRPC_SYMBOL(grpc_call_argstack_async);
+int grpc_invoke_arg_stack_np(grpc_object_handle_t_np *handle, farcall_grpc_char *method,
+    grpc_arg_stack_t *stack) FARCALL_GRPC_SYMBOL(grpc_invoke_arg_stack_np);
 int grpc_invoke_arg_stack_async_np(grpc_object_handle_t_np *handle, farcall_grpc_char *method,
-                                   grpc_arg_stack_t *stack) FARCALL_GRPC_SYMBOL(grpc_invoke_arg_stack_async_np);
+    grpc_arg_stack_t *stack) FARCALL_GRPC_SYMBOL(grpc_invoke_arg_stack_async_np);
 int grpc_invoke_arg_stack_with_attr_np(grpc_object_handle_t_np *handle, farcall_grpc_char *method,
                                        grpc_session_attr_t_np *attr, grpc_arg_stack_t *stack)
     FARCALL_GRPC_SYMBOL(grpc_invoke_arg_stack_with_attr_np);
-int grpc_invoke_arg_stack_async_with_attr_np(grpc_object_handle_t_np *handle, farcall_grpc_char *method,
-                                             grpc_session_attr_t_np *attr, grpc_arg_stack_t *stack)
+int grpc_invoke_arg_stack_async_with_attr_np(grpc_object_handle_t_np *handle,
+    farcall_grpc_char *method, grpc_session_attr_t_np *attr, grpc_arg_stack_t *stack)
     FARCALL_GRPC_SYMBOL(grpc_invoke_arg_stack_async_with_attr_np);
 
-/* ---- Sessions ---------------------------------------------------------------------------------------------------- */
+/* ---- Sessions -------------------------------------------------------------------------------- */
 
 /* GRPC_NO_ERROR: it has ended. GRPC_NOT_COMPLETED, GRPC_INVALID_SESSION_ID. Never waits. */
 grpc_error_t grpc_probe(grpc_sessionid_t session) FARCALL_GRPC_SYMBOL(grpc_probe);
-/* One of the set that has ended; or GRPC_NONE_COMPLETED, and *session = GRPC_SESSIONID_VOID. One id of the set that is
- * none gives GRPC_INVALID_SESSION_ID, here and below. */
+/* One of the set that has ended; or GRPC_NONE_COMPLETED, and *session = GRPC_SESSIONID_VOID. One id
+ * of the set that is none gives GRPC_INVALID_SESSION_ID, here and below. */
 grpc_error_t grpc_probe_or(grpc_sessionid_t *sessions, size_t count, grpc_sessionid_t *session)
     FARCALL_GRPC_SYMBOL(grpc_probe_or);
 
-/* Asks for the end of a session, and waits for nothing: it is still to be waited for, fails, and its error is
- * GRPC_CANCELED_NP. One that has ended stays as it is. GRPC_INVALID_SESSION_ID. */
+/* Asks for the end of a session, and waits for nothing: it is still to be waited for, fails, and
+ * its error is GRPC_CANCELED_NP. One that has ended stays as it is. GRPC_INVALID_SESSION_ID. */
 grpc_error_t grpc_cancel(grpc_sessionid_t session) FARCALL_GRPC_SYMBOL(grpc_cancel);
 grpc_error_t grpc_cancel_all(void) FARCALL_GRPC_SYMBOL(grpc_cancel_all);
 
-/* Wait for the end of a session; of all of a set; of all there are. GRPC_SESSION_FAILED when one failed, but
- * GRPC_COMMUNICATION_FAILED (of one session) and GRPC_TIMEOUT_NP (when nothing else went wrong). A session may be waited
- * for again, and has the same outcome. grpc_wait_all with no session under way is GRPC_NO_ERROR. */
+/* Wait for the end of a session; of all of a set; of all there are. GRPC_SESSION_FAILED when one
+ * failed, but GRPC_COMMUNICATION_FAILED (of one session) and GRPC_TIMEOUT_NP (when nothing else
+ * went wrong). A session may be waited for again, and has the same outcome. grpc_wait_all with no
+ * session under way is GRPC_NO_ERROR. */
 grpc_error_t grpc_wait(grpc_sessionid_t session) FARCALL_GRPC_SYMBOL(grpc_wait);
-grpc_error_t grpc_wait_and(grpc_sessionid_t *sessions, size_t count) FARCALL_GRPC_SYMBOL(grpc_wait_and);
+grpc_error_t grpc_wait_and(grpc_sessionid_t *sessions, size_t count)
+    FARCALL_GRPC_SYMBOL(grpc_wait_and);
 grpc_error_t grpc_wait_all(void) FARCALL_GRPC_SYMBOL(grpc_wait_all);
 
-/* Wait for any of a set, and for any at all, that was not waited for before; *session is the one that ended, failed or
- * not. Where all of a set were waited for before, it is one of them. grpc_wait_any with none left gives GRPC_NO_ERROR
- * and GRPC_SESSIONID_VOID. */
+/* Wait for any of a set, and for any at all, that was not waited for before; *session is the one
+ * that ended, failed or not. Where all of a set were waited for before, it is one of them.
+ * grpc_wait_any with none left gives GRPC_NO_ERROR and GRPC_SESSIONID_VOID. */
 grpc_error_t grpc_wait_or(grpc_sessionid_t *sessions, size_t count, grpc_sessionid_t *session)
     FARCALL_GRPC_SYMBOL(grpc_wait_or);
 grpc_error_t grpc_wait_any(grpc_sessionid_t *session) FARCALL_GRPC_SYMBOL(grpc_wait_any);
 
-/* ---- Errors ------------------------------------------------------------------------------------------------------ */
+/* ---- Errors ---------------------------------------------------------------------------------- */
 
-/* What a code means, in English; "GRPC_UNKNOWN_ERROR_CODE" for a number that is none. Static: not to be changed or
- * freed. Also before grpc_initialize. */
+/* What a code means, in English; "GRPC_UNKNOWN_ERROR_CODE" for a number that is none. Static: not
+ * to be changed or freed. Also before grpc_initialize. */
 char *grpc_error_string(grpc_error_t code) FARCALL_GRPC_SYMBOL(grpc_error_string);
 
 /* The error of a session; GRPC_NO_ERROR while it is under way. GRPC_INVALID_SESSION_ID. */
 grpc_error_t grpc_get_error(grpc_sessionid_t session) FARCALL_GRPC_SYMBOL(grpc_get_error);
 
-/* Takes one of the sessions that failed, the latest first; GRPC_SESSIONID_VOID when none is left. */
-grpc_error_t grpc_get_failed_sessionid(grpc_sessionid_t *session) FARCALL_GRPC_SYMBOL(grpc_get_failed_sessionid);
+/* Takes one of the sessions that failed, the latest first; GRPC_SESSIONID_VOID when none is left.
+   */
+grpc_error_t grpc_get_failed_sessionid(grpc_sessionid_t *session)
+    FARCALL_GRPC_SYMBOL(grpc_get_failed_sessionid);
 
 /* The last error of this thread: printed to standard error as "text: words"; as a code. Also before
  * grpc_initialize. */
@@ -467,44 +488,49 @@ grpc_error_t grpc_perror_np(farcall_grpc_char *text) FARCALL_GRPC_SYMBOL(grpc_pe
 grpc_error_t grpc_last_error_get_np(void) FARCALL_GRPC_SYMBOL(grpc_last_error_get_np);
 grpc_error_t grpc_get_last_error_np(void) FARCALL_GRPC_SYMBOL(grpc_last_error_get_np);
 
-/* ---- Information on sessions, and signals ------------------------------------------------------------------------ */
+/* ---- Information on sessions, and signals ---------------------------------------------------- */
 
-/* What was measured of a session, for grpc_session_info_release_np to free, and its status (GRPC_SESSION_DONE …); either
- * place may be NULL. Kept of the last sessions that ended, as many as save_sessionInfo says (256).
- * GRPC_INVALID_SESSION_ID. */
-grpc_error_t grpc_session_info_get_np(grpc_sessionid_t session, grpc_session_info_t_np **info, int *status)
-    FARCALL_GRPC_SYMBOL(grpc_session_info_get_np);
+/* What was measured of a session, for grpc_session_info_release_np to free, and its status
+ * (GRPC_SESSION_DONE …); either place may be NULL. Kept of the last sessions that ended, as many as
+ * save_sessionInfo says (256). GRPC_INVALID_SESSION_ID. */
+grpc_error_t grpc_session_info_get_np(grpc_sessionid_t session, grpc_session_info_t_np **info,
+    int *status) FARCALL_GRPC_SYMBOL(grpc_session_info_get_np);
 grpc_error_t grpc_session_info_release_np(grpc_session_info_t_np *info)
     FARCALL_GRPC_SYMBOL(grpc_session_info_release_np);
 /* Forgets a session that has ended; -1: all of them. */
-grpc_error_t grpc_session_info_remove_np(grpc_sessionid_t session) FARCALL_GRPC_SYMBOL(grpc_session_info_remove_np);
+grpc_error_t grpc_session_info_remove_np(grpc_sessionid_t session)
+    FARCALL_GRPC_SYMBOL(grpc_session_info_remove_np);
 /* How many are kept: 0 none, below 0 all. */
-grpc_error_t grpc_session_info_set_threshold_np(int count) FARCALL_GRPC_SYMBOL(grpc_session_info_set_threshold_np);
+grpc_error_t grpc_session_info_set_threshold_np(int count)
+    FARCALL_GRPC_SYMBOL(grpc_session_info_set_threshold_np);
 /* The older forms, which fill the caller's struct; without what was compressed. */
 grpc_error_t grpc_get_info_np(grpc_sessionid_t session, grpc_exec_info_t_np *info, int *status)
     FARCALL_GRPC_SYMBOL(grpc_get_info_np);
-grpc_error_t grpc_get_last_info_np(grpc_exec_info_t_np *info, int *status) FARCALL_GRPC_SYMBOL(grpc_get_last_info_np);
+grpc_error_t grpc_get_last_info_np(grpc_exec_info_t_np *info, int *status)
+    FARCALL_GRPC_SYMBOL(grpc_get_last_info_np);
 
-/* Calls `handler` when the signal comes, until grpc_finalize; NULL takes it off. It runs as any signal handler does. */
+/* Calls `handler` when the signal comes, until grpc_finalize; NULL takes it off. It runs as any
+   signal handler does. */
 grpc_error_t grpc_signal_handler_set_np(int signal_number, void (*handler)(int))
     FARCALL_GRPC_SYMBOL(grpc_signal_handler_set_np);
 
-/* ---- The variadic calls, with the number of their arguments before them ------------------------------------------ */
+/* ---- The variadic calls, with the number of their arguments before them ---------------------- */
 
 grpc_error_t farcall_grpc_call_counted(int count, grpc_function_handle_t *handle, ...);
-grpc_error_t farcall_grpc_call_async_counted(int count, grpc_function_handle_t *handle, grpc_sessionid_t *session, ...);
+grpc_error_t farcall_grpc_call_async_counted(
+    int count, grpc_function_handle_t *handle, grpc_sessionid_t *session, ...);
 grpc_error_t farcall_grpc_call_with_attr_counted(int count, grpc_function_handle_t *handle,
                                                  grpc_session_attr_t_np *attr, ...);
 grpc_error_t farcall_grpc_call_async_with_attr_counted(int count, grpc_function_handle_t *handle,
-                                                       grpc_sessionid_t *session, grpc_session_attr_t_np *attr, ...);
-grpc_error_t farcall_grpc_invoke_counted(int count, grpc_object_handle_t_np *handle, const char *method, ...);
-grpc_error_t farcall_grpc_invoke_async_counted(int count, grpc_object_handle_t_np *handle, const char *method,
-                                               grpc_sessionid_t *session, ...);
-grpc_error_t farcall_grpc_invoke_with_attr_counted(int count, grpc_object_handle_t_np *handle, const char *method,
-                                                   grpc_session_attr_t_np *attr, ...);
+    grpc_sessionid_t *session, grpc_session_attr_t_np *attr, ...);
+grpc_error_t farcall_grpc_invoke_counted(
+    int count, grpc_object_handle_t_np *handle, const char *method, ...);
+grpc_error_t farcall_grpc_invoke_async_counted(
+    int count, grpc_object_handle_t_np *handle, const char *method, grpc_sessionid_t *session, ...);
+grpc_error_t farcall_grpc_invoke_with_attr_counted(int count, grpc_object_handle_t_np *handle,
+    const char *method, grpc_session_attr_t_np *attr, ...);
 grpc_error_t farcall_grpc_invoke_async_with_attr_counted(int count, grpc_object_handle_t_np *handle,
-                                                         const char *method, grpc_sessionid_t *session,
-                                                         grpc_session_attr_t_np *attr, ...);
+    const char *method, grpc_sessionid_t *session, grpc_session_attr_t_np *attr, ...);
 
 #ifndef GRPC_NO_COUNT
 #include "grpc_counting.h"

@@ -11,11 +11,13 @@ extern "C" {
 typedef int grpc_error_t;
 #endif
 
-/* 1 if the session that runs was cancelled, 0 if not; *error becomes 0 (GRPC_NO_ERROR), or 1 (GRPC_NOT_INITIALIZED) where none
- * runs. `error` may be NULL. A routine that asks has a while to return (cancel_grace_ms in the server's farcall.toml); one
- * that does not is ended with its process. Thread-safe. */
+/* 1 if the session that runs was cancelled, 0 if not; *error becomes 0 (GRPC_NO_ERROR), or 1
+ * (GRPC_NOT_INITIALIZED) where none runs. `error` may be NULL. A routine that asks has a while to
+ * return (cancel_grace_ms in the server's farcall.toml); one that does not is ended with its
+ * process. Thread-safe. */
 int grpc_is_canceled_np(grpc_error_t *error) __asm__("farcall_grpc_is_canceled_np");
-/* The same under its name in Ninf-G 2; programs call it with the place for an error, and without one. */
+/* The same under its name in Ninf-G 2; programs call it with the place for an error, and without
+   one. */
 #ifdef __cplusplus
 int ngexIsCanceled(int *error = 0) __asm__("farcall_ngexIsCanceled");
 #else

@@ -1,5 +1,5 @@
-/* What the FORTRAN 77 names of GridRPC and Ninf stand on (libfarcall_fortran.a): calls whose arguments are addresses, with the
- * lengths of CHARACTERs behind all of them. */
+/* What the FORTRAN 77 names of GridRPC and Ninf stand on (libfarcall_fortran.a): calls whose
+ * arguments are addresses, with the lengths of CHARACTERs behind all of them. */
 #ifndef FARCALL_GRPC_FORTRAN_H
 #define FARCALL_GRPC_FORTRAN_H
 
@@ -14,12 +14,14 @@ typedef struct farcall_fortran_request {
     const char *name;                 /* the entry's, for messages */
     grpc_function_handle_t *function; /* or: */
     grpc_object_handle_t_np *object;
-    void *variable;                   /* what grpc_get_handle gives of a session: the program's INTEGER*8 */
+    void *variable; /* what grpc_get_handle gives of a session: the program's INTEGER*8 */
     const char *called;               /* the method; for Ninf, what is called */
-    int *session;                     /* NULL: the call is waited for. Ninf returns the session instead, and looks at no more
+    int *
+        session; /* NULL: the call is waited for. Ninf returns the session instead, and looks at no more
                                        * than whether this is NULL */
-    void *const *words;               /* the arguments, and then the lengths of those that are CHARACTERs, as size_t */
-    size_t count;                     /* of words that may be looked at; the interface says how many there are */
+    void *const
+        *words;   /* the arguments, and then the lengths of those that are CHARACTERs, as size_t */
+    size_t count; /* of words that may be looked at; the interface says how many there are */
     size_t before;                    /* lengths that stand before those of the arguments */
     grpc_session_attr_t_np *attributes; /* NULL: the handle's */
 } farcall_fortran_request;

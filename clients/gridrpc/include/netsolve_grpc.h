@@ -1,6 +1,8 @@
-/* The spellings of the first GridRPC draft and of NetSolve 2, for grpc.h: the same functions under their older names.
+/* The spellings of the first GridRPC draft and of NetSolve 2, for grpc.h: the same functions under
+ * their older names.
  *
- * Errors are those of grpc.h. Stacks are grpc_arg_stack_t: every element is the address of an argument.
+ * Errors are those of grpc.h. Stacks are grpc_arg_stack_t: every element is the address of an
+ * argument.
  */
 #ifndef FARCALL_NETSOLVE_GRPC_H
 #define FARCALL_NETSOLVE_GRPC_H

@@ -37,19 +37,20 @@ extern "C" {
 /* Errors. Compare names: up to 33 the numbers are those of Ninf 1, above they are ours. */
 enum ninf_error {
     NINF_NO_ERROR = 0,
-    CANTFINDSTUB = 1,            /* the server has no such function */
-    CANTEXECUTESTUB = 2,         /* its code cannot be started */
-    STUBREMOVED = 3,             /* it was there, and is not any more; an executable that has ended */
-    STUBALREADY = 4,             /* never: a stub takes any number of calls */
-    STUBREADFAIL = 5,            /* its interface is not to be had, or has changed; a name that two modules have */
-    DATASENDFAIL = 6,            /* the connection ended while arguments were sent */
-    DATARECVFAIL = 7,            /* the connection ended before the results were here */
-    CANTCONNECTSERVER = 8,       /* nobody answers there */
-    CANTFINDSESSION = 9,         /* no such session */
-    CANTALLOCSESSION = 10,       /* more calls than a transaction may have */
-    SERVER_CANNOT_ALLOC = 11,    /* the server has no memory for the arrays, or may not have so much */
-    HTTP_CANNOT_CONNECT = 12,    /* of an array by URL: nobody answers there */
-    HTTP_NOT_FOUND = 13,         /* there is no such page */
+    CANTFINDSTUB = 1,    /* the server has no such function */
+    CANTEXECUTESTUB = 2, /* its code cannot be started */
+    STUBREMOVED = 3,     /* it was there, and is not any more; an executable that has ended */
+    STUBALREADY = 4,     /* never: a stub takes any number of calls */
+    STUBREADFAIL =
+        5, /* its interface is not to be had, or has changed; a name that two modules have */
+    DATASENDFAIL = 6,         /* the connection ended while arguments were sent */
+    DATARECVFAIL = 7,         /* the connection ended before the results were here */
+    CANTCONNECTSERVER = 8,    /* nobody answers there */
+    CANTFINDSESSION = 9,      /* no such session */
+    CANTALLOCSESSION = 10,    /* more calls than a transaction may have */
+    SERVER_CANNOT_ALLOC = 11, /* the server has no memory for the arrays, or may not have so much */
+    HTTP_CANNOT_CONNECT = 12, /* of an array by URL: nobody answers there */
+    HTTP_NOT_FOUND = 13,      /* there is no such page */
     HTTP_HEADER_READ_ERROR = 14, /* what answers is no web server, or refuses */
     HTTP_UNKNOWN_FORMAT = 15,    /* its name must end in .npy or .mtx */
     HTTP_FORMAT_ERROR = 16,      /* it is damaged */
@@ -62,29 +63,29 @@ enum ninf_error {
     SESSION_FINISHED = 23,       /* it has ended: there is nothing to cancel */
     FILE_CANNOT_OPEN = 24,       /* a file that is an argument, or that of -map */
     FILE_CANNOT_WRITE = 25,
-    MALFORMED_URL = 26,          /* an entry that is no entry, a URL that is none */
-    CIM_OK = 28,                 /* what functions of Ninf_set_cim_funcs return; 0 will do */
-    CIM_ERROR_NOT_DEFINED = 29,  /* there is no function for it */
+    MALFORMED_URL = 26,         /* an entry that is no entry, a URL that is none */
+    CIM_OK = 28,                /* what functions of Ninf_set_cim_funcs return; 0 will do */
+    CIM_ERROR_NOT_DEFINED = 29, /* there is no function for it */
     CIM_ERROR_TYPE_MISMATCH = 30,
     CIM_ERROR_CANNOT_ALLOC = 31,
     CIM_ERROR_ARRAY_BOUND = 32,
     CPROXY_CANNOT_SCHEDULE = 33, /* no host of -map has the function */
     STORAGE_NOT_FOUND = 34,      /* of an array by file: URL: the server has no such file */
     STORAGE_CANNOT_OPEN = 35,
-    STORAGE_TYPE_MISMATCH = 36,  /* it is not an array of this shape and type */
-    STUB_ERROR_SIGFPE = 37,      /* the function ended by this signal */
+    STORAGE_TYPE_MISMATCH = 36, /* it is not an array of this shape and type */
+    STUB_ERROR_SIGFPE = 37,     /* the function ended by this signal */
     STUB_ERROR_SIGSEGV = 38,
-    COMPUTATION_REFUSED = 39,    /* a limit of the server, or it is going away */
-    STUB_ERROR = 40,             /* the function failed or called exit() */
+    COMPUTATION_REFUSED = 39, /* a limit of the server, or it is going away */
+    STUB_ERROR = 40,          /* the function failed or called exit() */
     STUB_ERROR_SIGBUS = 41,
     STUB_ERROR_SIGILL = 42,
-    STUB_ERROR_SIGNAL = 43,      /* by another signal */
-    NINF_TIMEOUT = 44,           /* the time was over */
-    INVALID_ARGUMENT = 45,       /* a wrong number of arguments, NULL, … */
-    TRANSACTION_NESTED = 46,     /* begun twice */
-    TRANSACTION_NOT_BEGUN = 47,  /* ended, and not begun */
-    TRANSACTION_FAILED = 48,     /* one of its calls failed */
-    TRANSACTION_CANCELED = 49    /* Ninf_transaction_cancel */
+    STUB_ERROR_SIGNAL = 43,     /* by another signal */
+    NINF_TIMEOUT = 44,          /* the time was over */
+    INVALID_ARGUMENT = 45,      /* a wrong number of arguments, NULL, … */
+    TRANSACTION_NESTED = 46,    /* begun twice */
+    TRANSACTION_NOT_BEGUN = 47, /* ended, and not begun */
+    TRANSACTION_FAILED = 48,    /* one of its calls failed */
+    TRANSACTION_CANCELED = 49   /* Ninf_transaction_cancel */
 };
 
 /* As Java programs know them. */
@@ -99,16 +100,18 @@ enum ninf_error {
 int Ninf_error_code(void) FARCALL_NINF_SYMBOL(Ninf_error_code);
 void Ninf_perror(farcall_grpc_char *text) FARCALL_NINF_SYMBOL(Ninf_perror);
 
-/* ---- Where ------------------------------------------------------------------------------------------------------- */
+/* ---- Where ----------------------------------------------------------------------------------- */
 
 /* The server of entries without a host, from now on. NULL or "" for `port`: the usual one. */
-void Ninf_set_server(farcall_grpc_char *host, farcall_grpc_char *port) FARCALL_NINF_SYMBOL(Ninf_set_server);
+void Ninf_set_server(farcall_grpc_char *host, farcall_grpc_char *port)
+    FARCALL_NINF_SYMBOL(Ninf_set_server);
 
-/* Takes -server HOST, -port PORT and -map FILE (a line per host, for groups) out of the program's arguments, and -debug,
- * -privileged, -shell, -log_record and the like, which have no effect; how many arguments are left, or NINF_ERROR. */
+/* Takes -server HOST, -port PORT and -map FILE (a line per host, for groups) out of the program's
+ * arguments, and -debug, -privileged, -shell, -log_record and the like, which have no effect; how
+ * many arguments are left, or NINF_ERROR. */
 int Ninf_parse_arg(int argc, char **argv) FARCALL_NINF_SYMBOL(Ninf_parse_arg);
 
-/* ---- Calls ------------------------------------------------------------------------------------------------------- */
+/* ---- Calls ----------------------------------------------------------------------------------- */
 
 int Ninf_call(farcall_grpc_char *entry, ...) FARCALL_NINF_SYMBOL(Ninf_call);
 int Ninf_call_async(farcall_grpc_char *entry, ...) FARCALL_NINF_SYMBOL(Ninf_call_async);
@@ -134,7 +137,8 @@ void any_set_pointer(any_t *any, void *value) FARCALL_NINF_SYMBOL(any_set_pointe
 void any_set_function(any_t *any, void (*value)(void)) FARCALL_NINF_SYMBOL(any_set_function);
 
 int Ninf_call_v(farcall_grpc_char *entry, any_t *arguments) FARCALL_NINF_SYMBOL(Ninf_call_v);
-int Ninf_call_v_async(farcall_grpc_char *entry, any_t *arguments) FARCALL_NINF_SYMBOL(Ninf_call_v_async);
+int Ninf_call_v_async(farcall_grpc_char *entry, any_t *arguments)
+    FARCALL_NINF_SYMBOL(Ninf_call_v_async);
 
 /* Types of arguments; an array has that of its elements. */
 enum ninf_type {
@@ -157,45 +161,53 @@ enum ninf_type {
     NINF_STRUCT = 67
 };
 
-/* A function looked up beforehand. `types` is NULL, or has room for one of enum ninf_type per argument, which are written
- * there. Freed by Ninf_free_stub. */
+/* A function looked up beforehand. `types` is NULL, or has room for one of enum ninf_type per
+ * argument, which are written there. Freed by Ninf_free_stub. */
 typedef struct ninf_stub_information Ninf_stub_t;
 typedef Ninf_stub_t stub_info;
-int Ninf_get_stub(farcall_grpc_char *entry, int *types, Ninf_stub_t **stub) FARCALL_NINF_SYMBOL(Ninf_get_stub);
+int Ninf_get_stub(farcall_grpc_char *entry, int *types, Ninf_stub_t **stub)
+    FARCALL_NINF_SYMBOL(Ninf_get_stub);
 int Ninf_free_stub(Ninf_stub_t *stub) FARCALL_NINF_SYMBOL(Ninf_free_stub);
 int Ninf_call_body(Ninf_stub_t *stub, ...) FARCALL_NINF_SYMBOL(Ninf_call_body);
 int Ninf_call_body_async(Ninf_stub_t *stub, ...) FARCALL_NINF_SYMBOL(Ninf_call_body_async);
 int Ninf_call_body_v(Ninf_stub_t *stub, any_t *arguments) FARCALL_NINF_SYMBOL(Ninf_call_body_v);
-int Ninf_call_body_v_async(Ninf_stub_t *stub, any_t *arguments) FARCALL_NINF_SYMBOL(Ninf_call_body_v_async);
+int Ninf_call_body_v_async(Ninf_stub_t *stub, any_t *arguments)
+    FARCALL_NINF_SYMBOL(Ninf_call_body_v_async);
 
-/* A process of its own for a function, whose static variables live on. Ninf_executable_finalize ends it. */
+/* A process of its own for a function, whose static variables live on. Ninf_executable_finalize
+   ends it. */
 typedef struct ninf_executable Ninf_executable_t;
-Ninf_executable_t *Ninf_get_executable(farcall_grpc_char *entry) FARCALL_NINF_SYMBOL(Ninf_get_executable);
-int Ninf_call_executable(Ninf_executable_t *executable, ...) FARCALL_NINF_SYMBOL(Ninf_call_executable);
-int Ninf_call_executable_async(Ninf_executable_t *executable, ...) FARCALL_NINF_SYMBOL(Ninf_call_executable_async);
-int Ninf_executable_finalize(Ninf_executable_t *executable) FARCALL_NINF_SYMBOL(Ninf_executable_finalize);
+Ninf_executable_t *Ninf_get_executable(farcall_grpc_char *entry)
+    FARCALL_NINF_SYMBOL(Ninf_get_executable);
+int Ninf_call_executable(Ninf_executable_t *executable, ...)
+    FARCALL_NINF_SYMBOL(Ninf_call_executable);
+int Ninf_call_executable_async(Ninf_executable_t *executable, ...)
+    FARCALL_NINF_SYMBOL(Ninf_call_executable_async);
+int Ninf_executable_finalize(Ninf_executable_t *executable)
+    FARCALL_NINF_SYMBOL(Ninf_executable_finalize);
 /* The one that a session was started with; NULL for others. */
 Ninf_executable_t *Ninf_get_executable_from_session(int session)
     FARCALL_NINF_SYMBOL(Ninf_get_executable_from_session);
 
-/* Calls the one function of a stub executable of this host ("./_stub_dmmul"), which needs no server: a private one runs it,
- * and ends with this process. Two names of one function. */
+/* Calls the one function of a stub executable of this host ("./_stub_dmmul"), which needs no
+ * server: a private one runs it, and ends with this process. Two names of one function. */
 int Ninf_local_exec(farcall_grpc_char *program, ...) FARCALL_NINF_SYMBOL(Ninf_local_exec);
 int Ninf_call_exec(farcall_grpc_char *program, ...) FARCALL_NINF_SYMBOL(Ninf_call_exec);
 
-/* How many functions of a server have all of these words in their names or descriptions. `found` is NULL, or the place of a
- * text with a line for each, which the caller frees. "ninf://HOST:PORT/words" asks another server than the default one;
- * NULL and "" are all functions. */
+/* How many functions of a server have all of these words in their names or descriptions. `found` is
+ * NULL, or the place of a text with a line for each, which the caller frees.
+ * "ninf://HOST:PORT/words" asks another server than the default one; NULL and "" are all functions.
+ */
 int Ninf_query(farcall_grpc_char *words, char **found) FARCALL_NINF_SYMBOL(Ninf_query);
 
-/* Calls of one function, spread over the hosts of -map. Ninf_group_wait_all waits for all of them; the group may take
- * others then, and stays until the program ends. */
+/* Calls of one function, spread over the hosts of -map. Ninf_group_wait_all waits for all of them;
+ * the group may take others then, and stays until the program ends. */
 typedef struct ninf_group Ninf_group_t;
 Ninf_group_t *Ninf_group_init(farcall_grpc_char *entry) FARCALL_NINF_SYMBOL(Ninf_group_init);
 int Ninf_group_call_async(Ninf_group_t *group, ...) FARCALL_NINF_SYMBOL(Ninf_group_call_async);
 int Ninf_group_wait_all(Ninf_group_t *group) FARCALL_NINF_SYMBOL(Ninf_group_wait_all);
 
-/* ---- Sessions ---------------------------------------------------------------------------------------------------- */
+/* ---- Sessions -------------------------------------------------------------------------------- */
 
 /* NINF_OK, or NINF_ERROR when one failed. */
 int Ninf_wait(int session) FARCALL_NINF_SYMBOL(Ninf_wait);
@@ -222,12 +234,13 @@ void id_set_rm(id_set *set, int session) FARCALL_NINF_SYMBOL(id_set_rm);
 /* The session at a place from 0 on; -1 where there is none. */
 int id_set_get_id(id_set *set, int place) FARCALL_NINF_SYMBOL(id_set_get_id);
 int id_set_length(id_set *set) FARCALL_NINF_SYMBOL(id_set_length);
-/* Wait for all of a set, and for one of it (*session), and take them out of it. They return the set, or NULL when one
- * failed. */
+/* Wait for all of a set, and for one of it (*session), and take them out of it. They return the
+ * set, or NULL when one failed. */
 id_set *Ninf_wait_and_set(id_set *set) FARCALL_NINF_SYMBOL(Ninf_wait_and_set);
 id_set *Ninf_wait_or_set(id_set *set, int *session) FARCALL_NINF_SYMBOL(Ninf_wait_or_set);
 
-/* Seconds of a session that has ended; of the last call or session. Static memory of the thread; NULL for no such session. */
+/* Seconds of a session that has ended; of the last call or session. Static memory of the thread;
+   NULL for no such session. */
 struct _exec_info_struct {
     int session;         /* 0: a call that was none */
     double send_time;    /* until the arguments had left */
@@ -240,32 +253,34 @@ typedef struct _exec_info_struct Ninf_exec_info_t;
 Ninf_exec_info_t *Ninf_get_info(int session) FARCALL_NINF_SYMBOL(Ninf_get_info);
 Ninf_exec_info_t *Ninf_get_last_info(void) FARCALL_NINF_SYMBOL(Ninf_get_last_info);
 
-/* ---- Transactions ------------------------------------------------------------------------------------------------ */
+/* ---- Transactions ---------------------------------------------------------------------------- */
 
-/* Calls of this thread between the two are written down. The end runs them: those that use the same memory, where one
- * of them writes to it, in their order, others at once; and waits for all. One that fails keeps back those that depend on
- * it, and the end is NINF_ERROR. Asynchronous calls return NINF_OK meanwhile. One within another is an error. */
+/* Calls of this thread between the two are written down. The end runs them: those that use the same
+ * memory, where one of them writes to it, in their order, others at once; and waits for all. One
+ * that fails keeps back those that depend on it, and the end is NINF_ERROR. Asynchronous calls
+ * return NINF_OK meanwhile. One within another is an error. */
 int Ninf_transaction_begin(void) FARCALL_NINF_SYMBOL(Ninf_transaction_begin);
 int Ninf_transaction_end(void) FARCALL_NINF_SYMBOL(Ninf_transaction_end);
 int Ninf_check_in(void) FARCALL_NINF_SYMBOL(Ninf_check_in);
 int Ninf_check_out(void) FARCALL_NINF_SYMBOL(Ninf_check_out);
-/* Throws away what this thread wrote down. In a thread without a transaction: cancels those whose ends other threads wait
- * for, which is TRANSACTION_CANCELED to them. */
+/* Throws away what this thread wrote down. In a thread without a transaction: cancels those whose
+ * ends other threads wait for, which is TRANSACTION_CANCELED to them. */
 int Ninf_transaction_cancel(void) FARCALL_NINF_SYMBOL(Ninf_transaction_cancel);
 
-/* ---- Objects of other systems ------------------------------------------------------------------------------------ */
+/* ---- Objects of other systems ---------------------------------------------------------------- */
 
-/* Functions that turn an object of another system (Lisp, Mathematica) into `count` elements of a type, and such elements
- * into the object. A string is one element, a char *: the one that ninf_cim_get gives stays until the call has ended. They
- * return CIM_OK, or one of CIM_ERROR_…, which the call then fails with. */
+/* Functions that turn an object of another system (Lisp, Mathematica) into `count` elements of a
+ * type, and such elements into the object. A string is one element, a char *: the one that
+ * ninf_cim_get gives stays until the call has ended. They return CIM_OK, or one of CIM_ERROR_…,
+ * which the call then fails with. */
 typedef int (*ninf_cim_get)(void *object, int type, long count, void *elements);
 typedef int (*ninf_cim_put)(void *object, int type, long count, const void *elements);
 int Ninf_set_cim_funcs(ninf_cim_get get, ninf_cim_put put) FARCALL_NINF_SYMBOL(Ninf_set_cim_funcs);
-/* Calls a function with an object for each argument. Not for callbacks, structs and IN arrays of strings, and not within
- * a transaction. */
+/* Calls a function with an object for each argument. Not for callbacks, structs and IN arrays of
+ * strings, and not within a transaction. */
 int Ninf_cim_main(farcall_grpc_char *entry, void **arguments) FARCALL_NINF_SYMBOL(Ninf_cim_main);
 
-/* ---- The variadic calls, with the number of their arguments before them ------------------------------------------ */
+/* ---- The variadic calls, with the number of their arguments before them ---------------------- */
 
 int farcall_Ninf_call_counted(int count, const char *entry, ...);
 int farcall_Ninf_call_async_counted(int count, const char *entry, ...);
@@ -300,7 +315,8 @@ FARCALL_GRPC_COUNTED Ninf_call_executable(Ninf_executable_t *executable, ...)
 }
 FARCALL_GRPC_COUNTED Ninf_call_executable_async(Ninf_executable_t *executable, ...)
 {
-    return farcall_Ninf_call_executable_async_counted(FARCALL_GRPC_COUNT, executable, FARCALL_GRPC_REST);
+    return farcall_Ninf_call_executable_async_counted(
+        FARCALL_GRPC_COUNT, executable, FARCALL_GRPC_REST);
 }
 FARCALL_GRPC_COUNTED Ninf_group_call_async(Ninf_group_t *group, ...)
 {

@@ -48,7 +48,8 @@ impl ArgumentTransfer {
     }
 }
 
-/// What was asked for with a handle. Jobmanager, subject and queue are kept for whoever asks for them.
+/// What was asked for with a handle. Jobmanager, subject and queue are kept for whoever asks for
+/// them.
 #[derive(Clone, Debug)]
 pub struct HandleAttributes {
     pub host: Option<String>,
@@ -86,11 +87,20 @@ impl Default for HandleAttributes {
 impl HandleAttributes {
     /// Those of a handle that is made without any.
     pub fn of(host: Option<String>, function: &str) -> HandleAttributes {
-        HandleAttributes { host, function: Some(function.to_owned()), ..HandleAttributes::default() }
+        HandleAttributes {
+            host,
+            function: Some(function.to_owned()),
+            ..HandleAttributes::default()
+        }
     }
 
-    /// Completed by what the configuration says of the server and the function, where nothing else was asked for.
-    pub fn completed(&self, server: Option<&Server>, function: Option<&FunctionInfo>) -> HandleAttributes {
+    /// Completed by what the configuration says of the server and the function, where nothing else
+    /// was asked for.
+    pub fn completed(
+        &self,
+        server: Option<&Server>,
+        function: Option<&FunctionInfo>,
+    ) -> HandleAttributes {
         let mut all = self.clone();
         if let Some(server) = server {
             all.host.get_or_insert_with(|| server.hostname.clone());
@@ -146,7 +156,8 @@ impl HandleAttributes {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SessionAttributes {
     pub transfer: ArgumentTransfer,
-    /// Seconds for the session, for its arguments, its results, and those of its callbacks; 0: no limit.
+    /// Seconds for the session, for its arguments, its results, and those of its callbacks; 0: no
+    /// limit.
     seconds: [i32; 5],
 }
 
@@ -201,7 +212,10 @@ impl<T: Clone> Attributes<T> {
     }
 
     fn unknown(&self) -> Failure {
-        Failure::other(format!("these are not attributes of a {}: initialize them first", self.what))
+        Failure::other(format!(
+            "these are not attributes of a {}: initialize them first",
+            self.what
+        ))
     }
 
     /// # Safety
@@ -212,7 +226,11 @@ impl<T: Clone> Attributes<T> {
         id.and_then(|id| self.lock().get(&id).cloned()).ok_or_else(|| self.unknown())
     }
 
-    pub unsafe fn change(&self, raw: *const RawHandle, change: impl FnOnce(&mut T) -> Outcome<()>) -> Outcome<()> {
+    pub unsafe fn change(
+        &self,
+        raw: *const RawHandle,
+        change: impl FnOnce(&mut T) -> Outcome<()>,
+    ) -> Outcome<()> {
         // SAFETY: the caller's promise.
         let id = unsafe { raw.as_ref() }.map(|raw| raw.id);
         let mut known = self.lock();
@@ -285,7 +303,9 @@ impl Value<'_> {
             Value::Text(text) => {
                 // SAFETY: as above.
                 let given = unsafe { CStr::from_ptr(given.cast::<c_char>()) };
-                let read = given.to_str().map_err(|_| Failure::other("the attribute's text is not UTF-8"))?;
+                let read = given
+                    .to_str()
+                    .map_err(|_| Failure::other("the attribute's text is not UTF-8"))?;
                 *text = Some(read.to_owned());
             }
             Value::Number(place) => *place = number(),

@@ -1,4 +1,5 @@
-//! Calls: arguments are asked for one by one, as the interface says, and the call is made or started.
+//! Calls: arguments are asked for one by one, as the interface says, and the call is made or
+//! started.
 
 use std::ffi::c_int;
 use std::ops::RangeInclusive;
@@ -7,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use farcall_c::{POINTER, Prepared, TaggedValue, check_count, passing, prepare};
 use farcall_client::idl::interface::{Interface, Mode, Parameter, Shape};
-use farcall_client::{Argument, CallOptions, Destination, Error, News, Outputs, PendingCall, Routine};
+use farcall_client::{
+    Argument, CallOptions, Destination, Error, News, Outputs, PendingCall, Routine,
+};
 
 use crate::attributes::{ArgumentTransfer, SessionAttributes};
 use crate::code::{Code, Failure, Outcome};
@@ -42,7 +45,8 @@ pub struct Wanted<'a> {
     pub count: Option<usize>,
     /// Whether the configuration may have scalars passed by address.
     pub by_address: bool,
-    /// Ninf's own rules: a `long` has 32 bits, and it is told whether arguments or results were lost.
+    /// Ninf's own rules: a `long` has 32 bits, and it is told whether arguments or results were
+    /// lost.
     pub classic: bool,
     /// Functions that are passed are Fortran procedures.
     pub fortran: bool,
@@ -66,19 +70,39 @@ struct Bound {
 impl Bound {
     fn new(wanted: &Wanted<'_>, announced: bool) -> Outcome<Bound> {
         let handle = wanted.handle.clone();
-        let (routine, connection) = handle.routine(wanted.method).map_err(|failure| handle.noted(failure))?;
-        let attributes = wanted.attributes.unwrap_or_else(|| SessionAttributes::of_handle(&handle.attributes));
+        let (routine, connection) =
+            handle.routine(wanted.method).map_err(|failure| handle.noted(failure))?;
+        let attributes =
+            wanted.attributes.unwrap_or_else(|| SessionAttributes::of_handle(&handle.attributes));
         let (timeout, output) = (attributes.timeout(), connection.prints);
         let (on, turn) = handle.take(&connection).map_err(|failure| handle.noted(failure))?;
         let copied = announced && attributes.transfer == ArgumentTransfer::Copy;
         // What of it `grpc_session_info_get_np` tells.
         let processor_time = announced;
         let ranks = handle.attributes.ranks();
-        let options =
-            CallOptions { timeout, announced, output, processor_time, on, copied, ranks, ..CallOptions::default() };
+        let options = CallOptions {
+            timeout,
+            announced,
+            output,
+            processor_time,
+            on,
+            copied,
+            ranks,
+            ..CallOptions::default()
+        };
         let by_address = wanted.by_address && wanted.context.servers.fortran_compatible();
         let (classic, fortran) = (wanted.classic, wanted.fortran);
-        Ok(Bound { handle, routine, connection, attributes, options, by_address, classic, fortran, turn })
+        Ok(Bound {
+            handle,
+            routine,
+            connection,
+            attributes,
+            options,
+            by_address,
+            classic,
+            fortran,
+            turn,
+        })
     }
 
     /// Asks for the arguments.
@@ -93,7 +117,9 @@ impl Bound {
         let interface = self.routine.interface();
         let has_places = has_places_for_work(interface, count);
         let counted = count.filter(|_| !has_places);
-        counted.map_or(Ok(()), |count| check_count(interface, count)).map_err(|error| self.failed(error))?;
+        counted
+            .map_or(Ok(()), |count| check_count(interface, count))
+            .map_err(|error| self.failed(error))?;
         let mut values = Vec::with_capacity(interface.parameters.len());
         for parameter in &interface.parameters {
             if parameter.mode == Mode::Work {
@@ -109,7 +135,8 @@ impl Bound {
             });
         }
         // SAFETY: the caller's promise.
-        let mut prepared = unsafe { prepare(&self.routine, &values) }.map_err(|error| self.failed(error))?;
+        let mut prepared =
+            unsafe { prepare(&self.routine, &values) }.map_err(|error| self.failed(error))?;
         if self.fortran {
             // SAFETY: as above: procedures.
             unsafe { make_procedures(interface, &values, &mut prepared.arguments) };
@@ -142,12 +169,15 @@ impl Bound {
         }
         // What does not leave at once leaves while the session is looked after.
         // SAFETY: as above.
-        let started = unsafe { self.routine.start_within(arguments, destinations, &self.options, Duration::MAX) }?;
-        started.ok_or_else(|| Error::internal("start a call", "the wait for a free place ended early"))
+        let started = unsafe {
+            self.routine.start_within(arguments, destinations, &self.options, Duration::MAX)
+        }?;
+        started
+            .ok_or_else(|| Error::internal("start a call", "the wait for a free place ended early"))
     }
 
-    /// Waits until the arguments have left, or the call is over; not where they need not have left. False when they have
-    /// not, and never will.
+    /// Waits until the arguments have left, or the call is over; not where they need not have left.
+    /// False when they have not, and never will.
     fn see_off(&self, pending: &mut PendingCall, watch: Option<&mut Watch>) -> Outcome<bool> {
         if self.attributes.transfer != ArgumentTransfer::Wait {
             return Ok(true);
@@ -168,8 +198,8 @@ impl Bound {
     }
 }
 
-/// Where an array of numbers begins as a URL does, the server is to fetch it from there. Characters may be a URL that the
-/// routine itself is to have.
+/// Where an array of numbers begins as a URL does, the server is to fetch it from there. Characters
+/// may be a URL that the routine itself is to have.
 ///
 /// # Safety
 /// As many arguments as the interface has parameters, each as it says.
@@ -194,7 +224,8 @@ impl Bound {
     fn finish(&self, mut pending: PendingCall, watch: Option<Watch>) -> Outcome<Outputs> {
         let failed = |error| self.failed(error);
         let Some(mut watch) = watch else {
-            return if self.options.output { printing(pending) } else { pending.wait() }.map_err(failed);
+            return if self.options.output { printing(pending) } else { pending.wait() }
+                .map_err(failed);
         };
         loop {
             let outcome = if self.options.output {
@@ -217,7 +248,8 @@ fn is_work_array(parameter: &Parameter) -> bool {
     parameter.mode == Mode::Work && matches!(parameter.shape, Shape::Array { .. })
 }
 
-/// Whether WORK arrays have a place among the arguments, as in Ninf-G; the number of arguments tells.
+/// Whether WORK arrays have a place among the arguments, as in Ninf-G; the number of arguments
+/// tells.
 fn has_places_for_work(interface: &Interface, count: Option<usize>) -> bool {
     let places = interface.parameters.iter().filter(|parameter| is_work_array(parameter)).count();
     places > 0 && count.is_none_or(|count| count == interface.caller_parameters().count() + places)
@@ -231,7 +263,8 @@ pub unsafe fn call(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) ->
     let begun = Instant::now();
     let mut bound = Bound::new(wanted, false)?;
     // SAFETY: the caller's promise, here and below.
-    let Prepared { arguments, destinations, places } = unsafe { bound.prepare(wanted.count, next) }?;
+    let Prepared { arguments, destinations, places } =
+        unsafe { bound.prepare(wanted.count, next) }?;
     // SAFETY: as above.
     let started = unsafe { bound.routine.start_borrowed(arguments, destinations, &bound.options) };
     let mut pending = started.map_err(|error| bound.failed(error).in_sending(true))?;
@@ -245,10 +278,13 @@ pub unsafe fn call(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) ->
         // It may have run.
         bound.turn.iter_mut().for_each(Turn::fail);
     }
-    let words = || outcome.as_ref().err().map_or_else(|| "well".to_owned(), |failure| failure.words.clone());
+    let words = || {
+        outcome.as_ref().err().map_or_else(|| "well".to_owned(), |failure| failure.words.clone())
+    };
     bound.connection.log.write(|| format!("call {number} ends: {}", words()));
     let outputs = outcome.map_err(|failure| failure.in_sending(!sent))?;
-    known.measured = Measured::of_call(bound.handle.binding, bound.routine.interface(), begun, outputs.times());
+    known.measured =
+        Measured::of_call(bound.handle.binding, bound.routine.interface(), begun, outputs.times());
     // SAFETY: as above.
     unsafe { places.fill(&outputs) }.map_err(|error| bound.failed(error))
 }
@@ -261,7 +297,8 @@ pub unsafe fn start(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) -
     let began = Began::now();
     let bound = Bound::new(wanted, true)?;
     // SAFETY: the caller's promise, here and below.
-    let Prepared { arguments, destinations, places } = unsafe { bound.prepare(wanted.count, next) }?;
+    let Prepared { arguments, destinations, places } =
+        unsafe { bound.prepare(wanted.count, next) }?;
     let deadline = bound.options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     // SAFETY: as above.
     let pending = unsafe { bound.start(arguments, destinations) };

@@ -61,7 +61,11 @@ const WORDS: [&CStr; 21] = [
 
 /// What a number means.
 pub fn words(number: i32) -> &'static CStr {
-    usize::try_from(number).ok().and_then(|number| WORDS.get(number)).copied().unwrap_or(c"GRPC_UNKNOWN_ERROR_CODE")
+    usize::try_from(number)
+        .ok()
+        .and_then(|number| WORDS.get(number))
+        .copied()
+        .unwrap_or(c"GRPC_UNKNOWN_ERROR_CODE")
 }
 
 /// What an entry reports: a code, and words on what happened.
@@ -88,10 +92,14 @@ impl Failure {
         Failure { number, ..self }
     }
 
-    /// The same when it may have met a call whose arguments had not all left: then a lost connection is one that Ninf
-    /// tells from another.
+    /// The same when it may have met a call whose arguments had not all left: then a lost
+    /// connection is one that Ninf tells from another.
     pub fn in_sending(self, met: bool) -> Failure {
-        if met && self.number == Number::DataReceiveFail { self.numbered(Number::DataSendFail) } else { self }
+        if met && self.number == Number::DataReceiveFail {
+            self.numbered(Number::DataSendFail)
+        } else {
+            self
+        }
     }
 
     /// Something that nothing but `GRPC_OTHER_ERROR_CODE` stands for.
@@ -132,12 +140,15 @@ fn code_of(error: &Error) -> Code {
         | ErrorKind::ShuttingDown
         | ErrorKind::Unavailable
         | ErrorKind::InterfaceChanged => Code::RpcRefused,
-        ErrorKind::ConnectionLost | ErrorKind::Protocol | ErrorKind::Version | ErrorKind::Damaged => {
-            Code::CommunicationFailed
-        }
+        ErrorKind::ConnectionLost
+        | ErrorKind::Protocol
+        | ErrorKind::Version
+        | ErrorKind::Damaged => Code::CommunicationFailed,
         ErrorKind::TimedOut => Code::Timeout,
         ErrorKind::Cancelled => Code::Canceled,
-        ErrorKind::RoutineCrashed | ErrorKind::RoutineExited | ErrorKind::RoutineFailed => Code::SessionFailed,
+        ErrorKind::RoutineCrashed | ErrorKind::RoutineExited | ErrorKind::RoutineFailed => {
+            Code::SessionFailed
+        }
         _ => Code::OtherError,
     }
 }
@@ -161,7 +172,8 @@ mod tests {
         let error = Error::new(ErrorKind::NotFound, "look up", "nothing of the name");
         assert_eq!(Failure::of_binding(&error, Code::ClassNotFound).code, Code::ClassNotFound);
         assert_eq!(Failure::from(error).code, Code::FunctionNotFound);
-        let error = Error::new(ErrorKind::NotFound, "call", "the file cannot be read").with("parameter", "from");
+        let error = Error::new(ErrorKind::NotFound, "call", "the file cannot be read")
+            .with("parameter", "from");
         assert_eq!(Failure::from(error).code, Code::OtherError);
     }
 }

@@ -1,4 +1,5 @@
-//! The communication log (`commLog_*`): what goes to a server and comes from it, in files of its own.
+//! The communication log (`commLog_*`): what goes to a server and comes from it, in files of its
+//! own.
 
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
@@ -19,7 +20,8 @@ enum Kept {
 pub struct CommunicationLog(Kept);
 
 impl CommunicationLog {
-    /// What the server's section wants. A file that cannot be written is told of, and the rest goes on.
+    /// What the server's section wants. A file that cannot be written is told of, and the rest goes
+    /// on.
     pub fn of(section: Option<&Section>, host: &str) -> CommunicationLog {
         let Some(wanted) = section.and_then(|section| section.communication_log.as_ref()) else {
             return CommunicationLog(Kept::Nowhere);
@@ -30,7 +32,11 @@ impl CommunicationLog {
         match Files::open(wanted, path, host) {
             Ok(files) => CommunicationLog(Kept::In(Box::new(Mutex::new(files)))),
             Err(error) => {
-                log::write(Group::Internal, Level::Error, &format!("commLog_filePath {path}: {error}"));
+                log::write(
+                    Group::Internal,
+                    Level::Error,
+                    &format!("commLog_filePath {path}: {error}"),
+                );
                 CommunicationLog(Kept::Nowhere)
             }
         }

@@ -1,5 +1,5 @@
-//! Connections to servers: made when they are wanted, made again when they were lost, and tried again as the configuration
-//! says.
+//! Connections to servers: made when they are wanted, made again when they were lost, and tried
+//! again as the configuration says.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,8 +16,8 @@ use crate::servers::Server;
 
 /// Time to connect, unless a handle has less.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-/// A connection that was not used for this long is looked at before it is used again: its server may have gone meanwhile.
-/// A call a moment after another one is spared that.
+/// A connection that was not used for this long is looked at before it is used again: its server
+/// may have gone meanwhile. A call a moment after another one is spared that.
 const IDLE_MS: u64 = 10;
 /// Longest time between two tries.
 const PAUSE_MAX: Duration = Duration::from_secs(3600);
@@ -47,7 +47,8 @@ impl Connection {
         Connection { key, client, prints, log, used_ms: AtomicU64::new(now_ms()) }
     }
 
-    /// Whether it may be used, as far as is known. One that `may_end` at any moment is looked at in any case.
+    /// Whether it may be used, as far as is known. One that `may_end` at any moment is looked at in
+    /// any case.
     fn is_usable(&self, may_end: bool) -> bool {
         let now = now_ms();
         let idle = now.saturating_sub(self.used_ms.swap(now, Ordering::Relaxed));
@@ -76,25 +77,29 @@ impl Pauses<'_> {
     }
 }
 
-/// A number from 0 to 1 that is another one for every client: the standard library draws one key for each process.
+/// A number from 0 to 1 that is another one for every client: the standard library draws one key
+/// for each process.
 fn chance() -> f64 {
     let mut hasher = RandomState::new().build_hasher();
     hasher.write_u64(now_ms());
     (hasher.finish() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// Whether another try may end better. A server that ends while it is connected to is one that nobody answers for.
+/// Whether another try may end better. A server that ends while it is connected to is one that
+/// nobody answers for.
 fn may_pass(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Unreachable | ErrorKind::ConnectionLost | ErrorKind::TimedOut)
 }
 
 impl Server {
-    /// The connection to it, made when there is none or the last one was lost. `limit` is the time that a handle has to
-    /// become ready.
+    /// The connection to it, made when there is none or the last one was lost. `limit` is the time
+    /// that a handle has to become ready.
     pub fn connect(&self, limit: Option<Duration>) -> Outcome<Arc<Connection>> {
         let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         let may_end = self.is_of_a_call();
-        if let Some(connection) = connection.as_ref().filter(|connection| connection.is_usable(may_end)) {
+        if let Some(connection) =
+            connection.as_ref().filter(|connection| connection.is_usable(may_end))
+        {
             return Ok(connection.clone());
         }
         *connection = None;
@@ -121,8 +126,8 @@ impl Server {
         Some(section.heartbeat.map_or(Duration::ZERO, |beat| beat * section.heartbeat_count))
     }
 
-    /// The same for whoever binds a handle: whether the connection is gone is looked at however short ago it was used, since
-    /// asking for processes waits for no answer.
+    /// The same for whoever binds a handle: whether the connection is gone is looked at however
+    /// short ago it was used, since asking for processes waits for no answer.
     pub fn connect_to_bind(&self, limit: Option<Duration>) -> Outcome<Arc<Connection>> {
         let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         if connection.as_ref().is_some_and(|connection| connection.client.is_lost()) {
@@ -143,26 +148,42 @@ impl Server {
                 Ok(client) => return Ok(client),
                 Err(error) => error,
             };
-            let pause = pauses.as_mut().filter(|_| may_pass(&error)).and_then(|pauses| pauses.next(chance()));
+            let pause = pauses
+                .as_mut()
+                .filter(|_| may_pass(&error))
+                .and_then(|pauses| pauses.next(chance()));
             let Some(pause) = pause else { return Err(not_reached(&error, limit.is_some())) };
             if left().is_some_and(|left| left <= pause) {
-                return Err(Failure::new(Code::Timeout, format!("{error}; job_startTimeout ends before the next try")));
+                return Err(Failure::new(
+                    Code::Timeout,
+                    format!("{error}; job_startTimeout ends before the next try"),
+                ));
             }
             let seconds = pause.as_secs_f64();
-            log::write(Group::Internal, Level::Information, &format!("{error}; connects again in {seconds:.1} s"));
+            log::write(
+                Group::Internal,
+                Level::Information,
+                &format!("{error}; connects again in {seconds:.1} s"),
+            );
             std::thread::sleep(pause);
         }
     }
 
     /// Has the next call connect again where this error says that the connection is gone.
     pub fn note(&self, used: &Arc<Connection>, error: &Error) {
-        let gone = [ErrorKind::ConnectionLost, ErrorKind::Protocol, ErrorKind::ShuttingDown, ErrorKind::Damaged];
+        let gone = [
+            ErrorKind::ConnectionLost,
+            ErrorKind::Protocol,
+            ErrorKind::ShuttingDown,
+            ErrorKind::Damaged,
+        ];
         if !gone.contains(&error.kind()) {
             return;
         }
         let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         if connection.as_ref().is_some_and(|known| known.key == used.key) {
-            used.log.write(|| format!("the connection to {} is lost: {error}", used.client.address()));
+            used.log
+                .write(|| format!("the connection to {} is lost: {error}", used.client.address()));
             *connection = None;
         }
     }
@@ -176,8 +197,8 @@ fn compress(client: &Client, wanted: Compress) {
     }
 }
 
-/// Why there is no connection. A server that was killed may take connections for a moment still, and end them before a
-/// word: that is nobody who answers, as a moment later.
+/// Why there is no connection. A server that was killed may take connections for a moment still,
+/// and end them before a word: that is nobody who answers, as a moment later.
 fn not_reached(error: &Error, limited: bool) -> Failure {
     match error.kind() {
         ErrorKind::ConnectionLost => Failure::new(Code::ServerNotFound, error.to_string()),
@@ -193,9 +214,11 @@ mod tests {
 
     #[test]
     fn pauses_grow_and_are_counted() {
-        let retry = ConnectRetry { count: 3, base: Duration::from_secs(1), ratio: 2.0, random: false };
+        let retry =
+            ConnectRetry { count: 3, base: Duration::from_secs(1), ratio: 2.0, random: false };
         let mut pauses = Pauses { retry: &retry, tried: 0 };
-        let all: Vec<u64> = std::iter::from_fn(|| pauses.next(0.5)).map(|pause| pause.as_secs()).collect();
+        let all: Vec<u64> =
+            std::iter::from_fn(|| pauses.next(0.5)).map(|pause| pause.as_secs()).collect();
         assert_eq!(all, [1, 2, 4]);
         let retry = ConnectRetry { count: 2000, random: true, ..retry };
         let mut pauses = Pauses { retry: &retry, tried: 0 };
@@ -206,9 +229,11 @@ mod tests {
 
     #[test]
     fn a_server_that_ends_before_a_word_is_nobody_who_answers() {
-        let lost = Error::new(ErrorKind::ConnectionLost, "connect", "the server closed the connection");
+        let lost =
+            Error::new(ErrorKind::ConnectionLost, "connect", "the server closed the connection");
         assert_eq!(not_reached(&lost, true).code, Code::ServerNotFound);
-        let late = Error::new(ErrorKind::TimedOut, "connect", "the server did not greet us in time");
+        let late =
+            Error::new(ErrorKind::TimedOut, "connect", "the server did not greet us in time");
         assert_eq!(
             (not_reached(&late, true).code, not_reached(&late, false).code),
             (Code::Timeout, Code::ServerNotFound)

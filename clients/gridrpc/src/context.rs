@@ -50,8 +50,8 @@ impl Context {
     }
 }
 
-/// The one context of a process. A child of a fork has none: its parent's connections, and locks that a thread of the
-/// parent may hold, are not touched there.
+/// The one context of a process. A child of a fork has none: its parent's connections, and locks
+/// that a thread of the parent may hold, are not touched there.
 static CONTEXT: PerProcess<RwLock<Option<Arc<Context>>>> = PerProcess::new();
 
 fn place() -> &'static RwLock<Option<Arc<Context>>> {
@@ -88,15 +88,17 @@ pub fn initialize(given: Option<&str>) -> Outcome<()> {
 /// Ends all that was begun.
 pub fn finalize() -> Outcome<()> {
     let context = place().write().unwrap_or_else(PoisonError::into_inner).take();
-    let context = context.ok_or_else(|| Failure::new(Code::NotInitialized, "call grpc_initialize first"))?;
+    let context =
+        context.ok_or_else(|| Failure::new(Code::NotInitialized, "call grpc_initialize first"))?;
     context.sessions.end();
     context.signals.restore();
     log::end();
     Ok(())
 }
 
-/// Ends what the program has started, before a signal ends the program. Connections do not close in order before the program's own
-/// threads let go of them, and those may be waiting: the end of all sessions and processes is asked for first.
+/// Ends what the program has started, before a signal ends the program. Connections do not close in
+/// order before the program's own threads let go of them, and those may be waiting: the end of all
+/// sessions and processes is asked for first.
 fn end_all() {
     if let Ok(context) = current() {
         context.sessions.cancel_all();

@@ -1,4 +1,5 @@
-//! Debugging (`debug*`): a debugger in a terminal of its own, attached to each process that a handle gets on this host.
+//! Debugging (`debug*`): a debugger in a terminal of its own, attached to each process that a
+//! handle gets on this host.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -12,8 +13,8 @@ use crate::log::{self, Group, Level};
 
 /// Time for the server to tell which process an object has.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often is looked whether a debugger holds its process by now, and how often in a row it must: while it attaches, it takes
-/// stops for its own.
+/// How often is looked whether a debugger holds its process by now, and how often in a row it must:
+/// while it attaches, it takes stops for its own.
 const LOOK: Duration = Duration::from_millis(50);
 const LOOKS: u32 = 4;
 
@@ -30,8 +31,10 @@ fn attach_to(wanted: &Debug, client: &Client, held: &Held) -> Result<(), String>
     held.ready().map_err(|error| error.to_string())?;
     let status = client.status(PATIENCE).map_err(|error| error.to_string())?;
     let object = status.objects.iter().find(|object| object.id == held.id);
-    let pid = object.and_then(|object| object.pid).ok_or("its server does not report its process")?;
-    let program = program_of(pid).ok_or("only processes of this user on this host can be debugged")?;
+    let pid =
+        object.and_then(|object| object.pid).ok_or("its server does not report its process")?;
+    let program =
+        program_of(pid).ok_or("only processes of this user on this host can be debugged")?;
     if wanted.busy_loop {
         // It waits until the debugger lets it go on.
         signal(pid, libc::SIGSTOP);
@@ -53,9 +56,10 @@ fn attach_to(wanted: &Debug, client: &Client, held: &Held) -> Result<(), String>
     Ok(())
 }
 
-/// Waits for the end of a terminal: whoever closes it leaves no dead process behind. A process that is stopped goes on once a
-/// debugger holds it, which then has it go on when its user says so: a stop would be passed on, and it would stand still again
-/// and again. It goes on, too, when the terminal ends, with or without a debugger.
+/// Waits for the end of a terminal: whoever closes it leaves no dead process behind. A process that
+/// is stopped goes on once a debugger holds it, which then has it go on when its user says so: a
+/// stop would be passed on, and it would stand still again and again. It goes on, too, when the
+/// terminal ends, with or without a debugger.
 fn attend(mut terminal: Child, stopped: Option<(u32, PathBuf)>) {
     let Some((pid, program)) = stopped else { return drop(terminal.wait()) };
     let mut held = 0;

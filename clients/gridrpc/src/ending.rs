@@ -76,9 +76,11 @@ fn end(signal: c_int, end_all: fn()) -> ! {
     }
 }
 
-/// Does not return where a signal ends the process: the program is not to take the end of its calls for an outcome.
+/// Does not return where a signal ends the process: the program is not to take the end of its calls
+/// for an outcome.
 pub fn hold_back() {
-    while ENDING.load(Ordering::Relaxed) && std::thread::current().name() != Some("farcall-signals") {
+    while ENDING.load(Ordering::Relaxed) && std::thread::current().name() != Some("farcall-signals")
+    {
         std::thread::park_timeout(PATIENCE);
     }
 }

@@ -1,5 +1,5 @@
-//! The entries of GridRPC: what C calls. Each reads what it is given, asks the logic, and writes the answer where C wants it. No
-//! other file needs one of these.
+//! The entries of GridRPC: what C calls. Each reads what it is given, asks the logic, and writes
+//! the answer where C wants it. No other file needs one of these.
 
 mod attributes;
 mod context;

@@ -1,4 +1,5 @@
-//! The edge between C and Rust: what an entry comes to, panics among it, and the last error of each thread.
+//! The edge between C and Rust: what an entry comes to, panics among it, and the last error of each
+//! thread.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_int};
@@ -15,7 +16,8 @@ thread_local! {
     static LAST: RefCell<Option<Failure>> = const { RefCell::new(None) };
 }
 
-/// Runs the entry `name`: its failure is logged, kept as this thread's last one, and its code returned.
+/// Runs the entry `name`: its failure is logged, kept as this thread's last one, and its code
+/// returned.
 pub fn enter(name: &str, body: impl FnOnce() -> Outcome<()>) -> c_int {
     let outcome = catch_unwind(AssertUnwindSafe(body));
     ending::hold_back();

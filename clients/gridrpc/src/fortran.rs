@@ -1,5 +1,5 @@
-//! Calls of FORTRAN 77 programs (`include/grpc_fortran.h`): every argument is an address, and behind all of them stand the
-//! lengths of those that are CHARACTERs.
+//! Calls of FORTRAN 77 programs (`include/grpc_fortran.h`): every argument is an address, and
+//! behind all of them stand the lengths of those that are CHARACTERs.
 
 use std::ffi::{CString, c_char, c_int};
 use std::sync::Arc;
@@ -20,7 +20,8 @@ pub struct RawFortran {
     pub name: *const c_char,
     pub function: *mut RawHandle,
     pub object: *mut RawHandle,
-    /// The program's variable of the handle: the number alone, which `grpc_get_handle` leads back to.
+    /// The program's variable of the handle: the number alone, which `grpc_get_handle` leads back
+    /// to.
     pub variable: *mut RawHandle,
     /// Of an object, the method; for Ninf, the entry.
     pub called: *const c_char,
@@ -50,8 +51,10 @@ enum Kind {
 
 fn kind_of(parameter: &Parameter) -> Outcome<Kind> {
     let refused = |what: &str| {
-        let words =
-            format!("{}: {what} cannot be passed from FORTRAN: declare characters, as char text[80]", parameter.name);
+        let words = format!(
+            "{}: {what} cannot be passed from FORTRAN: declare characters, as char text[80]",
+            parameter.name
+        );
         Err(Failure::other(words))
     };
     match (&parameter.shape, parameter.element) {
@@ -75,14 +78,18 @@ impl RawFortran {
     pub unsafe fn passed(&self, interface: &Interface) -> Outcome<Passed> {
         // SAFETY: the caller's promise.
         let words = unsafe { std::slice::from_raw_parts(self.words, self.count) };
-        let asked = |one: &&Parameter| one.mode != Mode::Work || matches!(one.shape, Shape::Array { .. });
+        let asked =
+            |one: &&Parameter| one.mode != Mode::Work || matches!(one.shape, Shape::Array { .. });
         let asked: Vec<&Parameter> = interface.parameters.iter().filter(asked).collect();
         let kinds: Vec<Kind> = asked.iter().map(|one| kind_of(one)).collect::<Outcome<_>>()?;
         let mut length = kinds.len() + self.before;
         let lengths = kinds.iter().filter(|kind| !matches!(kind, Kind::Plain)).count();
         if length + lengths > words.len() {
             let most = words.len();
-            return Err(Failure::other(format!("{}: more than {most} arguments and lengths", interface.full_name())));
+            return Err(Failure::other(format!(
+                "{}: more than {most} arguments and lengths",
+                interface.full_name()
+            )));
         }
         for (one, address) in asked.iter().zip(words) {
             let is_procedure = matches!(one.shape, Shape::Callback { .. });
@@ -105,18 +112,28 @@ impl RawFortran {
     }
 }
 
-/// Whether the address is in memory of the program, or of a library that is loaded now, that may only be read: to write a
-/// result there ends the program by a signal. FORTRAN passes a constant, such as `0`, by its address.
+/// Whether the address is in memory of the program, or of a library that is loaded now, that may
+/// only be read: to write a result there ends the program by a signal. FORTRAN passes a constant,
+/// such as `0`, by its address.
 fn is_constant(address: *mut u8) -> bool {
-    unsafe extern "C" fn look(object: *mut libc::dl_phdr_info, _size: usize, address: *mut libc::c_void) -> c_int {
+    unsafe extern "C" fn look(
+        object: *mut libc::dl_phdr_info,
+        _size: usize,
+        address: *mut libc::c_void,
+    ) -> c_int {
         // SAFETY: the linker's list, which it holds meanwhile.
         let (base, segments) = unsafe {
             let object = &*object;
-            (object.dlpi_addr, std::slice::from_raw_parts(object.dlpi_phdr, usize::from(object.dlpi_phnum)))
+            (
+                object.dlpi_addr,
+                std::slice::from_raw_parts(object.dlpi_phdr, usize::from(object.dlpi_phnum)),
+            )
         };
-        let is_within =
-            |one: &&libc::Elf64_Phdr| (address as u64).wrapping_sub(base.wrapping_add(one.p_vaddr)) < one.p_memsz;
-        let read_only = |one: &libc::Elf64_Phdr| one.p_type == libc::PT_LOAD && one.p_flags & libc::PF_W == 0;
+        let is_within = |one: &&libc::Elf64_Phdr| {
+            (address as u64).wrapping_sub(base.wrapping_add(one.p_vaddr)) < one.p_memsz
+        };
+        let read_only =
+            |one: &libc::Elf64_Phdr| one.p_type == libc::PT_LOAD && one.p_flags & libc::PF_W == 0;
         c_int::from(segments.iter().filter(is_within).any(read_only))
     }
     // SAFETY: it looks at the list while it is called, and at nothing that the address names.
@@ -134,7 +151,8 @@ unsafe fn text_at(address: *const u8, length: usize) -> Outcome<CString> {
     }
     // SAFETY: the caller's promise.
     let bytes = unsafe { std::slice::from_raw_parts(address, length) };
-    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or_else(|| bytes.trim_ascii_end().len());
+    let end =
+        bytes.iter().position(|byte| *byte == 0).unwrap_or_else(|| bytes.trim_ascii_end().len());
     CString::new(&bytes[..end]).map_err(|_| Failure::other("a text contains a NUL"))
 }
 
@@ -152,7 +170,8 @@ impl Passed {
         let mut left = self.all.iter();
         move |tag| match left.next() {
             Some((_, Some(text))) => TaggedValue::of_pointer(text.as_ptr().cast_mut().cast()),
-            // SAFETY: the caller's promise: a value of the tag's type, or what is passed by address.
+            // SAFETY: the caller's promise: a value of the tag's type, or what is passed by
+            // address.
             Some((address, None)) => unsafe { TaggedValue::at(tag, *address) },
             None => TaggedValue::of_pointer(std::ptr::null_mut()),
         }
@@ -162,13 +181,19 @@ impl Passed {
 /// Has functions called as Fortran procedures are.
 ///
 /// # Safety
-/// `values`, one per parameter that a caller passes, are such procedures where the interface has callbacks.
-pub unsafe fn make_procedures(interface: &Interface, values: &[TaggedValue], arguments: &mut [Argument<'_>]) {
+/// `values`, one per parameter that a caller passes, are such procedures where the interface has
+/// callbacks.
+pub unsafe fn make_procedures(
+    interface: &Interface,
+    values: &[TaggedValue],
+    arguments: &mut [Argument<'_>],
+) {
     for ((index, parameter), value) in interface.caller_parameters().zip(values) {
         if matches!(parameter.shape, Shape::Callback { .. }) {
             // SAFETY: the caller's promise.
             let function = unsafe { NativeFunction::fortran(value.address().cast_const().cast()) };
-            arguments[index] = function.map_or(Argument::Null, |function| Argument::Callback(Arc::new(function)));
+            arguments[index] =
+                function.map_or(Argument::Null, |function| Argument::Callback(Arc::new(function)));
         }
     }
 }

@@ -110,7 +110,8 @@ pub struct Handles {
     known: Mutex<FxHashMap<u64, Arc<Handle>>>,
 }
 
-/// Numbers of handles begin where no counter or pointer of a program is, so that memory which nobody has set is no handle.
+/// Numbers of handles begin where no counter or pointer of a program is, so that memory which
+/// nobody has set is no handle.
 static NEXT: AtomicU64 = AtomicU64::new(0xfa2c_a115_0000_0001);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -139,8 +140,9 @@ impl Handles {
                 Err(error) => failure = Some(telling(failure, error)),
             }
         }
-        let mut failure =
-            failure.unwrap_or_else(|| Failure::new(Code::ServerNotFound, "the configuration names no server"));
+        let mut failure = failure.unwrap_or_else(|| {
+            Failure::new(Code::ServerNotFound, "the configuration names no server")
+        });
         if let Some(missing) = servers.missing_stub(name) {
             failure.words = format!("{}; {missing}", failure.words);
         }
@@ -180,8 +182,10 @@ impl Handles {
     ) -> u64 {
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let (kind, name, attributes) = (self.kind, name.to_owned(), attributes.clone());
-        let (last, timed_out, gone) = (Mutex::default(), AtomicBool::new(false), AtomicBool::new(false));
-        let handle = Handle { id, kind, name, server, process, attributes, binding, last, timed_out, gone };
+        let (last, timed_out, gone) =
+            (Mutex::default(), AtomicBool::new(false), AtomicBool::new(false));
+        let handle =
+            Handle { id, kind, name, server, process, attributes, binding, last, timed_out, gone };
         lock(&self.known).insert(id, Arc::new(handle));
         id
     }
@@ -195,9 +199,15 @@ impl Handles {
         let id = unsafe { raw.as_ref() }.map(|raw| raw.id);
         let found = id.and_then(|id| lock(&self.known).get(&id).cloned());
         found.ok_or_else(|| {
-            let what =
-                if raw.is_null() { "it is NULL" } else { "initialize it first, or again after it was destructed" };
-            Failure::new(self.kind.invalid(), format!("this is not a {} handle: {what}", self.kind.word()))
+            let what = if raw.is_null() {
+                "it is NULL"
+            } else {
+                "initialize it first, or again after it was destructed"
+            };
+            Failure::new(
+                self.kind.invalid(),
+                format!("this is not a {} handle: {what}", self.kind.word()),
+            )
         })
     }
 
@@ -212,7 +222,8 @@ impl Handles {
 }
 
 impl Handles {
-    /// Asks a server for a routine, or for a class, and for processes of it: as many places as there are to be handles.
+    /// Asks a server for a routine, or for a class, and for processes of it: as many places as
+    /// there are to be handles.
     fn look_up(
         &self,
         server: &Arc<Server>,
@@ -228,7 +239,8 @@ impl Handles {
         match self.kind {
             Kind::Function => drop(found?),
             Kind::Object if found.is_ok() => {
-                let message = format!("{name} is a routine, not a class; bind a function handle to it");
+                let message =
+                    format!("{name} is a routine, not a class; bind a function handle to it");
                 return Err(Failure::new(missing, message));
             }
             Kind::Object => {}
@@ -236,7 +248,12 @@ impl Handles {
         let all = match wanted {
             Processes::Shared => vec![Process::Shared],
             Processes::Preferred => {
-                vec![Process::Preferred(Arc::new(Own::ask(server, &connection, name, attributes.start())))]
+                vec![Process::Preferred(Arc::new(Own::ask(
+                    server,
+                    &connection,
+                    name,
+                    attributes.start(),
+                )))]
             }
             Processes::Own(0) => Vec::new(),
             Processes::Own(count) => {
@@ -253,18 +270,26 @@ impl Handles {
     }
 }
 
-fn routine(server: &Server, connection: &Arc<Connection>, name: &str, kind: Kind) -> Outcome<Routine> {
+fn routine(
+    server: &Server,
+    connection: &Arc<Connection>,
+    name: &str,
+    kind: Kind,
+) -> Outcome<Routine> {
     connection.client.routine(name).map_err(|error| {
         server.note(connection, &error);
         Failure::of_binding(&error, kind.missing())
     })
 }
 
-/// Whichever of two failures says more to somebody who asked several servers: that one has no such routine says more than
-/// that another is not there, and that one could not be started more than either.
+/// Whichever of two failures says more to somebody who asked several servers: that one has no such
+/// routine says more than that another is not there, and that one could not be started more than
+/// either.
 fn telling(earlier: Option<Failure>, later: Failure) -> Failure {
     match earlier {
-        Some(earlier) if later.code == Code::ServerNotFound || earlier.code == Code::OtherError => earlier,
+        Some(earlier) if later.code == Code::ServerNotFound || earlier.code == Code::OtherError => {
+            earlier
+        }
         _ => later,
     }
 }
@@ -289,13 +314,17 @@ impl Handle {
 
     fn check_time(&self) -> Outcome<()> {
         if self.timed_out.load(Ordering::Relaxed) {
-            let message = format!("{}: a call with this handle timed out; initialize the handle again", self.name);
+            let message = format!(
+                "{}: a call with this handle timed out; initialize the handle again",
+                self.name
+            );
             return Err(Failure::new(self.kind.invalid(), message));
         }
         Ok(())
     }
 
-    /// Where its next call is to run: on this object, and, where that takes one call at a time, for this turn.
+    /// Where its next call is to run: on this object, and, where that takes one call at a time, for
+    /// this turn.
     pub fn take(&self, connection: &Connection) -> Outcome<(Option<ObjectId>, Option<Turn>)> {
         match &self.process {
             Process::Shared => Ok((None, None)),
@@ -324,16 +353,21 @@ impl Handle {
         let held = match &self.process {
             Process::Own(held) if gone => held,
             // It ended between two calls; the next one has another.
-            Process::Preferred(_) if gone => return self.noted(Failure::new(Code::SessionFailed, error.to_string())),
+            Process::Preferred(_) if gone => {
+                return self.noted(Failure::new(Code::SessionFailed, error.to_string()));
+            }
             // It was there when the handle was bound.
             _ if gone => return self.noted(Failure::from(error).numbered(Number::StubRemoved)),
             _ => return self.noted(error.into()),
         };
         // One that never began is one that never was; why is what its caller wants to know.
-        let never_began = held.is_ready().err().filter(|reason| reason.kind() != ErrorKind::NotFound);
+        let never_began =
+            held.is_ready().err().filter(|reason| reason.kind() != ErrorKind::NotFound);
         self.noted(match never_began {
             Some(reason) => Failure::of_binding(&reason, self.kind.missing()),
-            None => Failure::new(self.kind.invalid(), error.to_string()).numbered(Number::StubRemoved),
+            None => {
+                Failure::new(self.kind.invalid(), error.to_string()).numbered(Number::StubRemoved)
+            }
         })
     }
 
@@ -342,7 +376,10 @@ impl Handle {
         self.check_time()?;
         let ready = match &self.process {
             Process::Own(_) if self.gone.load(Ordering::Relaxed) => {
-                let message = format!("{}: the handle's process ended; initialize the handle again", self.name);
+                let message = format!(
+                    "{}: the handle's process ended; initialize the handle again",
+                    self.name
+                );
                 return Err(Failure::new(self.kind.invalid(), message));
             }
             Process::Own(held) => held.is_ready(),

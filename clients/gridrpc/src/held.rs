@@ -65,7 +65,8 @@ impl Held {
     /// Whether these are all that were asked for together, in their order.
     fn are_all(all: &[Held]) -> bool {
         all.first().is_some_and(|first| {
-            first.hold.count() as usize == all.len() && all.iter().map(|held| held.id).eq(first.hold.ids())
+            first.hold.count() as usize == all.len()
+                && all.iter().map(|held| held.id).eq(first.hold.ids())
         })
     }
 
@@ -83,14 +84,18 @@ impl Held {
         let released = client.release(self.id, u32::try_from(count).unwrap_or(u32::MAX), limit);
         match released {
             // Nobody was to wait for it.
-            Err(error) if error.kind() == ErrorKind::TimedOut && limit == Some(Duration::ZERO) => Ok(()),
+            Err(error) if error.kind() == ErrorKind::TimedOut && limit == Some(Duration::ZERO) => {
+                Ok(())
+            }
             // It has ended before, of a crash, say.
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             Err(error) if error.kind() == ErrorKind::ConnectionLost => {
                 self.release_anew(count, limit);
                 Ok(())
             }
-            Err(error) if error.kind() == ErrorKind::TimedOut => Err(Failure::new(Code::Timeout, error.to_string())),
+            Err(error) if error.kind() == ErrorKind::TimedOut => {
+                Err(Failure::new(Code::Timeout, error.to_string()))
+            }
             // It has ended, though not in order: of a failure in `_finalize`, say.
             Err(_) | Ok(()) => Ok(()),
         }
@@ -101,8 +106,8 @@ impl Held {
         let _ = client.release(self.id, 1, Some(Duration::ZERO));
     }
 
-    /// Where the connection was lost, the server keeps them for as long as their lease is; another connection ends them at
-    /// once. Where there is none to be had, they end with that lease.
+    /// Where the connection was lost, the server keeps them for as long as their lease is; another
+    /// connection ends them at once. Where there is none to be had, they end with that lease.
     fn release_anew(&self, count: usize, limit: Option<Duration>) {
         let limit = Some(limit.map_or(AGAIN, |limit| limit.min(AGAIN)));
         if !self.server.is_shared() {

@@ -39,7 +39,8 @@ pub struct Files {
 impl Files {
     fn of(interface: &Interface) -> Files {
         let any = |moves: fn(Mode) -> bool| {
-            let is_file = |one: &&Parameter| one.element == ElementType::Filename && moves(one.mode);
+            let is_file =
+                |one: &&Parameter| one.element == ElementType::Filename && moves(one.mode);
             interface.parameters.iter().any(|one| is_file(&one))
         };
         Files { sent: any(Mode::is_input), received: any(Mode::is_output) }
@@ -74,7 +75,12 @@ fn processor_time() -> Duration {
 
 impl Measured {
     /// Of a call that a thread waited for, which is spared the looks at the processor's clock.
-    pub fn of_call(binding: Binding, interface: &Interface, begun: Instant, times: CallTimes) -> Measured {
+    pub fn of_call(
+        binding: Binding,
+        interface: &Interface,
+        begun: Instant,
+        times: CallTimes,
+    ) -> Measured {
         let mut measured = Measured { binding, files: Files::of(interface), ..Measured::default() };
         measured.ended(begun, Some(times));
         measured

@@ -1,10 +1,12 @@
-//! The server whose call this process runs, where it runs one: a routine may itself be a client (cascading calls, as in Ninf-G).
+//! The server whose call this process runs, where it runs one: a routine may itself be a client
+//! (cascading calls, as in Ninf-G).
 
 use std::sync::OnceLock;
 
 use farcall_client::{Client, Error, ErrorKind, Result};
 
-/// How a routine reaches its own server. The library that has the runtime of executables, too, says so.
+/// How a routine reaches its own server. The library that has the runtime of executables, too, says
+/// so.
 pub struct Inside {
     /// Whether a call may run in this process.
     pub runs: fn() -> bool,
@@ -26,7 +28,12 @@ pub(crate) fn runs() -> bool {
 }
 
 pub(crate) fn connect() -> Result<Client> {
-    let nowhere =
-        || Error::new(ErrorKind::Unavailable, "ask for the running server", "this process does not run routines");
+    let nowhere = || {
+        Error::new(
+            ErrorKind::Unavailable,
+            "ask for the running server",
+            "this process does not run routines",
+        )
+    };
     INSIDE.get().ok_or_else(nowhere).and_then(|inside| (inside.connect)())
 }

@@ -28,7 +28,8 @@ pub enum Level {
     Debug,
 }
 
-const ALL: [Level; 6] = [Level::Off, Level::Fatal, Level::Error, Level::Warning, Level::Information, Level::Debug];
+const ALL: [Level; 6] =
+    [Level::Off, Level::Fatal, Level::Error, Level::Warning, Level::Information, Level::Debug];
 
 /// What a line is about; each group has a level of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +49,8 @@ static WANTED: [AtomicU8; 3] = [const { AtomicU8::new(UNREAD) }; 3];
 /// Numbers of files that are looked at for one that is free.
 const NUMBERS_TRIED: u32 = 1000;
 
-/// Where lines go, where that is not standard error. A fork writes there: its parent's files are its parent's.
+/// Where lines go, where that is not standard error. A fork writes there: its parent's files are
+/// its parent's.
 static FILES: PerProcess<Mutex<Option<Files>>> = PerProcess::new();
 
 /// Files that are written one after the other, and again from the first.
@@ -71,12 +73,15 @@ impl Level {
     /// A level by its number or its name.
     pub fn read(text: &str) -> Option<Level> {
         let number = text.trim().parse().ok().and_then(|number: usize| ALL.get(number)).copied();
-        number.or_else(|| ALL.into_iter().find(|level| format!("{level:?}").eq_ignore_ascii_case(text.trim())))
+        number.or_else(|| {
+            ALL.into_iter().find(|level| format!("{level:?}").eq_ignore_ascii_case(text.trim()))
+        })
     }
 }
 
 impl Files {
-    /// Opens the first file. In its name, %h stands for the host, %p for the process and %t for the seconds since 1970.
+    /// Opens the first file. In its name, %h stands for the host, %p for the process and %t for the
+    /// seconds since 1970.
     ///
     /// # Errors
     /// Why it cannot be written.
@@ -85,23 +90,37 @@ impl Files {
         let path = path.replace("%h", host).replace("%p", &std::process::id().to_string());
         let path = path.replace("%t", &seconds.to_string());
         let several = wanted.files_max != Some(1);
-        let (files_max, bytes_max) = (wanted.files_max.unwrap_or(u32::MAX), wanted.bytes_max.unwrap_or(u64::MAX));
+        let (files_max, bytes_max) =
+            (wanted.files_max.unwrap_or(u32::MAX), wanted.bytes_max.unwrap_or(u64::MAX));
         let (suffix, overwrites) = (wanted.suffix.clone(), wanted.overwrite_directory);
         let first = name(&path, several, suffix.as_deref(), 0);
         let file = if overwrites { File::create(&first)? } else { append(&first)? };
         let bytes = file.metadata()?.len();
         let own = BTreeSet::from([0]);
-        Ok(Files { path, several, suffix, overwrites, own, files_max, bytes_max, number: 0, bytes, file })
+        Ok(Files {
+            path,
+            several,
+            suffix,
+            overwrites,
+            own,
+            files_max,
+            bytes_max,
+            number: 0,
+            bytes,
+            file,
+        })
     }
 
     fn name(&self, number: u32) -> String {
         name(&self.path, self.several, self.suffix.as_deref(), number)
     }
 
-    /// The number of the file that follows: one that is there and not ours is left alone, unless it may be overwritten.
+    /// The number of the file that follows: one that is there and not ours is left alone, unless it
+    /// may be overwritten.
     fn following(&self) -> u32 {
-        let is_free =
-            |number: &u32| self.overwrites || self.own.contains(number) || !Path::new(&self.name(*number)).exists();
+        let is_free = |number: &u32| {
+            self.overwrites || self.own.contains(number) || !Path::new(&self.name(*number)).exists()
+        };
         let tried = self.files_max.min(NUMBERS_TRIED);
         let mut numbers = (1..=tried).map(|step| self.number.wrapping_add(step) % self.files_max);
         numbers.find(is_free).unwrap_or(self.number)
@@ -222,7 +241,10 @@ mod tests {
             files.write(line).unwrap();
         }
         let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
-        assert_eq!((read("log-here.000"), read("log-here.001")), ("third\n".to_owned(), "second\n".to_owned()));
+        assert_eq!(
+            (read("log-here.000"), read("log-here.001")),
+            ("third\n".to_owned(), "second\n".to_owned())
+        );
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
@@ -232,7 +254,12 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("log").to_string_lossy().into_owned();
         let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
-        let wanted = LogFile { files_max: None, bytes_max: Some(8), suffix: Some("txt".into()), ..LogFile::default() };
+        let wanted = LogFile {
+            files_max: None,
+            bytes_max: Some(8),
+            suffix: Some("txt".into()),
+            ..LogFile::default()
+        };
         let written = |wanted: &LogFile| {
             std::fs::write(folder.join("log.000.txt"), "old\n").unwrap();
             std::fs::write(folder.join("log.001.txt"), "theirs\n").unwrap();
@@ -241,10 +268,19 @@ mod tests {
             ["three\n", "four\n"].iter().for_each(|line| files.write(line).unwrap());
         };
         written(&wanted);
-        assert_eq!((read("log.000.txt"), read("log.001.txt")), ("old\none\n".to_owned(), "theirs\n".to_owned()));
-        assert_eq!((read("log.002.txt"), read("log.003.txt")), ("two\n".to_owned(), "three\n".to_owned()));
+        assert_eq!(
+            (read("log.000.txt"), read("log.001.txt")),
+            ("old\none\n".to_owned(), "theirs\n".to_owned())
+        );
+        assert_eq!(
+            (read("log.002.txt"), read("log.003.txt")),
+            ("two\n".to_owned(), "three\n".to_owned())
+        );
         written(&LogFile { overwrite_directory: true, ..wanted });
-        assert_eq!((read("log.000.txt"), read("log.001.txt")), ("one\ntwo\n".to_owned(), "three\n".to_owned()));
+        assert_eq!(
+            (read("log.000.txt"), read("log.001.txt")),
+            ("one\ntwo\n".to_owned(), "three\n".to_owned())
+        );
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

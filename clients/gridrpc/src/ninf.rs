@@ -29,7 +29,8 @@ use entries::Entry;
 use given::Given;
 use settings::Settings;
 
-/// What this process knows of Ninf. Nobody begins or ends it: it is there when the first call comes.
+/// What this process knows of Ninf. Nobody begins or ends it: it is there when the first call
+/// comes.
 #[derive(Default)]
 pub struct Ninf {
     context: Mutex<Option<Arc<Context>>>,
@@ -103,7 +104,8 @@ impl Ninf {
         unsafe { context.handles.find(&RawHandle::new(id)) }
     }
 
-    /// A handle of the one function of the stub executable at this path, which a server of this process alone runs.
+    /// A handle of the one function of the stub executable at this path, which a server of this
+    /// process alone runs.
     pub fn program(&self, path: &str) -> Outcome<Arc<Handle>> {
         let full = std::fs::canonicalize(path);
         let full = full.map_err(|error| no_program(path, &error.to_string()))?;
@@ -113,13 +115,18 @@ impl Ninf {
         }
         let context = self.context()?;
         let server = context.servers.program(full);
-        let connection = server.connect(None).map_err(|failure| no_program(path, &failure.words))?;
+        let connection =
+            server.connect(None).map_err(|failure| no_program(path, &failure.words))?;
         let routines = connection.client.routines()?;
         let [routine] = &routines[..] else {
-            return Err(no_program(path, &format!("it must have one function, not {}", routines.len())));
+            return Err(no_program(
+                path,
+                &format!("it must have one function, not {}", routines.len()),
+            ));
         };
         let attributes = HandleAttributes::of(None, routine.name());
-        let bound = context.handles.bind_at(&server, routine.name(), &attributes, Processes::Shared)?;
+        let bound =
+            context.handles.bind_at(&server, routine.name(), &attributes, Processes::Shared)?;
         let handle = Ninf::first(&context, &bound)?;
         lock(&self.handles).insert(entry, handle.clone());
         Ok(handle)

@@ -1,5 +1,6 @@
-//! The process of a single function handle. It takes the handle's calls one at a time, so that a routine's static variables
-//! live on from one to the next, as in Ninf-G; a call that finds it busy goes to whatever process is free.
+//! The process of a single function handle. It takes the handle's calls one at a time, so that a
+//! routine's static variables live on from one to the next, as in Ninf-G; a call that finds it busy
+//! goes to whatever process is free.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -71,30 +72,34 @@ impl Own {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The process for a call, where it is free; waits until it has started. `None`: whatever process is free is to take
-    /// the call.
+    /// The process for a call, where it is free; waits until it has started. `None`: whatever
+    /// process is free is to take the call.
     pub fn take(&self, connection: &Connection) -> Outcome<Option<Turn>> {
         let Some((process, turn)) = self.occupy(connection) else { return Ok(None) };
         let Err(error) = process.held.ready() else { return Ok(Some(turn)) };
         drop(turn);
         match error.kind() {
             ErrorKind::LimitExceeded | ErrorKind::Unavailable | ErrorKind::PermissionDenied => {
-                let words = format!("{}: the server cannot give the handle a process: {error}", self.name);
+                let words =
+                    format!("{}: the server cannot give the handle a process: {error}", self.name);
                 log::write(Group::Internal, Level::Warning, &words);
                 *self.state() = State::Refused;
                 Ok(None)
             }
             ErrorKind::TimedOut => Err(Failure::new(Code::Timeout, error.to_string())),
-            // Whatever happened to it happens to the call as well, and more of it can be said there.
+            // Whatever happened to it happens to the call as well, and more of it can be said
+            // there.
             _ => Ok(None),
         }
     }
 
-    /// The process, which the turn keeps others from; a new one where it was spoiled, or held over another connection.
+    /// The process, which the turn keeps others from; a new one where it was spoiled, or held over
+    /// another connection.
     fn occupy(&self, connection: &Connection) -> Option<(Process, Turn)> {
         let mut state = self.state();
         if let State::Asked(process) = &*state
-            && (process.connection != connection.key || process.does.load(Ordering::Acquire) == SPOILED)
+            && (process.connection != connection.key
+                || process.does.load(Ordering::Acquire) == SPOILED)
         {
             if process.connection != connection.key {
                 process.held.let_go(&connection.client);
@@ -124,9 +129,12 @@ impl Own {
 }
 
 fn ask(server: &Arc<Server>, connection: &Connection, name: &str, start: Start) -> State {
-    let held = Held::ask(server, &connection.client, name, 1, start).map(|held| held.into_iter().next());
+    let held =
+        Held::ask(server, &connection.client, name, 1, start).map(|held| held.into_iter().next());
     match held {
-        Ok(Some(held)) => State::Asked(Process { held, connection: connection.key, does: Arc::default() }),
+        Ok(Some(held)) => {
+            State::Asked(Process { held, connection: connection.key, does: Arc::default() })
+        }
         _ => State::Refused,
     }
 }

@@ -1,5 +1,5 @@
-//! The thread that sees sessions through while the program does something else: one per connection, from its first
-//! session on.
+//! The thread that sees sessions through while the program does something else: one per connection,
+//! from its first session on.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,8 +32,8 @@ fn look_after(sessions: &Arc<Sessions>, connection: &Connection) {
     }
 }
 
-/// Calls that end within the time: as many as there are at once. An error when the connection is gone and all of its
-/// calls were told of.
+/// Calls that end within the time: as many as there are at once. An error when the connection is
+/// gone and all of its calls were told of.
 fn ended_within(connection: &Connection, wait: Duration) -> farcall_client::Result<Vec<Number>> {
     let mut ended = Vec::new();
     let mut wait = wait;

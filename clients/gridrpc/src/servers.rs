@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::time::Duration;
 
-use farcall_client::{Address, Client, ConnectOptions, Error, ErrorKind, PrivateServer, ServeOptions};
+use farcall_client::{
+    Address, Client, ConnectOptions, Error, ErrorKind, PrivateServer, ServeOptions,
+};
 use farcall_configuration::config::{
     Client as ClientSection, Config, FunctionInfo, Mistakes, Server as Section, Surroundings,
 };
@@ -24,8 +26,9 @@ const DEFAULT_PORT: u16 = 7000;
 const NINF_PORT: u16 = 3000;
 /// This host's names for itself.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
-/// Calls with default handles that a private server of stub executables runs at a time. Under Ninf-G each handle has a process
-/// of its own: routines may sleep, or wait for each other, and none of them waits for a processor.
+/// Calls with default handles that a private server of stub executables runs at a time. Under
+/// Ninf-G each handle has a process of its own: routines may sleep, or wait for each other, and
+/// none of them waits for a processor.
 const EXECUTABLES_MAX: u32 = 64;
 
 /// Where a server is.
@@ -41,7 +44,8 @@ enum Place {
     Here,
     /// On another host.
     There(String),
-    /// A private one of this process, with stub executables of this host: functions, and their programs.
+    /// A private one of this process, with stub executables of this host: functions, and their
+    /// programs.
     Stubs(Vec<(String, PathBuf)>),
     /// A private one of this process, with one stub executable.
     Program(PathBuf),
@@ -82,7 +86,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn surroundings() -> Surroundings {
     let named = std::env::var("NG_HOSTNAME").ok().filter(|name| !name.is_empty());
     let system = || rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let log_level = std::env::var("NG_LOG_LEVEL").ok().and_then(|text| Level::read(&text)).map(|level| level as u8);
+    let log_level = std::env::var("NG_LOG_LEVEL")
+        .ok()
+        .and_then(|text| Level::read(&text))
+        .map(|level| level as u8);
     Surroundings { hostname: named.unwrap_or_else(system), log_level }
 }
 
@@ -90,7 +97,8 @@ fn surroundings() -> Surroundings {
 fn load(file: &Path, surroundings: &Surroundings) -> Outcome<Config> {
     Config::load(file, surroundings).map_err(|error| match error.kind() {
         ErrorKind::InvalidSource => {
-            let mistakes = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<Mistakes>());
+            let mistakes = std::error::Error::source(&error)
+                .and_then(|source| source.downcast_ref::<Mistakes>());
             let words = mistakes.map_or_else(|| error.to_string(), Mistakes::to_string);
             Failure::new(Code::ConfigfileError, words)
         }
@@ -121,7 +129,13 @@ impl Servers {
         warn(&config);
         let tmp_dir = client.tmp_dir.clone().unwrap_or_else(std::env::temp_dir);
         let host = client.hostname.clone();
-        Ok(Servers { known: Mutex::default(), config: Mutex::new(config), surroundings, tmp_dir, host })
+        Ok(Servers {
+            known: Mutex::default(),
+            config: Mutex::new(config),
+            surroundings,
+            tmp_dir,
+            host,
+        })
     }
 
     /// Reads one more file, or one again: handles that are bound from now on are as it says.
@@ -155,12 +169,20 @@ impl Servers {
         lock(&self.config).function(&server.section.as_ref()?.hostname, name).cloned()
     }
 
-    /// Those to ask for a routine: the one of this name, or those to try by default, in order. A `port` that is not 0
-    /// belongs to a host's name.
-    pub fn named(&self, name: Option<&str>, port: i32, function: &str) -> Outcome<Vec<Arc<Server>>> {
+    /// Those to ask for a routine: the one of this name, or those to try by default, in order. A
+    /// `port` that is not 0 belongs to a host's name.
+    pub fn named(
+        &self,
+        name: Option<&str>,
+        port: i32,
+        function: &str,
+    ) -> Outcome<Vec<Arc<Server>>> {
         let config = lock(&self.config);
         let Some(name) = name.filter(|name| !name.is_empty()) else {
-            let sections = config.servers.iter().flat_map(|section| self.of_section(&config, section, function));
+            let sections = config
+                .servers
+                .iter()
+                .flat_map(|section| self.of_section(&config, section, function));
             let all: Vec<Arc<Server>> = sections.collect();
             return Ok(if all.is_empty() { self.without_section(&config, function) } else { all });
         };
@@ -171,16 +193,22 @@ impl Servers {
             return Ok(vec![self.known(self.at(name, port), config.server(name).cloned())]);
         }
         let is_here = self.is_here(name);
-        let by_another_name = || config.servers.iter().find(|section| is_here && self.is_here(&section.hostname));
+        let by_another_name =
+            || config.servers.iter().find(|section| is_here && self.is_here(&section.hostname));
         match config.server(name).or_else(by_another_name) {
             Some(section) => Ok(self.of_section(&config, section, function)),
-            None if is_host_name(name) => Ok(self.of_section(&config, &config.unnamed_server(name), function)),
-            None => Err(Failure::new(Code::ServerNotFound, format!("{name:?}: no server has this tag or host name"))),
+            None if is_host_name(name) => {
+                Ok(self.of_section(&config, &config.unnamed_server(name), function))
+            }
+            None => Err(Failure::new(
+                Code::ServerNotFound,
+                format!("{name:?}: no server has this tag or host name"),
+            )),
         }
     }
 
-    /// Those of a configuration without servers: that of this host's stub executables, where one of them has the function, and
-    /// the default one.
+    /// Those of a configuration without servers: that of this host's stub executables, where one of
+    /// them has the function, and the default one.
     fn without_section(&self, config: &Config, function: &str) -> Vec<Arc<Server>> {
         let here = config.unnamed_server(&self.host);
         let stubs = self.stubs(config, &here, function).map(|place| self.known(place, Some(here)));
@@ -188,13 +216,15 @@ impl Servers {
         around.into_iter().chain(stubs).chain([self.known(Place::Default, None)]).collect()
     }
 
-    /// For a routine that is a client of this host: first its own server, which has what was published together with it.
+    /// For a routine that is a client of this host: first its own server, which has what was
+    /// published together with it.
     fn around(&self, place: &Place) -> Option<Arc<Server>> {
         let may_be = matches!(place, Place::Here | Place::Default) && inside::runs();
         may_be.then(|| self.known(Place::Around, None))
     }
 
-    /// The servers of a section: of this host, first that of the stub executables, where one of them has the function.
+    /// The servers of a section: of this host, first that of the stub executables, where one of
+    /// them has the function.
     fn of_section(&self, config: &Config, section: &Section, function: &str) -> Vec<Arc<Server>> {
         let place = match (section.hostname.parse::<Address>(), section.port) {
             (Ok(address), _) => Place::At(address),
@@ -203,7 +233,8 @@ impl Servers {
         };
         let stubs = if place == Place::Here { self.stubs(config, section, function) } else { None };
         let around = self.around(&place);
-        let own = stubs.into_iter().chain([place]).map(|place| self.known(place, Some(section.clone())));
+        let own =
+            stubs.into_iter().chain([place]).map(|place| self.known(place, Some(section.clone())));
         around.into_iter().chain(own).collect()
     }
 
@@ -212,12 +243,16 @@ impl Servers {
         self.known(Place::Program(path), None)
     }
 
-    /// Why no stub executable of this host has the function, where one is named and is not there, or a file is that may
-    /// list it.
+    /// Why no stub executable of this host has the function, where one is named and is not there,
+    /// or a file is that may list it.
     pub fn missing_stub(&self, function: &str) -> Option<String> {
         let config = lock(&self.config);
         let found = local_stubs(&config, &[], &|host| self.is_here(host));
-        let of_it = found.missing.into_iter().find(|(name, _)| is_it(name, function)).map(|(_, remark)| remark);
+        let of_it = found
+            .missing
+            .into_iter()
+            .find(|(name, _)| is_it(name, function))
+            .map(|(_, remark)| remark);
         of_it.or_else(|| found.warnings.into_iter().next()).map(|remark| remark.to_string())
     }
 
@@ -230,7 +265,8 @@ impl Servers {
         has_it.then_some(Place::Stubs(found.programs))
     }
 
-    /// A port of a host: of this one without TLS, which servers have on the loopback alone, whatever the host's name leads to.
+    /// A port of a host: of this one without TLS, which servers have on the loopback alone,
+    /// whatever the host's name leads to.
     fn at(&self, host: &str, port: u16) -> Place {
         let here = self.is_here(host);
         let host = if here && !LOOPBACK.contains(&host) { LOOPBACK[0] } else { host }.to_owned();
@@ -251,19 +287,24 @@ impl Servers {
         let own = &self.host;
         let system = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let short = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
-        LOOPBACK.contains(&host) || [own, &system].iter().any(|name| host == name.as_str() || host == short(name))
+        LOOPBACK.contains(&host)
+            || [own, &system].iter().any(|name| host == name.as_str() || host == short(name))
     }
 
     /// The server at this place, of this section: the same one for all handles.
     fn known(&self, place: Place, section: Option<Section>) -> Arc<Server> {
         let mut known = lock(&self.known);
-        if let Some(server) = known.iter().find(|server| server.place == place && server.section == section) {
+        if let Some(server) =
+            known.iter().find(|server| server.place == place && server.section == section)
+        {
             return server.clone();
         }
         let (tmp_dir, host) = (self.tmp_dir.clone(), self.host.clone());
-        let (connection, private, communication) = (Mutex::default(), Mutex::default(), OnceLock::new());
+        let (connection, private, communication) =
+            (Mutex::default(), Mutex::default(), OnceLock::new());
         let warned = Once::new();
-        let server = Server { place, section, connection, communication, tmp_dir, host, private, warned };
+        let server =
+            Server { place, section, connection, communication, tmp_dir, host, private, warned };
         known.push(Arc::new(server));
         known[known.len() - 1].clone()
     }
@@ -280,7 +321,8 @@ impl Folder {
         // One that already exists is somebody else's, and not to be written to.
         let made = std::fs::DirBuilder::new().mode(0o700).create(&path);
         made.map_err(|error| {
-            let error = Error::system("list stub executables", error).with("folder", path.display());
+            let error =
+                Error::system("list stub executables", error).with("folder", path.display());
             error.fix("set tmp_dir or TMPDIR to a writable directory")
         })?;
         Ok(Folder(path))
@@ -313,15 +355,16 @@ fn is_host_name(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-:_".contains(&byte))
 }
 
-/// The token of this user's `ninf_serv_tcp` (tools/ng/ninf) where the environment names no file: programs of its time know of
-/// none.
+/// The token of this user's `ninf_serv_tcp` (tools/ng/ninf) where the environment names no file:
+/// programs of its time know of none.
 fn token_of_ninf_server(address: &Address) -> Option<PathBuf> {
     let Address::Tcp { host, port } = address else { return None };
     // Another host is not to be shown it, and could not use it.
     if !LOOPBACK.contains(&host.as_str()) || variable("FARCALL_TOKEN_FILE").is_some() {
         return None;
     }
-    let base = variable("XDG_RUNTIME_DIR").or_else(|| Some(variable("HOME")?.join(".local/state")))?;
+    let base =
+        variable("XDG_RUNTIME_DIR").or_else(|| Some(variable("HOME")?.join(".local/state")))?;
     let token = base.join(format!("farcall/ninf-{port}/token"));
     token.is_file().then_some(token)
 }
@@ -335,8 +378,8 @@ fn is_nobody(error: &Error) -> bool {
     error.kind() == ErrorKind::Unreachable
 }
 
-/// The port that was Ninf's default one, where this user runs a `ninf_serv_tcp` there, and neither is another server named nor
-/// does a default one run.
+/// The port that was Ninf's default one, where this user runs a `ninf_serv_tcp` there, and neither
+/// is another server named nor does a default one run.
 fn ninf_server(error: &Error) -> Option<Address> {
     let address = Address::Tcp { host: LOOPBACK[0].to_owned(), port: NINF_PORT };
     let is_default = is_nobody(error) && variable("FARCALL_SERVER").is_none();
@@ -354,7 +397,8 @@ impl Server {
         matches!(self.place, Place::Default | Place::At(_) | Place::There(_))
     }
 
-    /// Whether it is a routine's own: the connection to it ends with each call, and the next call may begin at once.
+    /// Whether it is a routine's own: the connection to it ends with each call, and the next call
+    /// may begin at once.
     pub fn is_of_a_call(&self) -> bool {
         self.place == Place::Around
     }
@@ -370,7 +414,13 @@ impl Server {
         let to = |address: &Address, text: Option<&str>| {
             let secret = token_of_ninf_server(address);
             let (reconnect, heartbeat) = (reconnect(address), self.silence());
-            let options = ConnectOptions { timeout, reconnect, secret, heartbeat, ..ConnectOptions::default() };
+            let options = ConnectOptions {
+                timeout,
+                reconnect,
+                secret,
+                heartbeat,
+                ..ConnectOptions::default()
+            };
             Client::connect_with(address, &options).map_err(|error| address.explain(error, text))
         };
         match &self.place {
@@ -379,19 +429,27 @@ impl Server {
             Place::Stubs(programs) => {
                 let stubs = LocalStubs { programs: programs.clone(), ..LocalStubs::default() };
                 // Other servers are asked then, and what they say would hide what is wrong here.
-                let told =
-                    |error: &Error| log::write(Group::Internal, Level::Error, &format!("stub executables: {error}"));
+                let told = |error: &Error| {
+                    log::write(Group::Internal, Level::Error, &format!("stub executables: {error}"))
+                };
                 self.start_stubs(|folder| stubs.write_lists(&folder.0)).inspect_err(told)
             }
             Place::Program(path) => self.start_stubs(|_| Ok(vec![path.clone()])),
-            Place::There(host) => to(&Address::Tls { host: host.clone(), port: DEFAULT_PORT }, Some("")),
+            Place::There(host) => {
+                to(&Address::Tls { host: host.clone(), port: DEFAULT_PORT }, Some(""))
+            }
             Place::Default | Place::Here => {
-                let found = to(&Address::given_or_default(None)?, None).or_else(|error| match ninf_server(&error) {
-                    Some(address) => to(&address, Some("")).map_err(|_| error),
-                    None => Err(error),
-                });
+                let found =
+                    to(&Address::given_or_default(None)?, None).or_else(|error| match ninf_server(
+                        &error,
+                    ) {
+                        Some(address) => to(&address, Some("")).map_err(|_| error),
+                        None => Err(error),
+                    });
                 match (found, &self.place) {
-                    (Err(error), Place::Here) if is_nobody(&error) => self.start_private(error, timeout),
+                    (Err(error), Place::Here) if is_nobody(&error) => {
+                        self.start_private(error, timeout)
+                    }
                     (outcome, _) => outcome,
                 }
             }
@@ -399,14 +457,19 @@ impl Server {
     }
 
     /// A server for this process alone, with what Farcall comes with: for a host that has none.
-    fn start_private(&self, unreachable: Error, timeout: Duration) -> farcall_client::Result<Client> {
+    fn start_private(
+        &self,
+        unreachable: Error,
+        timeout: Duration,
+    ) -> farcall_client::Result<Client> {
         self.connect_private(|| {
             let options = ServeOptions { timeout: Some(timeout), ..ServeOptions::default() };
             PrivateServer::start(&options).map_err(|_| unreachable)
         })
     }
 
-    /// Connects to the server for this process alone; starts it where there is none, and again where it has ended.
+    /// Connects to the server for this process alone; starts it where there is none, and again
+    /// where it has ended.
     fn connect_private(
         &self,
         start: impl FnOnce() -> farcall_client::Result<PrivateServer>,
@@ -434,13 +497,15 @@ impl Server {
         self.connect_private(|| {
             let folder = Folder::make(&self.tmp_dir)?;
             let arguments = vec!["--manifest".to_owned(), self.write_manifest(&folder)?];
-            let options = ServeOptions { files: files(&folder)?, arguments, ..ServeOptions::default() };
+            let options =
+                ServeOptions { files: files(&folder)?, arguments, ..ServeOptions::default() };
             PrivateServer::start(&options)
         })
     }
 
-    /// The stub executables are this user's own, and do here what he may do himself, as they did under Ninf-G; they have the
-    /// variables that the configuration gives them, and work where it says. Variables without a value are this program's own.
+    /// The stub executables are this user's own, and do here what he may do himself, as they did
+    /// under Ninf-G; they have the variables that the configuration gives them, and work where it
+    /// says. Variables without a value are this program's own.
     fn write_manifest(&self, folder: &Folder) -> farcall_client::Result<String> {
         let start_in = self.work_directory()?;
         let variables = self.section.iter().flat_map(|section| &section.environment);
@@ -450,30 +515,37 @@ impl Server {
         };
         let environment: Vec<String> = variables.filter_map(value).collect();
         let text = format!(
-            "[[plugin]]\nname = \"spawner-local\"\nslot = \"spawner\"\n[plugin.options]\nlimits.files = \"all\"\n\
-             limits.network = true\nlimits.start_in = {}\nenvironment = {{ {} }}\n\
-             [[plugin]]\nname = \"rpc-server\"\nslot = \"rpc\"\n[plugin.options]\nexecutables_max = {EXECUTABLES_MAX}\n",
+            "[[plugin]]\nname = \"spawner-local\"\nslot = \
+             \"spawner\"\n[plugin.options]\nlimits.files = \"all\"\nlimits.network = \
+             true\nlimits.start_in = {}\nenvironment = {{ {} }}\n[[plugin]]\nname = \
+             \"rpc-server\"\nslot = \"rpc\"\n[plugin.options]\nexecutables_max = \
+             {EXECUTABLES_MAX}\n",
             toml_text(&start_in),
             environment.join(", ")
         );
         let path = folder.0.join("farcall.toml");
-        std::fs::write(&path, text).map_err(|error| Error::system("list stub executables", error))?;
+        std::fs::write(&path, text)
+            .map_err(|error| Error::system("list stub executables", error))?;
         Ok(path.display().to_string())
     }
 
     /// Where they work: as the configuration says, or each in the folder that it lies in.
     fn work_directory(&self) -> farcall_client::Result<String> {
-        let Some(named) = self.section.as_ref().and_then(|section| section.work_directory.as_ref()) else {
+        let Some(named) = self.section.as_ref().and_then(|section| section.work_directory.as_ref())
+        else {
             return Ok(".".to_owned());
         };
-        let folder = std::path::absolute(named).map_err(|error| Error::system("find the workDirectory", error))?;
+        let folder = std::path::absolute(named)
+            .map_err(|error| Error::system("find the workDirectory", error))?;
         if !folder.is_dir() {
             let error = Error::new(
                 ErrorKind::InvalidSource,
                 "start stub executables",
                 "their workDirectory is not a directory",
             );
-            return Err(error.with("workDirectory", folder.display()).fix("use a directory of this host"));
+            return Err(error
+                .with("workDirectory", folder.display())
+                .fix("use a directory of this host"));
         }
         Ok(folder.display().to_string())
     }
@@ -484,22 +556,29 @@ impl Server {
     }
 
     fn write_warnings(&self) {
-        let Some(section) = self.section.as_ref().filter(|_| lock(&self.private).is_none()) else { return };
-        let wanted =
-            [("environment", !section.environment.is_empty()), ("workDirectory", section.work_directory.is_some())];
+        let Some(section) = self.section.as_ref().filter(|_| lock(&self.private).is_none()) else {
+            return;
+        };
+        let wanted = [
+            ("environment", !section.environment.is_empty()),
+            ("workDirectory", section.work_directory.is_some()),
+        ];
         for (name, _) in wanted.into_iter().filter(|(_, wanted)| *wanted) {
             let (place, host) = (&section.place, &section.hostname);
             log::warn_once(&format!(
-                "{place}: {name} has no effect: the configuration of {host} decides how its executables start"
+                "{place}: {name} has no effect: the configuration of {host} decides how its \
+                    executables start"
             ));
         }
     }
 }
 
-/// How long calls wait for a connection that is lost: programs for GridRPC look for `GRPC_COMMUNICATION_FAILED` and make the call
-/// again, at another server maybe. So they hear of a loss at once, unless the environment says that they are to wait, or `ssh` leads
-/// there: what a laptop loses often is the way, and the server keeps handles and sessions meanwhile.
+/// How long calls wait for a connection that is lost: programs for GridRPC look for
+/// `GRPC_COMMUNICATION_FAILED` and make the call again, at another server maybe. So they hear of a
+/// loss at once, unless the environment says that they are to wait, or `ssh` leads there: what a
+/// laptop loses often is the way, and the server keeps handles and sessions meanwhile.
 fn reconnect(address: &Address) -> Option<Duration> {
-    let is_told_at_once = std::env::var_os("FARCALL_RECONNECT").is_none() && !matches!(address, Address::Ssh(_));
+    let is_told_at_once =
+        std::env::var_os("FARCALL_RECONNECT").is_none() && !matches!(address, Address::Ssh(_));
     is_told_at_once.then_some(Duration::ZERO)
 }

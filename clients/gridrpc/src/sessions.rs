@@ -21,10 +21,11 @@ use crate::progress;
 use crate::transfers::Watch;
 use collecting::Spent;
 
-/// How many sessions are remembered that were waited for: their errors can be asked for, and they waited for again.
+/// How many sessions are remembered that were waited for: their errors can be asked for, and they
+/// waited for again.
 const WAITED_MAX: usize = 1 << 18;
-/// So many sessions are sooner looked for in a set of thousands than the other way round: the next one that is wanted is
-/// mostly among them.
+/// So many sessions are sooner looked for in a set of thousands than the other way round: the next
+/// one that is wanted is mostly among them.
 const FEW: usize = 8;
 /// Time after a session's deadline in which the server's own word on it counts still.
 const LAST_WORD: Duration = Duration::from_millis(250);
@@ -58,8 +59,8 @@ pub struct Running {
     pub again: bool,
 }
 
-// SAFETY: the caller's handle and places of strings are addresses here: the places are written to by whoever collects the
-// outcome, alone, and grpc.h has them stay until then.
+// SAFETY: the caller's handle and places of strings are addresses here: the places are written to
+// by whoever collects the outcome, alone, and grpc.h has them stay until then.
 unsafe impl Send for Running {}
 
 /// A session that has ended.
@@ -101,7 +102,8 @@ pub struct Table {
     numbers: FxHashMap<Number, i32>,
     /// Calls that were over before they were sessions.
     early: FxHashSet<Number>,
-    /// By connection: how many sessions are under way there. Those of one that is lost end one by one, while others begin.
+    /// By connection: how many sessions are under way there. Those of one that is lost end one by
+    /// one, while others begin.
     under_way: FxHashMap<u64, usize>,
     /// Connections that a thread looks after.
     watched: FxHashSet<u64>,
@@ -158,8 +160,8 @@ fn over() -> Failure {
 }
 
 fn itself(session: i32) -> Failure {
-    let words =
-        "waits for the function that waits here, and nothing else is running; wait after the function has returned";
+    let words = "waits for the function that waits here, and nothing else is running; wait after \
+        the function has returned";
     Failure::other(format!("session {session} {words}"))
 }
 
@@ -169,7 +171,10 @@ impl Sessions {
     }
 
     /// Waits until `ready` gives something.
-    pub fn wait_until<T>(&self, mut ready: impl FnMut(&mut Table) -> Option<Outcome<T>>) -> Outcome<T> {
+    pub fn wait_until<T>(
+        &self,
+        mut ready: impl FnMut(&mut Table) -> Option<Outcome<T>>,
+    ) -> Outcome<T> {
         let mut table = self.lock();
         loop {
             if table.ending {
@@ -179,7 +184,9 @@ impl Sessions {
                 return found;
             }
             // What this thread runs a function for ends no sooner than the function does.
-            if let Some(session) = self.called_back_by().filter(|session| table.runs_alone(*session)) {
+            if let Some(session) =
+                self.called_back_by().filter(|session| table.runs_alone(*session))
+            {
                 return Err(itself(session));
             }
             table = self.changed.wait(table).unwrap_or_else(PoisonError::into_inner);
@@ -188,7 +195,8 @@ impl Sessions {
 
     /// Takes a call that was started, and gives it its number.
     pub fn add(self: &Arc<Self>, running: Running) -> Outcome<i32> {
-        let (connection, number) = (running.connection.clone(), (running.connection.key, running.number));
+        let (connection, number) =
+            (running.connection.clone(), (running.connection.key, running.number));
         let mut table = self.lock();
         if table.ending {
             return Err(over());
@@ -210,8 +218,8 @@ impl Sessions {
         Ok(session)
     }
 
-    /// Waits until sessions of the connection are under way: for how long to look after them before somebody looks at
-    /// their deadlines. `None` when there is nothing to do any more.
+    /// Waits until sessions of the connection are under way: for how long to look after them before
+    /// somebody looks at their deadlines. `None` when there is nothing to do any more.
     pub fn next_work(&self, connection: u64, slice: Duration) -> Option<Duration> {
         let mut table = self.lock();
         loop {
@@ -231,7 +239,8 @@ impl Sessions {
     pub fn unwatch(self: &Arc<Self>, connection: u64) {
         let mut table = self.lock();
         table.watched.remove(&connection);
-        let left: Vec<Number> = table.numbers.keys().filter(|number| number.0 == connection).copied().collect();
+        let left: Vec<Number> =
+            table.numbers.keys().filter(|number| number.0 == connection).copied().collect();
         drop(table);
         self.collect(&left);
     }
@@ -252,22 +261,30 @@ impl Sessions {
         let table = self.lock();
         let sessions = table.of_handles.range((handle, i32::MIN)..=(handle, i32::MAX));
         let running = sessions.filter_map(|(_, session)| table.running.get(session));
-        let calls: Vec<_> = running.map(|running| (running.connection.clone(), running.number)).collect();
+        let calls: Vec<_> =
+            running.map(|running| (running.connection.clone(), running.number)).collect();
         drop(table);
         self.cancel_calls(calls);
     }
 
     /// Asks for the end of one, where it is running.
     pub fn cancel_one(&self, session: i32) {
-        let call = self.lock().running.get(&session).map(|running| (running.connection.clone(), running.number));
+        let call = self
+            .lock()
+            .running
+            .get(&session)
+            .map(|running| (running.connection.clone(), running.number));
         self.cancel_calls(call);
     }
 
     /// Asks for the end of all that are under way.
     pub fn cancel_all(&self) {
         let table = self.lock();
-        let calls: Vec<_> =
-            table.running.values().map(|running| (running.connection.clone(), running.number)).collect();
+        let calls: Vec<_> = table
+            .running
+            .values()
+            .map(|running| (running.connection.clone(), running.number))
+            .collect();
         drop(table);
         self.cancel_calls(calls);
     }
@@ -280,16 +297,18 @@ impl Sessions {
         }
     }
 
-    /// Ends everything: what is under way is cancelled, threads that wait are told, and the program's memory is not used
-    /// any more.
+    /// Ends everything: what is under way is cancelled, threads that wait are told, and the
+    /// program's memory is not used any more.
     pub fn end(&self) {
         let mut table = self.lock();
         table.ending = true;
         let given_up = std::mem::take(&mut table.running);
         // Of those that run a function of the program at this moment, its thread alone can let go.
         let calling = given_up.values().filter(|running| running.pending.is_none());
-        let calling: Vec<_> = calling.map(|running| (running.connection.clone(), running.number)).collect();
-        let calls: Vec<_> = table.calls.drain().map(|(number, connection)| (connection, number.1)).collect();
+        let calling: Vec<_> =
+            calling.map(|running| (running.connection.clone(), running.number)).collect();
+        let calls: Vec<_> =
+            table.calls.drain().map(|(number, connection)| (connection, number.1)).collect();
         while table.collecting > 0 {
             table = self.changed.wait(table).unwrap_or_else(PoisonError::into_inner);
         }
@@ -405,7 +424,9 @@ impl Table {
     /// That all of a set are sessions; an error that names one that is none.
     pub fn check_all(&self, set: &[i32]) -> Outcome<()> {
         // All numbers are, since the greatest one that is forgotten.
-        if !self.ending && set.iter().all(|session| *session > self.forgotten && *session <= self.last) {
+        if !self.ending
+            && set.iter().all(|session| *session > self.forgotten && *session <= self.last)
+        {
             return Ok(());
         }
         set.iter().try_for_each(|session| self.has_ended(*session).map(drop))
@@ -422,14 +443,20 @@ impl Table {
     /// Whether one of a set is under way.
     pub fn is_any_running(&self, set: &[i32]) -> bool {
         let found = self.running.keys().take(FEW).any(|session| set.contains(session));
-        found || (self.running.len() > FEW && set.iter().any(|session| self.running.contains_key(session)))
+        found
+            || (self.running.len() > FEW
+                && set.iter().any(|session| self.running.contains_key(session)))
     }
 
     /// The error of a session that has ended, where it has one.
     pub fn failure(&self, session: i32) -> Outcome<Option<&Failure>> {
         match self.ended.get(&session) {
             Some(ended) => Ok(ended.failure.as_deref()),
-            None => self.running.contains_key(&session).then_some(None).ok_or_else(|| self.unknown(session)),
+            None => self
+                .running
+                .contains_key(&session)
+                .then_some(None)
+                .ok_or_else(|| self.unknown(session)),
         }
     }
 
@@ -488,11 +515,13 @@ impl Table {
     pub fn information(&self, session: i32) -> Outcome<(Measured, Stage)> {
         if let Some(running) = self.running.get(&session) {
             let transfer = running.pending.as_ref().map(PendingCall::transfer).unwrap_or_default();
-            let stage = if transfer.sent < transfer.to_send { Stage::Sending } else { Stage::Executing };
+            let stage =
+                if transfer.sent < transfer.to_send { Stage::Sending } else { Stage::Executing };
             return Ok((running.measured.clone(), stage));
         }
         let ended = self.ended.get(&session).ok_or_else(|| self.unknown(session))?;
-        let lost = ended.failure.as_ref().is_some_and(|failure| failure.code == Code::CommunicationFailed);
+        let lost =
+            ended.failure.as_ref().is_some_and(|failure| failure.code == Code::CommunicationFailed);
         let measured = ended.measured.as_deref().cloned().ok_or_else(|| {
             let message = format!("session {session} is no longer known: see save_sessionInfo");
             Failure::new(Code::InvalidSessionId, message)

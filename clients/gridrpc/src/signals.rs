@@ -51,7 +51,8 @@ impl Signals {
         Ok(())
     }
 
-    /// Has these do `end_all` before they end the program: those that end it at once, and no others.
+    /// Has these do `end_all` before they end the program: those that end it at once, and no
+    /// others.
     pub fn handle(&self, signals: &[c_int], end_all: fn()) {
         *lock(&self.end_all) = Some(end_all);
         *lock(&self.ending) = signals.to_vec();
@@ -67,7 +68,8 @@ impl Signals {
         }
         for signal in ours {
             // One that cannot be handled stays as it is.
-            let _ = self.set(signal, ending::on_signal as extern "C" fn(c_int) as libc::sighandler_t);
+            let _ =
+                self.set(signal, ending::on_signal as extern "C" fn(c_int) as libc::sighandler_t);
         }
     }
 

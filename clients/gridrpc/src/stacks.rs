@@ -20,7 +20,9 @@ pub struct Stack {
 pub fn create(max: usize) -> Outcome<*mut Stack> {
     current()?;
     if max > MAX {
-        return Err(Failure::other(format!("a stack of {max} arguments: at most {MAX} are possible")));
+        return Err(Failure::other(format!(
+            "a stack of {max} arguments: at most {MAX} are possible"
+        )));
     }
     Ok(Box::into_raw(Box::new(Stack { max, arguments: Mutex::default() })))
 }
@@ -40,7 +42,10 @@ pub unsafe fn push(stack: *const Stack, argument: *mut c_void) -> Outcome<()> {
     let stack = unsafe { of(stack) }?;
     let mut arguments = stack.arguments.lock().unwrap_or_else(PoisonError::into_inner);
     if arguments.len() >= stack.max {
-        return Err(Failure::other(format!("the stack is full: it was made for {} arguments", stack.max)));
+        return Err(Failure::other(format!(
+            "the stack is full: it was made for {} arguments",
+            stack.max
+        )));
     }
     arguments.push(argument);
     Ok(())

@@ -1,4 +1,5 @@
-//! Time limits of what moves while a call is under way: its arguments, its results, and those of its callbacks.
+//! Time limits of what moves while a call is under way: its arguments, its results, and those of
+//! its callbacks.
 
 use std::time::{Duration, Instant};
 
@@ -44,20 +45,26 @@ impl Watch {
         let callbacks = pending.callbacks();
         let arguments = over(limits.callback_arguments, callbacks.arguments_since, now);
         let results = over(limits.callback_results, callbacks.results_since, now);
-        let arguments = arguments.map(|limit| format!("a callback's arguments did not come within {limit:?}"));
-        arguments.or(results.map(|limit| format!("a callback's results were not sent within {limit:?}")))
+        let arguments =
+            arguments.map(|limit| format!("a callback's arguments did not come within {limit:?}"));
+        arguments
+            .or(results.map(|limit| format!("a callback's results were not sent within {limit:?}")))
     }
 
     fn late_arrays(&mut self, transfer: Transfer, now: Instant) -> Option<String> {
         let Transfer { sent, to_send, received, to_receive } = transfer;
         if sent < to_send {
             let limit = over(self.limits.arguments, Some(self.begun), now)?;
-            return Some(format!("only {sent} of {to_send} bytes of arguments were sent within {limit:?}"));
+            return Some(format!(
+                "only {sent} of {to_send} bytes of arguments were sent within {limit:?}"
+            ));
         }
         if received < to_receive {
             let since = *self.results_since.get_or_insert(now);
             let limit = over(self.limits.results, Some(since), now)?;
-            return Some(format!("only {received} of {to_receive} bytes of results came within {limit:?}"));
+            return Some(format!(
+                "only {received} of {to_receive} bytes of results came within {limit:?}"
+            ));
         }
         None
     }
@@ -84,7 +91,9 @@ mod tests {
         assert!(watch.late_arrays(sending, after(2)).is_none());
         assert!(watch.late_arrays(sending, after(3)).unwrap().contains("1 of 8"));
         // The routine runs for as long as it likes, and then the results have their time.
-        assert!(watch.late_arrays(Transfer { sent: 8, to_send: 8, ..sending }, after(60)).is_none());
+        assert!(
+            watch.late_arrays(Transfer { sent: 8, to_send: 8, ..sending }, after(60)).is_none()
+        );
         let coming = Transfer { sent: 8, to_send: 8, received: 5, to_receive: 9 };
         assert!(watch.late_arrays(coming, after(60)).is_none());
         assert!(watch.late_arrays(coming, after(63)).is_none());

@@ -1,5 +1,5 @@
-/* The variadic calls of grpc.h: Rust cannot define them. Each hands its arguments over one by one, as the interface asks
- * for them; counted ones know how many there are. */
+/* The variadic calls of grpc.h: Rust cannot define them. Each hands its arguments over one by one,
+ * as the interface asks for them; counted ones know how many there are. */
 #define GRPC_NO_COUNT
 #include <stdarg.h>
 
@@ -31,7 +31,8 @@ grpc_error_t gridrpc_request(const struct gridrpc_request *request);
 #define REQUEST(last, ...) \
     va_list arguments; \
     grpc_error_t status; \
-    struct gridrpc_request request = {__VA_ARGS__, .fetch = variadic_fetch, .arguments = &arguments}; \
+    struct gridrpc_request request = { \
+        __VA_ARGS__, .fetch = variadic_fetch, .arguments = &arguments}; \
     va_start(arguments, last); \
     status = gridrpc_request(&request); \
     va_end(arguments); \
@@ -51,32 +52,35 @@ grpc_error_t grpc_call_async(grpc_function_handle_t *handle, grpc_sessionid_t *s
 {
     REQUEST(session, "grpc_call_async", -1, 1, handle, .session = session);
 }
-grpc_error_t farcall_grpc_call_async_counted(int count, grpc_function_handle_t *handle, grpc_sessionid_t *session, ...)
+grpc_error_t farcall_grpc_call_async_counted(
+    int count, grpc_function_handle_t *handle, grpc_sessionid_t *session, ...)
 {
     REQUEST(session, "grpc_call_async", count, 1, handle, .session = session);
 }
 
-grpc_error_t grpc_call_with_attr_np(grpc_function_handle_t *handle, grpc_session_attr_t_np *attr, ...)
+grpc_error_t grpc_call_with_attr_np(
+    grpc_function_handle_t *handle, grpc_session_attr_t_np *attr, ...)
 {
     REQUEST(attr, "grpc_call_with_attr_np", -1, 0, handle, .has_attributes = 1, .attributes = attr);
 }
 grpc_error_t farcall_grpc_call_with_attr_counted(int count, grpc_function_handle_t *handle,
                                                  grpc_session_attr_t_np *attr, ...)
 {
-    REQUEST(attr, "grpc_call_with_attr_np", count, 0, handle, .has_attributes = 1, .attributes = attr);
+    REQUEST(
+        attr, "grpc_call_with_attr_np", count, 0, handle, .has_attributes = 1, .attributes = attr);
 }
 
 grpc_error_t grpc_call_async_with_attr_np(grpc_function_handle_t *handle, grpc_sessionid_t *session,
                                           grpc_session_attr_t_np *attr, ...)
 {
-    REQUEST(attr, "grpc_call_async_with_attr_np", -1, 1, handle, .session = session, .has_attributes = 1,
-            .attributes = attr);
+    REQUEST(attr, "grpc_call_async_with_attr_np", -1, 1, handle, .session = session,
+        .has_attributes = 1, .attributes = attr);
 }
 grpc_error_t farcall_grpc_call_async_with_attr_counted(int count, grpc_function_handle_t *handle,
-                                                       grpc_sessionid_t *session, grpc_session_attr_t_np *attr, ...)
+    grpc_sessionid_t *session, grpc_session_attr_t_np *attr, ...)
 {
-    REQUEST(attr, "grpc_call_async_with_attr_np", count, 1, handle, .session = session, .has_attributes = 1,
-            .attributes = attr);
+    REQUEST(attr, "grpc_call_async_with_attr_np", count, 1, handle, .session = session,
+        .has_attributes = 1, .attributes = attr);
 }
 
 #define METHOD .object = handle, .invokes = 1, .method = method
@@ -85,41 +89,45 @@ grpc_error_t grpc_invoke_np(grpc_object_handle_t_np *handle, char *method, ...)
 {
     REQUEST(method, "grpc_invoke_np", -1, 0, NULL, METHOD);
 }
-grpc_error_t farcall_grpc_invoke_counted(int count, grpc_object_handle_t_np *handle, const char *method, ...)
+grpc_error_t farcall_grpc_invoke_counted(
+    int count, grpc_object_handle_t_np *handle, const char *method, ...)
 {
     REQUEST(method, "grpc_invoke_np", count, 0, NULL, METHOD);
 }
 
-grpc_error_t grpc_invoke_async_np(grpc_object_handle_t_np *handle, char *method, grpc_sessionid_t *session, ...)
+grpc_error_t grpc_invoke_async_np(
+    grpc_object_handle_t_np *handle, char *method, grpc_sessionid_t *session, ...)
 {
     REQUEST(session, "grpc_invoke_async_np", -1, 1, NULL, METHOD, .session = session);
 }
-grpc_error_t farcall_grpc_invoke_async_counted(int count, grpc_object_handle_t_np *handle, const char *method,
-                                               grpc_sessionid_t *session, ...)
+grpc_error_t farcall_grpc_invoke_async_counted(
+    int count, grpc_object_handle_t_np *handle, const char *method, grpc_sessionid_t *session, ...)
 {
     REQUEST(session, "grpc_invoke_async_np", count, 1, NULL, METHOD, .session = session);
 }
 
-grpc_error_t grpc_invoke_with_attr_np(grpc_object_handle_t_np *handle, char *method, grpc_session_attr_t_np *attr, ...)
+grpc_error_t grpc_invoke_with_attr_np(
+    grpc_object_handle_t_np *handle, char *method, grpc_session_attr_t_np *attr, ...)
 {
-    REQUEST(attr, "grpc_invoke_with_attr_np", -1, 0, NULL, METHOD, .has_attributes = 1, .attributes = attr);
+    REQUEST(attr, "grpc_invoke_with_attr_np", -1, 0, NULL, METHOD, .has_attributes = 1,
+        .attributes = attr);
 }
-grpc_error_t farcall_grpc_invoke_with_attr_counted(int count, grpc_object_handle_t_np *handle, const char *method,
-                                                   grpc_session_attr_t_np *attr, ...)
+grpc_error_t farcall_grpc_invoke_with_attr_counted(int count, grpc_object_handle_t_np *handle,
+    const char *method, grpc_session_attr_t_np *attr, ...)
 {
-    REQUEST(attr, "grpc_invoke_with_attr_np", count, 0, NULL, METHOD, .has_attributes = 1, .attributes = attr);
+    REQUEST(attr, "grpc_invoke_with_attr_np", count, 0, NULL, METHOD, .has_attributes = 1,
+        .attributes = attr);
 }
 
-grpc_error_t grpc_invoke_async_with_attr_np(grpc_object_handle_t_np *handle, char *method, grpc_sessionid_t *session,
-                                            grpc_session_attr_t_np *attr, ...)
+grpc_error_t grpc_invoke_async_with_attr_np(grpc_object_handle_t_np *handle, char *method,
+    grpc_sessionid_t *session, grpc_session_attr_t_np *attr, ...)
 {
-    REQUEST(attr, "grpc_invoke_async_with_attr_np", -1, 1, NULL, METHOD, .session = session, .has_attributes = 1,
-            .attributes = attr);
+    REQUEST(attr, "grpc_invoke_async_with_attr_np", -1, 1, NULL, METHOD, .session = session,
+        .has_attributes = 1, .attributes = attr);
 }
 grpc_error_t farcall_grpc_invoke_async_with_attr_counted(int count, grpc_object_handle_t_np *handle,
-                                                         const char *method, grpc_sessionid_t *session,
-                                                         grpc_session_attr_t_np *attr, ...)
+    const char *method, grpc_sessionid_t *session, grpc_session_attr_t_np *attr, ...)
 {
-    REQUEST(attr, "grpc_invoke_async_with_attr_np", count, 1, NULL, METHOD, .session = session, .has_attributes = 1,
-            .attributes = attr);
+    REQUEST(attr, "grpc_invoke_async_with_attr_np", count, 1, NULL, METHOD, .session = session,
+        .has_attributes = 1, .attributes = attr);
 }

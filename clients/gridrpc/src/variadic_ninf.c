@@ -25,7 +25,8 @@ int ninf_request(const struct ninf_request *request);
 #define REQUEST(name, known, starts, last) \
     va_list arguments; \
     int status; \
-    struct ninf_request request = {name, known, starts, .last = last, .fetch = variadic_fetch, .arguments = &arguments}; \
+    struct ninf_request request = { \
+        name, known, starts, .last = last, .fetch = variadic_fetch, .arguments = &arguments}; \
     va_start(arguments, last); \
     status = ninf_request(&request); \
     va_end(arguments); \

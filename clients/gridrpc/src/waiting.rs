@@ -24,7 +24,8 @@ pub unsafe fn set(sessions: *const c_int, count: usize) -> Outcome<Vec<i32>> {
     Ok(unsafe { std::slice::from_raw_parts(sessions, count) }.to_vec())
 }
 
-/// A set that somebody waits for the end of. Each of it is looked at until it has ended, and then no more.
+/// A set that somebody waits for the end of. Each of it is looked at until it has ended, and then
+/// no more.
 pub struct Remaining<'a> {
     set: &'a [i32],
     /// So many of the first have ended.
@@ -53,7 +54,8 @@ impl<'a> Remaining<'a> {
     }
 }
 
-/// One of a set that has ended, first of those that nobody waited for. `None` while those are all under way.
+/// One of a set that has ended, first of those that nobody waited for. `None` while those are all
+/// under way.
 pub fn any_ended(table: &Table, set: &[i32]) -> Outcome<Option<i32>> {
     table.check_all(set)?;
     if let Some(fresh) = table.fresh_of(set) {

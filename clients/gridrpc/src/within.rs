@@ -1,4 +1,5 @@
-//! Which objects' calls the functions belong to that this thread runs for them: a call on one of these would wait for itself.
+//! Which objects' calls the functions belong to that this thread runs for them: a call on one of
+//! these would wait for itself.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -50,8 +51,8 @@ pub fn check(object: ObjectId, name: &str) -> Outcome<()> {
         return Ok(());
     }
     let words = format!(
-        "{name}: a call on this object waits for this function, so the new call would wait forever; make it after the \
-        other has finished, or use another object"
+        "{name}: a call on this object waits for this function, so the new call would wait \
+        forever; make it after the other has finished, or use another object"
     );
     Err(Failure::new(Code::RpcRefused, words))
 }

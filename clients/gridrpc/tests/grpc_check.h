@@ -1,4 +1,5 @@
-/* What the tests of the GridRPC library share: counting, and a private server with the routines of checks.idl. */
+/* What the tests of the GridRPC library share: counting, and a private server with the routines of
+   checks.idl. */
 #ifndef GRPC_CHECK_H
 #define GRPC_CHECK_H
 
@@ -25,7 +26,8 @@ static inline void check_code(int status, int code, const char *what, int line)
 {
     check_that(status == code, what, line);
     if (status != code)
-        printf("    %d (%s), wanted %d (%s)\n", status, grpc_error_string(status), code, grpc_error_string(code));
+        printf("    %d (%s), wanted %d (%s)\n", status, grpc_error_string(status), code,
+            grpc_error_string(code));
 }
 
 static inline double check_now(void)
@@ -35,13 +37,14 @@ static inline double check_now(void)
     return now.tv_sec + now.tv_usec * 1e-6;
 }
 
-/* Starts the server, which is the default one from now on, with other files beside checks.idl and with arguments of its
- * own. The tests run at the top of the repository. */
-static inline farcall_server *check_begin_with(const char *const *more, size_t more_count, const char *const *arguments,
-                                               size_t count)
+/* Starts the server, which is the default one from now on, with other files beside checks.idl and
+ * with arguments of its own. The tests run at the top of the repository. */
+static inline farcall_server *check_begin_with(
+    const char *const *more, size_t more_count, const char *const *arguments, size_t count)
 {
     const char *files[8] = {"clients/gridrpc/tests/checks.idl"};
-    farcall_server_options options = {sizeof options, NULL, files, more_count + 1, arguments, count, 0};
+    farcall_server_options options = {
+        sizeof options, NULL, files, more_count + 1, arguments, count, 0};
     farcall_server *server;
     farcall_error *error;
     memcpy(files + 1, more, more_count * sizeof *more);

@@ -1,4 +1,5 @@
-/* One call in each of the forms that GridRPC has, through the proxy, for tests in which something ends on the way. */
+/* One call in each of the forms that GridRPC has, through the proxy, for tests in which something
+   ends on the way. */
 #ifndef GRPC_EXCHANGE_H
 #define GRPC_EXCHANGE_H
 
@@ -10,14 +11,21 @@
 #define EXCHANGE_LENGTH 40000
 #define EXCHANGE_PAIR 2
 
-enum exchange_mode { EXCHANGE_CALL, EXCHANGE_ASYNC, EXCHANGE_OBJECT, EXCHANGE_ARRAY, EXCHANGE_MODES };
+enum exchange_mode {
+    EXCHANGE_CALL,
+    EXCHANGE_ASYNC,
+    EXCHANGE_OBJECT,
+    EXCHANGE_ARRAY,
+    EXCHANGE_MODES
+};
 static const char *const exchange_names[] = {"call", "async", "object", "array"};
 
 static double exchange_x[EXCHANGE_LENGTH], exchange_y[EXCHANGE_PAIR][EXCHANGE_LENGTH];
 /* Called by the routine's call back to here. */
 static void (*exchange_in_callback)(void);
 static int exchange_told;
-static char exchange_direct[100], exchange_proxied[100], exchange_folder[] = "/tmp/farcall-exchange-XXXXXX";
+static char exchange_direct[100], exchange_proxied[100],
+    exchange_folder[] = "/tmp/farcall-exchange-XXXXXX";
 
 static void exchange_tell(int process, int *answer)
 {
@@ -28,7 +36,8 @@ static void exchange_tell(int process, int *answer)
     *answer = 1;
 }
 
-/* Starts a server over TCP with faults.idl beside checks.idl: where it listens is in exchange_direct, and the proxy stands before it. */
+/* Starts a server over TCP with faults.idl beside checks.idl: where it listens is in
+   exchange_direct, and the proxy stands before it. */
 static inline farcall_server *exchange_begin(void)
 {
     static char token[100];
@@ -75,22 +84,26 @@ static inline int exchange_bind(struct exchange *it, enum exchange_mode mode, in
     if (mode == EXCHANGE_OBJECT)
         status = grpc_object_handle_init_np(&it->object, exchange_proxied, "grpcfaults/Exchanger");
     else if (mode == EXCHANGE_ARRAY)
-        status = grpc_function_handle_array_init_np(it->function, EXCHANGE_PAIR, exchange_proxied, "grpcfaults/exchange");
+        status = grpc_function_handle_array_init_np(
+            it->function, EXCHANGE_PAIR, exchange_proxied, "grpcfaults/exchange");
     else
         status = grpc_function_handle_init(it->function, exchange_proxied, "grpcfaults/exchange");
     if (status != GRPC_NO_ERROR)
         return status;
     it->bound = 1;
     do {
-        ready = mode == EXCHANGE_OBJECT ? grpc_object_handle_is_ready_np(&it->object)
-                                        : grpc_function_handle_is_ready_np(&it->function[mode == EXCHANGE_ARRAY]);
+        ready = mode == EXCHANGE_OBJECT
+                    ? grpc_object_handle_is_ready_np(&it->object)
+                    : grpc_function_handle_is_ready_np(&it->function[mode == EXCHANGE_ARRAY]);
     } while (ready == GRPC_NOT_COMPLETED && check_now() - begun < 20 && usleep(1000) == 0);
     if (ready != GRPC_NO_ERROR)
         return ready;
-    status = mode == EXCHANGE_OBJECT ? grpc_session_attr_initialize_with_object_handle_np(&it->object, &it->attributes)
-                                     : grpc_session_attr_initialize_np(it->function, &it->attributes);
+    status = mode == EXCHANGE_OBJECT
+                 ? grpc_session_attr_initialize_with_object_handle_np(&it->object, &it->attributes)
+                 : grpc_session_attr_initialize_np(it->function, &it->attributes);
     if (status == GRPC_NO_ERROR)
-        status = grpc_session_attr_set_np(&it->attributes, GRPC_SESSION_ATTR_SESSION_TIMEOUT, &seconds);
+        status =
+            grpc_session_attr_set_np(&it->attributes, GRPC_SESSION_ATTR_SESSION_TIMEOUT, &seconds);
     return status;
 }
 
@@ -103,7 +116,8 @@ static inline int exchange_is_right(const double *y)
     return 1;
 }
 
-/* Makes the call: its code, which of an array is that of the call that failed. A result that is wrong is -1. */
+/* Makes the call: its code, which of an array is that of the call that failed. A result that is
+   wrong is -1. */
 static inline int exchange_make(struct exchange *it)
 {
     grpc_sessionid_t session[EXCHANGE_PAIR];
@@ -112,13 +126,16 @@ static inline int exchange_make(struct exchange *it)
         exchange_x[index] = index;
     memset(exchange_y, 0, sizeof exchange_y);
     if (it->mode == EXCHANGE_CALL)
-        status[0] = grpc_call_with_attr_np(it->function, &it->attributes, EXCHANGE_LENGTH, exchange_x, exchange_y[0], exchange_tell);
+        status[0] = grpc_call_with_attr_np(it->function, &it->attributes, EXCHANGE_LENGTH,
+            exchange_x, exchange_y[0], exchange_tell);
     for (index = 0; index < count && it->mode != EXCHANGE_CALL; index++)
         status[index] = it->mode == EXCHANGE_OBJECT
-            ? grpc_invoke_async_with_attr_np(&it->object, "exchange", &session[index], &it->attributes, EXCHANGE_LENGTH,
-                                             exchange_x, exchange_y[index], exchange_tell)
-            : grpc_call_async_with_attr_np(&it->function[index], &session[index], &it->attributes, EXCHANGE_LENGTH,
-                                           exchange_x, exchange_y[index], exchange_tell);
+                            ? grpc_invoke_async_with_attr_np(&it->object, "exchange",
+                                  &session[index], &it->attributes, EXCHANGE_LENGTH, exchange_x,
+                                  exchange_y[index], exchange_tell)
+                            : grpc_call_async_with_attr_np(&it->function[index], &session[index],
+                                  &it->attributes, EXCHANGE_LENGTH, exchange_x, exchange_y[index],
+                                  exchange_tell);
     for (index = 0; index < count && it->mode != EXCHANGE_CALL; index++)
         if (status[index] == GRPC_NO_ERROR)
             status[index] = grpc_wait(session[index]);
@@ -148,8 +165,8 @@ static inline void exchange_free(struct exchange *it)
 enum { EXCHANGE_WELL = -2, EXCHANGE_ELSE = -3 };
 
 /* Checks that a code is one of these, and that it came in time. */
-static inline void exchange_check(const char *what, enum exchange_mode mode, long at, int code, double seconds, double most,
-                                  const int *allowed)
+static inline void exchange_check(const char *what, enum exchange_mode mode, long at, int code,
+    double seconds, double most, const int *allowed)
 {
     int fits = 0;
     for (; *allowed != EXCHANGE_WELL && *allowed != EXCHANGE_ELSE; allowed++)
@@ -157,7 +174,8 @@ static inline void exchange_check(const char *what, enum exchange_mode mode, lon
     fits |= code == GRPC_NO_ERROR && *allowed == EXCHANGE_WELL;
     check_that(fits && seconds < most, what, (int)at);
     if (!fits || seconds >= most)
-        printf("    %s, %s at %ld: %d (%s) after %.2f s\n", what, exchange_names[mode], at, code, grpc_error_string(code), seconds);
+        printf("    %s, %s at %ld: %d (%s) after %.2f s\n", what, exchange_names[mode], at, code,
+            grpc_error_string(code), seconds);
 }
 
 /* All processes below this one; how many. */
@@ -205,7 +223,8 @@ static inline long exchange_status(const char *name)
 {
     char command[300], line[20000] = "", key[100], *found;
     FILE *pipe;
-    snprintf(command, sizeof command, "build/bin/farcall top --once --json --interval 0.1 --server %s", exchange_direct);
+    snprintf(command, sizeof command,
+        "build/bin/farcall top --once --json --interval 0.1 --server %s", exchange_direct);
     pipe = popen(command, "r");
     if (!pipe || !fgets(line, sizeof line, pipe))
         line[0] = 0;

@@ -1,5 +1,5 @@
-/* A proxy before a TCP server, for tests of what happens when a connection ends: it counts what passes, and does something at
- * a byte of either direction. One in a process. */
+/* A proxy before a TCP server, for tests of what happens when a connection ends: it counts what
+ * passes, and does something at a byte of either direction. One in a process. */
 #ifndef GRPC_PROXY_H
 #define GRPC_PROXY_H
 
@@ -48,10 +48,12 @@ static inline int proxy_port(int fd)
 {
     struct sockaddr_in address;
     socklen_t length = sizeof address;
-    return getsockname(fd, (struct sockaddr *)&address, &length) == 0 ? ntohs(address.sin_port) : -1;
+    return getsockname(fd, (struct sockaddr *) &address, &length) == 0 ? ntohs(address.sin_port)
+                                                                       : -1;
 }
 
-/* How many bytes of this direction may pass before something is to be done; and whether it is now. */
+/* How many bytes of this direction may pass before something is to be done; and whether it is now.
+   */
 static inline long proxy_room(int way, int generation, int *now)
 {
     long room = 1 << 16;
@@ -110,7 +112,8 @@ static inline int proxy_pass(int from, int to, int way, int generation)
 
 static inline void *proxy_connection(void *place)
 {
-    int client = (int)(long)place, server = proxy_socket(proxy.target, 0), generation, goes_on = server >= 0, now;
+    int client = (int) (long) place, server = proxy_socket(proxy.target, 0), generation,
+        goes_on = server >= 0, now;
     pthread_mutex_lock(&proxy.lock);
     generation = proxy.generation;
     goes_on = goes_on && !proxy.is_closed;

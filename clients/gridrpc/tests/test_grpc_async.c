@@ -1,4 +1,5 @@
-/* Sessions: starting, probing, waiting, cancelling, their errors, and what becomes of them in odd moments. */
+/* Sessions: starting, probing, waiting, cancelling, their errors, and what becomes of them in odd
+   moments. */
 #include <sys/wait.h>
 
 #include "grpc_check.h"
@@ -134,7 +135,8 @@ static void failed_ones(void)
     }
     CHECK_CODE(grpc_wait_all(), GRPC_SESSION_FAILED);
     for (index = 0; index < COUNT; index++)
-        CHECK_CODE(grpc_get_error(sessions[index]), index % 2 ? GRPC_SESSION_FAILED : GRPC_NO_ERROR);
+        CHECK_CODE(
+            grpc_get_error(sessions[index]), index % 2 ? GRPC_SESSION_FAILED : GRPC_NO_ERROR);
     CHECK(y[0] == 1 && y[2] == 3 && y[4] == 5);
     CHECK_OK(grpc_get_failed_sessionid(&any));
     CHECK(any == sessions[3]);
@@ -277,13 +279,16 @@ static void in_a_fork(void)
     child = fork();
     if (child == 0) {
         grpc_function_handle_t own;
-        int fine = grpc_wait(session) == GRPC_NOT_INITIALIZED && grpc_call(&handle, 0.0, &done) == GRPC_NOT_INITIALIZED &&
+        int fine =
+            grpc_wait(session) == GRPC_NOT_INITIALIZED &&
+            grpc_call(&handle, 0.0, &done) == GRPC_NOT_INITIALIZED &&
             grpc_finalize() == GRPC_NOT_INITIALIZED && grpc_initialize(NULL) == GRPC_NO_ERROR &&
-            grpc_function_handle_default(&own, "succeed") == GRPC_NO_ERROR && grpc_call(&own, 1, &y) == GRPC_NO_ERROR &&
-            y == 2 && grpc_finalize() == GRPC_NO_ERROR;
+            grpc_function_handle_default(&own, "succeed") == GRPC_NO_ERROR &&
+            grpc_call(&own, 1, &y) == GRPC_NO_ERROR && y == 2 && grpc_finalize() == GRPC_NO_ERROR;
         _exit(fine ? 0 : 1);
     }
-    CHECK(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+          WEXITSTATUS(status) == 0);
     CHECK_OK(grpc_wait(session));
     CHECK(done == 1);
     CHECK_OK(grpc_function_handle_destruct(&handle));
@@ -307,7 +312,8 @@ static void information(void)
     seconds = info->gei_measureExecutable.calculationRealTime.tv_sec +
         info->gei_measureExecutable.executableRealTime.tv_usec * 1e-6;
     CHECK(seconds > 0.29 && seconds < 3);
-    seconds = info->gei_measureClient.clientRealTime.tv_sec + info->gei_measureClient.calculationRealTime.tv_usec * 1e-6;
+    seconds = info->gei_measureClient.clientRealTime.tv_sec +
+              info->gei_measureClient.calculationRealTime.tv_usec * 1e-6;
     CHECK(seconds > 0.29 && seconds < 3);
     CHECK_OK(grpc_session_info_release_np(info));
     memset(&older, 0, sizeof older);

@@ -1,5 +1,5 @@
-/* Attributes of the configuration whose effect is seen outside of the program: the communication log, levels and files of
- * the log, debuggers, compression, and what signals do. */
+/* Attributes of the configuration whose effect is seen outside of the program: the communication
+ * log, levels and files of the log, debuggers, compression, and what signals do. */
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -21,7 +21,8 @@ static char *in_folder(const char *name)
 static void begin_with(const char *client, const char *server)
 {
     FILE *file = fopen(path, "w");
-    fprintf(file, "<CLIENT>\n%s</CLIENT>\n<SERVER>\nhostname %s\n%s</SERVER>\n", client, getenv("FARCALL_SERVER"), server);
+    fprintf(file, "<CLIENT>\n%s</CLIENT>\n<SERVER>\nhostname %s\n%s</SERVER>\n", client,
+        getenv("FARCALL_SERVER"), server);
     fclose(file);
     CHECK_OK(grpc_initialize(path));
 }
@@ -55,8 +56,9 @@ static void communication(void)
 {
     char server[300];
     grpc_function_handle_t handle;
-    snprintf(server, sizeof server, "commLog_enable true\ncommLog_filePath %s/comm\ncommLog_nFiles 2\ncommLog_suffix log\n",
-             folder);
+    snprintf(server, sizeof server,
+        "commLog_enable true\ncommLog_filePath %s/comm\ncommLog_nFiles 2\ncommLog_suffix log\n",
+        folder);
     begin_with("loglevel 0\n", server);
     call_twice();
     CHECK_OK(grpc_function_handle_default(&handle, "leave"));
@@ -78,17 +80,20 @@ static void levels(void)
     char client[300];
     grpc_function_handle_t handle;
     /* The protocol has a level of its own. */
-    snprintf(client, sizeof client, "loglevel Error\nloglevel_ninfgProtocol Debug\nlog_filePath %s/log-%%h-%%p\n", folder);
+    snprintf(client, sizeof client,
+        "loglevel Error\nloglevel_ninfgProtocol Debug\nlog_filePath %s/log-%%h-%%p\n", folder);
     setenv("NG_HOSTNAME", "here.example", 1);
     begin_with(client, "");
     call_twice();
     CHECK_CODE(grpc_function_handle_default(&handle, "nobody"), GRPC_FUNCTION_NOT_FOUND);
     CHECK_OK(grpc_finalize());
     snprintf(client, sizeof client, "log-here.example-%d", (int)getpid());
-    CHECK(has(client, "Debug: connected to") == 1 && has(client, "Error: grpc_function_handle_default") == 1);
+    CHECK(has(client, "Debug: connected to") == 1 &&
+          has(client, "Error: grpc_function_handle_default") == 1);
     unlink(in_folder(client));
     /* And so have errors of the functions. */
-    snprintf(client, sizeof client, "loglevel 5\nloglevel_ninfgGrpc Off\nlog_filePath %s/log\n", folder);
+    snprintf(
+        client, sizeof client, "loglevel 5\nloglevel_ninfgGrpc Off\nlog_filePath %s/log\n", folder);
     begin_with(client, "");
     CHECK_CODE(grpc_function_handle_default(&handle, "nobody"), GRPC_FUNCTION_NOT_FOUND);
     CHECK_OK(grpc_finalize());
@@ -99,7 +104,8 @@ static void levels(void)
     snprintf(client, sizeof client, "log_filePath %s/log\nlisten_port 4000\n", folder);
     begin_with(client, "jobmanager jobmanager-fork\n");
     CHECK_OK(grpc_finalize());
-    CHECK(has("log", "Warning: ") == 2 && has("log", "Error: ") == 0 && has("log", "jobmanager has no effect") == 1);
+    CHECK(has("log", "Warning: ") == 2 && has("log", "Error: ") == 0 &&
+          has("log", "jobmanager has no effect") == 1);
 }
 
 static void write_program(const char *name, const char *text)
@@ -110,7 +116,8 @@ static void write_program(const char *name, const char *text)
     chmod(in_folder(name), 0755);
 }
 
-/* What a debugger does: holds a process, has it go on when its user says so, and passes on whatever signal it gets. */
+/* What a debugger does: holds a process, has it go on when its user says so, and passes on whatever
+   signal it gets. */
 static int debugs(pid_t process)
 {
     int status = 0, signal = 0;
@@ -118,7 +125,8 @@ static int debugs(pid_t process)
     if (ptrace(PTRACE_ATTACH, process, NULL, NULL) || waitpid(process, &status, 0) != process)
         return 1;
     usleep(500 * 1000);
-    while (check_now() - begun < 20 && ptrace(PTRACE_CONT, process, NULL, (void *)(long)signal) == 0) {
+    while (check_now() - begun < 20 &&
+           ptrace(PTRACE_CONT, process, NULL, (void *) (long) signal) == 0) {
         if (waitpid(process, &status, 0) != process || !WIFSTOPPED(status))
             return 0;
         signal = WSTOPSIG(status);
@@ -126,23 +134,28 @@ static int debugs(pid_t process)
     return 1;
 }
 
-/* A terminal and a debugger of the test's own see which process they are to look at; that waits for them if it is to. */
+/* A terminal and a debugger of the test's own see which process they are to look at; that waits for
+   them if it is to. */
 static void debuggers(void)
 {
     char server[500], script[900], own[300] = "";
     grpc_function_handle_t handle;
     grpc_object_handle_t_np object;
     int y = 0, waited;
-    snprintf(script, sizeof script, "echo \"$@\" DISPLAY=$DISPLAY >>%s/seen\nwhile [ $# -gt 3 ]; do shift; done\nexec \"$@\"\n", folder);
+    snprintf(script, sizeof script,
+        "echo \"$@\" DISPLAY=$DISPLAY >>%s/seen\nwhile [ $# -gt 3 ]; do shift; done\nexec \"$@\"\n",
+        folder);
     write_program("terminal", script);
     CHECK(readlink("/proc/self/exe", own, sizeof own - 1) > 0);
     /* The object's debugger is closed soon: its process goes on by itself. */
-    snprintf(script, sizeof script, "echo debugs $1 >>%s/seen\n[ $(grep -c debugs %s/seen) -gt 1 ] || exec %s $2\nsleep 0.3\n", folder,
-             folder, own);
+    snprintf(script, sizeof script,
+        "echo debugs $1 >>%s/seen\n[ $(grep -c debugs %s/seen) -gt 1 ] || exec %s $2\nsleep 0.3\n",
+        folder, folder, own);
     write_program("debugger", script);
     snprintf(server, sizeof server,
-             "debug true\ndebug_display there:7\ndebug_terminal %s/terminal\ndebug_debugger %s/debugger\ndebug_busyLoop true\n",
-             folder, folder);
+        "debug true\ndebug_display there:7\ndebug_terminal %s/terminal\ndebug_debugger "
+        "%s/debugger\ndebug_busyLoop true\n",
+        folder, folder);
     begin_with("", server);
     CHECK_OK(grpc_function_handle_default(&handle, "succeed"));
     CHECK_OK(grpc_call(&handle, 1, &y));
@@ -152,12 +165,14 @@ static void debuggers(void)
     CHECK(y == 11);
     for (waited = 0; has("seen", "debugs /") < 2 && waited < 100; waited++)
         usleep(50 * 1000);
-    CHECK(has("seen", "-display there:7 -e ") == 2 && has("seen", "DISPLAY=there:7") == 2 && has("seen", "debugs /") == 2);
+    CHECK(has("seen", "-display there:7 -e ") == 2 && has("seen", "DISPLAY=there:7") == 2 &&
+          has("seen", "debugs /") == 2);
     CHECK_OK(grpc_object_handle_destruct_np(&object));
     CHECK_OK(grpc_function_handle_destruct(&handle));
     CHECK_OK(grpc_finalize());
     /* One that is not there is no reason to fail. */
-    begin_with("loglevel 0\n", "debug true\ndebug_terminal /nonexistent/terminal\ndebug_busyLoop true\n");
+    begin_with(
+        "loglevel 0\n", "debug true\ndebug_terminal /nonexistent/terminal\ndebug_busyLoop true\n");
     CHECK_OK(grpc_function_handle_default(&handle, "succeed"));
     CHECK_OK(grpc_call(&handle, 1, &y));
     CHECK_OK(grpc_finalize());
@@ -175,7 +190,8 @@ static int objects(void)
     return count;
 }
 
-/* A program with an object and a session, which tells through a descriptor when it has them, and waits. */
+/* A program with an object and a session, which tells through a descriptor when it has them, and
+   waits. */
 static int waits(const char *client, int descriptor)
 {
     grpc_object_handle_t_np object;
@@ -221,7 +237,8 @@ static void signals(void)
     /* Whoever started the tests in the background may have them ignore it. */
     signal(SIGINT, SIG_DFL);
     CHECK(after_signal("", SIGTERM, &left) == SIGTERM && left == 0);
-    CHECK(after_signal("handling_signals SIGUSR1 SIGINT\n", SIGUSR1, &left) == SIGUSR1 && left == 0);
+    CHECK(
+        after_signal("handling_signals SIGUSR1 SIGINT\n", SIGUSR1, &left) == SIGUSR1 && left == 0);
     /* What the program ignores stays ignored, and what it handles is its own. */
     signal(SIGHUP, SIG_IGN);
     begin_with("", "");

@@ -1,4 +1,5 @@
-/* Synchronous calls: beginning and end, handles, every kind of argument, and each error on the way. */
+/* Synchronous calls: beginning and end, handles, every kind of argument, and each error on the way.
+   */
 #include "grpc_check.h"
 
 struct single { float r, i; };
@@ -35,7 +36,8 @@ static void before_the_beginning(void)
     CHECK_CODE(grpc_session_info_get_np(1, NULL, &status), GRPC_NOT_INITIALIZED);
     CHECK_CODE(grpc_config_file_read_np(NULL), GRPC_NOT_INITIALIZED);
     CHECK(grpc_arg_stack_new(3) == NULL);
-    CHECK(grpc_last_error_get_np() == GRPC_NOT_INITIALIZED && grpc_get_last_error_np() == GRPC_NOT_INITIALIZED);
+    CHECK(grpc_last_error_get_np() == GRPC_NOT_INITIALIZED &&
+          grpc_get_last_error_np() == GRPC_NOT_INITIALIZED);
 }
 
 static void beginnings(void)
@@ -49,8 +51,8 @@ static void beginnings(void)
         grpc_function_handle_t handle;
         int y = 0;
         if (grpc_initialize(NULL) || grpc_initialize(NULL) != GRPC_ALREADY_INITIALIZED ||
-            grpc_function_handle_default(&handle, "succeed") || grpc_call(&handle, round, &y) || y != round + 1 ||
-            grpc_finalize())
+            grpc_function_handle_default(&handle, "succeed") || grpc_call(&handle, round, &y) ||
+            y != round + 1 || grpc_finalize())
             break;
     }
     CHECK(round == 100);
@@ -64,7 +66,8 @@ static void handles(void)
     CHECK(sizeof(grpc_handle_attr_t_np) == 64 && sizeof(grpc_session_attr_t_np) == 64);
     CHECK_CODE(grpc_function_handle_default(&handle, "grpcchecks/nobody"), GRPC_FUNCTION_NOT_FOUND);
     CHECK_CODE(grpc_call(&handle, 1, &y), GRPC_INVALID_FUNCTION_HANDLE);
-    CHECK_CODE(grpc_function_handle_init(&handle, "unix:/nonexistent/socket", "succeed"), GRPC_SERVER_NOT_FOUND);
+    CHECK_CODE(grpc_function_handle_init(&handle, "unix:/nonexistent/socket", "succeed"),
+        GRPC_SERVER_NOT_FOUND);
     CHECK_CODE(grpc_function_handle_init(&handle, "no address", "succeed"), GRPC_SERVER_NOT_FOUND);
     CHECK_CODE(grpc_function_handle_default(NULL, "succeed"), GRPC_OTHER_ERROR_CODE);
     CHECK_CODE(grpc_function_handle_default(&handle, NULL), GRPC_OTHER_ERROR_CODE);
@@ -99,8 +102,9 @@ static void arguments(void)
 
     CHECK_OK(grpc_function_handle_default(&handle, "kinds"));
     CHECK_OK(grpc_call(&handle, c, s, named.grpc_wait, 1L << 40, f, 6.5, z, w, seen));
-    CHECK(seen[0] == 'a' && seen[1] == -2 && seen[2] == 3 && seen[3] == (double)(1L << 40) && seen[4] == 5.5 &&
-          seen[5] == 6.5 && seen[6] == 7.5 && seen[7] == -8.5 && seen[8] == 9.25 && seen[9] == -10.25);
+    CHECK(seen[0] == 'a' && seen[1] == -2 && seen[2] == 3 && seen[3] == (double) (1L << 40) &&
+          seen[4] == 5.5 && seen[5] == 6.5 && seen[6] == 7.5 && seen[7] == -8.5 &&
+          seen[8] == 9.25 && seen[9] == -10.25);
     /* C's char is a number, and may be below zero. */
     CHECK_OK(grpc_call(&handle, (signed char)-3, s, 3, 1L << 40, f, 6.5, z, w, seen));
     CHECK(seen[0] == (char)-3);

@@ -1,4 +1,5 @@
-/* Call backs that are none, block, call back again, or end their process; forks that go their own way. */
+/* Call backs that are none, block, call back again, or end their process; forks that go their own
+   way. */
 #include <sys/wait.h>
 
 #include "grpc_exchange.h"
@@ -189,7 +190,8 @@ static int child_leaves_in_a_call_back(void)
 {
     grpc_function_handle_t handle;
     int sum;
-    if (grpc_initialize(NULL) == GRPC_NO_ERROR && grpc_function_handle_default(&handle, "answer") == GRPC_NO_ERROR)
+    if (grpc_initialize(NULL) == GRPC_NO_ERROR &&
+        grpc_function_handle_default(&handle, "answer") == GRPC_NO_ERROR)
         grpc_call(&handle, 1, &sum, leave);
     return 1;
 }
@@ -198,7 +200,8 @@ static int child_goes_on(void)
 {
     int status = grpc_finalize() == GRPC_NOT_INITIALIZED ? 0 : 1;
 #ifdef __SANITIZE_ADDRESS__
-    /* What its parent had is not touched in a child, and not freed: the leak check would count it. */
+    /* What its parent had is not touched in a child, and not freed: the leak check would count it.
+       */
     _exit(status);
 #else
     /* With all that runs at the end of a program. */
@@ -240,7 +243,8 @@ static void finalize(int k, int *reply)
     CHECK_OK(grpc_finalize());
 }
 
-/* The end of everything, with calls under way: in a call back, and of one whose call back takes its time. */
+/* The end of everything, with calls under way: in a call back, and of one whose call back takes its
+   time. */
 static void at_the_end(void)
 {
     grpc_sessionid_t session;

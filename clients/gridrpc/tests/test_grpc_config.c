@@ -50,7 +50,8 @@ static void files(void)
     /* A terabyte of nothing. */
     CHECK(truncate(path, 1L << 40) == 0);
     CHECK_CODE(grpc_initialize(path), GRPC_CONFIGFILE_ERROR);
-    CHECK_CODE(begin_with("<INCLUDE>\nfilename ../tmp/../tmp/nothing\n</INCLUDE>\n"), GRPC_CONFIGFILE_ERROR);
+    CHECK_CODE(begin_with("<INCLUDE>\nfilename ../tmp/../tmp/nothing\n</INCLUDE>\n"),
+        GRPC_CONFIGFILE_ERROR);
     CHECK(check_now() - begun < 2);
     CHECK_OK(begin_with("\xef\xbb\xbf<SERVER>\r\nhostname %s\r\nport 0\r\n</SERVER>\r\n"));
     CHECK_OK(grpc_finalize());
@@ -60,8 +61,10 @@ static void servers(void)
 {
     grpc_function_handle_t handle;
     int y = 0;
-    CHECK_OK(begin_with("<SERVER>\nhostname unix:/nonexistent/socket\ntag gone\ninvoke_server SSH\n</SERVER>\n"
-                        "<SERVER>\nhostname %s\ntag here\ninvoke_server SSH\nargument_transfer nowait\n</SERVER>\n"));
+    CHECK_OK(begin_with(
+        "<SERVER>\nhostname unix:/nonexistent/socket\ntag gone\ninvoke_server SSH\n</SERVER>\n"
+        "<SERVER>\nhostname %s\ntag here\ninvoke_server SSH\nargument_transfer "
+        "nowait\n</SERVER>\n"));
     /* The first server that has it. */
     CHECK_OK(grpc_function_handle_default(&handle, "grpcchecks/succeed"));
     CHECK_OK(grpc_call(&handle, 1, &y));
@@ -71,8 +74,10 @@ static void servers(void)
     CHECK_OK(grpc_call(&handle, 2, &y));
     CHECK(y == 3);
     CHECK_OK(grpc_function_handle_destruct(&handle));
-    CHECK_CODE(grpc_function_handle_init(&handle, "gone", "grpcchecks/succeed"), GRPC_SERVER_NOT_FOUND);
-    CHECK_CODE(grpc_function_handle_init(&handle, "no such tag", "grpcchecks/succeed"), GRPC_SERVER_NOT_FOUND);
+    CHECK_CODE(
+        grpc_function_handle_init(&handle, "gone", "grpcchecks/succeed"), GRPC_SERVER_NOT_FOUND);
+    CHECK_CODE(grpc_function_handle_init(&handle, "no such tag", "grpcchecks/succeed"),
+        GRPC_SERVER_NOT_FOUND);
     /* This host, where nothing else is said. */
     CHECK_OK(grpc_function_handle_init(&handle, "localhost", "grpcchecks/succeed"));
     CHECK_OK(grpc_call(&handle, 5, &y));
@@ -86,7 +91,8 @@ static void named_host(void)
 {
     grpc_function_handle_t handle;
     int y = 0;
-    CHECK_OK(begin_with("<CLIENT>\nhostname me.example.org\n</CLIENT>\n<SERVER>\nhostname me.example.org\n</SERVER>\n"));
+    CHECK_OK(begin_with("<CLIENT>\nhostname me.example.org\n</CLIENT>\n<SERVER>\nhostname "
+                        "me.example.org\n</SERVER>\n"));
     CHECK_OK(grpc_function_handle_init(&handle, "me.example.org", "grpcchecks/succeed"));
     CHECK_OK(grpc_call(&handle, 1, &y));
     CHECK(y == 2);
@@ -105,11 +111,15 @@ static void hung(void)
     double begun;
     CHECK(bind(listener, (struct sockaddr *)&address, length) == 0 && listen(listener, 5) == 0);
     CHECK(getsockname(listener, (struct sockaddr *)&address, &length) == 0);
-    snprintf(text, sizeof text, "<SERVER>\nhostname farcall://127.0.0.1:%d\ntag hung\nheartbeat 1\nheartbeat_timeoutCount 1\n"
-             "</SERVER>\n", ntohs(address.sin_port));
+    snprintf(text, sizeof text,
+        "<SERVER>\nhostname farcall://127.0.0.1:%d\ntag hung\nheartbeat 1\nheartbeat_timeoutCount "
+        "1\n"
+        "</SERVER>\n",
+        ntohs(address.sin_port));
     CHECK_OK(begin_with(text));
     begun = check_now();
-    CHECK_CODE(grpc_function_handle_init(&handle, "hung", "grpcchecks/succeed"), GRPC_SERVER_NOT_FOUND);
+    CHECK_CODE(
+        grpc_function_handle_init(&handle, "hung", "grpcchecks/succeed"), GRPC_SERVER_NOT_FOUND);
     CHECK(check_now() - begun > 0.9 && check_now() - begun < 4);
     CHECK_OK(grpc_finalize());
     close(listener);
@@ -121,9 +131,10 @@ static void functions(void)
     grpc_session_attr_t_np attributes;
     grpc_sessionid_t session;
     void *value = NULL;
-    CHECK_OK(begin_with("<SERVER>\nhostname %s\ninvoke_server SSH\nargument_transfer copy\n</SERVER>\n"
-                        "<FUNCTION_INFO>\nhostname %s\nfuncname grpcchecks/spin\npath /x\nsession_timeout 1 sec\n"
-                        "</FUNCTION_INFO>\n"));
+    CHECK_OK(begin_with(
+        "<SERVER>\nhostname %s\ninvoke_server SSH\nargument_transfer copy\n</SERVER>\n"
+        "<FUNCTION_INFO>\nhostname %s\nfuncname grpcchecks/spin\npath /x\nsession_timeout 1 sec\n"
+        "</FUNCTION_INFO>\n"));
     CHECK_OK(grpc_function_handle_default(&handle, "grpcchecks/spin"));
     CHECK_OK(grpc_session_attr_initialize_np(&handle, &attributes));
     CHECK_OK(grpc_session_attr_get_np(&attributes, GRPC_SESSION_ATTR_WAIT_ARG_TRANSFER, &value));
@@ -175,7 +186,8 @@ static int session_timeout(void)
 /* A file that has changed is read again. */
 static void again(void)
 {
-    const char *text = "<SERVER>\nhostname %%s\n</SERVER>\n<FUNCTION_INFO>\nhostname %%s\nfuncname grpcchecks/spin\npath /x\n"
+    const char *text = "<SERVER>\nhostname %%s\n</SERVER>\n<FUNCTION_INFO>\nhostname %%s\nfuncname "
+                       "grpcchecks/spin\npath /x\n"
                        "session_timeout %d\n</FUNCTION_INFO>\n";
     char one[300], two[300];
     snprintf(one, sizeof one, text, 7);
@@ -196,7 +208,8 @@ static void printed(void)
     grpc_function_handle_t handle;
     grpc_sessionid_t session;
     ssize_t bytes;
-    CHECK_OK(begin_with("<SERVER>\nhostname %s\ninvoke_server SSH\nredirect_outerr true\n</SERVER>\n"));
+    CHECK_OK(
+        begin_with("<SERVER>\nhostname %s\ninvoke_server SSH\nredirect_outerr true\n</SERVER>\n"));
     CHECK_OK(grpc_function_handle_default(&handle, "say"));
     fflush(stdout);
     if (pipe(ends) != 0 || dup2(ends[1], 1) < 0)
@@ -228,11 +241,13 @@ static void logged(void)
     CHECK_OK(grpc_finalize());
     setenv("NG_LOG_LEVEL", "0", 1);
     file = fopen(log, "r");
-    CHECK(file && fgets(words, sizeof words, file) && strstr(words, "grpc_function_handle_default") != NULL);
+    CHECK(file && fgets(words, sizeof words, file) &&
+          strstr(words, "grpc_function_handle_default") != NULL);
     if (file)
         fclose(file);
     unlink(log);
-    CHECK_CODE(begin_with("<CLIENT>\nlog_filePath /nonexistent/folder/log\n</CLIENT>\n"), GRPC_CONFIGFILE_ERROR);
+    CHECK_CODE(begin_with("<CLIENT>\nlog_filePath /nonexistent/folder/log\n</CLIENT>\n"),
+        GRPC_CONFIGFILE_ERROR);
 }
 
 /* That an interface file cannot be read is said where its routine is missing. */
@@ -242,8 +257,11 @@ static void without_interfaces(void)
     grpc_function_handle_t handle;
     FILE *file;
     unlink(log);
-    CHECK_OK(begin_with("<CLIENT>\nloglevel 2\nlog_filePath /tmp/farcall-grpc-log\n</CLIENT>\n<SERVER>\nhostname localhost\n</SERVER>\n"
-                        "<INFORMATION_SOURCE>\ntype NRF\ntag gone\nsource /nonexistent/gone.nrf\n</INFORMATION_SOURCE>\n"));
+    CHECK_OK(
+        begin_with("<CLIENT>\nloglevel 2\nlog_filePath "
+                   "/tmp/farcall-grpc-log\n</CLIENT>\n<SERVER>\nhostname localhost\n</SERVER>\n"
+                   "<INFORMATION_SOURCE>\ntype NRF\ntag gone\nsource "
+                   "/nonexistent/gone.nrf\n</INFORMATION_SOURCE>\n"));
     CHECK_CODE(grpc_function_handle_default(&handle, "gone/routine"), GRPC_FUNCTION_NOT_FOUND);
     CHECK_OK(grpc_finalize());
     file = fopen(log, "r");

@@ -1,5 +1,6 @@
-/* The connection ends or stands still at every step of a call: before, in and after each transfer, while the routine runs, and
- * in its call back. The program gets the right result or the right code in time, others go on, and the server forgets. */
+/* The connection ends or stands still at every step of a call: before, in and after each transfer,
+ * while the routine runs, and in its call back. The program gets the right result or the right code
+ * in time, others go on, and the server forgets. */
 #include "grpc_exchange.h"
 
 /* What a call ends with whose connection was lost; at the last bytes, it may have been over. */
@@ -9,7 +10,8 @@ static const int none[] = {EXCHANGE_WELL};
 static const int late[] = {GRPC_TIMEOUT_NP, EXCHANGE_ELSE};
 
 /* One exchange on which something happens at a byte: its code. Afterwards another one succeeds. */
-static void one(const char *what, enum exchange_mode mode, int way, long at, enum proxy_act act, int seconds, const int *allowed)
+static void one(const char *what, enum exchange_mode mode, int way, long at, enum proxy_act act,
+    int seconds, const int *allowed)
 {
     struct exchange it, again;
     int status = exchange_bind(&it, mode, seconds);
@@ -53,12 +55,16 @@ static void at_every_step(enum exchange_mode mode)
     for (way = 0; way < 2; way++) {
         const long early[] = {0, 1, 17, 200};
         for (part = 0; part < 4; part++)
-            one(way ? "cut, first of results" : "cut, first of arguments", mode, way, early[part], PROXY_CUT, 5, lost);
+            one(way ? "cut, first of results" : "cut, first of arguments", mode, way, early[part],
+                PROXY_CUT, 5, lost);
         for (part = 1; part < 4; part++)
-            one(way ? "cut in results" : "cut in arguments", mode, way, bytes[way] * part / 4, PROXY_CUT, 5, lost);
+            one(way ? "cut in results" : "cut in arguments", mode, way, bytes[way] * part / 4,
+                PROXY_CUT, 5, lost);
         for (at = 1; at < 300; at += 140)
-            one(way ? "cut, last of results" : "cut, last of arguments", mode, way, bytes[way] - at, PROXY_CUT, 5, lost_or_over);
-        one(way ? "still, results" : "still, arguments", mode, way, bytes[way] / 2, PROXY_HOLD, 1, late);
+            one(way ? "cut, last of results" : "cut, last of arguments", mode, way, bytes[way] - at,
+                PROXY_CUT, 5, lost_or_over);
+        one(way ? "still, results" : "still, arguments", mode, way, bytes[way] / 2, PROXY_HOLD, 1,
+            late);
     }
 }
 
@@ -76,7 +82,8 @@ static void *cut_soon(void *nothing)
     return nothing;
 }
 
-/* While it runs: it makes no difference to the routine, and its result comes, or its caller is told. */
+/* While it runs: it makes no difference to the routine, and its result comes, or its caller is
+   told. */
 static void while_it_runs(const int *allowed)
 {
     grpc_function_handle_t handle;

@@ -1,5 +1,5 @@
-/* A program without standard streams, as daemons are: nothing of the library's gets their numbers, and what a routine prints goes
- * nowhere. */
+/* A program without standard streams, as daemons are: nothing of the library's gets their numbers,
+ * and what a routine prints goes nowhere. */
 #include "grpc_check.h"
 
 int main(void)
@@ -9,7 +9,8 @@ int main(void)
     grpc_function_handle_t handle;
     FILE *configuration = fdopen(mkstemp(path), "w");
     int stream, y = 0, kept = dup(1);
-    fprintf(configuration, "<SERVER>\nhostname %s\ninvoke_server SSH\n</SERVER>\n", getenv("FARCALL_SERVER"));
+    fprintf(configuration, "<SERVER>\nhostname %s\ninvoke_server SSH\n</SERVER>\n",
+        getenv("FARCALL_SERVER"));
     fclose(configuration);
     for (stream = 0; stream < 3; stream++)
         close(stream);

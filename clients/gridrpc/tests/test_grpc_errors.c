@@ -1,5 +1,5 @@
-/* Every error of grpc.h is provoked. test_errors_are_provoked.py reads this file: each name of the header stands in a PROVOKE of
- * one of these tests, or is one that it says nothing can provoke. */
+/* Every error of grpc.h is provoked. test_errors_are_provoked.py reads this file: each name of the
+ * header stands in a PROVOKE of one of these tests, or is one that it says nothing can provoke. */
 #include <fcntl.h>
 
 #include "grpc_check.h"
@@ -34,7 +34,8 @@ static void handles(void)
     grpc_object_handle_t_np object;
     grpc_sessionid_t session = 1;
     int y = 0;
-    PROVOKE(GRPC_SERVER_NOT_FOUND, grpc_function_handle_init(&handle, "unix:/nonexistent/socket", "succeed"));
+    PROVOKE(GRPC_SERVER_NOT_FOUND,
+        grpc_function_handle_init(&handle, "unix:/nonexistent/socket", "succeed"));
     PROVOKE(GRPC_FUNCTION_NOT_FOUND, grpc_function_handle_default(&handle, "nobody"));
     PROVOKE(GRPC_FUNCTION_NOT_FOUND, grpc_function_handle_array_default_np(array, 2, "nobody"));
     PROVOKE(GRPC_CLASS_NOT_FOUND_NP, grpc_object_handle_default_np(&object, "grpcchecks/Nobody"));
@@ -120,7 +121,8 @@ int main(void)
     farcall_server *server;
     pid_t child;
     close(mkstemp(path));
-    write_file("[[plugin]]\nname = \"rpc-server\"\nslot = \"rpc\"\n[plugin.options]\ncall_bytes_max = 1048576\n");
+    write_file("[[plugin]]\nname = \"rpc-server\"\nslot = "
+               "\"rpc\"\n[plugin.options]\ncall_bytes_max = 1048576\n");
     server = check_begin(2, arguments);
     child = check_youngest_child();
     before_and_at_the_beginning();

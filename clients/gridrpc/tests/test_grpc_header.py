@@ -1,4 +1,5 @@
-"""grpc.h with every standard of C and C++: nothing to warn of, symbols of ours, and names that stay free."""
+"""grpc.h with every standard of C and C++: nothing to warn of, symbols of ours, and names that stay
+free."""
 
 import os
 import pathlib
@@ -30,7 +31,9 @@ def symbols(compiler, name, tmp_path, *options):
     command = [*compiler, *options, *strict, f"-I{INCLUDE}", "-c", source, "-o", tmp_path / "use.o"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    listing = subprocess.run(["nm", "-u", tmp_path / "use.o"], check=True, capture_output=True, text=True).stdout
+    listing = subprocess.run(
+        ["nm", "-u", tmp_path / "use.o"], check=True, capture_output=True, text=True
+    ).stdout
     return {line.split()[-1] for line in listing.splitlines()}
 
 
@@ -45,7 +48,12 @@ def test_c_binds_to_our_symbols_and_counts(standard, optimised, tmp_path):
 @pytest.mark.parametrize("standard", ["c++98", "c++11", "c++17", "c++20"])
 def test_cxx_does_too(standard, tmp_path):
     found = symbols(CXX, "use.cpp", tmp_path, f"-std={standard}")
-    is_clang = "__clang__" in subprocess.run([*CXX, "-dM", "-E", "-x", "c++", "-"], input="", capture_output=True, text=True).stdout
+    is_clang = (
+        "__clang__"
+        in subprocess.run(
+            [*CXX, "-dM", "-E", "-x", "c++", "-"], input="", capture_output=True, text=True
+        ).stdout
+    )
     counts = not (is_clang and standard == "c++98")
     assert "farcall_grpc_wait" in found and ("farcall_grpc_call_counted" in found) == counts
 
@@ -82,11 +90,21 @@ def test_clang_counts_all_eight(compiler, tmp_path):
     # Templates do not count what is not there.
     source.write_text(CALLS.replace(" LAST", ", 1" if plus else ""))
     for standard in ["c++11", "c++20"] if plus else ["c89", "c11"]:
-        command = [*compiler, f"-std={standard}", "-O2", "-Wall", "-Wno-unused-value", "-Werror", "-pedantic-errors"]
+        command = [
+            *compiler,
+            f"-std={standard}",
+            "-O2",
+            "-Wall",
+            "-Wno-unused-value",
+            "-Werror",
+            "-pedantic-errors",
+        ]
         command += [f"-I{INCLUDE}", "-c", "-o", tmp_path / "use.o", source]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-        listing = subprocess.run(["nm", "-u", tmp_path / "use.o"], check=True, capture_output=True, text=True).stdout
+        listing = subprocess.run(
+            ["nm", "-u", tmp_path / "use.o"], check=True, capture_output=True, text=True
+        ).stdout
         called = {line.split()[-1] for line in listing.splitlines() if "grpc" in line}
         assert len(called) == 8 and all(name.endswith("_counted") for name in called), called
 
@@ -100,18 +118,38 @@ def test_macros_count_in_each_standard(standard, tmp_path):
 #define farcall_grpc_call_counted(count, ...) count
 int none[grpc_call(&handle) == 0 ? 1 : -1], three[grpc_call(&handle, 1, "a, b", (1, 2)) == 3 ? 1 : -1];
 """)
-    command = [*C, f"-std={standard}", "-DFARCALL_GRPC_COUNT_BY_MACRO", f"-I{INCLUDE}", "-fsyntax-only", source]
+    command = [
+        *C,
+        f"-std={standard}",
+        "-DFARCALL_GRPC_COUNT_BY_MACRO",
+        f"-I{INCLUDE}",
+        "-fsyntax-only",
+        source,
+    ]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("header", ["grpc.h", "grpc_executable.h", "netsolve_grpc.h", "ninf.h"])
 def test_every_header_gives_no_warning(header, tmp_path):
-    for compiler, ending, standards in ((C, "c", ["c89", "gnu89", "c99", "gnu17"]), (CXX, "cpp", ["c++98", "c++11", "c++20"])):
+    for compiler, ending, standards in (
+        (C, "c", ["c89", "gnu89", "c99", "gnu17"]),
+        (CXX, "cpp", ["c++98", "c++11", "c++20"]),
+    ):
         source = tmp_path / f"use.{ending}"
         source.write_text(f"#include <{header}>\n#include <{header}>\n")
         for standard in standards:
-            command = [*compiler, f"-std={standard}", "-Wall", "-Wextra", "-pedantic-errors", "-Werror", f"-I{INCLUDE}", "-fsyntax-only", source]
+            command = [
+                *compiler,
+                f"-std={standard}",
+                "-Wall",
+                "-Wextra",
+                "-pedantic-errors",
+                "-Werror",
+                f"-I{INCLUDE}",
+                "-fsyntax-only",
+                source,
+            ]
             done = subprocess.run(command, capture_output=True, text=True)
             assert done.returncode == 0, done.stderr
 

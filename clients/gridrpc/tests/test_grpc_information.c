@@ -1,4 +1,5 @@
-/* What is told of a session: processor time, and what compression saved of each argument, both ways. */
+/* What is told of a session: processor time, and what compression saved of each argument, both
+   ways. */
 #include "grpc_check.h"
 
 #define N (1 << 18)
@@ -85,18 +86,22 @@ static void compression(void)
     CHECK(total == N && info->gei_compressionInformation.nElements == 3);
     CHECK(saved(&info->gei_compressionInformation.toRemote[1]));
     CHECK(seconds(info->gei_compressionInformation.toRemote[1].compressionRealTime) > 0);
-    CHECK(!info->gei_compressionInformation.toRemote[0].valid && !info->gei_compressionInformation.toClient[1].valid);
+    CHECK(!info->gei_compressionInformation.toRemote[0].valid &&
+          !info->gei_compressionInformation.toClient[1].valid);
     CHECK_OK(grpc_session_info_release_np(info));
     CHECK_OK(grpc_get_info_np(session, &older, NULL));
-    CHECK(older.gei_compressionInformation.nElements == 0 && !older.gei_compressionInformation.toRemote);
+    CHECK(older.gei_compressionInformation.nElements == 0 &&
+          !older.gei_compressionInformation.toRemote);
     CHECK_OK(grpc_function_handle_destruct(&handle));
 
     CHECK_OK(grpc_function_handle_default(&handle, "scale"));
     CHECK_OK(grpc_call_async(&handle, &session, N, 2.0, x, y));
     info = ended(session);
     CHECK(y[N - 1] == 2 && info->gei_compressionInformation.nElements == 4);
-    CHECK(saved(&info->gei_compressionInformation.toRemote[2]) && saved(&info->gei_compressionInformation.toRemote[3]));
-    CHECK(saved(&info->gei_compressionInformation.toClient[3]) && !info->gei_compressionInformation.toClient[2].valid);
+    CHECK(saved(&info->gei_compressionInformation.toRemote[2]) &&
+          saved(&info->gei_compressionInformation.toRemote[3]));
+    CHECK(saved(&info->gei_compressionInformation.toClient[3]) &&
+          !info->gei_compressionInformation.toClient[2].valid);
     CHECK(seconds(info->gei_compressionInformation.toClient[3].decompressionRealTime) > 0);
     CHECK_OK(grpc_session_info_release_np(info));
     CHECK_OK(grpc_function_handle_destruct(&handle));
@@ -114,8 +119,8 @@ static void compression(void)
 int main(void)
 {
     char folder[] = "/tmp/farcall-information-XXXXXX", token[100], path[100], copy[100];
-    const char *const arguments[] = {"--listen",     "tcp:127.0.0.1:0", "--token-file",
-                                     token,          "--manifest",      "clients/gridrpc/tests/compressing.toml"};
+    const char *const arguments[] = {"--listen", "tcp:127.0.0.1:0", "--token-file", token,
+        "--manifest", "clients/gridrpc/tests/compressing.toml"};
     farcall_server *server;
     FILE *file;
     CHECK(mkdtemp(folder) != NULL);
@@ -125,7 +130,8 @@ int main(void)
     snprintf(path, sizeof path, "%s/client", folder);
     snprintf(copy, sizeof copy, "%s/copy", folder);
     file = fopen(path, "w");
-    fprintf(file, "<SERVER>\nhostname %s\ncompress zlib\n</SERVER>\n", farcall_server_address(server));
+    fprintf(
+        file, "<SERVER>\nhostname %s\ncompress zlib\n</SERVER>\n", farcall_server_address(server));
     fclose(file);
     CHECK_OK(grpc_initialize(path));
     processor_time();

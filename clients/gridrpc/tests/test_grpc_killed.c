@@ -1,5 +1,6 @@
-/* The server, or the routine's process, is killed at every step of a call: before, in and after each transfer, while it runs,
- * and in its call back. The program gets the right result or the right code in time, others go on, and nothing runs on. */
+/* The server, or the routine's process, is killed at every step of a call: before, in and after
+ * each transfer, while it runs, and in its call back. The program gets the right result or the
+ * right code in time, others go on, and nothing runs on. */
 #include "grpc_exchange.h"
 
 /* More processes than this no server here has. */
@@ -8,8 +9,10 @@ enum { PROCESSES = 100 };
 /* What a call ends with whose server was killed: before it, the program may know already. */
 static const int server_killed[] = {GRPC_COMMUNICATION_FAILED, EXCHANGE_ELSE};
 static const int server_killed_late[] = {GRPC_COMMUNICATION_FAILED, EXCHANGE_WELL};
-static const int server_killed_before[] = {GRPC_COMMUNICATION_FAILED, GRPC_SERVER_NOT_FOUND, EXCHANGE_ELSE};
-/* The same of its process. Before it, the server may know already, and has another one, but not for an object or an array. */
+static const int server_killed_before[] = {
+    GRPC_COMMUNICATION_FAILED, GRPC_SERVER_NOT_FOUND, EXCHANGE_ELSE};
+/* The same of its process. Before it, the server may know already, and has another one, but not for
+   an object or an array. */
 static const int process_killed[] = {GRPC_SESSION_FAILED, EXCHANGE_ELSE};
 static const int process_killed_late[] = {GRPC_SESSION_FAILED, EXCHANGE_WELL};
 static const int process_killed_before[][4] = {
@@ -41,9 +44,14 @@ struct step {
 };
 
 static const struct step steps[] = {
-    {"before it", 0, 0, 0, 1},          {"at its first byte", 0, 0, 0, 0},  {"in its arguments", 0, 0.5, 0, 0},
-    {"at their end", 0, 0.999, 0, 0},   {"in its call back", 0, 0, 1, 0},   {"at the answer's begin", 1, 0.0005, 0, 0},
-    {"in its results", 1, 0.5, 0, 0},   {"at their end", 1, 0.999, 0, 0},
+    {"before it", 0, 0, 0, 1},
+    {"at its first byte", 0, 0, 0, 0},
+    {"in its arguments", 0, 0.5, 0, 0},
+    {"at their end", 0, 0.999, 0, 0},
+    {"in its call back", 0, 0, 1, 0},
+    {"at the answer's begin", 1, 0.0005, 0, 0},
+    {"in its results", 1, 0.5, 0, 0},
+    {"at their end", 1, 0.999, 0, 0},
 };
 
 static int steps_count = sizeof steps / sizeof *steps;
@@ -65,7 +73,8 @@ static int run_step(struct exchange *it, const struct step *step, double *second
     *seconds = check_now() - begun;
     check_that(has_killed, step->name, __LINE__);
     if (!has_killed)
-        printf("    %s: %d after %ld and %ld bytes\n", exchange_names[it->mode], status, proxy_passed(0), proxy_passed(1));
+        printf("    %s: %d after %ld and %ld bytes\n", exchange_names[it->mode], status,
+            proxy_passed(0), proxy_passed(1));
     exchange_in_callback = NULL;
     proxy_plan(0, -1, PROXY_PASS, NULL);
     return status;
@@ -89,15 +98,20 @@ static void kill_server(enum exchange_mode mode, const struct step *step)
         victim_count = 1;
         status = run_step(&it, step, &seconds);
         exchange_check(step->name, mode, 0, status, seconds, 6,
-                       step->before ? server_killed_before : step->way ? server_killed_late : server_killed);
+            step->before ? server_killed_before
+            : step->way  ? server_killed_late
+                         : server_killed);
         for (begun = check_now(), left = 1; left && check_now() - begun < 5; usleep(10000))
             for (left = 0, index = 0; index < count; index++)
                 left += exchange_runs(processes[index]);
         check_that(!left, "the killed server's processes have ended", __LINE__);
     }
     exchange_free(&it);
-    /* What is known of a routine may do for a moment, until it is seen that the connection has ended. */
-    for (begun = check_now(); (status = exchange_bind(&it, mode, 1)) == GRPC_NO_ERROR && check_now() - begun < 5; usleep(20000))
+    /* What is known of a routine may do for a moment, until it is seen that the connection has
+       ended. */
+    for (begun = check_now();
+        (status = exchange_bind(&it, mode, 1)) == GRPC_NO_ERROR && check_now() - begun < 5;
+        usleep(20000))
         exchange_free(&it);
     CHECK_CODE(status, GRPC_SERVER_NOT_FOUND);
     farcall_server_stop(server);
@@ -118,7 +132,9 @@ static void kill_process(enum exchange_mode mode, const struct step *step)
     CHECK(victim_count > 0);
     status = run_step(&it, step, &seconds);
     exchange_check(step->name, mode, 1, status, seconds, 6,
-                   step->before ? process_killed_before[mode] : step->way ? process_killed_late : process_killed);
+        step->before ? process_killed_before[mode]
+        : step->way  ? process_killed_late
+                     : process_killed);
     exchange_free(&it);
     CHECK_OK(exchange_bind(&it, mode, 10));
     CHECK_OK(exchange_make(&it));

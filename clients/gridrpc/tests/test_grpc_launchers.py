@@ -1,4 +1,5 @@
-"""A configuration whose launcher has a counterpart: its host is reached by ssh, here by one that runs commands on this host."""
+"""A configuration whose launcher has a counterpart: its host is reached by ssh, here by one that
+runs commands on this host."""
 
 import os
 import pathlib
@@ -34,7 +35,9 @@ int main(int argc, char **argv)
 def run(tmp_path):
     (tmp_path / "program.c").write_text(PROGRAM)
     link = [f"-L{STAGE}/lib", f"-Wl,-rpath,{STAGE}/lib", "-lfarcall"]
-    subprocess.run([*CC, "program.c", f"-I{STAGE}/include", *link, "-o", "program"], cwd=tmp_path, check=True)
+    subprocess.run(
+        [*CC, "program.c", f"-I{STAGE}/include", *link, "-o", "program"], cwd=tmp_path, check=True
+    )
     for name in ("home", "run"):
         (tmp_path / name).mkdir(mode=0o700)
 
@@ -43,9 +46,16 @@ def run(tmp_path):
         ssh = tmp_path / "ssh"
         ssh.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/said\nfor command; do :; done\n{far}\n')
         ssh.chmod(0o700)
-        environment = {**os.environ, "FARCALL_SSH": str(ssh), "FARCALL_SSH_SHARE": "0", "FARCALL_LINGER": "0"}
+        environment = {
+            **os.environ,
+            "FARCALL_SSH": str(ssh),
+            "FARCALL_SSH_SHARE": "0",
+            "FARCALL_LINGER": "0",
+        }
         lean = STAGE / "libexec/farcall-lean"
-        environment["FARCALL_REMOTE_PROGRAM"] = str(lean if lean.exists() else STAGE / "bin/farcall")
+        environment["FARCALL_REMOTE_PROGRAM"] = str(
+            lean if lean.exists() else STAGE / "bin/farcall"
+        )
         command = [tmp_path / "program", tmp_path / "client.conf"]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
         return done.stdout, done.stderr, (tmp_path / "said").read_text()

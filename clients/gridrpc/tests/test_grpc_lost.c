@@ -19,7 +19,8 @@ int main(void)
     CHECK_OK(grpc_initialize(NULL));
     CHECK_OK(grpc_function_handle_default(&here, "nap"));
     CHECK_OK(grpc_function_handle_init(&there, (char *)farcall_server_address(other), "spin"));
-    CHECK_OK(grpc_object_handle_init_np(&object, (char *)farcall_server_address(other), "grpcchecks/Counter"));
+    CHECK_OK(grpc_object_handle_init_np(
+        &object, (char *) farcall_server_address(other), "grpcchecks/Counter"));
     CHECK_OK(grpc_call_async(&here, &fine, 1.0, &done));
     CHECK_OK(grpc_call_async(&there, &lost[0]));
     CHECK_OK(grpc_call_async(&there, &lost[1]));

@@ -1,4 +1,5 @@
-/* A hundred thousand sessions under way from one thread, threads that do the same at a time, and a large array of handles. */
+/* A hundred thousand sessions under way from one thread, threads that do the same at a time, and a
+   large array of handles. */
 #include "grpc_check.h"
 
 #define COUNT 100000
@@ -16,7 +17,8 @@ static void under_way(void)
     for (index = 0; index < COUNT; index++)
         running += grpc_probe(sessions[index]) == GRPC_NOT_COMPLETED;
     CHECK(started == COUNT && running == COUNT);
-    /* The last first, so that each leaves its line from the middle; and they are waited for in the other order. */
+    /* The last first, so that each leaves its line from the middle; and they are waited for in the
+       other order. */
     for (index = COUNT; index-- > COUNT / 2;)
         cancelled += grpc_cancel(sessions[index]) == GRPC_NO_ERROR;
     CHECK(cancelled == COUNT - COUNT / 2);
@@ -26,7 +28,8 @@ static void under_way(void)
     for (index = cancelled = 0; index < COUNT; index++)
         cancelled += grpc_get_error(sessions[index]) == GRPC_CANCELED_NP;
     CHECK(cancelled == COUNT);
-    for (failed = 0; grpc_get_failed_sessionid(&session) == GRPC_NO_ERROR && session != GRPC_SESSIONID_VOID;)
+    for (failed = 0;
+        grpc_get_failed_sessionid(&session) == GRPC_NO_ERROR && session != GRPC_SESSIONID_VOID;)
         failed++;
     CHECK(failed == COUNT);
     /* Finalising ends those that are under way. */
@@ -72,7 +75,8 @@ static void from_threads(void)
     }
 }
 
-/* More processes at once, whose output comes to the program, than the server's spawner has room for questions. */
+/* More processes at once, whose output comes to the program, than the server's spawner has room for
+   questions. */
 static void an_array(void)
 {
     enum { HANDLES = 300 };

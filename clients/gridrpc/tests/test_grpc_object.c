@@ -62,10 +62,13 @@ static void ends(void)
     grpc_sessionid_t session, behind;
     int sum = 0;
     grpc_error_t status;
-    CHECK_CODE(grpc_object_handle_default_np(&object, "grpcchecks/Nobody"), GRPC_CLASS_NOT_FOUND_NP);
+    CHECK_CODE(
+        grpc_object_handle_default_np(&object, "grpcchecks/Nobody"), GRPC_CLASS_NOT_FOUND_NP);
     CHECK_CODE(grpc_invoke_np(&object, "add", 1, &sum), GRPC_INVALID_OBJECT_HANDLE_NP);
-    CHECK_CODE(grpc_object_handle_default_np(&object, "grpcchecks/succeed"), GRPC_CLASS_NOT_FOUND_NP);
-    CHECK_CODE(grpc_object_handle_init_np(&object, "unix:/nonexistent", "grpcchecks/Counter"), GRPC_SERVER_NOT_FOUND);
+    CHECK_CODE(
+        grpc_object_handle_default_np(&object, "grpcchecks/succeed"), GRPC_CLASS_NOT_FOUND_NP);
+    CHECK_CODE(grpc_object_handle_init_np(&object, "unix:/nonexistent", "grpcchecks/Counter"),
+        GRPC_SERVER_NOT_FOUND);
     CHECK(grpc_object_handle_default_np(&object, "grpcchecks/Stillborn") != GRPC_NO_ERROR);
 
     CHECK_OK(grpc_object_handle_default_np(&object, "grpcchecks/Counter"));
@@ -107,10 +110,12 @@ static void arrays(void)
     CHECK_OK(grpc_function_handle_destruct(&functions[2]));
     CHECK_OK(grpc_call(&functions[3], &number));
     CHECK(number == 2);
-    CHECK_CODE(grpc_function_handle_array_destruct_np(functions, COUNT), GRPC_INVALID_FUNCTION_HANDLE);
+    CHECK_CODE(
+        grpc_function_handle_array_destruct_np(functions, COUNT), GRPC_INVALID_FUNCTION_HANDLE);
     CHECK_CODE(grpc_call(&functions[3], &number), GRPC_INVALID_FUNCTION_HANDLE);
 
-    CHECK_OK(grpc_object_handle_array_init_np(objects, COUNT, getenv("FARCALL_SERVER"), "grpcchecks/Counter"));
+    CHECK_OK(grpc_object_handle_array_init_np(
+        objects, COUNT, getenv("FARCALL_SERVER"), "grpcchecks/Counter"));
     for (index = 0; index < COUNT; index++)
         CHECK_OK(grpc_invoke_np(&objects[index], "add", index, &sum));
     CHECK(sum == 14);

@@ -1,4 +1,5 @@
-/* Which processes calls run in: a handle that is bound to a named server has its own, and a default one has none. */
+/* Which processes calls run in: a handle that is bound to a named server has its own, and a default
+   one has none. */
 #include "grpc_check.h"
 
 #define HANDLES 6
@@ -16,7 +17,8 @@ static void each_counts_for_itself(char *server)
     grpc_function_handle_t one, other;
     CHECK_OK(grpc_function_handle_init(&one, server, "tally"));
     CHECK_OK(grpc_function_handle_init(&other, server, "tally"));
-    CHECK(tally(&one) == 1 && tally(&one) == 2 && tally(&other) == 1 && tally(&one) == 3 && tally(&other) == 2);
+    CHECK(tally(&one) == 1 && tally(&one) == 2 && tally(&other) == 1 && tally(&one) == 3 &&
+          tally(&other) == 2);
     CHECK_OK(grpc_function_handle_destruct(&one));
     CHECK(tally(&other) == 3);
     CHECK_OK(grpc_function_handle_destruct(&other));

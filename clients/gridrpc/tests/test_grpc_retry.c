@@ -1,5 +1,5 @@
-/* Connections that cannot be made, or were lost while nobody used them: tried again as the configuration says, made again
- * where the server is back, and one code where it is gone. */
+/* Connections that cannot be made, or were lost while nobody used them: tried again as the
+ * configuration says, made again where the server is back, and one code where it is gone. */
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -10,7 +10,10 @@ static char path[] = "/tmp/farcall-grpc-XXXXXX";
 static grpc_error_t begin_with(const char *host, const char *more)
 {
     FILE *file = fopen(path, "w");
-    fprintf(file, "<CLIENT>\nloglevel 4\nlog_filePath %s.log\n</CLIENT>\n<SERVER>\nhostname %s\n%s</SERVER>\n", path, host, more);
+    fprintf(file,
+        "<CLIENT>\nloglevel 4\nlog_filePath %s.log\n</CLIENT>\n<SERVER>\nhostname "
+        "%s\n%s</SERVER>\n",
+        path, host, more);
     fclose(file);
     return grpc_initialize(path);
 }
@@ -35,8 +38,9 @@ static void tried_again(void)
 {
     grpc_function_handle_t handle;
     double begun;
-    CHECK_OK(begin_with("unix:/nonexistent/socket", "tcp_connect_retryCount 2\ntcp_connect_retryRandom false\n"
-                                                    "tcp_connect_retryIncreaseRatio 0.5\n"));
+    CHECK_OK(begin_with("unix:/nonexistent/socket",
+        "tcp_connect_retryCount 2\ntcp_connect_retryRandom false\n"
+        "tcp_connect_retryIncreaseRatio 0.5\n"));
     begun = check_now();
     CHECK_CODE(grpc_function_handle_default(&handle, "succeed"), GRPC_SERVER_NOT_FOUND);
     CHECK(check_now() - begun > 1.4 && check_now() - begun < 4);
@@ -50,13 +54,15 @@ static void tried_again(void)
     CHECK_OK(grpc_finalize());
     CHECK(logged("connects again in") == 0);
     /* A handle has less time than that. */
-    CHECK_OK(begin_with("unix:/nonexistent/socket", "tcp_connect_retryRandom false\ntcp_connect_retryBaseInterval 60\n"
-                                                    "job_startTimeout 1\n"));
+    CHECK_OK(begin_with("unix:/nonexistent/socket",
+        "tcp_connect_retryRandom false\ntcp_connect_retryBaseInterval 60\n"
+        "job_startTimeout 1\n"));
     CHECK_CODE(grpc_function_handle_default(&handle, "succeed"), GRPC_TIMEOUT_NP);
     CHECK_OK(grpc_finalize());
 }
 
-/* Takes one connection, and ends it before a word, as a server does that is killed at this moment. */
+/* Takes one connection, and ends it before a word, as a server does that is killed at this moment.
+   */
 static void *hangs_up(void *listener)
 {
     int one = accept(*(int *)listener, NULL, NULL);
@@ -73,7 +79,8 @@ static void ended_before_a_word(void)
     pthread_t thread;
     snprintf(address.sun_path, sizeof address.sun_path, "%s.socket", path);
     snprintf(name, sizeof name, "unix:%s", address.sun_path);
-    CHECK(bind(listener, (struct sockaddr *)&address, sizeof address) == 0 && listen(listener, 1) == 0);
+    CHECK(bind(listener, (struct sockaddr *) &address, sizeof address) == 0 &&
+          listen(listener, 1) == 0);
     pthread_create(&thread, NULL, hangs_up, &listener);
     CHECK_OK(begin_with(name, ""));
     CHECK_CODE(grpc_function_handle_default(&handle, "succeed"), GRPC_SERVER_NOT_FOUND);

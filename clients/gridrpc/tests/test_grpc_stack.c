@@ -1,4 +1,5 @@
-/* Stacks of arguments in both spellings, attributes of handles, arrays of handles, and what there is of objects. */
+/* Stacks of arguments in both spellings, attributes of handles, arrays of handles, and what there
+   is of objects. */
 #include "grpc_check.h"
 
 static void stacks(void)
@@ -62,8 +63,8 @@ static void stacked_scalars(void)
         CHECK(grpc_arg_stack_push_arg(stack, all[index]) == 0);
     CHECK_OK(grpc_function_handle_default(&handle, "kinds"));
     CHECK(grpc_call_arg_stack(&handle, stack) == 0);
-    CHECK(seen[0] == 'b' && seen[1] == -2 && seen[2] == 3 && seen[3] == 4 && seen[4] == 5.5 && seen[5] == 6.5 &&
-          seen[6] == 7 && seen[7] == -8 && seen[8] == 9 && seen[9] == -10);
+    CHECK(seen[0] == 'b' && seen[1] == -2 && seen[2] == 3 && seen[3] == 4 && seen[4] == 5.5 &&
+          seen[5] == 6.5 && seen[6] == 7 && seen[7] == -8 && seen[8] == 9 && seen[9] == -10);
     CHECK(grpc_arg_stack_destruct(stack) == 0);
     CHECK_OK(grpc_function_handle_destruct(&handle));
 }
@@ -79,14 +80,19 @@ static void attributes(void)
     void *value = NULL;
     CHECK_OK(grpc_handle_attr_initialize_np(&attributes));
     CHECK_CODE(grpc_function_handle_init_with_attr_np(&handle, &attributes), GRPC_OTHER_ERROR_CODE);
-    CHECK_OK(grpc_handle_attr_set_np(&attributes, GRPC_HANDLE_ATTR_HOSTNAME, getenv("FARCALL_SERVER")));
+    CHECK_OK(
+        grpc_handle_attr_set_np(&attributes, GRPC_HANDLE_ATTR_HOSTNAME, getenv("FARCALL_SERVER")));
     CHECK_OK(grpc_handle_attr_set_np(&attributes, GRPC_HANDLE_ATTR_FUNCNAME, "grpcchecks/succeed"));
     CHECK_OK(grpc_handle_attr_set_np(&attributes, GRPC_HANDLE_ATTR_JOBSTARTTIMEOUT, &seconds));
     CHECK_OK(grpc_handle_attr_set_np(&attributes, GRPC_HANDLE_ATTR_WAIT_ARG_TRANSFER, &transfer));
-    CHECK_CODE(grpc_handle_attr_set_np(&attributes, GRPC_HANDLE_ATTR_WAIT_ARG_TRANSFER, &wrong), GRPC_OTHER_ERROR_CODE);
-    CHECK_CODE(grpc_handle_attr_set_np(&attributes, GRPC_HANDLE_ATTR_PORT, NULL), GRPC_OTHER_ERROR_CODE);
-    CHECK_CODE(grpc_handle_attr_set_np(&attributes, (grpc_handle_attr_name_t_np)99, &x), GRPC_OTHER_ERROR_CODE);
-    CHECK_CODE(grpc_handle_attr_get_np(&unset, GRPC_HANDLE_ATTR_PORT, &value), GRPC_OTHER_ERROR_CODE);
+    CHECK_CODE(grpc_handle_attr_set_np(&attributes, GRPC_HANDLE_ATTR_WAIT_ARG_TRANSFER, &wrong),
+        GRPC_OTHER_ERROR_CODE);
+    CHECK_CODE(
+        grpc_handle_attr_set_np(&attributes, GRPC_HANDLE_ATTR_PORT, NULL), GRPC_OTHER_ERROR_CODE);
+    CHECK_CODE(grpc_handle_attr_set_np(&attributes, (grpc_handle_attr_name_t_np) 99, &x),
+        GRPC_OTHER_ERROR_CODE);
+    CHECK_CODE(
+        grpc_handle_attr_get_np(&unset, GRPC_HANDLE_ATTR_PORT, &value), GRPC_OTHER_ERROR_CODE);
     CHECK_OK(grpc_function_handle_init_with_attr_np(&handle, &attributes));
     CHECK_OK(grpc_handle_attr_destruct_np(&attributes));
     CHECK_OK(grpc_function_handle_get_attr_np(&handle, &own));
@@ -101,7 +107,8 @@ static void attributes(void)
     CHECK_OK(grpc_handle_attr_destruct_np(&own));
 
     CHECK_OK(grpc_session_attr_initialize_np(&handle, &session_attributes));
-    CHECK_OK(grpc_session_attr_get_np(&session_attributes, GRPC_SESSION_ATTR_WAIT_ARG_TRANSFER, &value));
+    CHECK_OK(
+        grpc_session_attr_get_np(&session_attributes, GRPC_SESSION_ATTR_WAIT_ARG_TRANSFER, &value));
     CHECK(value && *(grpc_argument_transfer_t_np *)value == GRPC_ARGUMENT_TRANSFER_NOWAIT);
     CHECK_OK(grpc_session_attr_release_np(value));
     CHECK(grpc_arg_stack_push_arg(stack, &x) == 0 && grpc_arg_stack_push_arg(stack, &y) == 0);
@@ -131,15 +138,18 @@ static void arrays_of_handles(void)
         CHECK(y[index] == index + 1);
     CHECK_OK(grpc_function_handle_array_destruct_np(handles, 10));
     CHECK_CODE(grpc_function_handle_array_destruct_np(handles, 10), GRPC_INVALID_FUNCTION_HANDLE);
-    CHECK_CODE(grpc_function_handle_array_default_np(handles, 10, "nobody"), GRPC_FUNCTION_NOT_FOUND);
-    CHECK_CODE(grpc_function_handle_array_init_np(handles, 10, "unix:/nonexistent", "nobody"), GRPC_SERVER_NOT_FOUND);
+    CHECK_CODE(
+        grpc_function_handle_array_default_np(handles, 10, "nobody"), GRPC_FUNCTION_NOT_FOUND);
+    CHECK_CODE(grpc_function_handle_array_init_np(handles, 10, "unix:/nonexistent", "nobody"),
+        GRPC_SERVER_NOT_FOUND);
 }
 
 static void objects(void)
 {
     grpc_object_handle_t_np object = {0};
     grpc_sessionid_t session;
-    CHECK_CODE(grpc_object_handle_default_np(&object, "grpcchecks/Nobody"), GRPC_CLASS_NOT_FOUND_NP);
+    CHECK_CODE(
+        grpc_object_handle_default_np(&object, "grpcchecks/Nobody"), GRPC_CLASS_NOT_FOUND_NP);
     CHECK_CODE(grpc_invoke_np(&object, "method", 1), GRPC_INVALID_OBJECT_HANDLE_NP);
     CHECK_CODE(grpc_invoke_async_np(&object, "method", &session, 1), GRPC_INVALID_OBJECT_HANDLE_NP);
     CHECK_CODE(grpc_object_handle_destruct_np(&object), GRPC_INVALID_OBJECT_HANDLE_NP);

@@ -1,5 +1,5 @@
-/* What moves, over a connection that a relay holds up: when asynchronous calls return, and the time limits of arguments,
- * results and those of callbacks. */
+/* What moves, over a connection that a relay holds up: when asynchronous calls return, and the time
+ * limits of arguments, results and those of callbacks. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -56,7 +56,8 @@ static int tcp_socket(int port, int listens)
 static void *relay(void *listener)
 {
     for (;;) {
-        int one = accept(*(int *)listener, NULL, NULL), other = one < 0 ? -1 : tcp_socket(server_port, 0), index;
+        int one = accept(*(int *) listener, NULL, NULL),
+            other = one < 0 ? -1 : tcp_socket(server_port, 0), index;
         if (one < 0)
             return NULL;
         for (index = 0; index < 2; index++) {
@@ -69,7 +70,8 @@ static void *relay(void *listener)
     }
 }
 
-/* Holds a direction up when a megabyte has passed: heads of frames come, but not what they tell of. */
+/* Holds a direction up when a megabyte has passed: heads of frames come, but not what they tell of.
+   */
 static void hold(int direction)
 {
     left[direction] = 1 << 20;
@@ -82,7 +84,8 @@ static void let_go(void)
 }
 
 /* A handle that is not spoilt by an earlier time-out, and attributes for its sessions. */
-static void fresh(grpc_function_handle_t *handle, char *name, grpc_session_attr_t_np *attributes, int mode, int limit)
+static void fresh(grpc_function_handle_t *handle, char *name, grpc_session_attr_t_np *attributes,
+    int mode, int limit)
 {
     grpc_argument_transfer_t_np transfer = (grpc_argument_transfer_t_np)mode;
     int seconds = 1;
@@ -90,7 +93,8 @@ static void fresh(grpc_function_handle_t *handle, char *name, grpc_session_attr_
     CHECK_OK(grpc_session_attr_initialize_np(handle, attributes));
     CHECK_OK(grpc_session_attr_set_np(attributes, GRPC_SESSION_ATTR_WAIT_ARG_TRANSFER, &transfer));
     if (limit)
-        CHECK_OK(grpc_session_attr_set_np(attributes, (grpc_session_attr_name_t_np)limit, &seconds));
+        CHECK_OK(
+            grpc_session_attr_set_np(attributes, (grpc_session_attr_name_t_np) limit, &seconds));
 }
 
 static void fill_with(double value)
@@ -121,7 +125,8 @@ static double changed_after(int mode, double *took, int *status)
     return total;
 }
 
-/* Megabytes that leave for an array of 32 that repeats itself, with these lines in the section of the server. */
+/* Megabytes that leave for an array of 32 that repeats itself, with these lines in the section of
+   the server. */
 static long sent_with(const char *lines)
 {
     static char path[] = "/tmp/farcall-grpc-conf";
@@ -190,8 +195,9 @@ static void late(char *name, int mode, int limit, int direction)
                             : grpc_call_with_attr_np(&handle, &attributes, N, 3.0, y);
             CHECK_CODE(status, GRPC_TIMEOUT_NP);
         } else {
-            status = is_sum ? grpc_call_async_with_attr_np(&handle, &session, &attributes, N, x, &total)
-                            : grpc_call_async_with_attr_np(&handle, &session, &attributes, N, 3.0, y);
+            status =
+                is_sum ? grpc_call_async_with_attr_np(&handle, &session, &attributes, N, x, &total)
+                       : grpc_call_async_with_attr_np(&handle, &session, &attributes, N, 3.0, y);
             CHECK_CODE(status ? status : grpc_wait(session), GRPC_TIMEOUT_NP);
         }
         CHECK(check_now() - begun > 0.9 && check_now() - begun < 4);
@@ -239,13 +245,15 @@ static void callbacks(void)
     CHECK_OK(grpc_wait(session));
     CHECK(total == 2.0 * N);
     CHECK_OK(grpc_session_info_get_np(session, &info, NULL));
-    CHECK(info->gei_measureClient.callbackNtimesCalled == 1 && info->gei_measureExecutable.callbackNtimesCalled == 1);
+    CHECK(info->gei_measureClient.callbackNtimesCalled == 1 &&
+          info->gei_measureExecutable.callbackNtimesCalled == 1);
     CHECK(info->gei_measureClient.callbackCalculationRealTime.tv_usec > 0);
     CHECK(info->gei_measureClient.callbackTransferArgumentToClientRealTime.tv_usec > 0);
     CHECK_OK(grpc_session_info_release_np(info));
     CHECK_OK(grpc_function_handle_destruct(&handle));
     /* Its results do not leave. */
-    fresh(&handle, "ask", &attributes, GRPC_ARGUMENT_TRANSFER_WAIT, GRPC_SESSION_ATTR_TRANSFER_TIMEOUT_CALLBACK_RESULT);
+    fresh(&handle, "ask", &attributes, GRPC_ARGUMENT_TRANSFER_WAIT,
+        GRPC_SESSION_ATTR_TRANSFER_TIMEOUT_CALLBACK_RESULT);
     hold_in_callback = 1;
     CHECK_OK(grpc_call_async_with_attr_np(&handle, &session, &attributes, N, x, &total, each));
     CHECK_CODE(grpc_wait(session), GRPC_TIMEOUT_NP);

@@ -1,4 +1,5 @@
-/* The classic Ninf interface: calls of every form, sessions, sets, groups, transactions and errors. */
+/* The classic Ninf interface: calls of every form, sessions, sets, groups, transactions and errors.
+   */
 #include <sys/wait.h>
 
 #include "ninf_error.h"
@@ -14,8 +15,10 @@ static void entries(void)
     CHECK(Ninf_call("succeed", 1, &y) == NINF_OK && y == 2);
     CHECK(Ninf_call("grpcchecks/succeed()", 2, &y) == NINF_OK && y == 3);
     CHECK(Ninf_call("nobody", 2, &y) == NINF_ERROR && Ninf_error_code() == CANTFINDSTUB);
-    CHECK(Ninf_call("ftp://host/succeed", 2, &y) == NINF_ERROR && Ninf_error_code() == MALFORMED_URL);
-    CHECK(Ninf_call("ninf://localhost:1/succeed", 2, &y) == NINF_ERROR && Ninf_error_code() == CANTCONNECTSERVER);
+    CHECK(
+        Ninf_call("ftp://host/succeed", 2, &y) == NINF_ERROR && Ninf_error_code() == MALFORMED_URL);
+    CHECK(Ninf_call("ninf://localhost:1/succeed", 2, &y) == NINF_ERROR &&
+          Ninf_error_code() == CANTCONNECTSERVER);
     CHECK(Ninf_call("succeed", 2) == NINF_ERROR && Ninf_error_code() == INVALID_ARGUMENT);
     CHECK(Ninf_call(NULL, 2) == NINF_ERROR && Ninf_error_code() == INVALID_ARGUMENT);
     /* Without a server of its own, an entry with a host of this name is the default server's. */
@@ -25,11 +28,13 @@ static void entries(void)
 
 static void servers(void)
 {
-    char *arguments[] = {"program", "-server", "unix:/nonexistent", "file", "-debug", "-port", "3000", "last", NULL};
+    char *arguments[] = {
+        "program", "-server", "unix:/nonexistent", "file", "-debug", "-port", "3000", "last", NULL};
     char *wrong[] = {"program", "-port", "many", NULL};
     int y = 0;
     CHECK(Ninf_parse_arg(8, arguments) == 3);
-    CHECK(strcmp(arguments[1], "file") == 0 && strcmp(arguments[2], "last") == 0 && arguments[3] == NULL);
+    CHECK(strcmp(arguments[1], "file") == 0 && strcmp(arguments[2], "last") == 0 &&
+          arguments[3] == NULL);
     CHECK(Ninf_call("succeed", 1, &y) == NINF_ERROR && Ninf_error_code() == CANTCONNECTSERVER);
     CHECK(Ninf_parse_arg(3, wrong) == NINF_ERROR);
     Ninf_set_server(getenv("FARCALL_SERVER"), NULL);
@@ -93,7 +98,8 @@ static void stubs(void)
     CHECK(Ninf_wait(session) == NINF_OK && sum == 4);
     CHECK(Ninf_get_executable_from_session(session) == NULL);
     CHECK(Ninf_executable_finalize(executable) == NINF_OK);
-    CHECK(Ninf_call_executable(executable, 1, 1.0, &sum) == NINF_ERROR && Ninf_error_code() == STUBREMOVED);
+    CHECK(Ninf_call_executable(executable, 1, 1.0, &sum) == NINF_ERROR &&
+          Ninf_error_code() == STUBREMOVED);
     CHECK(Ninf_executable_finalize(executable) == NINF_ERROR && Ninf_error_code() == STUBREMOVED);
     CHECK(Ninf_get_executable("nobody") == NULL);
 }
@@ -121,10 +127,12 @@ static void sessions(void)
 
     ids[0] = Ninf_call_async("nap", 0.2, &done);
     CHECK(Ninf_session_probe(ids[0]) == 0 && Ninf_session_probe(-5) == NINF_ERROR);
-    CHECK(Ninf_wait_or(ids, 1, &any) == NINF_OK && any == ids[0] && Ninf_session_probe(ids[0]) == 1);
+    CHECK(
+        Ninf_wait_or(ids, 1, &any) == NINF_OK && any == ids[0] && Ninf_session_probe(ids[0]) == 1);
     info = Ninf_get_info(ids[0]);
     CHECK(info && info->session == ids[0] && info->exec_time > 0.19 && info->total_time < 5);
-    CHECK(Ninf_get_last_info() && Ninf_get_last_info()->session == ids[0] && Ninf_get_info(123456) == NULL);
+    CHECK(Ninf_get_last_info() && Ninf_get_last_info()->session == ids[0] &&
+          Ninf_get_info(123456) == NULL);
     CHECK(Ninf_call("nap", 0.1, &done) == NINF_OK && (info = Ninf_get_last_info()) != NULL);
     CHECK(info && info->session == 0 && info->exec_time > 0.09 && info->total_time < 5);
 
@@ -151,7 +159,8 @@ static void groups(void)
     int y[10], index, sum = 0;
     close(mkstemp(path));
     file = fopen(path, "w");
-    fprintf(file, "# two names of one server\n%s\nlocalhost\nunix:/nonexistent\n", getenv("FARCALL_SERVER"));
+    fprintf(file, "# two names of one server\n%s\nlocalhost\nunix:/nonexistent\n",
+        getenv("FARCALL_SERVER"));
     fclose(file);
     CHECK(Ninf_parse_arg(3, arguments) == 1);
     unlink(path);
@@ -163,7 +172,8 @@ static void groups(void)
         sum += y[index];
     CHECK(sum == 55);
     /* A group takes other calls once it was waited for. */
-    CHECK(Ninf_group_call_async(group, 41, &sum) > 0 && Ninf_group_wait_all(group) == NINF_OK && sum == 42);
+    CHECK(Ninf_group_call_async(group, 41, &sum) > 0 && Ninf_group_wait_all(group) == NINF_OK &&
+          sum == 42);
     CHECK(Ninf_group_init("nobody") == NULL && Ninf_group_wait_all(NULL) == NINF_ERROR);
 }
 
@@ -209,7 +219,8 @@ static void in_a_fork(void)
     child = fork();
     if (child == 0)
         _exit(Ninf_call("succeed", 1, &y) == NINF_OK && y == 2 ? 0 : 1);
-    CHECK(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+          WEXITSTATUS(status) == 0);
     CHECK(Ninf_call("succeed", 3, &y) == NINF_OK && y == 4);
 }
 

@@ -1,5 +1,5 @@
-/* Every error of ninf.h is provoked. test_errors_are_provoked.py reads this file: each name of the header stands in a PROVOKE
- * here, or is one that it says nothing can provoke. */
+/* Every error of ninf.h is provoked. test_errors_are_provoked.py reads this file: each name of the
+ * header stands in a PROVOKE here, or is one that it says nothing can provoke. */
 #include <sys/stat.h>
 
 #include "ninf.h"
@@ -42,7 +42,8 @@ static char *in_folder(const char *name)
 static size_t npy(char *place, int count)
 {
     char head[128];
-    int length = snprintf(head, sizeof head, "{'descr': '<f8', 'fortran_order': False, 'shape': (%d,), }", count);
+    int length = snprintf(
+        head, sizeof head, "{'descr': '<f8', 'fortran_order': False, 'shape': (%d,), }", count);
     memset(head + length, ' ', 118 - (size_t)length);
     head[117] = '\n';
     memcpy(place, "\x93NUMPY\x01\x00\x76\x00", 10);
@@ -64,10 +65,13 @@ static void answer_page(int client, const char *path)
 {
     char body[500], head[200];
     size_t length = npy(body, strstr(path, "short") ? 3 : 4);
-    const char *status = strstr(path, "gone") ? "404 Not Found" : strstr(path, "angry") ? "500 Oops" : "200 OK";
+    const char *status = strstr(path, "gone")    ? "404 Not Found"
+                         : strstr(path, "angry") ? "500 Oops"
+                                                 : "200 OK";
     if (strstr(path, "odd"))
         body[20] = '?';
-    snprintf(head, sizeof head, "HTTP/1.1 %s\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n", status, length);
+    snprintf(head, sizeof head, "HTTP/1.1 %s\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n",
+        status, length);
     if (strstr(path, "garbage"))
         snprintf(head, sizeof head, "garbage\r\n\r\n");
     send(client, head, strlen(head), MSG_NOSIGNAL);
@@ -93,9 +97,11 @@ static void *serve_pages(void *place)
 
 static farcall_server *begin(void)
 {
-    static const char *const files[] = {"clients/gridrpc/tests/faults.idl", "clients/gridrpc/tests/twins.idl"};
+    static const char *const files[] = {
+        "clients/gridrpc/tests/faults.idl", "clients/gridrpc/tests/twins.idl"};
     static char manifest[200], token[200];
-    const char *const arguments[] = {"--manifest", manifest, "--listen", "tcp:127.0.0.1:0", "--token-file", token};
+    const char *const arguments[] = {
+        "--manifest", manifest, "--listen", "tcp:127.0.0.1:0", "--token-file", token};
     farcall_server *server;
     pthread_t thread;
     FILE *file;
@@ -106,10 +112,15 @@ static farcall_server *begin(void)
     strcpy(manifest, in_folder("farcall.toml"));
     strcpy(token, in_folder("token"));
     file = fopen(manifest, "w");
-    fprintf(file, "[[plugin]]\nname = \"fetcher\"\nslot = \"fetcher\"\n[plugin.options]\ntimeout_ms = 1000\nallow = [{ from = ["
-                  "\"http://127.0.0.1:%d/\", \"http://127.0.0.1:1/\", \"file:%s\"] }]\n", web, folder);
-    fprintf(file, "[[plugin]]\nname = \"rpc-server\"\nslot = \"rpc\"\n[plugin.options]\ncall_bytes_max = 8388608\nobjects_max = 2\n");
-    fprintf(file, "[[plugin]]\nname = \"spawner-local\"\nslot = \"spawner\"\n[plugin.options]\nlimits.files = \"all\"\n");
+    fprintf(file,
+        "[[plugin]]\nname = \"fetcher\"\nslot = \"fetcher\"\n[plugin.options]\ntimeout_ms = "
+        "1000\nallow = [{ from = ["
+        "\"http://127.0.0.1:%d/\", \"http://127.0.0.1:1/\", \"file:%s\"] }]\n",
+        web, folder);
+    fprintf(file, "[[plugin]]\nname = \"rpc-server\"\nslot = "
+                  "\"rpc\"\n[plugin.options]\ncall_bytes_max = 8388608\nobjects_max = 2\n");
+    fprintf(file, "[[plugin]]\nname = \"spawner-local\"\nslot = "
+                  "\"spawner\"\n[plugin.options]\nlimits.files = \"all\"\n");
     fclose(file);
     setenv("FARCALL_TOKEN_FILE", token, 1);
     server = check_begin_with(files, 2, arguments, 6);
@@ -138,16 +149,19 @@ static void fetched(void)
     PROVOKE(HTTP_NOT_FOUND, Ninf_call("total", 4, page("gone.npy"), &sum) == NINF_ERROR);
     PROVOKE(HTTP_HEADER_READ_ERROR, Ninf_call("total", 4, page("angry.npy"), &sum) == NINF_ERROR);
     PROVOKE(HTTP_HEADER_READ_ERROR, Ninf_call("total", 4, page("garbage.npy"), &sum) == NINF_ERROR);
-    PROVOKE(HTTP_CANNOT_CONNECT, Ninf_call("total", 4, "http://127.0.0.1:1/a.npy", &sum) == NINF_ERROR);
+    PROVOKE(
+        HTTP_CANNOT_CONNECT, Ninf_call("total", 4, "http://127.0.0.1:1/a.npy", &sum) == NINF_ERROR);
     PROVOKE(HTTP_UNKNOWN_FORMAT, Ninf_call("total", 4, page("good.txt"), &sum) == NINF_ERROR);
     PROVOKE(HTTP_FORMAT_ERROR, Ninf_call("total", 4, page("odd.npy"), &sum) == NINF_ERROR);
     PROVOKE(HTTP_TYPE_MISMATCH, Ninf_call("total", 4, page("short.npy"), &sum) == NINF_ERROR);
     PROVOKE(NINF_TIMEOUT, Ninf_call("total", 4, page("slow.npy"), &sum) == NINF_ERROR);
-    PROVOKE(AUTHENTICATION_FAILED, Ninf_call("total", 4, "http://elsewhere.example/a.npy", &sum) == NINF_ERROR);
+    PROVOKE(AUTHENTICATION_FAILED,
+        Ninf_call("total", 4, "http://elsewhere.example/a.npy", &sum) == NINF_ERROR);
     PROVOKE(MALFORMED_URL, Ninf_call("total", 4, "http://", &sum) == NINF_ERROR);
     snprintf(file, sizeof file, "file:%s/none.npy", folder);
     PROVOKE(STORAGE_NOT_FOUND, Ninf_call("total", 4, file, &sum) == NINF_ERROR);
-    PROVOKE(STORAGE_TYPE_MISMATCH, (snprintf(file, sizeof file, "file:%s/good.npy", folder), Ninf_call("total", 3, file, &sum)) == NINF_ERROR);
+    PROVOKE(STORAGE_TYPE_MISMATCH, (snprintf(file, sizeof file, "file:%s/good.npy", folder),
+                                       Ninf_call("total", 3, file, &sum)) == NINF_ERROR);
     mkdir(in_folder("folder.npy"), 0700);
     snprintf(file, sizeof file, "file:%s/folder.npy", folder);
     PROVOKE(STORAGE_CANNOT_OPEN, Ninf_call("total", 4, file, &sum) == NINF_ERROR);
@@ -160,10 +174,12 @@ static void fetched_by_gridrpc(void)
     grpc_function_handle_t total, shift;
     double *nowhere = (double *)8;
     sum = 0;
-    CHECK(grpc_initialize(NULL) == GRPC_NO_ERROR && grpc_function_handle_default(&total, "total") == GRPC_NO_ERROR);
+    CHECK(grpc_initialize(NULL) == GRPC_NO_ERROR &&
+          grpc_function_handle_default(&total, "total") == GRPC_NO_ERROR);
     CHECK(grpc_function_handle_default(&shift, "shift") == GRPC_NO_ERROR);
     CHECK(grpc_call(&total, 4, page("good.npy"), &sum) == GRPC_NO_ERROR && sum == 14);
-    CHECK(grpc_call(&total, 0, nowhere, &sum) == GRPC_NO_ERROR && sum == 0); /* nothing is there to be looked at */
+    CHECK(grpc_call(&total, 0, nowhere, &sum) == GRPC_NO_ERROR &&
+          sum == 0); /* nothing is there to be looked at */
     CHECK(grpc_call(&total, 4, page("gone.npy"), &sum) != GRPC_NO_ERROR);
     CHECK(grpc_call(&shift, 4, 1.0, page("good.npy")) == GRPC_OTHER_ERROR_CODE);
     CHECK(grpc_finalize() == GRPC_NO_ERROR);
@@ -171,7 +187,8 @@ static void fetched_by_gridrpc(void)
 
 static void entries(void)
 {
-    char *map[] = {"program", "-map", in_folder("none"), NULL}, *dead[] = {"program", "-map", in_folder("map"), NULL};
+    char *map[] = {"program", "-map", in_folder("none"), NULL},
+         *dead[] = {"program", "-map", in_folder("map"), NULL};
     FILE *file;
     PROVOKE(CANTFINDSTUB, Ninf_call("nobody", 1) == NINF_ERROR);
     PROVOKE(MALFORMED_URL, Ninf_call("ftp://host/f", 1) == NINF_ERROR);
@@ -186,14 +203,17 @@ static void entries(void)
     fclose(file);
     CHECK(Ninf_parse_arg(3, dead) == 1);
     PROVOKE(CPROXY_CANNOT_SCHEDULE, Ninf_group_init("succeed") == NULL);
-    PROVOKE(FILE_CANNOT_OPEN, Ninf_call("grpcfaults/duplicate", in_folder("none"), in_folder("copy")) == NINF_ERROR);
-    PROVOKE(FILE_CANNOT_WRITE, Ninf_call("grpcfaults/duplicate", in_folder("map"), "/nonexistent/copy") == NINF_ERROR);
+    PROVOKE(FILE_CANNOT_OPEN,
+        Ninf_call("grpcfaults/duplicate", in_folder("none"), in_folder("copy")) == NINF_ERROR);
+    PROVOKE(FILE_CANNOT_WRITE,
+        Ninf_call("grpcfaults/duplicate", in_folder("map"), "/nonexistent/copy") == NINF_ERROR);
 }
 
 static void stubs(void)
 {
     static double large[1200000];
-    Ninf_executable_t *one = Ninf_get_executable("leave"), *two = Ninf_get_executable("succeed"), *three;
+    Ninf_executable_t *one = Ninf_get_executable("leave"), *two = Ninf_get_executable("succeed"),
+                      *three;
     CHECK(one && two);
     three = Ninf_get_executable("succeed");
     PROVOKE(COMPUTATION_REFUSED, Ninf_call_executable(three, 1, (int[1]){0}) == NINF_ERROR);
@@ -248,7 +268,8 @@ static void transactions(void)
     PROVOKE(TRANSACTION_FAILED, Ninf_transaction_end() == NINF_ERROR);
 
     CHECK(Ninf_transaction_begin() == NINF_OK);
-    CHECK(Ninf_call("nap", 30.0, &done) == NINF_OK && Ninf_call("succeed", 1, &done) == NINF_OK && Ninf_call("succeed", 1, &y) == NINF_OK);
+    CHECK(Ninf_call("nap", 30.0, &done) == NINF_OK && Ninf_call("succeed", 1, &done) == NINF_OK &&
+          Ninf_call("succeed", 1, &y) == NINF_OK);
     begun = check_now();
     pthread_create(&thread, NULL, cancel_soon, NULL);
     PROVOKE(TRANSACTION_CANCELED, Ninf_transaction_end() == NINF_ERROR);
@@ -275,7 +296,8 @@ static void objects(void)
 {
     void *arguments[2] = {NULL, NULL};
     PROVOKE(CIM_ERROR_NOT_DEFINED, Ninf_cim_main("succeed", arguments) == NINF_ERROR);
-    CHECK(Ninf_set_cim_funcs(get, put) == NINF_OK && Ninf_cim_main("succeed", arguments) == NINF_OK);
+    CHECK(
+        Ninf_set_cim_funcs(get, put) == NINF_OK && Ninf_cim_main("succeed", arguments) == NINF_OK);
     refusal = CIM_OK;
     CHECK(Ninf_cim_main("succeed", arguments) == NINF_OK);
     refusal = CIM_ERROR_TYPE_MISMATCH;
@@ -289,7 +311,8 @@ static void objects(void)
 static void *serve_nonsense(void *place)
 {
     int client = accept((int)(long)place, NULL, NULL);
-    char words[] = "220 mail.example.org ESMTP ready, and this is no greeting of a server of ours at all\r\n";
+    char words[] =
+        "220 mail.example.org ESMTP ready, and this is no greeting of a server of ours at all\r\n";
     send(client, words, sizeof words, MSG_NOSIGNAL);
     usleep(500000);
     close(client);
@@ -337,7 +360,8 @@ int main(void)
     objects();
     connections(child);
     for (child = 0; child < 5; child++)
-        unlink(in_folder((const char *const[]){"farcall.toml", "token", "good.npy", "map", "copy"}[child]));
+        unlink(in_folder(
+            (const char *const[]){"farcall.toml", "token", "good.npy", "map", "copy"}[child]));
     CHECK(rmdir(folder) == 0);
     return check_end(server);
 }

@@ -1,5 +1,5 @@
-/* The rarer parts of the classic Ninf interface: searches, types, objects of other systems, and what a transaction keeps in
- * order. */
+/* The rarer parts of the classic Ninf interface: searches, types, objects of other systems, and
+ * what a transaction keeps in order. */
 #include "ninf.h"
 
 #include "grpc_check.h"
@@ -11,7 +11,8 @@ static void searches(void)
     char *found = (char *)"", *first;
     int all = Ninf_query("", NULL), lines = 0;
     CHECK(all > 10 && Ninf_query(NULL, NULL) == all);
-    CHECK(Ninf_query("SUM x", &found) >= 1 && strstr(found, "grpcchecks/sum(n, x, total) The sum of x.\n"));
+    CHECK(Ninf_query("SUM x", &found) >= 1 &&
+          strstr(found, "grpcchecks/sum(n, x, total) The sum of x.\n"));
     free(found);
     CHECK(Ninf_query("", &found) == all);
     for (first = found; *first; first++)
@@ -31,15 +32,20 @@ static void types(void)
     Ninf_stub_t *stub;
     memset(found, -1, sizeof found);
     CHECK(Ninf_get_stub("kinds", found, &stub) == NINF_OK);
-    CHECK(found[0] == NINF_CHAR && found[1] == NINF_SHORT && found[2] == NINF_INT && found[3] == NINF_LONG);
-    CHECK(found[4] == NINF_FLOAT && found[5] == NINF_DOUBLE && found[6] == NINF_SCOMPLEX && found[7] == NINF_DCOMPLEX);
+    CHECK(found[0] == NINF_CHAR && found[1] == NINF_SHORT && found[2] == NINF_INT &&
+          found[3] == NINF_LONG);
+    CHECK(found[4] == NINF_FLOAT && found[5] == NINF_DOUBLE && found[6] == NINF_SCOMPLEX &&
+          found[7] == NINF_DCOMPLEX);
     CHECK(found[8] == NINF_DOUBLE && found[9] == -1);
     Ninf_free_stub(stub);
-    CHECK(Ninf_get_stub("grpcfaults/duplicate", found, &stub) == NINF_OK && found[0] == NINF_FILENAME && found[1] == NINF_FILENAME);
+    CHECK(Ninf_get_stub("grpcfaults/duplicate", found, &stub) == NINF_OK &&
+          found[0] == NINF_FILENAME && found[1] == NINF_FILENAME);
     Ninf_free_stub(stub);
-    CHECK(Ninf_get_stub("shout", found, &stub) == NINF_OK && found[0] == NINF_STRING && found[1] == NINF_STRING);
+    CHECK(Ninf_get_stub("shout", found, &stub) == NINF_OK && found[0] == NINF_STRING &&
+          found[1] == NINF_STRING);
     Ninf_free_stub(stub);
-    CHECK(Ninf_get_stub("answer", found, &stub) == NINF_OK && found[1] == NINF_INT && found[2] == NINF_FUNCTION);
+    CHECK(Ninf_get_stub("answer", found, &stub) == NINF_OK && found[1] == NINF_INT &&
+          found[2] == NINF_FUNCTION);
     Ninf_free_stub(stub);
 }
 
@@ -81,23 +87,29 @@ static int put(void *place, int type, long count, const void *elements)
     }
     object->length = (int)count;
     for (index = 0; index < count; index++)
-        object->reals[index] = type == NINF_INT ? ((const int *)elements)[index] : ((const double *)elements)[index];
+        object->reals[index] =
+            type == NINF_INT ? ((const int *) elements)[index] : ((const double *) elements)[index];
     return CIM_OK;
 }
 
 static void objects(void)
 {
-    struct object n = {1, {3}, ""}, a = {1, {2}, ""}, x = {3, {1, 2, 3}, ""}, y = {3, {10, 20, 30}, ""}, sum = {0, {0}, ""};
+    struct object n = {1, {3}, ""}, a = {1, {2}, ""}, x = {3, {1, 2, 3}, ""},
+                  y = {3, {10, 20, 30}, ""}, sum = {0, {0}, ""};
     struct object words = {0, {0}, "quiet"}, loud = {0, {0}, ""};
-    void *scale[] = {&n, &a, &x, &y}, *add[] = {&n, &a, &sum}, *shout[] = {&words, &loud}, *total[] = {&n, &x, &sum};
+    void *scale[] = {&n, &a, &x, &y}, *add[] = {&n, &a, &sum}, *shout[] = {&words, &loud},
+         *total[] = {&n, &x, &sum};
     CHECK(Ninf_set_cim_funcs(get, put) == NINF_OK);
     CHECK(Ninf_cim_main("add", add) == NINF_OK && sum.length == 1 && sum.reals[0] == 5);
-    CHECK(Ninf_cim_main("scale", scale) == NINF_OK && y.reals[0] == 12 && y.reals[1] == 24 && y.reals[2] == 36);
+    CHECK(Ninf_cim_main("scale", scale) == NINF_OK && y.reals[0] == 12 && y.reals[1] == 24 &&
+          y.reals[2] == 36);
     CHECK(x.reals[2] == 3 && Ninf_cim_main("total", total) == NINF_OK && sum.reals[0] == 6);
     CHECK(Ninf_cim_main("shout", shout) == NINF_OK && strcmp(loud.text, "QUIET") == 0);
     x.length = 2;
-    CHECK(Ninf_cim_main("total", total) == NINF_ERROR && Ninf_error_code() == CIM_ERROR_ARRAY_BOUND);
-    CHECK(Ninf_cim_main("answer", total) == NINF_ERROR && Ninf_error_code() == CIM_ERROR_TYPE_MISMATCH);
+    CHECK(
+        Ninf_cim_main("total", total) == NINF_ERROR && Ninf_error_code() == CIM_ERROR_ARRAY_BOUND);
+    CHECK(Ninf_cim_main("answer", total) == NINF_ERROR &&
+          Ninf_error_code() == CIM_ERROR_TYPE_MISMATCH);
     CHECK(Ninf_cim_main("total", NULL) == NINF_ERROR && Ninf_error_code() == INVALID_ARGUMENT);
     CHECK(Ninf_transaction_begin() == NINF_OK && Ninf_cim_main("add", add) == NINF_ERROR);
     CHECK(Ninf_transaction_cancel() == NINF_OK);
@@ -108,7 +120,8 @@ static void order(void)
 {
     static double x[N], y[N];
     double before = -1, after = -1, other = -1, w = 1;
-    /* Writers that overlap in part keep their order, and a reader has what was there at its turn. */
+    /* Writers that overlap in part keep their order, and a reader has what was there at its turn.
+       */
     CHECK(Ninf_transaction_begin() == NINF_OK);
     CHECK(Ninf_call("fill", N, 1.0, x) == NINF_OK);
     CHECK(Ninf_call("fill", N / 2, 5.0, x + N / 4) == NINF_OK);
@@ -126,15 +139,18 @@ static void order(void)
     CHECK(Ninf_transaction_end() == NINF_ERROR && Ninf_error_code() == TRANSACTION_FAILED);
     CHECK(w == 1 && other == -1 && y[N - 1] == 7);
 
-    /* A call that is refused when it is written down fails the end, though not the others; the first begin holds. */
+    /* A call that is refused when it is written down fails the end, though not the others; the
+       first begin holds. */
     CHECK(Ninf_transaction_begin() == NINF_OK && Ninf_call("nobody", 1) == NINF_ERROR);
     CHECK(Ninf_transaction_begin() == NINF_ERROR && Ninf_call("fill", N, 8.0, y) == NINF_OK);
-    CHECK(y[0] == 7 && Ninf_transaction_end() == NINF_ERROR && Ninf_error_code() == TRANSACTION_FAILED && y[0] == 8);
+    CHECK(y[0] == 7 && Ninf_transaction_end() == NINF_ERROR &&
+          Ninf_error_code() == TRANSACTION_FAILED && y[0] == 8);
     CHECK(Ninf_transaction_begin() == NINF_OK && Ninf_transaction_end() == NINF_OK);
 
     /* What was thrown away does not run. */
     CHECK(Ninf_transaction_begin() == NINF_OK && Ninf_call("fill", N, 9.0, y) == NINF_OK);
-    CHECK(Ninf_transaction_cancel() == NINF_OK && Ninf_transaction_end() == NINF_ERROR && y[0] == 8);
+    CHECK(
+        Ninf_transaction_cancel() == NINF_OK && Ninf_transaction_end() == NINF_ERROR && y[0] == 8);
     CHECK(Ninf_call("fill", N, 2.0, y) == NINF_OK && y[0] == 2);
 }
 

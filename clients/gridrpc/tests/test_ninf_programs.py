@@ -1,4 +1,5 @@
-"""Stub executables for programs of the first Ninf: called without a server, and served by its old start-up programs."""
+"""Stub executables for programs of the first Ninf: called without a server, and served by its old
+start-up programs."""
 
 import os
 import pathlib
@@ -37,9 +38,19 @@ int main(int argc, char **argv)
 
 
 def run(folder, *command, **variables):
-    environment = {**os.environ, "NG_DIR": str(NG), "FARCALL_SERVER": "unix:/nonexistent/socket", **variables}
-    environment |= {"PATH": f"{STAGE / 'bin'}:{os.environ['PATH']}", "LD_LIBRARY_PATH": str(STAGE / "lib")}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+    environment = {
+        **os.environ,
+        "NG_DIR": str(NG),
+        "FARCALL_SERVER": "unix:/nonexistent/socket",
+        **variables,
+    }
+    environment |= {
+        "PATH": f"{STAGE / 'bin'}:{os.environ['PATH']}",
+        "LD_LIBRARY_PATH": str(STAGE / "lib"),
+    }
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120
+    )
 
 
 @pytest.fixture(scope="module")
@@ -62,14 +73,23 @@ def test_a_stub_is_called_without_a_server(tree):
 
 
 def test_the_old_server_starts_takes_stubs_and_ends(tree):
-    (tree / "ninf.conf").write_text("# of a server\nstubs _stub_inc _stub_dec\nhttpd yes\nport 3000\n")
+    (tree / "ninf.conf").write_text(
+        "# of a server\nstubs _stub_inc _stub_dec\nhttpd yes\nport 3000\n"
+    )
     # Programs of that time are told a host and a port, and know of no token.
     variables = {"XDG_RUNTIME_DIR": str(tree / "run"), "FARCALL_TOKEN_FILE": ""}
     environment = {**os.environ, **variables, "PATH": f"{STAGE / 'bin'}:{os.environ['PATH']}"}
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
     command = [NG / "bin/ninf_serv_tcp", "-port", port, "ninf.conf"]
-    server = subprocess.Popen(command, cwd=tree, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    server = subprocess.Popen(
+        command,
+        cwd=tree,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     try:
         assert server.stdout.readline().strip().endswith(f":{port}")
 
@@ -103,7 +123,11 @@ def test_the_old_server_starts_takes_stubs_and_ends(tree):
 def test_what_is_no_configuration_is_refused(tree):
     (tree / "empty.conf").write_text("port 3000\n")
     variables = {"XDG_RUNTIME_DIR": str(tree / "run")}
-    for arguments, words in ((["empty.conf"], "no stub executable"), (["-port", "many", "ninf.conf"], "is no port"), (["nothing.conf"], "nothing.conf")):
+    for arguments, words in (
+        (["empty.conf"], "no stub executable"),
+        (["-port", "many", "ninf.conf"], "is no port"),
+        (["nothing.conf"], "nothing.conf"),
+    ):
         (tree / "ninf.conf").write_text("stubs _stub_inc\n")
         done = run(tree, NG / "bin/ninf_serv_tcp", *arguments, **variables)
         assert done.returncode == 2 and words in done.stderr
@@ -116,7 +140,9 @@ def test_programs_find_the_old_server_by_its_port(tree):
     variables = {"XDG_RUNTIME_DIR": str(tree / "run"), "FARCALL_TOKEN_FILE": ""}
     environment = {**os.environ, **variables, "PATH": f"{STAGE / 'bin'}:{os.environ['PATH']}"}
     command = [NG / "bin/ninf_serv_tcp", "-port", port, "plain.conf"]
-    with subprocess.Popen(command, cwd=tree, env=environment, stdout=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(
+        command, cwd=tree, env=environment, stdout=subprocess.PIPE, text=True
+    ) as server:
         try:
             assert server.stdout.readline().strip().endswith(f":{port}")
             named = {"NINF_SERVER": "localhost", "NINF_SERVER_PORT": port}
@@ -126,13 +152,24 @@ def test_programs_find_the_old_server_by_its_port(tree):
             assert again.returncode == 2 and "ninf_register" in again.stderr
             # One more of a module leaves the others there, and one less, too.
             register = [NG / "bin/ninf_register", "-port", port]
-            for order, stub, names in [("-register", "_stub_dec", "inc dec"), ("-remove", "_stub_dec", "inc")]:
+            for order, stub, names in [
+                ("-register", "_stub_dec", "inc dec"),
+                ("-remove", "_stub_dec", "inc"),
+            ]:
                 done = run(tree, *register, order, stub, **variables)
                 assert done.returncode == 0, done.stderr
                 dumped = run(tree, *register, "-dump", **variables).stdout
-                assert {line.split()[0] for line in dumped.splitlines()} == {f"alpha/{name}" for name in names.split()}
+                assert {line.split()[0] for line in dumped.splitlines()} == {
+                    f"alpha/{name}" for name in names.split()
+                }
             # It is found by who runs it alone.
-            done = run(tree, "./client", "alpha/inc", **named, **{**variables, "XDG_RUNTIME_DIR": str(tree)})
+            done = run(
+                tree,
+                "./client",
+                "alpha/inc",
+                **named,
+                **{**variables, "XDG_RUNTIME_DIR": str(tree)},
+            )
             assert done.returncode == 20 and "FARCALL_TOKEN_FILE" in done.stderr
         finally:
             server.terminate()
@@ -145,7 +182,11 @@ def test_the_token_of_the_old_server_is_shown_to_no_other_host(tree):
         token.parent.mkdir(parents=True)
         token.write_text("ab" * 32 + "\n")
         token.chmod(0o600)
-        variables = {"XDG_RUNTIME_DIR": str(tree / "run"), "FARCALL_TOKEN_FILE": "", "FARCALL_SERVER": f"farcall://{host}:{port}"}
+        variables = {
+            "XDG_RUNTIME_DIR": str(tree / "run"),
+            "FARCALL_TOKEN_FILE": "",
+            "FARCALL_SERVER": f"farcall://{host}:{port}",
+        }
         with ThreadPoolExecutor(1) as pool:
             heard = pool.submit(hear, elsewhere)
             assert run(tree, "./client", "alpha/inc", **variables).returncode != 0

@@ -1,4 +1,5 @@
-"""What the Python client's tests share: one private server for all of them, with routines that tell what they got."""
+"""What the Python client's tests share: one private server for all of them, with routines that tell
+what they got."""
 
 import os
 import pathlib
@@ -51,7 +52,10 @@ def tcp(farcall, tmp_path_factory):
 @pytest.fixture
 def narrow(farcall):
     """A server that takes two calls of a connection at a time."""
-    with farcall.connect(files=[HERE / "routines/behaviour.idl"], arguments=["--manifest", str(HERE / "routines/narrow.toml")]) as server:
+    with farcall.connect(
+        files=[HERE / "routines/behaviour.idl"],
+        arguments=["--manifest", str(HERE / "routines/narrow.toml")],
+    ) as server:
         # Looked up while there is room for the question.
         assert server.square(2).y == 4 and server.pause(0.01).slept == 0.01
         yield server

@@ -1,4 +1,5 @@
-"""Calls from coroutines: they hold up no loop, need no thread each, and end with the task that awaits them."""
+"""Calls from coroutines: they hold up no loop, need no thread each, and end with the task that
+awaits them."""
 
 import asyncio
 import os
@@ -74,7 +75,9 @@ def test_thousands_of_calls_need_no_thread_each(server):
 
 def test_loops_of_several_threads_share_a_connection(server):
     async def main(first):
-        results = await asyncio.gather(*(server.square.aio(first + number) for number in range(200)))
+        results = await asyncio.gather(
+            *(server.square.aio(first + number) for number in range(200))
+        )
         return [r.y for r in results]
 
     found = {}
@@ -86,7 +89,9 @@ def test_loops_of_several_threads_share_a_connection(server):
         one.start()
     for one in threads:
         one.join(60)
-    assert found == {first: [float(first + number) ** 2 for number in range(200)] for first in (0, 1000, 2000)}
+    assert found == {
+        first: [float(first + number) ** 2 for number in range(200)] for first in (0, 1000, 2000)
+    }
 
 
 def test_a_cancelled_task_ends_its_call(private):
@@ -233,7 +238,9 @@ def test_an_interrupt_ends_waiting_for_room():
     """
     text = textwrap.dedent(program)
     command = [sys.executable, "-c", text, str(BEHAVIOUR), str(NARROW)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as child:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as child:
         for _ in range(2):
             assert child.stdout.readline() == "waiting\n"
             time.sleep(0.3)

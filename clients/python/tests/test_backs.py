@@ -1,4 +1,5 @@
-"""Python routines that call functions of their callers, say how far they are, and ask whether they are to end."""
+"""Python routines that call functions of their callers, say how far they are, and ask whether they
+are to end."""
 
 import pathlib
 import subprocess
@@ -16,7 +17,10 @@ def backs(request, tmp_path_factory):
     options = {}
     if request.param == "tcp":
         token = tmp_path_factory.mktemp("tcp") / "token"
-        options = {"arguments": ["--listen", "tcp:127.0.0.1:0", "--token-file", str(token)], "token_file": token}
+        options = {
+            "arguments": ["--listen", "tcp:127.0.0.1:0", "--token-file", str(token)],
+            "token_file": token,
+        }
     with farcall.connect(files=[HERE / "routines/backs.py"], timeout=60, **options) as server:
         yield server.backs
 
@@ -50,7 +54,9 @@ def test_a_function_that_fails_is_an_exception_there(backs):
             raise ValueError("odd")
 
     assert backs.careful(5, sometimes).result == 2
-    with pytest.raises(farcall.RoutineFailed, match=r"ZeroDivisionError.*backs/integrate\.f") as raised:
+    with pytest.raises(
+        farcall.RoutineFailed, match=r"ZeroDivisionError.*backs/integrate\.f"
+    ) as raised:
         backs.integrate(0.0, 1.0, 3, lambda x: 1 / x)
     assert isinstance(raised.value.__cause__, ZeroDivisionError)
 
@@ -71,7 +77,13 @@ def test_a_function_ends_with_its_call(backs):
             backs.keep(lambda n: n)
 
 
-@pytest.mark.parametrize("how, words", [(0, r"called with 2 arguments.*a function of \(argument1\) that returns result"), (1, "argument1")])
+@pytest.mark.parametrize(
+    "how, words",
+    [
+        (0, r"called with 2 arguments.*a function of \(argument1\) that returns result"),
+        (1, "argument1"),
+    ],
+)
 def test_a_routine_that_calls_it_wrongly_is_told(backs, how, words):
     with pytest.raises(farcall.RoutineFailed, match=words):
         backs.wrong(how, lambda n: n)
@@ -81,7 +93,13 @@ def test_progress_is_told(backs):
     heard = []
     assert backs.steps(4, 0.05, progress=heard.append).result == 4
     told = [one for one in heard if one.done is not None]
-    assert [(one.done, one.text) for one in told] == [(0, "step 0"), (0.25, "step 1"), (0.5, "step 2"), (0.75, "step 3"), (1, "")]
+    assert [(one.done, one.text) for one in told] == [
+        (0, "step 0"),
+        (0.25, "step 1"),
+        (0.5, "step 2"),
+        (0.75, "step 3"),
+        (1, ""),
+    ]
 
 
 def test_a_routine_that_asks_ends_by_itself(backs):
@@ -101,8 +119,14 @@ def test_outside_of_a_call_nobody_listens():
 
 
 def test_hints_of_functions_that_say_too_little_are_named(tmp_path):
-    for hint, words in (("Callable", "does not say what the function takes"), ("Callable[..., float]", "takes"), ("Callable[[list], float]", "does not travel")):
+    for hint, words in (
+        ("Callable", "does not say what the function takes"),
+        ("Callable[..., float]", "takes"),
+        ("Callable[[list], float]", "does not travel"),
+    ):
         file = tmp_path / "wrong.py"
-        file.write_text(f"from typing import Callable\ndef g(f: {hint}) -> float:\n    return 1.0\n")
+        file.write_text(
+            f"from typing import Callable\ndef g(f: {hint}) -> float:\n    return 1.0\n"
+        )
         with pytest.raises(farcall.Error, match=words):
             farcall.connect(files=[file], timeout=60)

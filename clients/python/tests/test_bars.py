@@ -1,4 +1,5 @@
-"""What `progress=True` shows: a line of a terminal, a bar in a notebook, nothing where nobody looks."""
+"""What `progress=True` shows: a line of a terminal, a bar in a notebook, nothing where nobody
+looks."""
 
 import io
 import os
@@ -23,7 +24,12 @@ def anneal(farcall):
 def test_a_terminal_has_a_line_that_changes():
     here, there = pty.openpty()
     environment = {key: value for key, value in os.environ.items() if key != "FARCALL_SERVER"}
-    program = subprocess.Popen([sys.executable, ROOT / "examples/progress/anneal.py", "20"], stdout=subprocess.PIPE, stderr=there, env=environment)
+    program = subprocess.Popen(
+        [sys.executable, ROOT / "examples/progress/anneal.py", "20"],
+        stdout=subprocess.PIPE,
+        stderr=there,
+        env=environment,
+    )
     os.close(there)
     said = b""
     try:
@@ -82,7 +88,10 @@ def test_a_notebook_has_a_bar_in_its_cell(anneal, monkeypatch):
     anneal(10, progress=True)
     kinds = [kind for kind, _ in shown]
     assert kinds[0] == "display" and set(kinds[1:]) == {"update"} and len(kinds) > 3
-    assert shown[-1][1].startswith('<progress value="1.0000" max="1"') and "step 1 of 10" in shown[0][1]
+    assert (
+        shown[-1][1].startswith('<progress value="1.0000" max="1"')
+        and "step 1 of 10" in shown[0][1]
+    )
 
 
 def test_a_bar_says_what_a_call_waits_for_until_it_begins(farcall, monkeypatch):
@@ -126,9 +135,15 @@ def test_real_ipython(anneal):
 
     try:
         kernel.execute_interactive(program, timeout=60, output_hook=heard.append)
-        kernel.execute_interactive(program.replace("(10,", "(10_000,"), timeout=60, output_hook=interrupt)
+        kernel.execute_interactive(
+            program.replace("(10,", "(10_000,"), timeout=60, output_hook=interrupt
+        )
     finally:
         kernel.stop_channels()
         manager.shutdown_kernel(now=True)
     assert errors == ["KeyboardInterrupt"]
-    assert any(one["msg_type"] == "update_display_data" and "<progress" in one["content"]["data"]["text/html"] for one in heard)
+    assert any(
+        one["msg_type"] == "update_display_data"
+        and "<progress" in one["content"]["data"]["text/html"]
+        for one in heard
+    )

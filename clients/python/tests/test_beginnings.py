@@ -1,4 +1,5 @@
-"""Private servers that do not come up in time, and what is left of servers that are ended before they serve."""
+"""Private servers that do not come up in time, and what is left of servers that are ended before
+they serve."""
 
 import os
 import pathlib
@@ -46,7 +47,10 @@ def loop(tmp_path):
 
 def looks_into(path):
     """Whether a process runs what stands in the file."""
-    return any(b"--describe" in pathlib.Path(f"/proc/{one}/cmdline").read_bytes() for one in processes_of(path))
+    return any(
+        b"--describe" in pathlib.Path(f"/proc/{one}/cmdline").read_bytes()
+        for one in processes_of(path)
+    )
 
 
 def test_a_private_server_that_does_not_come_up_in_time_is_given_up(farcall, loop):
@@ -54,7 +58,9 @@ def test_a_private_server_that_does_not_come_up_in_time_is_given_up(farcall, loo
     with pytest.raises(farcall.TimedOut) as late:
         farcall.connect(files=[loop], timeout=2)
     assert 1.5 < time.monotonic() - begin < 20
-    assert all(words in str(late.value) for words in ("timeout: 2 s", str(loop), "raise timeout=")), late.value
+    assert all(
+        words in str(late.value) for words in ("timeout: 2 s", str(loop), "raise timeout=")
+    ), late.value
     assert eventually(lambda: not processes_of(loop), 10)
 
 
@@ -66,11 +72,21 @@ def test_a_server_that_looks_into_files_ends_with_its_client(loop, how):
     finally:
         client.send_signal(how)
         client.wait(20)
-    assert eventually(lambda: not processes_of(loop), 10), "server and inspection end with the client"
+    assert eventually(lambda: not processes_of(loop), 10), (
+        "server and inspection end with the client"
+    )
 
 
 def test_a_signal_ends_a_server_that_looks_into_files(loop, tmp_path):
-    command = ["farcall", "serve", "--listen", f"unix:{tmp_path}/s", "--python", sys.executable, str(loop)]
+    command = [
+        "farcall",
+        "serve",
+        "--listen",
+        f"unix:{tmp_path}/s",
+        "--python",
+        sys.executable,
+        str(loop),
+    ]
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert eventually(lambda: looks_into(loop))
     server.terminate()

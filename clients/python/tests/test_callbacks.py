@@ -1,4 +1,5 @@
-"""Functions that are passed to routines: what they are given, what they give, and what goes wrong."""
+"""Functions that are passed to routines: what they are given, what they give, and what goes
+wrong."""
 
 import asyncio
 import json
@@ -74,10 +75,15 @@ def test_arrays_of_strings(calling):
 
     assert calling.spell(f).said == "«ONE - THREE- für"
     # INOUT ones stay as they are where nothing is returned.
-    assert calling.spell(lambda words, marks: (None, np.array(["x", "y", "z"]), None)).said == "<x y z> -"
+    assert (
+        calling.spell(lambda words, marks: (None, np.array(["x", "y", "z"]), None)).said
+        == "<x y z> -"
+    )
 
 
-@pytest.mark.parametrize("upper", ["abc", ["a", "b"], ["a", "b", "c", "d"], ["a", "b", 3], ["a", "b\0", "c"], None, 7])
+@pytest.mark.parametrize(
+    "upper", ["abc", ["a", "b"], ["a", "b", "c", "d"], ["a", "b", 3], ["a", "b\0", "c"], None, 7]
+)
 def test_wrong_arrays_of_strings(farcall, calling, upper):
     with pytest.raises(farcall.RoutineFailed, match="as upper, which is (a string|3 strings)"):
         calling.spell(lambda words, marks: (None, upper, None))
@@ -113,7 +119,9 @@ def test_it_runs_in_the_thread_that_waits(server):
 
 def test_futures_and_coroutines(calling):
     calls = [calling.trapezoid.submit(0.0, float(top), 100, lambda x: x) for top in range(1, 9)]
-    assert [round(call.result(30).sum, 6) for call in calls] == [top * top / 2 for top in range(1, 9)]
+    assert [round(call.result(30).sum, 6) for call in calls] == [
+        top * top / 2 for top in range(1, 9)
+    ]
 
     async def several():
         each = (calling.trapezoid.aio(0.0, 2.0, 10, lambda x, k=k: k * x) for k in range(5))
@@ -143,7 +151,8 @@ def test_functions_may_call_and_be_called_back(calling):
     assert calling.deep(5, down).m == 5
 
 
-# ---- What goes wrong -----------------------------------------------------------------------------------------------------
+# ---- What goes wrong
+# -----------------------------------------------------------------------------------------------------
 
 
 def failing(x):
@@ -152,7 +161,9 @@ def failing(x):
 
 @pytest.mark.parametrize("how", ["call", "submit", "aio"])
 def test_an_exception_is_the_cause_of_the_calls_error(farcall, calling, how):
-    with pytest.raises(farcall.RoutineFailed, match=r"ValueError: no value at 0.0 .*calling/trapezoid\.f") as raised:
+    with pytest.raises(
+        farcall.RoutineFailed, match=r"ValueError: no value at 0.0 .*calling/trapezoid\.f"
+    ) as raised:
         if how == "call":
             calling.trapezoid(0.0, 1.0, 10, failing)
         elif how == "submit":
@@ -191,7 +202,17 @@ def test_a_result_of_what_is_changed_in_place_is_refused(farcall, server):
         server.relax(1, np.zeros(3), lambda step, x: 2 * x)
 
 
-@pytest.mark.parametrize("function, words", [(lambda a, b, c: 0, r"3 arguments by position \(a, b, c\).*function of \(n, x\) or a function of \(x\) that returns y"), (lambda x, *, k: x, "by name"), (5, "not 5")])
+@pytest.mark.parametrize(
+    "function, words",
+    [
+        (
+            lambda a, b, c: 0,
+            r"3 arguments by position \(a, b, c\).*function of \(n, x\) or a function of \(x\) that returns y",
+        ),
+        (lambda x, *, k: x, "by name"),
+        (5, "not 5"),
+    ],
+)
 def test_a_function_that_does_not_fit_is_refused_at_once(farcall, server, function, words):
     with pytest.raises(farcall.WrongType, match=words):
         server.apply(np.zeros(4), function)
@@ -275,8 +296,14 @@ def test_cancel_holds_while_a_function_blocks(server):
 def start_server(folder):
     """A server of its own, and where it is."""
     address = f"unix:{folder}/socket"
-    program = pathlib.Path(os.environ.get("FARCALL_STAGE", HERE.parents[2] / "build")) / "bin/farcall"
-    server = subprocess.Popen([program, "serve", FILE, "--listen", address], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    program = (
+        pathlib.Path(os.environ.get("FARCALL_STAGE", HERE.parents[2] / "build")) / "bin/farcall"
+    )
+    server = subprocess.Popen(
+        [program, "serve", FILE, "--listen", address],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
     deadline = time.monotonic() + 60
     while not (folder / "socket").exists() and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -329,7 +356,16 @@ def test_a_client_that_dies_meanwhile(farcall, tmp_path):
 
 def working(address):
     """Calls that a server has open, and executables that are not idle."""
-    program = pathlib.Path(os.environ.get("FARCALL_STAGE", HERE.parents[2] / "build")) / "bin/farcall"
-    said = subprocess.run([program, "top", "--once", "--interval", "0.1", "--json", "--server", address], capture_output=True, text=True, timeout=30)
+    program = (
+        pathlib.Path(os.environ.get("FARCALL_STAGE", HERE.parents[2] / "build")) / "bin/farcall"
+    )
+    said = subprocess.run(
+        [program, "top", "--once", "--interval", "0.1", "--json", "--server", address],
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
     status = json.loads(said.stdout.splitlines()[0])
-    return status["calls_open"] + sum(module["busy"] + module["ending"] for module in status["modules"])
+    return status["calls_open"] + sum(
+        module["busy"] + module["ending"] for module in status["modules"]
+    )

@@ -24,7 +24,11 @@ def test_a_crash_is_reported_and_harms_nothing_else(server, farcall):
     with pytest.raises(farcall.RoutineCrashed) as caught:
         server.crash(7)
     error = caught.value
-    assert "SIGSEGV" in str(error) and "about to crash at 7" in str(error) and isinstance(error, RuntimeError)
+    assert (
+        "SIGSEGV" in str(error)
+        and "about to crash at 7" in str(error)
+        and isinstance(error, RuntimeError)
+    )
     assert server.square(3).y == 9
 
 
@@ -53,7 +57,9 @@ def test_a_future_has_a_timeout_too(server, farcall):
 
 def test_a_hundred_futures(server):
     futures = [server.square.submit(float(index)) for index in range(100)]
-    assert [future.result(30).y for future in futures] == [float(index) ** 2 for index in range(100)]
+    assert [future.result(30).y for future in futures] == [
+        float(index) ** 2 for index in range(100)
+    ]
 
 
 def test_futures_are_the_standard_librarys(server):
@@ -149,7 +155,7 @@ def test_results_outlive_their_server(farcall):
 
 def server_ended(address, seconds=10):
     """Whether a private server's socket goes away."""
-    path = pathlib.Path(address[len("unix:"):])
+    path = pathlib.Path(address[len("unix:") :])
     deadline = time.monotonic() + seconds
     while path.exists() and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -171,7 +177,13 @@ def test_garbage_collection_ends_private_servers(farcall):
 def run(program, **options):
     """Runs a Python program that may use what these tests use."""
     text = "import farcall, os, sys, time, numpy as np\n" + textwrap.dedent(program)
-    return subprocess.run([sys.executable, "-c", text, str(BEHAVIOUR)], capture_output=True, text=True, timeout=60, **options)
+    return subprocess.run(
+        [sys.executable, "-c", text, str(BEHAVIOUR)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        **options,
+    )
 
 
 def test_the_interpreter_ends_private_servers():
@@ -244,7 +256,10 @@ def test_an_interrupt_ends_the_call_alone():
     """
     text = "import farcall, sys, numpy as np\n" + textwrap.dedent(program)
     child = subprocess.Popen(
-        [sys.executable, "-c", text, str(BEHAVIOUR)], stdout=subprocess.PIPE, text=True, start_new_session=True
+        [sys.executable, "-c", text, str(BEHAVIOUR)],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     for _ in range(2):
         assert child.stdout.readline() == "waiting\n"
@@ -277,15 +292,23 @@ while True:
             time.sleep(0.0007 * index)
             child.send_signal(signal.SIGINT)
             said = child.communicate(timeout=30)[1]
-            assert child.returncode != 0 and "Exception ignored" not in said and "KeyboardInterrupt" in said, said
+            assert (
+                child.returncode != 0
+                and "Exception ignored" not in said
+                and "KeyboardInterrupt" in said
+            ), said
 
 
 @pytest.fixture
 def stopped(farcall):
-    """A function that starts a server and gives its address and its process, which the test may stop and continue."""
+    """A function that starts a server and gives its address and its process, which the test may
+    stop and continue."""
     program = farcall._library.find("FARCALL_PROGRAM", "bin", "farcall")
     child = subprocess.Popen(
-        [program, "serve", "--private", BEHAVIOUR], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [program, "serve", "--private", BEHAVIOUR],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     with child:
         yield child.stdout.readline().strip(), child
@@ -293,7 +316,8 @@ def stopped(farcall):
 
 
 def stop(child):
-    """Stops a server, and waits until it is: it would answer for a moment, and then leave who goes on waiting for ever."""
+    """Stops a server, and waits until it is: it would answer for a moment, and then leave who goes
+    on waiting for ever."""
     child.send_signal(signal.SIGSTOP)
     os.waitpid(child.pid, os.WUNTRACED)
 
@@ -328,7 +352,9 @@ def test_an_interrupt_ends_a_look_up(stopped):
     address, server = stopped
     text = "import farcall, sys\n" + textwrap.dedent(program)
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen([sys.executable, "-c", text, address], start_new_session=True, **pipes) as child:
+    with subprocess.Popen(
+        [sys.executable, "-c", text, address], start_new_session=True, **pipes
+    ) as child:
         assert child.stdout.readline() == "connected\n"
         stop(server)
         print(file=child.stdin, flush=True)
@@ -347,7 +373,10 @@ def test_an_interrupt_ends_a_look_up(stopped):
 def test_a_server_that_dies_is_reported(farcall):
     program = farcall._library.find("FARCALL_PROGRAM", "bin", "farcall")
     child = subprocess.Popen(
-        [program, "serve", "--private", BEHAVIOUR], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [program, "serve", "--private", BEHAVIOUR],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     with child, farcall.connect(child.stdout.readline().strip()) as server:
         future = server.pause.submit(30)
@@ -394,7 +423,9 @@ def test_an_interrupt_ends_connecting_and_starting(tmp_path):
         silent.bind(str(tmp_path / "silent"))
         silent.listen()
         command = [sys.executable, "-c", text, str(BEHAVIOUR), f"unix:{tmp_path}/silent", str(mute)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as child:
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, text=True, start_new_session=True
+        ) as child:
             for _ in range(2):
                 assert child.stdout.readline() == "waiting\n"
                 time.sleep(0.3)
@@ -430,5 +461,7 @@ def test_closing_ends_calls_of_other_threads(farcall, private):
         thread.join(10)
     assert time.monotonic() - begin < 5 and set(raised) == set(ways)
     for error in raised.values():
-        assert isinstance(error, farcall.ConnectionLost) and "this connection was closed" in str(error)
+        assert isinstance(error, farcall.ConnectionLost) and "this connection was closed" in str(
+            error
+        )
     assert private.square(3).y == 9

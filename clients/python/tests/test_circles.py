@@ -45,7 +45,9 @@ def settle(end, work):
 def test_the_object_that_waits_for_the_function_takes_no_call_of_it(server):
     with server.Cell() as one, server.Cell() as two:
         (failed,) = all_at_once(lambda: one.ask(1.0, lambda x: one.tell(x).y))
-        assert isinstance(failed.__cause__, farcall.InvalidArgument) and "the same object" in str(failed)
+        assert isinstance(failed.__cause__, farcall.InvalidArgument) and "the same object" in str(
+            failed
+        )
         # Nor through another, but the other takes any.
         through = lambda x: two.ask(x, lambda x: one.tell(x).y).y
         (failed,) = all_at_once(lambda: one.ask(1.0, through))
@@ -68,7 +70,10 @@ def test_two_objects_do_not_wait_for_each_other(server):
         failed = [end for end in ends if isinstance(end, farcall.RoutineFailed)]
         # Whoever came last is refused, and the other goes on when that has ended.
         assert len(failed) == 1 and 2.0 in ends
-        assert isinstance(failed[0].__cause__, farcall.InvalidArgument) and failed[0].__cause__.retryable
+        assert (
+            isinstance(failed[0].__cause__, farcall.InvalidArgument)
+            and failed[0].__cause__.retryable
+        )
 
 
 def test_functions_call_routines_that_call_functions(server):
@@ -77,7 +82,9 @@ def test_functions_call_routines_that_call_functions(server):
 
     assert all_at_once(lambda: server.twice(1.0, deep(7)).y) == [2.0**8]
     (failed,) = all_at_once(lambda: server.twice(1.0, deep(200)).y)
-    assert isinstance(failed, farcall.RoutineFailed) and "every executable is waiting" in str(failed)
+    assert isinstance(failed, farcall.RoutineFailed) and "every executable is waiting" in str(
+        failed
+    )
     # More at a time than there are places.
     work = [lambda: server.twice(1.0, deep(1)).y] * 100
     assert all_at_once(*work) == [4.0] * 100

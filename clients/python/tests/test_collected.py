@@ -52,7 +52,8 @@ class Model:
     def __del__(self):
         seen.append((self.future.result().y, self.results.y, float(self.array[-1]), self.server.square.__name__))
         self.server.close()
-        # References that only watch are told before any finalizer: the connection is closed by then.
+        # References that only watch are told before any finalizer: the connection is closed by
+        # then.
         try:
             self.server.square(3)
         except farcall.ConnectionLost as error:

@@ -1,4 +1,5 @@
-"""Connections over TCP that are cut again and again, and servers that are killed while their clients come back."""
+"""Connections over TCP that are cut again and again, and servers that are killed while their
+clients come back."""
 
 import pathlib
 import socket
@@ -45,7 +46,9 @@ class World:
     def serve(self):
         listen = ["--listen", f"tcp:127.0.0.1:{self.port}", "--token-file", "token"]
         command = [sys.executable, "-m", "farcall", "serve", *listen, "cuts.idl"]
-        server = subprocess.Popen(command, cwd=self.folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        server = subprocess.Popen(
+            command, cwd=self.folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
         self.processes.append(server)
         assert server.stdout.readline()
         return server
@@ -64,7 +67,9 @@ class World:
         # One that is cut in its first greeting was never there, and is not made again by itself.
         for _ in range(100):
             try:
-                return farcall.connect(f"farcall://127.0.0.1:{port}", token_file=self.folder / "token", reconnect=60)
+                return farcall.connect(
+                    f"farcall://127.0.0.1:{port}", token_file=self.folder / "token", reconnect=60
+                )
             except farcall.ConnectionLost as error:
                 last = error
         raise last
@@ -95,7 +100,9 @@ def test_all_kinds_of_calls_survive_cuts(world):
         for number in range(1, 21):
             x = np.arange(30_000.0) + number
             np.testing.assert_array_equal(server.twice(x).y, 2 * x)
-            np.testing.assert_array_equal(server.more(x, inplace=True).x, np.arange(30_000.0) + number + 1)
+            np.testing.assert_array_equal(
+                server.more(x, inplace=True).x, np.arange(30_000.0) + number + 1
+            )
             both.write_text("some ")
             server.append(whole, both, out={"b": target})
             assert target.read_bytes() == whole.read_bytes() and both.read_text() == "some more"
@@ -104,8 +111,11 @@ def test_all_kinds_of_calls_survive_cuts(world):
             try:
                 assert server.ask(3.0, lambda x: x + 1).y == 4.0
             except farcall.RoutineFailed as error:
-                # What a function would have answered is lost with the connection, and the routine is told.
-                assert "client has disconnected" in str(error) or "to its client was lost" in str(error)
+                # What a function would have answered is lost with the connection, and the routine
+                # is told.
+                assert "client has disconnected" in str(error) or "to its client was lost" in str(
+                    error
+                )
     with world.connect(world.port) as server:
         assert sorted(one.id for one in server.kept()) == sorted(kept)
         assert all(server.fetch(one).result().y.shape == (100,) for one in kept)
@@ -131,7 +141,8 @@ def test_a_server_that_is_killed_while_clients_come_back(world):
         again.kill()
         again.wait()
     world.serve()
-    # On a slow machine the client has given up by now: in either case the calls fail, and what is kept is there.
+    # On a slow machine the client has given up by now: in either case the calls fail, and what is
+    # kept is there.
     for call in calls:
         with pytest.raises(farcall.ConnectionLost):
             call.result(60)

@@ -37,7 +37,11 @@ def test_example(name):
     arguments, wanted = {**WANTED, **WITH_ROUTINES}[name]
     environment = {key: value for key, value in os.environ.items() if key != "FARCALL_SERVER"}
     ended = subprocess.run(
-        [sys.executable, EXAMPLES / name, *arguments], capture_output=True, text=True, timeout=120, env=environment
+        [sys.executable, EXAMPLES / name, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=environment,
     )
     assert ended.returncode == 0, ended.stderr
     assert wanted in ended.stdout

@@ -15,9 +15,13 @@ BEHAVIOUR = pathlib.Path(__file__).parent / "routines/behaviour.idl"
 
 def test_it_is_an_executor(server, farcall):
     executor = server.executor()
-    assert isinstance(executor, concurrent.futures.Executor) and isinstance(executor, farcall.Executor)
+    assert isinstance(executor, concurrent.futures.Executor) and isinstance(
+        executor, farcall.Executor
+    )
     with executor:
-        assert [r.y for r in executor.map(server.square, range(50))] == [float(n) ** 2 for n in range(50)]
+        assert [r.y for r in executor.map(server.square, range(50))] == [
+            float(n) ** 2 for n in range(50)
+        ]
         futures = [executor.submit(server.dgesv, np.eye(2) * (k + 1), np.ones(2)) for k in range(5)]
         done = list(concurrent.futures.as_completed(futures, timeout=20))
         assert sorted(one.result().b[0] for one in done) == [1 / 5, 1 / 4, 1 / 3, 1 / 2, 1]
@@ -104,7 +108,9 @@ def test_what_an_interrupt_kept_from_being_submitted_is_not_waited_for(private, 
     ended.start()
     ended.join(10)
     assert not ended.is_alive() and done.result().y == 9
-    assert not [one for one in _executor._UNDER_WAY if not one.done()], "nor at the end of the program"
+    assert not [one for one in _executor._UNDER_WAY if not one.done()], (
+        "nor at the end of the program"
+    )
 
 
 def test_a_program_that_ends_waits_for_what_it_submitted():
@@ -117,5 +123,7 @@ for _ in range(3):
 if os.fork() == 0:
     sys.exit()
 """
-    ended = subprocess.run([sys.executable, "-c", program, str(BEHAVIOUR)], capture_output=True, text=True, timeout=60)
+    ended = subprocess.run(
+        [sys.executable, "-c", program, str(BEHAVIOUR)], capture_output=True, text=True, timeout=60
+    )
     assert (ended.stdout, ended.returncode) == ("0.3\n" * 3, 0), ended.stderr

@@ -48,7 +48,11 @@ Define dies(IN int n, OUT filename f[n]) { FILE *out = fopen(f[0], "w"); fclose(
 def server(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("decks")
     (folder / "decks.idl").write_text(IDL)
-    arguments = [] if request.param == "unix" else ["--listen", "tcp:127.0.0.1:0", "--token-file", str(folder / "token")]
+    arguments = (
+        []
+        if request.param == "unix"
+        else ["--listen", "tcp:127.0.0.1:0", "--token-file", str(folder / "token")]
+    )
     token = {} if request.param == "unix" else {"token_file": folder / "token"}
     with farcall.connect(files=[folder / "decks.idl"], arguments=arguments, **token) as server:
         yield server
@@ -63,16 +67,26 @@ def made(folder, sizes):
     return paths
 
 
-@pytest.mark.parametrize("sizes", [[3], [0, 1, 2], [100000, 0, 5], [1 << 22, 1 << 21], [7] * 3000], ids=len)
+@pytest.mark.parametrize(
+    "sizes", [[3], [0, 1, 2], [100000, 0, 5], [1 << 22, 1 << 21], [7] * 3000], ids=len
+)
 def test_they_arrive_in_order(server, tmp_path, sizes):
     paths = made(tmp_path, sizes)
-    assert list(server.sizes(paths).bytes if len(sizes) > 1 else [server.sizes(paths).bytes]) == sizes or sizes == [3]
-    assert list(map(int, server.sizes([str(path) for path in paths] + [None]).bytes)) == [*sizes, -1]
+    assert list(
+        server.sizes(paths).bytes if len(sizes) > 1 else [server.sizes(paths).bytes]
+    ) == sizes or sizes == [3]
+    assert list(map(int, server.sizes([str(path) for path in paths] + [None]).bytes)) == [
+        *sizes,
+        -1,
+    ]
 
 
 def test_contents_come_back_or_go_where_they_are_told(server, tmp_path):
     assert server.spread(n=4, length=3).f == [b"aaa", b"bbb", None, b"ddd"]
-    assert [len(one) if one else one for one in server.spread(n=2, length=200000).f] == [200000, 200000]
+    assert [len(one) if one else one for one in server.spread(n=2, length=200000).f] == [
+        200000,
+        200000,
+    ]
     places = [tmp_path / f"out-{k}" for k in range(2)]
     places[0].write_text("old")
     assert server.spread(n=2, length=5, out={"f": places}).f == places

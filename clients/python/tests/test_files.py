@@ -10,7 +10,15 @@ import pytest
 def test_a_path_is_a_file_and_bytes_are_a_content(server, tmp_path):
     path = tmp_path / "data"
     path.write_bytes(b"\0" * 5000)
-    for given in (path, str(path), os.fspath(path), bytes(5000), bytearray(5000), memoryview(bytes(5000)), np.zeros(625)):
+    for given in (
+        path,
+        str(path),
+        os.fspath(path),
+        bytes(5000),
+        bytearray(5000),
+        memoryview(bytes(5000)),
+        np.zeros(625),
+    ):
         assert server.size_of_file(given).size == 5000, given
     assert server.size_of_file(b"").size == 0
     assert server.size_of_file(None).size == -1
@@ -18,7 +26,11 @@ def test_a_path_is_a_file_and_bytes_are_a_content(server, tmp_path):
 
 def test_files_that_the_kernel_makes_up_arrive_whole(server):
     # Those of /proc say that they are empty, those of /sys that they have a page.
-    shorter = [one for one in pathlib.Path("/sys/kernel").iterdir() if one.is_file() and one.stat().st_size == 4096]
+    shorter = [
+        one
+        for one in pathlib.Path("/sys/kernel").iterdir()
+        if one.is_file() and one.stat().st_size == 4096
+    ]
     for path in [pathlib.Path("/proc/version"), pathlib.Path("/proc/cpuinfo"), *shorter[:3]]:
         try:
             content = path.read_bytes()
@@ -72,13 +84,33 @@ def test_paths_are_those_of_the_caller(server, tmp_path, monkeypatch):
 
 def test_mistakes_name_the_file_and_say_what_to_do(farcall, server, tmp_path):
     cases = [
-        (farcall.NotFound, lambda: server.size_of_file(tmp_path / "missing"), "missing.*check that it exists"),
+        (
+            farcall.NotFound,
+            lambda: server.size_of_file(tmp_path / "missing"),
+            "missing.*check that it exists",
+        ),
         (farcall.InvalidArgument, lambda: server.size_of_file(tmp_path), "it is a folder"),
         (farcall.InvalidArgument, lambda: server.size_of_file("a\0b"), "NUL"),
-        (farcall.WrongType, lambda: server.size_of_file(5), "wants a file, not a int.*pass its path, or its content"),
-        (farcall.NotFound, lambda: server.reverse(b"", result=tmp_path / "no" / "where"), "create its directory first"),
-        (farcall.WrongType, lambda: server.reverse(b"", result=np.zeros(3)), "named by its path, not by a ndarray"),
-        (farcall.WrongType, lambda: server.append(b"", "", out={"log": "log"}), "replaced where it lies"),
+        (
+            farcall.WrongType,
+            lambda: server.size_of_file(5),
+            "wants a file, not a int.*pass its path, or its content",
+        ),
+        (
+            farcall.NotFound,
+            lambda: server.reverse(b"", result=tmp_path / "no" / "where"),
+            "create its directory first",
+        ),
+        (
+            farcall.WrongType,
+            lambda: server.reverse(b"", result=np.zeros(3)),
+            "named by its path, not by a ndarray",
+        ),
+        (
+            farcall.WrongType,
+            lambda: server.append(b"", "", out={"log": "log"}),
+            "replaced where it lies",
+        ),
     ]
     for kind, call, words in cases:
         with pytest.raises(kind, match=words):

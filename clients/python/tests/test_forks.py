@@ -154,7 +154,8 @@ def test_a_call_under_way_is_its_parents(farcall, server):
 
 @pytest.fixture
 def undisturbed():
-    """No thread asks this one for the interpreter: a child would wait for that thread's answer, and has no such thread.
+    """No thread asks this one for the interpreter: a child would wait for that thread's answer, and
+    has no such thread.
 
     CPython sets that right in `os.fork`, of which it is told, and not in a fork of C code.
     """
@@ -166,7 +167,9 @@ def undisturbed():
 
 
 @pytest.mark.parametrize("way", ["call", "close"])
-def test_a_fork_that_python_is_not_told_of_leaves_the_connection_alone(farcall, server, way, undisturbed):
+def test_a_fork_that_python_is_not_told_of_leaves_the_connection_alone(
+    farcall, server, way, undisturbed
+):
     future = server.pause.submit(0.5)
     process = ctypes.PyDLL(None).fork()
     if process == 0:

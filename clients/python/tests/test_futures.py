@@ -1,4 +1,5 @@
-"""Futures under stress: callbacks that raise, wait or close, interrupts at any moment, servers that do not answer."""
+"""Futures under stress: callbacks that raise, wait or close, interrupts at any moment, servers that
+do not answer."""
 
 import concurrent.futures
 import os
@@ -43,12 +44,20 @@ def test_a_callback_that_exits_harms_no_other_future(private, caplog):
 
 
 def test_a_callback_may_call(private):
-    assert of_callback(private.pause.submit(0.1), lambda done: private.square(done.result().slept).y) == 0.1**2
+    assert (
+        of_callback(private.pause.submit(0.1), lambda done: private.square(done.result().slept).y)
+        == 0.1**2
+    )
 
 
 def test_a_callback_may_wait_for_a_call_that_it_starts(private):
-    assert of_callback(private.pause.submit(0.1), lambda _: private.square.submit(3).result(10).y) == 9
-    assert of_callback(private.pause.submit(0.1), lambda _: private.square.submit(3).exception(10)) is None
+    assert (
+        of_callback(private.pause.submit(0.1), lambda _: private.square.submit(3).result(10).y) == 9
+    )
+    assert (
+        of_callback(private.pause.submit(0.1), lambda _: private.square.submit(3).exception(10))
+        is None
+    )
 
     def wait(_):
         futures = [private.square.submit(number) for number in range(3)]
@@ -74,7 +83,9 @@ def test_callbacks_may_wait_for_one_another_when_the_server_dies(farcall):
         futures[0].add_done_callback(lambda _: waited.set_result(True))
         time.sleep(0.2)
         server._connection.handles.close()
-        assert waited.result(20) and all(isinstance(one.exception(10), farcall.Error) for one in futures)
+        assert waited.result(20) and all(
+            isinstance(one.exception(10), farcall.Error) for one in futures
+        )
 
 
 def test_a_callback_may_close_the_connection(farcall):
@@ -103,7 +114,8 @@ def test_the_shortest_times_are_times(server, farcall, seconds):
     assert isinstance(server.pause.submit(5, timeout=seconds).exception(10), farcall.TimedOut)
 
 
-# What takes longer than the latest interrupt. Python drops one that comes within a destructor, so none waits for it.
+# What takes longer than the latest interrupt. Python drops one that comes within a destructor, so
+# none waits for it.
 STEPS = {
     "submit": "kept = [server.square.submit(number) for number in range(300)]",
     "result": "for _ in range(100): server.square.submit(2).result(5)",
@@ -134,7 +146,8 @@ def test_interrupts_break_nothing(step):
             except KeyboardInterrupt:
                 interrupted += 1
             except RuntimeError as error:
-                # Condition.wait of the standard library makes this of an interrupt while it gives back its lock.
+                # Condition.wait of the standard library makes this of an interrupt while it gives
+                # back its lock.
                 assert isinstance(error.__context__, KeyboardInterrupt)
             if index % 200 == 0:
                 # The thread ends when it is idle, and the next start of one may be interrupted.
@@ -156,7 +169,10 @@ def test_closing_gives_up_a_server_that_does_not_answer(farcall, monkeypatch):
     monkeypatch.setattr(farcall._future, "_CANCEL_SECONDS", 0.5)
     program = farcall._library.find("FARCALL_PROGRAM", "bin", "farcall")
     child = subprocess.Popen(
-        [program, "serve", "--private", BEHAVIOUR], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [program, "serve", "--private", BEHAVIOUR],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     with child:
         server = farcall.connect(child.stdout.readline().strip())

@@ -79,7 +79,9 @@ def test_wrong_use_says_what_is_right(server):
         with pytest.raises(farcall.WrongType):
             tank.fill.hold(3)
         assert "fill" in dir(tank) and "fill" in dir(server.Tank) and "Tank" in dir(server.objects)
-        assert repr(tank).startswith("<farcall.Object objects/Tank at ") and "fill" in repr(server.Tank)
+        assert repr(tank).startswith("<farcall.Object objects/Tank at ") and "fill" in repr(
+            server.Tank
+        )
         assert tank.fill.__doc__ and tank.fill.name == "objects/Tank.fill"
 
 
@@ -102,7 +104,16 @@ def test_an_end_that_goes_wrong_is_raised(server):
 
 def test_closing_is_quiet_where_nothing_is_left(server):
     with server.Tank() as deleted:
-        command = [sys.executable, "-m", "farcall", "objects", "--server", server.address, "--delete", deleted.object_id]
+        command = [
+            sys.executable,
+            "-m",
+            "farcall",
+            "objects",
+            "--server",
+            server.address,
+            "--delete",
+            deleted.object_id,
+        ]
         ended = subprocess.run(command, timeout=60)
         assert ended.returncode == 0
         with pytest.raises(farcall.NotFound, match="deleted"):

@@ -33,13 +33,19 @@ def test_tensors_are_read_where_they_lie(server):
     r = server.dgesv(Tensor(a), Tensor(np.ones((3, 2), order="F")))
     assert r.b.tolist() == [[0.5, 0.5]] * 3 and (a == np.eye(3) * 2).all()
     assert server.see(Tensor(np.arange(5.0)[::2] + 3), seconds=0).seen == 3
-    assert (server.slow_double(0, Tensor(np.ones(4, np.float32))).x == 2).all(), "float32 to float64 loses nothing"
-    assert server.see(Tensor(np.ones(2000), (3, 0)), seconds=0).seen == 1, "pinned memory is the host's"
+    assert (server.slow_double(0, Tensor(np.ones(4, np.float32))).x == 2).all(), (
+        "float32 to float64 loses nothing"
+    )
+    assert server.see(Tensor(np.ones(2000), (3, 0)), seconds=0).seen == 1, (
+        "pinned memory is the host's"
+    )
 
 
 @pytest.mark.skipif(not hasattr(np, "from_dlpack"), reason="this NumPy has no DLPack")
 def test_tensors_elsewhere_are_refused(server, farcall):
-    with pytest.raises(farcall.InvalidArgument, match=r"Tensor is on a device \(DLPack 2:1\).*parameter: x.*x\.cpu"):
+    with pytest.raises(
+        farcall.InvalidArgument, match=r"Tensor is on a device \(DLPack 2:1\).*parameter: x.*x\.cpu"
+    ):
         server.see(Tensor(np.ones(3), (2, 1)), seconds=0)
     with pytest.raises(farcall.WrongType, match="this Odd: bfloat16 is not exported.*parameter: x"):
         server.see(Odd(np.ones(3)), seconds=0)
@@ -105,5 +111,15 @@ def test_whole_numbers_of_other_libraries(server):
 
 
 def test_scalars_of_every_kind(server):
-    r = server.scalars(b"c", np.int8(1), True, 3, np.uint8(4), np.float16(0.5), np.float32(0.25), 1, np.complex64(2j))
+    r = server.scalars(
+        b"c",
+        np.int8(1),
+        True,
+        3,
+        np.uint8(4),
+        np.float16(0.5),
+        np.float32(0.25),
+        1,
+        np.complex64(2j),
+    )
     assert (r.s2, r.i2, r.l2, r.u2, r.f2, r.d2, r.z2, r.w2) == (1, 1, 3, 4, 0.5, 0.25, 1, 2j)

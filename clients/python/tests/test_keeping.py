@@ -15,7 +15,9 @@ def keeper(farcall, tmp_path):
     """How to start a server again that keeps outcomes in a folder of this test's own."""
     manifest = tmp_path / "farcall.toml"
     options = f'results_dir = "{tmp_path / "results"}"\n'
-    manifest.write_text(f'[[plugin]]\nname = "rpc-server"\nslot = "rpc"\nhost = "in-thread"\n[plugin.options]\n{options}')
+    manifest.write_text(
+        f'[[plugin]]\nname = "rpc-server"\nslot = "rpc"\nhost = "in-thread"\n[plugin.options]\n{options}'
+    )
     routines = os.path.join(os.path.dirname(__file__), "routines/behaviour.idl")
 
     def start():

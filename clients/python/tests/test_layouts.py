@@ -1,4 +1,5 @@
-"""Every type of elements in every order with every kind of strides, there and back, by shared memory and by TCP."""
+"""Every type of elements in every order with every kind of strides, there and back, by shared
+memory and by TCP."""
 
 import gc
 
@@ -72,14 +73,26 @@ def check(server, order, name, a, c):
 def test_types(server, order, name):
     for shape in SHAPES:
         for place in PLACINGS.values():
-            check(server, order, name, place(values(name, shape)), place(values(name, shape) + np.dtype(name).type(1)))
+            check(
+                server,
+                order,
+                name,
+                place(values(name, shape)),
+                place(values(name, shape) + np.dtype(name).type(1)),
+            )
 
 
 @pytest.mark.parametrize("order", ["rows", "columns"])
 @pytest.mark.parametrize("placing", PLACINGS)
 def test_placings_by_tcp(tcp, order, placing):
     for shape in SHAPES:
-        check(tcp, order, "float64", PLACINGS[placing](values("float64", shape)), values("float64", shape))
+        check(
+            tcp,
+            order,
+            "float64",
+            PLACINGS[placing](values("float64", shape)),
+            values("float64", shape),
+        )
 
 
 @pytest.mark.parametrize("order", ["rows", "columns"])

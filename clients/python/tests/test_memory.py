@@ -29,10 +29,15 @@ assert server.dgesv(np.eye(60), np.ones(60)).info == 0
 
 
 def run_limited(body, limit):
-    soft = ["import os, resource", f"resource.setrlimit(resource.RLIMIT_NOFILE, ({limit}, {limit}))"]
+    soft = [
+        "import os, resource",
+        f"resource.setrlimit(resource.RLIMIT_NOFILE, ({limit}, {limit}))",
+    ]
     imports = ["import numpy as np, farcall", "server = farcall.connect(timeout=60)"]
     script = "\n".join(soft + imports) + body.format(many=MANY, limit=limit)
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stderr[-2000:]
 
 
@@ -44,7 +49,8 @@ def test_thousands_of_results_and_few_descriptors(limit, body):
 
 @pytest.fixture
 def poor(farcall, tmp_path):
-    """The address of a server that may open 70 files: it has some 37 for itself and its first module."""
+    """The address of a server that may open 70 files: it has some 37 for itself and its first
+    module."""
     address = f"unix:{tmp_path}/socket"
     command = ["sh", "-c", f"ulimit -n 70; exec farcall serve --listen {address}"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -57,7 +63,8 @@ def poor(farcall, tmp_path):
 
 
 def test_a_server_without_descriptors_refuses_and_lives_on(farcall, poor):
-    """Clients that keep results take what a server has left; each of them loses calls at most, and hears why."""
+    """Clients that keep results take what a server has left; each of them loses calls at most, and
+    hears why."""
     clients, kept, refused = [farcall.connect(poor)], [], 0
     for _ in range(16):
         try:

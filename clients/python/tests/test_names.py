@@ -19,8 +19,13 @@ def test_methods_hide_no_routine(server):
 def test_attributes_of_a_module_are_its_routines_first(server):
     module = server["executor"]
     assert module.submit.name == "executor/submit" and module.aio.name == "executor/aio"
-    assert module.interface.name == "executor/interface" and getattr(module, "class").name == "executor/class"
-    assert module["executor"].submit(1).result(30).value == 7, "the own routine's, whose place the others took"
+    assert (
+        module.interface.name == "executor/interface"
+        and getattr(module, "class").name == "executor/class"
+    )
+    assert module["executor"].submit(1).result(30).value == 7, (
+        "the own routine's, whose place the others took"
+    )
 
 
 def test_parameters_called_like_options_and_self(server):

@@ -5,7 +5,7 @@ import pathlib
 import numpy as np
 import pytest
 
-TEXT = '''
+TEXT = """
 from typing import Annotated
 
 import farcall
@@ -43,7 +43,7 @@ def fail(n: int) -> int:
 
 def broken(n: int) -> int:
     raise ValueError(f"no {n}")
-'''
+"""
 
 
 @pytest.fixture(scope="module")

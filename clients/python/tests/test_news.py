@@ -14,9 +14,19 @@ def test_lines_come_while_the_routine_runs(server):
     server.chat(0, 0)
     heard = []
     begun = time.monotonic()
-    assert server.chat(3, 150, on_output=lambda text: heard.append((text, text.stream, time.monotonic() - begun))).done == 3
+    assert (
+        server.chat(
+            3,
+            150,
+            on_output=lambda text: heard.append((text, text.stream, time.monotonic() - begun)),
+        ).done
+        == 3
+    )
     took = time.monotonic() - begun
-    assert "".join(text for text, stream, _ in heard if stream == "stdout") == "step 1\nstep 2\nstep 3\nfür dich"
+    assert (
+        "".join(text for text, stream, _ in heard if stream == "stdout")
+        == "step 1\nstep 2\nstep 3\nfür dich"
+    )
     assert "".join(text for text, stream, _ in heard if stream == "stderr") == "converged\n"
     assert heard[0][0] == "step 1\n" and heard[0][2] < took - 0.3
     assert isinstance(heard[0][0], farcall.Printed)
@@ -47,7 +57,9 @@ def test_what_a_function_raises_ends_the_call(server):
 
 def test_futures_tell_too(server):
     heard, others = [], []
-    futures = [server.chat.submit(2, 20, on_output=heard.append, progress=others.append) for _ in range(8)]
+    futures = [
+        server.chat.submit(2, 20, on_output=heard.append, progress=others.append) for _ in range(8)
+    ]
     silent = [server.chat.submit(1, 0) for _ in range(8)]
     assert [future.result(20).done for future in futures] == [2] * 8
     assert [future.result(20).done for future in silent] == [1] * 8
@@ -67,7 +79,9 @@ def test_a_function_that_raises_does_no_harm_to_a_future(server, caplog):
 
 def test_a_function_may_call_the_server(server):
     heard = []
-    future = server.chat.submit(2, 20, on_output=lambda text: heard.append(server.chat.submit(0, 0).result(20).done))
+    future = server.chat.submit(
+        2, 20, on_output=lambda text: heard.append(server.chat.submit(0, 0).result(20).done)
+    )
     assert future.result(20).done == 2
     assert heard and set(heard) == {0}
 
@@ -76,7 +90,9 @@ def test_coroutines_tell_too(server):
     heard = []
 
     async def main():
-        return await asyncio.gather(*[server.chat.aio(2, 10, on_output=heard.append) for _ in range(4)])
+        return await asyncio.gather(
+            *[server.chat.aio(2, 10, on_output=heard.append) for _ in range(4)]
+        )
 
     assert [one.done for one in asyncio.run(main())] == [2] * 4
     assert "".join(one for one in heard if one.stream == "stdout").count("step 2\n") == 4

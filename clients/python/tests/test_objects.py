@@ -12,13 +12,23 @@ B = np.array([1.0, 2.0])
 
 
 def test_names_of_a_server(server):
-    assert "dgesv" in server and "lapack/dgesv" in server and "lapack" in server and "dgesv" in server.lapack
+    assert (
+        "dgesv" in server
+        and "lapack/dgesv" in server
+        and "lapack" in server
+        and "dgesv" in server.lapack
+    )
     assert "dgesw" not in server and "dgesw" not in server.lapack and 5 not in server
     assert {"lapack", "dgesv", "square"} <= set(server) and "dgesv" in list(server.lapack)
 
 
 def test_names_in_another_case(server, farcall):
-    for routine in (server.DGESV, server["LAPACK/Dgesv"], server.lapack.DGESV, server["lapack/dgesv"]):
+    for routine in (
+        server.DGESV,
+        server["LAPACK/Dgesv"],
+        server.lapack.DGESV,
+        server["lapack/dgesv"],
+    ):
         assert routine.name == "lapack/dgesv"
     assert server.call("DGESV", A, B).info == 0 and "DGESV" in server
     with pytest.raises(farcall.NotFound, match='no routine "DGESW"'):
@@ -56,7 +66,10 @@ def test_what_belongs_to_a_connection_stays(server, farcall):
 
 def test_signatures_are_written_as_in_python(server):
     assert "lambda_" in repr(server.clash) and "lambda," not in repr(server.clash)
-    assert repr(server.dgesv) == "dgesv(a, b, *, n=None, nrhs=None, lda=None, ldb=None) -> (a, ipiv, b, info)"
+    assert (
+        repr(server.dgesv)
+        == "dgesv(a, b, *, n=None, nrhs=None, lda=None, ldb=None) -> (a, ipiv, b, info)"
+    )
 
 
 def test_kinds_of_text(server):
@@ -71,7 +84,9 @@ def test_masked_arrays_without_masked_elements_are_arrays(server):
 
 
 def test_long_doubles_that_are_exact_are_numbers(server):
-    assert server.square(np.longdouble("0.5")).y == 0.25 and np.isnan(server.square(np.longdouble("nan")).y)
+    assert server.square(np.longdouble("0.5")).y == 0.25 and np.isnan(
+        server.square(np.longdouble("nan")).y
+    )
 
 
 def test_results_go_wherever_elements_lie_apart(server):
@@ -84,7 +99,10 @@ def test_results_go_wherever_elements_lie_apart(server):
 def test_a_module_stands_for_the_routine_of_its_name(server, farcall):
     assert server.behaviour(6).y == 3
     assert server.behaviour.submit(6).result(20).y == 3
-    assert server.behaviour.name == "behaviour/behaviour" and server.behaviour.interface["name"] == "behaviour"
+    assert (
+        server.behaviour.name == "behaviour/behaviour"
+        and server.behaviour.interface["name"] == "behaviour"
+    )
     assert asyncio.run(server.behaviour.aio(8)).y == 4
     with pytest.raises(farcall.NotFound):
         server.layouts.submit(1)

@@ -1,4 +1,5 @@
-"""What the package promises beyond calls: it agrees with the C header, and is found, typed and documented."""
+"""What the package promises beyond calls: it agrees with the C header, and is found, typed and
+documented."""
 
 import ast
 import pathlib
@@ -8,7 +9,10 @@ import subprocess
 import sys
 
 CLIENT = pathlib.Path(__file__).resolve().parents[1]
-HEADER = "".join((CLIENT.parent / "c/include" / name).read_text() for name in ("farcall.h", "farcall-executable.h"))
+HEADER = "".join(
+    (CLIENT.parent / "c/include" / name).read_text()
+    for name in ("farcall.h", "farcall-executable.h")
+)
 
 
 def test_the_declarations_are_those_of_the_header():
@@ -28,7 +32,11 @@ def test_there_is_a_class_for_each_kind_of_error(farcall):
     from farcall._errors import KINDS, class_of
     from farcall._library import lib
 
-    kinds = re.findall(r"^    FARCALL_(\w+) = ([1-9]\d*),? +/\*", HEADER.split("enum farcall_element")[0], flags=re.M)
+    kinds = re.findall(
+        r"^    FARCALL_(\w+) = ([1-9]\d*),? +/\*",
+        HEADER.split("enum farcall_element")[0],
+        flags=re.M,
+    )
     assert [(number, class_of(number).kind) for number in range(1, len(KINDS) + 1)] == [
         (int(number), name.lower().replace("_", "-")) for name, number in kinds
     ]
@@ -51,16 +59,28 @@ def test_the_package_is_typed_and_documented():
         assert ast.get_docstring(tree), file
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef):
-                arguments = [one for one in node.args.args + node.args.kwonlyargs if one.arg not in ("self",)]
-                assert node.returns is not None and all(one.annotation for one in arguments), (file, node.name)
+                arguments = [
+                    one for one in node.args.args + node.args.kwonlyargs if one.arg not in ("self",)
+                ]
+                assert node.returns is not None and all(one.annotation for one in arguments), (
+                    file,
+                    node.name,
+                )
 
 
 def test_the_command_runs():
-    shown = subprocess.run([sys.executable, "-m", "farcall", "--version"], capture_output=True, text=True, timeout=30)
+    shown = subprocess.run(
+        [sys.executable, "-m", "farcall", "--version"], capture_output=True, text=True, timeout=30
+    )
     assert re.fullmatch(r"farcall \d+\.\d+\.\d+\n", shown.stdout), shown.stderr
 
 
 def test_a_missing_library_is_explained():
     program = "import os; os.environ['FARCALL_LIBRARY'] = '/nosuch.so'; import farcall"
-    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30)
-    assert "ImportError: farcall: cannot load /nosuch.so" in shown.stderr and "FARCALL_LIBRARY" in shown.stderr
+    shown = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=30
+    )
+    assert (
+        "ImportError: farcall: cannot load /nosuch.so" in shown.stderr
+        and "FARCALL_LIBRARY" in shown.stderr
+    )

@@ -36,7 +36,12 @@ def shown(thing):
 
 def test_a_server_shows_its_catalogue(server):
     page, text = shown(server)
-    assert server.address in text and "lapack" in text and "Solves A*X = B" in text and "greet(name) ->" in text
+    assert (
+        server.address in text
+        and "lapack" in text
+        and "Solves A*X = B" in text
+        and "greet(name) ->" in text
+    )
     assert page.count("<tr>") == len(server.routines()) + page.count("<table")
 
 
@@ -47,7 +52,12 @@ def test_a_module_shows_its_routines(server):
 
 def test_a_routine_shows_its_parameters(server):
     page, text = shown(server.dgesv)
-    assert "lapack/dgesv" in text and "(n, nrhs), by columns" in text and "float64" in text and "inout" in text
+    assert (
+        "lapack/dgesv" in text
+        and "(n, nrhs), by columns" in text
+        and "float64" in text
+        and "inout" in text
+    )
     assert "in: right-hand sides; out: solution X" in text
     assert "lambda_" in shown(server.clash)[1]
     # What an interface says is text: descriptions and signatures cannot bring markup along.
@@ -81,6 +91,11 @@ def test_pages_raise_nothing_when_the_server_is_gone(private):
 
 def test_a_notebook_finds_pages_and_nothing_else(server):
     for thing in (server, server.lapack, server.dgesv):
-        for probe in ("_repr_png_", "_repr_mimebundle_", "_ipython_display_", "_ipython_canary_method_should_not_exist_"):
+        for probe in (
+            "_repr_png_",
+            "_repr_mimebundle_",
+            "_ipython_display_",
+            "_ipython_canary_method_should_not_exist_",
+        ):
             with pytest.raises(AttributeError):
                 getattr(thing, probe)

@@ -1,4 +1,5 @@
-"""Text of others is shown, never obeyed: the vectors of the specification, and where Python shows such text itself."""
+"""Text of others is shown, never obeyed: the vectors of the specification, and where Python shows
+such text itself."""
 
 import json
 import pathlib
@@ -14,7 +15,11 @@ VECTORS = pathlib.Path(__file__).parents[3] / "spec" / "vectors" / "printable.tx
 
 def vectors():
     lines = VECTORS.read_text(encoding="ascii").splitlines()
-    return [[json.loads(cell) for cell in line.split("\t")] for line in lines if line and not line.startswith("#")]
+    return [
+        [json.loads(cell) for cell in line.split("\t")]
+        for line in lines
+        if line and not line.startswith("#")
+    ]
 
 
 def test_texts_of_others_are_spelled_as_the_vectors_say():
@@ -27,8 +32,19 @@ def test_texts_of_others_are_spelled_as_the_vectors_say():
 def test_whatever_unicode_calls_a_control_or_a_format_is_spelled_or_seen():
     import unicodedata
 
-    # Numbers' and verses' signs of Arabic, Syriac, Kaithi and Egyptian are of that category, and seen.
-    seen = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD, *range(0x13430, 0x13440)}
+    # Numbers' and verses' signs of Arabic, Syriac, Kaithi and Egyptian are of that category, and
+    # seen.
+    seen = {
+        *range(0x600, 0x606),
+        0x6DD,
+        0x70F,
+        0x890,
+        0x891,
+        0x8E2,
+        0x110BD,
+        0x110CD,
+        *range(0x13430, 0x13440),
+    }
     for code in range(sys.maxunicode + 1):
         if unicodedata.category(chr(code)) in ("Cc", "Cf", "Cs", "Zl", "Zp") and code not in seen:
             assert _LINE.fullmatch(chr(code)), hex(code)

@@ -1,4 +1,5 @@
-"""Python files that are published: their functions are called from this process as any other routine."""
+"""Python files that are published: their functions are called from this process as any other
+routine."""
 
 import json
 import os
@@ -24,7 +25,10 @@ def physics(farcall):
 def publish(farcall, folder, text, name="mine.py", **more):
     """A private server with one file."""
     file = folder / name
-    file.write_text("import numpy as np\nfrom typing import Annotated\nfrom numpy.typing import NDArray\n" + textwrap.dedent(text))
+    file.write_text(
+        "import numpy as np\nfrom typing import Annotated\nfrom numpy.typing import NDArray\n"
+        + textwrap.dedent(text)
+    )
     return farcall.connect(files=[file], timeout=60, **more)
 
 
@@ -65,7 +69,9 @@ def test_the_first_line_of_the_docstring_describes(physics):
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="there is no `type` statement")
 def test_aliases_are_followed(farcall, tmp_path):
     text = 'type Of[T: np.generic] = np.ndarray[tuple[int], np.dtype[T]]\ntype Vector = Annotated[Of[np.float64], "n"]\n'
-    with publish(farcall, tmp_path, text + "def double(x: Vector) -> Vector:\n    return 2 * x\n") as server:
+    with publish(
+        farcall, tmp_path, text + "def double(x: Vector) -> Vector:\n    return 2 * x\n"
+    ) as server:
         assert server.double(np.ones(2)).result.tolist() == [2.0, 2.0]
 
 
@@ -98,13 +104,19 @@ def test_large_arrays_are_whole(physics):
 @pytest.mark.parametrize(
     "name, argument, words",
     [
-        ("wrong_shape", np.ones(3), ("result", "float64 of shape (2,)", "declared float64 of shape (3,)")),
+        (
+            "wrong_shape",
+            np.ones(3),
+            ("result", "float64 of shape (2,)", "declared float64 of shape (3,)"),
+        ),
         ("wrong_type", np.ones(3), ("result", "float32 of shape (3,)", "declared float64")),
         ("wrong_number", 1, ("'seven' (str)", "declared float64")),
         ("too_few", 1, ("a tuple of 1", "a tuple of 2 results")),
     ],
 )
-def test_results_that_differ_from_what_is_declared_are_named(farcall, physics, name, argument, words):
+def test_results_that_differ_from_what_is_declared_are_named(
+    farcall, physics, name, argument, words
+):
     with pytest.raises(farcall.RoutineFailed) as failed:
         getattr(physics, name)(argument)
     assert all(word in str(failed.value) for word in (*words, f"physics/{name}"))
@@ -114,7 +126,11 @@ def test_an_exception_says_where_and_leaves_the_process_alive(farcall, physics):
     before = physics.process(0.0).result
     with pytest.raises(farcall.RoutineFailed) as failed:
         physics.heat(np.ones((3, 3)), -1)
-    line = next(number for number, text in enumerate(PHYSICS.read_text().splitlines(), 1) if "raise ValueError" in text)
+    line = next(
+        number
+        for number, text in enumerate(PHYSICS.read_text().splitlines(), 1)
+        if "raise ValueError" in text
+    )
     assert f"ValueError: steps must not be negative ({PHYSICS}, line {line})" in str(failed.value)
     assert physics.process(0.0).result == before
 
@@ -131,7 +147,9 @@ def test_what_a_routine_may_not_open_is_said_to_be_granted(farcall, tmp_path):
         assert server.look(1).result > 2
     with farcall.connect(files=[file], arguments=confined(tmp_path)) as server:
         for network in (0, 1):
-            with pytest.raises(farcall.RoutineFailed, match="PermissionError.*line 3.*modules.curious.readable") as failed:
+            with pytest.raises(
+                farcall.RoutineFailed, match="PermissionError.*line 3.*modules.curious.readable"
+            ) as failed:
                 server.look(network)
             assert ".writable and .network" in str(failed.value)
 
@@ -144,7 +162,9 @@ def confined(folder, more=""):
     return ["--manifest", str(manifest)]
 
 
-@pytest.mark.parametrize("how", ["raise Mute()", "sys.stderr.close(); raise ValueError", "os.close(2); raise ValueError"])
+@pytest.mark.parametrize(
+    "how", ["raise Mute()", "sys.stderr.close(); raise ValueError", "os.close(2); raise ValueError"]
+)
 def test_a_failure_that_cannot_be_told_is_no_success(farcall, tmp_path, how):
     text = f"""
         import os, sys
@@ -188,7 +208,9 @@ def test_a_stream_that_cannot_be_flushed_is_no_success(farcall, tmp_path):
 )
 def test_results_of_another_kind_are_refused(farcall, tmp_path, declared, returned, words):
     # What the module prints while it is looked into is no part of what it publishes.
-    with publish(farcall, tmp_path, f"print('{{')\ndef f(n: int) -> {declared}:\n    return {returned}\n") as server:
+    with publish(
+        farcall, tmp_path, f"print('{{')\ndef f(n: int) -> {declared}:\n    return {returned}\n"
+    ) as server:
         with pytest.raises(farcall.RoutineFailed) as failed:
             server.f(3)
     assert words in str(failed.value)
@@ -219,7 +241,9 @@ def test_calls_at_a_time_have_processes_and_random_numbers_of_their_own(physics)
 
 def test_an_endless_loop_meets_the_modules_limit(farcall, tmp_path):
     manifest = tmp_path / "farcall.toml"
-    manifest.write_text('[[plugin]]\nname = "spawner-local"\nslot = "spawner"\n[plugin.options]\nmodules.mine.call_seconds_max = 1\n')
+    manifest.write_text(
+        '[[plugin]]\nname = "spawner-local"\nslot = "spawner"\n[plugin.options]\nmodules.mine.call_seconds_max = 1\n'
+    )
     text = "def spin(x: int) -> int:\n    while True:\n        x += 1\n"
     with publish(farcall, tmp_path, text, arguments=["--manifest", str(manifest)]) as server:
         with pytest.raises(farcall.Error, match="second"):
@@ -229,23 +253,53 @@ def test_an_endless_loop_meets_the_modules_limit(farcall, tmp_path):
 @pytest.mark.parametrize(
     "text, words",
     [
-        ("def f(x: float, y) -> float:\n    return x", ("f: the argument y has no type", "mine.py:4", "write `y: float`")),
+        (
+            "def f(x: float, y) -> float:\n    return x",
+            ("f: the argument y has no type", "mine.py:4", "write `y: float`"),
+        ),
         ("def f(x: float):\n    return x", ("does not say what it returns", "mine.py:4")),
-        ("def f(x: NDArray[np.float64]) -> float:\n    return 0", ("x does not say how many dimensions", 'Annotated[NDArray[np.float64], "n, m"]')),
+        (
+            "def f(x: NDArray[np.float64]) -> float:\n    return 0",
+            ("x does not say how many dimensions", 'Annotated[NDArray[np.float64], "n, m"]'),
+        ),
         ("def f(x: list) -> float:\n    return 0", ("x has the type list, which does not travel",)),
-        ('def f(x: float) -> Annotated[NDArray[np.float64], "k"]:\n    return 0', ("no argument says what k is",)),
-        ('def f(x: float) -> Annotated[NDArray[np.float64], 1]:\n    return 0', ("result does not say how large", "found <= n")),
-        ('def f(n: int) -> Annotated[NDArray[np.float64], "2 <= n"]:\n    return 0', ("has the extent '2 <= n'",)),
-        ('def f(n: int) -> Annotated[NDArray[np.float64], "n <= 5"]:\n    return 0', ("n is an argument and a result",)),
+        (
+            'def f(x: float) -> Annotated[NDArray[np.float64], "k"]:\n    return 0',
+            ("no argument says what k is",),
+        ),
+        (
+            "def f(x: float) -> Annotated[NDArray[np.float64], 1]:\n    return 0",
+            ("result does not say how large", "found <= n"),
+        ),
+        (
+            'def f(n: int) -> Annotated[NDArray[np.float64], "2 <= n"]:\n    return 0',
+            ("has the extent '2 <= n'",),
+        ),
+        (
+            'def f(n: int) -> Annotated[NDArray[np.float64], "n <= 5"]:\n    return 0',
+            ("n is an argument and a result",),
+        ),
         ("def f(*x: float) -> float:\n    return 0", ("any number of arguments",)),
-        ("async def f(x: float) -> float:\n    return x", ("f: it does not return its results", "ordinary function", "mine.py:4")),
-        ("def f(x: int = 10**30) -> float:\n    return 0", ("cannot be left out", "64 bits", "mine.py:4")),
+        (
+            "async def f(x: float) -> float:\n    return x",
+            ("f: it does not return its results", "ordinary function", "mine.py:4"),
+        ),
+        (
+            "def f(x: int = 10**30) -> float:\n    return 0",
+            ("cannot be left out", "64 bits", "mine.py:4"),
+        ),
         ("def f(x: str = 'a') -> float:\n    return 0", ("x = 'a' cannot be left out",)),
         ("def f(x: float -> float:\n    return 0", ("SyntaxError", "mine.py:4")),
-        ("\nimport nothing_of_that_name\n", ("ModuleNotFoundError", "mine.py:5", "pip install nothing_of_that_name")),
+        (
+            "\nimport nothing_of_that_name\n",
+            ("ModuleNotFoundError", "mine.py:5", "pip install nothing_of_that_name"),
+        ),
         ("\n1/0\n", ("ZeroDivisionError", "mine.py:5")),
         ("import os\nos._exit(7)\n", ("exit status: 7",)),
-        ("def f(register: float, register_: int) -> float:\n    return 0\ndef g(string: int) -> int:\n    return 0", ("string",)),
+        (
+            "def f(register: float, register_: int) -> float:\n    return 0\ndef g(string: int) -> int:\n    return 0",
+            ("string",),
+        ),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said_with_its_line(farcall, tmp_path, text, words):
@@ -256,7 +310,11 @@ def test_what_is_wrong_with_a_file_is_said_with_its_line(farcall, tmp_path, text
 
 def test_a_file_may_import_what_lies_beside_it(farcall, tmp_path):
     (tmp_path / "beside.py").write_text("FACTOR = 3\n")
-    with publish(farcall, tmp_path, "import beside\ndef times(x: int) -> int:\n    return beside.FACTOR * x\n") as server:
+    with publish(
+        farcall,
+        tmp_path,
+        "import beside\ndef times(x: int) -> int:\n    return beside.FACTOR * x\n",
+    ) as server:
         assert server.times(4).result == 12
 
 
@@ -273,15 +331,28 @@ def command(*words, address=None, status=0):
     environment = dict(os.environ, FARCALL_PYTHON=sys.executable)
     if address:
         environment["FARCALL_SERVER"] = address
-    done = subprocess.run([find("FARCALL_PROGRAM", "bin", "farcall"), *words], env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [find("FARCALL_PROGRAM", "bin", "farcall"), *words],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert done.returncode == status, done.stderr
     return done.stdout + done.stderr
 
 
 def test_the_shell_calls_and_checks(physics):
-    assert "42" in command("call", "scalars", "41", "1.5", "1+2j", "1", "abc", address=physics.address)
+    assert "42" in command(
+        "call", "scalars", "41", "1.5", "1+2j", "1", "abc", address=physics.address
+    )
     said = command("check", str(PHYSICS))
-    assert "physics/heat" in said and "warning" in said and "without_hints is left out" in said and "_private" not in said
+    assert (
+        "physics/heat" in said
+        and "warning" in said
+        and "without_hints is left out" in said
+        and "_private" not in said
+    )
     assert "with the warnings above" in said and "no mistakes" not in said
 
 
@@ -304,7 +375,9 @@ def test_c_calls(physics, tmp_path):
     folders = [f"-I{library.parent}/include", f"-L{library}", f"-Wl,-rpath,{library}"]
     words = ["cc", "-o", tmp_path / "call", tmp_path / "call.c", *folders, f"-l:{LIBRARY_NAME}"]
     subprocess.run(words, check=True, timeout=60)
-    done = subprocess.run([tmp_path / "call", physics.address], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [tmp_path / "call", physics.address], capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "0.25\n2 of 4: 3 2\nroutine-failed\n"
 
@@ -337,7 +410,9 @@ int main(int argc, char **argv)
 
 
 def test_an_edit_shows_with_a_reload_and_drops_no_call(farcall, tmp_path):
-    text = "import time\ndef version(seconds: float) -> int:\n    time.sleep(seconds)\n    return {}\n"
+    text = (
+        "import time\ndef version(seconds: float) -> int:\n    time.sleep(seconds)\n    return {}\n"
+    )
     with publish(farcall, tmp_path, text.format(1)) as server:
         assert server.version(0.0).result == 1
         (tmp_path / "mine.py").write_text(text.format(2))
@@ -354,21 +429,41 @@ def test_an_edit_shows_with_a_reload_and_drops_no_call(farcall, tmp_path):
 
 
 def test_an_interpreter_that_cannot_serve_is_named(farcall, tmp_path):
-    for python, words in [(tmp_path / "none", "no such program"), (bare(tmp_path), "has no farcall")]:
+    for python, words in [
+        (tmp_path / "none", "no such program"),
+        (bare(tmp_path), "has no farcall"),
+    ]:
         with pytest.raises(farcall.Unavailable) as refused:
-            publish(farcall, tmp_path, "def f(x: int) -> int:\n    return x\n", arguments=["--python", str(python)])
-        assert words in str(refused.value) and str(python) in str(refused.value) and "pip install" in str(refused.value)
+            publish(
+                farcall,
+                tmp_path,
+                "def f(x: int) -> int:\n    return x\n",
+                arguments=["--python", str(python)],
+            )
+        assert (
+            words in str(refused.value)
+            and str(python) in str(refused.value)
+            and "pip install" in str(refused.value)
+        )
 
 
 def bare(folder):
     """An interpreter without packages."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "bare"], check=True, timeout=60)
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--without-pip", folder / "bare"], check=True, timeout=60
+    )
     return folder / "bare/bin/python"
 
 
 def test_the_environment_beside_the_file_comes_first(farcall, tmp_path):
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / ".venv"], check=True, timeout=60)
-    link = tmp_path / ".venv/lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}/site-packages/here.pth"
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--without-pip", tmp_path / ".venv"], check=True, timeout=60
+    )
+    link = (
+        tmp_path
+        / ".venv/lib"
+        / f"python{sys.version_info[0]}.{sys.version_info[1]}/site-packages/here.pth"
+    )
     # What this interpreter has, the other one has, too: elsewhere, so it must be granted.
     elsewhere = [path for path in sys.path if path.endswith("site-packages")]
     link.write_text("\n".join(elsewhere) + "\n")
@@ -405,15 +500,22 @@ def test_what_is_declared_bool_is_true_or_false(farcall, tmp_path):
     )
     with farcall.connect(files=[file]) as server:
         assert [server.said(n).result for n in range(7)] == [1, 0, 1, 0, 1, 0, 1]
-        for n, wrong in enumerate(("5 (int)", "-1 (int)", "1.0 (float)", "'yes' (str)", "None (NoneType)"), 7):
+        for n, wrong in enumerate(
+            ("5 (int)", "-1 (int)", "1.0 (float)", "'yes' (str)", "None (NoneType)"), 7
+        ):
             with pytest.raises(farcall.RoutineFailed) as failed:
                 server.said(n)
-            assert f"it returned {wrong} as result, which is declared bool; return True or False" in str(failed.value)
+            assert (
+                f"it returned {wrong} as result, which is declared bool; return True or False"
+                in str(failed.value)
+            )
 
 
 def test_what_an_exception_says_commands_no_terminal(farcall, tmp_path):
     file = tmp_path / "red.py"
-    file.write_text("def red(n: int) -> int:\n    raise ValueError('\\x1b[31mred\\x07\\nand more')\n")
+    file.write_text(
+        "def red(n: int) -> int:\n    raise ValueError('\\x1b[31mred\\x07\\nand more')\n"
+    )
     with farcall.connect(files=[file]) as server, pytest.raises(farcall.RoutineFailed) as failed:
         server.red(1)
     assert "\x1b" not in str(failed.value) and "\\x1b[31mred\\x07\nand more" in str(failed.value)

@@ -1,4 +1,5 @@
-"""The scenarios of the Python client, one line each where that is enough: what a user does, and what comes of it."""
+"""The scenarios of the Python client, one line each where that is enough: what a user does, and
+what comes of it."""
 
 import inspect
 import io
@@ -41,8 +42,16 @@ CALLS = [
     ("a routine called like its module", lambda s: s.behaviour(3).y, 1.5),
     ("the same in full", lambda s: s.behaviour.behaviour(3).y, 1.5),
     ("parameters called like options", lambda s: list(s.clash(1, 2, 3)), [3.0, 3.0]),
-    ("the same by name", lambda s: list(s.clash(out=1, timeout=2, lambda_=3, timeout_=9)), [3.0, 3.0]),
-    ("results called like methods", lambda s: (s.clash(1, 2, 4)["keys"], s.clash(1, 2, 4).times), (3.0, 4.0)),
+    (
+        "the same by name",
+        lambda s: list(s.clash(out=1, timeout=2, lambda_=3, timeout_=9)),
+        [3.0, 3.0],
+    ),
+    (
+        "results called like methods",
+        lambda s: (s.clash(1, 2, 4)["keys"], s.clash(1, 2, 4).times),
+        (3.0, 4.0),
+    ),
     ("a string", lambda s: s.greet("Ada").value, "hello, Ada"),
     ("a string beyond ASCII", lambda s: s.greet("Émilie").value, "hello, Émilie"),
     ("an empty string", lambda s: s.greet("").value, "hello, "),
@@ -63,7 +72,9 @@ CALLS = [
 ]
 
 
-@pytest.mark.parametrize("call, wanted", [case[1:] for case in CALLS], ids=[case[0] for case in CALLS])
+@pytest.mark.parametrize(
+    "call, wanted", [case[1:] for case in CALLS], ids=[case[0] for case in CALLS]
+)
 def test_call(server, call, wanted):
     found = call(server)
     if isinstance(wanted, (str, bytes)) or wanted is None:
@@ -134,13 +145,29 @@ def test_every_kind_of_number_is_pythons(server):
     # NumPy's scalars too.
     numpy_given = [given[0], np.int16(-5), np.int64(7), np.int64(9), np.uint64(2**64 - 1), np.float32(0.5),
                    np.float64(0.1), np.complex64(1 + 2j), np.complex128(3 - 4j)]  # fmt: skip
-    assert list(server.scalars(*numpy_given)) == ["Q", -5, 7, 9, 2**64 - 1, 0.5, 0.1, 1 + 2j, 3 - 4j]
+    assert list(server.scalars(*numpy_given)) == [
+        "Q",
+        -5,
+        7,
+        9,
+        2**64 - 1,
+        0.5,
+        0.1,
+        1 + 2j,
+        3 - 4j,
+    ]
 
 
 def test_a_routine_shows_itself(server):
     dgesv = server.dgesv
-    assert repr(dgesv) == "dgesv(a, b, *, n=None, nrhs=None, lda=None, ldb=None) -> (a, ipiv, b, info)"
-    assert dgesv.__name__ == "dgesv" and dgesv.name == "lapack/dgesv" and dgesv.interface["module"] == "lapack"
+    assert (
+        repr(dgesv) == "dgesv(a, b, *, n=None, nrhs=None, lda=None, ldb=None) -> (a, ipiv, b, info)"
+    )
+    assert (
+        dgesv.__name__ == "dgesv"
+        and dgesv.name == "lapack/dgesv"
+        and dgesv.interface["module"] == "lapack"
+    )
     signature = inspect.signature(dgesv)
     options = ["timeout", "out", "inplace", "on_output", "progress", "keep", "ranks"]
     assert list(signature.parameters) == ["a", "b", "n", "nrhs", "lda", "ldb", *options]
@@ -183,7 +210,9 @@ def test_names_that_are_not_there(server, farcall):
 
 def test_names_that_are_not_unique(farcall, tmp_path):
     for module in ("first", "second"):
-        (tmp_path / f"{module}.idl").write_text(f"Module {module};\nDefine same(OUT int n) {{ *n = 1; }}\n")
+        (tmp_path / f"{module}.idl").write_text(
+            f"Module {module};\nDefine same(OUT int n) {{ *n = 1; }}\n"
+        )
     with farcall.connect(files=sorted(tmp_path.glob("*.idl"))) as server:
         with pytest.raises(farcall.Ambiguous, match="first/same"):
             server.same()

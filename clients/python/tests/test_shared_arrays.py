@@ -1,4 +1,5 @@
-"""Arrays of farcall.empty: used where they lie on one host, and arrays like any other in every respect."""
+"""Arrays of farcall.empty: used where they lie on one host, and arrays like any other in every
+respect."""
 
 import os
 import subprocess
@@ -11,8 +12,8 @@ import numpy as np
 import pytest
 
 SHARING = Path(__file__).resolve().parent / "routines/sharing.idl"
-# Pooled memory of this size may be known to the server that tests share: where another one is to use an array where it
-# lies, the array has another size.
+# Pooled memory of this size may be known to the server that tests share: where another one is to
+# use an array where it lies, the array has another size.
 N = 2000
 
 
@@ -33,8 +34,17 @@ def is_shared(server, x):
 
 def test_arrays_are_like_numpys(farcall):
     a = farcall.empty((30, 40), np.complex64, "F")
-    assert (a.shape, a.dtype, a.flags.f_contiguous, a.flags.writeable) == ((30, 40), np.complex64, True, True)
-    assert farcall.empty(3).shape == (3,) and farcall.empty((0, 5), np.int8).size == 0 and farcall.empty(()).shape == ()
+    assert (a.shape, a.dtype, a.flags.f_contiguous, a.flags.writeable) == (
+        (30, 40),
+        np.complex64,
+        True,
+        True,
+    )
+    assert (
+        farcall.empty(3).shape == (3,)
+        and farcall.empty((0, 5), np.int8).size == 0
+        and farcall.empty(()).shape == ()
+    )
     assert farcall.empty_like(a).flags.f_contiguous and farcall.empty_like(a.T).flags.c_contiguous
     assert farcall.empty_like(a, np.float64, "C").dtype == np.float64
     # Memory that another array had before.
@@ -47,7 +57,14 @@ def test_arrays_are_like_numpys(farcall):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"shape": -1}, {"shape": (2, 1.5)}, {"shape": 5, "dtype": object}, {"shape": "ab"}, {"shape": [9, None]}]
+    "wrong",
+    [
+        {"shape": -1},
+        {"shape": (2, 1.5)},
+        {"shape": 5, "dtype": object},
+        {"shape": "ab"},
+        {"shape": [9, None]},
+    ],
 )
 def test_wrong_shapes_and_types(farcall, wrong):
     with pytest.raises(farcall.InvalidArgument, match="make an array"):
@@ -55,10 +72,16 @@ def test_wrong_shapes_and_types(farcall, wrong):
 
 
 def test_too_much_is_refused(farcall):
-    with pytest.raises(farcall.LimitExceeded, match="make an array: 36893488147419103232 bytes are more than any .*; make it in parts"):
+    with pytest.raises(
+        farcall.LimitExceeded,
+        match="make an array: 36893488147419103232 bytes are more than any .*; make it in parts",
+    ):
         farcall.empty(1 << 62)
     for count in (1 << 40, 1 << 59):
-        with pytest.raises(farcall.LimitExceeded, match=f"make an array: {8 * count} bytes exceed the limit of a program .*; free others") as told:
+        with pytest.raises(
+            farcall.LimitExceeded,
+            match=f"make an array: {8 * count} bytes exceed the limit of a program .*; free others",
+        ) as told:
             farcall.empty(count)
         assert "manifest" not in str(told.value)
 
@@ -77,7 +100,11 @@ def test_results_are_right_wherever_they_lie(server, tcp, farcall):
     for there in (server, tcp):
         a = farcall.empty((60, 60), order="F")
         a[...] = np.eye(60) * 2
-        b, x, ipiv = filled(farcall, (60, 20), 1), farcall.empty((60, 20), order="F"), np.empty(60, np.int32)
+        b, x, ipiv = (
+            filled(farcall, (60, 20), 1),
+            farcall.empty((60, 20), order="F"),
+            np.empty(60, np.int32),
+        )
         r = there.dgesv(a, b, out={"b": x, "ipiv": ipiv})
         assert r.b is x and np.allclose(x, 0.5) and (a == np.eye(60) * 2).all() and (b == 1).all()
         r = there.dgesv(a, b, inplace=True)
@@ -85,7 +112,12 @@ def test_results_are_right_wherever_they_lie(server, tcp, farcall):
         wide = filled(farcall, (100, 60), 0.0, order="F")
         wide[20:80] = np.eye(60) * 4
         r = there.dgesv(wide[20:80], np.ones((60, 20)), lda=100, inplace=True)
-        assert np.allclose(r.b, 0.25) and (wide[:20] == 0).all() and (wide[80:] == 0).all() and wide[20, 0] == 4
+        assert (
+            np.allclose(r.b, 0.25)
+            and (wide[:20] == 0).all()
+            and (wide[80:] == 0).all()
+            and wide[20, 0] == 4
+        )
 
 
 def test_no_argument_is_changed_unasked(server, farcall):
@@ -114,7 +146,9 @@ def test_two_calls_may_read_and_one_may_write(server, farcall):
         server.slow_double(0, x, inplace=True)
     assert [one.result(10).seen for one in reads] == [0, 0]
     writes = [server.slow_double.submit(0.4, part, inplace=True) for part in (x[:N], x[N:])]
-    with pytest.raises(farcall.InvalidArgument, match=r"a running call writes to this array.*wait for"):
+    with pytest.raises(
+        farcall.InvalidArgument, match=r"a running call writes to this array.*wait for"
+    ):
         server.see(x, seconds=0)
     assert all(one.result(10).x is not None for one in writes)
     x[...] = 1

@@ -1,4 +1,5 @@
-"""Stubs of a server's catalogue: they say what routines say, and are Python that a type checker understands."""
+"""Stubs of a server's catalogue: they say what routines say, and are Python that a type checker
+understands."""
 
 import importlib.util
 import inspect
@@ -24,7 +25,13 @@ z: float = server["close"](1).values
 async def wait() -> npt.NDArray[np.float64]:
     return (await server.dgesv.aio(A, b)).b
 """
-WRONG = ["server.dgesv(A)", "server.dgesv(A, b, nn=3)", "server.square('x')", "server.dgesv(A, b).c", "server.dgesw"]
+WRONG = [
+    "server.dgesv(A)",
+    "server.dgesv(A, b, nn=3)",
+    "server.square('x')",
+    "server.dgesv(A, b).c",
+    "server.dgesw",
+]
 
 
 @pytest.fixture(scope="module")
@@ -60,10 +67,24 @@ def test_routines_have_their_signatures_and_pages(server, loaded):
 def test_servers_and_modules_have_what_they_have(server, loaded):
     typed = loaded["Server"].__annotations__
     assert typed["dgesv"] is loaded["_lapack_dgesv"] and typed["lapack"] is loaded["_lapack_"]
-    assert typed["behaviour"] is loaded["_behaviour_"] and "call" not in typed and "executor" not in typed
-    assert {"__call__", "submit", "aio"} <= set(vars(loaded["_behaviour_"])), "a module's own routine is called so"
+    assert (
+        typed["behaviour"] is loaded["_behaviour_"]
+        and "call" not in typed
+        and "executor" not in typed
+    )
+    assert {"__call__", "submit", "aio"} <= set(vars(loaded["_behaviour_"])), (
+        "a module's own routine is called so"
+    )
     unreachable = [name for name in server if name not in typed]
-    assert set(unreachable) == {"call", "close", "executor", "address", "routines", "class", "forget"}
+    assert set(unreachable) == {
+        "call",
+        "close",
+        "executor",
+        "address",
+        "routines",
+        "class",
+        "forget",
+    }
     results = loaded["_lapack_dgesv_results"].__annotations__
     assert results["info"] is int and list(results) == ["a", "ipiv", "b", "info"]
 
@@ -72,13 +93,17 @@ def test_classes_have_methods_and_functions_are_functions(farcall, tmp_path):
     from farcall.stubs import stub
 
     examples = pathlib.Path(__file__).resolve().parents[3] / "examples"
-    with farcall.connect(files=[examples / "objects/rod.idl", examples / "callbacks/integrate.idl"]) as server:
+    with farcall.connect(
+        files=[examples / "objects/rod.idl", examples / "callbacks/integrate.idl"]
+    ) as server:
         text = stub(server)
         known = set(dir(server.Rod))
     names = {}
     exec(compile(text, "catalogue.pyi", "exec"), names)
     typed = names["Server"].__annotations__
-    assert typed["Rod"] is names["_rod_"].__annotations__["Rod"] and "Callable" in str(inspect.signature(names["_integrate_trapezoid"].__call__).parameters["f"])
+    assert typed["Rod"] is names["_rod_"].__annotations__["Rod"] and "Callable" in str(
+        inspect.signature(names["_integrate_trapezoid"].__call__).parameters["f"]
+    )
     made = inspect.signature(typed["Rod"].__call__)
     assert list(made.parameters) == ["self", "n", "hot", "lease", "timeout", "detached", "ranks"]
     methods = made.return_annotation.__annotations__
@@ -109,7 +134,13 @@ def test_the_command_prints_them(tmp_path):
     assert said.returncode == 1 and said.stderr.startswith("farcall: ") and not said.stdout
     command[-1] = "nosuch"
     said = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert said.returncode == 1 and 'no module is called "nosuch"' in said.stderr and not said.stdout
+    assert (
+        said.returncode == 1 and 'no module is called "nosuch"' in said.stderr and not said.stdout
+    )
     with open("/dev/full", "w") as full:
-        said = subprocess.run(command[:-2], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
-    assert said.returncode == 1 and said.stderr == "farcall: write the stub: No space left on device\n"
+        said = subprocess.run(
+            command[:-2], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
+        )
+    assert (
+        said.returncode == 1 and said.stderr == "farcall: write the stub: No space left on device\n"
+    )

@@ -1,4 +1,5 @@
-"""Arrays that the server fetches by itself: from files and pages that its manifest allows, and from nowhere else."""
+"""Arrays that the server fetches by itself: from files and pages that its manifest allows, and from
+nowhere else."""
 
 import http.server
 import json
@@ -35,15 +36,23 @@ def world(tmp_path_factory):
     np.save(folder / "open/matrix.npy", np.arange(6.0).reshape(2, 3))
     np.save(folder / "secret.npy", np.arange(10.0))
     (folder / "open/cut.npy").write_bytes((folder / "open/small.npy").read_bytes()[:-8])
-    (folder / "open/v.mtx").write_text("%%MatrixMarket matrix array real general\n3 1\n1.5\n2.5\n3.5\n")
-    pages = http.server.ThreadingHTTPServer(("127.0.0.1", 0), lambda *a: Pages(*a, directory=str(folder)))
+    (folder / "open/v.mtx").write_text(
+        "%%MatrixMarket matrix array real general\n3 1\n1.5\n2.5\n3.5\n"
+    )
+    pages = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), lambda *a: Pages(*a, directory=str(folder))
+    )
     threading.Thread(target=pages.serve_forever, daemon=True).start()
     host = f"http://127.0.0.1:{pages.server_address[1]}"
     allowed = json.dumps([f"file:{folder}/open", f"{host}/open/"])
-    (folder / "farcall.toml").write_text(f'[[plugin]]\nname = "fetcher"\nslot = "fetcher"\n[plugin.options]\nallow = [{{ from = {allowed} }}]\n')
+    (folder / "farcall.toml").write_text(
+        f'[[plugin]]\nname = "fetcher"\nslot = "fetcher"\n[plugin.options]\nallow = [{{ from = {allowed} }}]\n'
+    )
     environment = pytest.MonkeyPatch()
     environment.setenv("no_proxy", "*")
-    with farcall.connect(files=[folder / "urls.idl"], arguments=["--manifest", str(folder / "farcall.toml")]) as server:
+    with farcall.connect(
+        files=[folder / "urls.idl"], arguments=["--manifest", str(folder / "farcall.toml")]
+    ) as server:
         yield server, f"file:{folder}", host
     environment.undo()
     pages.shutdown()
@@ -55,7 +64,9 @@ def test_arrays_come_from_where_they_lie(world, place):
     server, url = world[0], world[place]
     assert server.total(farcall.URL(f"{url}/open/small.npy"), n=10).s == 45
     assert server.total(farcall.URL(f"{url}/open/large.npy"), n=100000).s == 4999950000
-    assert server.total(farcall.URL(f"{url}/open/whole.npy"), n=10).s == 45, "whole numbers become doubles"
+    assert server.total(farcall.URL(f"{url}/open/whole.npy"), n=10).s == 45, (
+        "whole numbers become doubles"
+    )
     assert server.total(farcall.URL(f"{url}/open/v.mtx"), n=3).s == 7.5
 
 
@@ -113,10 +124,20 @@ def test_a_size_that_nothing_tells_is_asked_for(world):
 
 def test_the_command_takes_urls(world):
     server, url, _ = world
-    command = ["farcall", "call", "--server", server.address, "total", f"a=@{url}/open/small.npy", "n=10"]
+    command = [
+        "farcall",
+        "call",
+        "--server",
+        server.address,
+        "total",
+        f"a=@{url}/open/small.npy",
+        "n=10",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and "45" in done.stdout, done.stderr + done.stdout
-    denied = subprocess.run(command[:-2] + [f"a=@{url}/secret.npy", "n=10"], capture_output=True, text=True, timeout=60)
+    denied = subprocess.run(
+        command[:-2] + [f"a=@{url}/secret.npy", "n=10"], capture_output=True, text=True, timeout=60
+    )
     assert denied.returncode != 0 and "may not fetch" in denied.stderr
 
 
@@ -128,6 +149,15 @@ def test_an_empty_manifest_allows_nothing(tmp_path):
 
 
 def test_a_table_with_mistakes_is_refused(tmp_path):
-    (tmp_path / "farcall.toml").write_text('[[plugin]]\nname = "fetcher"\nslot = "fetcher"\n[plugin.options]\nallow = [{ from = ["data.org"] }]\n')
-    done = subprocess.run(["farcall", "serve", "--manifest", str(tmp_path / "farcall.toml")], capture_output=True, text=True, timeout=60)
-    assert done.returncode != 0 and "is not a URL" in done.stderr and "allow" in done.stderr, done.stderr
+    (tmp_path / "farcall.toml").write_text(
+        '[[plugin]]\nname = "fetcher"\nslot = "fetcher"\n[plugin.options]\nallow = [{ from = ["data.org"] }]\n'
+    )
+    done = subprocess.run(
+        ["farcall", "serve", "--manifest", str(tmp_path / "farcall.toml")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode != 0 and "is not a URL" in done.stderr and "allow" in done.stderr, (
+        done.stderr
+    )

@@ -28,7 +28,8 @@ async def nobody_awaits(printed):
     """What on_output is not."""
 
 
-# What is wrong -> the call, the class of the error, and what its text says: what, where, and the fix.
+# What is wrong -> the call, the class of the error, and what its text says: what, where, and the
+# fix.
 WRONG = [
     ("too many by position", lambda s: s.dgesv(A, B, 2), "WrongType", "takes 2 arguments by position (a, b), not 3", "n=, nrhs="),
     ("an unknown name", lambda s: s.dgesv(A, B, m=2), "WrongType", 'takes no argument "m"', "it takes n, nrhs, a"),
@@ -122,13 +123,17 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("call, kind, parts", [(one[1], one[2], one[3:]) for one in WRONG], ids=[one[0] for one in WRONG])
+@pytest.mark.parametrize(
+    "call, kind, parts", [(one[1], one[2], one[3:]) for one in WRONG], ids=[one[0] for one in WRONG]
+)
 def test_wrong(server, farcall, call, kind, parts):
     with pytest.raises(farcall.Error) as caught:
         call(server)
     error = caught.value
     assert type(error) is getattr(farcall, kind)
-    assert error.kind == "invalid-argument" and not error.retryable and isinstance(error, ValueError)
+    assert (
+        error.kind == "invalid-argument" and not error.retryable and isinstance(error, ValueError)
+    )
     for part in parts:
         assert part in str(error)
     # The server is as well as before.
@@ -158,7 +163,9 @@ def test_wrong_addresses(farcall, tmp_path):
 
 @pytest.mark.parametrize("timeout", [None, "3", True, float("nan"), -1])
 def test_wrong_times_to_connect(farcall, timeout):
-    with pytest.raises(farcall.InvalidArgument, match="connect: a timeout of .*; give seconds above 0"):
+    with pytest.raises(
+        farcall.InvalidArgument, match="connect: a timeout of .*; give seconds above 0"
+    ):
         farcall.connect("unix:/nowhere", timeout=timeout)
 
 
@@ -175,7 +182,9 @@ def test_more_wrong_addresses(farcall, tmp_path):
 
 def test_the_environments_address_is_named(farcall, tmp_path, monkeypatch):
     monkeypatch.setenv("FARCALL_SERVER", f"unix:{tmp_path}/gone")
-    with pytest.raises(farcall.Unreachable, match=r"address from: \$FARCALL_SERVER.*unset FARCALL_SERVER"):
+    with pytest.raises(
+        farcall.Unreachable, match=r"address from: \$FARCALL_SERVER.*unset FARCALL_SERVER"
+    ):
         farcall.connect()
     with pytest.raises(farcall.InvalidArgument, match="unset FARCALL_SERVER"):
         farcall.connect(program="/bin/true")
@@ -194,7 +203,10 @@ def test_names_are_looked_for_as_they_are(server, farcall):
 
 
 def test_a_timeout_says_how_long_and_for_what(server, farcall):
-    for call in (lambda: server.pause(5, timeout=0.25), lambda: server.pause.submit(5, timeout=0.25).result(10)):
+    for call in (
+        lambda: server.pause(5, timeout=0.25),
+        lambda: server.pause.submit(5, timeout=0.25).result(10),
+    ):
         with pytest.raises(farcall.TimedOut, match=r"routine: behaviour/pause.*timeout: 0\.25 s"):
             call()
 
@@ -208,7 +220,10 @@ def test_private_servers_that_do_not_start(farcall, tmp_path):
         farcall.connect(files=[tmp_path / "nosuch.idl"])
     with pytest.raises(farcall.Unavailable, match="FARCALL_PROGRAM"):
         farcall.connect(files=[wrong], program=tmp_path / "nosuch")
-    with pytest.raises(farcall.Unavailable, match="neither an address nor an error .*program: /bin/true, ended by: exit status: 0.*FARCALL_PROGRAM"):
+    with pytest.raises(
+        farcall.Unavailable,
+        match="neither an address nor an error .*program: /bin/true, ended by: exit status: 0.*FARCALL_PROGRAM",
+    ):
         farcall.connect(files=[wrong], program="/bin/true")
 
 

@@ -8,7 +8,8 @@ use farcall_base::{Error, ErrorKind, Result};
 
 use crate::ssh::SshAddress;
 
-/// A server's address: `unix:PATH`, `ssh://[USER@]HOST[:PORT][/LAUNCHER]`, `tls://HOST:PORT`, `farcall://HOST:PORT` or `tcp:HOST:PORT`.
+/// A server's address: `unix:PATH`, `ssh://[USER@]HOST[:PORT][/LAUNCHER]`, `tls://HOST:PORT`,
+/// `farcall://HOST:PORT` or `tcp:HOST:PORT`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A Unix socket of this host.
@@ -35,7 +36,8 @@ pub enum Address {
 const SERVER_VARIABLE: &str = "FARCALL_SERVER";
 
 impl Address {
-    /// The address in `text`; without one `$FARCALL_SERVER`'s, and without that this user's default server's.
+    /// The address in `text`; without one `$FARCALL_SERVER`'s, and without that this user's default
+    /// server's.
     ///
     /// # Errors
     /// `InvalidArgument` for no address.
@@ -49,13 +51,19 @@ impl Address {
         }
     }
 
-    /// What the address explains of a failure to connect: `text` is what [`Address::given_or_default`] was given.
+    /// What the address explains of a failure to connect: `text` is what
+    /// [`Address::given_or_default`] was given.
     pub fn explain(&self, error: Error, text: Option<&str>) -> Error {
         let error = match self {
-            Address::Unix(path) if error.kind() == ErrorKind::Unreachable && !may_be_socket(path) => no_socket(path),
+            Address::Unix(path)
+                if error.kind() == ErrorKind::Unreachable && !may_be_socket(path) =>
+            {
+                no_socket(path)
+            }
             _ => error,
         };
-        let of_variable = text.is_none() && std::env::var_os(SERVER_VARIABLE).is_some_and(|named| !named.is_empty());
+        let of_variable = text.is_none()
+            && std::env::var_os(SERVER_VARIABLE).is_some_and(|named| !named.is_empty());
         if of_variable { of_environment(error) } else { error }
     }
 }
@@ -65,10 +73,14 @@ fn may_be_socket(path: &Path) -> bool {
     std::fs::metadata(path).map_or(true, |found| found.file_type().is_socket())
 }
 
-/// Connecting to a folder or a file is refused in the same words as connecting to a server that is gone.
+/// Connecting to a folder or a file is refused in the same words as connecting to a server that is
+/// gone.
 fn no_socket(path: &Path) -> Error {
-    let what =
-        if path.is_dir() { "this is a directory, not a server's socket" } else { "this is not a server's socket" };
+    let what = if path.is_dir() {
+        "this is a directory, not a server's socket"
+    } else {
+        "this is not a server's socket"
+    };
     Error::new(ErrorKind::Unreachable, "connect", what)
         .with("path", path.display())
         .fix("pass the path of the socket, as farcall serve prints it")
@@ -76,7 +88,9 @@ fn no_socket(path: &Path) -> Error {
 
 fn of_environment(error: Error) -> Error {
     let fix = error.advice().map_or(String::new(), |advice| format!("{advice}, or "));
-    error.with("address from", format!("${SERVER_VARIABLE}")).fix(format!("{fix}unset {SERVER_VARIABLE}"))
+    error
+        .with("address from", format!("${SERVER_VARIABLE}"))
+        .fix(format!("{fix}unset {SERVER_VARIABLE}"))
 }
 
 impl FromStr for Address {
@@ -125,13 +139,19 @@ mod tests {
         assert_eq!("farcall://localhost:7000".parse::<Address>().unwrap(), tcp("localhost", 7000));
         assert_eq!("tcp:[::1]:7000".parse::<Address>().unwrap(), tcp("::1", 7000));
         let tls = |host: &str, port| Address::Tls { host: host.to_owned(), port };
-        assert_eq!("tls://cluster.example:4711".parse::<Address>().unwrap(), tls("cluster.example", 4711));
+        assert_eq!(
+            "tls://cluster.example:4711".parse::<Address>().unwrap(),
+            tls("cluster.example", 4711)
+        );
         assert_eq!("tls://[::1]:7000/".parse::<Address>().unwrap(), tls("::1", 7000));
         let ssh = |text: &str| match text.parse::<Address>() {
             Ok(Address::Ssh(ssh)) => (ssh.destination, ssh.port, ssh.launcher.unwrap_or_default()),
             other => panic!("{text}: {other:?}"),
         };
-        assert_eq!(ssh("ssh://me@[fe80::1]:22/slurm"), ("me@fe80::1".to_owned(), Some(22), "slurm".to_owned()));
+        assert_eq!(
+            ssh("ssh://me@[fe80::1]:22/slurm"),
+            ("me@fe80::1".to_owned(), Some(22), "slurm".to_owned())
+        );
         assert_eq!(ssh("ssh://[::1]"), ("::1".to_owned(), None, String::new()));
         assert_eq!(ssh("ssh://me@work@host"), ("me@work@host".to_owned(), None, String::new()));
         for wrong in [
@@ -173,11 +193,13 @@ mod tests {
 
     #[test]
     fn errors_say_that_the_environment_gave_the_address() {
-        let gone = Error::new(ErrorKind::Unreachable, "connect", "the server is gone").fix("start it again");
+        let gone = Error::new(ErrorKind::Unreachable, "connect", "the server is gone")
+            .fix("start it again");
         let said = of_environment(gone).to_string();
         assert_eq!(
             said,
-            "connect: the server is gone (address from: $FARCALL_SERVER); start it again, or unset FARCALL_SERVER"
+            "connect: the server is gone (address from: $FARCALL_SERVER); start it again, or \
+                unset FARCALL_SERVER"
         );
     }
 }

@@ -45,8 +45,8 @@ pub enum Argument<'a> {
     Texts(Vec<Option<Vec<u8>>>),
     /// NULL.
     Null,
-    /// An array that the server fetches from this URL, if its manifest allows the source (spec/wire.md, section 5.6).
-    /// What sizes it must be given by other arguments.
+    /// An array that the server fetches from this URL, if its manifest allows the source
+    /// (spec/wire.md, section 5.6). What sizes it must be given by other arguments.
     Url(String),
     /// A function, for a callback: it runs in the thread that waits for the call.
     Callback(Arc<dyn Callback>),
@@ -66,8 +66,8 @@ pub enum Destination<'a> {
     Into(View<'a>),
 }
 
-/// The arguments of a call: one per parameter, and destinations for as many as there are any for. Their memory is known
-/// to stay for as long as the call may use it.
+/// The arguments of a call: one per parameter, and destinations for as many as there are any for.
+/// Their memory is known to stay for as long as the call may use it.
 pub struct Passed {
     pub arguments: Vec<Argument<'static>>,
     pub destinations: Vec<Destination<'static>>,
@@ -82,14 +82,20 @@ impl Passed {
     /// Arguments that are borrowed.
     ///
     /// # Safety
-    /// No array is used by others, as [`View::new`] says, before every call that this was passed to is over for its
-    /// caller: its outcome collected, or its [`PendingCall`](crate::PendingCall) dropped.
-    pub unsafe fn borrowed(arguments: Vec<Argument<'_>>, destinations: Vec<Destination<'_>>) -> Passed {
+    /// No array is used by others, as [`View::new`] says, before every call that this was passed to
+    /// is over for its caller: its outcome collected, or its [`PendingCall`](crate::PendingCall)
+    /// dropped.
+    pub unsafe fn borrowed(
+        arguments: Vec<Argument<'_>>,
+        destinations: Vec<Destination<'_>>,
+    ) -> Passed {
         // SAFETY: lifetimes alone are changed, and the caller takes over what they were for.
-        let arguments = unsafe { std::mem::transmute::<Vec<Argument<'_>>, Vec<Argument<'static>>>(arguments) };
+        let arguments =
+            unsafe { std::mem::transmute::<Vec<Argument<'_>>, Vec<Argument<'static>>>(arguments) };
         // SAFETY: as above.
-        let destinations =
-            unsafe { std::mem::transmute::<Vec<Destination<'_>>, Vec<Destination<'static>>>(destinations) };
+        let destinations = unsafe {
+            std::mem::transmute::<Vec<Destination<'_>>, Vec<Destination<'static>>>(destinations)
+        };
         Passed { arguments, destinations }
     }
 }

@@ -1,4 +1,5 @@
-//! Arrays of the caller: where they lie, of what type, in which strides, for how long. Nothing is copied to describe one.
+//! Arrays of the caller: where they lie, of what type, in which strides, for how long. Nothing is
+//! copied to describe one.
 
 use std::any::Any;
 use std::ffi::CStr;
@@ -63,7 +64,8 @@ pub struct Place {
     pub keeper: Option<Arc<dyn Any + Send + Sync>>,
 }
 
-// SAFETY: a place only names memory; whoever made it promised that the memory may be used from any thread.
+// SAFETY: a place only names memory; whoever made it promised that the memory may be used from any
+// thread.
 unsafe impl Send for Place {}
 
 /// An array in memory, borrowed for `'a`: what every language's array becomes.
@@ -74,24 +76,29 @@ pub struct View<'a> {
 }
 
 impl View<'_> {
-    /// The array whose element with all indexes 0 lies at `base`. `shape` has the extents in logical order and the bytes
-    /// between neighbours along each; `None` stands for the layout that the interface and the other arguments give,
-    /// leading dimensions included: what C and Fortran programs pass.
+    /// The array whose element with all indexes 0 lies at `base`. `shape` has the extents in
+    /// logical order and the bytes between neighbours along each; `None` stands for the layout that
+    /// the interface and the other arguments give, leading dimensions included: what C and Fortran
+    /// programs pass.
     ///
     /// # Safety
     /// Throughout `'a`, whichever thread uses it:
-    /// - all elements that `shape` reaches, or else all bytes of the array that the interface declares, are valid and
-    ///   initialized memory, of elements of the type `element` (a struct as the interface lays it out);
+    /// - all elements that `shape` reaches, or else all bytes of the array that the interface
+    ///   declares, are valid and initialized memory, of elements of the type `element` (a struct as
+    ///   the interface lays it out);
     /// - nobody else writes to them;
-    /// - if the array is for a result (of an OUT parameter, or as a [`Destination`](crate::Destination)), they may be
-    ///   written to, and nobody else reads them either.
+    /// - if the array is for a result (of an OUT parameter, or as a
+    ///   [`Destination`](crate::Destination)), they may be written to, and nobody else reads them
+    ///   either.
     pub unsafe fn new(base: *mut u8, element: ElementType, shape: Option<Shape>) -> Self {
-        let place = Place { base, element, shape, access: Access::Write, may_be_url: false, keeper: None };
+        let place =
+            Place { base, element, shape, access: Access::Write, may_be_url: false, keeper: None };
         View { place, life: PhantomData }
     }
 
-    /// Where the first bytes are `http://`, `https://` or `file:/`, a URL from which the server is to fetch the array: what C
-    /// programs pass in an array's place. Looked at only where the array has elements, and its parameter is IN.
+    /// Where the first bytes are `http://`, `https://` or `file:/`, a URL from which the server is
+    /// to fetch the array: what C programs pass in an array's place. Looked at only where the array
+    /// has elements, and its parameter is IN.
     ///
     /// # Safety
     /// What begins so ends with a NUL.
@@ -104,8 +111,14 @@ impl View<'static> {
     /// Elements that a region keeps, for a call to read.
     pub(crate) fn kept(region: Arc<dyn Region>, element: ElementType, shape: Shape) -> Self {
         let (base, shape) = (region.base(), Some(shape));
-        let place =
-            Place { base, element, shape, access: Access::Read, may_be_url: false, keeper: Some(Arc::new(region)) };
+        let place = Place {
+            base,
+            element,
+            shape,
+            access: Access::Read,
+            may_be_url: false,
+            keeper: Some(Arc::new(region)),
+        };
         View { place, life: PhantomData }
     }
 }
@@ -143,17 +156,20 @@ impl Elements {
         Elements { base: elements.as_mut_ptr().cast(), access: Access::Write, ..read }
     }
 
-    /// The view of those that lie at `first` and `strides` from there; whoever asks knows that they stay for `'a`.
+    /// The view of those that lie at `first` and `strides` from there; whoever asks knows that they
+    /// stay for `'a`.
     fn view<'a>(self, first: usize, shape: &[u64], strides: &[i64]) -> View<'a> {
         assert_eq!(shape.len(), strides.len(), "a shape {shape:?} needs one stride per dimension");
         assert!(
             lies_within(self.count, first, shape, strides),
-            "a shape {shape:?} with strides {strides:?} from element {first} needs more than the {} elements of the \
-            array",
+            "a shape {shape:?} with strides {strides:?} from element {first} needs more than the \
+            {} elements of the array",
             self.count
         );
-        // Bytes between neighbours: where there are any, they lie within the slice, and so does their distance.
-        let strides = strides.iter().map(|stride| stride.saturating_mul(self.element_bytes as i64)).collect();
+        // Bytes between neighbours: where there are any, they lie within the slice, and so does
+        // their distance.
+        let strides =
+            strides.iter().map(|stride| stride.saturating_mul(self.element_bytes as i64)).collect();
         let place = Place {
             base: self.base.wrapping_add(first.saturating_mul(self.element_bytes)),
             element: self.element,
@@ -167,7 +183,8 @@ impl Elements {
 
     fn packed<'a>(self, shape: &[u64], order: Order) -> View<'a> {
         // What is beyond 63 bits is beyond any slice, too.
-        let strides = packed_strides(shape, 1, order).unwrap_or_else(|| vec![i64::MAX; shape.len()]);
+        let strides =
+            packed_strides(shape, 1, order).unwrap_or_else(|| vec![i64::MAX; shape.len()]);
         self.view(0, shape, &strides)
     }
 
@@ -214,27 +231,46 @@ impl<'a> Array<'a> {
         Array(Elements::read(elements).packed(shape, Order::Column))
     }
 
-    /// Elements with gaps, transposed or backwards: `first` is the one whose indexes are all 0, and `strides` are the
-    /// elements from one neighbour to the next along each dimension.
+    /// Elements with gaps, transposed or backwards: `first` is the one whose indexes are all 0, and
+    /// `strides` are the elements from one neighbour to the next along each dimension.
     ///
     /// # Panics
     /// When the shape reaches beyond the slice.
-    pub fn strided<T: Element>(elements: &'a [T], first: usize, shape: &[u64], strides: &[i64]) -> Array<'a> {
+    pub fn strided<T: Element>(
+        elements: &'a [T],
+        first: usize,
+        shape: &[u64],
+        strides: &[i64],
+    ) -> Array<'a> {
         Array(Elements::read(elements).view(first, shape, strides))
     }
 
     /// Elements of a type that is only known at run time, as bytes of this machine.
     ///
     /// # Panics
-    /// When the bytes are too few for the shape, and for types that are neither numbers nor characters.
-    pub fn of_bytes(bytes: &'a [u8], element: ElementType, shape: &[u64], order: Order) -> Array<'a> {
+    /// When the bytes are too few for the shape, and for types that are neither numbers nor
+    /// characters.
+    pub fn of_bytes(
+        bytes: &'a [u8],
+        element: ElementType,
+        shape: &[u64],
+        order: Order,
+    ) -> Array<'a> {
         assert!(
-            !matches!(element, ElementType::Struct(_) | ElementType::String | ElementType::Filename),
+            !matches!(
+                element,
+                ElementType::Struct(_) | ElementType::String | ElementType::Filename
+            ),
             "elements of type {} have no size",
             element.name()
         );
         let element_bytes = Scope { parameters: &[], structs: &[] }.element_bytes(element) as usize;
-        let whole = Elements { count: bytes.len() / element_bytes, element, element_bytes, ..Elements::read(bytes) };
+        let whole = Elements {
+            count: bytes.len() / element_bytes,
+            element,
+            element_bytes,
+            ..Elements::read(bytes)
+        };
         Array(whole.packed(shape, order))
     }
 }
@@ -244,7 +280,11 @@ impl Array<'static> {
     ///
     /// # Panics
     /// When the elements are too few for the shape.
-    pub fn shared<T: Element>(elements: Arc<Vec<T>>, shape: &[u64], order: Order) -> Array<'static> {
+    pub fn shared<T: Element>(
+        elements: Arc<Vec<T>>,
+        shape: &[u64],
+        order: Order,
+    ) -> Array<'static> {
         let mut view = Elements::read(&elements).packed(shape, order);
         view.place.keeper = Some(elements);
         Array(view)
@@ -277,7 +317,12 @@ impl<'a> ArrayMut<'a> {
     ///
     /// # Panics
     /// When the shape reaches beyond the slice.
-    pub fn strided<T: Element>(elements: &'a mut [T], first: usize, shape: &[u64], strides: &[i64]) -> ArrayMut<'a> {
+    pub fn strided<T: Element>(
+        elements: &'a mut [T],
+        first: usize,
+        shape: &[u64],
+        strides: &[i64],
+    ) -> ArrayMut<'a> {
         ArrayMut(Elements::write(elements).view(first, shape, strides))
     }
 }
@@ -289,8 +334,8 @@ impl Place {
             return None;
         }
         let begins = |scheme: &str| {
-            // SAFETY: what `View::or_url` was promised: at least an element lies there, and text goes on as long as it is
-            // alike.
+            // SAFETY: what `View::or_url` was promised: at least an element lies there, and text
+            // goes on as long as it is alike.
             scheme.bytes().enumerate().all(|(at, byte)| unsafe { self.base.add(at).read() } == byte)
         };
         if !["http://", "https://", "file:/"].into_iter().any(begins) {
@@ -302,7 +347,8 @@ impl Place {
 
     /// Fails unless the array's elements are what the interface wants; a `char` may be any byte.
     pub fn check_element(&self, name: &str, wanted: ElementType) -> Result<()> {
-        let byte = |element| matches!(element, ElementType::Char | ElementType::Int8 | ElementType::UInt8);
+        let byte =
+            |element| matches!(element, ElementType::Char | ElementType::Int8 | ElementType::UInt8);
         let given = self.element;
         if given == wanted || (byte(given) && wanted == ElementType::Char) {
             return Ok(());
@@ -310,7 +356,11 @@ impl Place {
         Err(Error::new(
             ErrorKind::InvalidArgument,
             "call",
-            format!("{name} is an array of {}, the interface wants {}", given.name(), wanted.name()),
+            format!(
+                "{name} is an array of {}, the interface wants {}",
+                given.name(),
+                wanted.name()
+            ),
         )
         .fix("convert it before the call"))
     }
@@ -320,8 +370,12 @@ impl Place {
         if self.access == Access::Write {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::InvalidArgument, "call", format!("the array for the result {name} is read-only"))
-            .fix("pass an ArrayMut"))
+        Err(Error::new(
+            ErrorKind::InvalidArgument,
+            "call",
+            format!("the array for the result {name} is read-only"),
+        )
+        .fix("pass an ArrayMut"))
     }
 }
 
@@ -346,8 +400,14 @@ mod tests {
         refused(0, &[u64::MAX; 4], &[i64::MAX; 4]);
         refused(0, &[u64::MAX; 4], &[i64::MIN; 4]);
         refused(0, &[1, 1], &[1]);
-        let packed = |shape: &'static [u64]| std::panic::catch_unwind(|| drop(Array::rows(&[0.0_f64; 12], shape)));
-        assert!(packed(&[1 << 32, 1 << 32]).is_err() && packed(&[3, 5]).is_err() && packed(&[3, 4]).is_ok());
+        let packed = |shape: &'static [u64]| {
+            std::panic::catch_unwind(|| drop(Array::rows(&[0.0_f64; 12], shape)))
+        };
+        assert!(
+            packed(&[1 << 32, 1 << 32]).is_err()
+                && packed(&[3, 5]).is_err()
+                && packed(&[3, 4]).is_ok()
+        );
     }
 
     #[test]
@@ -356,7 +416,10 @@ mod tests {
         let shape = |view: &View<'_>| view.place.shape.clone();
         assert_eq!(shape(&Array::rows(&numbers, &[3, 4]).0), Some((vec![3, 4], vec![16, 4])));
         assert_eq!(shape(&Array::columns(&numbers, &[3, 4]).0), Some((vec![3, 4], vec![4, 12])));
-        assert_eq!(shape(&Array::strided(&numbers, 11, &[4, 3], &[-1, -4]).0), Some((vec![4, 3], vec![-4, -16])));
+        assert_eq!(
+            shape(&Array::strided(&numbers, 11, &[4, 3], &[-1, -4]).0),
+            Some((vec![4, 3], vec![-4, -16]))
+        );
         // No elements: whatever the extents, nothing is reached.
         assert!(shape(&Array::rows(&numbers, &[0, u64::MAX, 9]).0).is_some());
         let last = ArrayMut::strided(&mut numbers, 11, &[1], &[0]);

@@ -1,4 +1,5 @@
-//! Functions that a caller passes to a routine: they run here, in the thread that waits for the call.
+//! Functions that a caller passes to a routine: they run here, in the thread that waits for the
+//! call.
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,7 +18,8 @@ use farcall_native::taken::{gather, scatter};
 
 use crate::array::Element;
 
-/// A function of the caller's. It runs in the thread that waits for the call, and may make calls and pass functions itself.
+/// A function of the caller's. It runs in the thread that waits for the call, and may make calls
+/// and pass functions itself.
 pub trait Callback: Send + Sync {
     /// Runs it.
     ///
@@ -33,7 +35,9 @@ impl std::fmt::Debug for dyn Callback {
 }
 
 /// A Rust function as a callback.
-pub fn callback(run: impl Fn(&mut CallbackCall<'_, '_>) -> Result<()> + Send + Sync + 'static) -> Arc<dyn Callback> {
+pub fn callback(
+    run: impl Fn(&mut CallbackCall<'_, '_>) -> Result<()> + Send + Sync + 'static,
+) -> Arc<dyn Callback> {
     Arc::new(Function(run))
 }
 
@@ -45,8 +49,8 @@ impl<F: Fn(&mut CallbackCall<'_, '_>) -> Result<()> + Send + Sync> Callback for 
     }
 }
 
-/// A C function of the callback's own prototype: IN scalars by value, everything else by pointer, nothing returned. As
-/// `void f(int n, double *x)` for `f(IN int n, INOUT double x[n])`.
+/// A C function of the callback's own prototype: IN scalars by value, everything else by pointer,
+/// nothing returned. As `void f(int n, double *x)` for `f(IN int n, INOUT double x[n])`.
 pub struct NativeFunction {
     entry: EntryPoint,
     language: Language,
@@ -58,8 +62,9 @@ impl NativeFunction {
     /// The function at `address`; `None` for NULL.
     ///
     /// # Safety
-    /// It is a function of the prototype of each callback that it is passed for, may be called by any thread that waits for
-    /// such a call, and stays for as long as one is under way. It does not unwind.
+    /// It is a function of the prototype of each callback that it is passed for, may be called by
+    /// any thread that waits for such a call, and stays for as long as one is under way. It does
+    /// not unwind.
     pub unsafe fn new(address: *const std::ffi::c_void) -> Option<NativeFunction> {
         // SAFETY: the caller's promise.
         let entry = unsafe { EntryPoint::new(address) }?;
@@ -67,14 +72,19 @@ impl NativeFunction {
         Some(NativeFunction { entry, language, strings, prepared: OnceLock::new() })
     }
 
-    /// The same of a Fortran procedure: all parameters by reference, the lengths of CHARACTERs behind them.
+    /// The same of a Fortran procedure: all parameters by reference, the lengths of CHARACTERs
+    /// behind them.
     ///
     /// # Safety
     /// As for [`NativeFunction::new`].
     pub unsafe fn fortran(address: *const std::ffi::c_void) -> Option<NativeFunction> {
         // SAFETY: the caller's promise.
         let function = unsafe { NativeFunction::new(address) }?;
-        Some(NativeFunction { language: Language::Fortran, strings: StringConvention::End, ..function })
+        Some(NativeFunction {
+            language: Language::Fortran,
+            strings: StringConvention::End,
+            ..function
+        })
     }
 
     fn prepared(&self, kind: &CallbackType) -> Result<&Prepared> {
@@ -94,7 +104,10 @@ impl NativeFunction {
             backend: String::new(),
             distribution: Vec::new(),
         };
-        let made = Prepared::new(&Routine { interface: kind.interface.clone(), implementation }, self.entry)?;
+        let made = Prepared::new(
+            &Routine { interface: kind.interface.clone(), implementation },
+            self.entry,
+        )?;
         Ok(self.prepared.get_or_init(|| made))
     }
 }
@@ -103,7 +116,8 @@ impl Callback for NativeFunction {
     fn run(&self, call: &Taken) -> Result<Answer> {
         let prepared = self.prepared(call.kind())?;
         let mut slots = call.slots();
-        // SAFETY: the slots are as the interface says, and so is the function, by the word of whoever made this.
+        // SAFETY: the slots are as the interface says, and so is the function, by the word of
+        // whoever made this.
         unsafe { invoke(prepared, &mut slots) }?;
         call.answer(&slots)
     }
@@ -119,8 +133,12 @@ impl CallbackCall<'_, '_> {
         let interface = self.running.interface();
         let found = interface.parameters.iter().position(|parameter| parameter.name == name);
         found.ok_or_else(|| {
-            Error::new(ErrorKind::NotFound, "run a callback", format!("no parameter is called \"{name}\""))
-                .with("callback", interface.full_name())
+            Error::new(
+                ErrorKind::NotFound,
+                "run a callback",
+                format!("no parameter is called \"{name}\""),
+            )
+            .with("callback", interface.full_name())
         })
     }
 
@@ -129,8 +147,10 @@ impl CallbackCall<'_, '_> {
         let index = self.find(name)?;
         let interface = self.running.interface();
         let element = interface.parameters[index].element;
-        let (slot, layout) =
-            self.running.value(index).ok_or_else(|| Error::internal("run a callback", "unknown slot"))?;
+        let (slot, layout) = self
+            .running
+            .value(index)
+            .ok_or_else(|| Error::internal("run a callback", "unknown slot"))?;
         let array = match layout {
             ParameterLayout::Array(array) => (array.full_bytes, Strided::of_layout(array)),
             ParameterLayout::Scalar { bytes } => (*bytes, Strided::contiguous(*bytes)),
@@ -143,7 +163,8 @@ impl CallbackCall<'_, '_> {
                 .with("type", element.name()));
         }
         // SAFETY: the callback's own memory, which nobody else uses while it runs.
-        let region: Arc<dyn Region> = Arc::new(unsafe { BorrowedRegion::new(slot.memory, array.0 as usize) });
+        let region: Arc<dyn Region> =
+            Arc::new(unsafe { BorrowedRegion::new(slot.memory, array.0 as usize) });
         Packing::new(region, 0, &array.1)
     }
 
@@ -155,7 +176,9 @@ impl CallbackCall<'_, '_> {
         let bytes = gather(&mut self.elements::<T>(name)?)?;
         let mut elements = vec![T::default(); bytes.len() / size_of::<T>()];
         // SAFETY: as many bytes as the vector holds; element types are plain numbers.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), elements.as_mut_ptr().cast(), bytes.len()) };
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), elements.as_mut_ptr().cast(), bytes.len())
+        };
         Ok(elements)
     }
 
@@ -165,7 +188,9 @@ impl CallbackCall<'_, '_> {
     /// As [`CallbackCall::array`].
     pub fn scalar<T: Element>(&self, name: &str) -> Result<T> {
         let first = self.array(name)?.first().copied();
-        first.ok_or_else(|| Error::new(ErrorKind::NotFound, "run a callback", format!("\"{name}\" has no elements")))
+        first.ok_or_else(|| {
+            Error::new(ErrorKind::NotFound, "run a callback", format!("\"{name}\" has no elements"))
+        })
     }
 
     /// Writes the elements of an OUT or INOUT array.
@@ -182,7 +207,9 @@ impl CallbackCall<'_, '_> {
             ));
         }
         // SAFETY: plain numbers, all of whose bytes are values.
-        let bytes = unsafe { std::slice::from_raw_parts(elements.as_ptr().cast::<u8>(), size_of_val(elements)) };
+        let bytes = unsafe {
+            std::slice::from_raw_parts(elements.as_ptr().cast::<u8>(), size_of_val(elements))
+        };
         scatter(&mut self.elements::<T>(name)?, bytes)
     }
 
@@ -193,7 +220,10 @@ impl CallbackCall<'_, '_> {
     pub fn text(&self, name: &str) -> Result<Option<String>> {
         let index = self.find(name)?;
         let is_text = matches!(self.running.value(index), Some((_, ParameterLayout::Text)));
-        let memory = self.running.value(index).map_or(std::ptr::null(), |(slot, _)| slot.memory.cast_const());
+        let memory = self
+            .running
+            .value(index)
+            .map_or(std::ptr::null(), |(slot, _)| slot.memory.cast_const());
         // SAFETY: a text that came with the call ends with a NUL.
         let text = if is_text { unsafe { farcall_native::taken::text_at(memory) }? } else { None };
         Ok(text.map(|text| String::from_utf8_lossy(&text).into_owned()))
@@ -202,12 +232,17 @@ impl CallbackCall<'_, '_> {
     /// Gives the text of an OUT or INOUT string.
     ///
     /// # Errors
-    /// `NotFound` for no such parameter, `InvalidArgument` where it is none, or a NUL is in the text.
+    /// `NotFound` for no such parameter, `InvalidArgument` where it is none, or a NUL is in the
+    /// text.
     pub fn answer(&mut self, name: &str, text: &str) -> Result<()> {
         let index = self.find(name)?;
         if self.running.answer(index, 0, Some(text.as_bytes())) {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::InvalidArgument, "run a callback", format!("\"{name}\" does not accept such a text")))
+        Err(Error::new(
+            ErrorKind::InvalidArgument,
+            "run a callback",
+            format!("\"{name}\" does not accept such a text"),
+        ))
     }
 }

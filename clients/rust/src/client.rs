@@ -41,21 +41,24 @@ pub struct CallOptions {
     pub timeout: Option<Duration>,
     /// Whether [`Client::next_finished`] tells of its end, and of its news.
     pub announced: bool,
-    /// Whether [`PendingCall::next_news`](crate::PendingCall::next_news) tells of its place in the queue, its begin and its
-    /// progress.
+    /// Whether [`PendingCall::next_news`](crate::PendingCall::next_news) tells of its place in the
+    /// queue, its begin and its progress.
     pub progress: bool,
     /// Whether it tells what the routine writes to its standard output and error, while it runs.
     pub output: bool,
-    /// Whether the processor time of the routine is measured: two checks at a clock that is a system call.
+    /// Whether the processor time of the routine is measured: two checks at a clock that is a
+    /// system call.
     pub processor_time: bool,
-    /// How its outcome is kept if this program goes away: see [`PendingCall::id`](crate::PendingCall::id). Its arrays do
-    /// not travel by shared memory then.
+    /// How its outcome is kept if this program goes away: see
+    /// [`PendingCall::id`](crate::PendingCall::id). Its arrays do not travel by shared memory then.
     pub keep: Option<Keep>,
     /// The object that it is on, for the method of a class: see [`Client::hold`].
     pub on: Option<ObjectId>,
-    /// Whether it reads copies of its arrays, so that its caller may change them as soon as it is started.
+    /// Whether it reads copies of its arrays, so that its caller may change them as soon as it is
+    /// started.
     pub copied: bool,
-    /// Processes that MPI is to start for it; 0 for as many as the interface or the server says. Other routines run in one.
+    /// Processes that MPI is to start for it; 0 for as many as the interface or the server says.
+    /// Other routines run in one.
     pub ranks: u32,
 }
 
@@ -79,7 +82,8 @@ impl CallOptions {
 }
 
 impl Client {
-    /// Connects to `address`; without one to `$FARCALL_SERVER`, and without that to this user's default server.
+    /// Connects to `address`; without one to `$FARCALL_SERVER`, and without that to this user's
+    /// default server.
     ///
     /// # Errors
     /// `InvalidArgument` for no address, `Unreachable`, `PermissionDenied`, `Version`.
@@ -89,18 +93,27 @@ impl Client {
         connected.map_err(|error| found.explain(error, address))
     }
 
-    /// Connects within `timeout`, which is the client's for looking routines up, too. `secret` is the file that shows who
-    /// we are: over TCP the server's token, by default `$FARCALL_TOKEN_FILE`; over TLS the user's certificate and key, by
-    /// default `$FARCALL_CREDENTIALS` or `~/.config/farcall/credentials.pem`.
+    /// Connects within `timeout`, which is the client's for looking routines up, too. `secret` is
+    /// the file that shows who we are: over TCP the server's token, by default
+    /// `$FARCALL_TOKEN_FILE`; over TLS the user's certificate and key, by default
+    /// `$FARCALL_CREDENTIALS` or `~/.config/farcall/credentials.pem`.
     ///
     /// # Errors
     /// As [`Client::connect`], and `TimedOut`.
-    pub fn connect_to(address: &Address, secret: Option<PathBuf>, timeout: Duration) -> Result<Client> {
-        Self::connect_with(address, &ConnectOptions { secret, timeout, ..ConnectOptions::default() })
+    pub fn connect_to(
+        address: &Address,
+        secret: Option<PathBuf>,
+        timeout: Duration,
+    ) -> Result<Client> {
+        Self::connect_with(
+            address,
+            &ConnectOptions { secret, timeout, ..ConnectOptions::default() },
+        )
     }
 
-    /// Connects in the way that `options` say. If the connection is lost later on, calls that are under way wait while it is
-    /// made again, and go on as if nothing had happened; no call runs twice by that.
+    /// Connects in the way that `options` say. If the connection is lost later on, calls that are
+    /// under way wait while it is made again, and go on as if nothing had happened; no call runs
+    /// twice by that.
     ///
     /// # Errors
     /// As [`Client::connect_to`].
@@ -110,8 +123,10 @@ impl Client {
         let (begin, is_ssh) = (Instant::now(), matches!(address, Address::Ssh(_)));
         let patience = options.greeting();
         let reached = dial::reach(address, options, compression)?;
-        // The time is for reaching and greeting together. What ssh asks the user for is not the server's.
-        let left = if is_ssh { options.greeting() } else { patience.saturating_sub(begin.elapsed()) };
+        // The time is for reaching and greeting together. What ssh asks the user for is not the
+        // server's.
+        let left =
+            if is_ssh { options.greeting() } else { patience.saturating_sub(begin.elapsed()) };
         let client = Self::greet(reached, (left, options.timeout, options.until), compression)?;
         if let Some(heartbeat) = options.heartbeat {
             client.set_heartbeat(heartbeat);
@@ -131,10 +146,15 @@ impl Client {
     ) -> Result<Client> {
         let compression = dial::given_compression()?;
         let hello = dial::hello(token, compressing::offered(&*stream, compression));
-        Self::greet(Reached { stream, hello, way_back: None, name: address }, (timeout, timeout, None), compression)
+        Self::greet(
+            Reached { stream, hello, way_back: None, name: address },
+            (timeout, timeout, None),
+            compression,
+        )
     }
 
-    /// Waits `within` for the greeting, and `timeout` for each answer later on, none longer than `until`.
+    /// Waits `within` for the greeting, and `timeout` for each answer later on, none longer than
+    /// `until`.
     fn greet(
         reached: Reached,
         (within, timeout, until): (Duration, Duration, Option<Instant>),
@@ -143,36 +163,46 @@ impl Client {
         let Reached { stream, hello, way_back, name: address } = reached;
         let source: Arc<dyn MemorySource> = Arc::new(SharedMemory::new(MemoryLimits::default()));
         let session = Session::new(stream, hello, source, within, way_back.clone());
-        let session = session.map_err(|error| error.with("server", &address))?.with_patience(timeout, until);
+        let session =
+            session.map_err(|error| error.with("server", &address))?.with_patience(timeout, until);
         let session = Arc::new(session);
         way_back.iter().for_each(|way_back| way_back.leads_to(&session));
         session.set_compression(compression);
         Ok(Client { shared: Arc::new(Shared { session, address, routines: Mutex::default() }) })
     }
 
-    /// The server of the routine that this process runs, over a connection that ends with the call: see
-    /// `farcall_running_server` of the C interface.
+    /// The server of the routine that this process runs, over a connection that ends with the call:
+    /// see `farcall_running_server` of the C interface.
     ///
     /// # Errors
     /// As [`Client::connect_to`].
     pub fn inside_call(stream: Box<dyn ByteStream>) -> Result<Client> {
-        let client = Self::over(stream, None, "the server of the running call".to_owned(), Duration::from_secs(30))?;
+        let client = Self::over(
+            stream,
+            None,
+            "the server of the running call".to_owned(),
+            Duration::from_secs(30),
+        )?;
         client.session().ends_with(|| {
-            Error::new(ErrorKind::ConnectionLost, "use the running server", "the call that requested it has ended")
-                .fix("request the running server again in every call")
+            Error::new(
+                ErrorKind::ConnectionLost,
+                "use the running server",
+                "the call that requested it has ended",
+            )
+            .fix("request the running server again in every call")
         });
         Ok(client)
     }
 
-    /// Another time than `$FARCALL_HEARTBEAT` (by default 30 s) after which a server is given up that is silent
-    /// while somebody waits for it; zero: never.
+    /// Another time than `$FARCALL_HEARTBEAT` (by default 30 s) after which a server is given up
+    /// that is silent while somebody waits for it; zero: never.
     pub fn set_heartbeat(&self, limit: Duration) {
         self.session().set_heartbeat(limit);
     }
 
-    /// Another choice than `$FARCALL_COMPRESSION` (by default `auto`) for what this client sends from now on. What it is
-    /// sent is the server's choice (`compression` in its manifest); whoever connects with `off` is sent nothing compressed,
-    /// and sends nothing compressed ever after.
+    /// Another choice than `$FARCALL_COMPRESSION` (by default `auto`) for what this client sends
+    /// from now on. What it is sent is the server's choice (`compression` in its manifest); whoever
+    /// connects with `off` is sent nothing compressed, and sends nothing compressed ever after.
     pub fn set_compression(&self, compression: Compression) {
         self.session().set_compression(compression);
     }
@@ -192,20 +222,22 @@ impl Client {
         &self.shared.session
     }
 
-    /// A routine by `module/name`, by a name that is unique, or by an alias; its interface is fetched once. Waits for as
-    /// long as the client's timeout.
+    /// A routine by `module/name`, by a name that is unique, or by an alias; its interface is
+    /// fetched once. Waits for as long as the client's timeout.
     ///
     /// # Errors
-    /// `NotFound` with the nearest names, `Ambiguous` with the full ones, `TimedOut`, `ConnectionLost`.
+    /// `NotFound` with the nearest names, `Ambiguous` with the full ones, `TimedOut`,
+    /// `ConnectionLost`.
     pub fn routine(&self, name: &str) -> Result<Routine> {
         self.find(name, None)?.ok_or_else(ended_early)
     }
 
-    /// The same for waiting in pieces: `None` when the server has not answered after `wait`. The question stands, and
-    /// who asks for the same name again goes on waiting for the same answer.
+    /// The same for waiting in pieces: `None` when the server has not answered after `wait`. The
+    /// question stands, and who asks for the same name again goes on waiting for the same answer.
     ///
     /// # Errors
-    /// As [`Client::routine`]: `TimedOut` when the client's timeout has passed since the question was first asked.
+    /// As [`Client::routine`]: `TimedOut` when the client's timeout has passed since the question
+    /// was first asked.
     pub fn routine_within(&self, name: &str, wait: Duration) -> Result<Option<Routine>> {
         self.find(name, Some(wait))
     }
@@ -254,32 +286,40 @@ impl Client {
         Ok(Some(Contract::all_of_reply(reply)?.into_iter().map(routine).collect()))
     }
 
-    /// Has the server carry out an order, for which it must know us entitled; what became of each module that the order
-    /// was about. Waits for at most `timeout`: compiling and linking take their time.
+    /// Has the server carry out an order, for which it must know us entitled; what became of each
+    /// module that the order was about. Waits for at most `timeout`: compiling and linking take
+    /// their time.
     ///
     /// # Errors
-    /// `PermissionDenied`, `Unavailable` for a server that takes no orders, `TimedOut`; what is wrong with the order.
+    /// `PermissionDenied`, `Unavailable` for a server that takes no orders, `TimedOut`; what is
+    /// wrong with the order.
     pub fn administer(&self, order: Order, timeout: Duration) -> Result<Vec<ModuleReport>> {
         let told = |error: Error| error.with("server", self.address());
         if !self.session().has_feature(ADMINISTRATION) {
             return Err(told(
-                Error::new(ErrorKind::Unavailable, "send a command", "this server accepts no commands while it runs")
-                    .fix("stop it, and start a newer version of Farcall"),
+                Error::new(
+                    ErrorKind::Unavailable,
+                    "send a command",
+                    "this server accepts no commands while it runs",
+                )
+                .fix("stop it, and start a newer version of Farcall"),
             ));
         }
         match self.session().ask_for(&Request::Administer(order), None, timeout).map_err(told)? {
             Some(Reply::Done) => Ok(Vec::new()),
             Some(Reply::Modules(reports)) => Ok(reports),
             Some(Reply::Failed(failure)) => Err(told(Error::from(failure))),
-            Some(_) => {
-                Err(Error::new(ErrorKind::Protocol, "send a command", "the server sent the wrong kind of answer"))
-            }
+            Some(_) => Err(Error::new(
+                ErrorKind::Protocol,
+                "send a command",
+                "the server sent the wrong kind of answer",
+            )),
             None => Err(ended_early()),
         }
     }
 
-    /// What is going on at the server: everything for who may administer it, what is theirs for others. Waits for at most
-    /// `timeout`.
+    /// What is going on at the server: everything for who may administer it, what is theirs for
+    /// others. Waits for at most `timeout`.
     ///
     /// # Errors
     /// `Unavailable` for a server that does not tell, `TimedOut`.
@@ -287,16 +327,22 @@ impl Client {
         let told = |error: Error| error.with("server", self.address());
         if !self.session().has_feature(STATUS) {
             return Err(told(
-                Error::new(ErrorKind::Unavailable, "request the status", "this server does not report it")
-                    .fix("start a newer version of Farcall"),
+                Error::new(
+                    ErrorKind::Unavailable,
+                    "request the status",
+                    "this server does not report it",
+                )
+                .fix("start a newer version of Farcall"),
             ));
         }
         match self.session().ask_for(&Request::Status, None, timeout).map_err(told)? {
             Some(Reply::Status(status)) => Ok(*status),
             Some(Reply::Failed(failure)) => Err(told(Error::from(failure))),
-            Some(_) => {
-                Err(Error::new(ErrorKind::Protocol, "request the status", "the server sent the wrong kind of answer"))
-            }
+            Some(_) => Err(Error::new(
+                ErrorKind::Protocol,
+                "request the status",
+                "the server sent the wrong kind of answer",
+            )),
             None => Err(ended_early()),
         }
     }
@@ -305,7 +351,10 @@ impl Client {
     pub(crate) fn keep(&self, keep: Keep) -> Result<(CallId, Option<farcall_wire::Keep>)> {
         self.check_keeps("keep a call")?;
         let after_end_us = u64::try_from(keep.after_end.as_micros()).unwrap_or(u64::MAX);
-        Ok((self.session().fresh_id(), Some(farcall_wire::Keep { after_end_us, durable: keep.durable })))
+        Ok((
+            self.session().fresh_id(),
+            Some(farcall_wire::Keep { after_end_us, durable: keep.durable }),
+        ))
     }
 
     fn check_keeps(&self, operation: &'static str) -> Result<()> {
@@ -317,8 +366,9 @@ impl Client {
             .fix("start a newer version of Farcall"))
     }
 
-    /// Takes up a call that was made with [`CallOptions::keep`], by this process or another of the same user: its outcome
-    /// is collected as that of any call, as often as it is kept. It stays with the server until its time is over, or
+    /// Takes up a call that was made with [`CallOptions::keep`], by this process or another of the
+    /// same user: its outcome is collected as that of any call, as often as it is kept. It stays
+    /// with the server until its time is over, or
     /// [`Client::forget`]. Of the options, `keep` means nothing; `timeout` is for waiting.
     ///
     /// # Errors
@@ -326,7 +376,8 @@ impl Client {
     pub fn fetch(&self, id: CallId, options: &CallOptions) -> Result<PendingCall> {
         self.check_keeps("fetch a call")?;
         let patience = self.session().patience();
-        PendingCall::seek(self.clone(), id, options, patience).map_err(|error| error.with("server", self.address()))
+        PendingCall::seek(self.clone(), id, options, patience)
+            .map_err(|error| error.with("server", self.address()))
     }
 
     /// Has the server forget a kept call: a call that is open ends as if cancelled.
@@ -337,15 +388,20 @@ impl Client {
         self.check_keeps("forget a call")?;
         match self.session().ask(&Request::Forget(id), None)? {
             Some(Reply::Done) => Ok(()),
-            Some(Reply::Failed(failure)) => Err(Error::from(failure).with("server", self.address())),
-            Some(_) => {
-                Err(Error::new(ErrorKind::Protocol, "forget a call", "the server sent the wrong kind of answer"))
+            Some(Reply::Failed(failure)) => {
+                Err(Error::from(failure).with("server", self.address()))
             }
+            Some(_) => Err(Error::new(
+                ErrorKind::Protocol,
+                "forget a call",
+                "the server sent the wrong kind of answer",
+            )),
             None => Err(ended_early()),
         }
     }
 
-    /// This user's calls that the server keeps, or will: those that are forgotten next first, at most 1000.
+    /// This user's calls that the server keeps, or will: those that are forgotten next first, at
+    /// most 1000.
     ///
     /// # Errors
     /// `Unavailable`, `TimedOut`, `ConnectionLost`.
@@ -353,22 +409,26 @@ impl Client {
         self.check_keeps("list kept calls")?;
         match self.session().ask(&Request::Kept, None)? {
             Some(Reply::Kept(calls)) => Ok(calls),
-            Some(Reply::Failed(failure)) => Err(Error::from(failure).with("server", self.address())),
-            Some(_) => {
-                Err(Error::new(ErrorKind::Protocol, "list kept calls", "the server sent the wrong kind of answer"))
+            Some(Reply::Failed(failure)) => {
+                Err(Error::from(failure).with("server", self.address()))
             }
+            Some(_) => Err(Error::new(
+                ErrorKind::Protocol,
+                "list kept calls",
+                "the server sent the wrong kind of answer",
+            )),
             None => Err(ended_early()),
         }
     }
 
-    /// Array bytes of results that this program copied on their way, because they came in one piece with the
-    /// head of a frame: a thousandth of them at most. For tests and measurements.
+    /// Array bytes of results that this program copied on their way, because they came in one piece
+    /// with the head of a frame: a thousandth of them at most. For tests and measurements.
     pub fn bytes_copied(&self) -> u64 {
         self.session().bytes_copied()
     }
 
-    /// A descriptor that is readable when [`Client::process`] or [`Client::next_finished`] has something to do: for event
-    /// loops. It belongs to the client.
+    /// A descriptor that is readable when [`Client::process`] or [`Client::next_finished`] has
+    /// something to do: for event loops. It belongs to the client.
     pub fn events(&self) -> BorrowedFd<'_> {
         self.session().events()
     }
@@ -386,8 +446,9 @@ impl Client {
         self.session().process().is_err() || self.session().is_lost()
     }
 
-    /// Asks the server to end the call of this number ([`PendingCall::number`](crate::PendingCall::number)), while its owner waits for it or not. Its
-    /// outcome is still to be collected; a call that is over stays as it is.
+    /// Asks the server to end the call of this number
+    /// ([`PendingCall::number`](crate::PendingCall::number)), while its owner waits for it or not.
+    /// Its outcome is still to be collected; a call that is over stays as it is.
     ///
     /// # Errors
     /// `ConnectionLost`.
@@ -395,12 +456,14 @@ impl Client {
         self.session().cancel(number)
     }
 
-    /// Waits for the end of a call that was started with [`CallOptions::announced`]; `None` after `timeout`.
+    /// Waits for the end of a call that was started with [`CallOptions::announced`]; `None` after
+    /// `timeout`.
     ///
     /// # Errors
     /// `ConnectionLost` when no call is left and the connection is gone.
     pub fn next_finished(&self, timeout: Option<Duration>) -> Result<Option<u64>> {
-        self.session().next_finished(timeout.and_then(|timeout| Instant::now().checked_add(timeout)))
+        self.session()
+            .next_finished(timeout.and_then(|timeout| Instant::now().checked_add(timeout)))
     }
 }
 

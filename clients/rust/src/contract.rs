@@ -50,7 +50,8 @@ impl Contract {
             // Names and documentation are shown in many places, in four languages.
             let interface = Arc::new(interface.shown());
             let (sizer, callbacks) = (Sizer::new(&interface), CallbackType::all(&interface));
-            let (name, pace, prepared) = (reply.name.clone(), Pace::default(), PreparedCalls::default());
+            let (name, pace, prepared) =
+                (reply.name.clone(), Pace::default(), PreparedCalls::default());
             return Ok(Contract { interface, name, hash, sizer, callbacks, pace, prepared });
         }
         let message = "client and server compute the interface's hash differently";

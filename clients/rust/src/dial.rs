@@ -1,4 +1,5 @@
-//! Reaching a server: what to say who we are, how long to wait, and what to do when the connection is lost.
+//! Reaching a server: what to say who we are, how long to wait, and what to do when the connection
+//! is lost.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +19,8 @@ use crate::ssh::{self, Ssh, SshAddress};
 
 /// The variable that names the file with a TCP server's token.
 const TOKEN_VARIABLE: &str = "FARCALL_TOKEN_FILE";
-/// The variable with the time for which calls of a lost connection wait for another, in seconds; 0: they end at once.
+/// The variable with the time for which calls of a lost connection wait for another, in seconds; 0:
+/// they end at once.
 const RECONNECT_VARIABLE: &str = "FARCALL_RECONNECT";
 /// What that is by default.
 const RECONNECT: Duration = Duration::from_secs(30);
@@ -30,24 +32,27 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// How to connect: see [`Client::connect_with`](crate::Client::connect_with).
 #[derive(Clone, Debug)]
 pub struct ConnectOptions {
-    /// The file that shows who we are: over TCP the server's token, by default `$FARCALL_TOKEN_FILE`; over TLS the user's
-    /// certificate and key, by default `$FARCALL_CREDENTIALS` or `~/.config/farcall/credentials.pem`.
+    /// The file that shows who we are: over TCP the server's token, by default
+    /// `$FARCALL_TOKEN_FILE`; over TLS the user's certificate and key, by default
+    /// `$FARCALL_CREDENTIALS` or `~/.config/farcall/credentials.pem`.
     pub secret: Option<PathBuf>,
     /// Time for connecting, and for each look-up later on.
     pub timeout: Duration,
-    /// When everything that the client asks must be answered, connecting included: for a program whose own time is limited.
-    /// Calls have their own timeouts.
+    /// When everything that the client asks must be answered, connecting included: for a program
+    /// whose own time is limited. Calls have their own timeouts.
     pub until: Option<Instant>,
-    /// Time of silence after which a server is taken for lost while somebody waits for it, zero for never; by
-    /// default `$FARCALL_HEARTBEAT`, or 30 s. No longer is waited for its greeting.
+    /// Time of silence after which a server is taken for lost while somebody waits for it, zero for
+    /// never; by default `$FARCALL_HEARTBEAT`, or 30 s. No longer is waited for its greeting.
     pub heartbeat: Option<Duration>,
-    /// Time for which calls wait when their connection over TCP or TLS is lost, and it is made again; zero: they end at
-    /// once. By default `$FARCALL_RECONNECT`, or 30 s. The server keeps its part of them for as long.
+    /// Time for which calls wait when their connection over TCP or TLS is lost, and it is made
+    /// again; zero: they end at once. By default `$FARCALL_RECONNECT`, or 30 s. The server keeps
+    /// its part of them for as long.
     pub reconnect: Option<Duration>,
-    /// Time for which a server that is reached by `ssh` stays when its last client is gone; where it runs already, it keeps
-    /// its own. By default `$FARCALL_LINGER`, or ten minutes.
+    /// Time for which a server that is reached by `ssh` stays when its last client is gone; where
+    /// it runs already, it keeps its own. By default `$FARCALL_LINGER`, or ten minutes.
     pub linger: Option<Duration>,
-    /// Whether a host that is reached by `ssh` gets what code in interface files is linked with there, unless it has it.
+    /// Whether a host that is reached by `ssh` gets what code in interface files is linked with
+    /// there, unless it has it.
     pub brings_library: bool,
 }
 
@@ -66,7 +71,8 @@ impl Default for ConnectOptions {
 }
 
 impl ConnectOptions {
-    /// Time in which a server must have greeted: one that hangs takes connections still, and is silent too.
+    /// Time in which a server must have greeted: one that hangs takes connections still, and is
+    /// silent too.
     pub(crate) fn greeting(&self) -> Duration {
         let heartbeat = self.heartbeat.filter(|heartbeat| !heartbeat.is_zero());
         heartbeat.map_or(self.timeout(), |heartbeat| heartbeat.min(self.timeout()))
@@ -88,7 +94,11 @@ pub struct Reached {
 }
 
 /// Reaches the server at an address.
-pub fn reach(address: &Address, options: &ConnectOptions, compression: Compression) -> Result<Reached> {
+pub fn reach(
+    address: &Address,
+    options: &ConnectOptions,
+    compression: Compression,
+) -> Result<Reached> {
     let timeout = options.greeting();
     let (dial, token, name): (Dial, _, _) = match address.clone() {
         Address::Unix(path) => {
@@ -106,7 +116,13 @@ pub fn reach(address: &Address, options: &ConnectOptions, compression: Compressi
         }
         Address::Tls { host, port } => {
             let (name, secret) = (format!("tls://{host}:{port}"), options.secret.clone());
-            (Box::new(move |time| farcall_transport_tls::connect(&host, port, secret.as_deref(), time)), None, name)
+            (
+                Box::new(move |time| {
+                    farcall_transport_tls::connect(&host, port, secret.as_deref(), time)
+                }),
+                None,
+                name,
+            )
         }
     };
     let keep = options.reconnect.map_or_else(reconnect_of_environment, Ok)?;
@@ -124,11 +140,15 @@ pub fn reach(address: &Address, options: &ConnectOptions, compression: Compressi
 fn by_ssh(address: SshAddress, options: &ConnectOptions) -> Result<Dial> {
     let linger = options.linger.map_or_else(ssh::linger, Ok)?;
     // A server whose routines run elsewhere is another one.
-    let name = address.launcher.iter().fold(ssh::own_name(), |name, launcher| format!("{name}.{launcher}"));
+    let name = address
+        .launcher
+        .iter()
+        .fold(ssh::own_name(), |name, launcher| format!("{name}.{launcher}"));
     let ssh = Ssh { address, name, linger, may_ask: false, brings_library: false };
     let brings_library = options.brings_library;
     let timeout = options.timeout();
-    // Whoever says less than there is by default means it. Where nobody can be asked, nobody takes the time to answer.
+    // Whoever says less than there is by default means it. Where nobody can be asked, nobody takes
+    // the time to answer.
     let patience = if timeout < TIMEOUT || !can_ask() { timeout } else { timeout.max(ASKING) };
     let first = AtomicBool::new(true);
     Ok(Box::new(move |time| match first.swap(false, Ordering::Relaxed) {
@@ -137,7 +157,8 @@ fn by_ssh(address: SshAddress, options: &ConnectOptions) -> Result<Dial> {
     }))
 }
 
-/// Whether `ssh` has a way to ask the user: a terminal, or a program of its own (ssh(1), SSH_ASKPASS).
+/// Whether `ssh` has a way to ask the user: a terminal, or a program of its own (ssh(1),
+/// SSH_ASKPASS).
 fn can_ask() -> bool {
     let has_program = std::env::var_os("SSH_ASKPASS").is_some_and(|program| !program.is_empty());
     has_program || std::fs::File::open("/dev/tty").is_ok()
@@ -177,7 +198,9 @@ pub fn hello(token: Option<Vec<u8>>, compression: Option<String>) -> Hello {
 pub fn given_compression() -> Result<Compression> {
     match std::env::var(compressing::VARIABLE).ok().filter(|text| !text.is_empty()) {
         None => Ok(Compression::default()),
-        Some(text) => text.parse().map_err(|error: Error| error.with("variable", compressing::VARIABLE)),
+        Some(text) => {
+            text.parse().map_err(|error: Error| error.with("variable", compressing::VARIABLE))
+        }
     }
 }
 

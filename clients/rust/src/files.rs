@@ -41,9 +41,11 @@ impl SentFile {
         Ok(SentFile { slot, path: Some(path.to_path_buf()), reader: Box::new(opened(path)?) })
     }
 
-    /// The files at these paths, one after the other; `None` is NULL. Each is opened when its turn comes.
+    /// The files at these paths, one after the other; `None` is NULL. Each is opened when its turn
+    /// comes.
     pub fn several(slot: usize, paths: &[Option<Vec<u8>>]) -> Result<SentFile> {
-        let promised = |path: &Option<Vec<u8>>| path.as_ref().map(|path| promised(path)).transpose();
+        let promised =
+            |path: &Option<Vec<u8>>| path.as_ref().map(|path| promised(path)).transpose();
         let contents = paths.iter().map(promised).collect::<Result<Vec<_>>>()?;
         Ok(SentFile { slot, path: None, reader: Box::new(ContentsReader::new(contents)) })
     }
@@ -85,7 +87,8 @@ fn opened(path: &Path) -> Result<ContentReader> {
     }
 }
 
-/// A file that is opened again when it is to be sent: a program has not as many descriptors as files.
+/// A file that is opened again when it is to be sent: a program has not as many descriptors as
+/// files.
 fn promised(path: &[u8]) -> Result<Promised> {
     let path = Path::new(OsStr::from_bytes(path)).to_path_buf();
     let content = opened(&path)?;
@@ -112,15 +115,17 @@ pub struct Replaced {
 }
 
 impl Target {
-    /// The file at `path`, which need not be there yet. A call must not be lost for a wrong folder: all that can be known
-    /// is checked now.
+    /// The file at `path`, which need not be there yet. A call must not be lost for a wrong folder:
+    /// all that can be known is checked now.
     pub fn file(path: &[u8]) -> Result<Target> {
         let given = Path::new(OsStr::from_bytes(path));
         let cannot = |error: std::io::Error| trouble("write", given, &error);
         // What a link leads to is replaced, and not the link.
         let path = match given.canonicalize() {
             Ok(path) => path,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => std::path::absolute(given).map_err(cannot)?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                std::path::absolute(given).map_err(cannot)?
+            }
             Err(error) => return Err(cannot(error)),
         };
         let permissions = match path.metadata() {
@@ -204,17 +209,24 @@ impl Sink {
     /// Takes bytes. The rest still comes after one that could not be kept.
     pub fn take(&mut self, bytes: &[u8]) -> Result<()> {
         self.left = self.left.checked_sub(bytes.len() as u64).ok_or_else(|| {
-            Error::new(ErrorKind::Protocol, "receive a file", "the server sent more of it than it announced")
+            Error::new(
+                ErrorKind::Protocol,
+                "receive a file",
+                "the server sent more of it than it announced",
+            )
         })?;
         let content = self.check.take(bytes);
         let kept = match &mut self.into {
             _ if self.trouble.is_some() => Ok(()),
-            Into::Memory(all) => all.try_reserve(content.len()).map_err(|_| no_room(all.len())).map(|()| {
-                all.extend_from_slice(content);
-            }),
-            Into::File(beside) => {
-                beside.file.write_all(content).map_err(|error| trouble("write", &beside.target, &error))
+            Into::Memory(all) => {
+                all.try_reserve(content.len()).map_err(|_| no_room(all.len())).map(|()| {
+                    all.extend_from_slice(content);
+                })
             }
+            Into::File(beside) => beside
+                .file
+                .write_all(content)
+                .map_err(|error| trouble("write", &beside.target, &error)),
         };
         if let Err(error) = kept {
             self.trouble = Some(error);
@@ -231,7 +243,11 @@ impl Sink {
         Ok(match self.into {
             Into::Memory(content) => Received::Content(content),
             Into::File(beside) => {
-                let bytes = beside.file.metadata().map_err(|error| trouble("write", &beside.target, &error))?.len();
+                let bytes = beside
+                    .file
+                    .metadata()
+                    .map_err(|error| trouble("write", &beside.target, &error))?
+                    .len();
                 Received::File(beside, bytes)
             }
         })
@@ -269,7 +285,10 @@ impl Beside {
                 Ok(file) => {
                     let beside = Beside { file, path: Some(path), target: target.clone() };
                     if let Some(permissions) = &replaced.permissions {
-                        beside.file.set_permissions(Permissions::from_mode(permissions.mode())).map_err(cannot)?;
+                        beside
+                            .file
+                            .set_permissions(Permissions::from_mode(permissions.mode()))
+                            .map_err(cannot)?;
                     }
                     return Ok(beside);
                 }
@@ -298,8 +317,8 @@ impl Drop for Beside {
     }
 }
 
-/// Whether a file has another size than it says. The kernel writes those of /proc, which say 0, and of /sys, which say a
-/// page, as they are read.
+/// Whether a file has another size than it says. The kernel writes those of /proc, which say 0, and
+/// of /sys, which say a page, as they are read.
 fn is_made_up(file: &File, bytes: u64) -> std::io::Result<bool> {
     let has_last = file.read_at(&mut [0], bytes.saturating_sub(1))? > 0;
     Ok(has_last != (bytes > 0))
@@ -312,7 +331,9 @@ fn all_of(file: &File, path: &Path) -> Result<Vec<u8>> {
     read.map_err(|error| trouble("read", path, &error))?;
     if content.len() as u64 > MADE_UP_BYTES_MAX {
         let why = "it is larger than 16 MiB, and its size changes";
-        return Err(cannot(ErrorKind::LimitExceeded, "read", path, why).fix("copy it, and pass the copy"));
+        return Err(
+            cannot(ErrorKind::LimitExceeded, "read", path, why).fix("copy it, and pass the copy")
+        );
     }
     Ok(content)
 }
@@ -326,22 +347,29 @@ fn check_ordinary(what: &'static str, path: &Path, data: &std::fs::Metadata) -> 
 }
 
 fn cannot(kind: ErrorKind, what: &'static str, path: &Path, why: &str) -> Error {
-    Error::new(kind, "call", format!("the file cannot be {}: {why}", if what == "read" { "read" } else { "written" }))
-        .with("file", path.display())
+    Error::new(
+        kind,
+        "call",
+        format!("the file cannot be {}: {why}", if what == "read" { "read" } else { "written" }),
+    )
+    .with("file", path.display())
 }
 
 /// What the caller is told of a file of his that the system refuses.
 fn trouble(what: &'static str, path: &Path, error: &std::io::Error) -> Error {
     use std::io::ErrorKind as Io;
     let (kind, advice) = match error.kind() {
-        Io::NotFound if what == "read" => {
-            (ErrorKind::NotFound, "check that it exists: relative paths start at the program's working directory")
-        }
+        Io::NotFound if what == "read" => (
+            ErrorKind::NotFound,
+            "check that it exists: relative paths start at the program's working directory",
+        ),
         Io::NotFound | Io::NotADirectory => (ErrorKind::NotFound, "create its directory first"),
         Io::PermissionDenied | Io::ReadOnlyFilesystem => {
             (ErrorKind::PermissionDenied, "check the permissions of the file and of its directory")
         }
-        Io::StorageFull | Io::QuotaExceeded => (ErrorKind::System, "free disk space, or use a file on another disk"),
+        Io::StorageFull | Io::QuotaExceeded => {
+            (ErrorKind::System, "free disk space, or use a file on another disk")
+        }
         Io::IsADirectory => (ErrorKind::InvalidArgument, "pass a regular file"),
         _ => (ErrorKind::System, "check the file and its directory"),
     };

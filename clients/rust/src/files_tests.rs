@@ -11,7 +11,8 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("farcall-files-{name}-{}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("farcall-files-{name}-{}", std::process::id()));
         std::fs::create_dir(&path).unwrap();
         Folder(path)
     }
@@ -22,7 +23,8 @@ impl Folder {
 
     fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(&self.0).unwrap().flatten();
-        let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
         names.sort();
         names
     }
@@ -57,7 +59,9 @@ fn receive(path: &Path, travelling: &[u8]) -> Result<Received> {
 }
 
 fn put(path: &Path, content: &[u8]) {
-    let Received::File(beside, count) = receive(path, &travelling(content)).unwrap() else { panic!("a file") };
+    let Received::File(beside, count) = receive(path, &travelling(content)).unwrap() else {
+        panic!("a file")
+    };
     assert_eq!(count, content.len() as u64);
     beside.replace().unwrap();
     assert_eq!(std::fs::read(path).unwrap(), content);
@@ -131,7 +135,10 @@ fn a_full_disk_is_told_by_the_file_and_leaves_the_old_one() {
     beside.file = OpenOptions::new().write(true).open("/dev/full").unwrap();
     sink.take(&travelling(&[1; 100])).unwrap();
     let text = sink.finish().err().unwrap().to_string();
-    assert!(text.contains("No space left") && text.contains("result") && text.contains("another disk"), "{text}");
+    assert!(
+        text.contains("No space left") && text.contains("result") && text.contains("another disk"),
+        "{text}"
+    );
     assert_eq!(std::fs::read(&path).unwrap(), b"old");
     assert_eq!(folder.names(), ["result"]);
 }
@@ -150,8 +157,12 @@ fn a_file_that_the_kernel_makes_up_is_read_to_its_end() {
         // One that says more than it has, as those of /sys do.
         assert!(is_made_up(&file, bytes_of_it as u64 + 1).unwrap());
     }
-    let file = File::options().read(true).write(true).create_new(true).open(folder.file("long")).unwrap();
+    let file =
+        File::options().read(true).write(true).create_new(true).open(folder.file("long")).unwrap();
     file.set_len(MADE_UP_BYTES_MAX + 1).unwrap();
     let error = all_of(&file, &folder.file("long")).unwrap_err();
-    assert!(error.kind() == ErrorKind::LimitExceeded && error.to_string().contains("copy it"), "{error}");
+    assert!(
+        error.kind() == ErrorKind::LimitExceeded && error.to_string().contains("copy it"),
+        "{error}"
+    );
 }

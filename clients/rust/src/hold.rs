@@ -1,4 +1,5 @@
-//! Objects and arrays of function handles: executables of the server's that are held for this program.
+//! Objects and arrays of function handles: executables of the server's that are held for this
+//! program.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,11 +20,14 @@ const LAST_WORD: Duration = Duration::from_millis(250);
 /// How executables are to be held.
 #[derive(Clone, Copy, Debug)]
 pub struct HoldOptions {
-    /// Time for which each stays when the connection is lost, for whoever calls it again: a minute by default.
+    /// Time for which each stays when the connection is lost, for whoever calls it again: a minute
+    /// by default.
     pub lease: Duration,
-    /// Time in which all must be ready, whatever the server does; without it, the server's own patience with each.
+    /// Time in which all must be ready, whatever the server does; without it, the server's own
+    /// patience with each.
     pub start: Option<Duration>,
-    /// Whether they stay for their lease also when the connection is closed in order, or the [`Hold`] dropped.
+    /// Whether they stay for their lease also when the connection is closed in order, or the
+    /// [`Hold`] dropped.
     pub detached: bool,
     /// Processes of which each consists, where MPI starts it; 0 for as many as the server says.
     pub ranks: u32,
@@ -35,8 +39,8 @@ impl Default for HoldOptions {
     }
 }
 
-/// Executables that the server holds for this program: one object, or several. Dropping it releases them, and waits for
-/// nothing; [`Hold::detach`] leaves them.
+/// Executables that the server holds for this program: one object, or several. Dropping it releases
+/// them, and waits for nothing; [`Hold::detach`] leaves them.
 pub struct Hold {
     client: Client,
     name: String,
@@ -62,22 +66,29 @@ enum Start {
 }
 
 impl Client {
-    /// Holds so many executables of a class (`module/Class`) or a routine, each for the calls that name its id in
+    /// Holds so many executables of a class (`module/Class`) or a routine, each for the calls that
+    /// name its id in
     /// [`CallOptions::on`](crate::CallOptions::on). Waits for none of them: calls may follow at once, and [`Hold::ready`]
     /// tells. A name without its module is looked up first.
     ///
     /// # Errors
-    /// `Unavailable` for a server that holds none, `NotFound`, `ConnectionLost`. What the server refuses is told by
+    /// `Unavailable` for a server that holds none, `NotFound`, `ConnectionLost`. What the server
+    /// refuses is told by
     /// [`Hold::ready`], and to calls.
     pub fn hold(&self, name: &str, count: u32, options: &HoldOptions) -> Result<Hold> {
         if !self.session().has_feature(OBJECTS) {
-            return Err(Error::new(ErrorKind::Unavailable, "hold an object", "this server does not hold objects")
-                .with("server", self.address())
-                .fix("raise objects_max in its farcall.toml, or start a newer version of Farcall"));
+            return Err(Error::new(
+                ErrorKind::Unavailable,
+                "hold an object",
+                "this server does not hold objects",
+            )
+            .with("server", self.address())
+            .fix("raise objects_max in its farcall.toml, or start a newer version of Farcall"));
         }
         let begin = Instant::now();
         let name = self.full_name(name, options.start)?;
-        let until = options.start.and_then(|time| begin.checked_add(time.saturating_add(LAST_WORD)));
+        let until =
+            options.start.and_then(|time| begin.checked_add(time.saturating_add(LAST_WORD)));
         let mut random = [0; 12];
         random.copy_from_slice(&self.session().random()[..12]);
         let first = ObjectId::first(random);
@@ -92,16 +103,17 @@ impl Client {
             ranks: Some(options.ranks).filter(|ranks| *ranks != 0),
         };
         let question = self.session().begin(&Request::Hold(Box::new(request)))?;
-        let (start, is_left) = (Mutex::new(Start::Asked(question)), AtomicBool::new(options.detached));
+        let (start, is_left) =
+            (Mutex::new(Start::Asked(question)), AtomicBool::new(options.detached));
         Ok(Hold { client: self.clone(), name, first, count, start, until, is_left })
     }
 
-    /// Ends objects of this user, so many from the first on, and waits until they have: for at most `timeout`, or for the
-    /// client's own. Those that are no more there are left out.
+    /// Ends objects of this user, so many from the first on, and waits until they have: for at most
+    /// `timeout`, or for the client's own. Those that are no more there are left out.
     ///
     /// # Errors
-    /// `NotFound` where there is none of them; what went wrong when one was to end in order (it has ended all the same);
-    /// `TimedOut`.
+    /// `NotFound` where there is none of them; what went wrong when one was to end in order (it has
+    /// ended all the same); `TimedOut`.
     pub fn release(&self, first: ObjectId, count: u32, timeout: Option<Duration>) -> Result<()> {
         let question = self.session().begin(&Request::Release(first, count))?;
         let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
@@ -128,7 +140,11 @@ impl Client {
             Ok(Some(routine)) => Ok(routine.name().to_owned()),
             Ok(None) => Err(late(time, self)),
             Err(error) => {
-                let class = error.context().iter().find(|(key, _)| *key == "class").map(|(_, class)| class.clone());
+                let class = error
+                    .context()
+                    .iter()
+                    .find(|(key, _)| *key == "class")
+                    .map(|(_, class)| class.clone());
                 class.ok_or(error)
             }
         }
@@ -137,17 +153,23 @@ impl Client {
 
 /// The server has not said in time that what is held takes calls.
 fn late(time: Option<Duration>, client: &Client) -> Error {
-    let error = Error::new(ErrorKind::TimedOut, "hold an object", "the server did not create it in time")
-        .with("server", client.address())
-        .fix("raise timeout=, or check the server: farcall doctor");
-    time.iter().fold(error, |error, time| error.with("timeout", format!("{} s", time.as_secs_f64())))
+    let error =
+        Error::new(ErrorKind::TimedOut, "hold an object", "the server did not create it in time")
+            .with("server", client.address())
+            .fix("raise timeout=, or check the server: farcall doctor");
+    time.iter()
+        .fold(error, |error, time| error.with("timeout", format!("{} s", time.as_secs_f64())))
 }
 
 fn done(reply: Reply, client: &Client) -> Result<()> {
     match reply {
         Reply::Done => Ok(()),
         Reply::Failed(failure) => Err(Error::from(failure).with("server", client.address())),
-        _ => Err(Error::new(ErrorKind::Protocol, "hold an object", "the server sent the wrong kind of answer")),
+        _ => Err(Error::new(
+            ErrorKind::Protocol,
+            "hold an object",
+            "the server sent the wrong kind of answer",
+        )),
     }
 }
 
@@ -178,11 +200,13 @@ impl Hold {
         (0..self.count).filter_map(move |index| first.after(index))
     }
 
-    /// Waits until all take calls, for at most `timeout`: false if they do not by then. Any number of threads may ask.
+    /// Waits until all take calls, for at most `timeout`: false if they do not by then. Any number
+    /// of threads may ask.
     ///
     /// # Errors
-    /// Why there are none: what the server refuses, what happened to one of their executables or its `_initialize`,
-    /// `ConnectionLost`; `TimedOut` when the time of [`HoldOptions::start`] is over, however long `timeout` is.
+    /// Why there are none: what the server refuses, what happened to one of their executables or
+    /// its `_initialize`, `ConnectionLost`; `TimedOut` when the time of [`HoldOptions::start`] is
+    /// over, however long `timeout` is.
     pub fn ready(&self, timeout: Option<Duration>) -> Result<bool> {
         let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let mut start = self.start();
@@ -206,8 +230,12 @@ impl Hold {
             }
         }
         match &*start {
-            Start::Failed(failure) => Err(Error::from(failure.clone()).with("server", self.client.address())),
-            Start::Released => Err(Error::new(ErrorKind::NotFound, "hold an object", "it was released")),
+            Start::Failed(failure) => {
+                Err(Error::from(failure.clone()).with("server", self.client.address()))
+            }
+            Start::Released => {
+                Err(Error::new(ErrorKind::NotFound, "hold an object", "it was released"))
+            }
             Start::Ready | Start::Asked(_) => Ok(true),
         }
     }
@@ -222,7 +250,8 @@ impl Hold {
 
     /// Where the connection is gone, so are they, or their lease runs.
     fn ask_for_their_end(&self) {
-        if let Ok(question) = self.client.session().begin(&Request::Release(self.first, self.count)) {
+        if let Ok(question) = self.client.session().begin(&Request::Release(self.first, self.count))
+        {
             self.client.session().forget(question);
         }
     }
@@ -231,8 +260,8 @@ impl Hold {
         self.start.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends all of them, and waits until they have: see [`Client::release`]. None are left if they never came, and once is
-    /// enough.
+    /// Ends all of them, and waits until they have: see [`Client::release`]. None are left if they
+    /// never came, and once is enough.
     ///
     /// # Errors
     /// As [`Client::release`].

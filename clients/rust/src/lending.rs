@@ -1,7 +1,9 @@
-//! Memory for a program's own arrays that calls use where it lies: shared from the start, and lent to one call after
-//! another. On one host such arrays travel without a copy; anywhere else they are arrays like any other.
+//! Memory for a program's own arrays that calls use where it lies: shared from the start, and lent
+//! to one call after another. On one host such arrays travel without a copy; anywhere else they are
+//! arrays like any other.
 //!
-//! One connection at a time knows a piece of it, because the other end may go on looking: other connections get copies.
+//! One connection at a time knows a piece of it, because the other end may go on looking: other
+//! connections get copies.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -19,7 +21,8 @@ use crate::per_process::PerProcess;
 /// Where the protocol wants arrays in shared memory to begin.
 const ALIGNMENT: usize = 16;
 
-/// A piece of memory for the program's arrays. It is pooled when this and all calls that use it are gone.
+/// A piece of memory for the program's arrays. It is pooled when this and all calls that use it are
+/// gone.
 pub struct ArrayMemory {
     piece: Arc<Piece>,
 }
@@ -34,7 +37,12 @@ impl ArrayMemory {
         let region = books.source.allocate(bytes).map_err(|error| too_much(bytes, error))?;
         region.keep();
         let base = region.base().addr();
-        let piece = Arc::new(Piece { books, region, uses: Mutex::default(), taken_back: AtomicBool::new(false) });
+        let piece = Arc::new(Piece {
+            books,
+            region,
+            uses: Mutex::default(),
+            taken_back: AtomicBool::new(false),
+        });
         let mut pieces = books.lock();
         pieces.by_address.insert(base, Arc::downgrade(&piece));
         pieces.tell_of_freed(books.source.freed());
@@ -76,7 +84,10 @@ struct Pieces {
 impl Books {
     fn of_this_process() -> &'static Books {
         static BOOKS: PerProcess<Books> = PerProcess::new();
-        BOOKS.get(|| Books { source: SharedMemory::new(MemoryLimits::default()), pieces: Mutex::default() })
+        BOOKS.get(|| Books {
+            source: SharedMemory::new(MemoryLimits::default()),
+            pieces: Mutex::default(),
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, Pieces> {
@@ -88,7 +99,9 @@ impl Books {
 impl Pieces {
     fn tell_of_freed(&mut self, identities: Vec<u64>) {
         for identity in identities {
-            if let Some(borrower) = self.known_to.remove(&identity).and_then(|borrower| borrower.upgrade()) {
+            if let Some(borrower) =
+                self.known_to.remove(&identity).and_then(|borrower| borrower.upgrade())
+            {
                 borrower.freed.lock().unwrap_or_else(PoisonError::into_inner).push(identity);
             }
         }
@@ -109,7 +122,8 @@ pub struct Wanted {
     /// Addresses of the first byte and behind the last.
     pub addresses: Range<usize>,
     pub access: Access,
-    /// Whether bytes between them are others': such an array is copied if another call writes there.
+    /// Whether bytes between them are others': such an array is copied if another call writes
+    /// there.
     pub has_gaps: bool,
 }
 
@@ -140,20 +154,28 @@ fn too_much(bytes: usize, error: Error) -> Error {
     if error.kind() != ErrorKind::LimitExceeded {
         return error;
     }
-    let message = format!("{bytes} bytes exceed the limit of a program for arrays that are sent without a copy");
-    let limit = error.context().iter().find(|(key, _)| *key == "limit").map(|(_, limit)| limit.to_string());
+    let message = format!(
+        "{bytes} bytes exceed the limit of a program for arrays that are sent without a copy"
+    );
+    let limit =
+        error.context().iter().find(|(key, _)| *key == "limit").map(|(_, limit)| limit.to_string());
     limit
         .into_iter()
-        .fold(Error::new(ErrorKind::LimitExceeded, "make an array", message), |error, limit| error.with("limit", limit))
+        .fold(Error::new(ErrorKind::LimitExceeded, "make an array", message), |error, limit| {
+            error.with("limit", limit)
+        })
         .fix("free others first, or use ordinary memory: each call then copies the array")
 }
 
 fn busy(access: Access) -> Error {
     let message = match access {
         Access::Read => "a running call writes to this array",
-        Access::Write => "the array for the result is used by a running call, or for another result",
+        Access::Write => {
+            "the array for the result is used by a running call, or for another result"
+        }
     };
-    Error::new(ErrorKind::InvalidArgument, "call", message).fix("wait for that call, or pass another array")
+    Error::new(ErrorKind::InvalidArgument, "call", message)
+        .fix("wait for that call, or pass another array")
 }
 
 /// To a connection's table of segments, a piece is a region that never becomes anything else.
@@ -161,7 +183,8 @@ struct Piece {
     books: &'static Books,
     region: Arc<dyn Region>,
     uses: Mutex<Vec<(Range<usize>, Access)>>,
-    /// Whether a call that writes was given up: nothing that other processes write is seen here any more.
+    /// Whether a call that writes was given up: nothing that other processes write is seen here any
+    /// more.
     taken_back: AtomicBool,
 }
 
@@ -224,7 +247,12 @@ pub struct Lent {
 }
 
 impl Lent {
-    fn new(piece: Arc<Piece>, bytes: Range<usize>, access: Access, descriptor: Arc<OwnedFd>) -> Arc<Lent> {
+    fn new(
+        piece: Arc<Piece>,
+        bytes: Range<usize>,
+        access: Access,
+        descriptor: Arc<OwnedFd>,
+    ) -> Arc<Lent> {
         piece.uses().push((bytes.clone(), access));
         let (running, ended) = (AtomicBool::new(false), AtomicBool::new(false));
         Arc::new(Lent { piece, bytes, access, running, ended, descriptor })
@@ -251,7 +279,8 @@ impl Lent {
     /// `System` when what it wrote cannot be had any more.
     pub fn over(&self) -> Result<()> {
         let wrote = self.running.swap(false, Ordering::Relaxed);
-        // Another call on the same piece was given up meanwhile: what this one wrote is in the file alone.
+        // Another call on the same piece was given up meanwhile: what this one wrote is in the file
+        // alone.
         if wrote && self.piece.taken_back.load(Ordering::Relaxed) { self.fetch() } else { Ok(()) }
     }
 
@@ -259,7 +288,11 @@ impl Lent {
         let mut done = 0;
         while done < self.bytes() {
             let mut space = Space::of(self, done, self.bytes() - done)?;
-            let read = rustix::io::pread(&*self.descriptor, space.bytes(), (self.bytes.start + done) as u64);
+            let read = rustix::io::pread(
+                &*self.descriptor,
+                space.bytes(),
+                (self.bytes.start + done) as u64,
+            );
             match read.map_err(|error| Error::system("receive a result", error.into()))? {
                 0 => return Err(Error::internal("receive a result", "shared memory ended early")),
                 count => done += count,

@@ -44,8 +44,8 @@ pub use farcall_idl as idl;
 pub use farcall_link::compression::{Compression, Saved};
 pub use farcall_link::stream::ByteStream;
 pub use farcall_wire::{
-    CallTimes, JobStatus, KeptCall, KeptState, ModuleReport, ModuleStatus, ObjectState, ObjectStatus, OpenCall, Order,
-    Stage, Status, Totals, Use,
+    CallTimes, JobStatus, KeptCall, KeptState, ModuleReport, ModuleStatus, ObjectState,
+    ObjectStatus, OpenCall, Order, Stage, Status, Totals, Use,
 };
 pub use hold::{Hold, HoldOptions};
 pub use lending::ArrayMemory;

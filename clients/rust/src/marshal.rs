@@ -1,5 +1,5 @@
-//! From a caller's arguments to a call on the wire: values inline, short arrays inline, long ones by shared memory or as
-//! blocks straight from where they lie.
+//! From a caller's arguments to a call on the wire: values inline, short arrays inline, long ones
+//! by shared memory or as blocks straight from where they lie.
 
 mod complete;
 mod copied;
@@ -39,8 +39,8 @@ pub const INLINE_MAX: u64 = 4096;
 
 /// Memory that a parameter of a running call uses on this side.
 pub struct Side {
-    /// Where the interface's array lies: memory that is shared, or made for the result. `None` where the result comes as bytes into
-    /// the caller's array.
+    /// Where the interface's array lies: memory that is shared, or made for the result. `None`
+    /// where the result comes as bytes into the caller's array.
     pub region: Option<Arc<dyn Region>>,
     /// The caller's array that the result ends in; `None`: the caller gets the region itself.
     pub written: Option<Place>,
@@ -48,7 +48,8 @@ pub struct Side {
     pub segment: Option<Segment>,
 }
 
-/// Memory that the server has been told of. Who holds this keeps others from using the memory or its number.
+/// Memory that the server has been told of. Who holds this keeps others from using the memory or
+/// its number.
 pub struct Shared {
     /// The memory.
     pub region: Arc<dyn Region>,
@@ -116,7 +117,8 @@ impl Slots {
 impl Marshalled {
     /// A call of which nothing is sent or wanted yet.
     fn new(contract: &Contract, layout: Arc<CallLayout>, ranks: Ranks, slots: Slots) -> Marshalled {
-        let Slots { routine, arguments, wanted } = slots.cleared(&contract.name, contract.interface.parameters.len());
+        let Slots { routine, arguments, wanted } =
+            slots.cleared(&contract.name, contract.interface.parameters.len());
         Marshalled {
             routine,
             arguments,
@@ -159,17 +161,19 @@ impl Marshalled {
 pub trait Memory {
     /// Whether arrays can be shared with the server.
     fn shares(&self) -> bool;
-    /// Memory for an array, announced to the server if need be. `None` when there is no descriptor or number left for it:
-    /// the array goes through the connection then.
+    /// Memory for an array, announced to the server if need be. `None` when there is no descriptor
+    /// or number left for it: the array goes through the connection then.
     fn share(&mut self, bytes: usize) -> Result<Option<Shared>>;
-    /// Memory of the program's, announced to the server if need be. `None` when a copy is to be used.
+    /// Memory of the program's, announced to the server if need be. `None` when a copy is to be
+    /// used.
     fn lend(&mut self, wanted: &Wanted) -> Result<Option<OwnMemory>>;
 }
 
 /// Turns arguments (one per parameter, WORK ones `Unset`) into a call.
 ///
 /// # Errors
-/// `InvalidArgument` for anything that does not fit the interface; `LimitExceeded` for arrays over `limit`.
+/// `InvalidArgument` for anything that does not fit the interface; `LimitExceeded` for arrays over
+/// `limit`.
 pub fn marshal(
     contract: &Contract,
     passed: &Passed,
@@ -198,7 +202,9 @@ pub fn marshal(
 /// `LimitExceeded` when there is no memory for them.
 pub fn results_of(contract: &Contract, layout: Arc<CallLayout>) -> Result<Marshalled> {
     let mut call = Marshalled::new(contract, layout.clone(), Ranks::new(), Slots::default());
-    for (index, (parameter, layout)) in contract.interface.parameters.iter().zip(&layout.parameters).enumerate() {
+    for (index, (parameter, layout)) in
+        contract.interface.parameters.iter().zip(&layout.parameters).enumerate()
+    {
         match layout {
             _ if !parameter.mode.is_output() => {}
             ParameterLayout::Array(array) => {
@@ -223,7 +229,8 @@ fn place_of<'a>(argument: &'a Argument<'_>) -> Option<&'a Place> {
 
 /// The URL that stands in an array's place.
 fn url_at(parameter: &Parameter, array: &ArrayLayout, place: &Place) -> Result<Option<String>> {
-    let is_there = array.full_bytes > 0 && array.dimensions.iter().all(|dimension| dimension.start == 0);
+    let is_there =
+        array.full_bytes > 0 && array.dimensions.iter().all(|dimension| dimension.start == 0);
     let Some(url) = is_there.then(|| place.url()).flatten() else { return Ok(None) };
     if parameter.mode == Mode::In {
         return Ok(Some(url));
@@ -249,13 +256,22 @@ struct One<'a> {
 }
 
 impl<'a> One<'a> {
-    fn marshal(&mut self, layout: &ParameterLayout, argument: &Argument<'_>, bytes: Option<InlineBytes>) -> Result<()> {
+    fn marshal(
+        &mut self,
+        layout: &ParameterLayout,
+        argument: &Argument<'_>,
+        bytes: Option<InlineBytes>,
+    ) -> Result<()> {
         match layout {
             ParameterLayout::Absent => Ok(()),
             ParameterLayout::Scalar { .. } => self.scalar(bytes),
             ParameterLayout::Array(array) => self.array(array, argument, bytes),
-            ParameterLayout::Text if self.parameter.element == ElementType::Filename => self.file(argument),
-            ParameterLayout::TextArray { count } if self.parameter.element == ElementType::Filename => {
+            ParameterLayout::Text if self.parameter.element == ElementType::Filename => {
+                self.file(argument)
+            }
+            ParameterLayout::TextArray { count }
+                if self.parameter.element == ElementType::Filename =>
+            {
                 self.files(argument, *count)
             }
             ParameterLayout::TextArray { count } => self.texts(argument, *count),
@@ -265,7 +281,8 @@ impl<'a> One<'a> {
     }
 
     fn wrong(&self, message: &'static str) -> Error {
-        Error::new(ErrorKind::InvalidArgument, "call", message).with("parameter", &self.parameter.name)
+        Error::new(ErrorKind::InvalidArgument, "call", message)
+            .with("parameter", &self.parameter.name)
     }
 
     fn want(&mut self, wanted: WireArgument) {
@@ -297,7 +314,9 @@ impl<'a> One<'a> {
     fn text(&mut self, argument: &Argument<'_>) -> Result<()> {
         if self.parameter.mode.is_input() {
             self.call.arguments[self.index] = match argument {
-                Argument::Text(text) if text.contains(&0) => return Err(self.wrong("a string contains a NUL")),
+                Argument::Text(text) if text.contains(&0) => {
+                    return Err(self.wrong("a string contains a NUL"));
+                }
                 Argument::Text(text) => WireArgument::Inline(text.as_slice().into()),
                 Argument::Null | Argument::Unset => WireArgument::Null,
                 _ => return Err(self.wrong("the interface wants a string here")),
@@ -316,9 +335,9 @@ impl<'a> One<'a> {
                         .with("given", texts.len())
                         .with("needed", count));
                 }
-                Argument::Texts(texts) => {
-                    WireArgument::Texts(texts.iter().map(|text| text.clone().map(Into::into)).collect())
-                }
+                Argument::Texts(texts) => WireArgument::Texts(
+                    texts.iter().map(|text| text.clone().map(Into::into)).collect(),
+                ),
                 Argument::Null | Argument::Unset => WireArgument::Null,
                 _ => return Err(self.wrong("the interface wants an array of strings here")),
             };
@@ -327,7 +346,12 @@ impl<'a> One<'a> {
         Ok(())
     }
 
-    fn array(&mut self, array: &ArrayLayout, argument: &Argument<'_>, bytes: Option<InlineBytes>) -> Result<()> {
+    fn array(
+        &mut self,
+        array: &ArrayLayout,
+        argument: &Argument<'_>,
+        bytes: Option<InlineBytes>,
+    ) -> Result<()> {
         let source = place_of(argument);
         let mode = self.parameter.mode;
         let destination = self.destination_of(self.index);
@@ -341,7 +365,8 @@ impl<'a> One<'a> {
         }
         let short = array.transfer_bytes <= INLINE_MAX;
         if let Some(bytes) = bytes.filter(|_| mode.is_input()) {
-            // One number for an array of one, characters for a char array, or an array that sizes refer to.
+            // One number for an array of one, characters for a char array, or an array that sizes
+            // refer to.
             self.inline(array, bytes)?;
             self.want(WireArgument::Blocks(None));
             return self.receive_separately(array, destination);
@@ -351,7 +376,9 @@ impl<'a> One<'a> {
             return self.receive_separately(array, destination);
         }
         let source = source.filter(|_| mode.is_input());
-        if let Some(url) = source.map(|place| url_at(self.parameter, array, place)).transpose()?.flatten() {
+        if let Some(url) =
+            source.map(|place| url_at(self.parameter, array, place)).transpose()?.flatten()
+        {
             self.call.arguments[self.index] = WireArgument::Url(url);
             return Ok(());
         }
@@ -362,7 +389,9 @@ impl<'a> One<'a> {
         if shares && self.lend(array, source, destination.as_ref())? {
             return Ok(());
         }
-        if let Some(shared) = if shares { self.memory.share(array.full_bytes as usize)? } else { None } {
+        if let Some(shared) =
+            if shares { self.memory.share(array.full_bytes as usize)? } else { None }
+        {
             return self.share(array, shared, source, destination);
         }
         if let Some(place) = source {
@@ -375,7 +404,8 @@ impl<'a> One<'a> {
         place.check_element(&self.parameter.name, self.parameter.element)?;
         place.check_writable(&self.parameter.name)?;
         let Some((shape, _)) = &place.shape else { return Ok(()) };
-        let mut wanted: Vec<u64> = array.dimensions.iter().map(|dimension| dimension.count).collect();
+        let mut wanted: Vec<u64> =
+            array.dimensions.iter().map(|dimension| dimension.count).collect();
         while wanted.len() > shape.len() && wanted.last() == Some(&1) {
             wanted.pop();
         }
@@ -431,7 +461,10 @@ impl<'a> One<'a> {
             self.copy_in(array, place, &region)?;
         }
         let place = WireArgument::Shared(*segment, 0, array.full_bytes);
-        self.lies_at(place, Side { region: Some(region), written: destination, segment: Some(segment) });
+        self.lies_at(
+            place,
+            Side { region: Some(region), written: destination, segment: Some(segment) },
+        );
         Ok(())
     }
 
@@ -452,8 +485,14 @@ impl<'a> One<'a> {
         self.call.sides.push((self.index, side));
     }
 
-    /// Has the server use the program's own memory, if the array lies in such as the interface lays it out.
-    fn lend(&mut self, array: &ArrayLayout, source: Option<&Place>, destination: Option<&Place>) -> Result<bool> {
+    /// Has the server use the program's own memory, if the array lies in such as the interface lays
+    /// it out.
+    fn lend(
+        &mut self,
+        array: &ArrayLayout,
+        source: Option<&Place>,
+        destination: Option<&Place>,
+    ) -> Result<bool> {
         let (place, access) = match (source, destination) {
             (_, Some(destination)) => (destination, Access::Write),
             // What is written comes back in memory of its own.
@@ -461,25 +500,34 @@ impl<'a> One<'a> {
             _ => return Ok(false),
         };
         let whole = array.transfer_bytes == array.full_bytes;
-        let Some(addresses) = laid_out(place, array).filter(|_| whole || access == Access::Read) else {
+        let Some(addresses) = laid_out(place, array).filter(|_| whole || access == Access::Read)
+        else {
             return Ok(false);
         };
-        // What is read and written at once, in different ways or by different results, needs copies.
-        let source = source.filter(|source| source.base != place.base || source.shape != place.shape);
-        if source.is_some_and(|source| overlap(&spans(source, array), &addresses)) || self.writes_elsewhere(&addresses)
+        // What is read and written at once, in different ways or by different results, needs
+        // copies.
+        let source =
+            source.filter(|source| source.base != place.base || source.shape != place.shape);
+        if source.is_some_and(|source| overlap(&spans(source, array), &addresses))
+            || self.writes_elsewhere(&addresses)
         {
             return Ok(false);
         }
         let wanted = Wanted { addresses, access, has_gaps: !whole };
         let named = |error: Error| error.with("parameter", &self.parameter.name);
-        let Some(OwnMemory { own, segment }) = self.memory.lend(&wanted).map_err(named)? else { return Ok(false) };
+        let Some(OwnMemory { own, segment }) = self.memory.lend(&wanted).map_err(named)? else {
+            return Ok(false);
+        };
         let region: Arc<dyn Region> = own.clone();
         if let Some(source) = source {
             self.copy_in(array, source, &region)?;
         }
         let place = WireArgument::Shared(*segment, own.offset(), array.full_bytes);
         self.call.own.push(own);
-        self.lies_at(place, Side { region: Some(region), written: destination.cloned(), segment: Some(segment) });
+        self.lies_at(
+            place,
+            Side { region: Some(region), written: destination.cloned(), segment: Some(segment) },
+        );
         Ok(true)
     }
 
@@ -495,14 +543,22 @@ impl<'a> One<'a> {
     /// Whether another result of this call is to be written there.
     fn writes_elsewhere(&self, addresses: &Range<usize>) -> bool {
         let others = (0..self.interface.parameters.len()).filter(|index| *index != self.index);
-        others.filter_map(|index| Some((index, self.destination_of(index)?))).any(|(index, place)| {
-            let ParameterLayout::Array(array) = &self.call.layout.parameters[index] else { return false };
-            overlap(&spans(place, array), addresses)
-        })
+        others.filter_map(|index| Some((index, self.destination_of(index)?))).any(
+            |(index, place)| {
+                let ParameterLayout::Array(array) = &self.call.layout.parameters[index] else {
+                    return false;
+                };
+                overlap(&spans(place, array), addresses)
+            },
+        )
     }
 
     /// The result comes as bytes: into the caller's array, or into memory of its own.
-    fn receive_separately(&mut self, array: &ArrayLayout, destination: Option<Place>) -> Result<()> {
+    fn receive_separately(
+        &mut self,
+        array: &ArrayLayout,
+        destination: Option<Place>,
+    ) -> Result<()> {
         if !self.parameter.mode.is_output() {
             return Ok(());
         }

@@ -13,8 +13,8 @@ use crate::results::Outputs;
 use crate::routine::Routine;
 use crate::session::{CallbackTimes, Conditions, Told, Transfer, earlier};
 
-/// Time after a call's deadline in which the server's own word on it counts still: it says more than ours. Then the
-/// caller hears that its time is over, whatever the server does.
+/// Time after a call's deadline in which the server's own word on it counts still: it says more
+/// than ours. Then the caller hears that its time is over, whatever the server does.
 const LAST_WORD: Duration = Duration::from_millis(250);
 
 /// What the server tells of a call while it is running.
@@ -24,8 +24,8 @@ pub enum News {
     Queued(u32),
     /// Its routine began.
     Started,
-    /// What the routine says of its progress: the fraction that is done, 0 to 1, and a word on it. Before it began: 0, and
-    /// what the call waits for, where that is a job of a batch system.
+    /// What the routine says of its progress: the fraction that is done, 0 to 1, and a word on it.
+    /// Before it began: 0, and what the call waits for, where that is a job of a batch system.
     Progress(f64, String),
     /// What the routine wrote to its standard output: any bytes, cut anywhere.
     Stdout(Vec<u8>),
@@ -55,12 +55,13 @@ fn conditions(
     deadline: Option<Instant>,
     keep: Option<(CallId, Option<farcall_wire::Keep>)>,
 ) -> Conditions {
-    let (announced, wants, on, copied) = (options.announced, options.wants(), options.on, options.copied);
+    let (announced, wants, on, copied) =
+        (options.announced, options.wants(), options.on, options.copied);
     Conditions { deadline, announced, wants, keep, on, copied, ranks: options.ranks, within: None }
 }
 
-/// A call under way. Dropping it asks the server to end the call, unless that is kept, and waits for nothing: the call's
-/// arrays are not used any more.
+/// A call under way. Dropping it asks the server to end the call, unless that is kept, and waits
+/// for nothing: the call's arrays are not used any more.
 pub struct PendingCall {
     client: Client,
     number: u64,
@@ -69,7 +70,8 @@ pub struct PendingCall {
     collected: bool,
     /// Its id, if it goes on without this program.
     id: Option<CallId>,
-    /// Why it is over, where the server never said that it goes on without this program, and its outcome was collected.
+    /// Why it is over, where the server never said that it goes on without this program, and its
+    /// outcome was collected.
     refused: Option<Failure>,
 }
 
@@ -85,40 +87,67 @@ impl PendingCall {
         let deadline = options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let keep = options.keep.map(|keep| client.keep(keep)).transpose()?;
         let conditions = conditions(options, deadline, keep);
-        let Some(number) = client.session().open(contract, passed, conditions, wait)? else { return Ok(None) };
+        let Some(number) = client.session().open(contract, passed, conditions, wait)? else {
+            return Ok(None);
+        };
         let id = keep.map(|(id, _)| id);
         let contract = contract.clone();
-        Ok(Some(PendingCall { client, number, deadline, contract, collected: false, id, refused: None }))
+        Ok(Some(PendingCall {
+            client,
+            number,
+            deadline,
+            contract,
+            collected: false,
+            id,
+            refused: None,
+        }))
     }
 
     /// Takes up a call that was made before, by anybody.
-    pub(crate) fn seek(client: Client, id: CallId, options: &CallOptions, patience: Duration) -> Result<PendingCall> {
+    pub(crate) fn seek(
+        client: Client,
+        id: CallId,
+        options: &CallOptions,
+        patience: Duration,
+    ) -> Result<PendingCall> {
         let now = Instant::now();
         let deadline = options.timeout.and_then(|timeout| now.checked_add(timeout));
         let keep = Some((id, None));
         let conditions = conditions(options, deadline, keep);
         let until = earlier(deadline, now.checked_add(patience));
-        let late = || Error::new(ErrorKind::TimedOut, "fetch a call", "no answer in time").with("call", id);
+        let late = || {
+            Error::new(ErrorKind::TimedOut, "fetch a call", "no answer in time").with("call", id)
+        };
         let (number, contract) = client.session().seek(id, conditions, until)?.ok_or_else(late)?;
-        Ok(PendingCall { client, number, deadline, contract, collected: false, id: Some(id), refused: None })
+        Ok(PendingCall {
+            client,
+            number,
+            deadline,
+            contract,
+            collected: false,
+            id: Some(id),
+            refused: None,
+        })
     }
 
-    /// What [`Client::fetch`] finds the call by, from any process of the same user: of calls that go on without this
-    /// program, and of those that were fetched.
+    /// What [`Client::fetch`] finds the call by, from any process of the same user: of calls that
+    /// go on without this program, and of those that were fetched.
     pub fn id(&self) -> Option<CallId> {
         self.id
     }
 
-    /// Waits until the server has said that the call goes on without this program, for at most `timeout`; false if it has
-    /// not by then. True, too, for a call that returned before: nothing of it can be lost. Until then its id is nobody's.
+    /// Waits until the server has said that the call goes on without this program, for at most
+    /// `timeout`; false if it has not by then. True, too, for a call that returned before: nothing
+    /// of it can be lost. Until then its id is nobody's.
     ///
     /// # Errors
-    /// Why it is over, if the server never said so: `ConnectionLost` where that stands still, its refusal, `TimedOut` when
-    /// the call's own time is over.
+    /// Why it is over, if the server never said so: `ConnectionLost` where that stands still, its
+    /// refusal, `TimedOut` when the call's own time is over.
     pub fn wait_kept(&mut self, timeout: Option<Duration>) -> Result<bool> {
         let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         if !self.collected {
-            let is_kept = self.client.session().wait_kept(self.number, earlier(until, self.deadline))?;
+            let is_kept =
+                self.client.session().wait_kept(self.number, earlier(until, self.deadline))?;
             self.refused = self.client.session().refusal(self.number);
             if !is_kept && self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                 return Err(self.not_kept_in_time());
@@ -131,9 +160,13 @@ impl PendingCall {
     }
 
     fn not_kept_in_time(&self) -> Error {
-        Error::new(ErrorKind::TimedOut, "submit a call", "timed out before the server confirmed that it keeps the call")
-            .with("routine", &self.contract.name)
-            .fix("raise timeout=; `farcall kept` shows whether the server has the call")
+        Error::new(
+            ErrorKind::TimedOut,
+            "submit a call",
+            "timed out before the server confirmed that it keeps the call",
+        )
+        .with("routine", &self.contract.name)
+        .fix("raise timeout=; `farcall kept` shows whether the server has the call")
     }
 
     /// What it calls.
@@ -171,9 +204,14 @@ impl PendingCall {
 
     fn collect(&mut self, until: Option<Instant>) -> Result<Option<Outputs>> {
         if self.collected {
-            return Err(Error::new(ErrorKind::NotFound, "wait for a call", "its outcome was collected before"));
+            return Err(Error::new(
+                ErrorKind::NotFound,
+                "wait for a call",
+                "its outcome was collected before",
+            ));
         }
-        let last = self.deadline.map(|deadline| deadline.checked_add(LAST_WORD).unwrap_or(deadline));
+        let last =
+            self.deadline.map(|deadline| deadline.checked_add(LAST_WORD).unwrap_or(deadline));
         match self.client.session().wait(self.number, earlier(until, last))? {
             Some(outcome) => {
                 self.collected = true;
@@ -183,7 +221,8 @@ impl PendingCall {
                 {
                     self.refused = Some(error.into());
                 }
-                if outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::InterfaceChanged) {
+                if outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::InterfaceChanged)
+                {
                     self.client.forget(&self.contract);
                 }
                 outcome.map(Some)
@@ -202,8 +241,9 @@ impl PendingCall {
         }
     }
 
-    /// Waits for what the server tells of the call, of what was asked for when it was made, for at most `timeout`: `None`
-    /// if nothing came by then. All there is comes before [`News::Over`]; then the outcome is to be collected.
+    /// Waits for what the server tells of the call, of what was asked for when it was made, for at
+    /// most `timeout`: `None` if nothing came by then. All there is comes before [`News::Over`];
+    /// then the outcome is to be collected.
     ///
     /// # Errors
     /// `ConnectionLost`.
@@ -215,7 +255,8 @@ impl PendingCall {
             self.client.process()?;
         }
         let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let last = self.deadline.map(|deadline| deadline.checked_add(LAST_WORD).unwrap_or(deadline));
+        let last =
+            self.deadline.map(|deadline| deadline.checked_add(LAST_WORD).unwrap_or(deadline));
         match self.client.session().next_news(self.number, earlier(until, last))? {
             Some(Told::Notice(notice)) => Ok(Some(News::of(notice))),
             Some(Told::Over) => Ok(Some(News::Over)),
@@ -225,8 +266,9 @@ impl PendingCall {
         }
     }
 
-    /// How many bytes of its arrays have moved so far; all zero when nothing moves any more. Never waits, and costs nothing
-    /// while nobody asks: from time to time between two [`PendingCall::next_news`], say.
+    /// How many bytes of its arrays have moved so far; all zero when nothing moves any more. Never
+    /// waits, and costs nothing while nobody asks: from time to time between two
+    /// [`PendingCall::next_news`], say.
     pub fn transfer(&self) -> Transfer {
         self.client.session().transfer(self.number).unwrap_or_default()
     }
@@ -242,7 +284,9 @@ impl PendingCall {
     /// Whatever became of the call.
     pub fn wait(mut self) -> Result<Outputs> {
         let outputs = self.collect(None)?;
-        outputs.ok_or_else(|| Error::internal("wait for a call", "a wait without a time limit ended early"))
+        outputs.ok_or_else(|| {
+            Error::internal("wait for a call", "a wait without a time limit ended early")
+        })
     }
 
     /// Asks the server to end the call; its outcome is still to be collected.

@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use farcall_transport_unix::Birthplace;
 
-/// A process's own value. A child of a fork gets a fresh one: any lock of its parent's may be held by a thread that is not
-/// there, and the child would wait for it for ever.
+/// A process's own value. A child of a fork gets a fresh one: any lock of its parent's may be held
+/// by a thread that is not there, and the child would wait for it for ever.
 pub struct PerProcess<T> {
     first: OnceLock<Link<T>>,
 }

@@ -28,8 +28,8 @@ const PROGRAM_VARIABLE: &str = "FARCALL_PROGRAM";
 /// What a private server is to serve.
 #[derive(Clone, Debug, Default)]
 pub struct ServeOptions {
-    /// The `farcall` program; by default `$FARCALL_PROGRAM`, the one that was installed with libfarcall.so, or the one on the
-    /// path.
+    /// The `farcall` program; by default `$FARCALL_PROGRAM`, the one that was installed with
+    /// libfarcall.so, or the one on the path.
     pub program: Option<PathBuf>,
     /// IDL files; without any, what the installation publishes by default.
     pub files: Vec<PathBuf>,
@@ -45,21 +45,27 @@ pub struct PrivateServer {
     address: String,
 }
 
-/// The command that was installed with the library that this code is in: `PREFIX/bin/farcall` of `PREFIX/lib/libfarcall.so`.
+/// The command that was installed with the library that this code is in: `PREFIX/bin/farcall` of
+/// `PREFIX/lib/libfarcall.so`.
 fn beside_library() -> Option<PathBuf> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     let files = maps.lines().filter_map(|line| Some(Path::new(&line[line.find('/')?..])));
-    let is_ours =
-        |file: &&Path| file.file_name().is_some_and(|name| name.to_string_lossy().starts_with("libfarcall.so"));
+    let is_ours = |file: &&Path| {
+        file.file_name().is_some_and(|name| name.to_string_lossy().starts_with("libfarcall.so"))
+    };
     let program = files.into_iter().find(is_ours)?.parent()?.parent()?.join("bin/farcall");
     program.is_file().then_some(program)
 }
 
-/// `$FARCALL_PROGRAM`, the program that was installed with the library that this code is in, this program if it is that, or
-/// the one on the path.
+/// `$FARCALL_PROGRAM`, the program that was installed with the library that this code is in, this
+/// program if it is that, or the one on the path.
 pub fn own_program() -> PathBuf {
     let named = std::env::var_os(PROGRAM_VARIABLE).map(PathBuf::from);
-    let itself = || std::env::current_exe().ok().filter(|program| program.file_name() == Some("farcall".as_ref()));
+    let itself = || {
+        std::env::current_exe()
+            .ok()
+            .filter(|program| program.file_name() == Some("farcall".as_ref()))
+    };
     named.or_else(beside_library).or_else(itself).unwrap_or_else(|| PathBuf::from("farcall"))
 }
 
@@ -67,12 +73,18 @@ impl PrivateServer {
     /// Starts one and waits until it listens.
     ///
     /// # Errors
-    /// `Unavailable` when the program is missing or does not come up, `TimedOut`; the message carries what it said.
+    /// `Unavailable` when the program is missing or does not come up, `TimedOut`; the message
+    /// carries what it said.
     pub fn start(options: &ServeOptions) -> Result<PrivateServer> {
         let program = options.program.clone().unwrap_or_else(own_program);
         keep_standard_streams();
         let mut command = Command::new(&program);
-        command.arg("serve").arg("--private").args(&options.arguments).arg("--").args(&options.files);
+        command
+            .arg("serve")
+            .arg("--private")
+            .args(&options.arguments)
+            .arg("--")
+            .args(&options.files);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Ctrl-C at the terminal is for this program, which may end a call by it and go on.
         command.process_group(0);
@@ -101,7 +113,8 @@ impl PrivateServer {
         Client::connect(Some(&self.address))
     }
 
-    /// Whether it is no more, of a signal, say. For whoever could not connect: its sockets end a moment before it does.
+    /// Whether it is no more, of a signal, say. For whoever could not connect: its sockets end a
+    /// moment before it does.
     pub fn has_ended(&mut self) -> bool {
         ends_within(&mut self.child, DEATH)
     }
@@ -143,8 +156,8 @@ fn begin(child: &mut Child, deadline: Option<Instant>) -> Beginning {
     }
 }
 
-/// What the server says from now on (a module left out, a warning) goes where this program's own messages go. Somebody
-/// has to read it: a full pipe would stop the server.
+/// What the server says from now on (a module left out, a warning) goes where this program's own
+/// messages go. Somebody has to read it: a full pipe would stop the server.
 fn pass_on_stderr(child: &mut Child) {
     if let Some(stderr) = child.stderr.take() {
         std::thread::spawn(move || pass_on_output(stderr, |_| {}));
@@ -168,9 +181,10 @@ fn late(mut child: Child, program: &Path, options: &ServeOptions) -> Error {
         let _ = stderr.take(WORDS_BYTES_MAX).read_to_end(&mut said);
     }
     let said = String::from_utf8_lossy(&said);
-    let error = Error::new(ErrorKind::TimedOut, "start a private server", "timed out before it listened")
-        .with("timeout", format!("{} s", options.timeout.unwrap_or_default().as_secs_f64()))
-        .with("program", program.display());
+    let error =
+        Error::new(ErrorKind::TimedOut, "start a private server", "timed out before it listened")
+            .with("timeout", format!("{} s", options.timeout.unwrap_or_default().as_secs_f64()))
+            .with("program", program.display());
     let files: Vec<String> = options.files.iter().map(|file| file.display().to_string()).collect();
     let error = if files.is_empty() { error } else { error.with("files", files.join(", ")) };
     let error = if said.trim().is_empty() { error } else { error.with("it said", said.trim()) };
@@ -185,13 +199,21 @@ fn failed(mut child: Child, program: &Path) -> Error {
     let _ = child.kill();
     let ended = child.wait();
     if !said.trim().is_empty() {
-        return Error::new(ErrorKind::Unavailable, "start a private server", said.trim().to_owned());
+        return Error::new(
+            ErrorKind::Unavailable,
+            "start a private server",
+            said.trim().to_owned(),
+        );
     }
     let status = ended.map_or_else(|error| error.to_string(), |status| status.to_string());
-    Error::new(ErrorKind::Unavailable, "start a private server", "it printed neither an address nor an error")
-        .with("program", program.display())
-        .with("ended by", status)
-        .fix("set FARCALL_PROGRAM to the farcall program")
+    Error::new(
+        ErrorKind::Unavailable,
+        "start a private server",
+        "it printed neither an address nor an error",
+    )
+    .with("program", program.display())
+    .with("ended by", status)
+    .fix("set FARCALL_PROGRAM to the farcall program")
 }
 
 /// Has it end by itself in so much time, or kills it.

@@ -18,8 +18,8 @@ use crate::per_process::PerProcess;
 /// The allocator of the C library keeps smaller memory by itself.
 const POOLED_MIN: usize = 1 << 20;
 
-/// A result array that the caller owns. It may lie in memory shared with the server, which nobody else writes to any
-/// more; the memory is pooled again when the last clone is dropped.
+/// A result array that the caller owns. It may lie in memory shared with the server, which nobody
+/// else writes to any more; the memory is pooled again when the last clone is dropped.
 #[derive(Clone)]
 pub struct OwnedArray {
     /// Keeps the memory.
@@ -65,7 +65,8 @@ pub struct CompressedArray {
     pub is_result: bool,
     /// Its bytes.
     pub bytes: u64,
-    /// What of them did not travel, and how long this process took to compress or to expand the others.
+    /// What of them did not travel, and how long this process took to compress or to expand the
+    /// others.
     pub saved: Saved,
 }
 
@@ -101,8 +102,12 @@ impl Outputs {
     pub fn get(&self, name: &str) -> Result<&Output> {
         let index = self.interface.parameters.iter().position(|parameter| parameter.name == name);
         index.map(|index| &self.outputs[index]).ok_or_else(|| {
-            Error::new(ErrorKind::NotFound, "read a result", format!("no parameter is called \"{name}\""))
-                .with("routine", self.interface.full_name())
+            Error::new(
+                ErrorKind::NotFound,
+                "read a result",
+                format!("no parameter is called \"{name}\""),
+            )
+            .with("routine", self.interface.full_name())
         })
     }
 
@@ -128,7 +133,9 @@ impl Outputs {
         elements.try_reserve_exact(count).map_err(|_| no_room(bytes.len()))?;
         elements.resize(count, T::default());
         // SAFETY: as many bytes as the vector holds; element types are plain numbers.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), elements.as_mut_ptr().cast(), bytes.len()) };
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), elements.as_mut_ptr().cast(), bytes.len())
+        };
         Ok(elements)
     }
 
@@ -145,40 +152,67 @@ impl Outputs {
     /// # Errors
     /// As [`Outputs::array`].
     pub fn scalar<T: Element>(&self, name: &str) -> Result<T> {
-        self.array::<T>(name)?
-            .first()
-            .copied()
-            .ok_or_else(|| Error::new(ErrorKind::NotFound, "read a result", format!("\"{name}\" has no elements")))
+        self.array::<T>(name)?.first().copied().ok_or_else(|| {
+            Error::new(ErrorKind::NotFound, "read a result", format!("\"{name}\" has no elements"))
+        })
     }
 }
 
 impl OwnedArray {
     /// A short array that came inside the answer.
-    pub(crate) fn of_bytes(bytes: &[u8], element: ElementType, array: &ArrayLayout) -> Result<OwnedArray> {
+    pub(crate) fn of_bytes(
+        bytes: &[u8],
+        element: ElementType,
+        array: &ArrayLayout,
+    ) -> Result<OwnedArray> {
         let region = HeapRegion::new(bytes.len())?;
         Space::of(&region, 0, bytes.len())?.bytes().copy_from_slice(bytes);
         Ok(OwnedArray::packed_in(Arc::new(region), element, array))
     }
 
     /// An array whose travelling elements lie packed in `region`.
-    pub(crate) fn packed_in(region: Arc<dyn Region>, element: ElementType, array: &ArrayLayout) -> OwnedArray {
+    pub(crate) fn packed_in(
+        region: Arc<dyn Region>,
+        element: ElementType,
+        array: &ArrayLayout,
+    ) -> OwnedArray {
         let shape: Vec<u64> = array.dimensions.iter().map(|dimension| dimension.count).collect();
         let mut strides = vec![0; shape.len()];
         let mut step = array.element_bytes as i64;
         for position in 0..shape.len() {
-            let index = if array.order == Order::Column { position } else { shape.len() - 1 - position };
+            let index =
+                if array.order == Order::Column { position } else { shape.len() - 1 - position };
             strides[index] = step;
             step *= shape[index].max(1) as i64;
         }
-        OwnedArray { region, offset: 0, element, element_bytes: array.element_bytes, shape, strides }
+        OwnedArray {
+            region,
+            offset: 0,
+            element,
+            element_bytes: array.element_bytes,
+            shape,
+            strides,
+        }
     }
 
     /// An array that lies in `region` as the interface lays it out.
-    pub(crate) fn laid_out_in(region: Arc<dyn Region>, element: ElementType, array: &ArrayLayout) -> OwnedArray {
+    pub(crate) fn laid_out_in(
+        region: Arc<dyn Region>,
+        element: ElementType,
+        array: &ArrayLayout,
+    ) -> OwnedArray {
         let strides = array.strides_bytes();
-        let offset =
-            array.dimensions.iter().zip(&strides).map(|(dimension, stride)| dimension.start * stride).sum::<u64>();
-        let steps = array.dimensions.iter().zip(&strides).map(|(dimension, stride)| (dimension.stride * stride) as i64);
+        let offset = array
+            .dimensions
+            .iter()
+            .zip(&strides)
+            .map(|(dimension, stride)| dimension.start * stride)
+            .sum::<u64>();
+        let steps = array
+            .dimensions
+            .iter()
+            .zip(&strides)
+            .map(|(dimension, stride)| (dimension.stride * stride) as i64);
         let shape = array.dimensions.iter().map(|dimension| dimension.count).collect();
         OwnedArray {
             strides: steps.collect(),
@@ -190,7 +224,8 @@ impl OwnedArray {
         }
     }
 
-    /// Address of the element whose indexes are all 0: valid while the region, or a clone of this array, lives.
+    /// Address of the element whose indexes are all 0: valid while the region, or a clone of this
+    /// array, lives.
     pub fn address(&self) -> *mut u8 {
         self.region.base().wrapping_add(self.offset)
     }
@@ -207,7 +242,8 @@ impl OwnedArray {
     /// The elements' bytes without gaps, in this order.
     ///
     /// # Errors
-    /// `LimitExceeded` when this machine has no room for a copy; `Internal` when the array does not lie in its region.
+    /// `LimitExceeded` when this machine has no room for a copy; `Internal` when the array does not
+    /// lie in its region.
     pub fn packed(&self, order: Order) -> Result<Vec<u8>> {
         let mut axes: farcall_link::strided::Axes = self
             .shape
@@ -219,7 +255,8 @@ impl OwnedArray {
             axes.reverse();
         }
         let array = Strided { offset: 0, element_bytes: self.element_bytes, axes };
-        let mut packing = farcall_link::packing::Packing::new(self.region.clone(), self.offset, &array)?;
+        let mut packing =
+            farcall_link::packing::Packing::new(self.region.clone(), self.offset, &array)?;
         let length = packing.left() as usize;
         let mut packed = Vec::new();
         packed.try_reserve_exact(length).map_err(|_| no_room(length))?;
@@ -236,19 +273,24 @@ impl OwnedArray {
     }
 }
 
-/// Memory for a result of so many bytes, of any value. What the results before it lay in is used again, once it is dropped:
-/// fresh memory costs as much as the bytes that are received into it.
+/// Memory for a result of so many bytes, of any value. What the results before it lay in is used
+/// again, once it is dropped: fresh memory costs as much as the bytes that are received into it.
 pub(crate) fn result_memory(bytes: usize) -> Result<Arc<dyn Region>> {
     static LARGE: PerProcess<SharedMemory> = PerProcess::new();
     if bytes < POOLED_MIN {
         return Ok(Arc::new(HeapRegion::new(bytes)?));
     }
-    let limits = MemoryLimits { idle_bytes_max: 512 << 20, idle_regions_max: 16, ..MemoryLimits::default() };
+    let limits =
+        MemoryLimits { idle_bytes_max: 512 << 20, idle_regions_max: 16, ..MemoryLimits::default() };
     LARGE.get(|| SharedMemory::private(limits)).allocate(bytes)
 }
 
 /// A result may be larger than this machine's memory: the server's is another.
 fn no_room(bytes: usize) -> Error {
-    Error::new(ErrorKind::LimitExceeded, "copy a result", format!("there is no memory for its {bytes} bytes"))
-        .fix("request fewer elements, or use a host with more memory")
+    Error::new(
+        ErrorKind::LimitExceeded,
+        "copy a result",
+        format!("there is no memory for its {bytes} bytes"),
+    )
+    .fix("request fewer elements, or use a host with more memory")
 }

@@ -25,7 +25,8 @@ impl Routine {
         &self.contract.interface
     }
 
-    /// Whether the value of a parameter travels inside the call: see [`Interface::inline_parameters`].
+    /// Whether the value of a parameter travels inside the call: see
+    /// [`Interface::inline_parameters`].
     pub fn is_inline(&self, parameter: usize) -> bool {
         self.contract.sizer.is_inline(parameter)
     }
@@ -50,12 +51,15 @@ impl Routine {
         self.contract.hash
     }
 
-    /// Calls it with named arguments: IN and INOUT arrays, and whatever scalars do not follow from their extents.
-    /// Results that no array was given for are allocated.
+    /// Calls it with named arguments: IN and INOUT arrays, and whatever scalars do not follow from
+    /// their extents. Results that no array was given for are allocated.
     ///
     /// # Errors
     /// `InvalidArgument` for arguments that do not fit, or whatever became of the call.
-    pub fn call<'n, 'a>(&self, arguments: impl IntoIterator<Item = (&'n str, Argument<'a>)>) -> Result<Outputs> {
+    pub fn call<'n, 'a>(
+        &self,
+        arguments: impl IntoIterator<Item = (&'n str, Argument<'a>)>,
+    ) -> Result<Outputs> {
         self.call_with(arguments, &CallOptions::default())
     }
 
@@ -71,8 +75,9 @@ impl Routine {
         self.call_positional(self.by_name(arguments)?, Vec::new(), options)
     }
 
-    /// The same, and gives what is told of the call meanwhile to `watch`: as far as the options want it, and all of it before
-    /// this returns. After every `pause` without news it is asked, too, and may look how far the call's arrays are.
+    /// The same, and gives what is told of the call meanwhile to `watch`: as far as the options
+    /// want it, and all of it before this returns. After every `pause` without news it is asked,
+    /// too, and may look how far the call's arrays are.
     ///
     /// # Errors
     /// As [`Routine::call_with`].
@@ -83,7 +88,8 @@ impl Routine {
         pause: Option<Duration>,
         mut watch: impl FnMut(&PendingCall, Option<News>),
     ) -> Result<Outputs> {
-        // SAFETY: the arrays are borrowed until this returns, or unwinds, when the call is over or was given up.
+        // SAFETY: the arrays are borrowed until this returns, or unwinds, when the call is over or
+        // was given up.
         let passed = unsafe { Passed::borrowed(self.by_name(arguments)?, Vec::new()) };
         let mut call = self.open(passed, options)?;
         loop {
@@ -94,20 +100,23 @@ impl Routine {
         }
     }
 
-    /// Starts a call that goes on without this program, and returns when the server has said that it does: what
+    /// Starts a call that goes on without this program, and returns when the server has said that
+    /// it does: what
     /// [`Client::fetch`] finds it by.
     ///
     /// # Errors
-    /// As [`Routine::call`], as far as they are known before it runs; what became of a call of which the server never said
-    /// that it keeps it.
+    /// As [`Routine::call`], as far as they are known before it runs; what became of a call of
+    /// which the server never said that it keeps it.
     pub fn submit<'n, 'a>(
         &self,
         arguments: impl IntoIterator<Item = (&'n str, Argument<'a>)>,
         keep: Keep,
     ) -> Result<CallId> {
-        // SAFETY: the arrays are borrowed until this returns, when the server has them, or the call was given up.
+        // SAFETY: the arrays are borrowed until this returns, when the server has them, or the call
+        // was given up.
         let passed = unsafe { Passed::borrowed(self.by_name(arguments)?, Vec::new()) };
-        let mut call = self.open(passed, &CallOptions { keep: Some(keep), ..CallOptions::default() })?.push();
+        let mut call =
+            self.open(passed, &CallOptions { keep: Some(keep), ..CallOptions::default() })?.push();
         let is_told = call.wait_kept(Some(self.client.session().patience()))?;
         if !is_told {
             return Err(Error::new(
@@ -130,17 +139,23 @@ impl Routine {
         for (name, argument) in arguments {
             let index = parameters.iter().position(|p| p.name == name && p.mode != Mode::Work);
             let index = index.ok_or_else(|| {
-                let names = parameters.iter().filter(|p| p.mode != Mode::Work).map(|p| p.name.as_str());
-                Error::new(ErrorKind::InvalidArgument, "call", format!("{} has no parameter \"{name}\"", self.name()))
-                    .fix(format!("it takes {}", names.collect::<Vec<_>>().join(", ")))
+                let names =
+                    parameters.iter().filter(|p| p.mode != Mode::Work).map(|p| p.name.as_str());
+                Error::new(
+                    ErrorKind::InvalidArgument,
+                    "call",
+                    format!("{} has no parameter \"{name}\"", self.name()),
+                )
+                .fix(format!("it takes {}", names.collect::<Vec<_>>().join(", ")))
             })?;
             all[index] = argument;
         }
         Ok(all)
     }
 
-    /// Calls it with one argument per parameter of the interface (WORK ones `Unset`) and waits for its end. Results of
-    /// INOUT parameters go to their `destinations`; into memory of their own where there are fewer of these.
+    /// Calls it with one argument per parameter of the interface (WORK ones `Unset`) and waits for
+    /// its end. Results of INOUT parameters go to their `destinations`; into memory of their own
+    /// where there are fewer of these.
     ///
     /// # Errors
     /// As [`Routine::call_with`].
@@ -155,7 +170,8 @@ impl Routine {
         self.open(passed, options)?.wait()
     }
 
-    /// Starts a call with named arguments, while the program goes on. Its arrays are kept by the call, or live for ever:
+    /// Starts a call with named arguments, while the program goes on. Its arrays are kept by the
+    /// call, or live for ever:
     ///
     /// ```no_run
     /// # fn start(dnrm2: farcall_client::Routine) -> farcall_client::Result<()> {
@@ -168,7 +184,8 @@ impl Routine {
     /// # }
     /// ```
     ///
-    /// Borrowed ones do not compile: a [`PendingCall`] may be leaked, and then nothing would end the borrow.
+    /// Borrowed ones do not compile: a [`PendingCall`] may be leaked, and then nothing would end
+    /// the borrow.
     ///
     /// ```compile_fail,E0597
     /// # fn start(dnrm2: farcall_client::Routine) -> farcall_client::Result<()> {
@@ -197,8 +214,8 @@ impl Routine {
     /// As [`Routine::start`].
     ///
     /// # Safety
-    /// All arrays stay as [`View::new`](crate::View::new) says until the call is over or the returned value is dropped;
-    /// if it is leaked, for ever.
+    /// All arrays stay as [`View::new`](crate::View::new) says until the call is over or the
+    /// returned value is dropped; if it is leaked, for ever.
     pub unsafe fn start_borrowed(
         &self,
         arguments: Vec<Argument<'_>>,
@@ -210,8 +227,8 @@ impl Routine {
         Ok(self.open(passed, options)?.push())
     }
 
-    /// The same without waiting for longer than `wait`: `None` when the server does not take one more call by then. What
-    /// does not leave at once leaves while somebody waits.
+    /// The same without waiting for longer than `wait`: `None` when the server does not take one
+    /// more call by then. What does not leave at once leaves while somebody waits.
     ///
     /// # Errors
     /// As [`Routine::start`].

@@ -1,8 +1,10 @@
 //! One connection shared by many threads: whoever waits reads for all.
 //!
-//! There is no thread of our own, but while a lost connection is made again. A thread that waits for its call becomes the reader unless another is; the reader
-//! handles everybody's frames and passes the role on when its own call is over. So a lone caller pays for no hand-over.
-//! Nothing else waits for the socket: what it does not take at once leaves while somebody reads, who waits for room, too.
+//! There is no thread of our own, but while a lost connection is made again. A thread that waits
+//! for its call becomes the reader unless another is; the reader handles everybody's frames and
+//! passes the role on when its own call is over. So a lone caller pays for no hand-over. Nothing
+//! else waits for the socket: what it does not take at once leaves while somebody reads, who waits
+//! for room, too.
 
 mod callbacks;
 mod calls;
@@ -65,7 +67,8 @@ struct Core {
     heartbeat: Heartbeat,
     /// Whether the reader waits for room as well, or was nudged to.
     watching_room: bool,
-    /// Whether there may be more to receive than the socket tells of: a stream that decrypts holds some.
+    /// Whether there may be more to receive than the socket tells of: a stream that decrypts holds
+    /// some.
     more: bool,
     /// Whether `events` tells of room.
     telling_room: bool,
@@ -127,17 +130,22 @@ impl Session {
         way_back: Option<Arc<WayBack>>,
     ) -> Result<Session> {
         let system = |error: rustix::io::Errno| Error::system("connect", error.into());
-        let socket = stream.readiness().ok_or_else(|| Error::internal("connect", "a stream without a descriptor"))?;
-        let socket = socket.try_clone_to_owned().map_err(|error| Error::system("connect", error))?;
+        let socket = stream
+            .readiness()
+            .ok_or_else(|| Error::internal("connect", "a stream without a descriptor"))?;
+        let socket =
+            socket.try_clone_to_owned().map_err(|error| Error::system("connect", error))?;
         let signal = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(system);
         let (bell, nudge) = (signal()?, signal()?);
         let events = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(system)?;
         for descriptor in [&socket, &bell] {
-            epoll::add(&events, descriptor, epoll::EventData::new_u64(0), epoll::EventFlags::IN).map_err(system)?;
+            epoll::add(&events, descriptor, epoll::EventData::new_u64(0), epoll::EventFlags::IN)
+                .map_err(system)?;
         }
         let HelloLimits { control_bytes_max, data_bytes_max, .. } = hello.limits;
         let connection = Connection::new(Setup { hello, initiator: true, token: None });
-        let setup = farcall_peer::Setup { connection, seed: fresh_seed(), resumes: way_back.is_some() };
+        let setup =
+            farcall_peer::Setup { connection, seed: fresh_seed(), resumes: way_back.is_some() };
         let caller = Caller::new(setup, Program::new(stream.passes_descriptors(), source));
         let core = Core {
             link: Link::new(stream, control_bytes_max, data_bytes_max),
@@ -175,7 +183,11 @@ impl Session {
         let deadline = Instant::now().checked_add(patience);
         match session.wait_until(deadline, |core| core.caller.is_ready().then_some(()))? {
             Some(()) => Ok(session),
-            None => Err(Error::new(ErrorKind::TimedOut, "connect", "the server did not greet us in time")),
+            None => Err(Error::new(
+                ErrorKind::TimedOut,
+                "connect",
+                "the server did not greet us in time",
+            )),
         }
     }
 
@@ -190,7 +202,8 @@ impl Session {
     }
 
     fn lock(&self) -> MutexGuard<'_, Core> {
-        // A panic under the lock leaves the protocol in an unknown state; the next frame error ends the connection.
+        // A panic under the lock leaves the protocol in an unknown state; the next frame error ends
+        // the connection.
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -276,7 +289,8 @@ impl Session {
                 return;
             }
             if matches!(core.line, Line::Dead(_)) {
-                // A server that comes back, or broke the rules, is not to work on for a client that has given it up.
+                // A server that comes back, or broke the rules, is not to work on for a client that
+                // has given it up.
                 let _ = rustix::net::shutdown(&core.socket, rustix::net::Shutdown::Both);
             }
             self.part(core);
@@ -297,7 +311,11 @@ impl Session {
         }
         if unsent != core.telling_room {
             core.telling_room = unsent;
-            let flags = if unsent { epoll::EventFlags::IN | epoll::EventFlags::OUT } else { epoll::EventFlags::IN };
+            let flags = if unsent {
+                epoll::EventFlags::IN | epoll::EventFlags::OUT
+            } else {
+                epoll::EventFlags::IN
+            };
             let _ = epoll::modify(&self.events, &core.socket, epoll::EventData::new_u64(0), flags);
         }
         // Others may be ready, or must take over the reading.
@@ -317,7 +335,8 @@ impl Session {
         }
     }
 
-    /// Waits until `ready` gives something; reads for everybody while nobody else does. `None` past the deadline.
+    /// Waits until `ready` gives something; reads for everybody while nobody else does. `None` past
+    /// the deadline.
     fn wait_until<T>(
         &self,
         deadline: Option<Instant>,
@@ -337,29 +356,45 @@ impl Session {
             if left == Some(Duration::ZERO) {
                 return Ok(None);
             }
-            core = if core.reading || !core.is_up() { self.follow(core, left) } else { self.lead(core, left) };
+            core = if core.reading || !core.is_up() {
+                self.follow(core, left)
+            } else {
+                self.lead(core, left)
+            };
         }
     }
 
-    fn follow<'a>(&'a self, mut core: MutexGuard<'a, Core>, left: Option<Duration>) -> MutexGuard<'a, Core> {
+    fn follow<'a>(
+        &'a self,
+        mut core: MutexGuard<'a, Core>,
+        left: Option<Duration>,
+    ) -> MutexGuard<'a, Core> {
         core.followers += 1;
         let mut core = match left {
             None => self.changed.wait(core).unwrap_or_else(PoisonError::into_inner),
-            Some(left) => self.changed.wait_timeout(core, left).unwrap_or_else(PoisonError::into_inner).0,
+            Some(left) => {
+                self.changed.wait_timeout(core, left).unwrap_or_else(PoisonError::into_inner).0
+            }
         };
         core.followers -= 1;
         core
     }
 
-    /// Looks for frames for a moment, without going to sleep; whether any came, or others left something to send.
-    fn poll<'a>(&'a self, mut core: MutexGuard<'a, Core>, left: Option<Duration>) -> (MutexGuard<'a, Core>, bool) {
+    /// Looks for frames for a moment, without going to sleep; whether any came, or others left
+    /// something to send.
+    fn poll<'a>(
+        &'a self,
+        mut core: MutexGuard<'a, Core>,
+        left: Option<Duration>,
+    ) -> (MutexGuard<'a, Core>, bool) {
         let before = core.link.bytes_received();
         let mut looked = Instant::now();
         let until = looked + left.map_or(POLL, |left| left.min(POLL));
         let mut outcome = Try::Nothing;
         loop {
             core.receive();
-            if core.link.bytes_received() != before || !core.is_up() || core.link.bytes_queued() > 0 {
+            if core.link.bytes_received() != before || !core.is_up() || core.link.bytes_queued() > 0
+            {
                 core.polling.tried(outcome);
                 return (core, true);
             }
@@ -376,7 +411,11 @@ impl Session {
         }
     }
 
-    fn lead<'a>(&'a self, mut core: MutexGuard<'a, Core>, left: Option<Duration>) -> MutexGuard<'a, Core> {
+    fn lead<'a>(
+        &'a self,
+        mut core: MutexGuard<'a, Core>,
+        left: Option<Duration>,
+    ) -> MutexGuard<'a, Core> {
         core.reading = true;
         if core.link.bytes_queued() == 0 && core.polling.is_due() {
             let polled;
@@ -430,18 +469,30 @@ impl Drop for Session {
 }
 
 impl Core {
-    fn open(&mut self, contract: Arc<Contract>, passed: Passed, conditions: Conditions) -> Result<u64> {
+    fn open(
+        &mut self,
+        contract: Arc<Contract>,
+        passed: Passed,
+        conditions: Conditions,
+    ) -> Result<u64> {
         let number = self.next_number;
         let (id, terms) = (conditions.keep.map(|(id, _)| id), terms(&conditions, Some(&contract)));
-        self.caller.open(number, Call { contract, passed, conditions, is_to_stay: id.is_some() }, id, terms)?;
+        self.caller.open(
+            number,
+            Call { contract, passed, conditions, is_to_stay: id.is_some() },
+            id,
+            terms,
+        )?;
         self.next_number += 1;
         Ok(number)
     }
 
-    /// Whether a call that was just opened may leave with later ones; not one whose arrays are to be sent.
+    /// Whether a call that was just opened may leave with later ones; not one whose arrays are to
+    /// be sent.
     fn may_gather(&mut self, number: u64, contract: &Contract) -> bool {
         let sends_nothing = |call: &OpenCall<Program>| call.transfer().data.sending.is_empty();
-        self.caller.open_call(number).is_some_and(sends_nothing) && self.gathering.takes(&contract.pace)
+        self.caller.open_call(number).is_some_and(sends_nothing)
+            && self.gathering.takes(&contract.pace)
     }
 
     fn check_alive(&self) -> Result<()> {
@@ -498,7 +549,8 @@ impl Core {
             return;
         }
         if let Err(error) = self.try_pump() {
-            // What the server said last may be in the socket still, and says more than a broken pipe.
+            // What the server said last may be in the socket still, and says more than a broken
+            // pipe.
             self.receive();
             if !self.is_up() {
                 return;
@@ -514,7 +566,8 @@ impl Core {
         self.link.pump(QUEUE_BYTES, &mut Sending(&mut self.caller)).map(|_| ())
     }
 
-    /// Bytes that the socket took so far, give or take what was queued when the connection was made.
+    /// Bytes that the socket took so far, give or take what was queued when the connection was
+    /// made.
     fn sent(&self) -> u64 {
         self.caller.bytes_made().wrapping_sub(self.link.bytes_queued() as u64)
     }

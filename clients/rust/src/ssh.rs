@@ -1,8 +1,8 @@
 //! A server on a host that is reached by the user's own `ssh` (docs/decisions/0022-ssh.md).
 //!
-//! One `ssh` runs for each connection. On the far side a shell looks whether this very program of Farcall is there, takes a
-//! copy of it where it is not, and becomes its relay: from then on the standard input and output of `ssh` are a byte
-//! stream to a server that lives there on its own.
+//! One `ssh` runs for each connection. On the far side a shell looks whether this very program of
+//! Farcall is there, takes a copy of it where it is not, and becomes its relay: from then on the
+//! standard input and output of `ssh` are a byte stream to a server that lives there on its own.
 
 mod conversation;
 mod library;
@@ -31,14 +31,15 @@ use crate::standard_streams::pass_on_output;
 
 /// The variable that names another `ssh`.
 const SSH_VARIABLE: &str = "FARCALL_SSH";
-/// Has `ssh` not end when the user interrupts this program: a call ends then, and the connection stays. Its questions for
-/// a password can be interrupted all the same.
-const UNINTERRUPTED: &str = "trap '' INT; command -v \"$1\" >/dev/null || { echo \"there is no program $1\" >&2; exit 254; }; \
-                             exec \"$@\"";
+/// Has `ssh` not end when the user interrupts this program: a call ends then, and the connection
+/// stays. Its questions for a password can be interrupted all the same.
+const UNINTERRUPTED: &str = "trap '' INT; command -v \"$1\" >/dev/null || { echo \"there is no \
+                             program $1\" >&2; exit 254; }; exec \"$@\"";
 /// Time that `ssh` has to end when its stream has ended.
 const END_GRACE: Duration = Duration::from_secs(5);
 /// What `ssh` says where trying again would end the same way.
-const REFUSALS: [&str; 3] = ["Permission denied", "Host key verification failed", "Too many authentication failures"];
+const REFUSALS: [&str; 3] =
+    ["Permission denied", "Host key verification failed", "Too many authentication failures"];
 /// Time in which a shared connection that is open already gives a sign of life.
 const OPEN_MAX: Duration = Duration::from_secs(15);
 /// What it ends with where there is no such program.
@@ -67,25 +68,35 @@ const LAUNCHER_MAX: usize = 16;
 impl SshAddress {
     /// What stands behind `ssh://`.
     pub fn parse(text: &str) -> Option<SshAddress> {
-        let (text, launcher) = text.split_once('/').map_or((text, ""), |(host, launcher)| (host, launcher));
+        let (text, launcher) =
+            text.split_once('/').map_or((text, ""), |(host, launcher)| (host, launcher));
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-        if !launcher.chars().all(is_plain) || launcher.len() > LAUNCHER_MAX || launcher.starts_with('-') {
+        if !launcher.chars().all(is_plain)
+            || launcher.len() > LAUNCHER_MAX
+            || launcher.starts_with('-')
+        {
             return None;
         }
         let launcher = (!launcher.is_empty()).then(|| launcher.to_owned());
         let (user, rest) = text.rsplit_once('@').map_or(("", text), |(user, rest)| (user, rest));
         let (host, port) = match rest.rsplit_once(':') {
             // All of it is a host of IPv6 where a bracket ends it.
-            Some((host, port)) if !port.ends_with(']') => (host, Some(port.parse().ok().filter(|port| *port != 0)?)),
+            Some((host, port)) if !port.ends_with(']') => {
+                (host, Some(port.parse().ok().filter(|port| *port != 0)?))
+            }
             _ => (rest, None),
         };
         let bracketed = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
         // Where an address of IPv6 ends, and a port begins, brackets tell.
         let host = bracketed.or_else(|| (!host.contains(':')).then_some(host))?;
         let destination = if user.is_empty() { host.to_owned() } else { format!("{user}@{host}") };
-        let is_word =
-            !destination.starts_with('-') && !destination.chars().any(|c| c.is_whitespace() || c.is_control());
-        (!host.is_empty() && is_word && !text.starts_with('@')).then_some(SshAddress { destination, port, launcher })
+        let is_word = !destination.starts_with('-')
+            && !destination.chars().any(|c| c.is_whitespace() || c.is_control());
+        (!host.is_empty() && is_word && !text.starts_with('@')).then_some(SshAddress {
+            destination,
+            port,
+            launcher,
+        })
     }
 }
 
@@ -137,7 +148,9 @@ pub fn own_name() -> String {
 /// # Errors
 /// `InvalidArgument` for what is no number of seconds.
 pub fn linger() -> Result<Duration> {
-    let Some(text) = std::env::var_os(LINGER_VARIABLE).filter(|text| !text.is_empty()) else { return Ok(LINGER) };
+    let Some(text) = std::env::var_os(LINGER_VARIABLE).filter(|text| !text.is_empty()) else {
+        return Ok(LINGER);
+    };
     let seconds = text.to_str().and_then(|text| text.parse().ok());
     seconds.map(Duration::from_secs).ok_or_else(|| {
         Error::new(ErrorKind::InvalidArgument, "connect", "the number of seconds is invalid")
@@ -150,19 +163,26 @@ impl Ssh {
     /// The last arguments of `ssh`: where to.
     fn to(&self) -> Vec<String> {
         let port = self.address.port.map(|port| ["-p".to_owned(), port.to_string()]);
-        port.into_iter().flatten().chain(["--".to_owned(), self.address.destination.clone()]).collect()
+        port.into_iter()
+            .flatten()
+            .chain(["--".to_owned(), self.address.destination.clone()])
+            .collect()
     }
 }
 
 /// Reaches the server; starts it there if need be, and brings what is missing.
 ///
 /// # Errors
-/// `Unreachable` when `ssh` fails, with its words; `Unavailable` when nothing of ours can run there; `TimedOut`.
+/// `Unreachable` when `ssh` fails, with its words; `Unavailable` when nothing of ours can run
+/// there; `TimedOut`.
 pub fn connect(ssh: &Ssh, timeout: Duration) -> Result<Box<dyn ByteStream>> {
     let until = Instant::now() + timeout;
-    let program = std::env::var_os(SSH_VARIABLE).filter(|name| !name.is_empty()).unwrap_or_else(|| "ssh".into());
+    let program = std::env::var_os(SSH_VARIABLE)
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| "ssh".into());
     let sharing = Sharing::of(&program, ssh, until);
-    if let Some(sharing) = sharing.as_ref().filter(|sharing| sharing.is_open(&program, ssh, until)) {
+    if let Some(sharing) = sharing.as_ref().filter(|sharing| sharing.is_open(&program, ssh, until))
+    {
         let sign = until.min(Instant::now() + OPEN_MAX);
         let reached = reach(ssh, &program, Some(sharing), Limits { sign, until });
         // A network that is gone is not seen at once.
@@ -183,7 +203,12 @@ struct Limits {
     until: Instant,
 }
 
-fn reach(ssh: &Ssh, program: &OsStr, sharing: Option<&Sharing>, limits: Limits) -> Result<Box<dyn ByteStream>> {
+fn reach(
+    ssh: &Ssh,
+    program: &OsStr,
+    sharing: Option<&Sharing>,
+    limits: Limits,
+) -> Result<Box<dyn ByteStream>> {
     let mark = mark()?;
     let running = Running::start(ssh, program, sharing, &mark)?;
     match Conversation::new(&running.socket, ssh, limits, mark).hold() {
@@ -210,20 +235,30 @@ struct Running {
 
 impl Running {
     fn start(ssh: &Ssh, program: &OsStr, sharing: Option<&Sharing>, mark: &str) -> Result<Running> {
-        let system = |errno: rustix::io::Errno| Error::system("make a pair of sockets", errno.into());
-        let pair = rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None);
+        let system =
+            |errno: rustix::io::Errno| Error::system("make a pair of sockets", errno.into());
+        let pair = rustix::net::socketpair(
+            AddressFamily::UNIX,
+            SocketType::STREAM,
+            SocketFlags::CLOEXEC,
+            None,
+        );
         let (socket, theirs) = pair.map_err(system)?;
-        let also_theirs = theirs.try_clone().map_err(|error| Error::system("make a pair of sockets", error))?;
+        let also_theirs =
+            theirs.try_clone().map_err(|error| Error::system("make a pair of sockets", error))?;
         let mut command = Command::new("/bin/sh");
         command.args(["-c", UNINTERRUPTED, "sh"]).arg(program).arg("-T");
         if !ssh.may_ask {
             command.args(["-o", "BatchMode=yes"]);
         }
-        command.args(sharing.into_iter().flat_map(Sharing::options)).args(ssh.to()).arg(far::shell(mark));
+        command
+            .args(sharing.into_iter().flat_map(Sharing::options))
+            .args(ssh.to())
+            .arg(far::shell(mark));
         command.stdin(theirs).stdout(also_theirs).stderr(Stdio::piped());
-        let mut child = command
-            .spawn()
-            .map_err(|error| Error::new(ErrorKind::Unreachable, "connect", "ssh cannot be started").source(error))?;
+        let mut child = command.spawn().map_err(|error| {
+            Error::new(ErrorKind::Unreachable, "connect", "ssh cannot be started").source(error)
+        })?;
         let words = Words::of(child.stderr.take(), ssh.may_ask);
         Ok(Running { child, socket, words })
     }
@@ -244,17 +279,34 @@ impl Running {
         let is_failure = error.kind() == ErrorKind::Unreachable;
         let status = ended.and_then(|status| status.code());
         let error = match status {
-            Some(NO_SSH) if is_failure => Error::new(ErrorKind::Unreachable, "connect", "ssh cannot be started")
-                .fix("install ssh, or set FARCALL_SSH to it"),
+            Some(NO_SSH) if is_failure => Error::new(
+                ErrorKind::Unreachable,
+                "connect",
+                "ssh \
+                cannot be started",
+            )
+            .fix("install ssh, or set FARCALL_SSH to it"),
             // To try again would ask for nothing else, and a host may shut out who does.
             _ if is_failure && REFUSALS.iter().any(|words| said.contains(words)) => {
-                Error::new(ErrorKind::PermissionDenied, "connect", "ssh cannot log in")
-                    .fix("run `farcall connect` in a terminal, where ssh can ask you, or check its configuration")
+                Error::new(ErrorKind::PermissionDenied, "connect", "ssh cannot log in").fix(
+                    "run `farcall connect` in a terminal, where ssh can ask you, or check \
+                        its configuration",
+                )
             }
             // What its end looks like from here tells less than what it says of it.
             Some(SSH_FAILED) if is_failure && !said.is_empty() => {
-                let error = Error::new(ErrorKind::Unreachable, "connect", format!("ssh failed: {said}"));
-                return error.with("server", &ssh.address).fix("check that `ssh` alone reaches that host");
+                let error = Error::new(
+                    ErrorKind::Unreachable,
+                    "connect",
+                    format!(
+                        "ssh failed: \
+                    {said}"
+                    ),
+                );
+                return error.with("server", &ssh.address).fix(
+                    "check that `ssh` alone reaches \
+                    that host",
+                );
             }
             _ => error,
         };
@@ -299,7 +351,9 @@ impl Words {
     /// All of them, of one that has ended; what it started may hold the other end still.
     fn take(&self, time: Duration) -> String {
         let until = Instant::now() + time;
-        while self.reader.as_ref().is_some_and(|reader| !reader.is_finished()) && Instant::now() < until {
+        while self.reader.as_ref().is_some_and(|reader| !reader.is_finished())
+            && Instant::now() < until
+        {
             std::thread::sleep(Duration::from_millis(1));
         }
         let kept = std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
@@ -324,7 +378,11 @@ impl SshStream {
 }
 
 impl ByteStream for SshStream {
-    fn send(&mut self, parts: &[std::io::IoSlice<'_>], descriptors: &[BorrowedFd<'_>]) -> std::io::Result<usize> {
+    fn send(
+        &mut self,
+        parts: &[std::io::IoSlice<'_>],
+        descriptors: &[BorrowedFd<'_>],
+    ) -> std::io::Result<usize> {
         self.inner_mut().send(parts, descriptors)
     }
 

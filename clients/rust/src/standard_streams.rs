@@ -1,4 +1,5 @@
-//! A program's standard streams: their descriptors, which are to stay what they are, and what others print there.
+//! A program's standard streams: their descriptors, which are to stay what they are, and what
+//! others print there.
 
 use std::fs::File;
 use std::io::{IsTerminal, Read, Write};
@@ -11,8 +12,8 @@ use farcall_system::outlet;
 /// Time for which what others print waits for a reader that takes nothing.
 const READER_MAX: Duration = Duration::from_secs(1);
 
-/// Opens nothing in place of those that the program has closed, as daemons do. Connections would have their numbers otherwise,
-/// and what is printed would go into them.
+/// Opens nothing in place of those that the program has closed, as daemons do. Connections would
+/// have their numbers otherwise, and what is printed would go into them.
 pub fn keep_standard_streams() {
     // Opening takes the lowest number that is free.
     while let Ok(nothing) = File::options().read(true).write(true).open("/dev/null") {
@@ -23,8 +24,8 @@ pub fn keep_standard_streams() {
     }
 }
 
-/// Prints what a routine or another program wrote: to a terminal with all that it would obey spelled, elsewhere byte by byte
-/// as it is. Where nobody reads it is no reason to fail.
+/// Prints what a routine or another program wrote: to a terminal with all that it would obey
+/// spelled, elsewhere byte by byte as it is. Where nobody reads it is no reason to fail.
 pub fn print_output(stream: &mut (impl Write + IsTerminal), bytes: &[u8]) {
     let written = match stream.is_terminal() {
         true => stream.write_all(printable_output(bytes).as_bytes()),
@@ -33,8 +34,9 @@ pub fn print_output(stream: &mut (impl Write + IsTerminal), bytes: &[u8]) {
     let _ = written.and_then(|()| stream.flush());
 }
 
-/// Prints what another program writes to `from` on standard error until it writes no more, as [`print_output`] does, and
-/// shows each piece to `seen`. Somebody has to read it: a full pipe would stop the program.
+/// Prints what another program writes to `from` on standard error until it writes no more, as
+/// [`print_output`] does, and shows each piece to `seen`. Somebody has to read it: a full pipe
+/// would stop the program.
 pub fn pass_on_output(mut from: impl Read, mut seen: impl FnMut(&[u8])) {
     let (mut buffer, mut kept) = ([0; 4096], 0);
     while let Ok(count @ 1..) = from.read(&mut buffer[kept..]) {
@@ -48,7 +50,8 @@ pub fn pass_on_output(mut from: impl Read, mut seen: impl FnMut(&[u8])) {
     pass_on(&buffer[..kept]);
 }
 
-/// The same as [`print_output`], on standard error; a reader that takes nothing is not waited for without end.
+/// The same as [`print_output`], on standard error; a reader that takes nothing is not waited for
+/// without end.
 fn pass_on(bytes: &[u8]) {
     let written = match std::io::stderr().is_terminal() {
         true => outlet::error().write(printable_output(bytes).as_bytes(), READER_MAX),

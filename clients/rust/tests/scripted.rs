@@ -1,4 +1,5 @@
-//! The client against a server that does what a test says: late, never, or otherwise than a good one would.
+//! The client against a server that does what a test says: late, never, or otherwise than a good
+//! one would.
 
 #![allow(clippy::unwrap_used)]
 

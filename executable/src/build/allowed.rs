@@ -1,10 +1,12 @@
-//! The options that an interface file may give a compiler or a linker on a server for others: a list of what is good.
+//! The options that an interface file may give a compiler or a linker on a server for others: a
+//! list of what is good.
 //!
-//! Compilers have some thousands of options, a few of which name a program to run, a library for the compiler itself to load,
-//! or a file with more options; each release has new ones, and each wrapper its own. So whatever is not known to do none of
-//! that is refused. What a *word* may be is decided by itself and by whether it is for compiler, linker, assembler or
-//! preprocessor. It is never decided by what stands around it, for whoever reads the command may divide it differently: a
-//! word that does not begin as an option is a value, or a file that the compiler is confined for.
+//! Compilers have some thousands of options, a few of which name a program to run, a library for
+//! the compiler itself to load, or a file with more options; each release has new ones, and each
+//! wrapper its own. So whatever is not known to do none of that is refused. What a *word* may be is
+//! decided by itself and by whether it is for compiler, linker, assembler or preprocessor. It is
+//! never decided by what stands around it, for whoever reads the command may divide it differently:
+//! a word that does not begin as an option is a value, or a file that the compiler is confined for.
 
 /// Who reads a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +17,8 @@ enum Reader {
     Preprocessor,
 }
 
-/// Options of compilers that are words of their own: GCC's and clang's, and what Intel's and NVIDIA's have of that kind.
+/// Options of compilers that are words of their own: GCC's and clang's, and what Intel's and
+/// NVIDIA's have of that kind.
 const COMPILER_WORDS: [&str; 63] = [
     "--coverage",
     "--param",
@@ -81,10 +84,24 @@ const COMPILER_WORDS: [&str; 63] = [
     "-v",
     "-w",
 ];
-/// Options with a value, which may stand behind the option or be a word of its own: folders, files to include, symbols, and
-/// definitions. Where they lead, the confinement decides.
-const WITH_VALUE: [&str; 14] =
-    ["-D", "-U", "-I", "-L", "-l", "-J", "-x", "-u", "-z", "-isystem", "-iquote", "-idirafter", "-include", "-imacros"];
+/// Options with a value, which may stand behind the option or be a word of its own: folders, files
+/// to include, symbols, and definitions. Where they lead, the confinement decides.
+const WITH_VALUE: [&str; 14] = [
+    "-D",
+    "-U",
+    "-I",
+    "-L",
+    "-l",
+    "-J",
+    "-x",
+    "-u",
+    "-z",
+    "-isystem",
+    "-iquote",
+    "-idirafter",
+    "-include",
+    "-imacros",
+];
 /// Options whose value, a plain word, follows at once.
 const WITH_PLAIN_VALUE: [&str; 27] = [
     "--param=",
@@ -117,13 +134,24 @@ const WITH_PLAIN_VALUE: [&str; 27] = [
 ];
 /// Linkers that may be chosen by name.
 const LINKERS: [&str; 4] = ["-fuse-ld=bfd", "-fuse-ld=gold", "-fuse-ld=lld", "-fuse-ld=mold"];
-/// Parts of names of `-f` that load code, read options or name programs; `-ffile-…` and its like have paths, which their value
-/// may not have anyway.
-const NOT_OF_F: [&str; 9] =
-    ["plugin", "module", "mapper", "wrapper", "compare-debug", "use-ld", "offload", "intrinsic-modules", "self-test"];
-/// The same of `-m`: those of clang that have a word of LLVM's behind them, and one of an old wrapper of MPI's.
+/// Parts of names of `-f` that load code, read options or name programs; `-ffile-…` and its like
+/// have paths, which their value may not have anyway.
+const NOT_OF_F: [&str; 9] = [
+    "plugin",
+    "module",
+    "mapper",
+    "wrapper",
+    "compare-debug",
+    "use-ld",
+    "offload",
+    "intrinsic-modules",
+    "self-test",
+];
+/// The same of `-m`: those of clang that have a word of LLVM's behind them, and one of an old
+/// wrapper of MPI's.
 const NOT_OF_M: [&str; 4] = ["-mllvm", "-mmlir", "-mpe", "-mlink"];
-/// Options of linkers (GNU's, gold, lld, mold), without the dashes, of which they take one or two alike.
+/// Options of linkers (GNU's, gold, lld, mold), without the dashes, of which they take one or two
+/// alike.
 const LINKER_WORDS: [&str; 50] = [
     "Bdynamic",
     "Bstatic",
@@ -198,13 +226,27 @@ const LINKER_VALUES: [&str; 16] = [
 /// Options of linkers with one dash and a value that may follow at once.
 const LINKER_LETTERS: [&str; 6] = ["-L", "-O", "-l", "-u", "-z", "-h"];
 /// Options of assemblers.
-const ASSEMBLER_WORDS: [&str; 10] =
-    ["--32", "--64", "--execstack", "--fatal-warnings", "--noexecstack", "--no-warn", "--warn", "-L", "-W", "-g"];
+const ASSEMBLER_WORDS: [&str; 10] = [
+    "--32",
+    "--64",
+    "--execstack",
+    "--fatal-warnings",
+    "--noexecstack",
+    "--no-warn",
+    "--warn",
+    "-L",
+    "-W",
+    "-g",
+];
 
 /// The first word that is not allowed, of one sequence of words as a command has it.
 ///
-/// `program` reads it: wrappers of MPIs are scripts, of which some divide what they pass on at blanks.
-pub(super) fn first_refused<'a>(program: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+/// `program` reads it: wrappers of MPIs are scripts, of which some divide what they pass on at
+/// blanks.
+pub(super) fn first_refused<'a>(
+    program: &str,
+    words: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
     let is_script = program.starts_with("mpi");
     let mut scan = Scan { reader: Reader::Compiler, awaits_value: false };
     let mut last = None;
@@ -218,10 +260,13 @@ pub(super) fn first_refused<'a>(program: &str, words: impl IntoIterator<Item = &
     last.filter(|_| scan.awaits_value)
 }
 
-/// Whether a script that divides a word at its blanks, or reads it as its own text, makes no option or command of it.
+/// Whether a script that divides a word at its blanks, or reads it as its own text, makes no option
+/// or command of it.
 fn stays_whole(word: &str) -> bool {
-    let is_special = |letter: char| matches!(letter, '`' | '$' | ';' | '|' | '&' | '<' | '>' | '\n');
-    !word.contains(is_special) && !word.split_whitespace().skip(1).any(|part| part.starts_with(['-', '@']))
+    let is_special =
+        |letter: char| matches!(letter, '`' | '$' | ';' | '|' | '&' | '<' | '>' | '\n');
+    !word.contains(is_special)
+        && !word.split_whitespace().skip(1).any(|part| part.starts_with(['-', '@']))
 }
 
 /// How far a sequence of words was read.
@@ -257,8 +302,10 @@ impl Scan {
             }
             self.awaits_value = WITH_VALUE.contains(&word) || word == "--param";
         }
-        let lists = [("-Wl,", Reader::Linker), ("-Wa,", Reader::Assembler), ("-Wp,", Reader::Preprocessor)];
-        let list = lists.into_iter().find_map(|(begin, reader)| Some((word.strip_prefix(begin)?, reader)));
+        let lists =
+            [("-Wl,", Reader::Linker), ("-Wa,", Reader::Assembler), ("-Wp,", Reader::Preprocessor)];
+        let list =
+            lists.into_iter().find_map(|(begin, reader)| Some((word.strip_prefix(begin)?, reader)));
         match list.filter(|_| reader == Reader::Compiler) {
             Some((list, reader)) => list.split(',').all(|word| reader.allows(word)),
             None => reader.allows(word),
@@ -274,8 +321,12 @@ impl Reader {
         match self {
             Reader::Compiler => is_compilers(word),
             Reader::Linker => is_linkers(word),
-            Reader::Assembler => ASSEMBLER_WORDS.contains(&word) || is_valued(word, "-I") || is_of_machine(word),
-            Reader::Preprocessor => ["-D", "-U", "-I"].into_iter().any(|option| is_valued(word, option)),
+            Reader::Assembler => {
+                ASSEMBLER_WORDS.contains(&word) || is_valued(word, "-I") || is_of_machine(word)
+            }
+            Reader::Preprocessor => {
+                ["-D", "-U", "-I"].into_iter().any(|option| is_valued(word, option))
+            }
         }
     }
 }
@@ -284,7 +335,9 @@ fn is_compilers(word: &str) -> bool {
     COMPILER_WORDS.contains(&word)
         || LINKERS.contains(&word)
         || WITH_VALUE.into_iter().any(|option| is_valued(word, option))
-        || WITH_PLAIN_VALUE.into_iter().any(|option| word.strip_prefix(option).is_some_and(is_plain))
+        || WITH_PLAIN_VALUE
+            .into_iter()
+            .any(|option| word.strip_prefix(option).is_some_and(is_plain))
         || ["-O", "-g"].into_iter().any(|option| word.strip_prefix(option).is_some_and(is_level))
         || word.strip_prefix("-W").is_some_and(is_plain_setting)
         || is_of_machine(word)
@@ -296,21 +349,26 @@ fn is_level(level: &str) -> bool {
     level.len() <= 1 && level.bytes().all(|byte| byte.is_ascii_alphanumeric()) || level == "fast"
 }
 
-/// An option and its value, which is no option; or the option alone, whose value is the next word. A library's name has no
-/// equals sign: what has one may be a long option of the linker's with one dash.
+/// An option and its value, which is no option; or the option alone, whose value is the next word.
+/// A library's name has no equals sign: what has one may be a long option of the linker's with one
+/// dash.
 fn is_valued(word: &str, option: &str) -> bool {
-    let is_value = |value: &str| !value.starts_with(['-', '@']) && (option != "-l" || !value.contains('='));
+    let is_value =
+        |value: &str| !value.starts_with(['-', '@']) && (option != "-l" || !value.contains('='));
     word.strip_prefix(option).is_some_and(is_value)
 }
 
 /// `-mavx2`, `-mno-red-zone`; those with values are listed.
 fn is_of_machine(word: &str) -> bool {
     let is_refused = NOT_OF_M.iter().any(|begin| word.starts_with(begin));
-    !is_refused && word.strip_prefix("-m").is_some_and(|name| !name.is_empty() && name.bytes().all(is_of_name))
+    !is_refused
+        && word
+            .strip_prefix("-m")
+            .is_some_and(|name| !name.is_empty() && name.bytes().all(is_of_name))
 }
 
-/// `-fname`, `-fno-name`, `-fname=value`. A name has two letters at least: `-fc=` and `-f90=` are how wrappers of MPIs are given
-/// another compiler.
+/// `-fname`, `-fno-name`, `-fname=value`. A name has two letters at least: `-fc=` and `-f90=` are
+/// how wrappers of MPIs are given another compiler.
 fn is_of_features(word: &str) -> bool {
     let Some(setting) = word.strip_prefix("-f") else { return false };
     let name = setting.split_once('=').map_or(setting, |(name, _)| name);
@@ -320,7 +378,8 @@ fn is_of_features(word: &str) -> bool {
 
 /// A name, or a name with a plain value.
 fn is_plain_setting(setting: &str) -> bool {
-    let (name, value) = setting.split_once('=').map_or((setting, None), |(name, value)| (name, Some(value)));
+    let (name, value) =
+        setting.split_once('=').map_or((setting, None), |(name, value)| (name, Some(value)));
     !name.is_empty()
         && name.bytes().all(is_of_name)
         && value.is_none_or(|value| !value.starts_with('-') && is_plain(value))
@@ -330,7 +389,8 @@ fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'+' | b'.')
 }
 
-/// A value that is no path, and nothing that a driver would divide; `--param` has one with an equals sign.
+/// A value that is no path, and nothing that a driver would divide; `--param` has one with an
+/// equals sign.
 fn is_plain(value: &str) -> bool {
     value.bytes().all(|byte| is_of_name(byte) || matches!(byte, b',' | b':' | b'='))
 }
@@ -357,11 +417,50 @@ mod tests {
     #[test]
     fn what_modules_are_built_with_is_allowed() {
         let right: [&[&str]; 14] = [
-            &["-O3", "-Ofast", "-O", "-Os", "-g", "-g1", "-ggdb3", "-gdwarf-4", "-w", "-pipe", "-pthread", "-s"],
-            &["-fopenmp", "-fPIC", "-fno-strict-aliasing", "-fvisibility=hidden", "-fsanitize=address,undefined"],
-            &["-ffixed-line-length-132", "-ffree-form", "-fdefault-real-8", "-fconstexpr-ops-limit=100000"],
-            &["-std=c++20", "-std=gnu11", "-ansi", "-pedantic", "-Wall", "-Wno-error=format", "-Wformat=2"],
-            &["-march=native", "-mtune=generic", "-mavx2", "-mno-red-zone", "-mcmodel=large", "-m64"],
+            &[
+                "-O3",
+                "-Ofast",
+                "-O",
+                "-Os",
+                "-g",
+                "-g1",
+                "-ggdb3",
+                "-gdwarf-4",
+                "-w",
+                "-pipe",
+                "-pthread",
+                "-s",
+            ],
+            &[
+                "-fopenmp",
+                "-fPIC",
+                "-fno-strict-aliasing",
+                "-fvisibility=hidden",
+                "-fsanitize=address,undefined",
+            ],
+            &[
+                "-ffixed-line-length-132",
+                "-ffree-form",
+                "-fdefault-real-8",
+                "-fconstexpr-ops-limit=100000",
+            ],
+            &[
+                "-std=c++20",
+                "-std=gnu11",
+                "-ansi",
+                "-pedantic",
+                "-Wall",
+                "-Wno-error=format",
+                "-Wformat=2",
+            ],
+            &[
+                "-march=native",
+                "-mtune=generic",
+                "-mavx2",
+                "-mno-red-zone",
+                "-mcmodel=large",
+                "-m64",
+            ],
             &[
                 "-I./include",
                 "-I",
@@ -376,13 +475,63 @@ mod tests {
                 "m",
             ],
             &["-DNAME=\"@x\"", "-D", "N=1", "-UN", "-include", "all.h", "-DCODE=a|b"],
-            &["-Wl,--as-needed", "-Wl,-rpath,/opt/l", "-Wl,-z,now", "-Wl,-rpath=/opt/l", "-Wl,--no-undefined"],
-            &["-Wl,--unresolved-symbols=ignore-all", "-Wl,--wrap=f", "-Wl,--start-group", "-Wl,-Bstatic", "-Wl,-O1"],
-            &["-Xlinker", "-rpath", "-Xlinker", "/opt/l", "-Wl,--whole-archive", "libx.a", "-Wl,-defsym=a=b"],
-            &["-Wa,--noexecstack", "-Wp,-D_FORTIFY_SOURCE=2", "-static-libgcc", "-static-libgfortran", "-nostdlib"],
-            &["--param", "max-inline-insns-auto=80", "--param=inline-unit-growth=80", "-flto", "-flto=auto"],
-            &["-x", "c", "-xHost", "-qopenmp", "-mkl=parallel", "-r8", "-acc", "-fuse-ld=gold", "-fuse-linker-plugin"],
-            &["/opt/l/libx.so", "x.o", "glue.c", "-l:libopenblas.so.0", "-rdynamic", "-u", "start_"],
+            &[
+                "-Wl,--as-needed",
+                "-Wl,-rpath,/opt/l",
+                "-Wl,-z,now",
+                "-Wl,-rpath=/opt/l",
+                "-Wl,--no-undefined",
+            ],
+            &[
+                "-Wl,--unresolved-symbols=ignore-all",
+                "-Wl,--wrap=f",
+                "-Wl,--start-group",
+                "-Wl,-Bstatic",
+                "-Wl,-O1",
+            ],
+            &[
+                "-Xlinker",
+                "-rpath",
+                "-Xlinker",
+                "/opt/l",
+                "-Wl,--whole-archive",
+                "libx.a",
+                "-Wl,-defsym=a=b",
+            ],
+            &[
+                "-Wa,--noexecstack",
+                "-Wp,-D_FORTIFY_SOURCE=2",
+                "-static-libgcc",
+                "-static-libgfortran",
+                "-nostdlib",
+            ],
+            &[
+                "--param",
+                "max-inline-insns-auto=80",
+                "--param=inline-unit-growth=80",
+                "-flto",
+                "-flto=auto",
+            ],
+            &[
+                "-x",
+                "c",
+                "-xHost",
+                "-qopenmp",
+                "-mkl=parallel",
+                "-r8",
+                "-acc",
+                "-fuse-ld=gold",
+                "-fuse-linker-plugin",
+            ],
+            &[
+                "/opt/l/libx.so",
+                "x.o",
+                "glue.c",
+                "-l:libopenblas.so.0",
+                "-rdynamic",
+                "-u",
+                "start_",
+            ],
         ];
         for words in right {
             assert_eq!(first_refused("gcc", words.iter().copied()), None);
@@ -469,7 +618,14 @@ mod tests {
         for words in wrong {
             assert!(refuses(words), "{words:?}");
         }
-        for words in [["-cxx=sh"], ["-f90=sh"], ["-f77=sh"], ["-showme"], ["-include-pch"], ["-load-plugin=x"]] {
+        for words in [
+            ["-cxx=sh"],
+            ["-f90=sh"],
+            ["-f77=sh"],
+            ["-showme"],
+            ["-include-pch"],
+            ["-load-plugin=x"],
+        ] {
             assert!(refuses(&words), "{words:?}");
         }
     }

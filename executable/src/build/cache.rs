@@ -5,8 +5,9 @@
 //! <module>-<key'>          the executable; key' = key and the bytes of those headers
 //! building-<pid>-<n>/      a build under way (workspace.rs); old ones are swept out
 //! ```
-//! A file gets its name when it is complete and on the disk: a reader sees a whole one or none. An executable that is there
-//! already stays, since a server that runs it has granted that very file to its routines (Landlock's rules name inodes).
+//! A file gets its name when it is complete and on the disk: a reader sees a whole one or none. An
+//! executable that is there already stays, since a server that runs it has granted that very file
+//! to its routines (Landlock's rules name inodes).
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, Permissions};
@@ -44,27 +45,40 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    /// Opens the cache, making its directory if needed. Refuses one that others could put programs into.
+    /// Opens the cache, making its directory if needed. Refuses one that others could put programs
+    /// into.
     pub fn open(directory: &Path) -> Result<Cache> {
         const ELSEWHERE: &str = "set XDG_CACHE_HOME to a writable directory of yours";
-        let failed =
-            |error| Error::system("open the build cache", error).with("directory", directory.display()).fix(ELSEWHERE);
+        let failed = |error| {
+            Error::system("open the build cache", error)
+                .with("directory", directory.display())
+                .fix(ELSEWHERE)
+        };
         let directory = super::absolute(directory)?;
         DirBuilder::new().recursive(true).mode(0o700).create(&directory).map_err(failed)?;
         directory.parent().map_or(Ok(()), keep_to_oneself).map_err(failed)?;
-        let metadata = open_folder(&directory).and_then(|folder| folder.metadata()).map_err(failed)?;
+        let metadata =
+            open_folder(&directory).and_then(|folder| folder.metadata()).map_err(failed)?;
         // SAFETY: a system call without arguments that cannot fail.
         let own = metadata.uid() == unsafe { libc::geteuid() };
         if !own {
-            return Err(Error::new(ErrorKind::PermissionDenied, "open the build cache", "it belongs to another user")
-                .with("directory", directory.display())
-                .with("owner", format!("uid {}", metadata.uid()))
-                .fix(format!("ask its owner to give it to you (chown), or {ELSEWHERE}")));
+            return Err(Error::new(
+                ErrorKind::PermissionDenied,
+                "open the build cache",
+                "it belongs to another user",
+            )
+            .with("directory", directory.display())
+            .with("owner", format!("uid {}", metadata.uid()))
+            .fix(format!("ask its owner to give it to you (chown), or {ELSEWHERE}")));
         }
         if metadata.mode() & 0o022 != 0 {
-            return Err(Error::new(ErrorKind::PermissionDenied, "open the build cache", "other users can write to it")
-                .with("directory", directory.display())
-                .fix("remove that permission with `chmod go-w`"));
+            return Err(Error::new(
+                ErrorKind::PermissionDenied,
+                "open the build cache",
+                "other users can write to it",
+            )
+            .with("directory", directory.display())
+            .fix("remove that permission with `chmod go-w`"));
         }
         Ok(Cache { directory })
     }
@@ -88,22 +102,36 @@ impl Cache {
         &self.directory
     }
 
-    /// Takes a finished executable in, a copy of it: what a linker has left may be somebody else's to change. Gives its final
-    /// path.
-    pub fn store(&self, module: &str, key: Key, executable: &File, headers: &[PathBuf]) -> Result<PathBuf> {
+    /// Takes a finished executable in, a copy of it: what a linker has left may be somebody else's
+    /// to change. Gives its final path.
+    pub fn store(
+        &self,
+        module: &str,
+        key: Key,
+        executable: &File,
+        headers: &[PathBuf],
+    ) -> Result<PathBuf> {
         let failed = |error| Error::system("store the executable", error);
-        let path = self
-            .executable_file(module, key, headers)
-            .ok_or_else(|| Error::internal("store the executable", "a header disappeared during the build"))?;
+        let path = self.executable_file(module, key, headers).ok_or_else(|| {
+            Error::internal("store the executable", "a header disappeared during the build")
+        })?;
         if executable.metadata().map_err(failed)?.len() > EXECUTABLE_BYTES_MAX {
-            return Err(Error::new(ErrorKind::LimitExceeded, "store the executable", "it has more than 4 GiB"));
+            return Err(Error::new(
+                ErrorKind::LimitExceeded,
+                "store the executable",
+                "it has more than 4 GiB",
+            ));
         }
         let draft = Workspace::new(&self.directory, None)?;
         let copy = draft.write("executable", &mut executable.take(EXECUTABLE_BYTES_MAX))?;
-        // Whatever the umask: the directory is its owner's alone, and a module's own user runs what is in it.
+        // Whatever the umask: the directory is its owner's alone, and a module's own user runs what
+        // is in it.
         fs::set_permissions(&copy, Permissions::from_mode(0o755)).map_err(failed)?;
         name_once(&copy, &path).map_err(failed)?;
-        let list: Vec<u8> = headers.iter().flat_map(|header| [header.as_os_str().as_bytes(), b"\n"].concat()).collect();
+        let list: Vec<u8> = headers
+            .iter()
+            .flat_map(|header| [header.as_os_str().as_bytes(), b"\n"].concat())
+            .collect();
         let file = draft.write("headers", &mut list.as_slice())?;
         fs::rename(file, self.headers_file(key)).map_err(failed)?;
         self.sweep();
@@ -125,23 +153,34 @@ impl Cache {
             hash.update(header.as_os_str().as_bytes());
             hash.update(Sha256::digest(plain_file::read(header, HEADER_BYTES_MAX).ok()?));
         }
-        // The name is for people who look at `ps`; it comes from an IDL file and must not lead out of the directory.
-        let name: String = module.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').take(40).collect();
+        // The name is for people who look at `ps`; it comes from an IDL file and must not lead out
+        // of the directory.
+        let name: String =
+            module.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').take(40).collect();
         Some(self.directory.join(format!("{name}-{}", hexadecimal(&hash.finalize()))))
     }
 
-    /// Removes what has not been used for longest, and what dead builds left. Failures are the next sweep's business.
+    /// Removes what has not been used for longest, and what dead builds left. Failures are the next
+    /// sweep's business.
     fn sweep(&self) {
         let Ok(listing) = fs::read_dir(&self.directory) else { return };
         let now = SystemTime::now();
         let mut aged: Vec<(Duration, PathBuf)> = Vec::new();
         for item in listing.flatten() {
             let Ok(metadata) = item.metadata() else { continue };
-            let age = metadata.modified().ok().and_then(|time| now.duration_since(time).ok()).unwrap_or_default();
+            let age = metadata
+                .modified()
+                .ok()
+                .and_then(|time| now.duration_since(time).ok())
+                .unwrap_or_default();
             // What has another name is not ours to remove.
             match made_here(&item.file_name()) {
-                Some(Made::Build) if metadata.is_dir() && age > ABANDONED => drop(fs::remove_dir_all(item.path())),
-                Some(Made::File) if metadata.is_file() && age > FRESH => aged.push((age, item.path())),
+                Some(Made::Build) if metadata.is_dir() && age > ABANDONED => {
+                    drop(fs::remove_dir_all(item.path()))
+                }
+                Some(Made::File) if metadata.is_file() && age > FRESH => {
+                    aged.push((age, item.path()))
+                }
                 _ => {}
             }
         }
@@ -153,7 +192,8 @@ impl Cache {
 
 /// Gives a complete file its name, unless another build has come first.
 fn name_once(file: &Path, name: &Path) -> std::io::Result<()> {
-    // Only what is on the disk may stay for good: after a power cut an empty file would be found under this name.
+    // Only what is on the disk may stay for good: after a power cut an empty file would be found
+    // under this name.
     File::open(file)?.sync_all()?;
     match fs::hard_link(file, name) {
         // Its time says when it was last used.
@@ -178,9 +218,12 @@ enum Made {
 /// What was made under a name of one of our forms; `None` for any other.
 fn made_here(name: &OsStr) -> Option<Made> {
     let name = name.to_str()?;
-    let is_key = |text: &str| text.len() == 2 * KEY_BYTES && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_key = |text: &str| {
+        text.len() == 2 * KEY_BYTES && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if let Some((process, count)) = name.strip_prefix("building-").and_then(|rest| rest.split_once('-'))
+    if let Some((process, count)) =
+        name.strip_prefix("building-").and_then(|rest| rest.split_once('-'))
         && is_number(process)
         && is_number(count)
     {
@@ -203,8 +246,8 @@ fn open_folder(folder: &Path) -> std::io::Result<File> {
     })
 }
 
-/// The folder above: whoever may write to it could put another in the place of ours. Takes that right from others, where it
-/// is our user's own and no place for all, such as /tmp.
+/// The folder above: whoever may write to it could put another in the place of ours. Takes that
+/// right from others, where it is our user's own and no place for all, such as /tmp.
 fn keep_to_oneself(folder: &Path) -> std::io::Result<()> {
     const STICKY: u32 = 0o1000;
     let opened = open_folder(folder)?;

@@ -44,7 +44,8 @@ fn a_second_build_leaves_the_first_in_its_place() {
     let inode = |path: &PathBuf| fs::metadata(path).unwrap().ino();
     let first = stored(&cache, "m", Key([5; 32]), &[]);
     let before = inode(&first);
-    // A server has granted this very file to its routines: another under its name would be denied to them.
+    // A server has granted this very file to its routines: another under its name would be denied
+    // to them.
     let second = stored(&cache, "m", Key([5; 32]), &[]);
     assert_eq!((&second, inode(&second)), (&first, before));
     fs::remove_dir_all(directory).unwrap();
@@ -54,7 +55,8 @@ fn a_second_build_leaves_the_first_in_its_place() {
 fn names_stay_inside() {
     let directory = scratch("names");
     let cache = Cache::open(&directory).unwrap();
-    // Hostile: a module's name that climbs out of the directory, and one that is longer than any file's name.
+    // Hostile: a module's name that climbs out of the directory, and one that is longer than any
+    // file's name.
     for module in ["../../etc/passwd", &"x".repeat(10_000), ""] {
         let path = stored(&cache, module, Key([3; 32]), &[]);
         assert_eq!(path.parent(), Some(directory.as_path()), "{module}");
@@ -102,10 +104,20 @@ fn sweeps_nothing_that_it_has_not_made() {
     let cache = Cache::open(&directory).unwrap();
     let long_ago = SystemTime::now() - Duration::from_secs(72 * 3600);
     let key = "0".repeat(2 * KEY_BYTES);
-    let names = ["thesis", "m-1", "building-notes", "a.headers", &format!("{key}.txt"), &format!("m-{key}.bak")];
+    let names = [
+        "thesis",
+        "m-1",
+        "building-notes",
+        "a.headers",
+        &format!("{key}.txt"),
+        &format!("m-{key}.bak"),
+    ];
     let foreign: Vec<PathBuf> = names.iter().map(|name| directory.join(name)).collect();
     for number in 0..2 * EXECUTABLES_MAX {
-        File::create(directory.join(format!("m-{number:032x}"))).unwrap().set_modified(SystemTime::now()).unwrap();
+        File::create(directory.join(format!("m-{number:032x}")))
+            .unwrap()
+            .set_modified(SystemTime::now())
+            .unwrap();
     }
     foreign.iter().for_each(|path| File::create(path).unwrap().set_modified(long_ago).unwrap());
     stored(&cache, "m", Key([6; 32]), &[]);
@@ -124,7 +136,8 @@ fn nobody_else_puts_a_folder_in_its_place() {
     fs::set_permissions(above.join("farcall"), Permissions::from_mode(0o777)).unwrap();
     Cache::open(&directory).unwrap();
     assert_eq!(mode(&above.join("farcall")), 0o700);
-    // Hostile: a link to a folder of the victim's, in the place of the cache and of the folder above.
+    // Hostile: a link to a folder of the victim's, in the place of the cache and of the folder
+    // above.
     let precious = above.join("precious");
     DirBuilder::new().mode(0o700).create(&precious).unwrap();
     fs::rename(&directory, above.join("old")).unwrap();

@@ -1,4 +1,5 @@
-//! Runs a compiler: no shell, its own process group, bounded time, memory and output. It never outlives this process.
+//! Runs a compiler: no shell, its own process group, bounded time, memory and output. It never
+//! outlives this process.
 
 use std::io::{PipeReader, PipeWriter, Read};
 use std::os::fd::{AsRawFd, RawFd};
@@ -16,7 +17,8 @@ use super::confined::Confinement;
 
 /// The first errors are the ones that matter; the rest is read and dropped.
 const MESSAGES_BYTES_MAX: usize = 16 << 10;
-/// `fcntl` command of Linux (fcntl.h) that names the signal of an asynchronous descriptor; the `libc` crate lacks both.
+/// `fcntl` command of Linux (fcntl.h) that names the signal of an asynchronous descriptor; the
+/// `libc` crate lacks both.
 const F_SETSIG: libc::c_int = 10;
 /// As above: names whom it is sent to.
 const F_SETOWN: libc::c_int = 8;
@@ -40,12 +42,13 @@ pub(crate) struct Run<'a> {
     pub address_space_max: Bytes,
     /// Who waits for it.
     pub giver: &'a Giver,
-    /// What it may read and write, and by what it is held to that; none where its text is its user's own.
+    /// What it may read and write, and by what it is held to that; none where its text is its
+    /// user's own.
     pub confined: Option<Confined<'a>>,
 }
 
-/// Whoever waits for something that takes long, as long as he is there, and until when. By default there is nobody to go away,
-/// and time enough.
+/// Whoever waits for something that takes long, as long as he is there, and until when. By default
+/// there is nobody to go away, and time enough.
 #[derive(Clone, Debug, Default)]
 pub struct Giver {
     /// Lives as long as whoever gave the order.
@@ -113,7 +116,8 @@ pub(crate) struct Finished {
 }
 
 impl Run<'_> {
-    /// Runs it. Fails with `Unavailable` where there is no such program, `TimedOut`, and `LimitExceeded` for output.
+    /// Runs it. Fails with `Unavailable` where there is no such program, `TimedOut`, and
+    /// `LimitExceeded` for output.
     pub fn finish(&self) -> Result<Finished> {
         self.find()?;
         let (mut child, _leash) = self.start()?;
@@ -121,22 +125,26 @@ impl Run<'_> {
         let stdout = child.stdout.take().expect("standard output is piped");
         let stderr = child.stderr.take().expect("standard error is piped");
         let (status, output, messages) = thread::scope(|scope| {
-            // Three pipes, three threads: whichever the program wants to use next, it never waits for us.
+            // Three pipes, three threads: whichever the program wants to use next, it never waits
+            // for us.
             scope.spawn(move || {
                 if let (Some(pipe), Some(text)) = (&mut stdin, self.input) {
                     // A compiler that gives up early closes its end; its own message says why.
                     let _ = std::io::Write::write_all(pipe, text.as_bytes());
                 }
             });
-            let output = scope.spawn(|| read_bounded(stdout, self.output_bytes_max, Surplus::Stops));
-            let messages = scope.spawn(|| read_bounded(stderr, MESSAGES_BYTES_MAX, Surplus::IsDropped));
+            let output =
+                scope.spawn(|| read_bounded(stdout, self.output_bytes_max, Surplus::Stops));
+            let messages =
+                scope.spawn(|| read_bounded(stderr, MESSAGES_BYTES_MAX, Surplus::IsDropped));
             let status = self.wait(&mut child);
             (status, output.join().unwrap_or_default(), messages.join().unwrap_or_default())
         });
         let status = status?;
         if output.dropped > 0 {
             let message = format!("more than {} bytes of output", self.output_bytes_max);
-            return Err(Error::new(ErrorKind::LimitExceeded, "run the compiler", message).with("command", self.shown()));
+            return Err(Error::new(ErrorKind::LimitExceeded, "run the compiler", message)
+                .with("command", self.shown()));
         }
         Ok(Finished { status, output: output.bytes, messages: messages.text() })
     }
@@ -156,7 +164,8 @@ impl Run<'_> {
         let program = self.words.first().expect("a command has a program");
         let mut command = self.command();
         command.current_dir(self.directory);
-        // One language for messages, because some of them are matched; one group, so that a kill reaches cc1 too.
+        // One language for messages, because some of them are matched; one group, so that a kill
+        // reaches cc1 too.
         command.env("LC_ALL", "C").process_group(0);
         let input = if self.input.is_some() { Stdio::piped() } else { Stdio::null() };
         command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -174,7 +183,8 @@ impl Run<'_> {
         command.args(words);
         if let Some(confined) = &self.confined {
             // What else is in the server's environment is none of their business.
-            let kept = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_compilers));
+            let kept =
+                std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_compilers));
             let kept: Vec<_> = kept.collect();
             command.env_clear().envs(kept);
             command.env(RULES_VARIABLE, confined.rules.to_text()).env("TMPDIR", confined.scratch);
@@ -187,8 +197,12 @@ impl Run<'_> {
             return Error::system("run the compiler", error).with("command", self.shown());
         }
         if !self.directory.is_dir() {
-            return Error::new(ErrorKind::NotFound, "run the compiler", "its directory does not exist")
-                .with("directory", self.directory.display());
+            return Error::new(
+                ErrorKind::NotFound,
+                "run the compiler",
+                "its directory does not exist",
+            )
+            .with("directory", self.directory.display());
         }
         let missing = Error::new(
             ErrorKind::Unavailable,
@@ -197,27 +211,33 @@ impl Run<'_> {
         );
         if program.starts_with("mpi") {
             return missing.fix(
-                "routines with Backend \"MPI\" are compiled by an MPI's own compilers: install one (Debian: `apt install \
-                 openmpi-bin libopenmpi-dev`; on a cluster: `module load` it before the server starts)",
+                "routines with Backend \"MPI\" are compiled by an MPI's own compilers: install \
+                 one (Debian: `apt install openmpi-bin libopenmpi-dev`; on a cluster: `module \
+                 load` it before the server starts)",
             );
         }
         missing.fix(
-            "install a compiler (Debian: `apt install gcc g++ binutils`; Red Hat: `dnf install gcc gcc-c++ binutils`), or \
-             publish a shared library with `Calls`, which needs none",
+            "install a compiler (Debian: `apt install gcc g++ binutils`; Red Hat: `dnf install \
+             gcc gcc-c++ binutils`), or publish a shared library with `Calls`, which needs none",
         )
     }
 
-    /// Waits for the end, or brings it about when the time is over; then ends whatever the program has started, because
-    /// a process left behind would hold the pipes open.
+    /// Waits for the end, or brings it about when the time is over; then ends whatever the program
+    /// has started, because a process left behind would hold the pipes open.
     fn wait(&self, child: &mut Child) -> Result<ExitStatus> {
         let begin = Instant::now();
         let mut ended = has_ended(child);
-        while !ended && begin.elapsed() < self.time_max && !self.giver.is_gone() && !self.giver.is_late() {
+        while !ended
+            && begin.elapsed() < self.time_max
+            && !self.giver.is_gone()
+            && !self.giver.is_late()
+        {
             thread::sleep(POLL);
             ended = has_ended(child);
         }
         let group = i32::try_from(child.id()).expect("a process id is positive");
-        // SAFETY: a plain system call. The child is not reaped yet, so the number is still that of its group.
+        // SAFETY: a plain system call. The child is not reaped yet, so the number is still that of
+        // its group.
         unsafe { libc::kill(-group, libc::SIGKILL) };
         let status = child.wait().map_err(|error| Error::system("run the compiler", error))?;
         if ended { Ok(status) } else { Err(self.not_done()) }
@@ -226,13 +246,17 @@ impl Run<'_> {
     fn not_done(&self) -> Error {
         if self.giver.is_gone() {
             let message = "it is no longer needed";
-            return Error::new(ErrorKind::Cancelled, "run the compiler", message).with("command", self.shown());
+            return Error::new(ErrorKind::Cancelled, "run the compiler", message)
+                .with("command", self.shown());
         }
         if self.giver.is_late() {
             let message = "the time limit for the whole module has passed";
             return Error::new(ErrorKind::TimedOut, "run the compiler", message)
                 .with("command", self.shown())
-                .fix("make several modules of it, or link its code before it is published: Library \"./libmine.so\"");
+                .fix(
+                    "make several modules of it, or link its code before it is published: \
+                    Library \"./libmine.so\"",
+                );
         }
         let message = format!("not done after {} s", self.time_max.as_secs_f32());
         Error::new(ErrorKind::TimedOut, "run the compiler", message)
@@ -242,20 +266,20 @@ impl Run<'_> {
 
     /// The command as one would type it.
     pub fn shown(&self) -> String {
-        let words = self
-            .words
-            .iter()
-            .map(|word| if word.contains([' ', '\'', '"', '$']) { format!("'{word}'") } else { word.clone() });
+        let words = self.words.iter().map(|word| {
+            if word.contains([' ', '\'', '"', '$']) { format!("'{word}'") } else { word.clone() }
+        });
         words.collect::<Vec<_>>().join(" ")
     }
 }
 
-/// Ends the program, and all of its process group, when this process ends in whatever way: a build that was interrupted
-/// must not go on alone.
+/// Ends the program, and all of its process group, when this process ends in whatever way: a build
+/// that was interrupted must not go on alone.
 ///
-/// A death signal (`PR_SET_PDEATHSIG`) would reach `cc`, but not the `cc1` that `cc` starts. So the group inherits the
-/// reading end of a pipe on which nothing is ever written, and which is set up to send SIGKILL to the group at the only
-/// thing that can happen there: that the last writing end, ours, is closed.
+/// A death signal (`PR_SET_PDEATHSIG`) would reach `cc`, but not the `cc1` that `cc` starts. So the
+/// group inherits the reading end of a pipe on which nothing is ever written, and which is set up
+/// to send SIGKILL to the group at the only thing that can happen there: that the last writing end,
+/// ours, is closed.
 struct Leash {
     _end: PipeWriter,
     /// Closed here only after the start: the program inherits it.
@@ -267,8 +291,13 @@ impl Leash {
     fn new(command: &mut Command, address_space_max: Bytes) -> std::io::Result<Leash> {
         let (inherited, end) = std::io::pipe()?;
         let descriptor = inherited.as_raw_fd();
-        // SAFETY: between fork and exec the closure makes system calls only; the descriptor is open until the leash goes.
-        unsafe { command.pre_exec(move || bound_memory(address_space_max).and_then(|()| tie_group(descriptor))) };
+        // SAFETY: between fork and exec the closure makes system calls only; the descriptor is open
+        // until the leash goes.
+        unsafe {
+            command.pre_exec(move || {
+                bound_memory(address_space_max).and_then(|()| tie_group(descriptor))
+            })
+        };
         Ok(Leash { _end: end, _inherited: inherited })
     }
 }
@@ -280,8 +309,8 @@ fn tie_group(descriptor: RawFd) -> std::io::Result<()> {
         libc::fcntl(descriptor, F_SETOWN, -libc::getpgrp()) == 0
             && libc::fcntl(descriptor, F_SETSIG, libc::SIGKILL) == 0
             && libc::fcntl(descriptor, libc::F_SETFL, libc::O_ASYNC) == 0
-            // Now it stays open at exec. This process's copy of the writing end does not: should ours be closed already,
-            // then closing that copy is what sends the signal.
+            // Now it stays open at exec. This process's copy of the writing end does not: should
+            // ours be closed already, then closing that copy is what sends the signal.
             && libc::fcntl(descriptor, libc::F_SETFD, 0) == 0
     };
     if done { Ok(()) } else { Err(std::io::Error::last_os_error()) }
@@ -295,16 +324,19 @@ fn bound_memory(Bytes(most): Bytes) -> std::io::Result<()> {
     setrlimit(Resource::As, limit).map_err(Into::into)
 }
 
-/// Whether the child has come to its end; it stays to be waited for, so that its id is nobody else's.
+/// Whether the child has come to its end; it stays to be waited for, so that its id is nobody
+/// else's.
 fn has_ended(child: &Child) -> bool {
     let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-    // SAFETY: an all-zero `siginfo_t` is valid, and `waitid` fills it in; `si_pid` stays 0 while the child runs.
+    // SAFETY: an all-zero `siginfo_t` is valid, and `waitid` fills it in; `si_pid` stays 0 while
+    // the child runs.
     unsafe {
         let mut information: libc::siginfo_t = std::mem::zeroed();
         let result = libc::waitid(libc::P_PID, child.id(), &raw mut information, flags);
         // An error other than an interruption: `wait` will say what it is.
         (result == 0 && information.si_pid() != 0)
-            || (result != 0 && std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted)
+            || (result != 0
+                && std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted)
     }
 }
 

@@ -3,7 +3,12 @@
 
 use super::*;
 
-fn run(script: &str, input: Option<&str>, output_bytes_max: usize, time_max: Duration) -> Result<Finished> {
+fn run(
+    script: &str,
+    input: Option<&str>,
+    output_bytes_max: usize,
+    time_max: Duration,
+) -> Result<Finished> {
     let words = ["sh", "-c", script].map(String::from);
     Run {
         words: &words,
@@ -51,7 +56,8 @@ fn ends_what_does_not_end() {
     assert!(begin.elapsed() < Duration::from_secs(10));
 }
 
-/// Says to the second run of this test that it is the process to be killed, and which file gets the process ids.
+/// Says to the second run of this test that it is the process to be killed, and which file gets the
+/// process ids.
 const VICTIM_VARIABLE: &str = "FARCALL_TEST_VICTIM";
 
 #[test]
@@ -64,7 +70,9 @@ fn does_not_outlive_us() {
     }
     let file = std::env::temp_dir().join(format!("farcall-victim-{}", std::process::id()));
     let mut victim = Command::new(std::env::current_exe().unwrap());
-    victim.args(["--exact", "build::command::tests::does_not_outlive_us"]).env(VICTIM_VARIABLE, &file);
+    victim
+        .args(["--exact", "build::command::tests::does_not_outlive_us"])
+        .env(VICTIM_VARIABLE, &file);
     let mut victim = victim.stdout(Stdio::null()).spawn().unwrap();
     let started = || std::fs::read_to_string(&file).unwrap_or_default();
     assert!(eventually(|| started().ends_with('\n')), "the script did not begin");
@@ -94,7 +102,8 @@ fn has_gone(pid: &str) -> bool {
 #[test]
 fn bounds_memory() {
     let finished = run("ulimit -v", None, 100, PATIENCE).unwrap();
-    let kilobytes: u64 = String::from_utf8(finished.output).unwrap().trim().parse().expect("there is a limit");
+    let kilobytes: u64 =
+        String::from_utf8(finished.output).unwrap().trim().parse().expect("there is a limit");
     assert!(kilobytes <= MEMORY.0 >> 10, "{kilobytes} KiB");
 }
 
@@ -134,8 +143,14 @@ fn tells_a_missing_program_from_a_missing_directory() {
 fn a_compiler_ends_with_whoever_waits_for_it_and_with_the_time_for_all() {
     let there = std::sync::Arc::new(());
     let cases = [
-        (Giver { there: Some(std::sync::Arc::downgrade(&there)), until: None }, ErrorKind::Cancelled),
-        (Giver { there: None, until: Some(Instant::now() + Duration::from_millis(200)) }, ErrorKind::TimedOut),
+        (
+            Giver { there: Some(std::sync::Arc::downgrade(&there)), until: None },
+            ErrorKind::Cancelled,
+        ),
+        (
+            Giver { there: None, until: Some(Instant::now() + Duration::from_millis(200)) },
+            ErrorKind::TimedOut,
+        ),
     ];
     // Its giver goes while it runs.
     let leaving = thread::spawn(move || {

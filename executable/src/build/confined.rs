@@ -1,9 +1,10 @@
-//! Compilers and linkers of code that somebody else publishes: what they may read, and which words of an interface file are
-//! refused because they name a program to run.
+//! Compilers and linkers of code that somebody else publishes: what they may read, and which words
+//! of an interface file are refused because they name a program to run.
 //!
-//! A compiler does what its input says: `#include` and `.incbin` read files into what it makes, options name files and programs.
-//! So it is held by landlock and seccomp to headers, libraries and the system, writes its scratch folder alone, and has no
-//! network. Then nothing that a text says reaches more than its routines may.
+//! A compiler does what its input says: `#include` and `.incbin` read files into what it makes,
+//! options name files and programs. So it is held by landlock and seccomp to headers, libraries and
+//! the system, writes its scratch folder alone, and has no network. Then nothing that a text says
+//! reaches more than its routines may.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
@@ -20,11 +21,13 @@ use super::allowed::first_refused;
 /// How a compiler is held to its rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Confinement {
-    /// The program, with its arguments, that confines itself by the rules in its environment and becomes what follows.
+    /// The program, with its arguments, that confines itself by the rules in its environment and
+    /// becomes what follows.
     pub command: Vec<String>,
     /// Limits and user, as the module's routines have them.
     pub limits: Rules,
-    /// A folder that this user may enter; builds are made below it. Without one, where executables are kept.
+    /// A folder that this user may enter; builds are made below it. Without one, where executables
+    /// are kept.
     pub folder: Option<PathBuf>,
 }
 
@@ -69,16 +72,17 @@ const PASSING: [&str; 3] = ["-Xlinker", "-Xassembler", "-Xpreprocessor"];
 
 /// Endings of files that code includes; among them those of Fortran's common blocks and parameters.
 const HEADERS: [&str; 37] = [
-    "blk", "c", "c++", "cc", "cmn", "com", "cpp", "cu", "cuh", "cxx", "def", "dim", "f", "f03", "f08", "f77", "f90",
-    "f95", "fh", "fi", "finc", "for", "ftn", "h", "h++", "h90", "hh", "hpp", "hxx", "idl", "inc", "inl", "ins", "ipp",
-    "par", "prm", "tcc",
+    "blk", "c", "c++", "cc", "cmn", "com", "cpp", "cu", "cuh", "cxx", "def", "dim", "f", "f03",
+    "f08", "f77", "f90", "f95", "fh", "fi", "finc", "for", "ftn", "h", "h++", "h90", "hh", "hpp",
+    "hxx", "idl", "inc", "inl", "ins", "ipp", "par", "prm", "tcc",
 ];
 /// The bit of a mode.
 const WRITABLE_BY_OTHERS: u32 = 0o002;
 /// Folders below one that is searched for headers, and entries looked at in all.
 const DEPTH_MAX: usize = 8;
 const ENTRIES_MAX: usize = 50_000;
-/// Bytes at the beginning of a file that say what it is: the head of an ELF file, or of an archive and its first member.
+/// Bytes at the beginning of a file that say what it is: the head of an ELF file, or of an archive
+/// and its first member.
 const HEAD_BYTES: usize = 68;
 
 /// Refuses a program of an interface file that is no compiler.
@@ -92,42 +96,57 @@ pub(crate) fn check_program(program: &str) -> Result<()> {
     Err(refused("names another compiler or linker than those that are known", program))
 }
 
-/// Refuses words of an interface file for `program`, in the order in which it reads them, that may name a program to run, or
-/// more options.
+/// Refuses words of an interface file for `program`, in the order in which it reads them, that may
+/// name a program to run, or more options.
 ///
 /// # Errors
 /// `InvalidSource`, with the word.
 pub(crate) fn check_words(program: &str, words: &[String]) -> Result<()> {
     match first_refused(program, words.iter().map(String::as_str)) {
-        Some(word) => Err(refused("has an option that is not among those that a server for others takes", word)),
+        Some(word) => Err(refused(
+            "has an option that is not among those that a server for others takes",
+            word,
+        )),
         None => Ok(()),
     }
 }
 
 fn refused(what: &str, word: &str) -> Error {
-    Error::new(ErrorKind::InvalidSource, "build the module", format!("the interface file {what}: \"{}\"", word.escape_debug()))
-        .fix(
-            "leave it out: a server for others runs cc, c++, gfortran and the like, with options for code, warnings, headers and \
-             libraries (-O, -f, -m, -W, -D, -I, -L, -l, -Wl,-rpath,… and their like) that name no program and no file with more \
-             options; a server of your own (farcall serve --private), and ng_gen with make, take everything",
-        )
+    Error::new(
+        ErrorKind::InvalidSource,
+        "build the module",
+        format!(
+            "the interface file {what}: \
+        \"{}\"",
+            word.escape_debug()
+        ),
+    )
+    .fix(
+        "leave it out: a server for others runs cc, c++, gfortran and the like, with options \
+             for code, warnings, headers and libraries (-O, -f, -m, -W, -D, -I, -L, -l, \
+             -Wl,-rpath,… and their like) that name no program and no file with more options; a \
+             server of your own (farcall serve --private), and ng_gen with make, take everything",
+    )
 }
 
 fn is_known(program: &str) -> bool {
     let stem = program.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
-    COMPILERS.contains(&program) || (stem != program && COMPILERS.contains(&stem.trim_end_matches('-')))
+    COMPILERS.contains(&program)
+        || (stem != program && COMPILERS.contains(&stem.trim_end_matches('-')))
 }
 
-/// Whether a file is called as one that code includes. Hidden files are not. Eigen's and the standard library's have no ending.
+/// Whether a file is called as one that code includes. Hidden files are not. Eigen's and the
+/// standard library's have no ending.
 fn is_named_as_header(path: &Path) -> bool {
     if path.file_name().is_none_or(|name| name.to_string_lossy().starts_with('.')) {
         return false;
     }
-    path.extension().is_none_or(|extension| HEADERS.iter().any(|known| extension.eq_ignore_ascii_case(known)))
+    path.extension()
+        .is_none_or(|extension| HEADERS.iter().any(|known| extension.eq_ignore_ascii_case(known)))
 }
 
-/// Whether a file is an object, a library or a program of ELF, or an archive. LLVM's own objects are none: their four bytes
-/// may begin a script.
+/// Whether a file is an object, a library or a program of ELF, or an archive. LLVM's own objects
+/// are none: their four bytes may begin a script.
 fn is_object(file: &File) -> bool {
     let mut head = [0; HEAD_BYTES];
     let length = file.read_at(&mut head, 0).unwrap_or(0);
@@ -143,21 +162,25 @@ fn is_object(file: &File) -> bool {
     is_elf || is_archive
 }
 
-/// What a run of a compiler may read beside the system's files: built up from what its command names.
+/// What a run of a compiler may read beside the system's files: built up from what its command
+/// names.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reads {
     /// Read, and never executed.
     files: BTreeSet<PathBuf>,
     /// Installations of compilers, and Farcall's own headers.
     folders: BTreeSet<PathBuf>,
-    /// The folder of the interface file, whose headers need not be everybody's; none where everybody may put files into it.
+    /// The folder of the interface file, whose headers need not be everybody's; none where
+    /// everybody may put files into it.
     base: Option<PathBuf>,
 }
 
 impl Reads {
-    /// Of an interface file in this folder, whose path has no links: one that has become a link is another folder.
+    /// Of an interface file in this folder, whose path has no links: one that has become a link is
+    /// another folder.
     pub fn beside(base: &Path) -> Reads {
-        let is_shared = std::fs::symlink_metadata(base).is_ok_and(|data| data.mode() & WRITABLE_BY_OTHERS != 0);
+        let is_shared =
+            std::fs::symlink_metadata(base).is_ok_and(|data| data.mode() & WRITABLE_BY_OTHERS != 0);
         Reads { base: Some(base.to_path_buf()).filter(|_| !is_shared), ..Reads::default() }
     }
 
@@ -187,14 +210,15 @@ impl Reads {
         }
     }
 
-    /// One file that code includes. A link is what it leads to. Elsewhere than beside the interface file, and without an ending,
-    /// what not everybody may read is nobody's header.
+    /// One file that code includes. A link is what it leads to. Elsewhere than beside the interface
+    /// file, and without an ending, what not everybody may read is nobody's header.
     pub fn header(&mut self, path: &Path) {
         if !is_named_as_header(path) {
             return;
         }
         let Ok((_, real)) = plain_file::open_real(path) else { return };
-        let is_beside = self.base.as_ref().is_some_and(|base| real.starts_with(base)) && real.extension().is_some();
+        let is_beside = self.base.as_ref().is_some_and(|base| real.starts_with(base))
+            && real.extension().is_some();
         if is_named_as_header(&real) && (is_beside || plain_file::is_public(&real)) {
             self.files.insert(real);
         }
@@ -202,15 +226,18 @@ impl Reads {
 
     /// The libraries, archives and objects in a folder.
     pub fn libraries(&mut self, folder: &Path) {
-        let archives = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
         let archives =
-            archives.filter(|path| path.extension().is_some_and(|extension| extension == "a" || extension == "o"));
+            std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let archives = archives.filter(|path| {
+            path.extension().is_some_and(|extension| extension == "a" || extension == "o")
+        });
         let all = shared_objects(folder).into_iter().chain(archives.take(ENTRIES_MAX));
         all.for_each(|path| self.object(&path));
     }
 
-    /// An object, archive or library: a text that is linked is a script of the linker's, which shows what it does not
-    /// understand. What is granted is the file that was looked into, by a path without links.
+    /// An object, archive or library: a text that is linked is a script of the linker's, which
+    /// shows what it does not understand. What is granted is the file that was looked into, by a
+    /// path without links.
     pub fn object(&mut self, path: &Path) {
         if let Ok((file, real)) = plain_file::open_real(path)
             && is_object(&file)
@@ -224,7 +251,8 @@ impl Reads {
         self.folders.extend(folder.canonicalize());
     }
 
-    /// What options of a command name: `-I`, `-isystem`, `-L` and their like, and files behind `-include`.
+    /// What options of a command name: `-I`, `-isystem`, `-L` and their like, and files behind
+    /// `-include`.
     pub fn options(&mut self, options: &[String], base: &Path) {
         let mut words = options.iter().map(String::as_str);
         while let Some(word) = words.next() {
@@ -233,9 +261,14 @@ impl Reads {
                 continue;
             }
             let named = |option: &str| word.strip_prefix(option).map(str::to_owned);
-            for option in ["-I", "-isystem", "-iquote", "-idirafter", "-L", "-include", "-imacros"] {
+            for option in ["-I", "-isystem", "-iquote", "-idirafter", "-L", "-include", "-imacros"]
+            {
                 let Some(value) = named(option) else { continue };
-                let value = if value.is_empty() { words.next().unwrap_or_default().to_owned() } else { value };
+                let value = if value.is_empty() {
+                    words.next().unwrap_or_default().to_owned()
+                } else {
+                    value
+                };
                 let path = base.join(&value);
                 match option {
                     "-L" => self.libraries(&path),
@@ -247,22 +280,29 @@ impl Reads {
         }
     }
 
-    /// The installation of a compiler that is not the system's: whoever started the server put it into its PATH.
+    /// The installation of a compiler that is not the system's: whoever started the server put it
+    /// into its PATH.
     pub fn compiler(&mut self, program: &str) {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let found = std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file());
+        let found = std::env::split_paths(&path)
+            .map(|folder| folder.join(program))
+            .find(|file| file.is_file());
         let Some(real) = found.and_then(|file| file.canonicalize().ok()) else { return };
-        let installation = real.parent().filter(|folder| folder.ends_with("bin")).and_then(Path::parent);
+        let installation =
+            real.parent().filter(|folder| folder.ends_with("bin")).and_then(Path::parent);
         let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
         match installation {
-            Some(folder) if folder.parent().is_some() && !home.starts_with(folder) => self.folder(folder),
+            Some(folder) if folder.parent().is_some() && !home.starts_with(folder) => {
+                self.folder(folder)
+            }
             _ => self.folders.extend([real]),
         }
     }
 
     /// The rules of a run in `directory`, which writes `scratch` alone, within these limits.
     pub fn rules(&self, limits: &Rules, directory: &Path, scratch: &Path) -> Rules {
-        let text = |path: &PathBuf| path.to_str().filter(|text| !text.contains('\n')).map(str::to_owned);
+        let text =
+            |path: &PathBuf| path.to_str().filter(|text| !text.contains('\n')).map(str::to_owned);
         Rules {
             network: Network::Off,
             files: Files::Granted,
@@ -282,9 +322,12 @@ mod tests {
 
     #[test]
     fn compilers_are_known_by_their_names() {
-        let known = ["cc", "gcc", "gcc-12", "g++-13", "gfortran", "clang++", "mpicc", "ifx", "clang-14"];
+        let known =
+            ["cc", "gcc", "gcc-12", "g++-13", "gfortran", "clang++", "mpicc", "ifx", "clang-14"];
         assert!(known.into_iter().all(|program| check_program(program).is_ok()));
-        for other in ["sh", "./cc", "/usr/bin/gcc", "ccache", "make", "python3", "", "gcc12x", "env", "ld"] {
+        for other in
+            ["sh", "./cc", "/usr/bin/gcc", "ccache", "make", "python3", "", "gcc12x", "env", "ld"]
+        {
             assert!(check_program(other).is_err(), "{other}");
         }
     }
@@ -295,9 +338,17 @@ mod tests {
         std::fs::create_dir_all(folder.join("deep/er")).unwrap();
         let folder = folder.canonicalize().unwrap();
         let write = |name: &str, bytes: &[u8]| std::fs::write(folder.join(name), bytes).unwrap();
-        for name in
-            ["a.h", "deep/er/b.hpp", "WORK.CMN", "secret.pem", "key", "data.csv", "deep/.hidden", "liar.so", "liar.a"]
-        {
+        for name in [
+            "a.h",
+            "deep/er/b.hpp",
+            "WORK.CMN",
+            "secret.pem",
+            "key",
+            "data.csv",
+            "deep/.hidden",
+            "liar.so",
+            "liar.a",
+        ] {
             write(name, b"");
         }
         let elf = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0";
@@ -315,12 +366,21 @@ mod tests {
         write("bad.o", b"SECRET=1");
         let mut reads = Reads::default();
         reads.options(
-            &["-I.".to_owned(), "-L".to_owned(), ".".to_owned(), "-include".to_owned(), "secret.pem".to_owned()],
+            &[
+                "-I.".to_owned(),
+                "-L".to_owned(),
+                ".".to_owned(),
+                "-include".to_owned(),
+                "secret.pem".to_owned(),
+            ],
             &folder,
         );
         reads.object(&folder.join("secret.pem"));
-        let mut named: Vec<String> =
-            reads.files.iter().map(|file| file.strip_prefix(&folder).unwrap().display().to_string()).collect();
+        let mut named: Vec<String> = reads
+            .files
+            .iter()
+            .map(|file| file.strip_prefix(&folder).unwrap().display().to_string())
+            .collect();
         named.retain(|name| name != "good.o" && name != "bad.o");
         assert_eq!(
             named,

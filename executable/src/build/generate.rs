@@ -1,14 +1,17 @@
-//! Writes the C of a linked executable: one file per inline body or class, and one with the table and `main`.
+//! Writes the C of a linked executable: one file per inline body or class, and one with the table
+//! and `main`.
 //!
-//! Each body is a function `farcall_body_<n>` in a file of its own, so that a routine called `sleep` may call libc's
-//! `sleep()`, and statics of one body never meet those of another. Parameters are pointers without extents, as in
-//! Ninf-G: bodies index by hand (`a[i * n + j]`) and hand arrays on to libraries; a VLA type would break both, C++ has
-//! none, and `column` order has no C type at all. `#line` leads the compiler's messages back to the IDL file.
+//! Each body is a function `farcall_body_<n>` in a file of its own, so that a routine called
+//! `sleep` may call libc's `sleep()`, and statics of one body never meet those of another.
+//! Parameters are pointers without extents, as in Ninf-G: bodies index by hand (`a[i * n + j]`) and
+//! hand arrays on to libraries; a VLA type would break both, C++ has none, and `column` order has
+//! no C type at all. `#line` leads the compiler's messages back to the IDL file.
 
 use std::fmt::Write;
 
 use farcall_idl::interface::{
-    Class, Code, ElementType, Field, Interface, Language, Module, Parameter, Routine, Shape, StructType,
+    Class, Code, ElementType, Field, Interface, Language, Module, Parameter, Routine, Shape,
+    StructType,
 };
 
 use super::entry_name;
@@ -16,7 +19,8 @@ use super::entry_name;
 /// What a program that MPI starts tells its server's library of its MPI: C and C++ alike.
 const RANKS: &str = include_str!("ranks.c");
 
-/// What bodies take for granted: Ninf-G's generated files included these, and half of all IDL files rely on it.
+/// What bodies take for granted: Ninf-G's generated files included these, and half of all IDL files
+/// rely on it.
 const HEADERS: [&str; 15] = [
     "assert.h",
     "ctype.h",
@@ -44,7 +48,8 @@ pub(crate) struct Source {
     pub text: String,
     /// The compiler it is for.
     pub language: SourceLanguage,
-    /// Where this is not empty, the only symbols that other files may see: the state of a class is its own.
+    /// Where this is not empty, the only symbols that other files may see: the state of a class is
+    /// its own.
     pub visible: Vec<String>,
 }
 
@@ -77,13 +82,14 @@ pub(crate) fn copies_of_globals(module: &Module) -> usize {
         return 0;
     }
     let with_file = |routine: &&Routine| {
-        matches!(routine.implementation.code, Code::Body { .. }) || symbol_of_globals(module, routine).is_some()
+        matches!(routine.implementation.code, Code::Body { .. })
+            || symbol_of_globals(module, routine).is_some()
     };
     module.routines.iter().filter(with_file).count()
 }
 
-/// The symbol of a `Calls` that must be seen through `Globals`: a function defined or declared there (perhaps `static`),
-/// or a C++ one, whose linker name only its declaration tells.
+/// The symbol of a `Calls` that must be seen through `Globals`: a function defined or declared
+/// there (perhaps `static`), or a C++ one, whose linker name only its declaration tells.
 fn symbol_of_globals<'a>(module: &Module, routine: &'a Routine) -> Option<&'a str> {
     let Code::Symbol { symbol, .. } = &routine.implementation.code else { return None };
     let state = class_of(module, routine).and_then(|class| class.state.as_ref());
@@ -96,11 +102,14 @@ fn symbol_of_globals<'a>(module: &Module, routine: &'a Routine) -> Option<&'a st
 
 /// Whether `word` stands in `text` as an identifier of its own.
 fn has_word(text: &str, word: &str) -> bool {
-    let inside = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
+    let inside = |letter: Option<char>| {
+        letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_')
+    };
     !word.is_empty()
-        && text
-            .match_indices(word)
-            .any(|(at, _)| !inside(text[..at].chars().next_back()) && !inside(text[at + word.len()..].chars().next()))
+        && text.match_indices(word).any(|(at, _)| {
+            !inside(text[..at].chars().next_back())
+                && !inside(text[at + word.len()..].chars().next())
+        })
 }
 
 /// Every struct of the module once: `Globals` may use any of them in any file.
@@ -171,7 +180,8 @@ impl Context<'_> {
     /// The file of a routine that needs one.
     fn routine(&self, index: usize, routine: &Routine) -> Option<Source> {
         let cpp = routine.implementation.language == Language::Cpp;
-        let (language, ending) = if cpp { (SourceLanguage::Cpp, "cc") } else { (SourceLanguage::C, "c") };
+        let (language, ending) =
+            if cpp { (SourceLanguage::Cpp, "cc") } else { (SourceLanguage::C, "c") };
         let mut text = self.text(format!("routine_{index}.{ending}"));
         self.preamble(&mut text, &routine.interface.full_name());
         self.code(&mut text, index, routine, cpp)?;
@@ -182,27 +192,33 @@ impl Context<'_> {
     fn class(&self, number: usize, class: &Class) -> Option<Source> {
         let routines = self.module.routines.iter().enumerate();
         let methods = || {
-            routines.clone().filter(|(_, one)| one.interface.method().is_some() && one.interface.class == class.name)
+            routines.clone().filter(|(_, one)| {
+                one.interface.method().is_some() && one.interface.class == class.name
+            })
         };
         let cpp = class.language == Language::Cpp
             || methods().any(|(_, method)| method.implementation.language == Language::Cpp);
-        let (language, ending) = if cpp { (SourceLanguage::Cpp, "cc") } else { (SourceLanguage::C, "c") };
+        let (language, ending) =
+            if cpp { (SourceLanguage::Cpp, "cc") } else { (SourceLanguage::C, "c") };
         let mut text = self.text(format!("class_{number}.{ending}"));
         self.preamble(&mut text, &class.name);
         if let Some((state, file, line)) = &class.state {
-            // C++ has a word for what is this file's own; objects of C are made so after they are compiled.
+            // C++ has a word for what is this file's own; objects of C are made so after they are
+            // compiled.
             text.line(if cpp { "namespace {" } else { "" });
             text.raw(state, file, *line);
             text.line(if cpp { "}" } else { "" });
         }
-        let visible: Vec<String> =
-            methods().filter_map(|(index, method)| self.code(&mut text, index, method, cpp)).collect();
+        let visible: Vec<String> = methods()
+            .filter_map(|(index, method)| self.code(&mut text, index, method, cpp))
+            .collect();
         let is_empty = visible.is_empty();
         let visible = if cpp { Vec::new() } else { visible };
         (!is_empty).then_some(Source { name: text.name, text: text.text, language, visible })
     }
 
-    /// What a routine needs in its file, if anything; returns the symbol by which the table finds it.
+    /// What a routine needs in its file, if anything; returns the symbol by which the table finds
+    /// it.
     fn code(&self, text: &mut Text, index: usize, routine: &Routine, cpp: bool) -> Option<String> {
         match &routine.implementation.code {
             Code::Body { text: body, file, line } => {
@@ -223,7 +239,10 @@ impl Context<'_> {
 
     /// Headers, the types of the IDL and the module's `Globals`.
     fn preamble(&self, text: &mut Text, name: &str) {
-        text.line(&format!("/* Code of {}; generated, the source is the IDL file. */", uncommented(name)));
+        text.line(&format!(
+            "/* Code of {}; generated, the source is the IDL file. */",
+            uncommented(name)
+        ));
         for header in HEADERS {
             text.line(&format!("#include <{header}>"));
         }
@@ -249,18 +268,22 @@ fn struct_type(description: &StructType) -> String {
     let mut fields = String::new();
     for Field { name, element, count, .. } in &description.fields {
         let extent = if *count == 1 { String::new() } else { format!("[{count}]") };
-        // A fixed array of one element stays a scalar: both lie alike, and the compiled interface does not tell.
+        // A fixed array of one element stays a scalar: both lie alike, and the compiled interface
+        // does not tell.
         let _ = write!(fields, " {} {name}{extent};", c_type(*element, &[]));
     }
     format!("typedef struct {0} {{{fields} }} {0};", description.name)
 }
 
 fn prototype(index: usize, interface: &Interface, cpp: bool) -> String {
-    let parameters: Vec<String> =
-        interface.parameters.iter().map(|parameter| declaration(parameter, &interface.structs)).collect();
+    let parameters: Vec<String> = interface
+        .parameters
+        .iter()
+        .map(|parameter| declaration(parameter, &interface.structs))
+        .collect();
     let list = if parameters.is_empty() { "void".into() } else { parameters.join(", ") };
-    // An exception that nobody catches ends the process where it is thrown, with its type and text on standard error,
-    // before it unwinds what is not C++'s. Not `noexcept`: `-ansi` means C++98.
+    // An exception that nobody catches ends the process where it is thrown, with its type and text
+    // on standard error, before it unwinds what is not C++'s. Not `noexcept`: `-ansi` means C++98.
     let catches = if cpp { " throw()" } else { "" };
     format!("{}void farcall_body_{index}({list}){catches}", linkage(cpp))
 }
@@ -268,7 +291,8 @@ fn prototype(index: usize, interface: &Interface, cpp: bool) -> String {
 /// A parameter as the body sees it; agrees with `Signature::of_body`.
 fn declaration(parameter: &Parameter, structs: &[StructType]) -> String {
     if let Shape::Callback { parameters } = &parameter.shape {
-        let own: Vec<String> = parameters.iter().map(|parameter| declaration(parameter, structs)).collect();
+        let own: Vec<String> =
+            parameters.iter().map(|parameter| declaration(parameter, structs)).collect();
         let list = if own.is_empty() { "void".into() } else { own.join(", ") };
         return format!("void (*{})({list})", parameter.name);
     }
@@ -315,18 +339,20 @@ fn c_type(element: ElementType, structs: &[StructType]) -> &str {
         ElementType::Float64 => "double",
         ElementType::Complex64 => "scomplex",
         ElementType::Complex128 => "dcomplex",
-        ElementType::Struct(index) => structs.get(usize::from(index)).map_or("void", |found| found.name.as_str()),
+        ElementType::Struct(index) => {
+            structs.get(usize::from(index)).map_or("void", |found| found.name.as_str())
+        }
     }
 }
 
 /// The table of entries and `main`.
 ///
-/// Symbols are declared under names of our own with the linker's name beside it, so that a routine may be called like a
-/// C keyword or a compiler's builtin.
+/// Symbols are declared under names of our own with the linker's name beside it, so that a routine
+/// may be called like a C keyword or a compiler's builtin.
 fn table(module: &Module) -> Source {
     let ending = Ending {
-        declaration: "int farcall_executable_main(int argc, char **argv, const struct farcall_entry *entries, size_t \
-                      count);\n"
+        declaration: "int farcall_executable_main(int argc, char **argv, const struct \
+                      farcall_entry *entries, size_t count);\n"
             .into(),
         call: "farcall_executable_main(argc, argv, farcall_entries, {count})",
     };
@@ -342,20 +368,25 @@ struct Ending {
     call: &'static str,
 }
 
-/// All the code of a module as one file that is C and C++ alike, and `main`: what `ng_gen` writes for a stub executable.
+/// All the code of a module as one file that is C and C++ alike, and `main`: what `ng_gen` writes
+/// for a stub executable.
 ///
 /// `carried` is the module in its canonical encoding, which the program gives to whoever asks.
 pub(crate) fn stub(module: &Module, file: &str, carried: &[u8]) -> String {
     let context = Context { structs: all_structs(module), module, file: Some(file) };
     let code: String = context.code_files().into_iter().map(|file| file.text).collect();
-    let bytes: Vec<String> =
-        carried.chunks(20).map(|row| row.iter().map(|byte| format!("{byte},")).collect::<String>()).collect();
+    let bytes: Vec<String> = carried
+        .chunks(20)
+        .map(|row| row.iter().map(|byte| format!("{byte},")).collect::<String>())
+        .collect();
     let declaration = format!(
-        "int farcall_stub_main(int argc, char **argv, const struct farcall_entry *entries, size_t count,\n    const \
-         unsigned char *module, size_t module_bytes);\nstatic const unsigned char farcall_module[] = {{\n{}\n}};\n",
+        "int farcall_stub_main(int argc, char **argv, const struct farcall_entry *entries, size_t \
+         count,\n    const unsigned char *module, size_t module_bytes);\nstatic const unsigned \
+         char farcall_module[] = {{\n{}\n}};\n",
         bytes.join("\n"),
     );
-    let call = "farcall_stub_main(argc, argv, farcall_entries, {count}, farcall_module, sizeof farcall_module)";
+    let call = "farcall_stub_main(argc, argv, farcall_entries, {count}, farcall_module, sizeof \
+        farcall_module)";
     code + &table_text(module, &Ending { declaration, call })
 }
 
@@ -376,13 +407,20 @@ fn table_text(module: &Module, ending: &Ending) -> String {
         if symbol_of_globals(module, routine).is_some() {
             let _ = writeln!(declared, "extern void (*farcall_address_{index}(void))(void);");
             let _ = writeln!(lines, "    {{ \"{quoted_name}\", 0 }},");
-            let _ = writeln!(filled, "    farcall_entries[{}].function = farcall_address_{index}();", names.len());
+            let _ = writeln!(
+                filled,
+                "    farcall_entries[{}].function = farcall_address_{index}();",
+                names.len()
+            );
         } else {
             let symbol = match &routine.implementation.code {
                 Code::Symbol { symbol, .. } => quoted(symbol),
                 Code::Body { .. } => quoted_name.clone(),
             };
-            let _ = writeln!(declared, "extern void farcall_symbol_{index}(void) __asm__(\"{symbol}\");");
+            let _ = writeln!(
+                declared,
+                "extern void farcall_symbol_{index}(void) __asm__(\"{symbol}\");"
+            );
             let _ = writeln!(lines, "    {{ \"{quoted_name}\", farcall_symbol_{index} }},");
         }
         names.push(name);

@@ -5,7 +5,8 @@ use super::*;
 use farcall_idl::interface::{Code, Implementation, Mode, Order, StringConvention};
 
 fn parameter(name: &str, mode: Mode, element: ElementType, array: bool) -> Parameter {
-    let shape = if array { Shape::Array { dimensions: vec![], order: Order::Row } } else { Shape::Scalar };
+    let shape =
+        if array { Shape::Array { dimensions: vec![], order: Order::Row } } else { Shape::Scalar };
     Parameter {
         name: name.into(),
         mode,
@@ -88,8 +89,8 @@ fn parameters_are_what_bodies_expect() {
         parameter("files", Mode::In, ElementType::Filename, true),
     ];
     let sources = sources(&module(vec![body()], &parameters));
-    let expected = "void farcall_body_0(int n, unsigned long w, dcomplex *a, const float *fixed, short *o, point p, \
-                    char *s, char **t, char **u, char *file, char **files)\n";
+    let expected = "void farcall_body_0(int n, unsigned long w, dcomplex *a, const float *fixed, \
+                    short *o, point p, char *s, char **t, char **u, char *file, char **files)\n";
     assert!(sources[0].text.contains(expected), "{}", sources[0].text);
     assert!(sources[0].text.contains("typedef struct point { double x; int tag[4]; } point;\n"));
 }
@@ -123,14 +124,22 @@ fn the_table_names_each_code_once() {
 #[test]
 fn only_what_mpi_starts_knows_an_mpi() {
     let mut parallel = module(vec![body()], &[]);
-    let knows = |module: &Module| sources(module).iter().filter(|file| file.text.contains("<mpi.h>")).count();
+    let knows = |module: &Module| {
+        sources(module).iter().filter(|file| file.text.contains("<mpi.h>")).count()
+    };
     assert_eq!(knows(&parallel), 0);
     parallel.routines[0].implementation.backend = "MPI".into();
     // The code, and the table that tells the library of it before anything else.
     assert_eq!(knows(&parallel), 2);
     let table = sources(&parallel).pop().unwrap().text;
-    assert!(table.contains("{\n    farcall_executable_ranks(&farcall_ranks_functions);\n    return "), "{table}");
-    assert!(stub(&parallel, "f.c", b"module").contains("farcall_executable_ranks(&farcall_ranks_functions);"));
+    assert!(
+        table.contains("{\n    farcall_executable_ranks(&farcall_ranks_functions);\n    return "),
+        "{table}"
+    );
+    assert!(
+        stub(&parallel, "f.c", b"module")
+            .contains("farcall_executable_ranks(&farcall_ranks_functions);")
+    );
 }
 
 #[test]

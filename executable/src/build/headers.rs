@@ -1,8 +1,10 @@
-//! Reads the dependency files that compilers write (`-MMD`): the headers that a cached executable rests on.
+//! Reads the dependency files that compilers write (`-MMD`): the headers that a cached executable
+//! rests on.
 
 use std::path::{Path, PathBuf};
 
-/// The prerequisites in the text of a make rule, `target: a b \` and so on; `\ ` is a space in a name, `$$` a dollar.
+/// The prerequisites in the text of a make rule, `target: a b \` and so on; `\ ` is a space in a
+/// name, `$$` a dollar.
 pub(crate) fn prerequisites(rule: &str) -> Vec<PathBuf> {
     let Some((_, list)) = rule.split_once(": ") else { return Vec::new() };
     let mut names = Vec::new();
@@ -26,9 +28,11 @@ pub(crate) fn prerequisites(rule: &str) -> Vec<PathBuf> {
     names
 }
 
-/// The headers of several rules, absolute, each once, without what lies in `workspace` (our own generated files).
+/// The headers of several rules, absolute, each once, without what lies in `workspace` (our own
+/// generated files).
 pub(crate) fn headers(rules: &[String], base: &Path, workspace: &Path) -> Vec<PathBuf> {
-    let mut all: Vec<PathBuf> = rules.iter().flat_map(|rule| prerequisites(rule)).map(|path| base.join(path)).collect();
+    let mut all: Vec<PathBuf> =
+        rules.iter().flat_map(|rule| prerequisites(rule)).map(|path| base.join(path)).collect();
     all.retain(|path| !path.starts_with(workspace));
     all.sort();
     all.dedup();
@@ -45,12 +49,16 @@ mod tests {
         let expected = ["/w/r.c", "/home/x/a b.h", "cost$.h", "inc/c#.h"].map(PathBuf::from);
         assert_eq!(prerequisites(rule), expected);
         let all = headers(&[rule.into(), rule.into()], Path::new("/home/x"), Path::new("/w"));
-        assert_eq!(all, ["/home/x/a b.h", "/home/x/cost$.h", "/home/x/inc/c#.h"].map(PathBuf::from));
+        assert_eq!(
+            all,
+            ["/home/x/a b.h", "/home/x/cost$.h", "/home/x/inc/c#.h"].map(PathBuf::from)
+        );
     }
 
     #[test]
     fn takes_no_harm_from_other_text() {
-        // No rule at all, a rule without prerequisites, a file that ends in the middle of an escape.
+        // No rule at all, a rule without prerequisites, a file that ends in the middle of an
+        // escape.
         for text in ["", "nothing here", "a.o: ", "a.o: \\"] {
             assert!(prerequisites(text).len() <= 1, "{text:?}");
         }

@@ -27,8 +27,8 @@ const OBJECT_BYTES_MAX: u64 = 1 << 30;
 const RULE_BYTES_MAX: u64 = 16 << 20;
 /// Most bytes of standard output of a compiler: it has nothing to say there.
 const OUTPUT_BYTES_MAX: usize = 1 << 20;
-/// The hungriest C++ wants two or three gigabytes. What wants more than this will not stop there, and would take the
-/// memory of everybody on the machine.
+/// The hungriest C++ wants two or three gigabytes. What wants more than this will not stop there,
+/// and would take the memory of everybody on the machine.
 const ADDRESS_SPACE_MAX: Bytes = Bytes(8 << 30);
 
 /// Identity of a build's inputs, but for the headers that only the compiler finds.
@@ -101,7 +101,10 @@ impl Plan {
             add_text(&mut hash, &source.name);
             add_text(&mut hash, &source.text);
         }
-        let places = format!("{:?} {:?} {:?} {:?}", self.include, self.library_directory, self.base, self.inputs);
+        let places = format!(
+            "{:?} {:?} {:?} {:?}",
+            self.include, self.library_directory, self.base, self.inputs
+        );
         add_text(&mut hash, &places);
         add_text(&mut hash, &self.toolchain.identity());
         for file in &self.inputs.files {
@@ -119,7 +122,8 @@ impl Plan {
         self.key
     }
 
-    /// Where it is made: in a folder of the confinement's, whose user may enter it, or else in `directory`.
+    /// Where it is made: in a folder of the confinement's, whose user may enter it, or else in
+    /// `directory`.
     pub fn workspace(&self, directory: &Path) -> Result<Workspace> {
         match &self.confinement {
             Some(by) => Workspace::new(by.folder.as_deref().unwrap_or(directory), by.limits.user),
@@ -136,12 +140,18 @@ impl Plan {
         let confined = self.confined(workspace, &made);
         let confined = confined.as_ref();
         for (source, file) in self.sources.iter().zip(&files) {
-            let name = |ending| Path::new(&source.name).with_extension(ending).display().to_string();
+            let name =
+                |ending| Path::new(&source.name).with_extension(ending).display().to_string();
             let (object, rule) = (name("o"), name("d"));
-            let command = self.compile_command(source, file, &made.join(&object), &made.join(&rule));
+            let command =
+                self.compile_command(source, file, &made.join(&object), &made.join(&rule));
             warnings += &self.run(&command, confined, "compile the module")?;
             if !source.visible.is_empty() {
-                self.run(&hide_command(source, &made.join(&object)), confined, "separate the state of a class")?;
+                self.run(
+                    &hide_command(source, &made.join(&object)),
+                    confined,
+                    "separate the state of a class",
+                )?;
             }
             rules.push(made_text(workspace, &rule));
             objects.push(object);
@@ -150,13 +160,20 @@ impl Plan {
         objects.rotate_right(1);
         let run_times = self.run_times_of(workspace, &objects)?;
         let objects: Vec<PathBuf> = objects.iter().map(|object| made.join(object)).collect();
-        warnings += &self.link(&Linked { objects, run_times, executable: made.join(EXECUTABLE) }, confined)?;
-        let executable =
-            workspace.open(EXECUTABLE).map_err(|error| Error::system("open what the linker made", error))?;
-        Ok(Made { executable, headers: headers::headers(&rules, &self.base, workspace.path()), warnings })
+        warnings += &self
+            .link(&Linked { objects, run_times, executable: made.join(EXECUTABLE) }, confined)?;
+        let executable = workspace
+            .open(EXECUTABLE)
+            .map_err(|error| Error::system("open what the linker made", error))?;
+        Ok(Made {
+            executable,
+            headers: headers::headers(&rules, &self.base, workspace.path()),
+            warnings,
+        })
     }
 
-    /// The run-time libraries of other compilers that objects ask for, those that the module names among them.
+    /// The run-time libraries of other compilers that objects ask for, those that the module names
+    /// among them.
     fn run_times_of(&self, workspace: &Workspace, objects: &[String]) -> Result<Vec<&'static str>> {
         let mut run_times = self.run_times.clone();
         for object in objects {
@@ -192,7 +209,13 @@ impl Plan {
         Some(Confined { by, rules: reads.rules(&by.limits, &self.base, scratch), scratch })
     }
 
-    fn compile_command(&self, source: &Source, file: &Path, object: &Path, rule: &Path) -> Vec<String> {
+    fn compile_command(
+        &self,
+        source: &Source,
+        file: &Path,
+        object: &Path,
+        rule: &Path,
+    ) -> Vec<String> {
         let mut words = self.toolchain.compile(source.language);
         words.extend_from_slice(&self.include);
         let [file, object, rule] = [file, object, rule].map(|path| path.display().to_string());
@@ -204,11 +227,15 @@ impl Plan {
         words
     }
 
-    /// Links; an old compiler that never made position-independent executables does not know how to be asked not to.
+    /// Links; an old compiler that never made position-independent executables does not know how to
+    /// be asked not to.
     fn link(&self, linked: &Linked, confined: Option<&Confined<'_>>) -> Result<String> {
         let words = self.link_command(linked, &["-no-pie"]);
         match self.run(&words, confined, "link the module") {
-            Err(error) if error.message().contains("unrecognized") && error.message().contains("-no-pie") => {
+            Err(error)
+                if error.message().contains("unrecognized")
+                    && error.message().contains("-no-pie") =>
+            {
                 self.run(&self.link_command(linked, &[]), confined, "link the module")
             }
             result => result,
@@ -236,7 +263,12 @@ impl Plan {
     }
 
     /// Runs one command; its messages are warnings if it succeeds, the error if not.
-    fn run(&self, words: &[String], confined: Option<&Confined<'_>>, operation: &'static str) -> Result<String> {
+    fn run(
+        &self,
+        words: &[String],
+        confined: Option<&Confined<'_>>,
+        operation: &'static str,
+    ) -> Result<String> {
         let run = Run {
             words,
             directory: &self.base,
@@ -251,7 +283,10 @@ impl Plan {
         if finished.status.success() {
             return Ok(finished.messages);
         }
-        let message = format!("\"{}\" refuses the code ({})\n{}", words[0], finished.status, finished.messages);
+        let message = format!(
+            "\"{}\" refuses the code ({})\n{}",
+            words[0], finished.status, finished.messages
+        );
         Err(Error::new(ErrorKind::InvalidSource, operation, message)
             .with("command", run.shown())
             .fix(advice(&finished.messages)))
@@ -268,36 +303,54 @@ struct Linked {
 /// Hides the state of a class: another class, or a library, may have something of the same name.
 fn hide_command(source: &Source, object: &Path) -> Vec<String> {
     let visible = source.visible.iter().map(|symbol| format!("--keep-global-symbol={symbol}"));
-    std::iter::once("objcopy".to_owned()).chain(visible).chain([object.display().to_string()]).collect()
+    std::iter::once("objcopy".to_owned())
+        .chain(visible)
+        .chain([object.display().to_string()])
+        .collect()
 }
 
 /// What to do about the commonest refusals.
 fn advice(messages: &str) -> &'static str {
     let advices = [
-        ("No space left on device", "free disk space in the temporary directory and in the server's cache directory"),
+        (
+            "No space left on device",
+            "free disk space in the temporary directory and in the server's cache directory",
+        ),
         (
             "mpi.h: No such file",
-            "compile the code with MPI's compilers: remove Compiler, or set it to mpicc; or install them (Debian: \
-            libopenmpi-dev)",
+            "compile the code with MPI's compilers: remove Compiler, or set it to mpicc; or \
+            install them (Debian: libopenmpi-dev)",
         ),
         (
             "Permission denied",
-            "give a file that is included the ending of a header (.h, .inc, .cmn and their like), let its folder be named, and \
-             everybody read it (or lay it beside the interface file, where the module's user may read it): on a server for others a \
-             compiler reads headers and libraries alone; a server of your own (farcall serve --private) takes everything",
+            "give a file that is included the ending of a header (.h, .inc, .cmn and their like), \
+             let its folder be named, and everybody read it (or lay it beside the interface file, \
+             where the module's user may read it): on a server for others a compiler reads \
+             headers and libraries alone; a server of your own (farcall serve --private) takes \
+             everything",
         ),
         ("is not installed", "install the package that the message names, and publish again"),
-        ("cannot find -lgfortran", "an object is Fortran: install gfortran, or set `Linker \"gfortran\"`"),
+        (
+            "cannot find -lgfortran",
+            "an object is Fortran: install gfortran, or set `Linker \"gfortran\"`",
+        ),
         ("cannot find -lfarcall", "the server does not find libfarcall.so: install all of Farcall"),
-        ("cannot find -l", "install the library's development package, or add its directory: `Library \"-L…\"`"),
-        ("undefined reference", "add the object or library that has the symbol to `Required` or `Library`"),
+        (
+            "cannot find -l",
+            "install the library's development package, or add its directory: `Library \"-L…\"`",
+        ),
+        (
+            "undefined reference",
+            "add the object or library that has the symbol to `Required` or `Library`",
+        ),
         ("No such file or directory", "add the header's directory: `CompileOptions \"-I…\"`"),
     ];
     let found = advices.iter().find(|(mark, _)| messages.contains(mark));
     found.map_or("correct the lines that the compiler names", |(_, advice)| advice)
 }
 
-/// The text of a file that a compiler has made: what it left there may be anything, a pipe that nobody writes to among it.
+/// The text of a file that a compiler has made: what it left there may be anything, a pipe that
+/// nobody writes to among it.
 fn made_text(workspace: &Workspace, name: &str) -> String {
     let bytes = workspace.read(name, RULE_BYTES_MAX).unwrap_or_default();
     String::from_utf8(bytes).unwrap_or_default()
@@ -310,9 +363,8 @@ fn read_object(file: &Path) -> Result<Vec<u8>> {
 fn unread_object(error: &io::Error, file: &Path) -> Error {
     let failed = |kind| Error::new(kind, "read an object", error.to_string());
     let failed = match error.kind() {
-        io::ErrorKind::FileTooLarge => {
-            failed(ErrorKind::LimitExceeded).fix("publish it as a shared library, which is loaded instead of linked")
-        }
+        io::ErrorKind::FileTooLarge => failed(ErrorKind::LimitExceeded)
+            .fix("publish it as a shared library, which is loaded instead of linked"),
         io::ErrorKind::InvalidInput => failed(ErrorKind::InvalidArgument),
         _ => failed(ErrorKind::System),
     };

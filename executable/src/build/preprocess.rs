@@ -1,8 +1,10 @@
-//! Runs the C preprocessor over an IDL file that has directives; its line marks keep error positions true.
+//! Runs the C preprocessor over an IDL file that has directives; its line marks keep error
+//! positions true.
 //!
-//! `#include` *inside* raw C (`Globals { … }`, bodies) is held back: the compiler of that C will include the header, and
-//! a second, expanded copy of `<math.h>` would define everything twice. A `#define` in raw C acts on the text of the IDL
-//! file, sizes among it, but not on the headers that are held back; `CompileOptions "-D…"` does.
+//! `#include` *inside* raw C (`Globals { … }`, bodies) is held back: the compiler of that C will
+//! include the header, and a second, expanded copy of `<math.h>` would define everything twice. A
+//! `#define` in raw C acts on the text of the IDL file, sizes among it, but not on the headers that
+//! are held back; `CompileOptions "-D…"` does.
 
 use std::path::Path;
 use std::time::Duration;
@@ -23,12 +25,15 @@ const ADDRESS_SPACE_MAX: Bytes = Bytes(1 << 30);
 /// Stands for a held line while the preprocessor runs; the number of the line follows.
 const HELD: &str = "__farcall_held_include_";
 /// Names that a compiler predefines in lower case: an IDL parameter may well be called `unix`.
-const OPTIONS: [&str; 9] = ["-E", "-x", "c", "-DNINFG2", "-DFARCALL", "-Uunix", "-Ulinux", "-Ui386", "-I."];
+const OPTIONS: [&str; 9] =
+    ["-E", "-x", "c", "-DNINFG2", "-DFARCALL", "-Uunix", "-Ulinux", "-Ui386", "-I."];
 
-/// The text of `file` after `cc -E`, with NINFG2 and FARCALL defined and `#include` searched in the file's directory.
+/// The text of `file` after `cc -E`, with NINFG2 and FARCALL defined and `#include` searched in the
+/// file's directory.
 ///
-/// Call it only where `farcall_idl::needs_preprocessor` says so. Fails with `NotFound` for the file, `Unavailable` where
-/// there is no compiler, `InvalidSource` with the preprocessor's own words, `LimitExceeded` and `TimedOut`.
+/// Call it only where `farcall_idl::needs_preprocessor` says so. Fails with `NotFound` for the
+/// file, `Unavailable` where there is no compiler, `InvalidSource` with the preprocessor's own
+/// words, `LimitExceeded` and `TimedOut`.
 pub fn preprocess(file: &Path) -> Result<String> {
     let directory = absolute(file)?.parent().map(Path::to_path_buf).unwrap_or_default();
     Preprocessor::default().preprocess(file, &directory, &read(file)?)
@@ -46,7 +51,8 @@ pub struct Preprocessor {
 }
 
 impl Preprocessor {
-    /// The text after `cc -E`, which was read from `file` in `directory`: the file is not opened again.
+    /// The text after `cc -E`, which was read from `file` in `directory`: the file is not opened
+    /// again.
     ///
     /// # Errors
     /// As [`preprocess`].
@@ -55,7 +61,11 @@ impl Preprocessor {
         // The mark makes messages name the file, as it comes through standard input.
         let name = file.display().to_string().replace('\\', "\\\\").replace('"', "\\\"");
         let input = format!("# 1 \"{name}\"\n{masked}");
-        let options = self.options.iter().map(|option| in_any_directory(option)).collect::<Result<Vec<_>>>()?;
+        let options = self
+            .options
+            .iter()
+            .map(|option| in_any_directory(option))
+            .collect::<Result<Vec<_>>>()?;
         let program = std::iter::once("cc").chain(options.iter().map(String::as_str));
         let words: Vec<String> = program.chain(OPTIONS).chain(["-"]).map(str::to_owned).collect();
         let run = Run {
@@ -70,10 +80,14 @@ impl Preprocessor {
         };
         let finished = run.finish().map_err(|error| error.with("file", file.display()))?;
         if !finished.status.success() {
-            return Err(Error::new(ErrorKind::InvalidSource, "preprocess the IDL file", finished.messages)
-                .with("file", file.display())
-                .with("command", run.shown())
-                .fix("correct the directive; headers are searched in the file's own directory"));
+            return Err(Error::new(
+                ErrorKind::InvalidSource,
+                "preprocess the IDL file",
+                finished.messages,
+            )
+            .with("file", file.display())
+            .with("command", run.shown())
+            .fix("correct the directive; headers are searched in the file's own directory"));
         }
         Ok(release_includes(&String::from_utf8_lossy(&finished.output), &held))
     }
@@ -101,10 +115,13 @@ fn read(file: &Path) -> Result<String> {
     let bytes = plain_file::read(file, TEXT_BYTES_MAX as u64).map_err(|error| {
         let (kind, message) = match error.kind() {
             std::io::ErrorKind::NotFound => (ErrorKind::NotFound, error.to_string()),
-            std::io::ErrorKind::InvalidInput => (ErrorKind::InvalidArgument, "it is not a regular file".to_owned()),
-            std::io::ErrorKind::FileTooLarge => {
-                (ErrorKind::LimitExceeded, format!("it is longer than {} MiB", TEXT_BYTES_MAX >> 20))
+            std::io::ErrorKind::InvalidInput => {
+                (ErrorKind::InvalidArgument, "it is not a regular file".to_owned())
             }
+            std::io::ErrorKind::FileTooLarge => (
+                ErrorKind::LimitExceeded,
+                format!("it is longer than {} MiB", TEXT_BYTES_MAX >> 20),
+            ),
             _ => (ErrorKind::System, error.to_string()),
         };
         Error::new(kind, "preprocess the IDL file", message).with("file", file.display())
@@ -114,7 +131,8 @@ fn read(file: &Path) -> Result<String> {
 
 /// Replaces each `#include` line inside braces by a word that the preprocessor leaves alone.
 fn hold_includes(source: &str) -> (String, Vec<&str>) {
-    let (mut masked, mut held, mut scan) = (String::with_capacity(source.len()), Vec::new(), Scan::default());
+    let (mut masked, mut held, mut scan) =
+        (String::with_capacity(source.len()), Vec::new(), Scan::default());
     for line in source.split_inclusive('\n') {
         let directive = line.trim_start().strip_prefix('#').map(str::trim_start);
         if scan.in_raw_code() && directive.is_some_and(|rest| rest.starts_with("include")) {

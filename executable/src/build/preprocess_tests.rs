@@ -15,21 +15,29 @@ fn preprocessed(name: &str, files: &[(&str, &str)]) -> Result<String> {
 #[test]
 fn expands_macros_of_included_files() {
     let header = "#ifdef NINFG2\n#define OPTIONS Backend \"MPI\"\n#endif\nModule scalapack;\n";
-    let idl = "#include \"g.h\"\n#include <g.h>\nDefine f(IN int n, IN char unix) OPTIONS\n{ x('N', \"#\"); }\n";
+    let idl = "#include \"g.h\"\n#include <g.h>\nDefine f(IN int n, IN char unix) OPTIONS\n{ \
+        x('N', \"#\"); }\n";
     let text = preprocessed("macros", &[("m.idl", idl), ("g.h", header)]).unwrap();
     assert!(text.contains("Define f(IN int n, IN char unix) Backend \"MPI\"\n"), "{text}");
     assert_eq!(text.matches("Module scalapack;").count(), 2);
     // A mark tells that line 3 of the IDL file follows.
-    let mark = text.lines().filter(|line| line.starts_with("# 3 ") && line.contains("m.idl")).count();
+    let mark =
+        text.lines().filter(|line| line.starts_with("# 3 ") && line.contains("m.idl")).count();
     assert_eq!(mark, 1, "{text}");
 }
 
 #[test]
 fn holds_includes_of_raw_code() {
-    let idl = "#define N 3\nGlobals {\n  # include <math.h>\n#include \"own.h\" /* why */\n#if N > 2\n int three;\n#endif\n}\n\
-               Define f(IN int n) { /* } */ char c = '}'; \n#include <stdio.h>\n}\n";
+    let idl = "#define N 3\nGlobals {\n  # include <math.h>\n#include \"own.h\" /* why */\n#if N \
+               > 2\n int three;\n#endif\n}\nDefine f(IN int n) { /* } */ char c = '}'; \n#include \
+               <stdio.h>\n}\n";
     let text = preprocessed("raw", &[("m.idl", idl)]).unwrap();
-    for kept in ["  # include <math.h>\n", "#include \"own.h\" /* why */\n", " int three;", "#include <stdio.h>\n"] {
+    for kept in [
+        "  # include <math.h>\n",
+        "#include \"own.h\" /* why */\n",
+        " int three;",
+        "#include <stdio.h>\n",
+    ] {
         assert!(text.contains(kept), "{kept}: {text}");
     }
     assert!(!text.contains("printf") && !text.contains(HELD));
@@ -56,12 +64,16 @@ fn reads_plain_files_only() {
     }
     std::fs::remove_file(pipe).unwrap();
     let long = " ".repeat(TEXT_BYTES_MAX + 1);
-    assert_eq!(preprocessed("long", &[("m.idl", &long)]).unwrap_err().kind(), ErrorKind::LimitExceeded);
+    assert_eq!(
+        preprocessed("long", &[("m.idl", &long)]).unwrap_err().kind(),
+        ErrorKind::LimitExceeded
+    );
 }
 
 #[test]
 fn bounds_the_memory_of_the_preprocessor() {
-    // Hostile: a header that never ends. It runs out of its own memory, long before the machine's and its time.
+    // Hostile: a header that never ends. It runs out of its own memory, long before the machine's
+    // and its time.
     let error = preprocessed("zero", &[("m.idl", "#include \"/dev/zero\"\n")]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidSource, "{error}");
     assert!(error.to_string().contains("memory"), "{error}");

@@ -1,16 +1,19 @@
-/* What Farcall's library asks of this program's MPI. It knows none itself: every MPI has a binary interface of its own. */
+/* What Farcall's library asks of this program's MPI. It knows none itself: every MPI has a binary
+   interface of its own. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
-/* Routines whose threads call MPI ask for more: CompileOptions "-DFARCALL_MPI_THREADS=MPI_THREAD_MULTIPLE". */
+/* Routines whose threads call MPI ask for more: CompileOptions
+   "-DFARCALL_MPI_THREADS=MPI_THREAD_MULTIPLE". */
 #ifndef FARCALL_MPI_THREADS
 #define FARCALL_MPI_THREADS MPI_THREAD_FUNNELED
 #endif
 
-/* As in farcall-executable.h, which is not there where stubs are compiled by hand. Zero is success. */
+/* As in farcall-executable.h, which is not there where stubs are compiled by hand. Zero is success.
+   */
 struct farcall_ranks {
     size_t size;
     int (*begin)(int *rank, int *count);
@@ -38,8 +41,9 @@ static void farcall_ranks_forget(const char *variable)
     if (folder && access(folder, F_OK)) unsetenv(variable);
 }
 
-/* A routine's own MPI_Finalize would leave the others waiting for this rank for ever. It calls this first, from C and Fortran
- * alike: attributes of MPI_COMM_SELF are deleted before anything else (MPI 3.1, section 8.7.1). */
+/* A routine's own MPI_Finalize would leave the others waiting for this rank for ever. It calls this
+ * first, from C and Fortran alike: attributes of MPI_COMM_SELF are deleted before anything else
+ * (MPI 3.1, section 8.7.1). */
 static int farcall_ranks_ends;
 static int farcall_ranks_finalized(MPI_Comm own, int key, void *value, void *state)
 {
@@ -47,7 +51,8 @@ static int farcall_ranks_finalized(MPI_Comm own, int key, void *value, void *sta
     (void)own, (void)key, (void)value, (void)state;
     if (farcall_ranks_ends) return MPI_SUCCESS;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    fprintf(stderr, "farcall: the routine called MPI_Finalize on rank %d: leave that to Farcall\n", rank);
+    fprintf(stderr, "farcall: the routine called MPI_Finalize on rank %d: leave that to Farcall\n",
+        rank);
     fflush(stderr);
     return PMPI_Abort(MPI_COMM_WORLD, 1);
 }
@@ -139,6 +144,11 @@ static void farcall_ranks_abort(int status)
 }
 
 static const struct farcall_ranks farcall_ranks_functions = {
-    sizeof(struct farcall_ranks), farcall_ranks_begin, farcall_ranks_announce, farcall_ranks_broadcast,
-    farcall_ranks_agree, farcall_ranks_end, farcall_ranks_abort,
+    sizeof(struct farcall_ranks),
+    farcall_ranks_begin,
+    farcall_ranks_announce,
+    farcall_ranks_broadcast,
+    farcall_ranks_agree,
+    farcall_ranks_end,
+    farcall_ranks_abort,
 };

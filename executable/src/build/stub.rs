@@ -1,7 +1,9 @@
-//! Stub executables as Ninf-G has them: one program for each `Define` and `DefClass`, made by a makefile from generated C.
+//! Stub executables as Ninf-G has them: one program for each `Define` and `DefClass`, made by a
+//! makefile from generated C.
 //!
-//! Old Makefiles rely on the names: `x.idl` gives `x.mak`, `_stub_NAME.c`, and by these `_stub_NAME`, `_stub_NAME.inf`,
-//! `MODULE.HOST.nrf` and the older `MODULE.HOST.ngdef`. Each program is an image of its own, so that definitions may use one name for different things.
+//! Old Makefiles rely on the names: `x.idl` gives `x.mak`, `_stub_NAME.c`, and by these
+//! `_stub_NAME`, `_stub_NAME.inf`, `MODULE.HOST.nrf` and the older `MODULE.HOST.ngdef`. Each
+//! program is an image of its own, so that definitions may use one name for different things.
 
 use std::fmt::Write;
 
@@ -39,24 +41,32 @@ pub struct StubNames {
 /// The makefile, and the code of each stub executable of `module`.
 ///
 /// # Errors
-/// `InvalidSource` for what no executable can be made of, and for names that make a makefile mean something else.
+/// `InvalidSource` for what no executable can be made of, and for names that make a makefile mean
+/// something else.
 pub fn stubs(module: &Module, names: &StubNames) -> Result<Vec<StubFile>> {
     for word in [&names.idl, &names.stem, &module.name].into_iter().chain(&names.options) {
         check_word(word)?;
     }
     let parts = parts(module);
     if parts.is_empty() {
-        return Err(Error::new(ErrorKind::InvalidSource, "make stub executables", "there is nothing to build")
-            .with("file", &names.idl)
-            .fix("write a Define or a DefClass"));
+        return Err(Error::new(
+            ErrorKind::InvalidSource,
+            "make stub executables",
+            "there is nothing to build",
+        )
+        .with("file", &names.idl)
+        .fix("write a Define or a DefClass"));
     }
-    parts.iter().try_for_each(|part| refuse_unserved(&part.module).map_err(|error| error.with("stub", &part.name)))?;
+    parts.iter().try_for_each(|part| {
+        refuse_unserved(&part.module).map_err(|error| error.with("stub", &part.name))
+    })?;
     let sources = parts.iter().map(|part| {
         let name = format!("{}.c", part.program());
         let text = generate::stub(&part.module, &name, &encode_module(&carried(&part.module)));
         StubFile { name, text }
     });
-    let makefile = StubFile { name: format!("{}.mak", names.stem), text: makefile(module, &parts, names) };
+    let makefile =
+        StubFile { name: format!("{}.mak", names.stem), text: makefile(module, &parts, names) };
     Ok(sources.chain([makefile]).collect())
 }
 
@@ -95,7 +105,9 @@ fn compile_as_named(module: &mut Module) {
     }
     module.classes.iter_mut().for_each(|class| class.language = Language::Cpp);
     for routine in &mut module.routines {
-        if routine.implementation.language == Language::C && matches!(routine.implementation.code, Code::Body { .. }) {
+        if routine.implementation.language == Language::C
+            && matches!(routine.implementation.code, Code::Body { .. })
+        {
             routine.implementation.language = Language::Cpp;
         }
     }
@@ -103,7 +115,9 @@ fn compile_as_named(module: &mut Module) {
 
 /// Whether this is the command of a C++ compiler: `g++-13 -O2`.
 fn is_cpp(command: &str) -> bool {
-    words::split(command).first().is_some_and(|program| program.rsplit('/').next().unwrap_or("").contains("++"))
+    words::split(command)
+        .first()
+        .is_some_and(|program| program.rsplit('/').next().unwrap_or("").contains("++"))
 }
 
 /// The module as the program carries it: without the code, which is compiled.
@@ -134,10 +148,12 @@ fn escaped(text: &str) -> String {
     text.replace(['\n', '\r'], " ").replace('$', "$$").replace('#', "\\#")
 }
 
-/// Words of the IDL file as the shell of a rule takes them. `$(NAME)` stays make's: interface files rely on that.
+/// Words of the IDL file as the shell of a rule takes them. `$(NAME)` stays make's: interface files
+/// rely on that.
 fn shell_words(words: &[String]) -> String {
-    let plain =
-        |word: &String| !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "_-./+,:@%=$()".contains(c));
+    let plain = |word: &String| {
+        !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "_-./+,:@%=$()".contains(c))
+    };
     let shown = words.iter().map(|word| {
         let word = word.replace(['\n', '\r'], " ");
         if plain(&word) { word } else { format!("'{}'", escaped(&word).replace('\'', "'\\''")) }
@@ -147,7 +163,9 @@ fn shell_words(words: &[String]) -> String {
 
 fn makefile(module: &Module, parts: &[Part], names: &StubNames) -> String {
     let programs: Vec<String> = parts.iter().map(Part::program).collect();
-    let all = |ending: &str| programs.iter().map(|name| format!("{name}{ending}")).collect::<Vec<_>>().join(" ");
+    let all = |ending: &str| {
+        programs.iter().map(|name| format!("{name}{ending}")).collect::<Vec<_>>().join(" ")
+    };
     let mut text = format!(
         "# {stem}.mak: makes the stub executables of module {module}; generated from {idl}.\n\n\
          {prefix}include $(NG_DIR)/lib/template.mk\n\n{options}\n\
@@ -160,7 +178,8 @@ fn makefile(module: &Module, parts: &[Part], names: &StubNames) -> String {
         module = module.name,
         idl = names.idl,
         // `make` has no way to write a folder with blanks: whoever has one sets $NG_DIR to a link.
-        prefix = check_word(&names.prefix).map_or(String::new(), |()| format!("NG_DIR ?= {}\n", names.prefix)),
+        prefix = check_word(&names.prefix)
+            .map_or(String::new(), |()| format!("NG_DIR ?= {}\n", names.prefix)),
         options = options(module),
         sources = all(".c"),
         programs = all(""),
@@ -171,20 +190,22 @@ fn makefile(module: &Module, parts: &[Part], names: &StubNames) -> String {
     let objects = all(".o");
     let _ = write!(
         text,
-        "\n$(NG_NRF_FILE): $(NG_STUB_PROGRAM)\n\t$(NG_DIR)/bin/ng_gen_nrf -o $@ $(NG_STUB_PROGRAM)\n\n\
-         $(NG_DIF_FILE): $(NG_STUB_PROGRAM)\n\t$(NG_DIR)/bin/ng_gen_dif -o $@ $(NG_STUB_PROGRAM)\n\n\
-         install: all\n\t$(NG_INSTALL) -d $(NG_NRF_DIR)\n\t$(NG_INSTALL) -m 644 $(NG_NRF_FILE) $(NG_DIF_FILE) $(NG_NRF_DIR)\n\n\
-         clean:\n\trm -f {objects} $(NG_STUB_SRC)\n\n\
-         veryclean: clean\n\trm -f $(NG_STUB_PROGRAM) $(NG_INF_FILES) $(NG_NRF_FILE) $(NG_DIF_FILE)\n\n\
-         .PHONY: all install clean veryclean\n"
+        "\n$(NG_NRF_FILE): $(NG_STUB_PROGRAM)\n\t$(NG_DIR)/bin/ng_gen_nrf -o $@ \
+         $(NG_STUB_PROGRAM)\n\n$(NG_DIF_FILE): $(NG_STUB_PROGRAM)\n\t$(NG_DIR)/bin/ng_gen_dif -o \
+         $@ $(NG_STUB_PROGRAM)\n\ninstall: all\n\t$(NG_INSTALL) -d $(NG_NRF_DIR)\n\t$(NG_INSTALL) \
+         -m 644 $(NG_NRF_FILE) $(NG_DIF_FILE) $(NG_NRF_DIR)\n\nclean:\n\trm -f {objects} \
+         $(NG_STUB_SRC)\n\nveryclean: clean\n\trm -f $(NG_STUB_PROGRAM) $(NG_INF_FILES) \
+         $(NG_NRF_FILE) $(NG_DIF_FILE)\n\n.PHONY: all install clean veryclean\n"
     );
     text
 }
 
-/// The module's own compilers and options. An assignment (`CFLAGS = -O3`) is make's own, as it was with Ninf-G.
+/// The module's own compilers and options. An assignment (`CFLAGS = -O3`) is make's own, as it was
+/// with Ninf-G.
 fn options(module: &Module) -> String {
     let mut text = String::new();
-    let (compiler, linker) = (&module.compiler, module.linker.as_ref().or(module.compiler.as_ref()));
+    let (compiler, linker) =
+        (&module.compiler, module.linker.as_ref().or(module.compiler.as_ref()));
     for (variable, program) in [("NG_COMPILER", compiler.as_ref()), ("NG_LINKER", linker)] {
         if let Some(program) = program {
             let _ = writeln!(text, "{variable} = {}", program.replace(['\n', '\r'], " "));
@@ -192,10 +213,16 @@ fn options(module: &Module) -> String {
     }
     for option in &module.compile_options {
         let option = option.replace(['\n', '\r'], " ");
-        let assigned = option.split_once('=').map(|(name, _)| name.trim_end_matches(['+', ':', '?', ' ']));
-        let variable = assigned
-            .is_some_and(|name| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_'));
-        let _ = if variable { writeln!(text, "{option}") } else { writeln!(text, "NG_USER_CFLAGS += {option}") };
+        let assigned =
+            option.split_once('=').map(|(name, _)| name.trim_end_matches(['+', ':', '?', ' ']));
+        let variable = assigned.is_some_and(|name| {
+            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
+        });
+        let _ = if variable {
+            writeln!(text, "{option}")
+        } else {
+            writeln!(text, "NG_USER_CFLAGS += {option}")
+        };
     }
     text
 }
@@ -210,19 +237,27 @@ fn rules(text: &mut String, part: &Part) {
             LibraryName::LinkerOption(option) => libraries.push(option),
             LibraryName::Directory(folder) => {
                 let from = if folder.is_absolute() { "" } else { "$(CURDIR)/" };
-                libraries.extend(["-L", "-Wl,-rpath,"].map(|option| format!("{option}{from}{}", folder.display())));
+                libraries.extend(
+                    ["-L", "-Wl,-rpath,"]
+                        .map(|option| format!("{option}{from}{}", folder.display())),
+                );
             }
             LibraryName::Shared(file) if file.contains('/') => libraries.push(file),
             LibraryName::Shared(file) => libraries.push(format!("-l:{file}")),
         }
     }
     // Where the makefile's own directory has a rule for an object, that is what makes it.
-    let (program, wanted, linked) = (part.program(), shell_words(&objects), shell_words(&libraries));
+    let (program, wanted, linked) =
+        (part.program(), shell_words(&objects), shell_words(&libraries));
     // What objects of Fortran and C++ need beside themselves shows once they are made.
-    let run_times =
-        if objects.is_empty() { String::new() } else { format!(" $$($(NG_DIR)/bin/ng_config --run-times {wanted})") };
+    let run_times = if objects.is_empty() {
+        String::new()
+    } else {
+        format!(" $$($(NG_DIR)/bin/ng_config --run-times {wanted})")
+    };
     // Definitions in C++ may stand beside others in C.
-    let cpp = part.module.routines.iter().any(|routine| routine.implementation.language == Language::Cpp);
+    let cpp =
+        part.module.routines.iter().any(|routine| routine.implementation.language == Language::Cpp);
     let parallel = part.module.is_parallel();
     let chosen = |named: &Option<String>, otherwise| match (named, cpp, parallel) {
         (None, _, true) => compiler_for(cpp, true),
@@ -230,13 +265,14 @@ fn rules(text: &mut String, part: &Part) {
         _ => otherwise,
     };
     let compiler = chosen(&part.module.compiler, "$(NG_COMPILER)");
-    let linker = chosen(&part.module.linker.clone().or(part.module.compiler.clone()), "$(NG_LINKER)");
+    let linker =
+        chosen(&part.module.linker.clone().or(part.module.compiler.clone()), "$(NG_LINKER)");
     let _ = write!(
         text,
-        "\n{program}.o: {program}.c\n\t{compiler} $(NG_CFLAGS) $(CFLAGS) $(NG_USER_CFLAGS) $(NG_CPPFLAGS) -c -o $@ \
-         {program}.c\n\n\
-         {program}: {program}.o {wanted}\n\t{linker} $(NG_CFLAGS) $(CFLAGS) -o $@ {program}.o {wanted} \
-         $(LDFLAGS) $(NG_USER_CFLAGS) {linked}{run_times} $(LIBS) $(NG_STUB_LDFLAGS)\n\n\
+        "\n{program}.o: {program}.c\n\t{compiler} $(NG_CFLAGS) $(CFLAGS) $(NG_USER_CFLAGS) \
+         $(NG_CPPFLAGS) -c -o $@ {program}.c\n\n\
+         {program}: {program}.o {wanted}\n\t{linker} $(NG_CFLAGS) $(CFLAGS) -o $@ {program}.o \
+         {wanted} $(LDFLAGS) $(NG_USER_CFLAGS) {linked}{run_times} $(LIBS) $(NG_STUB_LDFLAGS)\n\n\
          {program}.inf: {program}\n\t./{program} -i $@\n",
     );
 }

@@ -22,25 +22,33 @@ pub(crate) struct Toolchain {
 }
 
 impl Toolchain {
-    /// What the module names with `Compiler`, `Linker` and `CompileOptions`; `cc` and `c++` where it names nothing, and
-    /// `mpicc` and `mpicxx` for routines of MPI.
+    /// What the module names with `Compiler`, `Linker` and `CompileOptions`; `cc` and `c++` where
+    /// it names nothing, and `mpicc` and `mpicxx` for routines of MPI.
     pub fn of(module: &Module) -> Result<Toolchain> {
-        let named = |text: &Option<String>| text.as_deref().map(words::split).filter(|words| !words.is_empty());
+        let named = |text: &Option<String>| {
+            text.as_deref().map(words::split).filter(|words| !words.is_empty())
+        };
         let compiler = named(&module.compiler);
         let default = |program: &str| compiler.clone().unwrap_or_else(|| vec![program.to_string()]);
         let parallel = module.is_parallel();
-        let has_cpp = module.routines.iter().any(|routine| routine.implementation.language == Language::Cpp);
-        let linker = named(&module.linker).unwrap_or_else(|| default(compiler_for(has_cpp, parallel)));
-        let (c, cpp) = (default(compiler_for(false, parallel)), default(compiler_for(true, parallel)));
-        let mut toolchain = Toolchain { c, cpp, linker, compile_options: Vec::new(), link_options: Vec::new() };
+        let has_cpp =
+            module.routines.iter().any(|routine| routine.implementation.language == Language::Cpp);
+        let linker =
+            named(&module.linker).unwrap_or_else(|| default(compiler_for(has_cpp, parallel)));
+        let (c, cpp) =
+            (default(compiler_for(false, parallel)), default(compiler_for(true, parallel)));
+        let mut toolchain =
+            Toolchain { c, cpp, linker, compile_options: Vec::new(), link_options: Vec::new() };
         module.compile_options.iter().try_for_each(|text| toolchain.add_options(text))?;
         Ok(toolchain)
     }
 
-    /// Plain options serve compiler and linker both (`-fopenmp`); `CFLAGS = …` and `LDFLAGS = …` one of them, because
-    /// Ninf-G copied these strings into a makefile.
+    /// Plain options serve compiler and linker both (`-fopenmp`); `CFLAGS = …` and `LDFLAGS = …`
+    /// one of them, because Ninf-G copied these strings into a makefile.
     fn add_options(&mut self, text: &str) -> Result<()> {
-        let assignment = text.split_once('=').filter(|(name, _)| is_variable(name.trim_end_matches(['+', ':', ' '])));
+        let assignment = text
+            .split_once('=')
+            .filter(|(name, _)| is_variable(name.trim_end_matches(['+', ':', ' '])));
         let Some((name, value)) = assignment else {
             self.compile_options.extend(words::split(text));
             self.link_options.extend(words::split(text));
@@ -52,7 +60,8 @@ impl Toolchain {
             other => {
                 let message = format!("CompileOptions sets the make variable \"{other}\"");
                 return Err(Error::new(ErrorKind::InvalidSource, "build the module", message).fix(
-                    "set CFLAGS, CPPFLAGS, CXXFLAGS, LDFLAGS or LDLIBS, or write the options without a variable",
+                    "set CFLAGS, CPPFLAGS, CXXFLAGS, LDFLAGS or LDLIBS, or write the options \
+                        without a variable",
                 ));
             }
         }
@@ -61,8 +70,8 @@ impl Toolchain {
 
     /// Program and options that compile a file of `language`.
     ///
-    /// Objects need not be position independent: archives that physicists bring along seldom are, and one image per
-    /// module gains nothing from it.
+    /// Objects need not be position independent: archives that physicists bring along seldom are,
+    /// and one image per module gains nothing from it.
     pub fn compile(&self, language: SourceLanguage) -> Vec<String> {
         let program = if language == SourceLanguage::Cpp { &self.cpp } else { &self.c };
         let ours = ["-O2", "-g1", "-fno-pie"].map(String::from);
@@ -79,13 +88,14 @@ impl Toolchain {
         &self.link_options
     }
 
-    /// Refuses programs that are no known compilers, and words of the module, and `arguments` of its link, that are not known to
-    /// name none.
+    /// Refuses programs that are no known compilers, and words of the module, and `arguments` of
+    /// its link, that are not known to name none.
     pub fn check(&self, arguments: &[String]) -> Result<()> {
         for words in [&self.c, &self.cpp, &self.linker] {
             let Some((program, behind)) = words.split_first() else { continue };
             check_program(program)?;
-            let sequences: [&[String]; 4] = [behind, &self.compile_options, &self.link_options, arguments];
+            let sequences: [&[String]; 4] =
+                [behind, &self.compile_options, &self.link_options, arguments];
             sequences.into_iter().try_for_each(|words| check_words(program, words))?;
         }
         Ok(())
@@ -93,23 +103,29 @@ impl Toolchain {
 
     /// Compilers and linker.
     pub fn programs(&self) -> impl Iterator<Item = &str> {
-        [&self.c, &self.cpp, &self.linker].into_iter().filter_map(|words| words.first()).map(String::as_str)
+        [&self.c, &self.cpp, &self.linker]
+            .into_iter()
+            .filter_map(|words| words.first())
+            .map(String::as_str)
     }
 
     /// All options of the module's.
     pub fn words(&self) -> Vec<String> {
-        let behind = [&self.c, &self.cpp, &self.linker].into_iter().flat_map(|words| words.iter().skip(1));
+        let behind =
+            [&self.c, &self.cpp, &self.linker].into_iter().flat_map(|words| words.iter().skip(1));
         behind.chain(&self.compile_options).chain(&self.link_options).cloned().collect()
     }
 
-    /// Identity of the compilers for the cache: path, size and time of the program behind each name.
+    /// Identity of the compilers for the cache: path, size and time of the program behind each
+    /// name.
     pub fn identity(&self) -> String {
         let programs = [&self.c, &self.cpp, &self.linker].map(|words| program_identity(&words[0]));
         format!("{self:?} {programs:?}")
     }
 }
 
-/// The compiler of modules that name none: those of an MPI know where its headers and libraries are.
+/// The compiler of modules that name none: those of an MPI know where its headers and libraries
+/// are.
 pub(crate) fn compiler_for(cpp: bool, parallel: bool) -> &'static str {
     match (cpp, parallel) {
         (false, false) => "cc",
@@ -127,14 +143,18 @@ fn is_variable(name: &str) -> bool {
 
 fn program_identity(program: &str) -> String {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).map(|directory| directory.join(program)).find(|file| file.is_file());
-    // An upgraded compiler behind an unchanged name shows in its size and time; the link is followed.
+    let found = std::env::split_paths(&path)
+        .map(|directory| directory.join(program))
+        .find(|file| file.is_file());
+    // An upgraded compiler behind an unchanged name shows in its size and time; the link is
+    // followed.
     let metadata = found.as_ref().and_then(|file| std::fs::metadata(file).ok());
     let age = metadata.as_ref().and_then(|m| m.modified().ok()?.duration_since(UNIX_EPOCH).ok());
     format!("{found:?} {:?} {age:?}", metadata.map(|m| m.len()))
 }
 
-/// What the linker gets for the module's `Required` and `Library`, and the files among it whose bytes matter.
+/// What the linker gets for the module's `Required` and `Library`, and the files among it whose
+/// bytes matter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Inputs {
     /// Arguments, in order.
@@ -188,10 +208,14 @@ impl Inputs {
 fn missing_object(file: &str, path: &Path) -> Error {
     Error::new(ErrorKind::Unavailable, "build the module", format!("\"{file}\" does not exist"))
         .with("path", path.display())
-        .fix("compile it first; relative names in `Required` and `Library` start at the IDL file's directory")
+        .fix(
+            "compile it first; relative names in `Required` and `Library` start at the IDL \
+            file's directory",
+        )
 }
 
-/// Run-time libraries that objects of other compilers need, known by the symbols they leave undefined.
+/// Run-time libraries that objects of other compilers need, known by the symbols they leave
+/// undefined.
 const RUN_TIMES: [(&str, &str); 6] = [
     ("_gfortran_", "-lgfortran"),
     ("GOMP_", "-lgomp"),

@@ -18,8 +18,12 @@ fn module(libraries: &[&str], options: &[&str]) -> Module {
 
 #[test]
 fn options_go_where_they_belong() {
-    let toolchain = Toolchain::of(&module(&[], &["-fopenmp -DX=1", "CFLAGS += -g", "LDFLAGS = -s"])).unwrap();
-    assert_eq!(toolchain.compile(SourceLanguage::C).join(" "), "cc -O2 -g1 -fno-pie -fopenmp -DX=1 -g");
+    let toolchain =
+        Toolchain::of(&module(&[], &["-fopenmp -DX=1", "CFLAGS += -g", "LDFLAGS = -s"])).unwrap();
+    assert_eq!(
+        toolchain.compile(SourceLanguage::C).join(" "),
+        "cc -O2 -g1 -fno-pie -fopenmp -DX=1 -g"
+    );
     assert_eq!(toolchain.compile(SourceLanguage::Cpp)[0], "c++");
     assert_eq!(toolchain.link_options().join(" "), "-fopenmp -DX=1 -s");
     assert_eq!(toolchain.linker(), ["cc"]);
@@ -41,7 +45,9 @@ fn named_programs_are_used() {
 
 #[test]
 fn libraries_become_arguments() {
-    let inputs = Inputs::of(&module(&["-L/opt/l -lq libopenblas.so.0 -Wl,-z,now"], &[]), Path::new("/base")).unwrap();
+    let inputs =
+        Inputs::of(&module(&["-L/opt/l -lq libopenblas.so.0 -Wl,-z,now"], &[]), Path::new("/base"))
+            .unwrap();
     let expected = "-L/opt/l -Xlinker -rpath -Xlinker /opt/l -lq -l:libopenblas.so.0 -Wl,-z,now";
     assert_eq!(inputs.arguments.join(" "), expected);
     assert!(inputs.files.is_empty());
@@ -53,7 +59,8 @@ fn libraries_become_arguments() {
 fn undefined_symbols_tell_the_run_time() {
     assert_eq!(run_times(b"\0_gfortran_st_write\0GOMP_parallel\0"), ["-lgfortran", "-lgomp"]);
     assert_eq!(run_times(b"\0__gxx_personality_v0\0_ZdlPv\0"), ["-lstdc++"]);
-    // The mark at the very end, a mark cut off, a false start directly before a true one, nothing at all.
+    // The mark at the very end, a mark cut off, a false start directly before a true one, nothing
+    // at all.
     assert_eq!(run_times(b"__gfortran_"), ["-lgfortran"]);
     assert!(run_times(b"\0_gfortra").is_empty());
     assert_eq!(run_times(b"_g_gfortran_"), ["-lgfortran"]);

@@ -1,12 +1,14 @@
-//! The folder of a build under way, in two parts: what we write and compilers read, and what they write and we read.
+//! The folder of a build under way, in two parts: what we write and compilers read, and what they
+//! write and we read.
 //!
 //! ```text
 //! building-<pid>-<n>/
 //!     sources/             all generated code, written before a compiler runs; no compiler may write here
 //!     made/                objects, rules, the executable, and temporary files of compilers
 //! ```
-//! A compiler does what somebody's text says. What lies in `made` may be a link to anything, or change while it is looked at:
-//! it is opened by the descriptor of the folder, as a plain file, and once.
+//! A compiler does what somebody's text says. What lies in `made` may be a link to anything, or
+//! change while it is looked at: it is opened by the descriptor of the folder, as a plain file, and
+//! once.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read};
@@ -24,14 +26,18 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    /// A new one in `directory`; `user` and its group are those that compilers run as, where these are not ours.
+    /// A new one in `directory`; `user` and its group are those that compilers run as, where these
+    /// are not ours.
     pub fn new(directory: &Path, user: Option<(u32, u32)>) -> Result<Workspace> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("building-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let name =
+            format!("building-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let path = directory.join(name);
         // A process of this id may have died here long ago.
         let _ = fs::remove_dir_all(&path);
-        let failed = |error| Error::system("make a folder for a build", error).with("directory", path.display());
+        let failed = |error| {
+            Error::system("make a folder for a build", error).with("directory", path.display())
+        };
         let mode = if user.is_some() { 0o755 } else { 0o700 };
         let folders = [path.clone(), path.join("sources"), path.join("made")];
         let make = |folder: &PathBuf| {
@@ -71,7 +77,9 @@ impl Workspace {
             open.set_permissions(PermissionsExt::from_mode(0o644))?;
             io::copy(content, &mut open)
         };
-        write().map_err(|error| Error::system("write generated code", error).with("file", file.display()))?;
+        write().map_err(|error| {
+            Error::system("write generated code", error).with("file", file.display())
+        })?;
         Ok(file)
     }
 
@@ -108,7 +116,10 @@ mod tests {
         for (place, name) in [(workspace.made(), "a.o"), (workspace.sources(), "b.c")] {
             std::os::unix::fs::symlink(&target, place.join(name)).unwrap();
         }
-        assert!(workspace.read("a.o", 100).is_err() && workspace.write("b.c", &mut "int x;".as_bytes()).is_err());
+        assert!(
+            workspace.read("a.o", 100).is_err()
+                && workspace.write("b.c", &mut "int x;".as_bytes()).is_err()
+        );
         assert_eq!(fs::read_to_string(&target).unwrap(), "of the server's user");
         fs::write(workspace.made().join("c.o"), "object").unwrap();
         assert_eq!(workspace.read("c.o", 100).unwrap(), b"object");

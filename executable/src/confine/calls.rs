@@ -3,18 +3,22 @@
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Lets this process use so much more processor time than it has used; then the system ends it by SIGXCPU. Costs
-/// nothing where the module has no such limit, and two system calls where it has.
+/// Lets this process use so much more processor time than it has used; then the system ends it by
+/// SIGXCPU. Costs nothing where the module has no such limit, and two system calls where it has.
 pub(crate) fn begin_call() {
     let Some(seconds) = seconds_max() else { return };
     let used = clock_gettime(ClockId::ProcessCPUTime);
     // The system counts in whole seconds: a call gets what it began of one on top.
     let limit = u64::try_from(used.tv_sec).unwrap_or(0).saturating_add(1).saturating_add(seconds);
     let maximum = getrlimit(Resource::Cpu).maximum;
-    let _ = setrlimit(Resource::Cpu, Rlimit { current: Some(maximum.map_or(limit, |most| most.min(limit))), maximum });
+    let _ = setrlimit(
+        Resource::Cpu,
+        Rlimit { current: Some(maximum.map_or(limit, |most| most.min(limit))), maximum },
+    );
 }
 
-/// This process runs no call any more and loads nothing: what it does is ours, and takes no time to speak of.
+/// This process runs no call any more and loads nothing: what it does is ours, and takes no time to
+/// speak of.
 pub(crate) fn end_call() {
     if seconds_max().is_some() {
         let maximum = getrlimit(Resource::Cpu).maximum;
@@ -24,7 +28,9 @@ pub(crate) fn end_call() {
 
 /// Whether a call's time is limited: then it leaves no process to go on.
 pub(crate) fn are_bounded() -> bool {
-    super::rules().is_ok_and(|rules| rules.processor_seconds_max.is_some() || rules.call_seconds_max.is_some())
+    super::rules().is_ok_and(|rules| {
+        rules.processor_seconds_max.is_some() || rules.call_seconds_max.is_some()
+    })
 }
 
 fn seconds_max() -> Option<u64> {

@@ -1,4 +1,5 @@
-//! System calls, by seccomp: those that `refusals` lists; and in an executable, no way out of its process group.
+//! System calls, by seccomp: those that `refusals` lists; and in an executable, no way out of its
+//! process group.
 
 use farcall_base::{Error, Result};
 use farcall_services::spawner::rules::Rules;
@@ -8,12 +9,13 @@ use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_fi
 use super::means::means_for;
 use super::refusals::{self, Calls, Role};
 
-/// Bit of the numbers of system calls with which an x86-64 process asks for the other set (asm/unistd.h). The kernel
-/// takes it for the same architecture, so that a filter has to name both.
+/// Bit of the numbers of system calls with which an x86-64 process asks for the other set
+/// (asm/unistd.h). The kernel takes it for the same architecture, so that a filter has to name
+/// both.
 const X32: i64 = 0x4000_0000;
 
-/// For the process that loads the module, and all that come from it. They reach none of `depends_on`. The last filter
-/// that answers a call has the word.
+/// For the process that loads the module, and all that come from it. They reach none of
+/// `depends_on`. The last filter that answers a call has the word.
 pub(super) fn restrict(rules: &Rules, role: Role, depends_on: &[Option<Pid>]) -> Result<()> {
     let filters = [
         (refusals::ignored(rules)?, 0),
@@ -22,11 +24,14 @@ pub(super) fn restrict(rules: &Rules, role: Role, depends_on: &[Option<Pid>]) ->
         (refusals::refused(rules, role, depends_on)?, libc::EPERM),
     ];
     let mut filters = filters.into_iter().filter(|(calls, _)| !calls.is_empty());
-    filters.try_for_each(|(calls, answer)| apply(&compile(calls, SeccompAction::Errno(answer as u32))?))
+    filters.try_for_each(|(calls, answer)| {
+        apply(&compile(calls, SeccompAction::Errno(answer as u32))?)
+    })
 }
 
-/// The filter of an executable that a zygote forks, by which it and what it starts stay in the group that it leads by then. A
-/// zygote makes it once for all; it is short, because each executable has the kernel compile it.
+/// The filter of an executable that a zygote forks, by which it and what it starts stay in the
+/// group that it leads by then. A zygote makes it once for all; it is short, because each
+/// executable has the kernel compile it.
 pub(crate) struct Own {
     program: BpfProgram,
     scopes: bool,
@@ -66,5 +71,6 @@ fn apply(program: &BpfProgram) -> Result<()> {
     if program.is_empty() {
         return Ok(());
     }
-    apply_filter(program).map_err(|error| Error::system("filter system calls", std::io::Error::other(error)))
+    apply_filter(program)
+        .map_err(|error| Error::system("filter system calls", std::io::Error::other(error)))
 }

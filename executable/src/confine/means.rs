@@ -20,7 +20,8 @@ pub fn kernel_means() -> KernelMeans {
     })
 }
 
-/// The means that matter for a process with these rules. What a launcher alone needs takes a thread to find out.
+/// The means that matter for a process with these rules. What a launcher alone needs takes a thread
+/// to find out.
 pub(super) fn means_for(rules: &Rules) -> KernelMeans {
     if rules.confinement == Confinement::Launcher { kernel_means() } else { means_for_modules() }
 }
@@ -34,7 +35,12 @@ fn landlock() -> u32 {
     // SAFETY: without attributes the call reads no memory; it answers with a version or an error.
     let version = unsafe {
         let attributes = std::ptr::null::<libc::c_void>();
-        libc::syscall(libc::SYS_landlock_create_ruleset, attributes, 0_usize, LANDLOCK_CREATE_RULESET_VERSION)
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            attributes,
+            0_usize,
+            LANDLOCK_CREATE_RULESET_VERSION,
+        )
     };
     u32::try_from(version).unwrap_or(0)
 }

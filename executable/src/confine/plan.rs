@@ -1,5 +1,6 @@
-//! What a process is to be held to, and what this kernel cannot hold it to. Pure: the kernel's means come as one value, so
-//! that tests ask what an older one leaves open, and nothing in the program pretends to be one.
+//! What a process is to be held to, and what this kernel cannot hold it to. Pure: the kernel's
+//! means come as one value, so that tests ask what an older one leaves open, and nothing in the
+//! program pretends to be one.
 
 use farcall_services::spawner::rules::{Confinement, Files, Network, Rules};
 
@@ -14,7 +15,8 @@ pub struct KernelMeans {
     pub listener: bool,
 }
 
-/// Versions of landlock's interface that brought something (landlock(7)): Linux 5.13, 6.2, 6.10, 6.12.
+/// Versions of landlock's interface that brought something (landlock(7)): Linux 5.13, 6.2, 6.10,
+/// 6.12.
 const LANDLOCK_FILES: u32 = 1;
 const LANDLOCK_TRUNCATE: u32 = 3;
 const LANDLOCK_IOCTL: u32 = 5;
@@ -29,11 +31,13 @@ pub enum NotHeld {
     Truncation,
     /// What is asked of devices by ioctl: landlock before its fifth version.
     Devices,
-    /// Signals to threads of other processes of the user, by their numbers: landlock before its sixth version.
+    /// Signals to threads of other processes of the user, by their numbers: landlock before its
+    /// sixth version.
     Signals,
     /// Sockets, tracing and namespaces: no seccomp.
     SystemCalls,
-    /// Unix sockets of what a launcher of MPI's starts: no filter whose calls another process answers.
+    /// Unix sockets of what a launcher of MPI's starts: no filter whose calls another process
+    /// answers.
     LaunchersSockets,
 }
 
@@ -44,11 +48,16 @@ impl NotHeld {
             NotHeld::Files => "routines can open every file that their user can open",
             NotHeld::Truncation => "routines can truncate files that their user can write",
             NotHeld::Devices => "routines can control devices that they can open",
-            NotHeld::Signals => "routines can send signals to threads of other processes of their user",
-            NotHeld::SystemCalls => {
-                "routines can use the network, connect to sockets of other programs, and trace their user's processes"
+            NotHeld::Signals => {
+                "routines can send signals to threads of other processes of their user"
             }
-            NotHeld::LaunchersSockets => "MPI routines can connect to Unix sockets of other programs of their user",
+            NotHeld::SystemCalls => {
+                "routines can use the network, connect to sockets of other programs, and trace \
+                    their user's processes"
+            }
+            NotHeld::LaunchersSockets => {
+                "MPI routines can connect to Unix sockets of other programs of their user"
+            }
         }
     }
 
@@ -60,7 +69,9 @@ impl NotHeld {
             NotHeld::Devices => "landlock of Linux 6.10",
             NotHeld::Signals => "landlock of Linux 6.12",
             NotHeld::SystemCalls => "seccomp (CONFIG_SECCOMP_FILTER)",
-            NotHeld::LaunchersSockets => "seccomp of Linux 5.14 with a free listener (a container may use it)",
+            NotHeld::LaunchersSockets => {
+                "seccomp of Linux 5.14 with a free listener (a container may use it)"
+            }
         }
     }
 }
@@ -74,7 +85,8 @@ pub struct Plan {
     pub scopes: bool,
     /// Seccomp: the filters of `refusals`.
     pub calls: bool,
-    /// Seccomp: what a launcher starts gets its connection by a call that the spawner answers, and makes no Unix socket.
+    /// Seccomp: what a launcher starts gets its connection by a call that the spawner answers, and
+    /// makes no Unix socket.
     pub dials: bool,
     /// What stays open.
     pub not_held: Vec<NotHeld>,
@@ -99,14 +111,23 @@ pub fn plan(means: KernelMeans, rules: &Rules) -> Plan {
         scopes: confined && landlock(LANDLOCK_SCOPES),
         calls: means.seccomp,
         dials: launcher && means.listener,
-        not_held: needed.into_iter().filter(|(missing, _)| *missing).map(|(_, what)| what).collect(),
+        not_held: needed
+            .into_iter()
+            .filter(|(missing, _)| *missing)
+            .map(|(_, what)| what)
+            .collect(),
     }
 }
 
-/// What a kernel with these means does not hold a module to that is granted nothing, and may be one of MPI's.
+/// What a kernel with these means does not hold a module to that is granted nothing, and may be one
+/// of MPI's.
 pub fn not_held(means: KernelMeans) -> Vec<NotHeld> {
     let confinement = Confinement::Launcher;
-    plan(means, &Rules { files: Files::Granted, network: Network::Off, confinement, ..Rules::default() }).not_held
+    plan(
+        means,
+        &Rules { files: Files::Granted, network: Network::Off, confinement, ..Rules::default() },
+    )
+    .not_held
 }
 
 impl Plan {
@@ -114,7 +135,9 @@ impl Plan {
     pub fn missing_limit(&self, rules: &Rules) -> Option<(&'static str, &'static str)> {
         let limit = |what: &NotHeld| match what {
             NotHeld::Files => Some(("files", what.needs())),
-            NotHeld::SystemCalls if rules.network == Network::Off => Some(("network", what.needs())),
+            NotHeld::SystemCalls if rules.network == Network::Off => {
+                Some(("network", what.needs()))
+            }
             NotHeld::SystemCalls
             | NotHeld::Truncation
             | NotHeld::Devices
@@ -145,7 +168,8 @@ mod tests {
     #[test]
     fn what_an_older_kernel_leaves_open_is_said() {
         use NotHeld::{Devices, Files, LaunchersSockets, Signals, SystemCalls, Truncation};
-        let held = |landlock, seccomp| not_held(KernelMeans { landlock, seccomp, listener: seccomp });
+        let held =
+            |landlock, seccomp| not_held(KernelMeans { landlock, seccomp, listener: seccomp });
         // Linux 6.12 and later, 6.10, 6.7, 6.2, 5.19, 5.13, 5.12.
         assert_eq!(held(6, true), []);
         assert_eq!(held(5, true), [Signals]);
@@ -168,7 +192,10 @@ mod tests {
         let open = Rules { files: super::Files::All, ..module() };
         let networked = Rules { network: Network::On, ..open.clone() };
         let missing = |rules: &Rules| plan(old, rules).missing_limit(rules).map(|(key, _)| key);
-        assert_eq!((missing(&module()), missing(&open), missing(&networked)), (Some("files"), Some("network"), None));
+        assert_eq!(
+            (missing(&module()), missing(&open), missing(&networked)),
+            (Some("files"), Some("network"), None)
+        );
     }
 
     #[test]

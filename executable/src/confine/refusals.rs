@@ -9,7 +9,8 @@ use farcall_services::spawner::rules::{Confinement, Files, Network, Rules};
 use rustix::process::{Pid, getegid, geteuid};
 use seccompiler::{SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompRule};
 
-/// Numbers of system calls, each with the rules of which one must match; without any it always does.
+/// Numbers of system calls, each with the rules of which one must match; without any it always
+/// does.
 pub(super) type Calls = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// What a process is, of those that run a module's code.
@@ -19,8 +20,9 @@ pub(super) enum Role {
     Zygote,
     /// It runs calls, or looks into a module.
     Executable,
-    /// It starts executables by an MPI. A rank can have it start any program (MPI_Comm_spawn): so it is held as a rank is, but
-    /// that it makes process groups. Within a batch system it may make sessions, too.
+    /// It starts executables by an MPI. A rank can have it start any program (MPI_Comm_spawn): so
+    /// it is held as a rank is, but that it makes process groups. Within a batch system it may make
+    /// sessions, too.
     Launcher(Dials),
 }
 
@@ -29,21 +31,25 @@ pub(super) enum Role {
 pub(super) enum Dials {
     /// By a system call that the spawner answers.
     ByCall,
-    /// By a Unix socket's path, so that all that the launcher starts can use any such socket: where the kernel has nothing else,
-    /// and within a batch system, whose own launcher proves who it is by such a socket (munge).
+    /// By a Unix socket's path, so that all that the launcher starts can use any such socket: where
+    /// the kernel has nothing else, and within a batch system, whose own launcher proves who it is
+    /// by such a socket (munge).
     ByPath,
 }
 
-/// Answered with EPERM to code that is nobody's launcher. A descriptor of /proc/PID names a process to signal as well as a pidfd does;
-/// and a thread's number leads to its process, whichever that is.
-const REFUSED_TO_MODULES: [i64; 3] = [libc::SYS_setsid, libc::SYS_pidfd_send_signal, libc::SYS_tkill];
+/// Answered with EPERM to code that is nobody's launcher. A descriptor of /proc/PID names a process
+/// to signal as well as a pidfd does; and a thread's number leads to its process, whichever that
+/// is.
+const REFUSED_TO_MODULES: [i64; 3] =
+    [libc::SYS_setsid, libc::SYS_pidfd_send_signal, libc::SYS_tkill];
 
 /// With no network: what an inherited socket could be led elsewhere by.
-const REFUSED_WITHOUT_NETWORK: [i64; 4] = [libc::SYS_socket, libc::SYS_bind, libc::SYS_connect, libc::SYS_listen];
+const REFUSED_WITHOUT_NETWORK: [i64; 4] =
+    [libc::SYS_socket, libc::SYS_bind, libc::SYS_connect, libc::SYS_listen];
 
-/// Families of sockets that a network is made of: AF_INET, AF_INET6, AF_NETLINK (which addresses there are), and AF_RDS and
-/// AF_IB of fast networks (bits/socket.h). Unix sockets are not among them: they lead to programs of this host, which judge
-/// by the user who comes.
+/// Families of sockets that a network is made of: AF_INET, AF_INET6, AF_NETLINK (which addresses
+/// there are), and AF_RDS and AF_IB of fast networks (bits/socket.h). Unix sockets are not among
+/// them: they lead to programs of this host, which judge by the user who comes.
 const NETWORK_FAMILIES: [i32; 5] = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK, 21, 27];
 
 /// Types of sockets of which pairs stay connected with one another, whatever an address says.
@@ -51,17 +57,20 @@ const CONNECTED_TYPES: [i32; 2] = [libc::SOCK_STREAM, libc::SOCK_SEQPACKET];
 /// The part of a socket's type that is no flag (linux/net.h).
 const SOCKET_TYPE_MASK: u64 = 0xf;
 
-/// Orders of `fcntl` that have the kernel send signals to somebody: F_SETOWN, F_SETSIG, F_SETOWN_EX (fcntl.h).
+/// Orders of `fcntl` that have the kernel send signals to somebody: F_SETOWN, F_SETSIG, F_SETOWN_EX
+/// (fcntl.h).
 const SIGNALLING_ORDERS: [u64; 3] = [8, 10, 15];
-/// Requests of `ioctl` that do, or type into a terminal: FIOSETOWN, SIOCSPGRP, TIOCSTI, TIOCLINUX (sockios.h, ioctls.h).
+/// Requests of `ioctl` that do, or type into a terminal: FIOSETOWN, SIOCSPGRP, TIOCSTI, TIOCLINUX
+/// (sockios.h, ioctls.h).
 const REFUSED_REQUESTS: [u64; 4] = [0x8901, 0x8902, 0x5412, 0x541c];
 
 /// The byte of a request of `ioctl` that says whose it is.
 const REQUEST_TYPE: u64 = 0xff00;
-/// Types of requests of file systems (ext4's, which others share; XFS's; versions of files; btrfs's; F2FS's), which act on whatever
-/// a descriptor for reading leads to: flags such as `immutable`, versions, encryption, verity, snapshots. And of each those that
-/// read, or copy into a file that is open for writing: FS_IOC_GETFLAGS, FS_IOC_FIEMAP; FS_IOC_FSGETXATTR; FS_IOC_GETVERSION;
-/// FICLONE, FICLONERANGE, FIDEDUPERANGE (fs.h).
+/// Types of requests of file systems (ext4's, which others share; XFS's; versions of files;
+/// btrfs's; F2FS's), which act on whatever a descriptor for reading leads to: flags such as
+/// `immutable`, versions, encryption, verity, snapshots. And of each those that read, or copy into
+/// a file that is open for writing: FS_IOC_GETFLAGS, FS_IOC_FIEMAP; FS_IOC_FSGETXATTR;
+/// FS_IOC_GETVERSION; FICLONE, FICLONERANGE, FIDEDUPERANGE (fs.h).
 const FILE_SYSTEMS_REQUESTS: [(u64, &[u64]); 5] = [
     (0x6600, &[0x8008_6601, 0xc020_660b]),
     (0x5800, &[0x801c_581f]),
@@ -72,8 +81,8 @@ const FILE_SYSTEMS_REQUESTS: [(u64, &[u64]); 5] = [
 
 /// What grows by itself, as a stack does, and is not counted as memory (mman.h).
 const MAP_GROWSDOWN: u64 = 0x100;
-/// Options of sockets that say how much of the kernel's memory they may hold: SO_SNDBUF, SO_RCVBUF, and the same for those with
-/// capabilities (asm-generic/socket.h).
+/// Options of sockets that say how much of the kernel's memory they may hold: SO_SNDBUF, SO_RCVBUF,
+/// and the same for those with capabilities (asm-generic/socket.h).
 const BUFFER_OPTIONS: [u64; 4] = [7, 8, 32, 33];
 
 /// Extended attributes, access lists among them, which landlock does not look after.
@@ -107,7 +116,8 @@ mod old {
     pub(super) const OWNERS: &[(i64, u8)] = &[(libc::SYS_chown, 1), (libc::SYS_lchown, 1)];
     pub(super) const CHMOD: &[i64] = &[libc::SYS_chmod];
     pub(super) const TIMES: &[i64] = &[libc::SYS_utime, libc::SYS_utimes, libc::SYS_futimesat];
-    pub(super) const CREATE: &[(i64, u8)] = &[(libc::SYS_chmod, 1), (libc::SYS_creat, 1), (libc::SYS_mknod, 1)];
+    pub(super) const CREATE: &[(i64, u8)] =
+        &[(libc::SYS_chmod, 1), (libc::SYS_creat, 1), (libc::SYS_mknod, 1)];
     pub(super) const OPEN: &[(i64, u8)] = &[(libc::SYS_open, 1)];
 }
 #[cfg(not(target_arch = "x86_64"))]
@@ -132,7 +142,8 @@ pub(super) fn refused(rules: &Rules, role: Role, depends_on: &[Option<Pid>]) -> 
             Role::Launcher(_) => Ok(Calls::new()),
         };
     }
-    let mut calls: Calls = system_calls::REFUSED.iter().flat_map(|numbers| always(numbers)).collect();
+    let mut calls: Calls =
+        system_calls::REFUSED.iter().flat_map(|numbers| always(numbers)).collect();
     calls.extend(sockets(rules, role)?);
     if rules.files == Files::Granted {
         calls.extend(privileged_modes()?);
@@ -149,21 +160,34 @@ pub(super) fn refused(rules: &Rules, role: Role, depends_on: &[Option<Pid>]) -> 
     }
     if !is_launcher || !within_batch_system() {
         calls.extend(always(&REFUSED_TO_MODULES));
-        // A process that goes with its parent goes on doing so; and what loses its parent comes to where it is found.
+        // A process that goes with its parent goes on doing so; and what loses its parent comes to
+        // where it is found.
         calls.insert(libc::SYS_prctl, vec![clears_death_signal()?, lets_children_go()?]);
-        calls.insert(libc::SYS_fcntl, SIGNALLING_ORDERS.iter().map(|order| is(1, *order)).collect::<Result<_>>()?);
-        calls.insert(libc::SYS_ioctl, REFUSED_REQUESTS.iter().map(|request| is(1, *request)).collect::<Result<_>>()?);
+        calls.insert(
+            libc::SYS_fcntl,
+            SIGNALLING_ORDERS.iter().map(|order| is(1, *order)).collect::<Result<_>>()?,
+        );
+        calls.insert(
+            libc::SYS_ioctl,
+            REFUSED_REQUESTS.iter().map(|request| is(1, *request)).collect::<Result<_>>()?,
+        );
     }
     if rules.files == Files::Granted {
         calls.entry(libc::SYS_ioctl).or_default().extend(file_systems_requests()?);
     }
     calls.insert(libc::SYS_mmap, vec![has(3, MAP_GROWSDOWN)?]);
     // A child of one's parent would be nobody's to end.
-    calls.insert(libc::SYS_clone, vec![has(0, libc::CLONE_NEWUSER as u64)?, has(0, libc::CLONE_PARENT as u64)?]);
+    calls.insert(
+        libc::SYS_clone,
+        vec![has(0, libc::CLONE_NEWUSER as u64)?, has(0, libc::CLONE_PARENT as u64)?],
+    );
     calls.insert(libc::SYS_prlimit64, vec![is_not(0, 0)?]);
     calls.insert(libc::SYS_migrate_pages, vec![is_not(0, 0)?]);
     calls.insert(libc::SYS_move_pages, vec![is_not(0, 0)?]);
-    calls.insert(libc::SYS_setpriority, vec![is_not(0, u64::from(libc::PRIO_PROCESS))?, is_not(1, 0)?]);
+    calls.insert(
+        libc::SYS_setpriority,
+        vec![is_not(0, u64::from(libc::PRIO_PROCESS))?, is_not(1, 0)?],
+    );
     calls.insert(libc::SYS_ioprio_set, vec![is_not(0, IOPRIO_WHO_PROCESS)?, is_not(1, 0)?]);
     Ok(calls)
 }
@@ -187,7 +211,8 @@ fn staying(role: Role) -> Result<Vec<SeccompRule>> {
 }
 
 fn clears_death_signal() -> Result<SeccompRule> {
-    let sets = condition(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, libc::PR_SET_PDEATHSIG as u64)?;
+    let sets =
+        condition(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, libc::PR_SET_PDEATHSIG as u64)?;
     let another = condition(1, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, libc::SIGKILL as u64)?;
     rule(vec![sets, another])
 }
@@ -206,7 +231,8 @@ fn sockets(rules: &Rules, role: Role) -> Result<Calls> {
         Network::On if role == Role::Launcher(Dials::ByPath) => return Ok(calls),
         Network::On if role == Role::Launcher(Dials::ByCall) => {
             let others = NETWORK_FAMILIES.iter().chain([&libc::AF_UNIX]);
-            let no_dial = vec![family(SeccompCmpOp::Eq, libc::AF_UNIX)?, protocol(SeccompCmpOp::Ne, DIAL)?];
+            let no_dial =
+                vec![family(SeccompCmpOp::Eq, libc::AF_UNIX)?, protocol(SeccompCmpOp::Ne, DIAL)?];
             calls.insert(libc::SYS_socket, vec![none_of(others)?, rule(no_dial)?]);
         }
         Network::On => {
@@ -214,8 +240,10 @@ fn sockets(rules: &Rules, role: Role) -> Result<Calls> {
         }
     }
     // Datagrams of a pair go wherever their address says.
-    let types = (0..=SOCKET_TYPE_MASK).filter(|kind| !CONNECTED_TYPES.iter().any(|known| *known as u64 == *kind));
-    let of_type = |kind| rule(vec![condition(1, SeccompCmpArgLen::Dword, masked(SOCKET_TYPE_MASK), kind)?]);
+    let types = (0..=SOCKET_TYPE_MASK)
+        .filter(|kind| !CONNECTED_TYPES.iter().any(|known| *known as u64 == *kind));
+    let of_type =
+        |kind| rule(vec![condition(1, SeccompCmpArgLen::Dword, masked(SOCKET_TYPE_MASK), kind)?]);
     let mut pairs = types.map(of_type).collect::<Result<Vec<_>>>()?;
     pairs.push(is_not(0, libc::AF_UNIX as u64)?);
     calls.insert(libc::SYS_socketpair, pairs);
@@ -266,14 +294,19 @@ pub(super) fn unsupported(rules: &Rules) -> Calls {
     if holds_files(rules) { always(&ATTRIBUTES) } else { Calls::new() }
 }
 
-/// Answered with success, and not done. Of files, what those who copy them do last, and give up where they cannot: a file keeps
-/// the mode and the owner that it was made with, and its times are those of what was written. Of sockets, how much they hold: what
-/// the system gives each is what it gets.
+/// Answered with success, and not done. Of files, what those who copy them do last, and give up
+/// where they cannot: a file keeps the mode and the owner that it was made with, and its times are
+/// those of what was written. Of sockets, how much they hold: what the system gives each is what it
+/// gets.
 pub(super) fn ignored(rules: &Rules) -> Result<Calls> {
     let mut calls = Calls::new();
     if rules.confinement != Confinement::Owner {
-        let buffer = |option: &u64| rule(vec![equals(1, libc::SOL_SOCKET as u64)?, equals(2, *option)?]);
-        calls.insert(libc::SYS_setsockopt, BUFFER_OPTIONS.iter().map(buffer).collect::<Result<_>>()?);
+        let buffer =
+            |option: &u64| rule(vec![equals(1, libc::SOL_SOCKET as u64)?, equals(2, *option)?]);
+        calls.insert(
+            libc::SYS_setsockopt,
+            BUFFER_OPTIONS.iter().map(buffer).collect::<Result<_>>()?,
+        );
     }
     if holds_files(rules) {
         calls.extend(always(&[libc::SYS_fchmod, libc::SYS_fchmodat, libc::SYS_utimensat]));
@@ -287,7 +320,8 @@ pub(super) fn ignored(rules: &Rules) -> Result<Calls> {
 /// Requests of file systems that change what they are asked of.
 fn file_systems_requests() -> Result<Vec<SeccompRule>> {
     let requests = FILE_SYSTEMS_REQUESTS.iter().map(|(kind, allowed)| {
-        let others = allowed.iter().map(|one| condition(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, *one));
+        let others =
+            allowed.iter().map(|one| condition(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, *one));
         let of_kind = condition(1, SeccompCmpArgLen::Dword, masked(REQUEST_TYPE), *kind);
         rule(std::iter::once(of_kind).chain(others).collect::<Result<_>>()?)
     });
@@ -323,7 +357,9 @@ fn privileged_modes() -> Result<Calls> {
 fn strangers(depends_on: &[Option<Pid>]) -> Result<Vec<SeccompRule>> {
     let numbers = depends_on.iter().flatten().map(|pid| pid.as_raw_nonzero().get());
     let targets = numbers.flat_map(|pid| [pid, -pid]).chain([-1]).map(|pid| u64::from(pid as u32));
-    targets.map(|pid| rule(vec![condition(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, pid)?])).collect()
+    targets
+        .map(|pid| rule(vec![condition(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, pid)?]))
+        .collect()
 }
 
 pub(super) fn always(numbers: &[i64]) -> Calls {
@@ -353,7 +389,12 @@ fn with_bits(index: u8, bits: u64) -> Result<SeccompCondition> {
     condition(index, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(bits), bits)
 }
 
-fn condition(index: u8, length: SeccompCmpArgLen, operator: SeccompCmpOp, value: u64) -> Result<SeccompCondition> {
+fn condition(
+    index: u8,
+    length: SeccompCmpArgLen,
+    operator: SeccompCmpOp,
+    value: u64,
+) -> Result<SeccompCondition> {
     SeccompCondition::new(index, length, operator, value).map_err(failed)
 }
 

@@ -1,6 +1,7 @@
-//! What is decided of each system call of x86-64 (Linux 6.18): refused, unknown, judged by its arguments ([`super::refusals`]), or
-//! harmless, and why. Landlock looks after files that are opened; what acts on anything else by a number or a name is decided
-//! here. A test sees that no call is left out.
+//! What is decided of each system call of x86-64 (Linux 6.18): refused, unknown, judged by its
+//! arguments ([`super::refusals`]), or harmless, and why. Landlock looks after files that are
+//! opened; what acts on anything else by a number or a name is decided here. A test sees that no
+//! call is left out.
 
 /// Answered with EPERM, whatever their arguments.
 pub(super) const REFUSED: &[&[i64]] = &[
@@ -31,8 +32,9 @@ pub(super) const REFUSED: &[&[i64]] = &[
         libc::SYS_mount_setattr,
         OPEN_TREE_ATTR,
     ],
-    // The kernel's own: programs in it, keys, faults; its log, which names what other programs do; and rings, which do what they
-    // are told without a system call for each, so that no filter sees it.
+    // The kernel's own: programs in it, keys, faults; its log, which names what other programs do;
+    // and rings, which do what they are told without a system call for each, so that no filter sees
+    // it.
     &[
         libc::SYS_bpf,
         libc::SYS_perf_event_open,
@@ -45,7 +47,8 @@ pub(super) const REFUSED: &[&[i64]] = &[
     ],
     // Files by numbers that no folder is above.
     &[libc::SYS_open_by_handle_at],
-    // The machine. They need capabilities, which no routine has: so nothing is lost, and a fault in one of them opens nothing.
+    // The machine. They need capabilities, which no routine has: so nothing is lost, and a fault in
+    // one of them opens nothing.
     &[
         libc::SYS_quotactl,
         libc::SYS_quotactl_fd,
@@ -68,9 +71,10 @@ pub(super) const REFUSED: &[&[i64]] = &[
     old::REFUSED,
 ];
 
-/// As if the kernel did not have them, which libraries know how to do without: what a filter cannot look into (`clone3`); and
-/// memory, semaphores and messages that belong to no process, so that nothing ends or counts them, and whoever has the same user
-/// finds them by a number or a name. No descriptor or number of one can be had, but other programs' can be guessed.
+/// As if the kernel did not have them, which libraries know how to do without: what a filter cannot
+/// look into (`clone3`); and memory, semaphores and messages that belong to no process, so that
+/// nothing ends or counts them, and whoever has the same user finds them by a number or a name. No
+/// descriptor or number of one can be had, but other programs' can be guessed.
 pub(super) const UNKNOWN: [i64; 19] = [
     libc::SYS_clone3,
     libc::SYS_shmget,
@@ -93,9 +97,10 @@ pub(super) const UNKNOWN: [i64; 19] = [
     libc::SYS_mq_getsetattr,
 ];
 
-/// The same where files are granted one by one: attributes of files, by openat2 (whose arguments a filter cannot look into),
-/// fchmodat2, setxattrat, removexattrat, file_setattr; and watching folders, which tells the names of files in those that cannot
-/// be read. New calls have one number on all processors.
+/// The same where files are granted one by one: attributes of files, by openat2 (whose arguments a
+/// filter cannot look into), fchmodat2, setxattrat, removexattrat, file_setattr; and watching
+/// folders, which tells the names of files in those that cannot be read. New calls have one number
+/// on all processors.
 pub(super) const UNKNOWN_OF_FILES: [i64; 9] = [
     libc::SYS_openat2,
     452,
@@ -124,8 +129,9 @@ pub(super) mod old {
     pub(in crate::confine) const UNKNOWN_OF_FILES: &[i64] = &[];
 }
 
-/// Allowed whatever their arguments, and why. Where libc has no name for a call, its number stands here:
-/// create_module (174), get_kernel_syms (177), query_module (178), io_pgetevents (333), uretprobe (335), uprobe (336), and those from 451 to 469.
+/// Allowed whatever their arguments, and why. Where libc has no name for a call, its number stands
+/// here: create_module (174), get_kernel_syms (177), query_module (178), io_pgetevents (333),
+/// uretprobe (335), uprobe (336), and those from 451 to 469.
 #[cfg(all(test, target_arch = "x86_64"))]
 const HARMLESS: &[(&str, &[i64])] = &[
     (
@@ -303,7 +309,8 @@ const HARMLESS: &[(&str, &[i64])] = &[
         ],
     ),
     (
-        "Tells of files by their names what a folder's listing would, and opens none; said on the page what-a-routine-can-reach",
+        "Tells of files by their names what a folder's listing would, and opens none; said on the \
+            page what-a-routine-can-reach",
         &[
             libc::SYS_stat,
             libc::SYS_lstat,
@@ -374,7 +381,10 @@ const HARMLESS: &[(&str, &[i64])] = &[
             461,
         ],
     ),
-    ("Of another process only what landlock and ptrace's rules allow", &[libc::SYS_get_robust_list]),
+    (
+        "Of another process only what landlock and ptrace's rules allow",
+        &[libc::SYS_get_robust_list],
+    ),
     (
         "Makes and awaits children, which are held to the same",
         &[libc::SYS_fork, libc::SYS_vfork, libc::SYS_wait4, libc::SYS_waitid],
@@ -432,7 +442,8 @@ mod tests {
     /// Numbers that x86-64 has given to system calls, as of Linux 6.18.
     const NUMBERS: [std::ops::RangeInclusive<i64>; 2] = [0..=336, 424..=469];
 
-    /// With the strictest rules, a call is in the filters or in the table of what is harmless, and not in both.
+    /// With the strictest rules, a call is in the filters or in the table of what is harmless, and
+    /// not in both.
     #[test]
     fn every_system_call_is_decided() {
         let rules = Rules { files: Files::Granted, network: Network::Off, ..Rules::default() };

@@ -1,4 +1,5 @@
-//! Names of the functions that a shared library exports, read from its file. Only to word an error: never trusted.
+//! Names of the functions that a shared library exports, read from its file. Only to word an error:
+//! never trusted.
 //!
 //! ```text
 //! ELF header   0x28 offset of section headers (u64)   0x3a size, 0x3c number of them (u16)
@@ -28,7 +29,12 @@ pub(crate) fn exported_functions(read: ReadAt<'_>) -> Option<Vec<String>> {
         let strings = sections.header(u16::try_from(u32_at(&section, 0x28)?).ok()?)?;
         Some((sections.content(&section)?, sections.content(&strings)?))
     })?;
-    Some(symbols.chunks_exact(SYMBOL_BYTES).filter_map(|symbol| function_name(symbol, &strings)).collect())
+    Some(
+        symbols
+            .chunks_exact(SYMBOL_BYTES)
+            .filter_map(|symbol| function_name(symbol, &strings))
+            .collect(),
+    )
 }
 
 struct Sections<'a> {
@@ -45,7 +51,8 @@ impl Sections<'_> {
 
     fn content(&self, header: &[u8]) -> Option<Vec<u8>> {
         let bytes = u64_at(header, 0x20)?;
-        (bytes <= TABLE_BYTES_MAX).then(|| (self.read)(u64_at(header, 0x18)?, usize::try_from(bytes).ok()?))?
+        (bytes <= TABLE_BYTES_MAX)
+            .then(|| (self.read)(u64_at(header, 0x18)?, usize::try_from(bytes).ok()?))?
     }
 }
 
@@ -91,12 +98,13 @@ mod tests {
         file[..6].copy_from_slice(b"\x7fELF\x02\x01");
         file[0x28..0x30].copy_from_slice(&64u64.to_le_bytes());
         file[0x3c..0x3e].copy_from_slice(&2u16.to_le_bytes());
-        let section = |file: &mut Vec<u8>, at: usize, kind: u32, offset: u64, size: u64, link: u32| {
-            file[at + 4..at + 8].copy_from_slice(&kind.to_le_bytes());
-            file[at + 0x18..at + 0x20].copy_from_slice(&offset.to_le_bytes());
-            file[at + 0x20..at + 0x28].copy_from_slice(&size.to_le_bytes());
-            file[at + 0x28..at + 0x2c].copy_from_slice(&link.to_le_bytes());
-        };
+        let section =
+            |file: &mut Vec<u8>, at: usize, kind: u32, offset: u64, size: u64, link: u32| {
+                file[at + 4..at + 8].copy_from_slice(&kind.to_le_bytes());
+                file[at + 0x18..at + 0x20].copy_from_slice(&offset.to_le_bytes());
+                file[at + 0x20..at + 0x28].copy_from_slice(&size.to_le_bytes());
+                file[at + 0x28..at + 0x2c].copy_from_slice(&link.to_le_bytes());
+            };
         section(&mut file, 64, DYNAMIC_SYMBOLS, 192, 72, 1);
         section(&mut file, 128, 3, 264, 16, 0);
         // Symbol 1: name at 1, a function, in section 5. Symbol 2: the same, undefined.
@@ -147,7 +155,8 @@ mod tests {
                 let at = random.next() as usize % file.len();
                 file[at] = random.next() as u8;
             }
-            // Whatever it says, it says it without a panic and without a name that is not in the file.
+            // Whatever it says, it says it without a panic and without a name that is not in the
+            // file.
             assert!(functions(&file).is_none_or(|names| names.len() <= 12));
         }
     }

@@ -1,9 +1,10 @@
-//! Which files the dynamic loader opens for a program or a library: it and all that it needs, by their own run paths, the
-//! loader's variable and the system's folders (ELF, gabi "Dynamic Linking"; ld.so(8)). Read from the files, and no code of
-//! theirs is run. What is not found is left out: the loader will say so.
+//! Which files the dynamic loader opens for a program or a library: it and all that it needs, by
+//! their own run paths, the loader's variable and the system's folders (ELF, gabi "Dynamic
+//! Linking"; ld.so(8)). Read from the files, and no code of theirs is run. What is not found is
+//! left out: the loader will say so.
 //!
-//! A module may open these files, and no folder. Libraries also open others by name when they run (MKL its kernels): so
-//! shared objects beside one that lies outside the system are among them.
+//! A module may open these files, and no folder. Libraries also open others by name when they run
+//! (MKL its kernels): so shared objects beside one that lies outside the system are among them.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
@@ -42,7 +43,8 @@ pub fn files_of_program(program: &Path) -> Vec<PathBuf> {
     Search::new().files([program.to_path_buf()])
 }
 
-/// The same for the shared libraries that an interface names, each text as [`super::library_names`] gives it.
+/// The same for the shared libraries that an interface names, each text as [`super::library_names`]
+/// gives it.
 pub fn files_of_libraries(texts: &[String]) -> Vec<PathBuf> {
     let names = names::parse(texts);
     let root = Path::new("/");
@@ -84,23 +86,30 @@ impl Search {
         if name.contains('/') {
             return Some(PathBuf::from(name)).filter(|file| file.is_file());
         }
-        run_path.iter().chain(&self.folders).map(|folder| folder.join(name)).find(|file| file.is_file())
+        run_path
+            .iter()
+            .chain(&self.folders)
+            .map(|folder| folder.join(name))
+            .find(|file| file.is_file())
     }
 
     fn files(&self, roots: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
         let mut files = BTreeSet::new();
-        let mut waiting: VecDeque<(PathBuf, Vec<PathBuf>)> = roots.into_iter().map(|root| (root, Vec::new())).collect();
+        let mut waiting: VecDeque<(PathBuf, Vec<PathBuf>)> =
+            roots.into_iter().map(|root| (root, Vec::new())).collect();
         while let Some((file, inherited)) = waiting.pop_front() {
             let Ok(real) = file.canonicalize() else { continue };
             // What the system has can be read anyway, and needs what the system has.
             if is_of_the_system(&real) || files.len() >= FILES_MAX || files.contains(&real) {
                 continue;
             }
-            // A link by a library's name may lead anywhere: what is no library is not opened for it.
+            // A link by a library's name may lead anywhere: what is no library is not opened for
+            // it.
             let Some(dynamic) = Dynamic::read(&real) else { continue };
             files.insert(real.clone());
             let (needed, mut run_path) = dynamic.needs(&file);
-            // An older run path (RPATH) is passed on to what is loaded; a newer one is not. Looking in both costs nothing.
+            // An older run path (RPATH) is passed on to what is loaded; a newer one is not. Looking
+            // in both costs nothing.
             run_path.extend(inherited);
             for name in needed {
                 waiting.extend(self.find(&name, &run_path).map(|found| (found, run_path.clone())));
@@ -117,7 +126,10 @@ fn beside(files: BTreeSet<PathBuf>) -> Vec<PathBuf> {
         .filter(|file| file.file_name().is_some_and(|name| name.to_string_lossy().contains(".so")))
         .filter_map(|file| file.parent().map(Path::to_path_buf))
         .collect();
-    let others = folders.iter().flat_map(|folder| shared_objects(folder)).filter_map(|file| file.canonicalize().ok());
+    let others = folders
+        .iter()
+        .flat_map(|folder| shared_objects(folder))
+        .filter_map(|file| file.canonicalize().ok());
     let others = others.filter(|file| !is_of_the_system(file) && Dynamic::read(file).is_some());
     let others: Vec<PathBuf> = others.take(FILES_MAX).collect();
     files.into_iter().chain(others).collect::<BTreeSet<_>>().into_iter().collect()
@@ -148,11 +160,14 @@ fn configured(file: &Path, folders: &mut Vec<PathBuf>, read: &mut usize) {
 /// The files of `/etc/ld.so.conf.d/*.conf`: no other form of pattern is in use.
 fn matching(pattern: &str) -> Vec<PathBuf> {
     let pattern = Path::new("/etc").join(pattern);
-    let (Some(folder), Some(name)) = (pattern.parent(), pattern.file_name().and_then(|name| name.to_str())) else {
+    let (Some(folder), Some(name)) =
+        (pattern.parent(), pattern.file_name().and_then(|name| name.to_str()))
+    else {
         return Vec::new();
     };
     let Some((begin, end)) = name.split_once('*') else { return vec![pattern.clone()] };
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let entries =
+        std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let fits = |path: &PathBuf| {
         path.file_name().is_some_and(|name| {
             let name = name.to_string_lossy();
@@ -182,7 +197,9 @@ impl Dynamic {
         let (offset, count) = (number(&header, 32, 8)?, number(&header, 56, 2)?);
         let size = usize::try_from(count.min(SEGMENTS_MAX)).ok()? * SEGMENT_BYTES;
         let segments = read(&file, offset, size)?;
-        let dynamic = segments.chunks_exact(SEGMENT_BYTES).find(|part| number(part, 0, 4) == Some(PT_DYNAMIC))?;
+        let dynamic = segments
+            .chunks_exact(SEGMENT_BYTES)
+            .find(|part| number(part, 0, 4) == Some(PT_DYNAMIC))?;
         let bytes = number(dynamic, 32, 8)?.min(DYNAMIC_BYTES_MAX);
         let entries = read(&file, number(dynamic, 8, 8)?, usize::try_from(bytes).ok()?)?;
         Some(Dynamic { file, segments, entries })
@@ -193,18 +210,30 @@ impl Dynamic {
         let needed = self.texts(DT_NEEDED);
         let newer = self.texts(DT_RUNPATH);
         let run_path = if newer.is_empty() { self.texts(DT_RPATH) } else { newer };
-        let origin = path.canonicalize().ok().and_then(|path| path.parent().map(Path::to_path_buf)).unwrap_or_default();
+        let origin = path
+            .canonicalize()
+            .ok()
+            .and_then(|path| path.parent().map(Path::to_path_buf))
+            .unwrap_or_default();
         let folder = |text: &str| {
-            PathBuf::from(text.replace("${ORIGIN}", "$ORIGIN").replace("$ORIGIN", &origin.to_string_lossy()))
+            PathBuf::from(
+                text.replace("${ORIGIN}", "$ORIGIN").replace("$ORIGIN", &origin.to_string_lossy()),
+            )
         };
-        let folders = run_path.iter().flat_map(|path| path.split(':')).filter(|path| !path.is_empty()).map(folder);
+        let folders = run_path
+            .iter()
+            .flat_map(|path| path.split(':'))
+            .filter(|path| !path.is_empty())
+            .map(folder);
         (needed, folders.filter(|folder| folder.is_absolute()).collect())
     }
 
     fn texts(&self, tag: u64) -> Vec<String> {
         let entries = || self.entries.chunks_exact(ENTRY_BYTES);
         let of_tag = |wanted: u64| {
-            entries().filter(move |entry| number(entry, 0, 8) == Some(wanted)).filter_map(|entry| number(entry, 8, 8))
+            entries()
+                .filter(move |entry| number(entry, 0, 8) == Some(wanted))
+                .filter_map(|entry| number(entry, 8, 8))
         };
         let Some(table) = of_tag(DT_STRTAB).next() else { return Vec::new() };
         of_tag(tag).filter_map(|text| self.text(table.checked_add(text)?)).collect()
@@ -212,9 +241,14 @@ impl Dynamic {
 
     /// The section names addresses in memory; segments say what of the file is there.
     fn text(&self, address: u64) -> Option<String> {
-        let loaded = self.segments.chunks_exact(SEGMENT_BYTES).filter(|part| number(part, 0, 4) == Some(PT_LOAD));
+        let loaded = self
+            .segments
+            .chunks_exact(SEGMENT_BYTES)
+            .filter(|part| number(part, 0, 4) == Some(PT_LOAD));
         let place = loaded.filter_map(|part| {
-            let within = address.checked_sub(number(part, 16, 8)?).filter(|at| Some(*at) < number(part, 32, 8))?;
+            let within = address
+                .checked_sub(number(part, 16, 8)?)
+                .filter(|at| Some(*at) < number(part, 32, 8))?;
             number(part, 8, 8)?.checked_add(within)
         });
         let mut text = vec![0; TEXT_BYTES_MAX];
@@ -248,7 +282,8 @@ mod tests {
 
     impl Folder {
         fn new(name: &str) -> Folder {
-            let path = std::env::temp_dir().join(format!("farcall-loaded-{name}-{}", std::process::id()));
+            let path =
+                std::env::temp_dir().join(format!("farcall-loaded-{name}-{}", std::process::id()));
             std::fs::create_dir_all(path.join("lib")).unwrap();
             std::fs::create_dir_all(path.join("bin")).unwrap();
             Folder(path.canonicalize().unwrap())
@@ -275,17 +310,26 @@ mod tests {
         let folder = Folder::new("chain");
         let place = format!("-L{}", folder.0.join("lib").display());
         let shared = ["-shared", "-fPIC", "-Wl,-soname,libinner.so.1"];
-        let Some(inner) = folder.link("int inner(void) { return 1; }", "lib/libinner.so.1", &shared) else { return };
+        let Some(inner) =
+            folder.link("int inner(void) { return 1; }", "lib/libinner.so.1", &shared)
+        else {
+            return;
+        };
         std::os::unix::fs::symlink(&inner, folder.0.join("lib/libinner.so")).unwrap();
         let outer = "int inner(void); int outer(void) { return inner(); }";
         let options = ["-shared", "-fPIC", &place, "-linner", "-Wl,-rpath,$ORIGIN"];
         let outer = folder.link(outer, "lib/libouter.so", &options).unwrap();
         let program = "int outer(void); int main(void) { return outer(); }";
-        let options = [&place, "-louter", "-Wl,-rpath,$ORIGIN/../lib", "-Wl,-rpath-link", &place[2..]];
+        let options =
+            [&place, "-louter", "-Wl,-rpath,$ORIGIN/../lib", "-Wl,-rpath-link", &place[2..]];
         let program = folder.link(program, "bin/program", &options).unwrap();
         std::fs::write(folder.0.join("lib/secret.pem"), "").unwrap();
         std::fs::write(folder.0.join("bin/secret.pem"), "").unwrap();
-        std::os::unix::fs::symlink(folder.0.join("lib/secret.pem"), folder.0.join("lib/liblink.so")).unwrap();
+        std::os::unix::fs::symlink(
+            folder.0.join("lib/secret.pem"),
+            folder.0.join("lib/liblink.so"),
+        )
+        .unwrap();
         let mut wanted = vec![program.clone(), inner.clone(), outer.clone()];
         wanted.sort();
         assert_eq!(files_of_program(&program), wanted);
@@ -318,7 +362,9 @@ mod tests {
     #[test]
     fn damaged_files_end_the_search() {
         let folder = Folder::new("damaged");
-        let Some(program) = folder.link("int main(void) { return 0; }", "bin/program", &["-Wl,-rpath,/a:/b"]) else {
+        let Some(program) =
+            folder.link("int main(void) { return 0; }", "bin/program", &["-Wl,-rpath,/a:/b"])
+        else {
             return;
         };
         let whole = std::fs::read(&program).unwrap();

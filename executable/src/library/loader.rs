@@ -39,8 +39,9 @@ const RTLD_DL_SYMENT: c_int = 1;
 const STT_OBJECT: u8 = 1;
 const STT_COMMON: u8 = 5;
 
-/// An open library. It stays open for the rest of the process: a library that has started threads (OpenBLAS does) or
-/// registered exit hooks cannot be unloaded safely, and the process is there for these libraries alone.
+/// An open library. It stays open for the rest of the process: a library that has started threads
+/// (OpenBLAS does) or registered exit hooks cannot be unloaded safely, and the process is there for
+/// these libraries alone.
 #[derive(Debug)]
 pub(crate) struct Handle(NonNull<c_void>);
 
@@ -52,9 +53,11 @@ unsafe impl Sync for Handle {}
 impl Handle {
     /// Opens `name`, or gives the loader's own words.
     ///
-    /// Runs the library's initialisers: it is code of the administrator's choice, like the routines themselves.
+    /// Runs the library's initialisers: it is code of the administrator's choice, like the routines
+    /// themselves.
     pub fn open(name: &Path, scope: Scope) -> Result<Handle, String> {
-        let text = CString::new(name.as_os_str().as_bytes()).map_err(|_| "the name contains a NUL".to_string())?;
+        let text = CString::new(name.as_os_str().as_bytes())
+            .map_err(|_| "the name contains a NUL".to_string())?;
         // SAFETY: a NUL-terminated name; what initialisers do is theirs.
         let handle = unsafe { libc::dlopen(text.as_ptr(), scope.flags()) };
         NonNull::new(handle).map(Handle).ok_or_else(last_error)
@@ -63,7 +66,8 @@ impl Handle {
     /// Shows the library's symbols to libraries that are opened later.
     pub fn make_global(&self, path: &Path) {
         let Ok(text) = CString::new(path.as_os_str().as_bytes()) else { return };
-        // SAFETY: NOLOAD changes the flags of what is open already; the extra reference is never given back, as intended.
+        // SAFETY: NOLOAD changes the flags of what is open already; the extra reference is never
+        // given back, as intended.
         unsafe { libc::dlopen(text.as_ptr(), libc::RTLD_NOLOAD | Scope::Global.flags()) };
     }
 
@@ -75,17 +79,20 @@ impl Handle {
         if is_variable(address) {
             return Some(Symbol::Variable);
         }
-        // SAFETY: the loader's address of what is no variable. The library is never closed, so the function stays.
+        // SAFETY: the loader's address of what is no variable. The library is never closed, so the
+        // function stays.
         unsafe { EntryPoint::new(address) }.map(Symbol::Function)
     }
 
     /// The file behind the handle.
     pub fn path(&self) -> Option<PathBuf> {
         let mut map: *const LinkMap = std::ptr::null();
-        // SAFETY: RTLD_DI_LINKMAP stores one pointer; the map lives as long as the library, and its name is
-        // NUL-terminated.
+        // SAFETY: RTLD_DI_LINKMAP stores one pointer; the map lives as long as the library, and its
+        // name is NUL-terminated.
         unsafe {
-            if libc::dlinfo(self.0.as_ptr(), libc::RTLD_DI_LINKMAP, (&raw mut map).cast()) != 0 || map.is_null() {
+            if libc::dlinfo(self.0.as_ptr(), libc::RTLD_DI_LINKMAP, (&raw mut map).cast()) != 0
+                || map.is_null()
+            {
                 return None;
             }
             let name = CStr::from_ptr((*map).name);
@@ -94,14 +101,17 @@ impl Handle {
     }
 }
 
-/// Whether the loader knows `address` as that of data. It may know nothing of a function, such as one that the library
-/// chose among several when it was opened.
+/// Whether the loader knows `address` as that of data. It may know nothing of a function, such as
+/// one that the library chose among several when it was opened.
 fn is_variable(address: *const c_void) -> bool {
-    let (mut place, mut entry) = (MaybeUninit::<libc::Dl_info>::uninit(), std::ptr::null_mut::<c_void>());
-    // SAFETY: any address may be asked for. Where the answer is not 0, both are filled in, and the entry, if there is one,
-    // lies in the library's table of symbols.
+    let (mut place, mut entry) =
+        (MaybeUninit::<libc::Dl_info>::uninit(), std::ptr::null_mut::<c_void>());
+    // SAFETY: any address may be asked for. Where the answer is not 0, both are filled in, and the
+    // entry, if there is one, lies in the library's table of symbols.
     unsafe {
-        if libc::dladdr1(address, place.as_mut_ptr(), &raw mut entry, RTLD_DL_SYMENT) == 0 || entry.is_null() {
+        if libc::dladdr1(address, place.as_mut_ptr(), &raw mut entry, RTLD_DL_SYMENT) == 0
+            || entry.is_null()
+        {
             return false;
         }
         let exact = place.assume_init().dli_saddr.cast_const() == address;
@@ -121,6 +131,10 @@ fn last_error() -> String {
     // SAFETY: the text is this thread's own until its next call of the loader.
     unsafe {
         let text = libc::dlerror();
-        if text.is_null() { "unknown reason".into() } else { CStr::from_ptr(text).to_string_lossy().into_owned() }
+        if text.is_null() {
+            "unknown reason".into()
+        } else {
+            CStr::from_ptr(text).to_string_lossy().into_owned()
+        }
     }
 }

@@ -28,7 +28,11 @@ pub(crate) fn parse<'a>(texts: impl IntoIterator<Item = &'a String>) -> Vec<Libr
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
         // A separated option takes the next word: `-L /opt/lib`.
-        let word = if word == "-l" || word == "-L" { word + &words.next().unwrap_or_default() } else { word };
+        let word = if word == "-l" || word == "-L" {
+            word + &words.next().unwrap_or_default()
+        } else {
+            word
+        };
         names.push(classify(word));
     }
     names
@@ -56,15 +60,18 @@ fn is_shared(word: &str) -> bool {
     let file = word.rsplit('/').next().unwrap_or(word);
     match file.rsplit_once(".so") {
         Some((stem, version)) => {
-            !stem.is_empty() && version.split('.').all(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
+            !stem.is_empty()
+                && version.split('.').all(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
         }
         None => false,
     }
 }
 
-/// Everything that the module's routines, classes and itself name, in the order in which a linker wants it.
+/// Everything that the module's routines, classes and itself name, in the order in which a linker
+/// wants it.
 pub(crate) fn of_module(module: &Module) -> Vec<LibraryName> {
-    let routines = module.routines.iter().chain(module.classes.iter().flat_map(|class| &class.methods));
+    let routines =
+        module.routines.iter().chain(module.classes.iter().flat_map(|class| &class.methods));
     let required = routines.flat_map(|routine| &routine.implementation.required);
     let classes = module.classes.iter().flat_map(|class| &class.required);
     let mut names: Vec<LibraryName> = Vec::new();
@@ -100,10 +107,14 @@ pub(crate) fn directories(names: &[LibraryName], base: &Path) -> Vec<PathBuf> {
     given.collect()
 }
 
-/// The Debian package of a library that the published interfaces name. Any distribution has one of a like name.
+/// The Debian package of a library that the published interfaces name. Any distribution has one of
+/// a like name.
 pub(crate) fn debian_package(name: &str) -> Option<&'static str> {
-    let packages =
-        [("libopenblas.so", "libopenblas0-pthread"), ("liblapack.so", "liblapack3"), ("libblas.so", "libblas3")];
+    let packages = [
+        ("libopenblas.so", "libopenblas0-pthread"),
+        ("liblapack.so", "liblapack3"),
+        ("libblas.so", "libblas3"),
+    ];
     packages.iter().find(|(library, _)| name.starts_with(library)).map(|(_, package)| *package)
 }
 
@@ -123,7 +134,8 @@ pub(crate) fn system_directories() -> Vec<PathBuf> {
     listed.chain(usual.into_iter().map(PathBuf::from)).collect()
 }
 
-/// The files that `-lname` may mean in `directories`: `libname.so` before `libname.so.N`, high versions first.
+/// The files that `-lname` may mean in `directories`: `libname.so` before `libname.so.N`, high
+/// versions first.
 pub(crate) fn shared_files(name: &str, directories: &[PathBuf]) -> Vec<PathBuf> {
     let stem = format!("lib{name}.so");
     let mut files = Vec::new();
@@ -141,7 +153,8 @@ fn versions_in(directory: &Path, stem: &str) -> Vec<(u32, PathBuf)> {
     let versioned = listing.flatten().filter_map(|item| {
         let file = item.file_name();
         let rest = file.to_str()?.strip_prefix(stem)?;
-        let version = if rest.is_empty() { u32::MAX } else { rest.strip_prefix('.')?.parse().ok()? };
+        let version =
+            if rest.is_empty() { u32::MAX } else { rest.strip_prefix('.')?.parse().ok()? };
         Some((version, item.path()))
     });
     versioned.collect()
@@ -149,7 +162,10 @@ fn versions_in(directory: &Path, stem: &str) -> Vec<(u32, PathBuf)> {
 
 /// The archive that `-lname` means where no shared library has that name.
 pub(crate) fn archive_file(name: &str, directories: &[PathBuf]) -> Option<PathBuf> {
-    directories.iter().map(|directory| directory.join(format!("lib{name}.a"))).find(|path| path.is_file())
+    directories
+        .iter()
+        .map(|directory| directory.join(format!("lib{name}.a")))
+        .find(|path| path.is_file())
 }
 
 #[cfg(test)]

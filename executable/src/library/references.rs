@@ -1,5 +1,5 @@
-//! Whether any code of this process refers to a function, as the loader's own tables tell: without reading a file, which a
-//! module's user may not be allowed to.
+//! Whether any code of this process refers to a function, as the loader's own tables tell: without
+//! reading a file, which a module's user may not be allowed to.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
@@ -35,14 +35,16 @@ struct Tables {
     relocations: [(usize, usize); 2],
 }
 
-/// Whether an object of this process, the program itself or a library, needs a function of one of these names and does not
-/// bring it along.
+/// Whether an object of this process, the program itself or a library, needs a function of one of
+/// these names and does not bring it along.
 pub(crate) fn any_refers_to(names: &[&CStr]) -> bool {
     let mut map: *const LinkMap = std::ptr::null();
-    // SAFETY: NULL names the program itself, which is open already; RTLD_DI_LINKMAP stores one pointer.
+    // SAFETY: NULL names the program itself, which is open already; RTLD_DI_LINKMAP stores one
+    // pointer.
     unsafe {
         let program = libc::dlopen(std::ptr::null(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
-        let stored: c_int = libc::dlinfo(program, libc::RTLD_DI_LINKMAP, (&raw mut map).cast::<c_void>());
+        let stored: c_int =
+            libc::dlinfo(program, libc::RTLD_DI_LINKMAP, (&raw mut map).cast::<c_void>());
         if program.is_null() || stored != 0 {
             return false;
         }
@@ -63,7 +65,8 @@ pub(crate) fn any_refers_to(names: &[&CStr]) -> bool {
 /// The object is mapped, and its dynamic section ends.
 unsafe fn tables(object: &LinkMap) -> Option<Tables> {
     // The loader has made addresses of most of these; the kernel's own object has offsets.
-    let address = |value: usize| if value < object.address { value + object.address } else { value };
+    let address =
+        |value: usize| if value < object.address { value + object.address } else { value };
     let mut tables = Tables::default();
     let mut entry = object.dynamic;
     if entry.is_null() {
@@ -99,12 +102,17 @@ unsafe fn refers_to(tables: &Tables, names: &[&CStr]) -> bool {
             .map(move |index| (address as *const libc::Elf64_Rela).wrapping_add(index))
     });
     places.any(|place| {
-        // SAFETY: the caller's promise: a place names a symbol of its object, whose name lies in the strings and ends there.
+        // SAFETY: the caller's promise: a place names a symbol of its object, whose name lies in
+        // the strings and ends there.
         unsafe {
-            let symbol = &*(tables.symbols as *const libc::Elf64_Sym).add(((*place).r_info >> 32) as usize);
+            let symbol =
+                &*(tables.symbols as *const libc::Elf64_Sym).add(((*place).r_info >> 32) as usize);
             let name = symbol.st_name as usize;
             let text = (tables.strings as *const c_char).wrapping_add(name);
-            symbol.st_shndx == 0 && name != 0 && name < tables.strings_bytes && names.contains(&CStr::from_ptr(text))
+            symbol.st_shndx == 0
+                && name != 0
+                && name < tables.strings_bytes
+                && names.contains(&CStr::from_ptr(text))
         }
     })
 }

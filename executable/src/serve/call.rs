@@ -23,7 +23,8 @@ use super::module::{Body, LoadedModule, LoadedRoutine};
 use super::{output, ranks};
 use farcall_native::invoke::{Slot, invoke};
 
-/// Memory given for a parameter that is not referenced: enough for a routine that peeks at its first element.
+/// Memory given for a parameter that is not referenced: enough for a routine that peeks at its
+/// first element.
 const ABSENT_BYTES: u64 = 64;
 
 /// Where a parameter's value lies.
@@ -74,7 +75,9 @@ pub(super) struct Ready {
 
 fn is_measured(open: &Open) -> bool {
     let attribute = open.attributes.iter().flatten().find(|attribute| attribute.name == NOTICES);
-    attribute.and_then(|attribute| attribute.value.first()).is_some_and(|bits| bits & wants::PROCESSOR_TIME != 0)
+    attribute
+        .and_then(|attribute| attribute.value.first())
+        .is_some_and(|bits| bits & wants::PROCESSOR_TIME != 0)
 }
 
 impl PendingCall {
@@ -101,7 +104,9 @@ impl PendingCall {
         let values = ByteValues::new(interface, given.as_slice());
         let mut builder = Builder { open, segments, plan: ArenaPlan::default() };
         let mut planned = Vec::with_capacity(interface.parameters.len());
-        for (index, (parameter, layout)) in interface.parameters.iter().zip(&layout.parameters).enumerate() {
+        for (index, (parameter, layout)) in
+            interface.parameters.iter().zip(&layout.parameters).enumerate()
+        {
             planned.push(builder.plan(index, parameter, layout)?);
         }
         let arena = arenas.make(&builder.plan)?;
@@ -135,14 +140,21 @@ impl PendingCall {
                     let bytes = usize::try_from(*bytes).unwrap_or(0);
                     let mut space = Space::of(&**region, *offset, bytes)?;
                     match argument {
-                        Argument::Inline(given) if given.len() == bytes => space.bytes().copy_from_slice(given),
-                        Argument::Inline(given) => return Err(wrong_length(parameter, given.len(), bytes)),
+                        Argument::Inline(given) if given.len() == bytes => {
+                            space.bytes().copy_from_slice(given)
+                        }
+                        Argument::Inline(given) => {
+                            return Err(wrong_length(parameter, given.len(), bytes));
+                        }
                         _ if parameter.mode == Mode::Out => {}
-                        _ => values.scalar(index as u16)?.write(parameter.element, space.bytes())?,
+                        _ => {
+                            values.scalar(index as u16)?.write(parameter.element, space.bytes())?
+                        }
                     }
                 }
                 (ParameterLayout::Array(array), argument, Place::Memory(region, offset)) => {
-                    let mut packing = Packing::new(region.clone(), *offset, &Strided::of_layout(array))?;
+                    let mut packing =
+                        Packing::new(region.clone(), *offset, &Strided::of_layout(array))?;
                     match argument {
                         Argument::Inline(given) => fill_array(parameter, &mut packing, given)?,
                         Argument::Blocks(length) => {
@@ -163,7 +175,11 @@ impl PendingCall {
                     self.announced_bytes += place.bytes as u64;
                     self.receiving.insert(index as u16, place.receive()?);
                 }
-                (ParameterLayout::TextArray { .. }, Argument::Texts(texts), Place::Texts(offset)) => {
+                (
+                    ParameterLayout::TextArray { .. },
+                    Argument::Texts(texts),
+                    Place::Texts(offset),
+                ) => {
                     self.fill_texts(*offset, texts)?;
                 }
                 _ => {}
@@ -177,7 +193,9 @@ impl PendingCall {
         let mut text_at = (offset + texts.len() * 8).next_multiple_of(64);
         for (index, text) in texts.iter().enumerate() {
             let address = text.as_ref().map_or(0, |_| base + text_at);
-            Space::of(&*self.arena, offset + index * 8, 8)?.bytes().copy_from_slice(&address.to_ne_bytes());
+            Space::of(&*self.arena, offset + index * 8, 8)?
+                .bytes()
+                .copy_from_slice(&address.to_ne_bytes());
             if let Some(text) = text {
                 Space::of(&*self.arena, text_at, text.len())?.bytes().copy_from_slice(text);
                 text_at += text.len() + 1;
@@ -189,7 +207,9 @@ impl PendingCall {
     /// Where the next bytes of an argument go.
     pub fn argument_space(&mut self, slot: u16, max: usize) -> Result<Space> {
         let packing = self.receiving.get_mut(&slot);
-        packing.ok_or_else(|| Error::internal("receive an argument", "it is not expected"))?.space(max)
+        packing
+            .ok_or_else(|| Error::internal("receive an argument", "it is not expected"))?
+            .space(max)
     }
 
     /// They are there.
@@ -203,7 +223,9 @@ impl PendingCall {
             return file.piece(length as usize)?.blocks(length as usize);
         }
         let packing = self.sending.get_mut(&slot);
-        packing.ok_or_else(|| Error::internal("send a result", "it is not requested"))?.blocks(length as usize)
+        packing
+            .ok_or_else(|| Error::internal("send a result", "it is not requested"))?
+            .blocks(length as usize)
     }
 
     /// The memory of its small values, when nothing of the call is to be sent any more.
@@ -259,9 +281,12 @@ impl PendingCall {
         let slots = &mut ready.slots;
         crate::confine::begin_call();
         let outcome = match &loaded.body {
-            // SAFETY: every slot describes memory of the extent that the layout says; that the code has the interface its
-            // IDL claims is the publisher's word, which is why it runs in this process and not in the server.
-            Body::Native(prepared) => unsafe { invoke(prepared, self.without_empty(slots)) }.map(|()| Vec::new()),
+            // SAFETY: every slot describes memory of the extent that the layout says; that the code
+            // has the interface its IDL claims is the publisher's word, which is why it runs in
+            // this process and not in the server.
+            Body::Native(prepared) => {
+                unsafe { invoke(prepared, self.without_empty(slots)) }.map(|()| Vec::new())
+            }
             Body::Hosted(hosted) => hosted.run(&loaded.routine.interface, &self.layout, slots),
         };
         end_fork(module.process);
@@ -271,7 +296,8 @@ impl PendingCall {
         outcome
     }
 
-    /// Code that was written for Ninf-G finds NULL for an array without elements, whatever the caller passed.
+    /// Code that was written for Ninf-G finds NULL for an array without elements, whatever the
+    /// caller passed.
     fn without_empty<'a>(&self, slots: &'a mut [Slot]) -> &'a mut [Slot] {
         for (slot, layout) in slots.iter_mut().zip(&self.layout.parameters) {
             if matches!(layout, ParameterLayout::Array(array) if array.full_bytes == 0) {
@@ -283,8 +309,10 @@ impl PendingCall {
 
     fn slots(&self, loaded: &LoadedRoutine, files: &CallFiles) -> Result<Vec<Slot>> {
         let interface = &loaded.routine.interface;
-        let slot = |(index, parameter): (usize, &Parameter)| match (&self.places[index], &self.layout.parameters[index])
-        {
+        let slot = |(index, parameter): (usize, &Parameter)| match (
+            &self.places[index],
+            &self.layout.parameters[index],
+        ) {
             (Place::Memory(region, offset), layout) => {
                 let bytes = text_extent(parameter, layout);
                 // SAFETY: the place was checked to lie within its region when it was made.
@@ -295,7 +323,9 @@ impl PendingCall {
                 Ok(Slot::new(unsafe { self.arena.base().add(*offset) }, *length))
             }
             // SAFETY: as above, in the arena.
-            (Place::Texts(offset), _) => Ok(Slot::new(unsafe { self.arena.base().add(*offset) }, 0)),
+            (Place::Texts(offset), _) => {
+                Ok(Slot::new(unsafe { self.arena.base().add(*offset) }, 0))
+            }
             (Place::File(_), _) => Ok(files.slot(index)),
             (Place::Function, _) => Ok(Slot::new(loaded.closure(index), 0)),
             _ => Ok(Slot::null()),
@@ -304,8 +334,8 @@ impl PendingCall {
     }
 }
 
-/// Ends a child that the routine forked and that returned like its parent: it has the parent's connection, and would
-/// answer in its place. What stdio holds is the parent's to write.
+/// Ends a child that the routine forked and that returned like its parent: it has the parent's
+/// connection, and would answer in its place. What stdio holds is the parent's to write.
 fn end_fork(process: Birthplace) {
     if !process.is_here() {
         // SAFETY: ends this process at once, without what others want to be run at its end.
@@ -319,7 +349,8 @@ pub(super) fn flush_standard_output() {
     unsafe { libc::fflush(std::ptr::null_mut()) };
 }
 
-/// Length that Fortran reads of a CHARACTER array: one element's, the extent of the fastest dimension.
+/// Length that Fortran reads of a CHARACTER array: one element's, the extent of the fastest
+/// dimension.
 fn text_extent(parameter: &Parameter, layout: &ParameterLayout) -> usize {
     match layout {
         ParameterLayout::Array(array) if parameter.element == ElementType::Char => {
@@ -339,12 +370,21 @@ fn check_open(loaded: &LoadedRoutine, open: &Open) -> Result<()> {
     let count = loaded.routine.interface.parameters.len();
     let wanted = open.wanted.as_ref().map_or(count, Vec::len);
     if open.contract != loaded.contract {
-        return Err(Error::new(ErrorKind::InterfaceChanged, "run a routine", "the interface changed").retryable());
+        return Err(Error::new(
+            ErrorKind::InterfaceChanged,
+            "run a routine",
+            "the interface changed",
+        )
+        .retryable());
     }
     if open.arguments.len() != count || wanted != count {
-        return Err(Error::new(ErrorKind::Protocol, "run a routine", "the call has the wrong number of parameters")
-            .with("interface", count)
-            .with("call", open.arguments.len()));
+        return Err(Error::new(
+            ErrorKind::Protocol,
+            "run a routine",
+            "the call has the wrong number of parameters",
+        )
+        .with("interface", count)
+        .with("call", open.arguments.len()));
     }
     Ok(())
 }
@@ -359,7 +399,11 @@ fn wrong_length(parameter: &Parameter, given: usize, needed: usize) -> Error {
 fn check_blocks(parameter: &Parameter, length: Option<u64>, array: &ArrayLayout) -> Result<()> {
     match length {
         Some(length) if length == array.transfer_bytes => Ok(()),
-        length => Err(wrong_length(parameter, length.unwrap_or(0) as usize, array.transfer_bytes as usize)),
+        length => Err(wrong_length(
+            parameter,
+            length.unwrap_or(0) as usize,
+            array.transfer_bytes as usize,
+        )),
     }
 }
 
@@ -404,24 +448,38 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn plan(&mut self, index: usize, parameter: &Parameter, layout: &ParameterLayout) -> Result<Planned> {
+    fn plan(
+        &mut self,
+        index: usize,
+        parameter: &Parameter,
+        layout: &ParameterLayout,
+    ) -> Result<Planned> {
         let argument = &self.open.arguments[index];
         Ok(match layout {
             ParameterLayout::Absent => Planned::Arena(self.plan.reserve(ABSENT_BYTES)?),
             ParameterLayout::Scalar { bytes } => Planned::Arena(self.plan.reserve(*bytes)?),
             ParameterLayout::Array(_) if *argument == Argument::Null => Planned::Ready(Place::None),
             ParameterLayout::Array(array) => self.plan_array(index, parameter, array)?,
-            ParameterLayout::Text | ParameterLayout::TextArray { .. } if parameter.element == ElementType::Filename => {
+            ParameterLayout::Text | ParameterLayout::TextArray { .. }
+                if parameter.element == ElementType::Filename =>
+            {
                 self.plan_file(index, parameter)?
             }
             ParameterLayout::Text => Planned::Ready(self.plan_text(argument)?),
-            ParameterLayout::TextArray { count } => Planned::Ready(self.plan_texts(parameter, argument, *count)?),
+            ParameterLayout::TextArray { count } => {
+                Planned::Ready(self.plan_texts(parameter, argument, *count)?)
+            }
             ParameterLayout::Callback if *argument == Argument::Null => Planned::Ready(Place::None),
             ParameterLayout::Callback => Planned::Ready(Place::Function),
         })
     }
 
-    fn plan_array(&mut self, index: usize, parameter: &Parameter, array: &ArrayLayout) -> Result<Planned> {
+    fn plan_array(
+        &mut self,
+        index: usize,
+        parameter: &Parameter,
+        array: &ArrayLayout,
+    ) -> Result<Planned> {
         let wanted = self.open.wanted.as_ref().map(|wanted| &wanted[index]);
         let shared = match (&self.open.arguments[index], wanted) {
             (Argument::Shared(segment, offset, length), _) if parameter.mode.is_input() => {
@@ -434,7 +492,8 @@ impl Builder<'_> {
         };
         match shared {
             Some((segment, offset, length)) => {
-                let (region, at) = self.segments.find(*segment, *offset, *length, array.full_bytes)?;
+                let (region, at) =
+                    self.segments.find(*segment, *offset, *length, array.full_bytes)?;
                 Ok(Planned::Ready(Place::Memory(region, at)))
             }
             None => Ok(Planned::Arena(self.plan.reserve(array.full_bytes)?)),
@@ -458,11 +517,19 @@ impl Builder<'_> {
             }
             Argument::Shared(segment, offset, bytes) => {
                 let (region, offset) = self.segments.find(*segment, *offset, *bytes, *bytes)?;
-                Ok(Planned::Ready(Place::File(Some(Content { region, offset, bytes: *bytes as usize }))))
+                Ok(Planned::Ready(Place::File(Some(Content {
+                    region,
+                    offset,
+                    bytes: *bytes as usize,
+                }))))
             }
             Argument::Null => Ok(Planned::Ready(Place::None)),
-            _ => Err(Error::new(ErrorKind::Protocol, "run a routine", "a file arrived as something else")
-                .with("parameter", &parameter.name)),
+            _ => Err(Error::new(
+                ErrorKind::Protocol,
+                "run a routine",
+                "a file arrived as something else",
+            )
+            .with("parameter", &parameter.name)),
         }
     }
 
@@ -476,12 +543,19 @@ impl Builder<'_> {
         }
     }
 
-    fn plan_texts(&mut self, parameter: &Parameter, argument: &Argument, count: u64) -> Result<Place> {
+    fn plan_texts(
+        &mut self,
+        parameter: &Parameter,
+        argument: &Argument,
+        count: u64,
+    ) -> Result<Place> {
         let bytes = match argument {
             Argument::Texts(texts) if texts.len() as u64 == count => {
                 texts.iter().flatten().map(|text| text.len() as u64 + 1).sum::<u64>()
             }
-            Argument::Texts(texts) => return Err(wrong_length(parameter, texts.len(), count as usize)),
+            Argument::Texts(texts) => {
+                return Err(wrong_length(parameter, texts.len(), count as usize));
+            }
             _ => 0,
         };
         let pointers = count.checked_mul(8).filter(|bytes| *bytes < CALL_BYTES_MAX);

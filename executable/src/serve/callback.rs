@@ -1,5 +1,6 @@
-//! Functions of the client that a routine calls: made for it before the call, they open a call on the connection to the server
-//! and wait for its outcome (spec/call.md, section 6.1). Any thread of the routine may call them, and several at once.
+//! Functions of the client that a routine calls: made for it before the call, they open a call on
+//! the connection to the server and wait for its outcome (spec/call.md, section 6.1). Any thread of
+//! the routine may call them, and several at once.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int};
@@ -24,7 +25,8 @@ use farcall_wire::{Argument, CallResult, Open, callback_attribute};
 use super::results::INLINE_MAX;
 use super::{CALL_BYTES_MAX, Session, running};
 
-/// Threads of a routine for which a failure is kept; where more ask for none, the call fails for one of these.
+/// Threads of a routine for which a failure is kept; where more ask for none, the call fails for
+/// one of these.
 const FAILURES_MAX: usize = 4096;
 
 /// The functions that a routine gets for its callbacks, by parameter.
@@ -38,7 +40,13 @@ pub fn closures(routine: &Routine) -> Result<Closures> {
     for (slot, kind) in CallbackType::all(interface) {
         check(&kind)?;
         let fortran = routine.implementation.language == Language::Fortran;
-        let entry = Entry { kind: kind.clone(), routine: interface.full_name(), contract, slot: slot as u16, fortran };
+        let entry = Entry {
+            kind: kind.clone(),
+            routine: interface.full_name(),
+            contract,
+            slot: slot as u16,
+            fortran,
+        };
         made[slot] = Some(Closure::new(&kind.interface, &routine.implementation, Box::new(entry))?);
     }
     Ok(made)
@@ -53,12 +61,14 @@ fn check(kind: &CallbackType) -> Result<()> {
     let is_file = |parameter: &&Parameter| parameter.element == ElementType::Filename;
     match kind.interface.parameters.iter().find(is_file) {
         None => Ok(()),
-        Some(parameter) => {
-            Err(Error::new(ErrorKind::InvalidSource, "prepare the routine", "a callback cannot have files")
-                .with("callback", kind.interface.full_name())
-                .with("parameter", &parameter.name)
-                .fix("pass the content as a char array"))
-        }
+        Some(parameter) => Err(Error::new(
+            ErrorKind::InvalidSource,
+            "prepare the routine",
+            "a callback cannot have files",
+        )
+        .with("callback", kind.interface.full_name())
+        .with("parameter", &parameter.name)
+        .fix("pass the content as a char array")),
     }
 }
 
@@ -73,15 +83,20 @@ struct Entry {
 
 impl Entered for Entry {
     fn enter(&self, slots: &mut [Slot]) {
-        let outcome = Outgoing::new(self, slots).and_then(|(call, arguments)| self.call(call, arguments));
+        let outcome =
+            Outgoing::new(self, slots).and_then(|(call, arguments)| self.call(call, arguments));
         if let Err(error) = outcome {
             let error = error.with("callback", self.kind.interface.full_name());
-            // Where no call runs any more there is nobody to tell but whoever reads what the process says.
+            // Where no call runs any more there is nobody to tell but whoever reads what the
+            // process says.
             let told = running::with(|running| {
                 running.way().session.callback_failed(error);
             });
             if told.is_none() {
-                eprintln!("farcall: {} was called after its call had ended", self.kind.interface.full_name());
+                eprintln!(
+                    "farcall: {} was called after its call had ended",
+                    self.kind.interface.full_name()
+                );
             }
         }
     }
@@ -176,13 +191,17 @@ impl Outgoing {
     /// The next bytes of an argument.
     pub fn blocks(&mut self, slot: u16, length: u32) -> Result<Vec<Block>> {
         let packing = self.sending.get_mut(&slot);
-        packing.ok_or_else(|| Error::internal("send a callback's argument", "nobody wants it"))?.blocks(length as usize)
+        packing
+            .ok_or_else(|| Error::internal("send a callback's argument", "nobody wants it"))?
+            .blocks(length as usize)
     }
 
     /// Where the next bytes of a result go.
     pub fn result_space(&mut self, slot: u16, max: usize) -> Result<Space> {
         let packing = self.receiving.get_mut(&slot);
-        packing.ok_or_else(|| Error::internal("receive a callback's result", "it is not expected"))?.space(max)
+        packing
+            .ok_or_else(|| Error::internal("receive a callback's result", "it is not expected"))?
+            .space(max)
     }
 
     /// They are there.
@@ -218,13 +237,18 @@ impl Outgoing {
     fn take(&mut self, index: usize, layout: &ParameterLayout, result: Argument) -> Result<()> {
         let slot = self.slots[index];
         match (layout, result) {
-            (ParameterLayout::Array(array), Argument::Inline(bytes)) => scatter(&mut packing(slot, array)?, &bytes),
-            (ParameterLayout::Array(array), Argument::Blocks(Some(length))) if length == array.transfer_bytes => {
+            (ParameterLayout::Array(array), Argument::Inline(bytes)) => {
+                scatter(&mut packing(slot, array)?, &bytes)
+            }
+            (ParameterLayout::Array(array), Argument::Blocks(Some(length)))
+                if length == array.transfer_bytes =>
+            {
                 self.receiving.insert(index as u16, packing(slot, array)?);
                 Ok(())
             }
             (ParameterLayout::Text, Argument::Inline(text)) => {
-                // SAFETY: the slot of such a parameter is the place of a pointer, which the routine reads.
+                // SAFETY: the slot of such a parameter is the place of a pointer, which the routine
+                // reads.
                 unsafe { slot.memory.cast::<*mut u8>().write(copied(&text)) };
                 Ok(())
             }
@@ -233,7 +257,9 @@ impl Outgoing {
                 unsafe { slot.memory.cast::<*mut u8>().write(std::ptr::null_mut()) };
                 Ok(())
             }
-            (ParameterLayout::TextArray { count }, Argument::Texts(texts)) if texts.len() as u64 == *count => {
+            (ParameterLayout::TextArray { count }, Argument::Texts(texts))
+                if texts.len() as u64 == *count =>
+            {
                 for (index, text) in texts.iter().enumerate() {
                     let text = text.as_ref().map_or(std::ptr::null_mut(), |text| copied(text));
                     // SAFETY: the routine has as many pointers there.
@@ -249,7 +275,11 @@ impl Outgoing {
 
 impl Session {
     /// The head of a callback's outcome came; its arrays may follow.
-    pub(super) fn callback_resulted(&mut self, channel: farcall_base::ChannelId, result: CallResult) {
+    pub(super) fn callback_resulted(
+        &mut self,
+        channel: farcall_base::ChannelId,
+        result: CallResult,
+    ) {
         if let Some(call) = self.callbacks.get_mut(&channel)
             && let Err(error) = call.resulted(result)
         {
@@ -265,7 +295,8 @@ impl Session {
         }
     }
 
-    /// Keeps the failure for the thread that called: others call back at the same time, and ask for theirs.
+    /// Keeps the failure for the thread that called: others call back at the same time, and ask for
+    /// theirs.
     fn callback_failed(&mut self, error: Error) {
         let (me, failures) = (std::thread::current().id(), &mut self.callback_failures);
         if failures.len() < FAILURES_MAX && failures.iter().all(|(thread, _)| *thread != me) {
@@ -280,24 +311,26 @@ impl Session {
         Some(self.callback_failures.remove(position).1)
     }
 
-    /// The routine has returned: threads that still wait for callbacks get nothing, and nothing is read or written that
-    /// was theirs. What becomes of the call, if one failed and nobody asked for it.
+    /// The routine has returned: threads that still wait for callbacks get nothing, and nothing is
+    /// read or written that was theirs. What becomes of the call, if one failed and nobody asked
+    /// for it.
     pub(super) fn end_callbacks(&mut self, link: &mut farcall_link::Link) -> Result<()> {
         self.callbacks_over.clear();
         for channel in std::mem::take(&mut self.callbacks).into_keys() {
             self.connection.cancel(channel);
             link.copy_queued()?;
         }
-        std::mem::take(&mut self.callback_failures).into_iter().next().map_or(Ok(()), |(_, error)| {
-            let why = "the callback raised an exception and the routine did not check for it";
-            let words = format!("{why}: {}", error.message());
-            Err(error
-                .context()
-                .iter()
-                .fold(Error::new(ErrorKind::RoutineFailed, "run a routine", words), |failed, (key, value)| {
-                    failed.with(key.clone(), value)
-                }))
-        })
+        std::mem::take(&mut self.callback_failures).into_iter().next().map_or(
+            Ok(()),
+            |(_, error)| {
+                let why = "the callback raised an exception and the routine did not check for it";
+                let words = format!("{why}: {}", error.message());
+                Err(error.context().iter().fold(
+                    Error::new(ErrorKind::RoutineFailed, "run a routine", words),
+                    |failed, (key, value)| failed.with(key.clone(), value),
+                ))
+            },
+        )
     }
 }
 
@@ -313,12 +346,19 @@ fn argument(
     match layout {
         ParameterLayout::Scalar { bytes } => {
             let present = !slot.memory.is_null();
-            let bytes = usize::try_from(*bytes).ok().filter(|_| present).ok_or_else(|| wrong("a value is missing"))?;
+            let bytes = usize::try_from(*bytes)
+                .ok()
+                .filter(|_| present)
+                .ok_or_else(|| wrong("a value is missing"))?;
             // SAFETY: the routine's value of that type.
             Ok(Argument::Inline(unsafe { std::slice::from_raw_parts(slot.memory, bytes) }.into()))
         }
         ParameterLayout::Array(array) if slot.memory.is_null() => {
-            Ok(if array.transfer_bytes == 0 { Argument::Inline(Default::default()) } else { Argument::Null })
+            Ok(if array.transfer_bytes == 0 {
+                Argument::Inline(Default::default())
+            } else {
+                Argument::Null
+            })
         }
         ParameterLayout::Array(array) => {
             let mut packing = packing(slot, array)?;
@@ -328,9 +368,9 @@ fn argument(
             sending.insert(index as u16, packing);
             Ok(Argument::Blocks(Some(array.transfer_bytes)))
         }
-        ParameterLayout::Text => {
-            Ok(values.text(index)?.map_or(Argument::Null, |text| Argument::Inline(text.as_slice().into())))
-        }
+        ParameterLayout::Text => Ok(values
+            .text(index)?
+            .map_or(Argument::Null, |text| Argument::Inline(text.as_slice().into()))),
         ParameterLayout::TextArray { .. } if slot.memory.is_null() => Ok(Argument::Null),
         ParameterLayout::TextArray { count } => {
             // SAFETY: the routine has as many pointers there, each to a text or NULL.
@@ -342,9 +382,10 @@ fn argument(
 
 /// An array of the routine's, at its place.
 fn packing(slot: Slot, array: &ArrayLayout) -> Result<Packing> {
-    let bytes = usize::try_from(array.full_bytes).map_err(|_| wrong("an array is larger than the address space"))?;
-    // SAFETY: the routine's interface says that so much lies there; it waits until nobody uses it any more, or
-    // `end_callbacks` has seen to that.
+    let bytes = usize::try_from(array.full_bytes)
+        .map_err(|_| wrong("an array is larger than the address space"))?;
+    // SAFETY: the routine's interface says that so much lies there; it waits until nobody uses it
+    // any more, or `end_callbacks` has seen to that.
     let region: Arc<dyn Region> = Arc::new(unsafe { BorrowedRegion::new(slot.memory, bytes) });
     Packing::new(region, 0, &Strided::of_layout(array))
 }
@@ -379,12 +420,17 @@ impl SlotValues<'_> {
         let described = self.interface.parameters.get(index)?;
         let slot = self.slots.get(index).filter(|slot| !slot.memory.is_null())?;
         let is_text = matches!(described.element, ElementType::String | ElementType::Filename);
-        if described.mode == Mode::Out || is_text || (described.shape == Shape::Scalar && element > 0) {
+        if described.mode == Mode::Out
+            || is_text
+            || (described.shape == Shape::Scalar && element > 0)
+        {
             return None;
         }
         let bytes = element_bytes(self.interface, described.element) as usize;
         // SAFETY: the interface refers to this element, so that the routine has it.
-        let value = unsafe { std::slice::from_raw_parts(slot.memory.add(element.checked_mul(bytes)?), bytes) };
+        let value = unsafe {
+            std::slice::from_raw_parts(slot.memory.add(element.checked_mul(bytes)?), bytes)
+        };
         ScalarValue::read(described.element, value, 0)
     }
 
@@ -395,11 +441,15 @@ impl SlotValues<'_> {
         }
         if self.fortran {
             // SAFETY: a CHARACTER of that length.
-            return Ok(Some(unsafe { std::slice::from_raw_parts(slot.memory, slot.bytes) }.to_vec()));
+            return Ok(Some(
+                unsafe { std::slice::from_raw_parts(slot.memory, slot.bytes) }.to_vec(),
+            ));
         }
         let by_place = parameter.mode.is_output();
         // SAFETY: the interface says that it is a text, or the place of one.
-        unsafe { text_at(if by_place { slot.memory.cast::<*const u8>().read() } else { slot.memory }) }
+        unsafe {
+            text_at(if by_place { slot.memory.cast::<*const u8>().read() } else { slot.memory })
+        }
     }
 }
 
@@ -417,7 +467,10 @@ impl Values for SlotValues<'_> {
     }
 
     fn name(&self, parameter: u16) -> Option<&str> {
-        self.interface.parameters.get(usize::from(parameter)).map(|parameter| parameter.name.as_str())
+        self.interface
+            .parameters
+            .get(usize::from(parameter))
+            .map(|parameter| parameter.name.as_str())
     }
 }
 
@@ -428,16 +481,22 @@ pub(super) unsafe extern "C" fn own_callback_failed() -> c_int {
 }
 
 /// [`farcall_callback_failure`] of the process that runs the call.
-pub(super) unsafe extern "C" fn own_callback_failure(words: *mut c_char, words_bytes: usize) -> c_int {
-    let Some(failure) = running::with(|running| running.way().session.take_callback_failure()) else { return -1 };
+pub(super) unsafe extern "C" fn own_callback_failure(
+    words: *mut c_char,
+    words_bytes: usize,
+) -> c_int {
+    let Some(failure) = running::with(|running| running.way().session.take_callback_failure())
+    else {
+        return -1;
+    };
     let Some(failure) = failure else { return 0 };
     // SAFETY: the caller's promise.
     unsafe { say(&failure.to_string(), words, words_bytes) };
     1
 }
 
-/// 1 if a callback that this thread called has failed since it last asked, 0 if none has, -1 where no call runs. Who asks
-/// has heard of it: the call does not fail for it.
+/// 1 if a callback that this thread called has failed since it last asked, 0 if none has, -1 where
+/// no call runs. Who asks has heard of it: the call does not fail for it.
 #[unsafe(no_mangle)]
 pub extern "C" fn farcall_callback_failed() -> c_int {
     let host: Option<unsafe extern "C" fn() -> c_int> = running::callback_failed_of_host();
@@ -445,7 +504,8 @@ pub extern "C" fn farcall_callback_failed() -> c_int {
     unsafe { host.map_or_else(|| own_callback_failed(), |host| host()) }
 }
 
-/// As [`farcall_callback_failed`], and says why: at most `words_bytes` bytes with a NUL go to `words`.
+/// As [`farcall_callback_failed`], and says why: at most `words_bytes` bytes with a NUL go to
+/// `words`.
 ///
 /// # Safety
 /// `words` is NULL or has room for as many bytes.

@@ -10,15 +10,21 @@ use super::{ranks, running};
 
 /// Words on the progress are cut here.
 const WORDS_BYTES_MAX: usize = 256;
-/// Progress is told no more often than this: a routine may say it in its innermost loop, and nobody sees more.
+/// Progress is told no more often than this: a routine may say it in its innermost loop, and nobody
+/// sees more.
 const TELL_EVERY: Duration = Duration::from_millis(20);
 
 /// When progress of the call that runs was last told.
 static TOLD: Mutex<Option<Instant>> = Mutex::new(None);
 
-/// The functions by which code asks whether its call was cancelled. What refers to none of them need not be waited for.
-pub(crate) const ASKING: [&CStr; 4] =
-    [c"farcall_is_cancelled", c"farcall_grpc_is_canceled_np", c"farcall_ngexIsCanceled", c"farcall_ngstb_is_canceled"];
+/// The functions by which code asks whether its call was cancelled. What refers to none of them
+/// need not be waited for.
+pub(crate) const ASKING: [&CStr; 4] = [
+    c"farcall_is_cancelled",
+    c"farcall_grpc_is_canceled_np",
+    c"farcall_ngexIsCanceled",
+    c"farcall_ngstb_is_canceled",
+];
 
 /// Whether the server wants the call that runs to end, or is gone; `None` where no call runs.
 fn cancelled() -> Option<bool> {
@@ -28,7 +34,9 @@ fn cancelled() -> Option<bool> {
     }
     running::with(|running| {
         let way = running.way();
-        let wanted = |way: &running::Way<'_>| way.session.running.as_ref().is_some_and(|running| running.cancelled);
+        let wanted = |way: &running::Way<'_>| {
+            way.session.running.as_ref().is_some_and(|running| running.cancelled)
+        };
         if !wanted(way) {
             way.look();
         }
@@ -81,11 +89,12 @@ pub(super) unsafe extern "C" fn own_progress(done: f64, words: *const c_char) ->
 #[unsafe(no_mangle)]
 pub extern "C" fn farcall_is_cancelled() -> c_int {
     // SAFETY: it takes nothing.
-    running::is_cancelled_of_host().map_or_else(|| cancelled().map_or(-1, c_int::from), |host| unsafe { host() })
+    running::is_cancelled_of_host()
+        .map_or_else(|| cancelled().map_or(-1, c_int::from), |host| unsafe { host() })
 }
 
-/// Says how far the call is that runs in this process: the fraction that is done, and a word on it. Returns 0, or -1 where
-/// none runs.
+/// Says how far the call is that runs in this process: the fraction that is done, and a word on it.
+/// Returns 0, or -1 where none runs.
 ///
 /// # Safety
 /// `words` is NULL or NUL-terminated.
@@ -100,8 +109,8 @@ pub unsafe extern "C" fn farcall_progress(done: f64, words: *const c_char) -> c_
     }
 }
 
-/// `grpc_is_canceled_np`: 1 if a cancel came, else 0. `error` gets 0 (GRPC_NO_ERROR), or 1 (GRPC_NOT_INITIALIZED) where
-/// no call runs.
+/// `grpc_is_canceled_np`: 1 if a cancel came, else 0. `error` gets 0 (GRPC_NO_ERROR), or 1
+/// (GRPC_NOT_INITIALIZED) where no call runs.
 ///
 /// # Safety
 /// `error` is NULL or has room.

@@ -1,27 +1,32 @@
-//! The children of this process, and their ends. Where it is a subreaper, what loses its parent below it comes to it.
+//! The children of this process, and their ends. Where it is a subreaper, what loses its parent
+//! below it comes to it.
 
 use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, kill_process, waitid, waitpid};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, kill_process, waitid, waitpid,
+};
 
 use crate::confine;
 
-/// Looks for what a call has left, a millisecond each. What cannot be ended then is with the next call, or with this process.
+/// Looks for what a call has left, a millisecond each. What cannot be ended then is with the next
+/// call, or with this process.
 const LEFT_LOOKS_MAX: u32 = 100;
 
 /// Time between two checks.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// Where the time of a call is limited, what it starts comes to this process, whatever becomes of its parent.
+/// Where the time of a call is limited, what it starts comes to this process, whatever becomes of
+/// its parent.
 pub(super) fn keep_what_calls_start() {
     if confine::are_bounded() {
         let _ = rustix::process::set_child_subreaper(Some(getpid()));
     }
 }
 
-/// Where the time of a call is limited, it leaves nothing behind that goes on. Elsewhere libraries keep processes that help them
-/// from call to call.
+/// Where the time of a call is limited, it leaves nothing behind that goes on. Elsewhere libraries
+/// keep processes that help them from call to call.
 pub(super) fn end_what_a_call_left() {
     if confine::are_bounded() && has_children() {
         end_children(LEFT_LOOKS_MAX);
@@ -34,8 +39,8 @@ fn has_children() -> bool {
     !matches!(waitid(WaitId::All, look), Err(Errno::CHILD))
 }
 
-/// Ends all children, and so whatever descends from a subreaper: the children of what was ended are found by the next look, of
-/// which there are so many at most.
+/// Ends all children, and so whatever descends from a subreaper: the children of what was ended are
+/// found by the next look, of which there are so many at most.
 pub(super) fn end_children(looks_max: u32) {
     for _ in 0..looks_max {
         let living = children();

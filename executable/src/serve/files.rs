@@ -1,5 +1,6 @@
-//! The files of one call: the routine gets the path of a private file in its process's folder, with the content that
-//! came. They are removed when the call is over; of a process that dies, its spawner removes them.
+//! The files of one call: the routine gets the path of a private file in its process's folder, with
+//! the content that came. They are removed when the call is over; of a process that dies, its
+//! spawner removes them.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, OsStr};
@@ -59,7 +60,11 @@ impl Content {
     }
 
     /// Writes the contents of an array to files of their own: their paths, `None` for NULL.
-    fn write_several(&self, count: u64, path: impl Fn(usize) -> PathBuf) -> Result<Vec<Option<CString>>> {
+    fn write_several(
+        &self,
+        count: u64,
+        path: impl Fn(usize) -> PathBuf,
+    ) -> Result<Vec<Option<CString>>> {
         let mut parts = ContentsParts::new(count, self.bytes as u64)?;
         let (mut paths, mut writing) = (Vec::new(), None);
         let mut take = |part: Part<'_>| -> Result<()> {
@@ -75,7 +80,9 @@ impl Content {
                         writing.write(file, bytes)?;
                     }
                 }
-                Part::Ends => writing.take().map_or(Ok(()), |(writing, _)| writing.check.finish())?,
+                Part::Ends => {
+                    writing.take().map_or(Ok(()), |(writing, _)| writing.check.finish())?
+                }
             }
             Ok(())
         };
@@ -172,7 +179,9 @@ impl CallFiles {
             let named = |error: Error| error.with("parameter", &parameter.name);
             let made = made.map_err(named)?;
             if let (Paths::One(path), true) = (&made, parameter.stream) {
-                files.streams.push((files.paths.len(), Stream::open(path, parameter.mode).map_err(named)?));
+                files
+                    .streams
+                    .push((files.paths.len(), Stream::open(path, parameter.mode).map_err(named)?));
             }
             files.paths.push(made);
         }
@@ -184,14 +193,16 @@ impl CallFiles {
         std::mem::take(&mut self.streams).into_iter().try_for_each(|(_, stream)| stream.close())
     }
 
-    /// What the routine gets for a parameter: the path, and its length without the NUL; the paths of an array; or the
-    /// open file.
+    /// What the routine gets for a parameter: the path, and its length without the NUL; the paths
+    /// of an array; or the open file.
     pub fn slot(&self, index: usize) -> Slot {
         if let Some((_, stream)) = self.streams.iter().find(|(of, _)| *of == index) {
             return Slot::new(stream.0.as_ptr().cast(), 0);
         }
         match self.paths.get(index) {
-            Some(Paths::One(path)) => Slot::new(path.as_ptr().cast_mut().cast(), path.as_bytes().len()),
+            Some(Paths::One(path)) => {
+                Slot::new(path.as_ptr().cast_mut().cast(), path.as_bytes().len())
+            }
             Some(Paths::Several(_, pointers)) if !pointers.is_empty() => {
                 Slot::new(pointers.as_ptr().cast_mut().cast(), 0)
             }
@@ -202,7 +213,9 @@ impl CallFiles {
     /// What the routine left there; `None` where it left nothing, or got NULL.
     pub fn left(&self, index: usize) -> Result<Option<Box<dyn Outgoing>>> {
         match self.paths.get(index) {
-            Some(Paths::One(path)) => Ok(left_at(path)?.map(|content| Box::new(content) as Box<dyn Outgoing>)),
+            Some(Paths::One(path)) => {
+                Ok(left_at(path)?.map(|content| Box::new(content) as Box<dyn Outgoing>))
+            }
             Some(Paths::Several(paths, _)) => {
                 let promised = |path: &Option<CString>| path.as_ref().map_or(Ok(None), promised);
                 let contents = paths.iter().map(promised).collect::<Result<Vec<_>>>()?;
@@ -269,10 +282,13 @@ fn several(path: &Path, content: Option<&Content>, count: u64) -> Result<Paths> 
     let paths = match content {
         Some(content) => content.write_several(count, numbered)?,
         None if count > FILES_MAX => return Err(too_many(count)),
-        None => (0..count as usize).map(|index| c_path(&numbered(index)).map(Some)).collect::<Result<_>>()?,
+        None => (0..count as usize)
+            .map(|index| c_path(&numbered(index)).map(Some))
+            .collect::<Result<_>>()?,
     };
-    let address =
-        |path: &Option<CString>| path.as_ref().map_or(std::ptr::null_mut(), |path| path.as_ptr().cast_mut().cast());
+    let address = |path: &Option<CString>| {
+        path.as_ref().map_or(std::ptr::null_mut(), |path| path.as_ptr().cast_mut().cast())
+    };
     let pointers = paths.iter().map(address).collect();
     Ok(Paths::Several(paths, pointers))
 }
@@ -289,7 +305,8 @@ fn new_file(path: &Path) -> Result<File> {
 }
 
 fn c_path(path: &Path) -> Result<CString> {
-    CString::new(path.as_os_str().as_bytes()).map_err(|_| Error::internal("make a file", "its path contains a NUL"))
+    CString::new(path.as_os_str().as_bytes())
+        .map_err(|_| Error::internal("make a file", "its path contains a NUL"))
 }
 
 /// What the routine left at a path.
@@ -333,7 +350,8 @@ fn make_folder() -> Result<PathBuf> {
     let folder = base.join(files_folder(std::process::id()));
     let make = || DirBuilder::new().mode(0o700).create(&folder);
     let made = make().or_else(|error| match error.kind() {
-        // Of a process before us that had our number, or of a call that could not be cleaned up after.
+        // Of a process before us that had our number, or of a call that could not be cleaned up
+        // after.
         std::io::ErrorKind::AlreadyExists => temporary::remove_now(&folder).and_then(|()| make()),
         _ => Err(error),
     });
@@ -348,9 +366,13 @@ fn left_wrong(why: &str) -> Error {
 
 fn cannot(what: &str, error: &std::io::Error) -> Error {
     let message = format!("the server's host cannot {what} the call's files: {error}");
-    let full = matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded);
+    let full =
+        matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded);
     let advice = match full {
-        true => "free disk space in the server's temporary directory, or set TMPDIR to another one for the server",
+        true => {
+            "free disk space in the server's temporary directory, or set TMPDIR to another one \
+                for the server"
+        }
         false => "check that the server's temporary directory (TMPDIR) is writable",
     };
     Error::new(ErrorKind::System, "take a file", message).fix(advice)

@@ -1,5 +1,6 @@
-//! Routines that one function runs for all: what a program in another language serves with. It is told the routine's name
-//! and asks for the arguments, instead of being called through a C signature (farcall-executable.h).
+//! Routines that one function runs for all: what a program in another language serves with. It is
+//! told the routine's name and asks for the arguments, instead of being called through a C
+//! signature (farcall-executable.h).
 
 use std::ffi::{CStr, CString, c_char, c_void};
 
@@ -28,7 +29,8 @@ impl Function {
     /// One that runs routines from now on.
     ///
     /// # Safety
-    /// Both may be called with `context` as long as this process serves; `load` returns NULL or a text with an end.
+    /// Both may be called with `context` as long as this process serves; `load` returns NULL or a
+    /// text with an end.
     pub unsafe fn new(load: RawLoad, body: RawBody, context: *mut c_void) -> Function {
         Function { load, body, context }
     }
@@ -38,8 +40,10 @@ impl Function {
     /// # Errors
     /// `InvalidSource` in the words of the program.
     pub fn load(self, module: &Module) -> Result<()> {
-        let without_nul = |text: &str| CString::new(text).map_err(|_| refused("it contains a NUL", module));
-        let (source, file, _) = module.globals.first().ok_or_else(|| refused("it has none", module))?;
+        let without_nul =
+            |text: &str| CString::new(text).map_err(|_| refused("it contains a NUL", module));
+        let (source, file, _) =
+            module.globals.first().ok_or_else(|| refused("it has none", module))?;
         let (source, file) = (without_nul(source)?, without_nul(file)?);
         // SAFETY: whoever made the function promised that it takes this.
         let words = unsafe { (self.load)(self.context, file.as_ptr(), source.as_ptr()) };
@@ -53,7 +57,8 @@ impl Function {
 }
 
 fn refused(words: impl Into<String>, module: &Module) -> Error {
-    Error::new(ErrorKind::InvalidSource, "load a module's source", words).with("module", &module.name)
+    Error::new(ErrorKind::InvalidSource, "load a module's source", words)
+        .with("module", &module.name)
 }
 
 /// A routine of such a program.
@@ -66,25 +71,36 @@ pub struct Hosted {
 impl Hosted {
     /// Fails for what a parameter's view cannot show.
     pub fn new(function: Function, interface: &Interface) -> Result<Hosted> {
-        let text =
-            |name: &str| CString::new(name).map_err(|_| Error::internal("load a module", "a name contains a NUL byte"));
+        let text = |name: &str| {
+            CString::new(name)
+                .map_err(|_| Error::internal("load a module", "a name contains a NUL byte"))
+        };
         check_interface(interface)?;
         Ok(Hosted { function, name: text(&interface.name)?, names: Names::of(interface)? })
     }
 
-    /// Runs the routine. What it gives back of texts is returned, and must live as long as the slots are read.
-    pub fn run(&self, interface: &Interface, layout: &CallLayout, slots: &mut [Slot]) -> Result<Vec<CString>> {
+    /// Runs the routine. What it gives back of texts is returned, and must live as long as the
+    /// slots are read.
+    pub fn run(
+        &self,
+        interface: &Interface,
+        layout: &CallLayout,
+        slots: &mut [Slot],
+    ) -> Result<Vec<CString>> {
         let mut running = Running::new(&self.names, interface, layout, slots);
         // SAFETY: whoever made the function promised that it takes this; the call outlives it.
-        unsafe { (self.function.body)(self.function.context, self.name.as_ptr(), &raw mut running) };
+        unsafe {
+            (self.function.body)(self.function.context, self.name.as_ptr(), &raw mut running)
+        };
         running.end().map_err(|words| {
-            Error::new(ErrorKind::RoutineFailed, "run a routine", words).with("routine", interface.full_name())
+            Error::new(ErrorKind::RoutineFailed, "run a routine", words)
+                .with("routine", interface.full_name())
         })
     }
 }
 
-/// Checks that a program of its own can be given what each routine of a module takes: numbers, arrays of numbers, texts
-/// and files.
+/// Checks that a program of its own can be given what each routine of a module takes: numbers,
+/// arrays of numbers, texts and files.
 ///
 /// # Errors
 /// `InvalidSource` that names the parameter.
@@ -105,7 +121,8 @@ fn check_interface(interface: &Interface) -> Result<()> {
 fn check_parameter(interface: &Interface, parameter: &Parameter) -> Result<()> {
     // An OUT scalar is an array of one element, to C.
     let one = |dimension: &Dimension| dimension.size == Expression::Integer(1);
-    let is_array = matches!(&parameter.shape, Shape::Array { dimensions, .. } if !dimensions.iter().all(one));
+    let is_array =
+        matches!(&parameter.shape, Shape::Array { dimensions, .. } if !dimensions.iter().all(one));
     let what = match (&parameter.shape, parameter.element) {
         _ if parameter.stream => "an open file",
         (Shape::Array { .. }, ElementType::Filename) => "an array of files",
@@ -113,8 +130,12 @@ fn check_parameter(interface: &Interface, parameter: &Parameter) -> Result<()> {
         (_, ElementType::String) if is_array => "an array of strings",
         _ => return Ok(()),
     };
-    Err(Error::new(ErrorKind::InvalidSource, "load a module", format!("a stub executable cannot receive {what}"))
-        .with("routine", interface.full_name())
-        .with("parameter", &parameter.name)
-        .fix("pass numbers, arrays of numbers, strings and files"))
+    Err(Error::new(
+        ErrorKind::InvalidSource,
+        "load a module",
+        format!("a stub executable cannot receive {what}"),
+    )
+    .with("routine", interface.full_name())
+    .with("parameter", &parameter.name)
+    .fix("pass numbers, arrays of numbers, strings and files"))
 }

@@ -1,27 +1,31 @@
-//! The parent of an MPI's launcher: it outlasts the launcher and the server for the moment that it takes to end all that the launcher
-//! has started, in whatever group, session and environment that is.
+//! The parent of an MPI's launcher: it outlasts the launcher and the server for the moment that it
+//! takes to end all that the launcher has started, in whatever group, session and environment that
+//! is.
 //!
-//! It is forked before any rule holds, and loads nothing of a module's. So what the launcher starts can neither signal nor trace
-//! it, and it may end the processes of another user.
+//! It is forked before any rule holds, and loads nothing of a module's. So what the launcher starts
+//! can neither signal nor trace it, and it may end the processes of another user.
 
 use std::ffi::c_int;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, Result};
-use rustix::process::{DumpableBehavior, Pid, Signal, WaitOptions, WaitStatus, getpid, getppid, waitpid};
+use rustix::process::{
+    DumpableBehavior, Pid, Signal, WaitOptions, WaitStatus, getpid, getppid, waitpid,
+};
 
 use super::children::end_children;
 
-/// Looks for processes to end, while the server lives and does the same: a millisecond each, or more where there are many.
+/// Looks for processes to end, while the server lives and does the same: a millisecond each, or
+/// more where there are many.
 const LOOKS_MAX: u32 = 200;
 /// The same, where nobody else does it.
 const LOOKS_ALONE_MAX: u32 = 60_000;
 /// Time between two checks whether the server is there, in case that no signal says so.
 const LOOK: Duration = Duration::from_secs(10);
 
-/// Returns in a child of this process, which is to become the launcher, with the server's process. This process keeps it, and ends
-/// as it ends.
+/// Returns in a child of this process, which is to become the launcher, with the server's process.
+/// This process keeps it, and ends as it ends.
 pub(super) fn keep() -> Result<Option<Pid>> {
     let (server, keeper) = (getppid(), getpid());
     rustix::process::set_child_subreaper(Some(keeper)).map_err(failed)?;
@@ -33,7 +37,11 @@ pub(super) fn keep() -> Result<Option<Pid>> {
             super::end_with_parent();
             match getppid() == Some(keeper) {
                 true => Ok(server),
-                false => Err(Error::new(ErrorKind::Unavailable, "start a launcher", "its keeper is gone")),
+                false => Err(Error::new(
+                    ErrorKind::Unavailable,
+                    "start a launcher",
+                    "its keeper is gone",
+                )),
             }
         }
         pid => match Pid::from_raw(pid).filter(|_| pid > 0) {
@@ -110,11 +118,13 @@ fn end(status: c_int) -> ! {
     unsafe { libc::_exit(status) }
 }
 
-/// The signals that tell something, which are waited for, and those that would end this process before its children.
+/// The signals that tell something, which are waited for, and those that would end this process
+/// before its children.
 struct Signals(libc::sigset_t);
 
 impl Signals {
-    const ALL: [c_int; 5] = [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT];
+    const ALL: [c_int; 5] =
+        [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT];
 
     fn block() -> Signals {
         // SAFETY: the set is filled before it is used, by calls that take any signal's number.

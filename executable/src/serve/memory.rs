@@ -8,8 +8,8 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_link::memory::{HeapRegion, MemorySource, Region};
 use farcall_wire::Failure;
 
-/// The segments that the server shares with this process. One that cannot be mapped, since its client sealed it in the meantime,
-/// costs the calls that name it.
+/// The segments that the server shares with this process. One that cannot be mapped, since its
+/// client sealed it in the meantime, costs the calls that name it.
 pub struct Segments {
     source: Arc<dyn MemorySource>,
     mapped: BTreeMap<u32, Result<Arc<dyn Region>>>,
@@ -22,7 +22,11 @@ impl Segments {
 
     pub fn add(&mut self, segment: u32, descriptor: OwnedFd, bytes: u64) -> Result<()> {
         let bytes = usize::try_from(bytes).map_err(|_| {
-            Error::new(ErrorKind::Protocol, "take shared memory", "a segment larger than the address space")
+            Error::new(
+                ErrorKind::Protocol,
+                "take shared memory",
+                "a segment larger than the address space",
+            )
         })?;
         self.mapped.insert(segment, self.source.adopt(descriptor, bytes));
         Ok(())
@@ -32,8 +36,15 @@ impl Segments {
         self.mapped.remove(&segment);
     }
 
-    /// The memory of an argument: `offset`, at least `needed` bytes of the `length` announced, aligned for any element.
-    pub fn find(&self, segment: u32, offset: u64, length: u64, needed: u64) -> Result<(Arc<dyn Region>, usize)> {
+    /// The memory of an argument: `offset`, at least `needed` bytes of the `length` announced,
+    /// aligned for any element.
+    pub fn find(
+        &self,
+        segment: u32,
+        offset: u64,
+        length: u64,
+        needed: u64,
+    ) -> Result<(Arc<dyn Region>, usize)> {
         let wrong = |message: &'static str| {
             Error::new(ErrorKind::Protocol, "find an argument", message)
                 .with("segment", segment)
@@ -41,7 +52,10 @@ impl Segments {
                 .with("length", length)
                 .with("needed", needed)
         };
-        let region = self.mapped.get(&segment).ok_or_else(|| wrong("it is in a segment that was never shared"))?;
+        let region = self
+            .mapped
+            .get(&segment)
+            .ok_or_else(|| wrong("it is in a segment that was never shared"))?;
         let region = region.as_ref().map_err(|error| Error::from(Failure::from(error)))?;
         if length < needed {
             return Err(wrong("its memory is smaller than the array"));
@@ -65,20 +79,32 @@ pub struct ArenaPlan {
 impl ArenaPlan {
     /// Reserves `bytes` bytes, aligned for any element and any vector load; returns their offset.
     pub fn reserve(&mut self, bytes: u64) -> Result<usize> {
-        let too_much = || Error::new(ErrorKind::LimitExceeded, "run a routine", "its arrays exceed the address space");
-        let offset = self.bytes.checked_next_multiple_of(HeapRegion::ALIGNMENT).ok_or_else(too_much)?;
+        let too_much = || {
+            Error::new(
+                ErrorKind::LimitExceeded,
+                "run a routine",
+                "its arrays exceed the address space",
+            )
+        };
+        let offset =
+            self.bytes.checked_next_multiple_of(HeapRegion::ALIGNMENT).ok_or_else(too_much)?;
         let bytes = usize::try_from(bytes).map_err(|_| too_much())?.max(1);
-        self.bytes = offset.checked_add(bytes).filter(|end| *end < isize::MAX as usize).ok_or_else(too_much)?;
+        self.bytes = offset
+            .checked_add(bytes)
+            .filter(|end| *end < isize::MAX as usize)
+            .ok_or_else(too_much)?;
         Ok(offset)
     }
 }
 
-/// Arenas of this size serve again and again: most calls need less, and getting memory costs more than clearing it.
+/// Arenas of this size serve again and again: most calls need less, and getting memory costs more
+/// than clearing it.
 const SMALL_BYTES: usize = 1024;
 /// As many are kept as calls may wait here.
 const KEPT_MAX: usize = super::CHANNELS_MAX as usize;
 
-/// A single one of up to this size does, too, for calls that need about as much: a process often runs one routine over and over.
+/// A single one of up to this size does, too, for calls that need about as much: a process often
+/// runs one routine over and over.
 const LARGE_BYTES_MAX: usize = 4 << 20;
 
 /// Makes the arenas of calls.
@@ -91,11 +117,17 @@ pub struct Arenas {
 }
 
 impl Arenas {
-    /// The memory of a plan, zeroed: an OUT array that the routine leaves alone must not show another call's data.
+    /// The memory of a plan, zeroed: an OUT array that the routine leaves alone must not show
+    /// another call's data.
     pub fn make(&mut self, plan: &ArenaPlan) -> Result<Arc<HeapRegion>> {
         if plan.bytes > SMALL_BYTES {
-            let fits = |arena: &mut Arc<HeapRegion>| (arena.bytes() / 2..=arena.bytes()).contains(&plan.bytes);
-            return self.large.take_if(fits).map_or_else(|| HeapRegion::new(plan.bytes).map(Arc::new), Ok);
+            let fits = |arena: &mut Arc<HeapRegion>| {
+                (arena.bytes() / 2..=arena.bytes()).contains(&plan.bytes)
+            };
+            return self
+                .large
+                .take_if(fits)
+                .map_or_else(|| HeapRegion::new(plan.bytes).map(Arc::new), Ok);
         }
         self.kept.pop().map_or_else(|| HeapRegion::new(SMALL_BYTES).map(Arc::new), Ok)
     }

@@ -1,4 +1,5 @@
-//! The module that this process serves: its routines, each with its code found and its signature prepared.
+//! The module that this process serves: its routines, each with its code found and its signature
+//! prepared.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -21,7 +22,8 @@ use crate::library::references::any_refers_to;
 use farcall_native::Closure;
 use farcall_native::invoke::Prepared;
 
-/// Routines that cannot run are looked for until there are so many: each is advised from a library's whole table.
+/// Routines that cannot run are looked for until there are so many: each is advised from a
+/// library's whole table.
 const FAILURES_MAX: usize = 8;
 
 /// One routine, ready to run.
@@ -79,7 +81,8 @@ pub struct LoadedModule {
 }
 
 impl LoadedModule {
-    /// Opens the libraries and finds every routine, so that a missing one is known before the first call.
+    /// Opens the libraries and finds every routine, so that a missing one is known before the first
+    /// call.
     pub fn load(publication: &Publication, source: Source<'_>) -> Result<LoadedModule> {
         let module = decode_module(&publication.module)?;
         let libraries = match source {
@@ -87,7 +90,8 @@ impl LoadedModule {
             Source::Hosted(function) => function.load(&module).map(|()| None)?,
             Source::Libraries => Some(Libraries::open(&publication.libraries, Path::new("/"))?),
         };
-        let (mut routines, mut failures) = (HashMap::with_capacity(module.routines.len()), Vec::new());
+        let (mut routines, mut failures) =
+            (HashMap::with_capacity(module.routines.len()), Vec::new());
         for (index, routine) in module.routines.iter().enumerate() {
             let name = routine.interface.full_name();
             let loaded = body(&module, index, libraries.as_ref(), source);
@@ -103,10 +107,18 @@ impl LoadedModule {
             return Err(error);
         }
         let asks = match source {
-            Source::Hosted(_) => module.globals.iter().any(|(text, ..)| text.contains("is_cancelled")),
+            Source::Hosted(_) => {
+                module.globals.iter().any(|(text, ..)| text.contains("is_cancelled"))
+            }
             _ => any_refers_to(&ASKING),
         };
-        Ok(LoadedModule { process: Birthplace::here(), asks, name: module.name, routines, _libraries: libraries })
+        Ok(LoadedModule {
+            process: Birthplace::here(),
+            asks,
+            name: module.name,
+            routines,
+            _libraries: libraries,
+        })
     }
 
     /// The same for this process, a fork of the one that loaded it.
@@ -121,35 +133,50 @@ impl LoadedModule {
 
     pub fn find(&self, name: &str) -> Result<&LoadedRoutine> {
         self.routines.get(name).ok_or_else(|| {
-            Error::new(ErrorKind::NotFound, "run a routine", format!("this executable has no routine \"{name}\""))
+            Error::new(
+                ErrorKind::NotFound,
+                "run a routine",
+                format!("this executable has no routine \"{name}\""),
+            )
         })
     }
 }
 
 /// What runs routine number `index`.
-fn body(module: &Module, index: usize, libraries: Option<&Libraries>, source: Source<'_>) -> Result<Body> {
+fn body(
+    module: &Module,
+    index: usize,
+    libraries: Option<&Libraries>,
+    source: Source<'_>,
+) -> Result<Body> {
     let routine = &module.routines[index];
     let entry: EntryPoint = match (source, libraries, &routine.implementation.code) {
-        (Source::Hosted(function), ..) => return Hosted::new(function, &routine.interface).map(Body::Hosted),
+        (Source::Hosted(function), ..) => {
+            return Hosted::new(function, &routine.interface).map(Body::Hosted);
+        }
         (Source::Linked(entries), ..) => entries.find(&linked_name(module, index)?)?,
-        (Source::Libraries, Some(libraries), Code::Symbol { symbol, .. }) => libraries.find(symbol)?,
+        (Source::Libraries, Some(libraries), Code::Symbol { symbol, .. }) => {
+            libraries.find(symbol)?
+        }
         _ => return Err(needs_compiler(routine)),
     };
     Prepared::new(routine, entry).map(Body::Native)
 }
 
-/// The first failure, with the routine that it concerns, and in short what else is wrong: whoever mends one library
-/// should not have to come back for each of its symbols.
+/// The first failure, with the routine that it concerns, and in short what else is wrong: whoever
+/// mends one library should not have to come back for each of its symbols.
 fn first_with_the_others(failures: Vec<(String, Error)>) -> Option<Error> {
     let mut failures = failures.into_iter();
     let (name, error) = failures.next()?;
     let error = error.with("needed by", name);
-    let others: Vec<String> = failures.map(|(name, error)| format!("{name}: {}", error.message())).collect();
+    let others: Vec<String> =
+        failures.map(|(name, error)| format!("{name}: {}", error.message())).collect();
     Some(if others.is_empty() { error } else { error.with("also wrong", others.join("; ")) })
 }
 
 fn linked_name(module: &Module, index: usize) -> Result<String> {
-    entry_name(module, index).ok_or_else(|| Error::internal("load a module", "a routine has no code"))
+    entry_name(module, index)
+        .ok_or_else(|| Error::internal("load a module", "a routine has no code"))
 }
 
 fn needs_compiler(routine: &Routine) -> Error {
@@ -157,11 +184,12 @@ fn needs_compiler(routine: &Routine) -> Error {
         .with("routine", routine.interface.full_name())
 }
 
-/// Checks that a module can be loaded: libraries open, symbols found, signatures possible. For a process of its own,
-/// because libraries run code when they are opened.
+/// Checks that a module can be loaded: libraries open, symbols found, signatures possible. For a
+/// process of its own, because libraries run code when they are opened.
 ///
 /// # Errors
-/// What a call would meet: `Unavailable` for a missing library or symbol, `InvalidArgument` for an impossible signature.
+/// What a call would meet: `Unavailable` for a missing library or symbol, `InvalidArgument` for an
+/// impossible signature.
 pub fn check_module(publication: &Publication) -> Result<()> {
     LoadedModule::load(publication, Source::Libraries).map(|_| ())
 }

@@ -1,7 +1,9 @@
-//! A routine's way to its own server: a connection for calls inside the call that runs (spec/call.md, section 6).
+//! A routine's way to its own server: a connection for calls inside the call that runs
+//! (spec/call.md, section 6).
 //!
-//! It needs no path and no right to the network: this process makes a pair of sockets, and sends one to the server over the
-//! connection that it has. That connection is idle while a routine runs, since everything was sent before.
+//! It needs no path and no right to the network: this process makes a pair of sockets, and sends
+//! one to the server over the connection that it has. That connection is idle while a routine runs,
+//! since everything was sent before.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::os::fd::{AsFd, FromRawFd, IntoRawFd, OwnedFd};
@@ -17,12 +19,12 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use super::Session;
 use super::running::{self, Way};
 
-/// Where another copy of this code asks, if it is not the one that runs calls: a descriptor, or -1 and why not, in `words`
-/// of so many bytes, with a NUL.
+/// Where another copy of this code asks, if it is not the one that runs calls: a descriptor, or -1
+/// and why not, in `words` of so many bytes, with a NUL.
 pub type Door = unsafe extern "C" fn(words: *mut c_char, words_bytes: usize) -> c_int;
 
-/// A new connection to the server of the call that this process runs: for calls inside it, with its caller's rights, in what
-/// is left of its time. It ends with the call.
+/// A new connection to the server of the call that this process runs: for calls inside it, with its
+/// caller's rights, in what is left of its time. It ends with the call.
 ///
 /// # Errors
 /// `Unavailable` where no call runs, or the server or the connection to it cannot do this.
@@ -45,7 +47,9 @@ fn through(door: Door) -> Result<OwnedFd> {
     let descriptor = unsafe { door(words.as_mut_ptr(), words.len()) };
     if descriptor < 0 {
         // SAFETY: as above.
-        return Err(refused(unsafe { CStr::from_ptr(words.as_ptr()) }.to_string_lossy().into_owned()));
+        return Err(refused(
+            unsafe { CStr::from_ptr(words.as_ptr()) }.to_string_lossy().into_owned(),
+        ));
     }
     // SAFETY: as above.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
@@ -73,18 +77,25 @@ fn ask() -> Result<OwnedFd> {
         let (call, way) = (running.call, running.way());
         if !way.session.nests {
             return Err(refused(
-                "this server does not let routines call others (nesting_max in its farcall.toml)".to_owned(),
+                "this server does not let routines call others (nesting_max in its farcall.toml)"
+                    .to_owned(),
             ));
         }
         if !way.link.stream().passes_descriptors() {
             return Err(refused(
-                "the connection to the server passes no descriptors: it is on another host".to_owned(),
+                "the connection to the server passes no descriptors: it is on another host"
+                    .to_owned(),
             ));
         }
-        let system = |errno: rustix::io::Errno| Error::system("make a pair of sockets", errno.into());
+        let system =
+            |errno: rustix::io::Errno| Error::system("make a pair of sockets", errno.into());
         let (own, server) =
-            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).map_err(system)?;
-        let kept = own.as_fd().try_clone_to_owned().map_err(|error| Error::system("make a pair of sockets", error))?;
+            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+                .map_err(system)?;
+        let kept = own
+            .as_fd()
+            .try_clone_to_owned()
+            .map_err(|error| Error::system("make a pair of sockets", error))?;
         way.send_socket(call, server)?;
         running.given.push(kept);
         Ok(own)
@@ -96,7 +107,8 @@ fn ask() -> Result<OwnedFd> {
 }
 
 impl Way<'_> {
-    /// Sends the other end to the server; its answer is read later, and says what it says over that connection, too.
+    /// Sends the other end to the server; its answer is read later, and says what it says over that
+    /// connection, too.
     fn send_socket(&mut self, call: CallId, socket: OwnedFd) -> Result<()> {
         // What else waits leaves before: the socket rides with this one frame.
         self.link.hold_bell(false);

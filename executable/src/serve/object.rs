@@ -1,4 +1,5 @@
-//! The object that this process is: how it begins, what it may be called for, how it ends (spec/call.md, section 11).
+//! The object that this process is: how it begins, what it may be called for, how it ends
+//! (spec/call.md, section 11).
 
 use farcall_base::{CallId, Error, ErrorKind, Instant, Result};
 use farcall_idl::interface::{FINALIZE, INITIALIZE};
@@ -19,12 +20,18 @@ pub struct Object {
 
 impl Object {
     /// Begins one: runs `_initialize`, if the class has one that takes nothing.
-    pub fn begin(module: &LoadedModule, class: &str, segments: &Segments, arenas: &mut Arenas) -> Result<Object> {
+    pub fn begin(
+        module: &LoadedModule,
+        class: &str,
+        segments: &Segments,
+        arenas: &mut Arenas,
+    ) -> Result<Object> {
         let hook = |name: &str| {
             let dot = if module.name.is_empty() { "" } else { "/" };
             Some(format!("{}{dot}{class}.{name}", module.name)).filter(|name| module.has(name))
         };
-        let mut object = Object { initialize: hook(INITIALIZE), finalize: hook(FINALIZE), begun: false };
+        let mut object =
+            Object { initialize: hook(INITIALIZE), finalize: hook(FINALIZE), begun: false };
         match &object.initialize {
             None => object.begun = true,
             Some(name) if module.find(name)?.routine.interface.is_hook() => {
@@ -40,7 +47,8 @@ impl Object {
     pub fn refusal(&self, method: &str) -> Option<Error> {
         let is_initialize = self.initialize.as_deref() == Some(method);
         let refused = |what: &str| {
-            Error::new(ErrorKind::InvalidArgument, "call an object", what.to_owned()).with("method", method)
+            Error::new(ErrorKind::InvalidArgument, "call an object", what.to_owned())
+                .with("method", method)
         };
         match (is_initialize, self.begun) {
             (true, true) => Some(refused("it was initialized before").fix("hold another object")),
@@ -59,7 +67,12 @@ impl Object {
     }
 
     /// Ends it: runs `_finalize`, if the class has one and the object ever began.
-    pub fn end(self, module: &LoadedModule, segments: &Segments, arenas: &mut Arenas) -> Result<()> {
+    pub fn end(
+        self,
+        module: &LoadedModule,
+        segments: &Segments,
+        arenas: &mut Arenas,
+    ) -> Result<()> {
         match self.finalize.filter(|_| self.begun) {
             Some(name) => run(module, &name, segments, arenas),
             None => Ok(()),

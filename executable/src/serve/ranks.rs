@@ -1,8 +1,10 @@
-//! An executable that MPI starts: its first rank serves the connection, and the others run with it what it is sent.
+//! An executable that MPI starts: its first rank serves the connection, and the others run with it
+//! what it is sent.
 //!
-//! Nothing here knows an MPI: the program, which was compiled with one, brings the functions (`build/ranks.c`). All ranks
-//! pass the same messages in the same order: an announcement, and what its word says follows it. Before a routine runs,
-//! all agree that they are ready for it; so none waits inside one that another could not begin.
+//! Nothing here knows an MPI: the program, which was compiled with one, brings the functions
+//! (`build/ranks.c`). All ranks pass the same messages in the same order: an announcement, and what
+//! its word says follows it. Before a routine runs, all agree that they are ready for it; so none
+//! waits inside one that another could not begin.
 //!
 //! | word | rank 0 sends | then |
 //! |---|---|---|
@@ -11,8 +13,9 @@
 //! | | each array and file with `broadcast`, from where it lies to where it lies | the routine runs, and all agree on how |
 //! | `END` | | all leave MPI |
 //!
-//! The others lay a call out with the code that lays out rank 0's: sizes, places and files mean the same everywhere. What an
-//! error of MPI's leaves out of step cannot be mended: the process that meets one aborts them all, and the spawner sees it.
+//! The others lay a call out with the code that lays out rank 0's: sizes, places and files mean the
+//! same everywhere. What an error of MPI's leaves out of step cannot be mended: the process that
+//! meets one aborts them all, and the spawner sees it.
 
 use std::ffi::{c_int, c_longlong, c_void};
 use std::num::NonZero;
@@ -36,7 +39,8 @@ use super::call::{PendingCall, Place, Ready};
 use super::memory::{Arenas, Segments};
 use super::module::{LoadedModule, LoadedRoutine};
 
-/// `struct farcall_ranks`: what the program's MPI does. Each returns 0, or an error number of MPI's.
+/// `struct farcall_ranks`: what the program's MPI does. Each returns 0, or an error number of
+/// MPI's.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Functions {
@@ -54,7 +58,8 @@ static FUNCTIONS: OnceLock<Functions> = OnceLock::new();
 /// What this process is among the ranks, once it is.
 static RANK: OnceLock<Ranks> = OnceLock::new();
 
-/// Words that rank 0 announces: the others end, load a module whose encoding follows, or run a call.
+/// Words that rank 0 announces: the others end, load a module whose encoding follows, or run a
+/// call.
 const END: c_longlong = 0;
 /// A module follows, and whether all could load it.
 const LOAD: c_longlong = 1;
@@ -102,9 +107,11 @@ pub fn follows() -> bool {
     RANK.get().is_some_and(|ranks| ranks.rank != 0)
 }
 
-/// Begins MPI. The first rank gets its connection to the server; the others follow it to the end, and get none.
+/// Begins MPI. The first rank gets its connection to the server; the others follow it to the end,
+/// and get none.
 pub fn begin(own: &Own) -> Result<Option<OwnedFd>> {
-    let functions = *FUNCTIONS.get().ok_or_else(|| Error::internal("start MPI", "the program has none"))?;
+    let functions =
+        *FUNCTIONS.get().ok_or_else(|| Error::internal("start MPI", "the program has none"))?;
     let (mut rank, mut count) = (0, 0);
     // SAFETY: the program's promise; both have room.
     checked("start MPI", unsafe { (functions.begin)(&raw mut rank, &raw mut count) })?;
@@ -117,11 +124,12 @@ pub fn begin(own: &Own) -> Result<Option<OwnedFd>> {
     lead().map(Some).inspect_err(|_| ranks.end())
 }
 
-/// Asks for a connection by a call that the spawner answers; where nobody does, dials the socket that the spawner has put where
-/// only this user can reach it. Before this process is confined, and before anybody knows which rank it is. `None` on another
-/// host than the server's.
+/// Asks for a connection by a call that the spawner answers; where nobody does, dials the socket
+/// that the spawner has put where only this user can reach it. Before this process is confined, and
+/// before anybody knows which rank it is. `None` on another host than the server's.
 pub(super) fn dial() -> Option<OwnedFd> {
-    let path = std::env::var_os(SOCKET_VARIABLE).filter(|path| path.as_encoded_bytes().starts_with(b"/"))?;
+    let path = std::env::var_os(SOCKET_VARIABLE)
+        .filter(|path| path.as_encoded_bytes().starts_with(b"/"))?;
     let stream = asked().or_else(|| UnixStream::connect(&path).ok().map(OwnedFd::from))?;
     // For the program that this process becomes.
     rustix::io::fcntl_setfd(&stream, rustix::io::FdFlags::empty()).ok()?;
@@ -143,13 +151,19 @@ fn dialled() -> Option<OwnedFd> {
     Some(connection)
 }
 
-/// Rank 0 takes its connection, and tells the server which of all those that it was sent is the one.
+/// Rank 0 takes its connection, and tells the server which of all those that it was sent is the
+/// one.
 fn lead() -> Result<OwnedFd> {
     let connection = dialled().ok_or_else(|| {
-        Error::new(ErrorKind::Unavailable, "connect with the server", "the first rank has no connection to the server")
-            .fix("the first rank must run on the host of the server that started mpirun")
+        Error::new(
+            ErrorKind::Unavailable,
+            "connect with the server",
+            "the first rank has no connection to the server",
+        )
+        .fix("the first rank must run on the host of the server that started mpirun")
     })?;
-    rustix::io::write(&connection, &[LEADS]).map_err(|errno| Error::system("connect with the server", errno.into()))?;
+    rustix::io::write(&connection, &[LEADS])
+        .map_err(|errno| Error::system("connect with the server", errno.into()))?;
     Ok(connection)
 }
 
@@ -176,7 +190,8 @@ impl Ranks {
 
     fn spread_bytes(&self, bytes: &mut [u8], root: c_int) -> Result<()> {
         // SAFETY: the program's promise; the memory is ours alone for the time of the call.
-        let status = unsafe { (self.functions.broadcast)(bytes.as_mut_ptr().cast(), bytes.len(), root) };
+        let status =
+            unsafe { (self.functions.broadcast)(bytes.as_mut_ptr().cast(), bytes.len(), root) };
         checked("reach the other ranks", status)
     }
 
@@ -187,7 +202,10 @@ impl Ranks {
         self.spread_bytes(&mut length, root)?;
         let length = u64::from_ne_bytes(length);
         if length > most {
-            return Err(Error::internal("reach the other ranks", "a message is longer than any should be"));
+            return Err(Error::internal(
+                "reach the other ranks",
+                "a message is longer than any should be",
+            ));
         }
         let mut bytes = if self.rank == root { text } else { vec![0; length as usize] };
         self.spread_bytes(&mut bytes, root)?;
@@ -209,7 +227,9 @@ impl Ranks {
         let told = self.spread_text(told, failed, FAILURE_BYTES_MAX)?;
         match own {
             Err(error) if failed == self.rank => Err(error.with("rank", self.rank)),
-            _ => Err(Error::from(decode::<Failure>("a rank's failure", &told)?).with("rank", failed)),
+            _ => {
+                Err(Error::from(decode::<Failure>("a rank's failure", &told)?).with("rank", failed))
+            }
         }
     }
 
@@ -222,8 +242,14 @@ impl Ranks {
     }
 
     /// Has the others load a module that this process has loaded, or not.
-    pub fn load(&self, publication: &Publication, own: Result<LoadedModule>) -> Result<LoadedModule> {
-        let sent = self.announce(LOAD).and_then(|_| self.spread_text(publication.module.clone(), 0, MODULE_BYTES_MAX));
+    pub fn load(
+        &self,
+        publication: &Publication,
+        own: Result<LoadedModule>,
+    ) -> Result<LoadedModule> {
+        let sent = self
+            .announce(LOAD)
+            .and_then(|_| self.spread_text(publication.module.clone(), 0, MODULE_BYTES_MAX));
         sent.map_err(|error| self.abort(&error))?;
         let (module, outcome) = match own {
             Ok(module) => (Some(module), Ok(())),
@@ -235,7 +261,9 @@ impl Ranks {
 
     /// Has the others run a call that is ready here, and waits until they are.
     pub fn call(&self, open: &[u8], loaded: &LoadedRoutine, call: &PendingCall) -> Result<()> {
-        let sent = self.announce(CALL).and_then(|_| self.spread_text(open.to_vec(), 0, CALL_MESSAGE_BYTES_MAX));
+        let sent = self
+            .announce(CALL)
+            .and_then(|_| self.spread_text(open.to_vec(), 0, CALL_MESSAGE_BYTES_MAX));
         sent.map_err(|error| self.abort(&error))?;
         self.agree(Ok(()))?;
         self.arguments(loaded, call).map_err(|error| self.abort(&error))
@@ -278,15 +306,21 @@ impl Ranks {
 
     /// Another rank than the first: does what that says until it says that this is all.
     fn follow(&self, own: &Own) -> Result<()> {
-        let limits = MemoryLimits { idle_bytes_max: 0, idle_regions_max: 0, ..MemoryLimits::default() };
+        let limits =
+            MemoryLimits { idle_bytes_max: 0, idle_regions_max: 0, ..MemoryLimits::default() };
         let memory: Arc<dyn MemorySource> = Arc::new(SharedMemory::new(limits));
-        let mut state = Follower { segments: Segments::new(memory), arenas: Arenas::default(), module: None };
+        let mut state =
+            Follower { segments: Segments::new(memory), arenas: Arenas::default(), module: None };
         loop {
             match self.announce(END)? {
                 END => break,
                 LOAD => self.follow_load(own, &mut state)?,
                 CALL => self.follow_call(&mut state).map_err(|error| self.abort(&error))?,
-                _ => return Err(self.abort(&Error::internal("follow rank 0", "it sent an unknown message"))),
+                _ => {
+                    return Err(
+                        self.abort(&Error::internal("follow rank 0", "it sent an unknown message"))
+                    );
+                }
             }
         }
         // SAFETY: the program's promise.
@@ -295,7 +329,9 @@ impl Ranks {
 
     /// A module that cannot be loaded is rank 0's to report.
     fn follow_load(&self, own: &Own, state: &mut Follower) -> Result<()> {
-        let module = self.spread_text(Vec::new(), 0, MODULE_BYTES_MAX).map_err(|error| self.abort(&error))?;
+        let module = self
+            .spread_text(Vec::new(), 0, MODULE_BYTES_MAX)
+            .map_err(|error| self.abort(&error))?;
         crate::confine::begin_call();
         let publication = Publication { module, libraries: Vec::new(), object: None };
         let loaded = LoadedModule::load(&publication, own.source());
@@ -349,10 +385,18 @@ impl Follower {
     fn prepare(&mut self, message: &[u8]) -> Result<(PendingCall, Ready)> {
         let open: Open = decode("a call for all ranks", message)?;
         let module = self.module.as_ref();
-        let module = module.ok_or_else(|| Error::internal("follow rank 0", "a call came before its module"))?;
-        let mut call = PendingCall::new(module, &open, &self.segments, &mut self.arenas, SystemClock::new().now())?;
+        let module = module
+            .ok_or_else(|| Error::internal("follow rank 0", "a call came before its module"))?;
+        let mut call = PendingCall::new(
+            module,
+            &open,
+            &self.segments,
+            &mut self.arenas,
+            SystemClock::new().now(),
+        )?;
         let loaded = module.find(call.routine())?;
-        // Small arrays came with the message, since sizes may refer to them: only marked ones are the routine's.
+        // Small arrays came with the message, since sizes may refer to them: only marked ones are
+        // the routine's.
         for (index, parameter) in loaded.routine.interface.parameters.iter().enumerate() {
             if matches!(parameter.shape, Shape::Array { .. }) && !is_everywhere(loaded, index) {
                 call.places[index] = Place::None;
@@ -363,7 +407,8 @@ impl Follower {
     }
 }
 
-/// Whether a parameter has memory at all ranks: it is marked, or a number. OUT numbers are arrays of one element.
+/// Whether a parameter has memory at all ranks: it is marked, or a number. OUT numbers are arrays
+/// of one element.
 fn is_everywhere(loaded: &LoadedRoutine, index: usize) -> bool {
     let one = |dimension: &Dimension| dimension.size == Expression::Integer(1);
     let shape = &loaded.routine.interface.parameters[index].shape;
@@ -371,7 +416,8 @@ fn is_everywhere(loaded: &LoadedRoutine, index: usize) -> bool {
     is_number || loaded.routine.implementation.distribution(index) != Distribution::Root
 }
 
-/// A call as the other ranks are told of it: numbers and texts are in it, memory for marked arrays is theirs to get.
+/// A call as the other ranks are told of it: numbers and texts are in it, memory for marked arrays
+/// is theirs to get.
 pub fn for_others(loaded: &LoadedRoutine, open: &Open, layout: &[ParameterLayout]) -> Vec<u8> {
     let parameters = &loaded.routine.interface.parameters;
     let marked = |index| is_everywhere(loaded, index);
@@ -382,14 +428,20 @@ pub fn for_others(loaded: &LoadedRoutine, open: &Open, layout: &[ParameterLayout
             _ => None,
         };
         let replaced = match (&*argument, bytes) {
-            (Argument::Shared(..) | Argument::Blocks(_), Some(bytes)) if marked(index) => Argument::Blocks(Some(bytes)),
-            (Argument::Shared(_, _, bytes) | Argument::Blocks(Some(bytes)), None) if marked(index) => {
+            (Argument::Shared(..) | Argument::Blocks(_), Some(bytes)) if marked(index) => {
+                Argument::Blocks(Some(bytes))
+            }
+            (Argument::Shared(_, _, bytes) | Argument::Blocks(Some(bytes)), None)
+                if marked(index) =>
+            {
                 Argument::Blocks(Some(*bytes))
             }
             (Argument::Shared(..) | Argument::Blocks(_), _) => Argument::Null,
             (Argument::Absent, Some(_)) if !marked(index) => Argument::Null,
             // A file that is small.
-            (Argument::Inline(_), None) if parameters[index].element == ElementType::Filename && !marked(index) => {
+            (Argument::Inline(_), None)
+                if parameters[index].element == ElementType::Filename && !marked(index) =>
+            {
                 Argument::Null
             }
             _ if matches!(parameters[index].shape, Shape::Callback { .. }) => Argument::Null,

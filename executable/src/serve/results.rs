@@ -30,8 +30,10 @@ impl PendingCall {
     ) -> Result<Vec<Argument>> {
         let interface = &loaded.routine.interface;
         let bytes = self.places.iter().zip(&self.layout.parameters).map(visible_bytes);
-        let layout =
-            loaded.sizer.resolve_results(interface, bytes, &self.layout)?.unwrap_or_else(|| self.layout.clone());
+        let layout = loaded
+            .sizer
+            .resolve_results(interface, bytes, &self.layout)?
+            .unwrap_or_else(|| self.layout.clone());
         let mut results = Vec::with_capacity(interface.parameters.len());
         for (index, parameter) in interface.parameters.iter().enumerate() {
             let result = if !parameter.mode.is_output() || self.wanted[index] == Argument::Absent {
@@ -70,7 +72,12 @@ impl PendingCall {
         }
     }
 
-    fn array_result(&mut self, index: usize, array: &ArrayLayout, mut packing: Packing) -> Result<Argument> {
+    fn array_result(
+        &mut self,
+        index: usize,
+        array: &ArrayLayout,
+        mut packing: Packing,
+    ) -> Result<Argument> {
         if let Argument::Shared(segment, offset, _) = self.wanted[index] {
             return Ok(Argument::Shared(segment, offset, array.full_bytes));
         }
@@ -120,13 +127,14 @@ fn visible_bytes<'a>((place, layout): (&'a Place, &ParameterLayout)) -> Option<&
     if end > region.bytes() {
         return None;
     }
-    // SAFETY: within the region, which outlives the borrow; nobody writes until the results are gathered, since the
-    // routine has returned.
+    // SAFETY: within the region, which outlives the borrow; nobody writes until the results are
+    // gathered, since the routine has returned.
     Some(unsafe { std::slice::from_raw_parts(region.base().add(*offset), bytes) })
 }
 
 fn text_result(parameter: &Parameter, slot: Slot) -> Result<Argument> {
-    Ok(read_text(parameter, slot.memory)?.map_or(Argument::Null, |text| Argument::Inline(text.into())))
+    Ok(read_text(parameter, slot.memory)?
+        .map_or(Argument::Null, |text| Argument::Inline(text.into())))
 }
 
 /// Copies a routine's text; it may be static or alias an input, so it is never freed.
@@ -134,7 +142,8 @@ fn read_text(parameter: &Parameter, text: *const u8) -> Result<Option<Vec<u8>>> 
     if text.is_null() {
         return Ok(None);
     }
-    // SAFETY: the routine's interface says that this is a NUL-terminated text; at most TEXT_BYTES_MAX are looked at.
+    // SAFETY: the routine's interface says that this is a NUL-terminated text; at most
+    // TEXT_BYTES_MAX are looked at.
     let length = unsafe { libc::strnlen(text.cast(), TEXT_BYTES_MAX) };
     if length == TEXT_BYTES_MAX {
         return Err(Error::new(

@@ -1,5 +1,6 @@
-//! The module's working folder. A cleaner of temporary files may remove it; its name is made again for others, but what confines
-//! this process names the folder that was. So this process takes no more calls, and the next one begins in a new folder.
+//! The module's working folder. A cleaner of temporary files may remove it; its name is made again
+//! for others, but what confines this process names the folder that was. So this process takes no
+//! more calls, and the next one begins in a new folder.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -25,7 +26,8 @@ impl WorkingFolder {
         WorkingFolder { path: path.filter(|path| path.exists()), looked: Instant::now() }
     }
 
-    /// Before a call is taken, which `has_files` or not: so it can still be given to another process.
+    /// Before a call is taken, which `has_files` or not: so it can still be given to another
+    /// process.
     ///
     /// # Errors
     /// `Unavailable` when the folder is gone.
@@ -40,6 +42,9 @@ impl WorkingFolder {
         }
         Err(Error::new(ErrorKind::Unavailable, "take a call", "the working directory was removed")
             .with("folder", path.display())
-            .fix("configure programs that clean temporary files to skip locked directories, as systemd-tmpfiles does"))
+            .fix(
+                "configure programs that clean temporary files to skip locked directories, as \
+                systemd-tmpfiles does",
+            ))
     }
 }

@@ -1,5 +1,6 @@
-//! The call that runs, as its routine's code reaches it: from any thread of this process, by functions that know of no
-//! object, and through a host's table of such functions where this code came in with a routine's library.
+//! The call that runs, as its routine's code reaches it: from any thread of this process, by
+//! functions that know of no object, and through a host's table of such functions where this code
+//! came in with a routine's library.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::os::fd::OwnedFd;
@@ -54,7 +55,8 @@ static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
 
 /// Something came for a thread that waits inside the call, or the call is over.
 static CHANGED: Condvar = Condvar::new();
-/// Wakes the thread that waits for the server, when another has read what came, or has something to send.
+/// Wakes the thread that waits for the server, when another has read what came, or has something to
+/// send.
 static NUDGE: OnceLock<OwnedFd> = OnceLock::new();
 
 /// What leads to the server.
@@ -69,7 +71,8 @@ pub(super) struct Running {
     /// Taken from whoever runs the call, who takes it back before it goes on.
     way: NonNull<Way<'static>>,
     pub call: CallId,
-    /// A fork of a process that runs a call has no way: two that write to one connection destroy it.
+    /// A fork of a process that runs a call has no way: two that write to one connection destroy
+    /// it.
     process: Birthplace,
     /// Our ends of the connections that were asked for, to end them with the call.
     pub given: Vec<OwnedFd>,
@@ -77,8 +80,8 @@ pub(super) struct Running {
     reading: bool,
 }
 
-// SAFETY: whoever holds the lock on `RUNNING` has the way alone: the thread that lent it waits for the routine, and takes it
-// back under the same lock.
+// SAFETY: whoever holds the lock on `RUNNING` has the way alone: the thread that lent it waits for
+// the routine, and takes it back under the same lock.
 unsafe impl Send for Running {}
 
 impl Running {
@@ -127,12 +130,14 @@ pub(super) fn with<T>(ask: impl FnOnce(&mut Running) -> T) -> Option<T> {
     Some(asked)
 }
 
-/// Waits in a thread of the routine until `ready` gives something: one of them reads for all. `None` when the call is over.
+/// Waits in a thread of the routine until `ready` gives something: one of them reads for all.
+/// `None` when the call is over.
 pub(super) fn wait_until<T>(mut ready: impl FnMut(&mut Running) -> Option<T>) -> Option<T> {
     let mut guard = running();
     let call = guard.as_ref()?.call;
     loop {
-        let running = guard.as_mut().filter(|running| running.process.is_here() && running.call == call)?;
+        let running =
+            guard.as_mut().filter(|running| running.process.is_here() && running.call == call)?;
         if let Some(found) = ready(running) {
             // Another may have to read now.
             CHANGED.notify_all();
@@ -151,7 +156,8 @@ pub(super) fn wait_until<T>(mut ready: impl FnMut(&mut Running) -> Option<T>) ->
             watch.wait(NUDGE.get_or_init(new_nudge));
         }
         guard = self::running();
-        let running = guard.as_mut().filter(|running| running.process.is_here() && running.call == call)?;
+        let running =
+            guard.as_mut().filter(|running| running.process.is_here() && running.call == call)?;
         running.reading = false;
         let way = running.way();
         way.waiter.heard();
@@ -175,7 +181,8 @@ fn nudge() {
 /// Lets the routine that `run` runs reach its server. The connections that it got end with it.
 pub(super) fn during<T>(mut way: Way<'_>, call: CallId, run: impl FnOnce() -> T) -> T {
     let way = NonNull::from(&mut way).cast::<Way<'static>>();
-    *running() = Some(Running { way, call, process: Birthplace::here(), given: Vec::new(), reading: false });
+    *running() =
+        Some(Running { way, call, process: Birthplace::here(), given: Vec::new(), reading: false });
     // However the routine is left, nobody finds the way any more.
     let _end = End;
     run()
@@ -188,7 +195,8 @@ impl Drop for End {
         let ended = running().take();
         nudge();
         // A fork that came this far must not end what its parent uses.
-        let given = ended.filter(|ended| ended.process.is_here()).map_or(Vec::new(), |ended| ended.given);
+        let given =
+            ended.filter(|ended| ended.process.is_here()).map_or(Vec::new(), |ended| ended.given);
         for socket in &given {
             // Fails only if the other end has ended.
             let _ = shutdown(socket, Shutdown::Both);
@@ -217,17 +225,24 @@ pub(super) fn callback_failed_of_host() -> Option<unsafe extern "C" fn() -> c_in
 }
 
 /// The host's function, where this copy of the code does not run calls itself.
-pub(super) fn callback_failure_of_host() -> Option<unsafe extern "C" fn(*mut c_char, usize) -> c_int> {
+pub(super) fn callback_failure_of_host() -> Option<unsafe extern "C" fn(*mut c_char, usize) -> c_int>
+{
     HOST.get().and_then(|host| host.callback_failure)
 }
 
-/// The functions of a library, found by name, that take what its host does for it; the first that there is is told.
-pub(crate) const HOST_ENTRIES: [&CStr; 2] = [c"farcall_executable_host", c"farcall_executable_door"];
+/// The functions of a library, found by name, that take what its host does for it; the first that
+/// there is is told.
+pub(crate) const HOST_ENTRIES: [&CStr; 2] =
+    [c"farcall_executable_host", c"farcall_executable_door"];
 
-/// Shows the way to a library that was loaded with a copy of this code: `entry` is that of the name in [`HOST_ENTRIES`].
+/// Shows the way to a library that was loaded with a copy of this code: `entry` is that of the name
+/// in [`HOST_ENTRIES`].
 pub(crate) fn show_host(name: &CStr, entry: EntryPoint) {
     let address = entry.function() as usize;
-    let own = [farcall_executable_host as *const () as usize, farcall_executable_door as *const () as usize];
+    let own = [
+        farcall_executable_host as *const () as usize,
+        farcall_executable_door as *const () as usize,
+    ];
     if own.contains(&address) {
         return;
     }
@@ -246,13 +261,15 @@ pub(crate) fn show_host(name: &CStr, entry: EntryPoint) {
 /// What the host does, for a copy of this code that does not run calls itself.
 ///
 /// # Safety
-/// `host` is as farcall-executable.h says; its functions may be called for as long as the process lives.
+/// `host` is as farcall-executable.h says; its functions may be called for as long as the process
+/// lives.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farcall_executable_host(host: *const Host) {
     // SAFETY: the caller's promise: it has as many bytes as it says, the number itself among them.
     let Some(size) = (unsafe { host.cast::<usize>().as_ref() }).copied() else { return };
     let mut known = Host { size: size_of::<Host>(), ..NOTHING };
-    // SAFETY: the caller's promise; NULL pointers are no functions, and what an older host does not have stays so.
+    // SAFETY: the caller's promise; NULL pointers are no functions, and what an older host does not
+    // have stays so.
     unsafe {
         let bytes = size.min(size_of::<Host>());
         host.cast::<u8>().copy_to_nonoverlapping((&raw mut known).cast(), bytes);
@@ -260,7 +277,8 @@ pub unsafe extern "C" fn farcall_executable_host(host: *const Host) {
     let _ = HOST.set(known);
 }
 
-/// Where to ask for the running server, alone: what hosts told before there was [`farcall_executable_host`].
+/// Where to ask for the running server, alone: what hosts told before there was
+/// [`farcall_executable_host`].
 ///
 /// # Safety
 /// `door` is as farcall-executable.h says, for as long as the process lives.

@@ -30,15 +30,19 @@ pub fn host_main() -> i32 {
     report(confined().and_then(|()| begin(OwnCode::Nothing)))
 }
 
-/// Becomes `program`, held to its rules before its code is even loaded; returns an exit status only if it cannot.
+/// Becomes `program`, held to its rules before its code is even loaded; returns an exit status only
+/// if it cannot.
 pub fn run_program(program: &Path, arguments: &[OsString]) -> i32 {
     restore_broken_pipes();
     // By who starts it, who may be another user than the module's.
     let flags = i32::try_from(OFlags::PATH.bits()).expect("open flags fit a C int");
     let opened = OpenOptions::new().read(true).custom_flags(flags).open(program).ok();
-    let leads_ranks = std::env::var_os(SOCKET_VARIABLE).is_some_and(|path| path.as_encoded_bytes().starts_with(b"/"));
-    // Without a connection it only looks into a file: it forks no executables, so that it is held to all from here on.
-    let is_executable = [SOCKET_VARIABLE, ZYGOTE_VARIABLE].iter().any(|name| std::env::var_os(name).is_some());
+    let leads_ranks = std::env::var_os(SOCKET_VARIABLE)
+        .is_some_and(|path| path.as_encoded_bytes().starts_with(b"/"));
+    // Without a connection it only looks into a file: it forks no executables, so that it is held
+    // to all from here on.
+    let is_executable =
+        [SOCKET_VARIABLE, ZYGOTE_VARIABLE].iter().any(|name| std::env::var_os(name).is_some());
     // Its libraries are opened before its own code begins, and that is bounded, too.
     let confined = match (is_executable, leads_ranks) {
         // A launcher is no call.
@@ -61,9 +65,10 @@ fn cannot_become(program: &Path, error: std::io::Error) -> Error {
     Error::system("start an executable's program", error).with("program", program.display())
 }
 
-/// Becomes `program` as one of the processes that an MPI's launcher starts, with a connection to the server that waits for
-/// the first of them; returns an exit status only if it cannot. What the program loads may ask for none: so each process dials
-/// before it is confined, and all but the first one close what they got.
+/// Becomes `program` as one of the processes that an MPI's launcher starts, with a connection to
+/// the server that waits for the first of them; returns an exit status only if it cannot. What the
+/// program loads may ask for none: so each process dials before it is confined, and all but the
+/// first one close what they got.
 pub fn run_rank(program: &Path, arguments: &[OsString]) -> i32 {
     restore_broken_pipes();
     let connection = ranks::dial();
@@ -83,8 +88,8 @@ fn confined() -> Result<()> {
     crate::confine::confine(None).map(drop)
 }
 
-/// Confines what becomes an MPI's launcher, in a session that nothing leaves which it starts. It has no input: over what stands
-/// there, the spawner learns which processes dial.
+/// Confines what becomes an MPI's launcher, in a session that nothing leaves which it starts. It
+/// has no input: over what stands there, the spawner learns which processes dial.
 fn confined_launcher() -> Result<()> {
     end_with_parent();
     rustix::process::setsid().map_err(|errno| Error::system("begin a session", errno.into()))?;
@@ -94,7 +99,8 @@ fn confined_launcher() -> Result<()> {
     dials.map_or(Ok(()), |dials| link.send(Packet::Dials, &[dials.as_fd()]))
 }
 
-/// Holds this process, which only looks into a module, to all that holds one of its executables in a call.
+/// Holds this process, which only looks into a module, to all that holds one of its executables in
+/// a call.
 ///
 /// # Errors
 /// When a rule cannot be held that must be.
@@ -102,8 +108,14 @@ pub fn confine_inspection() -> Result<()> {
     confined()?;
     let mut answer = [PollFd::from_borrowed_fd(rustix::stdio::stdout(), PollFlags::empty())];
     // A server that died before this process asked to die with it has closed its end by then.
-    if poll(&mut answer, Some(&Timespec::default())).is_ok() && answer[0].revents().contains(PollFlags::ERR) {
-        return Err(Error::new(ErrorKind::ShuttingDown, "look into a module", "the server is gone"));
+    if poll(&mut answer, Some(&Timespec::default())).is_ok()
+        && answer[0].revents().contains(PollFlags::ERR)
+    {
+        return Err(Error::new(
+            ErrorKind::ShuttingDown,
+            "look into a module",
+            "the server is gone",
+        ));
     }
     begin_call();
     Ok(())
@@ -155,7 +167,8 @@ unsafe extern "C" {
     static STANDARD_OUTPUT: *mut libc::FILE;
 }
 
-/// Somebody may be watching: what C code prints leaves with each line, as on a terminal, though it goes into a pipe.
+/// Somebody may be watching: what C code prints leaves with each line, as on a terminal, though it
+/// goes into a pipe.
 fn print_by_lines() {
     // SAFETY: nothing was written to the stream yet, and no other thread runs.
     unsafe { libc::setvbuf(STANDARD_OUTPUT, std::ptr::null_mut(), libc::_IOLBF, 0) };
@@ -171,19 +184,25 @@ fn run(stream: Box<dyn ByteStream>, own: OwnCode, preloaded: Option<Preloaded>) 
 /// The connection that the spawner left as descriptor 0.
 fn inherited() -> Result<OwnedFd> {
     if std::env::var(SOCKET_VARIABLE).as_deref() != Ok("0") {
-        return Err(Error::new(ErrorKind::InvalidArgument, "start the executable", "it has no connection to a server")
-            .fix("executables are started by `farcall serve`, not by hand"));
+        return Err(Error::new(
+            ErrorKind::InvalidArgument,
+            "start the executable",
+            "it has no connection to a server",
+        )
+        .fix("executables are started by `farcall serve`, not by hand"));
     }
     take_descriptor_0()
 }
 
-/// What the spawner left as descriptor 0, which becomes /dev/null, so that a routine which reads its standard input finds
-/// an end instead of the protocol.
+/// What the spawner left as descriptor 0, which becomes /dev/null, so that a routine which reads
+/// its standard input finds an end instead of the protocol.
 fn take_descriptor_0() -> Result<OwnedFd> {
     let inherited = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)
         .map_err(|error| Error::system("take over the connection", error.into()))?;
-    let null = std::fs::File::open("/dev/null").map_err(|error| Error::system("open /dev/null", error))?;
-    rustix::stdio::dup2_stdin(&null).map_err(|error| Error::system("close standard input", error.into()))?;
+    let null =
+        std::fs::File::open("/dev/null").map_err(|error| Error::system("open /dev/null", error))?;
+    rustix::stdio::dup2_stdin(&null)
+        .map_err(|error| Error::system("close standard input", error.into()))?;
     Ok(inherited)
 }
 
@@ -194,8 +213,8 @@ fn connect(connection: OwnedFd) -> Result<Box<dyn ByteStream>> {
     }
 }
 
-/// Routines meet a broken pipe as any C program does. Rust's start ignores the signal; that of a linked executable, which
-/// has C's own, does not.
+/// Routines meet a broken pipe as any C program does. Rust's start ignores the signal; that of a
+/// linked executable, which has C's own, does not.
 fn restore_broken_pipes() {
     // SAFETY: no other thread runs yet, and the default action is valid for any signal.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
@@ -222,10 +241,12 @@ pub unsafe extern "C" fn farcall_executable_main(
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| linked_main(entries))).unwrap_or(101)
 }
 
-/// `main` of a stub executable, which carries its module (generated C calls it; farcall-executable.h).
+/// `main` of a stub executable, which carries its module (generated C calls it;
+/// farcall-executable.h).
 ///
 /// # Safety
-/// As for [`farcall_executable_main`]; `argv` has `argc` arguments, `module` has `module_bytes` bytes.
+/// As for [`farcall_executable_main`]; `argv` has `argc` arguments, `module` has `module_bytes`
+/// bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farcall_stub_main(
     argc: std::ffi::c_int,
@@ -253,7 +274,8 @@ pub unsafe extern "C" fn farcall_stub_main(
 /// `main` of a program that runs all routines with one function of its own (farcall-executable.h).
 ///
 /// # Safety
-/// `load` and `body` take `context`, and what the header says, as long as this function has not returned.
+/// `load` and `body` take `context`, and what the header says, as long as this function has not
+/// returned.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farcall_executable_serve(
     load: Option<RawLoad>,

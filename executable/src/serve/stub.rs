@@ -7,19 +7,25 @@ use farcall_idl::decode::decode_module;
 use farcall_idl::idl::to_idl;
 use farcall_idl::interface::Module;
 
-/// Does what the arguments ask for: `--module` prints the encoded module, `-i FILE` writes the interface, `--help`.
+/// Does what the arguments ask for: `--module` prints the encoded module, `-i FILE` writes the
+/// interface, `--help`.
 pub(super) fn tell(arguments: &[String], module: &[u8]) -> Result<()> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["--module"] => print(module),
         ["-i", file] => {
             let text = description(&decode_module(module)?);
-            std::fs::write(file, text).map_err(|error| Error::system("write the interface", error).with("file", file))
+            std::fs::write(file, text)
+                .map_err(|error| Error::system("write the interface", error).with("file", file))
         }
         ["-h" | "--help"] => print(help(&decode_module(module)?).as_bytes()),
-        _ => Err(Error::new(ErrorKind::InvalidArgument, "start a stub executable", "unknown arguments")
-            .with("arguments", words.join(" "))
-            .fix("servers start it without arguments; --module and -i FILE print its interface")),
+        _ => Err(Error::new(
+            ErrorKind::InvalidArgument,
+            "start a stub executable",
+            "unknown arguments",
+        )
+        .with("arguments", words.join(" "))
+        .fix("servers start it without arguments; --module and -i FILE print its interface")),
     }
 }
 
@@ -40,10 +46,11 @@ fn description(module: &Module) -> String {
 }
 
 fn help(module: &Module) -> String {
-    let names: Vec<String> = module.routines.iter().map(|routine| routine.interface.full_name()).collect();
+    let names: Vec<String> =
+        module.routines.iter().map(|routine| routine.interface.full_name()).collect();
     format!(
-        "A stub executable with {}.\nPublish it with `farcall serve FILE`, together with others of its module by the .nrf \
-         file that ng_gen_nrf makes.\n",
+        "A stub executable with {}.\nPublish it with `farcall serve FILE`, together with others \
+         of its module by the .nrf file that ng_gen_nrf makes.\n",
         names.join(", ")
     )
 }

@@ -12,7 +12,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 pub struct Waiter {
     /// Watches the bell and the end of a stream that has one.
     bell: Option<Arc<OwnedFd>>,
-    /// The bell rang while room was waited for: bytes may have come, and it will not ring for them again.
+    /// The bell rang while room was waited for: bytes may have come, and it will not ring for them
+    /// again.
     heard: bool,
 }
 
@@ -41,14 +42,17 @@ impl Waiter {
         self.wait_for(link, PollFlags::IN | room)
     }
 
-    /// What a thread can wait for that does not hold the waiter; `None` if something may have come already.
+    /// What a thread can wait for that does not hold the waiter; `None` if something may have come
+    /// already.
     pub fn watch(&mut self, link: &Link) -> Result<Option<Watch>> {
         if std::mem::take(&mut self.heard) {
             return Ok(None);
         }
         let room = if link.bytes_queued() > 0 { PollFlags::OUT } else { PollFlags::empty() };
         let descriptor = match (&self.bell, link.stream().readiness()) {
-            (Some(bell), _) => return Ok(Some(Watch { descriptor: bell.clone(), flags: PollFlags::IN })),
+            (Some(bell), _) => {
+                return Ok(Some(Watch { descriptor: bell.clone(), flags: PollFlags::IN }));
+            }
             (None, Some(descriptor)) => descriptor.try_clone_to_owned(),
             (None, None) => return Ok(None),
         };
@@ -73,7 +77,9 @@ impl Waiter {
     fn wait_for(&self, link: &Link, flags: PollFlags) -> Result<()> {
         let outcome = match (&self.bell, link.stream().readiness()) {
             (Some(events), _) => epoll::wait(events, &mut [epoll_event(); 2][..], None).map(|_| ()),
-            (None, Some(descriptor)) => poll(&mut [PollFd::from_borrowed_fd(descriptor, flags)], None).map(|_| ()),
+            (None, Some(descriptor)) => {
+                poll(&mut [PollFd::from_borrowed_fd(descriptor, flags)], None).map(|_| ())
+            }
             (None, None) => Ok(()),
         };
         match outcome {
@@ -92,7 +98,8 @@ pub struct Watch {
 impl Watch {
     /// Waits for it, or for `nudge`. Errors and interruptions look like readiness.
     pub fn wait(&self, nudge: &OwnedFd) {
-        let mut waited = [PollFd::new(&*self.descriptor, self.flags), PollFd::new(nudge, PollFlags::IN)];
+        let mut waited =
+            [PollFd::new(&*self.descriptor, self.flags), PollFd::new(nudge, PollFlags::IN)];
         let _ = poll(&mut waited, None);
         if !waited[1].revents().is_empty() {
             let _ = rustix::io::read(nudge, &mut [0; 8]);

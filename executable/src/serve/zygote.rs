@@ -1,7 +1,9 @@
-//! A zygote: a process that has loaded the module, and forks an executable for each start that its spawner asks for.
+//! A zygote: a process that has loaded the module, and forks an executable for each start that its
+//! spawner asks for.
 //!
-//! It has one thread and runs no routine, so a fork of it is a whole process: nobody holds a lock in it. It reaps its
-//! children only on the spawner's word (`services/src/spawner/zygote.rs` says why).
+//! It has one thread and runs no routine, so a fork of it is a whole process: nobody holds a lock
+//! in it. It reaps its children only on the spawner's word (`services/src/spawner/zygote.rs` says
+//! why).
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
@@ -9,14 +11,16 @@ use std::time::Duration;
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_services::spawner::zygote::{Packet, Received, Wait, ZygoteLink, read_load};
 use farcall_wire::Publication;
-use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, getpid, getppid, pidfd_open, setpgid, waitpgid, waitpid};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, getpid, getppid, pidfd_open, setpgid, waitpgid, waitpid,
+};
 
 use super::children::{end_children, keep_what_calls_start};
 use super::module::{LoadedModule, Source};
 use crate::confine::{Own, begin_call, end_call};
 
-/// Looks at a group that was killed until nothing of it is left, a millisecond each: the kernel needs as long to take a
-/// large process down.
+/// Looks at a group that was killed until nothing of it is left, a millisecond each: the kernel
+/// needs as long to take a large process down.
 const REAP_LOOKS_MAX: u32 = 200;
 /// Looks for threads that are on their way out.
 const THREAD_LOOKS_MAX: u32 = 50;
@@ -38,7 +42,8 @@ pub struct Born {
     pub preloaded: Preloaded,
 }
 
-/// Forks executables until the spawner is gone (`None`); or this is one of them, with its outputs in place.
+/// Forks executables until the spawner is gone (`None`); or this is one of them, with its outputs
+/// in place.
 pub fn run(link: ZygoteLink, source: Source<'_>) -> Result<Option<Born>> {
     let name = rustix::thread::name().ok();
     let _ = rustix::thread::set_name(c"farcall-zygote");
@@ -55,11 +60,15 @@ pub fn run(link: ZygoteLink, source: Source<'_>) -> Result<Option<Born>> {
     Ok(Some(Born { connection, preloaded }))
 }
 
-/// The module that the first packet brings. One that cannot be loaded is left to an executable of its own, whose server
-/// hears the reason.
+/// The module that the first packet brings. One that cannot be loaded is left to an executable of
+/// its own, whose server hears the reason.
 fn load(link: &ZygoteLink, source: Source<'_>) -> Result<Option<Preloaded>> {
-    let Received::Packet(Packet::Load, mut descriptors) = link.receive(Wait::Long)? else { return Ok(None) };
-    let memory = descriptors.pop().ok_or_else(|| Error::new(ErrorKind::Protocol, "load a module", "it is missing"))?;
+    let Received::Packet(Packet::Load, mut descriptors) = link.receive(Wait::Long)? else {
+        return Ok(None);
+    };
+    let memory = descriptors
+        .pop()
+        .ok_or_else(|| Error::new(ErrorKind::Protocol, "load a module", "it is missing"))?;
     let publication = read_load(memory)?;
     begin_call();
     let loaded = LoadedModule::load(&publication, source);
@@ -78,8 +87,9 @@ fn load(link: &ZygoteLink, source: Source<'_>) -> Result<Option<Preloaded>> {
     }
 }
 
-/// Whether a fork of this process is whole: no thread runs beside this one. Libraries that start threads when they are
-/// loaded and know about forks end them before one (OpenBLAS does), hence the trial.
+/// Whether a fork of this process is whole: no thread runs beside this one. Libraries that start
+/// threads when they are loaded and know about forks end them before one (OpenBLAS does), hence the
+/// trial.
 fn can_fork() -> bool {
     super::call::flush_standard_output();
     let alone = || std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() == 1);
@@ -105,7 +115,8 @@ fn can_fork() -> bool {
     })
 }
 
-/// Does what the spawner says. Returns in the child, with the descriptors of its start, and in the zygote at the end.
+/// Does what the spawner says. Returns in the child, with the descriptors of its start, and in the
+/// zygote at the end.
 fn serve(link: &ZygoteLink) -> Result<Option<Vec<OwnedFd>>> {
     let zygote = getpid();
     loop {
@@ -116,14 +127,21 @@ fn serve(link: &ZygoteLink) -> Result<Option<Vec<OwnedFd>>> {
         };
         match packet {
             Packet::Start => {
-                // SAFETY: this process has one thread (`can_fork`), so the child has everything that it had.
+                // SAFETY: this process has one thread (`can_fork`), so the child has everything
+                // that it had.
                 match unsafe { libc::fork() } {
                     0 => return begin(zygote).map(|()| Some(descriptors)),
                     pid => report(link, pid)?,
                 }
             }
             Packet::Reap { pid } => link.send(Packet::Ended { pid, status: reap(pid) }, &[])?,
-            _ => return Err(Error::new(ErrorKind::Protocol, "serve a spawner", "a packet that is for spawners")),
+            _ => {
+                return Err(Error::new(
+                    ErrorKind::Protocol,
+                    "serve a spawner",
+                    "a packet that is for spawners",
+                ));
+            }
         }
     }
 }
@@ -132,7 +150,11 @@ fn serve(link: &ZygoteLink) -> Result<Option<Vec<OwnedFd>>> {
 fn begin(zygote: Pid) -> Result<()> {
     super::start::end_with_parent();
     if getppid() != Some(zygote) {
-        return Err(Error::new(ErrorKind::Unavailable, "start the executable", "its zygote is gone"));
+        return Err(Error::new(
+            ErrorKind::Unavailable,
+            "start the executable",
+            "its zygote is gone",
+        ));
     }
     let _ = setpgid(None, None);
     keep_what_calls_start();
@@ -145,7 +167,8 @@ fn report(link: &ZygoteLink, pid: i32) -> Result<()> {
     let Some(child) = Pid::from_raw(pid).filter(|_| pid > 0) else {
         return link.send(Packet::NotStarted { errno: error }, &[]);
     };
-    // Both do this, so that it is done whoever comes first. It fails only where the child has done it.
+    // Both do this, so that it is done whoever comes first. It fails only where the child has done
+    // it.
     let _ = setpgid(Some(child), None);
     match pidfd_open(child, PidfdFlags::empty()) {
         Ok(pidfd) => link.send(Packet::Started, &[pidfd.as_fd()]),
@@ -158,7 +181,8 @@ fn report(link: &ZygoteLink, pid: i32) -> Result<()> {
     }
 }
 
-/// Reaps a child that has ended, and what its group left behind, which was killed. Returns the status.
+/// Reaps a child that has ended, and what its group left behind, which was killed. Returns the
+/// status.
 fn reap(pid: i32) -> i32 {
     let Some(child) = Pid::from_raw(pid).filter(|_| pid > 0) else { return 0 };
     let ended = waitpid(Some(child), WaitOptions::empty());
@@ -175,9 +199,9 @@ fn reap(pid: i32) -> i32 {
 
 /// Puts the outputs in place; what is left is the connection.
 fn take_outputs(descriptors: Vec<OwnedFd>) -> Result<OwnedFd> {
-    let [connection, stdout, stderr]: [OwnedFd; 3] = descriptors
-        .try_into()
-        .map_err(|_| Error::new(ErrorKind::Protocol, "start the executable", "its descriptors are missing"))?;
+    let [connection, stdout, stderr]: [OwnedFd; 3] = descriptors.try_into().map_err(|_| {
+        Error::new(ErrorKind::Protocol, "start the executable", "its descriptors are missing")
+    })?;
     let failed = |errno: rustix::io::Errno| Error::system("take over the outputs", errno.into());
     rustix::stdio::dup2_stdout(&stdout).map_err(failed)?;
     rustix::stdio::dup2_stderr(&stderr).map_err(failed)?;

@@ -7,7 +7,8 @@ use super::Source;
 /// The house's error for a TOML or schema error in `source`.
 pub(super) fn explain(source: &Source, error: &toml::de::Error) -> Error {
     let message = in_words(error.message().lines().collect::<Vec<_>>().join("; "));
-    let explained = Error::new(ErrorKind::InvalidSource, "read the configuration file", message.as_str());
+    let explained =
+        Error::new(ErrorKind::InvalidSource, "read the configuration file", message.as_str());
     let explained = match error.span() {
         Some(span) => at(source, span.start, explained),
         None => explained.with("file", &source.file),
@@ -27,7 +28,10 @@ pub(super) fn at(source: &Source, offset: usize, error: Error) -> Error {
 /// serde's message without the names of Rust's types.
 fn in_words(message: String) -> String {
     // What serde says of a number that no 64-bit type holds.
-    if message.contains(" as i128") || message.contains(" as u128") || message.contains("any valid TOML value") {
+    if message.contains(" as i128")
+        || message.contains(" as u128")
+        || message.contains("any valid TOML value")
+    {
         return "the number is too large".to_string();
     }
     let types = [
@@ -36,8 +40,9 @@ fn in_words(message: String) -> String {
         ("u32", "an integer from 0 to 4294967295"),
         ("a boolean", "true or false"),
     ];
-    let known =
-        types.iter().find_map(|(name, words)| Some((message.strip_suffix(&format!("expected {name}"))?, words)));
+    let known = types.iter().find_map(|(name, words)| {
+        Some((message.strip_suffix(&format!("expected {name}"))?, words))
+    });
     match known {
         Some((rest, words)) => format!("{rest}expected {words}"),
         None => message,
@@ -51,11 +56,14 @@ fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }
 
-/// serde says "unknown field `x`, expected one of `a`, `b`": the first quoted word is wrong, the others are right.
+/// serde says "unknown field `x`, expected one of `a`, `b`": the first quoted word is wrong, the
+/// others are right.
 fn advice(message: &str) -> Option<String> {
     if message.ends_with("expected a sequence") {
         // The one list of the manifest that TOML lets a person write as a table by mistake.
-        return Some("write [[plugin]] in double brackets, and lists as [\"a\", \"b\"]".to_string());
+        return Some(
+            "write [[plugin]] in double brackets, and lists as [\"a\", \"b\"]".to_string(),
+        );
     }
     if !message.starts_with("unknown ") {
         return None;

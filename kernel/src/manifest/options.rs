@@ -1,4 +1,5 @@
-//! A plugin's options: read by the plugin into its own struct, with errors that point into the manifest.
+//! A plugin's options: read by the plugin into its own struct, with errors that point into the
+//! manifest.
 
 use std::sync::Arc;
 
@@ -23,7 +24,8 @@ impl Options {
         Options { place: Some((source, index)), overrides: Vec::new() }
     }
 
-    /// Options from the text of a table alone: for tests, and for plugins that run without a manifest.
+    /// Options from the text of a table alone: for tests, and for plugins that run without a
+    /// manifest.
     ///
     /// # Errors
     /// `InvalidSource` when the text is not TOML.
@@ -46,16 +48,18 @@ impl Options {
     /// `InvalidSource` when it is not TOML.
     pub fn text(&self) -> Result<String> {
         let table = self.read::<toml::Table>()?;
-        toml::to_string(&table).map_err(|error| Error::internal("pass options on", error.to_string()))
+        toml::to_string(&table)
+            .map_err(|error| Error::internal("pass options on", error.to_string()))
     }
 
-    /// Reads the options into the plugin's struct, which derives `Deserialize` with `deny_unknown_fields` and a default
-    /// for every key.
+    /// Reads the options into the plugin's struct, which derives `Deserialize` with
+    /// `deny_unknown_fields` and a default for every key.
     ///
     /// # Errors
     /// `InvalidSource` with file, line, column, the wrong key and the nearest valid one.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T> {
-        // Each text is read alone first: a mistake in it is then found in it, where its line and column are right.
+        // Each text is read alone first: a mistake in it is then found in it, where its line and
+        // column are right.
         let mut merged = DeTable::new();
         if let Some((source, index)) = &self.place {
             let table = options_table(parse(source)?, *index);
@@ -93,7 +97,8 @@ impl Options {
         }
     }
 
-    /// Refuses limits that would fail every call: `limits` has keys, their values and the least that they may be.
+    /// Refuses limits that would fail every call: `limits` has keys, their values and the least
+    /// that they may be.
     ///
     /// # Errors
     /// `InvalidSource` that says which, with its place.

@@ -24,9 +24,15 @@ fn the_kernels_default_text_says_the_defaults() {
 
 #[test]
 fn a_wrong_key_has_file_line_column_and_the_nearest_key() {
-    let text = message(Manifest::parse("farcall.toml", "[node]\nname = \"x\"\n[limits]\n  plugin_max = 3\n"));
+    let text = message(Manifest::parse(
+        "farcall.toml",
+        "[node]\nname = \"x\"\n[limits]\n  plugin_max = 3\n",
+    ));
     assert!(text.contains("unknown field `plugin_max`"), "{text}");
-    assert!(text.ends_with("(file: farcall.toml, line: 4, column: 3); did you mean \"plugins_max\"?"), "{text}");
+    assert!(
+        text.ends_with("(file: farcall.toml, line: 4, column: 3); did you mean \"plugins_max\"?"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -35,7 +41,10 @@ fn wrong_sections_types_hosts_and_syntax_are_refused() {
         ("[nodes]\n", "did you mean \"node\"?"),
         ("[limits]\nplugins_max = \"many\"\n", "line: 2, column: 15"),
         ("[limits]\nplugins_max = -1\n", "line: 2, column: 15"),
-        ("[[plugin]]\nname = \"a\"\nslot = \"b\"\nhost = \"in_thread\"\n", "did you mean \"in-thread\"?"),
+        (
+            "[[plugin]]\nname = \"a\"\nslot = \"b\"\nhost = \"in_thread\"\n",
+            "did you mean \"in-thread\"?",
+        ),
         ("[[plugin]]\nname = \"a\"\n", "missing field `slot`"),
         ("[plugin]\nname = \"a\"\n", "write [[plugin]] in double brackets"),
         ("[node\n", "line: 1, column: 6"),
@@ -53,13 +62,17 @@ fn options_errors_point_into_the_manifest() {
     let manifest = Manifest::parse("f", text).unwrap();
     assert_eq!(manifest.plugins[0].options.read::<Example>().unwrap(), Example::default());
     let error = manifest.plugins[1].options.read::<Example>().unwrap_err().to_string();
-    assert!(error.contains("unknown field `lisen`") && error.contains("line: 9, column: 1"), "{error}");
+    assert!(
+        error.contains("unknown field `lisen`") && error.contains("line: 9, column: 1"),
+        "{error}"
+    );
     assert!(error.ends_with("did you mean \"listen\"?"), "{error}");
 }
 
 #[test]
 fn overrides_win_and_their_mistakes_carry_their_name() {
-    let text = "[[plugin]]\nname = \"a\"\nslot = \"s\"\noptions = { workers_max = 3, listen = \"x\" }\n";
+    let text =
+        "[[plugin]]\nname = \"a\"\nslot = \"s\"\noptions = { workers_max = 3, listen = \"x\" }\n";
     let mut manifest = Manifest::parse("f", text).unwrap();
     manifest.override_options("a", "--listen", "listen = \"y\"").unwrap();
     let read: Example = manifest.plugins[0].options.read().unwrap();
@@ -67,8 +80,14 @@ fn overrides_win_and_their_mistakes_carry_their_name() {
     manifest.override_options("a", "--workers", "workers_max = true").unwrap();
     let error = manifest.plugins[0].options.read::<Example>().unwrap_err().to_string();
     assert!(error.contains("file: --workers"), "{error}");
-    assert_eq!(manifest.override_options("b", "--x", "x = 1").unwrap_err().kind(), ErrorKind::NotFound);
-    assert_eq!(manifest.override_options("a", "--x", "x =").unwrap_err().kind(), ErrorKind::InvalidSource);
+    assert_eq!(
+        manifest.override_options("b", "--x", "x = 1").unwrap_err().kind(),
+        ErrorKind::NotFound
+    );
+    assert_eq!(
+        manifest.override_options("a", "--x", "x =").unwrap_err().kind(),
+        ErrorKind::InvalidSource
+    );
 }
 
 #[test]
@@ -81,20 +100,27 @@ fn wrong_numbers_are_explained_without_rusts_words() {
     ] {
         let message = message(Manifest::parse("f", &format!("[limits]\nplugins_max = {value}\n")));
         assert!(message.contains(expected), "{value} gave {message}");
-        assert!(["usize", "u64", "i128", "TOML value"].iter().all(|word| !message.contains(word)), "{message}");
+        assert!(
+            ["usize", "u64", "i128", "TOML value"].iter().all(|word| !message.contains(word)),
+            "{message}"
+        );
     }
 }
 
 #[test]
 fn options_that_let_nothing_work_are_refused_at_their_place() {
-    let text = "[[plugin]]\nname = \"a\"\nslot = \"s\"\n[plugin.options]\nlisten = \"x\"\nworkers_max = 0\n";
+    let text = "[[plugin]]\nname = \"a\"\nslot = \"s\"\n[plugin.options]\nlisten = \
+        \"x\"\nworkers_max = 0\n";
     let mut manifest = Manifest::parse("f", text).unwrap();
     let check = |manifest: &Manifest| {
         let read: Example = manifest.plugins[0].options.read().unwrap();
         manifest.plugins[0].options.check_least(&[("workers_max", read.workers_max as u64, 1)])
     };
     let error = check(&manifest).unwrap_err().to_string();
-    assert!(error.contains("workers_max is 0") && error.contains("file: f, line: 6, column: 1"), "{error}");
+    assert!(
+        error.contains("workers_max is 0") && error.contains("file: f, line: 6, column: 1"),
+        "{error}"
+    );
     assert!(error.ends_with("set at least 1"), "{error}");
     // Whatever set it last is to blame, and a default has no place.
     manifest.override_options("a", "--workers", "workers_max = 0").unwrap();
@@ -111,8 +137,10 @@ fn what_a_manifest_leaves_out_is_filled_in() {
     }
     let plugin = |name, slot| PluginDescription { name, slot, options: "", construct };
     let all = [plugin("a", "first"), plugin("b", "second"), plugin("c", "third")];
-    let text = "[[plugin]]\nname = \"x\"\nslot = \"first\"\n[[plugin]]\nname = \"b\"\nslot = \"wrong\"\n";
-    let names = |manifest: Manifest| manifest.plugins.into_iter().map(|one| one.name).collect::<Vec<_>>();
+    let text =
+        "[[plugin]]\nname = \"x\"\nslot = \"first\"\n[[plugin]]\nname = \"b\"\nslot = \"wrong\"\n";
+    let names =
+        |manifest: Manifest| manifest.plugins.into_iter().map(|one| one.name).collect::<Vec<_>>();
     // Another plugin in a slot takes it, and a slot that is wrong is not repaired.
     assert_eq!(names(Manifest::parse("f", text).unwrap().completed(&all)), ["x", "b", "c"]);
     assert_eq!(names(Manifest::parse("f", "").unwrap().completed(&all)), ["a", "b", "c"]);
@@ -129,7 +157,10 @@ fn a_missing_file_is_not_found() {
 fn files_that_are_no_manifest_are_refused_without_reading_on() {
     // Endless, and of size 0 by its metadata.
     let endless = Manifest::load(Path::new("/dev/zero")).unwrap_err();
-    assert_eq!((endless.kind(), endless.message()), (ErrorKind::InvalidSource, "it is not a regular file"));
+    assert_eq!(
+        (endless.kind(), endless.message()),
+        (ErrorKind::InvalidSource, "it is not a regular file")
+    );
     let path = std::env::temp_dir().join(format!("farcall-long-{}.toml", std::process::id()));
     std::fs::write(&path, " ".repeat(FILE_BYTES_MAX as usize + 1)).unwrap();
     let long = Manifest::load(&path).unwrap_err();
@@ -150,7 +181,8 @@ fn files_that_are_no_manifest_are_refused_without_reading_on() {
 fn fuzz_of_manifests_never_panics() {
     use farcall_base::{Random, SeededRandom};
     let whole = Manifest::default_text(&[])
-        + "[[plugin]]\nname = \"a\"\nslot = \"s\"\nhost = \"in-thread\"\n[plugin.options]\nworkers_max = 1\nlisten = \"é\"\n";
+        + "[[plugin]]\nname = \"a\"\nslot = \"s\"\nhost = \
+            \"in-thread\"\n[plugin.options]\nworkers_max = 1\nlisten = \"é\"\n";
     let mut random = SeededRandom::new(20);
     let (mut read, mut refused) = (0, 0);
     for round in 0..farcall_golden::fuzz_rounds(20_000) {
@@ -160,14 +192,22 @@ fn fuzz_of_manifests_never_panics() {
         }
         let text = String::from_utf8_lossy(&bytes);
         let outcome = Manifest::parse("f", &text).and_then(|mut manifest| {
-            let _ = manifest.override_options("a", "--x", &text.chars().skip(9).take(20).collect::<String>());
-            manifest.plugins.iter().try_for_each(|plugin| plugin.options.read::<Example>().map(|_| ()))
+            let _ = manifest.override_options(
+                "a",
+                "--x",
+                &text.chars().skip(9).take(20).collect::<String>(),
+            );
+            manifest
+                .plugins
+                .iter()
+                .try_for_each(|plugin| plugin.options.read::<Example>().map(|_| ()))
         });
         match outcome {
             Ok(()) => read += 1,
             Err(error) => {
                 refused += 1;
-                let known = matches!(error.kind(), ErrorKind::InvalidSource) && error.to_string().contains("line: ");
+                let known = matches!(error.kind(), ErrorKind::InvalidSource)
+                    && error.to_string().contains("line: ");
                 assert!(known, "round {round}: {error}\n{text}");
             }
         }
@@ -175,7 +215,8 @@ fn fuzz_of_manifests_never_panics() {
     assert!(read > 1000 && refused > 1000, "{read} read, {refused} refused");
 }
 
-/// One change: a byte that TOML cares about, a bit, a piece lost, a piece twice, or an end too early.
+/// One change: a byte that TOML cares about, a bit, a piece lost, a piece twice, or an end too
+/// early.
 fn damage(random: &mut farcall_base::SeededRandom, bytes: &mut Vec<u8>) {
     use farcall_base::Random;
     if bytes.is_empty() {

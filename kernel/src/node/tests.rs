@@ -8,7 +8,8 @@ use super::*;
 use crate::manifest::Options;
 use crate::plugin::{RunningPlugin, driver_mailbox};
 
-/// What happened, in order; each test has its own plugin names, so that tests share the log in peace.
+/// What happened, in order; each test has its own plugin names, so that tests share the log in
+/// peace.
 static LOG: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 fn log(line: String) {
@@ -64,13 +65,19 @@ impl Plugin for Fake {
             match behaviour {
                 Behaviour::Panics => panic!("for the test"),
                 Behaviour::NeverEnds => std::thread::sleep(Duration::from_secs(3600)),
-                _ => assert_ne!(receiver.receive_timeout(Duration::from_secs(60)), Err(NoMessage::Empty)),
+                _ => assert_ne!(
+                    receiver.receive_timeout(Duration::from_secs(60)),
+                    Err(NoMessage::Empty)
+                ),
             }
             log(format!("{name} ends"));
             Ok(())
         };
         let running = RunningPlugin::new(stop, run);
-        Ok(self.provides.iter().fold(running, |running, slot| running.provides(slot, format!("handle of {slot}"))))
+        Ok(self
+            .provides
+            .iter()
+            .fold(running, |running, slot| running.provides(slot, format!("handle of {slot}"))))
     }
 }
 
@@ -101,14 +108,22 @@ fn plugins_start_by_need_and_stop_in_reverse() {
     let node = start(&[plugins[0], plugins[1], fake!("order-a", ["a"], [], Good)]).unwrap();
     assert_eq!(node.service::<String>("b").unwrap(), "handle of b");
     node.stop().unwrap();
-    assert_eq!(logged("order-"), ["a starts", "b starts", "c starts", "c ends", "b ends", "a ends"]);
+    assert_eq!(
+        logged("order-"),
+        ["a starts", "b starts", "c starts", "c ends", "b ends", "a ends"]
+    );
 }
 
 #[test]
 fn a_panic_is_reported_by_name_and_the_rest_stops_in_order() {
-    let mut node = start(&[fake!("panic-a", ["a"], [], Good), fake!("panic-b", ["b"], ["a"], Panics)]).unwrap();
+    let mut node =
+        start(&[fake!("panic-a", ["a"], [], Good), fake!("panic-b", ["b"], ["a"], Panics)])
+            .unwrap();
     let error = node.wait(Duration::from_secs(20)).expect("the panic arrives");
-    assert_eq!(error.to_string(), "run a plugin: its thread panicked: for the test (plugin: panic-b)");
+    assert_eq!(
+        error.to_string(),
+        "run a plugin: its thread panicked: for the test (plugin: panic-b)"
+    );
     node.stop().unwrap();
     assert_eq!(logged("panic-"), ["a starts", "b starts", "a ends"]);
 }
@@ -133,11 +148,18 @@ fn a_plugin_that_does_not_end_is_named_and_does_not_hold_the_others() {
 #[test]
 fn unknown_plugins_wrong_slots_and_too_many_are_refused() {
     let available = [fake!("directory", ["directory"], [], Good)];
-    let refuse = |text: &str| Node::start(&Manifest::parse("f", text).unwrap(), &available).err().unwrap().to_string();
+    let refuse = |text: &str| {
+        Node::start(&Manifest::parse("f", text).unwrap(), &available).err().unwrap().to_string()
+    };
     let unknown = refuse("[[plugin]]\nname = \"directroy\"\nslot = \"directory\"\n");
-    assert!(unknown.ends_with("there is no plugin \"directroy\"; did you mean \"directory\"?"), "{unknown}");
+    assert!(
+        unknown.ends_with("there is no plugin \"directroy\"; did you mean \"directory\"?"),
+        "{unknown}"
+    );
     let slot = refuse("[[plugin]]\nname = \"directory\"\nslot = \"spawner\"\n");
     assert!(slot.ends_with("does not fill slot \"spawner\"; it fills: directory"), "{slot}");
-    let many = refuse("[limits]\nplugins_max = 0\n[[plugin]]\nname = \"directory\"\nslot = \"directory\"\n");
+    let many = refuse(
+        "[limits]\nplugins_max = 0\n[[plugin]]\nname = \"directory\"\nslot = \"directory\"\n",
+    );
     assert!(many.contains("plugins_max"), "{many}");
 }

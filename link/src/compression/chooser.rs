@@ -1,8 +1,10 @@
-//! Whether an argument is worth compressing: a state machine of what the stream takes and what trials gave.
+//! Whether an argument is worth compressing: a state machine of what the stream takes and what
+//! trials gave.
 //!
-//! The rate of the stream is what it took between two moments at which it was full: what it takes when it is not full goes
-//! into buffers and tells nothing. It is unknown at first, and bytes leave as they are. The fastest of the last windows
-//! counts: a peer that does not get the processor for a while makes a fast stream look slow, not the other way round.
+//! The rate of the stream is what it took between two moments at which it was full: what it takes
+//! when it is not full goes into buffers and tells nothing. It is unknown at first, and bytes leave
+//! as they are. The fastest of the last windows counts: a peer that does not get the processor for
+//! a while makes a fast stream look slow, not the other way round.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,29 +12,32 @@ use std::time::Duration;
 use farcall_base::{ChannelId, Instant};
 use farcall_wire::FrameHeader;
 
-/// Frames that are compressed, or might be soon, stand for at most so many bytes: they fit in the processor's cache, and
-/// a wrong decision does not last.
+/// Frames that are compressed, or might be soon, stand for at most so many bytes: they fit in the
+/// processor's cache, and a wrong decision does not last.
 pub const CHUNK_BYTES: u32 = 256 << 10;
 /// Time over which a rate is measured, at least.
 const WINDOW: Duration = Duration::from_millis(20);
-/// Bytes after which it is known earlier: on the fastest streams large arrays leave in less time, each after a pause.
+/// Bytes after which it is known earlier: on the fastest streams large arrays leave in less time,
+/// each after a pause.
 const WINDOW_BYTES: u64 = BUFFERS_BYTES_MAX;
 /// Windows that are remembered, and those without which nothing is known.
 const WINDOWS_MAX: usize = 4;
 const WINDOWS_MIN: usize = 2;
 /// Time without anything to send after which the stream's buffers may have run empty.
 const GAP: Duration = Duration::from_millis(5);
-/// Bytes a second at which nothing is tried: more than 1 Gbit/s. TLS on a busy loopback takes 300 MB/s, and everything on
-/// one where each core is wanted by several processes less than 200 MB/s at times: there both ends have better to do.
+/// Bytes a second at which nothing is tried: more than 1 Gbit/s. TLS on a busy loopback takes 300
+/// MB/s, and everything on one where each core is wanted by several processes less than 200 MB/s at
+/// times: there both ends have better to do.
 const FAST: f64 = 130e6;
-/// What compressing must be faster than sending by: the other end has work with it, too, and perhaps no core to spare.
+/// What compressing must be faster than sending by: the other end has work with it, too, and
+/// perhaps no core to spare.
 const MARGIN: f64 = 3.0;
 /// Part of a chunk that may be left for it to be worth it.
 const LEFT_MAX: f64 = 0.9;
 /// Bytes of an argument that leave as they are before it is tried again.
 const REST_BYTES: u64 = 4 << 20;
-/// Bytes that leave compressed without the stream being full once after which its rate is measured again: it must be
-/// faster than was thought.
+/// Bytes that leave compressed without the stream being full once after which its rate is measured
+/// again: it must be faster than was thought.
 const DOUBT_BYTES: u64 = BUFFERS_BYTES_MAX;
 /// More than the system's buffers hold.
 const BUFFERS_BYTES_MAX: u64 = 8 << 20;
@@ -179,7 +184,8 @@ impl Chooser {
         if !self.is_slow() {
             return Choice::Raw;
         }
-        let Some((_, state)) = self.arguments.iter_mut().find(|(known, _)| *known == argument) else {
+        let Some((_, state)) = self.arguments.iter_mut().find(|(known, _)| *known == argument)
+        else {
             return Choice::Sample;
         };
         match state {
@@ -195,7 +201,10 @@ impl Chooser {
     /// What a sample gave, shuffled by `width`; true when the chunk is to be compressed so.
     pub fn sampled(&mut self, argument: Argument, width: u8, trial: &Trial) -> bool {
         let gains = self.gains(trial);
-        self.set(argument, if gains { State::Compress { width } } else { State::Rest { left: REST_BYTES } });
+        self.set(
+            argument,
+            if gains { State::Compress { width } } else { State::Rest { left: REST_BYTES } },
+        );
         gains
     }
 
@@ -217,7 +226,8 @@ impl Chooser {
     /// Is the time that is saved on the stream worth that of compressing?
     fn gains(&self, trial: &Trial) -> bool {
         let saved = 1.0 - trial.part_left();
-        trial.part_left() <= LEFT_MAX && self.meter.rate().is_some_and(|rate| rate * MARGIN < trial.speed() * saved)
+        trial.part_left() <= LEFT_MAX
+            && self.meter.rate().is_some_and(|rate| rate * MARGIN < trial.speed() * saved)
     }
 
     fn set(&mut self, argument: Argument, state: State) {
@@ -363,7 +373,10 @@ mod tests {
             chooser.is_drained(now);
             now = now + 2 * WINDOW;
         }
-        assert!(!chooser.is_slow(), "a program that sends little now and then says nothing of its network");
+        assert!(
+            !chooser.is_slow(),
+            "a program that sends little now and then says nothing of its network"
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! A compressed data frame on its way in: gathered, judged, and given to the handler as if it had come as it was.
+//! A compressed data frame on its way in: gathered, judged, and given to the handler as if it had
+//! come as it was.
 
 use farcall_base::{Clock, Error, Result, SystemClock};
 use farcall_wire::FrameHeader;
@@ -48,7 +49,8 @@ impl Expansion {
         Space::of(&self.body, self.filled, self.body.bytes() - self.filled)
     }
 
-    /// `count` bytes of the last [`Expansion::space`] came; true when the frame is over, and the handler has it.
+    /// `count` bytes of the last [`Expansion::space`] came; true when the frame is over, and the
+    /// handler has it.
     ///
     /// # Errors
     /// `Protocol` that names the argument; those of the handler.
@@ -66,8 +68,8 @@ impl Expansion {
         }
     }
 
-    /// Looks at the head. The handler begins the frame, and refuses what was not announced or has no credit, before the
-    /// body is taken.
+    /// Looks at the head. The handler begins the frame, and refuses what was not announced or has
+    /// no credit, before the body is taken.
     fn judge(&mut self, handler: &mut dyn FrameHandler) -> Result<()> {
         let mut bytes = Space::of(&self.body, 0, CompressedHead::BYTES)?;
         let bytes = bytes.bytes().first_chunk().expect("as many bytes as were asked for");
@@ -78,7 +80,8 @@ impl Expansion {
     }
 
     fn deliver(&self, handler: &mut dyn FrameHandler, head: CompressedHead) -> Result<()> {
-        let mut body = Space::of(&self.body, CompressedHead::BYTES, self.filled - CompressedHead::BYTES)?;
+        let mut body =
+            Space::of(&self.body, CompressedHead::BYTES, self.filled - CompressedHead::BYTES)?;
         let clock = SystemClock::new();
         let begun = clock.now();
         let bytes = expanded(head, body.bytes(), &self.header)?;
@@ -97,7 +100,10 @@ impl Expansion {
                 }
             };
             if count == 0 {
-                return Err(Error::internal("receive an array", "no memory was provided for the bytes that arrive"));
+                return Err(Error::internal(
+                    "receive an array",
+                    "no memory was provided for the bytes that arrive",
+                ));
             }
             let count = u32::try_from(count).expect("no more than the frame's rest");
             done += count;

@@ -1,6 +1,8 @@
-//! Bytes sorted by their place in an element: signs and exponents of neighbours are much alike, low digits are not.
+//! Bytes sorted by their place in an element: signs and exponents of neighbours are much alike, low
+//! digits are not.
 
-/// All first bytes of the elements, then all second ones, and so on; what is no whole element stays behind.
+/// All first bytes of the elements, then all second ones, and so on; what is no whole element stays
+/// behind.
 pub fn shuffle(bytes: &[u8], width: usize) -> Vec<u8> {
     let mut shuffled = vec![0; bytes.len()];
     match width {
@@ -10,8 +12,13 @@ pub fn shuffle(bytes: &[u8], width: usize) -> Vec<u8> {
         16 => shuffle_by::<16>(bytes, &mut shuffled),
         _ => {
             let count = bytes.len() / width;
-            for (place, plane) in shuffled[..count * width].chunks_exact_mut(count.max(1)).enumerate() {
-                plane.iter_mut().zip(bytes.chunks_exact(width)).for_each(|(byte, element)| *byte = element[place]);
+            for (place, plane) in
+                shuffled[..count * width].chunks_exact_mut(count.max(1)).enumerate()
+            {
+                plane
+                    .iter_mut()
+                    .zip(bytes.chunks_exact(width))
+                    .for_each(|(byte, element)| *byte = element[place]);
             }
         }
     }
@@ -25,7 +32,10 @@ fn shuffle_by<const WIDTH: usize>(bytes: &[u8], shuffled: &mut [u8]) {
     let count = bytes.len() / WIDTH;
     for place in 0..WIDTH {
         let plane = &mut shuffled[place * count..(place + 1) * count];
-        plane.iter_mut().zip(bytes.chunks_exact(WIDTH)).for_each(|(byte, element)| *byte = element[place]);
+        plane
+            .iter_mut()
+            .zip(bytes.chunks_exact(WIDTH))
+            .for_each(|(byte, element)| *byte = element[place]);
     }
 }
 
@@ -40,7 +50,10 @@ pub fn unshuffle(shuffled: &[u8], width: usize) -> Vec<u8> {
         _ => {
             let count = shuffled.len() / width;
             for (place, plane) in shuffled[..count * width].chunks_exact(count.max(1)).enumerate() {
-                bytes.chunks_exact_mut(width).zip(plane).for_each(|(element, byte)| element[place] = *byte);
+                bytes
+                    .chunks_exact_mut(width)
+                    .zip(plane)
+                    .for_each(|(element, byte)| element[place] = *byte);
             }
         }
     }
@@ -51,7 +64,8 @@ pub fn unshuffle(shuffled: &[u8], width: usize) -> Vec<u8> {
 
 fn unshuffle_by<const WIDTH: usize>(shuffled: &[u8], bytes: &mut [u8]) {
     let count = shuffled.len() / WIDTH;
-    let planes: [&[u8]; WIDTH] = std::array::from_fn(|place| &shuffled[place * count..(place + 1) * count]);
+    let planes: [&[u8]; WIDTH] =
+        std::array::from_fn(|place| &shuffled[place * count..(place + 1) * count]);
     for (index, element) in bytes.chunks_exact_mut(WIDTH).enumerate() {
         element.iter_mut().zip(planes).for_each(|(byte, plane)| *byte = plane[index]);
     }

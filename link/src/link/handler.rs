@@ -15,15 +15,21 @@ pub trait FrameHandler {
     ///
     /// # Errors
     /// An error ends the connection.
-    fn control(&mut self, header: &FrameHeader, body: &[u8], descriptors: &mut VecDeque<OwnedFd>) -> Result<()>;
+    fn control(
+        &mut self,
+        header: &FrameHeader,
+        body: &[u8],
+        descriptors: &mut VecDeque<OwnedFd>,
+    ) -> Result<()>;
 
-    /// Whether no further frame is to be taken now: they stay where they are, and receiving pauses as when its budget is
-    /// used up.
+    /// Whether no further frame is to be taken now: they stay where they are, and receiving pauses
+    /// as when its budget is used up.
     fn is_full(&self) -> bool {
         false
     }
 
-    /// Where the data frame's bytes from `done` on go; at most the rest of the frame. `None` throws them away.
+    /// Where the data frame's bytes from `done` on go; at most the rest of the frame. `None` throws
+    /// them away.
     ///
     /// # Errors
     /// An error ends the connection.

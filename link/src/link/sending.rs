@@ -38,11 +38,17 @@ impl Link {
     }
 
     /// Queues a control frame; the header's length is set to the body's.
-    pub fn queue_control(&mut self, header: FrameHeader, body: &[u8], descriptors: Vec<Arc<OwnedFd>>) {
+    pub fn queue_control(
+        &mut self,
+        header: FrameHeader,
+        body: &[u8],
+        descriptors: Vec<Arc<OwnedFd>>,
+    ) {
         let length = u32::try_from(body.len()).expect("control bodies are bounded far below 4 GiB");
         let header = FrameHeader { length, ..header };
         if !descriptors.is_empty() {
-            // Descriptors ride with the first byte of a system call, so their frame begins a piece of its own.
+            // Descriptors ride with the first byte of a system call, so their frame begins a piece
+            // of its own.
             self.out.push_back(Piece::Bytes(Vec::with_capacity(256), descriptors));
         }
         let padding = padding(length);
@@ -65,7 +71,9 @@ impl Link {
         let length = u32::try_from(total).expect("data frames are cut to the peer's limit");
         let head = FrameHeader { length, ..header }.encode();
         match at.checked_sub(1).and_then(|last| self.out.get_mut(last)) {
-            Some(Piece::Bytes(tail, _)) if tail.len() + head.len() <= READ_AHEAD => tail.extend_from_slice(&head),
+            Some(Piece::Bytes(tail, _)) if tail.len() + head.len() <= READ_AHEAD => {
+                tail.extend_from_slice(&head)
+            }
             _ => self.out.insert(at, Piece::Bytes(head.to_vec(), Vec::new())),
         }
         self.out_bytes += head.len() + total;
@@ -89,15 +97,18 @@ impl Link {
     }
 
     fn queue_compressed(&mut self, header: FrameHeader, body: Vec<u8>) {
-        let length = u32::try_from(body.len()).expect("shorter than the data frame that it stands for");
-        self.queue_bytes(&FrameHeader { length, flags: header.flags.with(Flags::COMPRESSED), ..header }.encode());
+        let length =
+            u32::try_from(body.len()).expect("shorter than the data frame that it stands for");
+        self.queue_bytes(
+            &FrameHeader { length, flags: header.flags.with(Flags::COMPRESSED), ..header }.encode(),
+        );
         self.out_bytes += body.len();
         self.out.push_back(Piece::Bytes(body, Vec::new()));
         self.queue_bytes(&[0; 8][..padding(length)]);
     }
 
-    /// Copies array bytes that are queued, so that the memory they lie in may be used for something else: for a call
-    /// that ends before its arguments have left.
+    /// Copies array bytes that are queued, so that the memory they lie in may be used for something
+    /// else: for a call that ends before its arguments have left.
     ///
     /// # Errors
     /// `System` when there is no memory for the copy.
@@ -116,15 +127,16 @@ impl Link {
         (self.out_bytes, self.sent_of_first) = (0, 0);
     }
 
-    /// Queues the frames that `source` has and sends them, until it has none or the stream takes no more; about
-    /// `queue_bytes` wait at a time. True when everything left; otherwise call again when the stream takes more.
+    /// Queues the frames that `source` has and sends them, until it has none or the stream takes no
+    /// more; about `queue_bytes` wait at a time. True when everything left; otherwise call again
+    /// when the stream takes more.
     ///
     /// # Errors
     /// Those of `source`, and `ConnectionLost` when the stream is broken.
     pub fn pump(&mut self, queue_bytes: usize, source: &mut impl FrameSource) -> Result<bool> {
         loop {
-            // Only `source` knows the end: a full queue may leave in one go while the other end reads, and then there is
-            // more to make although nothing waits.
+            // Only `source` knows the end: a full queue may leave in one go while the other end
+            // reads, and then there is more to make although nothing waits.
             let mut more = true;
             // What was compressed lies in memory of its own: one frame of it at a time.
             let active = self.compressor.as_ref().is_some_and(|compressor| compressor.is_active());
@@ -181,7 +193,8 @@ impl Link {
                     if !riding.is_empty() && !parts.is_empty() {
                         break;
                     }
-                    // Later pieces carry none; a piece whose first byte is gone has delivered its own.
+                    // Later pieces carry none; a piece whose first byte is gone has delivered its
+                    // own.
                     if parts.is_empty() && skip == 0 {
                         descriptors = riding.iter().map(|descriptor| descriptor.as_fd()).collect();
                     }

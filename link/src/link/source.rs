@@ -9,8 +9,8 @@ use farcall_wire::frame::FrameHeader;
 
 use super::Link;
 
-/// One end of a connection, as far as it has frames to send. Its control frames and the order of all are decided already;
-/// where the bytes of data lie, it alone knows.
+/// One end of a connection, as far as it has frames to send. Its control frames and the order of
+/// all are decided already; where the bytes of data lie, it alone knows.
 pub trait FrameSource {
     /// The next frame, with at most so many bytes of data.
     fn next(&mut self, data_bytes_max: u32) -> Option<Transmit>;

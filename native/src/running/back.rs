@@ -1,5 +1,6 @@
-//! Functions of the caller's, as programs call them that ask for their parameters (farcall-executable.h): such a program has
-//! values and shapes, and neither a compiler nor the sizes of the callback.
+//! Functions of the caller's, as programs call them that ask for their parameters
+//! (farcall-executable.h): such a program has values and shapes, and neither a compiler nor the
+//! sizes of the callback.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_int};
@@ -38,11 +39,13 @@ struct Back {
 
 impl Back {
     fn new(running: &Running<'_>, index: usize) -> Result<Back> {
-        let kind =
-            CallbackType::of(running.interface, index).ok_or_else(|| wrong("the parameter is not a callback"))?;
+        let kind = CallbackType::of(running.interface, index)
+            .ok_or_else(|| wrong("the parameter is not a callback"))?;
         let memory = running.slots.get(index).map_or(std::ptr::null_mut(), |slot| slot.memory);
-        // SAFETY: such a parameter's slot is the address of a function with the callback's prototype, or NULL.
-        let entry = unsafe { EntryPoint::new(memory.cast()) }.ok_or_else(|| wrong("the function is NULL"))?;
+        // SAFETY: such a parameter's slot is the address of a function with the callback's
+        // prototype, or NULL.
+        let entry = unsafe { EntryPoint::new(memory.cast()) }
+            .ok_or_else(|| wrong("the function is NULL"))?;
         Ok(Back { names: Names::of(&kind.interface)?, kind, entry, prepared: OnceLock::new() })
     }
 
@@ -61,7 +64,8 @@ impl Back {
             backend: String::new(),
             distribution: Vec::new(),
         };
-        let made = Prepared::new(&Routine { interface: interface.clone(), implementation }, self.entry)?;
+        let made =
+            Prepared::new(&Routine { interface: interface.clone(), implementation }, self.entry)?;
         Ok(self.prepared.get_or_init(|| made))
     }
 }
@@ -102,19 +106,23 @@ impl Running<'_> {
             }
         }
         // SAFETY: the caller's promise; scalars have their values now.
-        let values: Vec<Option<&[u8]>> =
-            parameters.zip(&*views).map(|(one, view)| unsafe { view.bytes(one, size(one)) }).collect();
+        let values: Vec<Option<&[u8]>> = parameters
+            .zip(&*views)
+            .map(|(one, view)| unsafe { view.bytes(one, size(one)) })
+            .collect();
         let layout = back.kind.sizer.resolve(interface, &values, BYTES_MAX)?;
         let place = |(one, view): (&Parameter, &RawParameter)| match one.shape {
-            // What is shown of an array is where its first element lies in memory of the array's own.
-            // Pointers to texts are made for the call alone.
+            // What is shown of an array is where its first element lies in memory of the array's
+            // own. Pointers to texts are made for the call alone.
             Shape::Array { .. } => Slot::null(),
             _ => Slot::new(view.data, view.shape[0] as usize),
         };
         let mut slots: Vec<Slot> = interface.parameters.iter().zip(&*views).map(place).collect();
         let shown = Running::new(&back.names, interface, &layout, &mut slots);
         for (index, view) in views.iter_mut().enumerate() {
-            *view = shown.view(index).ok_or_else(|| Error::internal("call back", "no such parameter"))?;
+            *view = shown
+                .view(index)
+                .ok_or_else(|| Error::internal("call back", "no such parameter"))?;
         }
         Ok(())
     }
@@ -135,10 +143,13 @@ impl Running<'_> {
         };
         let first = texts.as_mut_ptr();
         let places = (0..addresses.len()).map(|index| first.wrapping_add(index));
-        let mut slots: Vec<Slot> = parameters.iter().zip(&*addresses).zip(places).map(slot).collect();
+        let mut slots: Vec<Slot> =
+            parameters.iter().zip(&*addresses).zip(places).map(slot).collect();
         // SAFETY: the caller's promise, for a function of this prototype.
         unsafe { invoke(back.prepared()?, &mut slots) }?;
-        for (((parameter, slot), text), address) in parameters.iter().zip(slots).zip(texts).zip(addresses) {
+        for (((parameter, slot), text), address) in
+            parameters.iter().zip(slots).zip(texts).zip(addresses)
+        {
             if is_text(parameter) && parameter.mode.is_output() {
                 *address = if is_place(parameter) { text } else { slot.memory };
             }
@@ -165,7 +176,8 @@ impl RawParameter {
             let text = unsafe { self.bytes(parameter, size) }.map(std::str::from_utf8);
             return Ok(if let Some(Ok(text)) = text { Given::Text(text) } else { Given::Other });
         }
-        let (shape, is_array) = (&self.shape[..rank], matches!(parameter.shape, Shape::Array { .. }));
+        let (shape, is_array) =
+            (&self.shape[..rank], matches!(parameter.shape, Shape::Array { .. }));
         // SAFETY: the caller's promise.
         match unsafe { self.bytes(parameter, size) } {
             Some(bytes) if is_array => Ok(Given::Elements { shape, bytes }),
@@ -184,10 +196,13 @@ impl RawParameter {
         let count = match parameter.shape {
             Shape::Array { .. } if is_text(parameter) => return None,
             _ if is_text(parameter) => self.shape[0],
-            Shape::Array { .. } => self.shape[..rank].iter().try_fold(1_u64, |all, one| all.checked_mul(*one))?,
+            Shape::Array { .. } => {
+                self.shape[..rank].iter().try_fold(1_u64, |all, one| all.checked_mul(*one))?
+            }
             _ => 1,
         };
-        let bytes = usize::try_from(count).ok()?.checked_mul(if is_text(parameter) { 1 } else { size })?;
+        let bytes =
+            usize::try_from(count).ok()?.checked_mul(if is_text(parameter) { 1 } else { size })?;
         // SAFETY: the caller's promise.
         (!self.data.is_null()).then(|| unsafe { std::slice::from_raw_parts(self.data, bytes) })
     }
@@ -228,7 +243,10 @@ pub unsafe fn say(text: &str, words: *mut c_char, words_bytes: usize) {
     if words.is_null() || words_bytes == 0 {
         return;
     }
-    let end = (0..=text.len().min(words_bytes - 1)).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    let end = (0..=text.len().min(words_bytes - 1))
+        .rev()
+        .find(|end| text.is_char_boundary(*end))
+        .unwrap_or(0);
     // SAFETY: the caller's promise: `end` is less than the room.
     unsafe {
         words.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), end);
@@ -248,12 +266,13 @@ pub unsafe extern "C" fn farcall_running_json(running: *const Running<'_>) -> *c
     running.known.json.get_or_init(made).as_ptr()
 }
 
-/// Completes the parameters of a call of the callback that is parameter number `index`: infers scalars that were left out,
-/// and shows how each value is to lie. Returns 0, or -1 and why not, in `words`.
+/// Completes the parameters of a call of the callback that is parameter number `index`: infers
+/// scalars that were left out, and shows how each value is to lie. Returns 0, or -1 and why not, in
+/// `words`.
 ///
 /// # Safety
-/// As [`farcall_running_json`]; `parameters` has `count` entries, whose values lie where they say; `words` is NULL or has room
-/// for as many bytes.
+/// As [`farcall_running_json`]; `parameters` has `count` entries, whose values lie where they say;
+/// `words` is NULL or has room for as many bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farcall_running_arrange(
     running: *const Running<'_>,
@@ -264,7 +283,9 @@ pub unsafe extern "C" fn farcall_running_arrange(
     words_bytes: usize,
 ) -> c_int {
     // SAFETY: the caller's promise, here and below.
-    let Some(running) = (unsafe { running.as_ref() }).filter(|_| !parameters.is_null()) else { return -1 };
+    let Some(running) = (unsafe { running.as_ref() }).filter(|_| !parameters.is_null()) else {
+        return -1;
+    };
     // SAFETY: as above.
     unsafe {
         let outcome = running.arrange(index, std::slice::from_raw_parts_mut(parameters, count));
@@ -272,8 +293,8 @@ pub unsafe extern "C" fn farcall_running_arrange(
     }
 }
 
-/// Calls the callback that is parameter number `index` with values at these addresses, as [`farcall_running_arrange`] has shown
-/// them. Returns 0, or -1 and why not, in `words`.
+/// Calls the callback that is parameter number `index` with values at these addresses, as
+/// [`farcall_running_arrange`] has shown them. Returns 0, or -1 and why not, in `words`.
 ///
 /// # Safety
 /// As [`farcall_running_arrange`].
@@ -287,7 +308,9 @@ pub unsafe extern "C" fn farcall_running_call(
     words_bytes: usize,
 ) -> c_int {
     // SAFETY: the caller's promise, here and below.
-    let Some(running) = (unsafe { running.as_ref() }).filter(|_| !addresses.is_null()) else { return -1 };
+    let Some(running) = (unsafe { running.as_ref() }).filter(|_| !addresses.is_null()) else {
+        return -1;
+    };
     // SAFETY: as above.
     unsafe {
         let outcome = running.call_back(index, std::slice::from_raw_parts_mut(addresses, count));

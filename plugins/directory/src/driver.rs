@@ -1,4 +1,5 @@
-//! The directory's driver: takes questions out of the mailbox, delivers the answers. The only part that waits.
+//! The directory's driver: takes questions out of the mailbox, delivers the answers. The only part
+//! that waits.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

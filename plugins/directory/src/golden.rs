@@ -1,14 +1,17 @@
 //! Plays the conversations of tests/golden against `step`.
 //!
-//! `> publish MODULE ROUTINE(ALIAS,…) …`, `> withdraw MODULE`, `> resolve NAME [among MODULE …]`, `> hold NAME [among …]`, `> list`,
-//! `> watch NUMBER revision REVISION`, `> limits KEY=N …`
+//! `> publish MODULE ROUTINE(ALIAS,…) …`, `> withdraw MODULE`, `> resolve NAME [among MODULE …]`,
+//! `> hold NAME [among …]`, `> list`, `> watch NUMBER revision REVISION`, `> limits KEY=N …`
 
 use std::sync::Arc;
 
 use farcall_golden::Conversation;
-use farcall_idl::interface::{Code, Implementation, Interface, Language, Routine, StringConvention};
+use farcall_idl::interface::{
+    Code, Implementation, Interface, Language, Routine, StringConvention,
+};
 use farcall_services::directory::{
-    ExecutableImage, ImageKind, Part, Publication, PublishedRoutine, Request, Response, RoutineData, Trust, Visible,
+    ExecutableImage, ImageKind, Part, Publication, PublishedRoutine, Request, Response,
+    RoutineData, Trust, Visible,
 };
 
 use crate::state::{Limits, State};
@@ -31,7 +34,10 @@ impl Conversation for State {
             return Vec::new();
         }
         let number = if words[0] == "watch" { words[1].parse().unwrap() } else { 0 };
-        step(self, Event::Asked { number, request: request(&words) }).into_iter().flat_map(show).collect()
+        step(self, Event::Asked { number, request: request(&words) })
+            .into_iter()
+            .flat_map(show)
+            .collect()
     }
 }
 
@@ -50,12 +56,20 @@ fn set_limit(limits: &mut Limits, word: &str) {
 
 fn request(words: &[&str]) -> Request {
     match words {
-        ["publish", module, routines @ ..] => Request::Publish(publication(module.trim_matches('"'), routines)),
+        ["publish", module, routines @ ..] => {
+            Request::Publish(publication(module.trim_matches('"'), routines))
+        }
         ["withdraw", module] => Request::Withdraw { module: module.to_string() },
-        ["resolve", name, among @ ..] => Request::Resolve { name: name.to_string(), visible: visible(among) },
-        ["hold", name, among @ ..] => Request::Hold { name: name.to_string(), visible: visible(among) },
+        ["resolve", name, among @ ..] => {
+            Request::Resolve { name: name.to_string(), visible: visible(among) }
+        }
+        ["hold", name, among @ ..] => {
+            Request::Hold { name: name.to_string(), visible: visible(among) }
+        }
         ["list"] => Request::List,
-        ["watch", _, "revision", revision] => Request::Watch { revision: revision.parse().unwrap() },
+        ["watch", _, "revision", revision] => {
+            Request::Watch { revision: revision.parse().unwrap() }
+        }
         _ => panic!("no such event: {words:?}"),
     }
 }
@@ -63,33 +77,46 @@ fn request(words: &[&str]) -> Request {
 /// `among MODULE …`: whoever asks may know of these alone.
 fn visible(words: &[&str]) -> Visible {
     match words {
-        ["among", modules @ ..] => Visible::Only(Arc::new(modules.iter().map(|module| module.to_string()).collect())),
+        ["among", modules @ ..] => {
+            Visible::Only(Arc::new(modules.iter().map(|module| module.to_string()).collect()))
+        }
         _ => Visible::All,
     }
 }
 
 fn show(action: Action) -> Vec<String> {
     let full_name = |routine: &PublishedRoutine| routine.routine.interface.full_name();
-    let Action::Answer { number, answer } = action else { panic!("the directory ends when it is told to") };
+    let Action::Answer { number, answer } = action else {
+        panic!("the directory ends when it is told to")
+    };
     match answer {
         Ok(Response::Published(module)) => {
             vec![format!("published \"{}\" generation {}", module.name, module.generation)]
         }
         Ok(Response::Withdrawn) => vec!["withdrawn".to_string()],
         Ok(Response::Resolved(routine)) => {
-            vec![format!("resolved {} generation {}", full_name(&routine), routine.module.generation)]
+            vec![format!(
+                "resolved {} generation {}",
+                full_name(&routine),
+                routine.module.generation
+            )]
         }
         Ok(Response::Held(routines)) => {
-            vec![format!("held for {}", routines.iter().map(|one| full_name(one)).collect::<Vec<_>>().join(" "))]
+            vec![format!(
+                "held for {}",
+                routines.iter().map(|one| full_name(one)).collect::<Vec<_>>().join(" ")
+            )]
         }
-        Ok(Response::Listing(routines)) => routines.iter().map(|routine| format!("- {}", full_name(routine))).collect(),
+        Ok(Response::Listing(routines)) => {
+            routines.iter().map(|routine| format!("- {}", full_name(routine))).collect()
+        }
         Ok(Response::Changed { revision }) => vec![format!("tell {number} revision {revision}")],
         Err(error) => vec![format!("{} {error}", error.kind().name())],
     }
 }
 
-/// A module whose routines take nothing and do nothing; `name(alias,alias)` gives aliases, `module:name` a routine that
-/// claims another module. Behind each `|` is a part of its own.
+/// A module whose routines take nothing and do nothing; `name(alias,alias)` gives aliases,
+/// `module:name` a routine that claims another module. Behind each `|` is a part of its own.
 pub(crate) fn publication(module: &str, routines: &[&str]) -> Publication {
     let executable = ExecutableImage {
         readable: Vec::new(),

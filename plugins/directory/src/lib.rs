@@ -1,11 +1,14 @@
-//! Embedded directory: which routines are published and what their interfaces are. Kept in memory (README.md).
+//! Embedded directory: which routines are published and what their interfaces are. Kept in memory
+//! (README.md).
 
 mod driver;
 mod state;
 mod step;
 
 use farcall_base::Result;
-use farcall_kernel::{Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox};
+use farcall_kernel::{
+    Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox,
+};
 use farcall_services::directory::{DirectoryHandle, SLOT};
 
 use state::Limits;
@@ -48,7 +51,8 @@ impl Plugin for Directory {
     }
 
     fn start(self: Box<Self>, _context: PluginContext) -> Result<RunningPlugin> {
-        let (sender, receiver, stop) = driver_mailbox(self.limits.requests_max, driver::Message::Stop)?;
+        let (sender, receiver, stop) =
+            driver_mailbox(self.limits.requests_max, driver::Message::Stop)?;
         let handle = DirectoryHandle::new(sender.port(driver::Message::Question));
         let run = move || driver::run(self.limits, receiver);
         Ok(RunningPlugin::new(stop, run).provides(SLOT, handle))

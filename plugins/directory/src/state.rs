@@ -34,9 +34,10 @@ impl Default for Limits {
 
 /// What is published.
 ///
-/// Invariants: `by_name` holds exactly the names and aliases of all routines, each with the modules that have it;
-/// `routine_count` is the number of routines in all modules; every generation handed out is at most `generation`; every
-/// publication and withdrawal has a revision of its own, and ends all `watches`.
+/// Invariants: `by_name` holds exactly the names and aliases of all routines, each with the modules
+/// that have it; `routine_count` is the number of routines in all modules; every generation handed
+/// out is at most `generation`; every publication and withdrawal has a revision of its own, and
+/// ends all `watches`.
 pub(crate) struct State {
     pub(crate) limits: Limits,
     generation: u64,
@@ -58,7 +59,15 @@ pub(crate) struct ModuleEntry {
 impl State {
     pub(crate) fn new(limits: Limits) -> Self {
         let (modules, by_name) = (BTreeMap::new(), BTreeMap::new());
-        State { limits, generation: 0, revision: 0, watches: Vec::new(), routine_count: 0, modules, by_name }
+        State {
+            limits,
+            generation: 0,
+            revision: 0,
+            watches: Vec::new(),
+            routine_count: 0,
+            modules,
+            by_name,
+        }
     }
 
     /// A number no publication had before.
@@ -72,13 +81,17 @@ impl State {
         let old = self.modules.get(module);
         let modules = self.modules.len() + usize::from(old.is_none());
         let routines = self.routine_count - old.map_or(0, |old| old.routines.len()) + count;
-        for (key, wanted, limit) in
-            [("modules_max", modules, self.limits.modules_max), ("routines_max", routines, self.limits.routines_max)]
-        {
+        for (key, wanted, limit) in [
+            ("modules_max", modules, self.limits.modules_max),
+            ("routines_max", routines, self.limits.routines_max),
+        ] {
             if wanted > limit {
-                let message = format!("{wanted} would be more than the directory's {key} = {limit}");
-                let error = Error::new(ErrorKind::LimitExceeded, "publish a module", message).with("module", module);
-                return Err(error.fix(format!("raise {key} in the configuration file, or withdraw a module")));
+                let message =
+                    format!("{wanted} would be more than the directory's {key} = {limit}");
+                let error = Error::new(ErrorKind::LimitExceeded, "publish a module", message)
+                    .with("module", module);
+                return Err(error
+                    .fix(format!("raise {key} in the configuration file, or withdraw a module")));
             }
         }
         Ok(())
@@ -164,13 +177,23 @@ impl<'a> Seen<'a> {
 
     /// The names of all modules.
     pub(crate) fn module_names(self) -> impl Iterator<Item = &'a str> {
-        self.state.modules.keys().map(String::as_str).filter(move |module| self.visible.shows(module))
+        self.state
+            .modules
+            .keys()
+            .map(String::as_str)
+            .filter(move |module| self.visible.shows(module))
     }
 
     /// All bare names and aliases.
     pub(crate) fn bare_names(self) -> impl Iterator<Item = &'a str> {
-        let is_seen = move |modules: &BTreeSet<String>| modules.iter().any(|module| self.visible.shows(module));
-        self.state.by_name.iter().filter(move |(_, modules)| is_seen(modules)).map(|(name, _)| name.as_str())
+        let is_seen = move |modules: &BTreeSet<String>| {
+            modules.iter().any(|module| self.visible.shows(module))
+        };
+        self.state
+            .by_name
+            .iter()
+            .filter(move |(_, modules)| is_seen(modules))
+            .map(|(name, _)| name.as_str())
     }
 
     /// The names and aliases within one module; none for an unknown module.

@@ -13,9 +13,10 @@ use crate::state::{ModuleEntry, Seen, State};
 /// Full names an error lists; an error is for people.
 const NAMES_LISTED_MAX: usize = 10;
 
-/// For whom the table of rights keeps from some modules: the same whether the name is in one of them or nowhere.
-const ASK_FOR_RIGHTS: &str = "`farcall ls` lists what you may call; to call more, ask the server's administrator to \
-    add it to the table access of rpc-server in farcall.toml";
+/// For whom the table of rights keeps from some modules: the same whether the name is in one of
+/// them or nowhere.
+const ASK_FOR_RIGHTS: &str = "`farcall ls` lists what you may call; to call more, ask the \
+    server's administrator to add it to the table access of rpc-server in farcall.toml";
 
 /// Nearest names an error offers.
 const NEAREST_MAX: usize = 3;
@@ -36,11 +37,13 @@ pub(crate) enum Action {
     Finish,
 }
 
-/// Every request is answered at once, but one that watches for changes: that is answered by the next change, before
-/// whoever made it.
+/// Every request is answered at once, but one that watches for changes: that is answered by the
+/// next change, before whoever made it.
 pub(crate) fn step(state: &mut State, event: Event) -> Vec<Action> {
     let (number, request) = match event {
-        Event::Asked { number, request: Request::Watch { revision } } if revision == state.revision => {
+        Event::Asked { number, request: Request::Watch { revision } }
+            if revision == state.revision =>
+        {
             return watch(state, number);
         }
         Event::Asked { number, request } => (number, request),
@@ -48,18 +51,26 @@ pub(crate) fn step(state: &mut State, event: Event) -> Vec<Action> {
     };
     let before = state.revision;
     let answer = handle(state, request);
-    let watches = if state.revision == before { Vec::new() } else { std::mem::take(&mut state.watches) };
+    let watches =
+        if state.revision == before { Vec::new() } else { std::mem::take(&mut state.watches) };
     let revision = state.revision;
-    let told = watches.into_iter().map(|number| Action::Answer { number, answer: Ok(Response::Changed { revision }) });
+    let told = watches
+        .into_iter()
+        .map(|number| Action::Answer { number, answer: Ok(Response::Changed { revision }) });
     told.chain([Action::Answer { number, answer }]).collect()
 }
 
 fn watch(state: &mut State, number: u64) -> Vec<Action> {
     let limit = state.limits.watches_max;
     if state.watches.len() >= limit {
-        let error =
-            Error::new(ErrorKind::LimitExceeded, "watch the directory", format!("{limit} watches are already waiting"));
-        let error = error.fix("try again later, or raise watches_max in the configuration file").retryable();
+        let error = Error::new(
+            ErrorKind::LimitExceeded,
+            "watch the directory",
+            format!("{limit} watches are already waiting"),
+        );
+        let error = error
+            .fix("try again later, or raise watches_max in the configuration file")
+            .retryable();
         return vec![Action::Answer { number, answer: Err(error) }];
     }
     state.watches.push(number);
@@ -70,7 +81,9 @@ fn handle(state: &mut State, request: Request) -> Result<Response> {
     match request {
         Request::Publish(publication) => publish(state, publication).map(Response::Published),
         Request::Withdraw { module } => withdraw(state, &module),
-        Request::Resolve { name, visible } => resolve(state.seen(&visible), &name).map(Response::Resolved),
+        Request::Resolve { name, visible } => {
+            resolve(state.seen(&visible), &name).map(Response::Resolved)
+        }
         Request::Hold { name, visible } => hold(state.seen(&visible), &name).map(Response::Held),
         Request::List => Ok(Response::Listing(list(state))),
         Request::Watch { .. } => Ok(Response::Changed { revision: state.revision }),
@@ -88,7 +101,10 @@ fn publish(state: &mut State, publication: Publication) -> Result<Arc<PublishedM
     state.check_room(&name, publication.all_routines().count())?;
     check_unique(publication.all_routines()).map_err(refused)?;
     let (modules, routines) = publish_parts(state, &name, publication.parts);
-    let module = modules.into_iter().next().ok_or_else(|| Error::internal("publish a module", "it has no parts"))?;
+    let module = modules
+        .into_iter()
+        .next()
+        .ok_or_else(|| Error::internal("publish a module", "it has no parts"))?;
     let by_name = routines.iter().flat_map(names_with_routine).collect();
     state.insert(ModuleEntry { module: module.clone(), routines, by_name });
     state.revision += 1;
@@ -104,9 +120,15 @@ fn publish_parts(
     let (mut modules, mut routines) = (Vec::new(), Vec::new());
     for part in parts {
         let generation = state.next_generation();
-        let publication = modules.first().map_or(generation, |first: &Arc<PublishedModule>| first.generation);
+        let publication =
+            modules.first().map_or(generation, |first: &Arc<PublishedModule>| first.generation);
         let executable = part.executable;
-        let module = Arc::new(PublishedModule { name: name.to_owned(), generation, publication, executable });
+        let module = Arc::new(PublishedModule {
+            name: name.to_owned(),
+            generation,
+            publication,
+            executable,
+        });
         let published = |RoutineData { routine, encoded, contract }| {
             Arc::new(PublishedRoutine { routine, encoded, contract, module: module.clone() })
         };
@@ -116,12 +138,17 @@ fn publish_parts(
     (modules, routines)
 }
 
-fn names_with_routine(routine: &Arc<PublishedRoutine>) -> impl Iterator<Item = (String, Arc<PublishedRoutine>)> + '_ {
+fn names_with_routine(
+    routine: &Arc<PublishedRoutine>,
+) -> impl Iterator<Item = (String, Arc<PublishedRoutine>)> + '_ {
     let interface = &routine.routine.interface;
-    std::iter::once(&interface.name).chain(&interface.aliases).map(|name| (name.clone(), routine.clone()))
+    std::iter::once(&interface.name)
+        .chain(&interface.aliases)
+        .map(|name| (name.clone(), routine.clone()))
 }
 
-/// A name that a stranger chose, as an error may repeat it: bounded, and nothing in it moves a terminal's cursor.
+/// A name that a stranger chose, as an error may repeat it: bounded, and nothing in it moves a
+/// terminal's cursor.
 fn shown(name: &str) -> String {
     name.chars().take(80).flat_map(char::escape_debug).collect()
 }
@@ -137,7 +164,8 @@ fn check_name(what: &str, name: &str, empty: MayBeEmpty) -> Result<()> {
     let bad = |c: char| c == '/' || is_obeyed(c) || c.is_whitespace();
     if name.len() > 256 || name.contains(bad) || (name.is_empty() && empty == MayBeEmpty::No) {
         let message = format!("\"{}\" is not a valid {what} name", shown(name));
-        let fix = "use 1 to 256 bytes without slashes, spaces, control characters and invisible characters";
+        let fix = "use 1 to 256 bytes without slashes, spaces, control characters and invisible \
+            characters";
         return Err(Error::new(ErrorKind::InvalidArgument, "publish a module", message).fix(fix));
     }
     Ok(())
@@ -150,16 +178,19 @@ fn check_routine(state: &State, module: &str, data: &RoutineData) -> Result<()> 
         check_name("routine", name, MayBeEmpty::No)?;
     }
     if interface.module != module {
-        let message = format!("routine {} belongs to module \"{}\"", interface.name, interface.module);
+        let message =
+            format!("routine {} belongs to module \"{}\"", interface.name, interface.module);
         return refused(ErrorKind::InvalidArgument, message);
     }
     let limits = &state.limits;
     if interface.aliases.len() + 1 > limits.names_per_routine_max {
-        let message = format!("routine {} has more names than names_per_routine_max", interface.name);
+        let message =
+            format!("routine {} has more names than names_per_routine_max", interface.name);
         return refused(ErrorKind::LimitExceeded, message);
     }
     if data.encoded.len() > limits.interface_bytes_max {
-        let message = format!("the interface of {} has more bytes than interface_bytes_max", interface.name);
+        let message =
+            format!("the interface of {} has more bytes than interface_bytes_max", interface.name);
         return refused(ErrorKind::LimitExceeded, message);
     }
     Ok(())
@@ -171,7 +202,10 @@ fn check_unique<'a>(routines: impl Iterator<Item = &'a RoutineData>) -> Result<(
         let interface = &data.routine.interface;
         for name in std::iter::once(&interface.name).chain(&interface.aliases) {
             if let Some(first) = owners.insert(name, &interface.name) {
-                let message = format!("\"{name}\" is the name of two routines: {first} and {}", interface.name);
+                let message = format!(
+                    "\"{name}\" is the name of two routines: {first} and {}",
+                    interface.name
+                );
                 let error = Error::new(ErrorKind::InvalidArgument, "publish a module", message);
                 return Err(error.fix("rename one of them, or drop the alias"));
             }
@@ -190,11 +224,13 @@ fn withdraw(state: &mut State, module: &str) -> Result<Response> {
     Err(advise(error, &nearest(module, state.seen(&Visible::All).module_names(), NEAREST_MAX)))
 }
 
-/// A full name leads to one routine or none. A bare name leads to the routine without a module, if there is one, and
-/// else to the only module that has it. Letters of another case do where nothing else can be meant.
+/// A full name leads to one routine or none. A bare name leads to the routine without a module, if
+/// there is one, and else to the only module that has it. Letters of another case do where nothing
+/// else can be meant.
 fn resolve(seen: Seen<'_>, name: &str) -> Result<Arc<PublishedRoutine>> {
     if let Some((module, bare)) = name.split_once('/') {
-        let found = seen.routine(module, bare).cloned().or_else(|| in_other_case(seen, Some(module), bare));
+        let found =
+            seen.routine(module, bare).cloned().or_else(|| in_other_case(seen, Some(module), bare));
         return found.ok_or_else(|| unknown(seen, name));
     }
     if let Some(routine) = seen.routine("", name) {
@@ -207,9 +243,16 @@ fn resolve(seen: Seen<'_>, name: &str) -> Result<Arc<PublishedRoutine>> {
     }
 }
 
-/// The only routine whose name differs in the case of letters and in nothing else: Fortran writes `DGESV` and means `dgesv`.
-fn in_other_case(seen: Seen<'_>, module: Option<&str>, bare: &str) -> Option<Arc<PublishedRoutine>> {
-    let modules = seen.module_names().filter(|known| module.is_none_or(|named| known.eq_ignore_ascii_case(named)));
+/// The only routine whose name differs in the case of letters and in nothing else: Fortran writes
+/// `DGESV` and means `dgesv`.
+fn in_other_case(
+    seen: Seen<'_>,
+    module: Option<&str>,
+    bare: &str,
+) -> Option<Arc<PublishedRoutine>> {
+    let modules = seen
+        .module_names()
+        .filter(|known| module.is_none_or(|named| known.eq_ignore_ascii_case(named)));
     let mut found = modules.flat_map(|module| {
         let names = seen.names_in(module).filter(|known| known.eq_ignore_ascii_case(bare));
         names.filter_map(move |name| seen.routine(module, name))
@@ -232,7 +275,9 @@ fn hold(seen: Seen<'_>, name: &str) -> Result<Vec<Arc<PublishedRoutine>>> {
         Some(class) => {
             let message = format!("\"{}\" is a method", shown(name));
             let fix = format!("hold an object of {class}, and call its method on that");
-            Err(Error::new(ErrorKind::InvalidArgument, "hold an object", message).with("class", class).fix(fix))
+            Err(Error::new(ErrorKind::InvalidArgument, "hold an object", message)
+                .with("class", class)
+                .fix(fix))
         }
     }
 }
@@ -260,18 +305,28 @@ fn unknown(seen: Seen<'_>, name: &str) -> Error {
     let message = format!("no routine \"{}\" is published", shown(name));
     let error = Error::new(ErrorKind::NotFound, "find a routine", message);
     let near = match name.split_once('/') {
-        None => nearest(name, seen.bare_names(), NEAREST_MAX).into_iter().map(str::to_string).collect(),
+        None => {
+            nearest(name, seen.bare_names(), NEAREST_MAX).into_iter().map(str::to_string).collect()
+        }
         Some((module, bare)) => near_full_names(seen, module, bare),
     };
     if seen.bare_names().next().is_none() {
-        let nothing = if seen.is_whole() { "this server has not published anything yet" } else { ASK_FOR_RIGHTS };
+        let nothing = if seen.is_whole() {
+            "this server has not published anything yet"
+        } else {
+            ASK_FOR_RIGHTS
+        };
         return error.fix(nothing);
     }
     if let Some(routine) = seen.names_in(name).next().filter(|_| !name.is_empty()) {
-        return error.fix(format!("it is a module: name one of its routines, such as {}/{routine}", shown(name)));
+        return error.fix(format!(
+            "it is a module: name one of its routines, such as {}/{routine}",
+            shown(name)
+        ));
     }
     if near.is_empty()
-        && let [module] = nearest(name, seen.module_names().filter(|module| !module.is_empty()), 1).as_slice()
+        && let [module] =
+            nearest(name, seen.module_names().filter(|module| !module.is_empty()), 1).as_slice()
     {
         return error.fix(format!("did you mean the module {module}?"));
     }
@@ -281,14 +336,19 @@ fn unknown(seen: Seen<'_>, name: &str) -> Error {
     advise(error, &near.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// First what the module has under a similar name, then where the bare name really is, then similar modules.
+/// First what the module has under a similar name, then where the bare name really is, then similar
+/// modules.
 fn near_full_names(seen: Seen<'_>, module: &str, bare: &str) -> Vec<String> {
-    let within = nearest(bare, seen.names_in(module), NEAREST_MAX).into_iter().map(|name| format!("{module}/{name}"));
-    let elsewhere = seen.routines_called(bare).into_iter().map(|routine| routine.routine.interface.full_name());
-    let modules = nearest(module, seen.module_names().filter(|known| *known != module), NEAREST_MAX);
-    let beside = modules
+    let within = nearest(bare, seen.names_in(module), NEAREST_MAX)
         .into_iter()
-        .flat_map(|near| nearest(bare, seen.names_in(near), 1).into_iter().map(move |name| format!("{near}/{name}")));
+        .map(|name| format!("{module}/{name}"));
+    let elsewhere =
+        seen.routines_called(bare).into_iter().map(|routine| routine.routine.interface.full_name());
+    let modules =
+        nearest(module, seen.module_names().filter(|known| *known != module), NEAREST_MAX);
+    let beside = modules.into_iter().flat_map(|near| {
+        nearest(bare, seen.names_in(near), 1).into_iter().map(move |name| format!("{near}/{name}"))
+    });
     let mut near: Vec<String> = Vec::new();
     for name in within.chain(elsewhere).chain(beside) {
         if !near.contains(&name) && near.len() < NEAREST_MAX {
@@ -306,13 +366,15 @@ fn advise(error: Error, near: &[&str]) -> Error {
 }
 
 fn ambiguous(name: &str, several: &[&Arc<PublishedRoutine>]) -> Error {
-    let full = several.iter().take(NAMES_LISTED_MAX).map(|routine| routine.routine.interface.full_name());
+    let full =
+        several.iter().take(NAMES_LISTED_MAX).map(|routine| routine.routine.interface.full_name());
     let mut listed = full.collect::<Vec<_>>().join(", ");
     if several.len() > NAMES_LISTED_MAX {
         listed += &format!(" and {} more", several.len() - NAMES_LISTED_MAX);
     }
     let message = format!("{} modules publish \"{name}\"", several.len());
-    Error::new(ErrorKind::Ambiguous, "find a routine", message).fix(format!("use the full name: {listed}"))
+    Error::new(ErrorKind::Ambiguous, "find a routine", message)
+        .fix(format!("use the full name: {listed}"))
 }
 
 fn list(state: &State) -> Vec<Arc<PublishedRoutine>> {

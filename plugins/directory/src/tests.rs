@@ -29,12 +29,21 @@ fn options_text_says_the_defaults_and_names_every_key() {
 
 #[test]
 fn limits_that_let_nothing_be_published_are_refused() {
-    for key in
-        ["modules_max", "routines_max", "names_per_routine_max", "interface_bytes_max", "requests_max", "watches_max"]
-    {
-        let options = |value: u32| Options::from_text("farcall.toml", &format!("{key} = {value}")).unwrap();
+    for key in [
+        "modules_max",
+        "routines_max",
+        "names_per_routine_max",
+        "interface_bytes_max",
+        "requests_max",
+        "watches_max",
+    ] {
+        let options =
+            |value: u32| Options::from_text("farcall.toml", &format!("{key} = {value}")).unwrap();
         let error = (plugin().construct)(&options(0)).err().unwrap().to_string();
-        assert!(error.contains(&format!("{key} is 0")) && error.contains("set at least 1"), "{error}");
+        assert!(
+            error.contains(&format!("{key} is 0")) && error.contains("set at least 1"),
+            "{error}"
+        );
         assert!((plugin().construct)(&options(1)).is_ok(), "{key}");
     }
 }
@@ -86,11 +95,14 @@ fn a_wrong_option_is_refused_by_name() {
 #[test]
 fn hostile_names_are_repeated_bounded_and_escaped() {
     let mut state = State::new(Limits::default());
-    // An escape sequence that clears the terminal of whoever reads the error, and a megabyte of name.
+    // An escape sequence that clears the terminal of whoever reads the error, and a megabyte of
+    // name.
     let hostile = format!("\x1b[2J{}", "x".repeat(1 << 20));
     let publish = Request::Publish(publication(&hostile, &[]));
     for request in [publish, Request::Withdraw { module: hostile.clone() }, resolve(&hostile)] {
-        let Some(Action::Answer { answer, .. }) = step(&mut state, Event::Asked { number: 1, request }).pop() else {
+        let Some(Action::Answer { answer, .. }) =
+            step(&mut state, Event::Asked { number: 1, request }).pop()
+        else {
             panic!("every request has an answer")
         };
         let message = answer.unwrap_err().to_string();
@@ -98,9 +110,11 @@ fn hostile_names_are_repeated_bounded_and_escaped() {
     }
 }
 
-/// Names from a tiny set, so that modules collide, replace one another and grow ambiguous all the time.
+/// Names from a tiny set, so that modules collide, replace one another and grow ambiguous all the
+/// time.
 fn random_request(random: &mut SeededRandom) -> Request {
-    let name = |random: &mut SeededRandom| ["a", "b", "c", "d"][(random.next() % 4) as usize].to_string();
+    let name =
+        |random: &mut SeededRandom| ["a", "b", "c", "d"][(random.next() % 4) as usize].to_string();
     let module = ["", "x", "y", "z"][(random.next() % 4) as usize];
     match random.next() % 5 {
         0 | 1 => {

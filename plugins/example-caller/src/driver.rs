@@ -70,11 +70,18 @@ impl Driver {
     fn sleep(&self) -> Result<()> {
         let mut watched = vec![PollFd::from_borrowed_fd(self.inbox.as_fd(), PollFlags::IN)];
         if let Some(line) = &self.line {
-            let wants_room = if line.link.bytes_queued() > 0 { PollFlags::OUT } else { PollFlags::empty() };
+            let wants_room =
+                if line.link.bytes_queued() > 0 { PollFlags::OUT } else { PollFlags::empty() };
             let readiness = line.link.stream().readiness();
-            watched.extend(readiness.map(|one| PollFd::from_borrowed_fd(one, PollFlags::IN | wants_room)));
+            watched.extend(
+                readiness.map(|one| PollFd::from_borrowed_fd(one, PollFlags::IN | wants_room)),
+            );
         }
-        let timeout = self.line.as_ref().filter(|line| !line.asked.is_empty()).map(|_| self.limits.patience());
+        let timeout = self
+            .line
+            .as_ref()
+            .filter(|line| !line.asked.is_empty())
+            .map(|_| self.limits.patience());
         let timeout = timeout.and_then(|patience| Timespec::try_from(patience).ok());
         match poll(&mut watched, timeout.as_ref()) {
             Ok(0) | Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
@@ -112,7 +119,8 @@ impl Line {
             attributes: Vec::new(),
         };
         let HelloLimits { control_bytes_max, data_bytes_max, .. } = hello.limits;
-        let connection = Connection::new(farcall_call::Setup { hello, initiator: true, token: None });
+        let connection =
+            Connection::new(farcall_call::Setup { hello, initiator: true, token: None });
         // Ids of calls must not repeat between nodes. They are no secrets.
         let seed = SystemClock::new().now().0 ^ (u64::from(std::process::id()) << 32);
         let state = State::new(connection, seed, &limits.routine);
@@ -130,9 +138,11 @@ impl Line {
         }
         self.link.pump(QUEUE_BYTES, &mut Sending(&mut self.state.caller))?;
         match received {
-            Received::Closed => {
-                Err(Error::new(ErrorKind::ConnectionLost, "ask another node", "it closed the connection"))
-            }
+            Received::Closed => Err(Error::new(
+                ErrorKind::ConnectionLost,
+                "ask another node",
+                "it closed the connection",
+            )),
             Received::Blocked | Received::More => Ok(()),
         }
     }
@@ -147,7 +157,12 @@ impl Line {
 struct Receiving<'a>(&'a mut Caller<Program>);
 
 impl FrameHandler for Receiving<'_> {
-    fn control(&mut self, header: &FrameHeader, body: &[u8], _: &mut VecDeque<OwnedFd>) -> Result<()> {
+    fn control(
+        &mut self,
+        header: &FrameHeader,
+        body: &[u8],
+        _: &mut VecDeque<OwnedFd>,
+    ) -> Result<()> {
         self.0.handle_control(header, body, &SystemClock::new())
     }
 

@@ -7,7 +7,9 @@ mod step;
 use std::time::Duration;
 
 use farcall_base::Result;
-use farcall_kernel::{Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox};
+use farcall_kernel::{
+    Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox,
+};
 use farcall_services::mailbox::{Port, Reply};
 use farcall_services::transports::{self, TransportsHandle};
 use serde::Deserialize;
@@ -29,8 +31,8 @@ pub struct ExampleHandle {
 }
 
 impl ExampleHandle {
-    /// What the routine makes of a number; whatever happens arrives at `reply`: what the other node says, or why it is not to
-    /// be reached.
+    /// What the routine makes of a number; whatever happens arrives at `reply`: what the other node
+    /// says, or why it is not to be reached.
     pub fn ask(&self, number: f64, reply: Reply<f64>) {
         // A question that is refused answers itself with the reason.
         drop(self.port.try_send(Question { number, reply }));
@@ -48,7 +50,12 @@ struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { address: String::new(), routine: String::new(), patience_ms: 10_000, questions_max: 64 }
+        Limits {
+            address: String::new(),
+            routine: String::new(),
+            patience_ms: 10_000,
+            questions_max: 64,
+        }
     }
 }
 
@@ -65,8 +72,10 @@ pub fn plugin() -> PluginDescription {
 
 fn construct(options: &Options) -> Result<Box<dyn Plugin>> {
     let limits: Limits = options.read()?;
-    options
-        .check_least(&[("patience_ms", limits.patience_ms, 1), ("questions_max", limits.questions_max as u64, 1)])?;
+    options.check_least(&[
+        ("patience_ms", limits.patience_ms, 1),
+        ("questions_max", limits.questions_max as u64, 1),
+    ])?;
     Ok(Box::new(Example { limits }))
 }
 
@@ -88,7 +97,8 @@ impl Plugin for Example {
     }
 
     fn start(self: Box<Self>, context: PluginContext) -> Result<RunningPlugin> {
-        let (sender, receiver, stop) = driver_mailbox(self.limits.questions_max, driver::Message::Stop)?;
+        let (sender, receiver, stop) =
+            driver_mailbox(self.limits.questions_max, driver::Message::Stop)?;
         let transports = context.service::<TransportsHandle>(transports::SLOT)?;
         let port = sender.port(driver::Message::Asked);
         let driver = driver::Driver::new(self.limits, transports, receiver);

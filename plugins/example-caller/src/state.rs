@@ -1,4 +1,5 @@
-//! What the plugin knows: the routine, the calls of it, and whoever waits for what. Pure, as step.rs is.
+//! What the plugin knows: the routine, the calls of it, and whoever waits for what. Pure, as
+//! step.rs is.
 
 use farcall_base::{CallId, ChannelId, Error, ErrorKind, Result};
 use farcall_call::Connection;
@@ -26,7 +27,8 @@ impl State {
 /// The routine, as far as it is known: of one number, which travels in the message itself.
 pub struct Program {
     pub routine: String,
-    /// The hash of its interface, once the other node has told it: a call names what its arguments were made for.
+    /// The hash of its interface, once the other node has told it: a call names what its arguments
+    /// were made for.
     pub contract: [u8; 32],
 }
 
@@ -42,7 +44,12 @@ impl Application for Program {
 
     fn greeted(&mut self, _: &Hello) {}
 
-    fn open(&mut self, number: &mut f64, id: CallId, connection: &mut Connection) -> Result<(ChannelId, ())> {
+    fn open(
+        &mut self,
+        number: &mut f64,
+        id: CallId,
+        connection: &mut Connection,
+    ) -> Result<(ChannelId, ())> {
         let given = Argument::Inline(number.to_ne_bytes().as_slice().into());
         let open = Open {
             call: id,
@@ -96,7 +103,10 @@ impl Application for Program {
         let Some(Argument::Inline(bytes)) = result.results.get(1) else {
             return Err(unexpected("the routine gives no number back"));
         };
-        let bytes = bytes.as_slice().try_into().map_err(|_| unexpected("the number that came is no double"))?;
+        let bytes = bytes
+            .as_slice()
+            .try_into()
+            .map_err(|_| unexpected("the number that came is no double"))?;
         Ok(f64::from_ne_bytes(bytes))
     }
 

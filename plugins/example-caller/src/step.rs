@@ -1,4 +1,5 @@
-//! What becomes of a question: the interface is asked for once, then calls are opened, and their outcomes told.
+//! What becomes of a question: the interface is asked for once, then calls are opened, and their
+//! outcomes told.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! The fetcher's driver: takes questions, starts a thread for each array that is fetched, delivers the answers.
+//! The fetcher's driver: takes questions, starts a thread for each array that is fetched, delivers
+//! the answers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -67,8 +68,8 @@ fn answer(replies: &mut BTreeMap<u64, Reply<Fetched>>, number: u64, outcome: Res
     }
 }
 
-/// Fetches in a thread of its own, which ends within the time that the options give an array. A thread that cannot be
-/// started drops the address of its outcome, and that reports it.
+/// Fetches in a thread of its own, which ends within the time that the options give an array. A
+/// thread that cannot be started drops the address of its outcome, and that reports it.
 fn begin(job: Job, world: &Arc<World>, rules: &Arc<Rules>, sender: &Sender<Message>) -> Result<()> {
     let number = job.number;
     let reply = sender.reply(move |outcome| Message::Ended(number, outcome))?;

@@ -17,7 +17,8 @@ use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig};
 use crate::source::{Location, REDIRECTIONS_MAX, Rules, Scheme};
 use crate::state::{Job, Limits};
 
-/// What fetches over HTTP: no redirection without a look at it, nothing kept from one request to the next.
+/// What fetches over HTTP: no redirection without a look at it, nothing kept from one request to
+/// the next.
 pub(crate) fn agent(limits: &Limits) -> std::result::Result<ureq::Agent, String> {
     let mut tls = TlsConfig::builder();
     if !limits.certificates.is_empty() {
@@ -69,29 +70,44 @@ impl World {
     /// A file below an allowed folder, which no symbolic link leads out of.
     fn file(&self, job: &Job, place: &Location) -> Result<Data> {
         let location = &job.location;
-        let below = location.path.strip_prefix(place.path.trim_end_matches('/')).unwrap_or_default();
+        let below =
+            location.path.strip_prefix(place.path.trim_end_matches('/')).unwrap_or_default();
         let (folder, name) = match below.trim_start_matches('/') {
             // The manifest names the file itself.
-            "" => (Path::new(&place.path).parent(), Path::new(&place.path).file_name().unwrap_or_default().as_ref()),
+            "" => (
+                Path::new(&place.path).parent(),
+                Path::new(&place.path).file_name().unwrap_or_default().as_ref(),
+            ),
             below => (Some(Path::new(&place.path)), Path::new(below)),
         };
         let system = |error: rustix::io::Errno| unreadable(error.into());
-        let folder = rustix::fs::open(folder.unwrap_or(Path::new("/")), OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+        let folder = rustix::fs::open(
+            folder.unwrap_or(Path::new("/")),
+            OFlags::PATH | OFlags::CLOEXEC,
+            Mode::empty(),
+        );
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
         let folder = folder.map_err(system)?;
-        let file = rustix::fs::openat2(&folder, name, flags, Mode::empty(), resolve).map_err(|error| match error {
-            rustix::io::Errno::XDEV => Error::new(
-                ErrorKind::PermissionDenied,
-                "fetch an array",
-                "a symbolic link leads out of the directory that the server may fetch from",
-            ),
-            error => system(error),
-        })?;
+        let file =
+            rustix::fs::openat2(&folder, name, flags, Mode::empty(), resolve).map_err(|error| {
+                match error {
+                    rustix::io::Errno::XDEV => Error::new(
+                        ErrorKind::PermissionDenied,
+                        "fetch an array",
+                        "a symbolic link leads out of the directory that the server may fetch from",
+                    ),
+                    error => system(error),
+                }
+            })?;
         let file = File::from(file);
         let about = file.metadata().map_err(unreadable)?;
         if !about.is_file() {
-            return Err(Error::new(ErrorKind::InvalidArgument, "fetch an array", "it is not a regular file"));
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                "fetch an array",
+                "it is not a regular file",
+            ));
         }
         self.bounded(job, &mut &file, Some(about.len()), &unreadable)
     }
@@ -100,12 +116,24 @@ impl World {
     fn page(&self, job: &Job, rules: &Rules) -> Result<Data> {
         let mut location = job.location.clone();
         for _ in 0..=REDIRECTIONS_MAX {
-            let mut response = self.agent.get(location.to_string()).call().map_err(|error| self.unreachable(&error))?;
+            let mut response = self
+                .agent
+                .get(location.to_string())
+                .call()
+                .map_err(|error| self.unreachable(&error))?;
             let status = response.status();
             if status.is_redirection() {
-                let to = response.headers().get("location").and_then(|to| to.to_str().ok()).unwrap_or_default();
+                let to = response
+                    .headers()
+                    .get("location")
+                    .and_then(|to| to.to_str().ok())
+                    .unwrap_or_default();
                 location = location.redirected(to).map_err(|message| {
-                    Error::new(ErrorKind::PermissionDenied, "fetch an array", format!("it is redirected: {message}"))
+                    Error::new(
+                        ErrorKind::PermissionDenied,
+                        "fetch an array",
+                        format!("it is redirected: {message}"),
+                    )
                 })?;
                 rules.check(&location, &job.wanted.principal)?;
                 continue;
@@ -121,7 +149,8 @@ impl World {
         Err(Error::new(ErrorKind::Unreachable, "fetch an array", message))
     }
 
-    /// Reads an array, if it has the shape that is wanted, and as much of its source as that shape takes.
+    /// Reads an array, if it has the shape that is wanted, and as much of its source as that shape
+    /// takes.
     fn bounded(
         &self,
         job: &Job,
@@ -130,15 +159,21 @@ impl World {
         failed: &dyn Fn(std::io::Error) -> Error,
     ) -> Result<Data> {
         let too_long = || {
-            Error::new(ErrorKind::LimitExceeded, "fetch an array", "the file is larger than the server may fetch")
-                .with("bytes_max", self.bytes_max)
-                .fix("raise bytes_max of the fetcher in farcall.toml")
+            Error::new(
+                ErrorKind::LimitExceeded,
+                "fetch an array",
+                "the file is larger than the server may fetch",
+            )
+            .with("bytes_max", self.bytes_max)
+            .fix("raise bytes_max of the fetcher in farcall.toml")
         };
         if announced.is_some_and(|bytes| bytes > self.bytes_max) {
             return Err(too_long());
         }
         let fits = |shape: &[u64]| check_shape(shape, &job.wanted.shape);
-        Format::of(&job.location.path)?.read(source, self.bytes_max, failed, &fits)?.ok_or_else(too_long)
+        Format::of(&job.location.path)?
+            .read(source, self.bytes_max, failed, &fits)?
+            .ok_or_else(too_long)
     }
 
     /// A page that does not come to its end.
@@ -152,9 +187,13 @@ impl World {
     /// A page that does not come.
     fn unreachable(&self, error: &ureq::Error) -> Error {
         if matches!(error, ureq::Error::Timeout(_)) {
-            return Error::new(ErrorKind::TimedOut, "fetch an array", "the source did not answer in time")
-                .with("timeout_ms", self.timeout_ms)
-                .fix("raise timeout_ms of the fetcher in farcall.toml");
+            return Error::new(
+                ErrorKind::TimedOut,
+                "fetch an array",
+                "the source did not answer in time",
+            )
+            .with("timeout_ms", self.timeout_ms)
+            .fix("raise timeout_ms of the fetcher in farcall.toml");
         }
         Error::new(ErrorKind::Unreachable, "fetch an array", error.to_string())
     }
@@ -185,7 +224,8 @@ fn laid_out(data: Data, wanted: &Wanted) -> Result<Fetched> {
     let bytes = reordered(data, wanted.order);
     let system = |error: std::io::Error| Error::system("fetch an array", error);
     let flags = MemfdFlags::CLOEXEC;
-    let memory: OwnedFd = rustix::fs::memfd_create("fetched", flags).map_err(|error| system(error.into()))?;
+    let memory: OwnedFd =
+        rustix::fs::memfd_create("fetched", flags).map_err(|error| system(error.into()))?;
     let mut file = File::from(memory);
     file.write_all(&bytes).map_err(system)?;
     Ok(Fetched { memory: file.into(), bytes: bytes.len() as u64 })
@@ -200,10 +240,14 @@ fn check_shape(found: &[u64], wanted: &[u64]) -> Result<()> {
     if core(found) == core(wanted) {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::InvalidArgument, "fetch an array", "its shape differs from the shape in the call")
-        .with("shape", format!("{found:?}"))
-        .with("wanted", format!("{wanted:?}"))
-        .fix("pass the sizes of the array"))
+    Err(Error::new(
+        ErrorKind::InvalidArgument,
+        "fetch an array",
+        "its shape differs from the shape in the call",
+    )
+    .with("shape", format!("{found:?}"))
+    .with("wanted", format!("{wanted:?}"))
+    .fix("pass the sizes of the array"))
 }
 
 /// The elements with the wanted index varying fastest.
@@ -214,7 +258,8 @@ fn reordered(data: Data, order: Order) -> Vec<u8> {
     let width = element_bytes(data.element) as usize;
     let mut out = Vec::with_capacity(data.bytes.len());
     let strides = strides(&data.shape, data.order);
-    // Indexes count up with the fastest first, which is where they are looked up in the other order.
+    // Indexes count up with the fastest first, which is where they are looked up in the other
+    // order.
     let fastest_first: Vec<usize> = match order {
         Order::Column => (0..data.shape.len()).collect(),
         Order::Row => (0..data.shape.len()).rev().collect(),

@@ -1,4 +1,5 @@
-//! Fetches array arguments that callers name by URL, from the sources that the manifest allows (README.md).
+//! Fetches array arguments that callers name by URL, from the sources that the manifest allows
+//! (README.md).
 
 mod driver;
 mod fetch;
@@ -7,7 +8,9 @@ mod state;
 mod step;
 
 use farcall_base::Result;
-use farcall_kernel::{Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox};
+use farcall_kernel::{
+    Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox,
+};
 use farcall_services::fetcher::{FetcherHandle, SLOT};
 
 use source::Rules;
@@ -57,7 +60,11 @@ impl Plugin for Fetcher {
         let messages_max = limits.waiting_max.saturating_add(limits.at_once_max);
         let (sender, receiver, stop) = driver_mailbox(messages_max, driver::Message::Stop)?;
         let handle = FetcherHandle::new(sender.port(driver::Message::Question));
-        let world = fetch::World { agent, bytes_max: limits.file_bytes_max(), timeout_ms: limits.timeout_ms };
+        let world = fetch::World {
+            agent,
+            bytes_max: limits.file_bytes_max(),
+            timeout_ms: limits.timeout_ms,
+        };
         let state = State::new(limits, rules);
         let run = move || driver::run(state, world, &sender, receiver);
         Ok(RunningPlugin::new(stop, run).provides(SLOT, handle))

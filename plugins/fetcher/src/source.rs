@@ -19,7 +19,8 @@ pub(crate) enum Scheme {
     File,
 }
 
-/// A URL in its parts. Its path begins with a slash and has no `.`, `..` or empty parts inside, written in whatever way.
+/// A URL in its parts. Its path begins with a slash and has no `.`, `..` or empty parts inside,
+/// written in whatever way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Location {
     pub scheme: Scheme,
@@ -49,7 +50,8 @@ impl Location {
         if url.len() > URL_BYTES_MAX {
             return Err(format!("it has more than {URL_BYTES_MAX} bytes"));
         }
-        if let Some(odd) = url.chars().find(|c| !c.is_ascii_graphic() || "\\\"<>^`{|}".contains(*c)) {
+        if let Some(odd) = url.chars().find(|c| !c.is_ascii_graphic() || "\\\"<>^`{|}".contains(*c))
+        {
             return Err(format!("it contains {odd:?}: write such characters as %XX"));
         }
         let (scheme, rest) = url.split_once(':').ok_or("it has no scheme, such as https://")?;
@@ -80,9 +82,12 @@ impl Location {
     }
 
     fn file(rest: &str) -> std::result::Result<Location, String> {
-        let path = rest.strip_prefix("//localhost").or_else(|| rest.strip_prefix("//")).unwrap_or(rest);
+        let path =
+            rest.strip_prefix("//localhost").or_else(|| rest.strip_prefix("//")).unwrap_or(rest);
         if !path.starts_with('/') {
-            return Err("the URL of a file needs an absolute path: file:/folder/name.npy".to_owned());
+            return Err(
+                "the URL of a file needs an absolute path: file:/folder/name.npy".to_owned()
+            );
         }
         check_path(path)?;
         let path = decoded(path)?;
@@ -99,17 +104,24 @@ impl Location {
 
     /// Where a redirection from here leads.
     pub fn redirected(&self, to: &str) -> std::result::Result<Location, String> {
-        let begins_with_scheme = to.split(['/', '?', '#']).next().is_some_and(|begin| begin.contains(':'));
+        let begins_with_scheme =
+            to.split(['/', '?', '#']).next().is_some_and(|begin| begin.contains(':'));
         if begins_with_scheme {
             let there = Location::parse(to)?;
             // A page of the network does not choose files of the server's.
-            return if there.scheme == Scheme::File { Err("it leads to a file".to_owned()) } else { Ok(there) };
+            return if there.scheme == Scheme::File {
+                Err("it leads to a file".to_owned())
+            } else {
+                Ok(there)
+            };
         }
         let scheme = if self.scheme == Scheme::Https { "https" } else { "http" };
         let port = self.port;
         match to {
             _ if to.starts_with("//") => Location::parse(&format!("{scheme}:{to}")),
-            _ if to.starts_with('/') => Location::parse(&format!("{scheme}://{}:{port}{to}", self.host)),
+            _ if to.starts_with('/') => {
+                Location::parse(&format!("{scheme}://{}:{port}{to}", self.host))
+            }
             _ => {
                 let folder = self.path.rsplit_once('/').map_or("", |(folder, _)| folder);
                 Location::parse(&format!("{scheme}://{}:{port}{folder}/{to}", self.host))
@@ -128,7 +140,11 @@ fn host_and_port(authority: &str, port: u16) -> std::result::Result<(&str, u16),
         None => (authority, port),
         Some(at) => {
             let text = &authority[at + 1..];
-            (&authority[..at], text.parse().map_err(|_| format!("its port \"{text}\" is not a number up to 65535"))?)
+            (
+                &authority[..at],
+                text.parse()
+                    .map_err(|_| format!("its port \"{text}\" is not a number up to 65535"))?,
+            )
         }
     };
     if host.is_empty() {
@@ -142,7 +158,10 @@ fn check_path(path: &str) -> std::result::Result<(), String> {
     let mut parts = path.split('/').skip(1).peekable();
     while let Some(part) = parts.next() {
         let plain = decoded(part)?;
-        if plain == "." || plain == ".." || plain.contains(['/', '\0']) || (plain.is_empty() && parts.peek().is_some())
+        if plain == "."
+            || plain == ".."
+            || plain.contains(['/', '\0'])
+            || (plain.is_empty() && parts.peek().is_some())
         {
             return Err(format!("its path has a part \"{part}\""));
         }
@@ -187,7 +206,8 @@ impl Rules {
                 return Err("an entry with an empty `from` or `who` allows nothing".to_owned());
             }
             for from in &entry.from {
-                let place = Location::parse(from).map_err(|error| format!("\"{from}\" is not a URL: {error}"))?;
+                let place = Location::parse(from)
+                    .map_err(|error| format!("\"{from}\" is not a URL: {error}"))?;
                 if place.query.is_some() {
                     return Err(format!("\"{from}\" has a query; name the folder"));
                 }
@@ -203,8 +223,12 @@ impl Rules {
     /// `InvalidArgument` for what is no URL, `PermissionDenied`.
     pub fn locate(&self, url: &str, principal: &str) -> Result<Location> {
         let location = Location::parse(url).map_err(|message| {
-            Error::new(ErrorKind::InvalidArgument, "fetch an array", format!("its URL cannot be used: {message}"))
-                .with("url", shown(url))
+            Error::new(
+                ErrorKind::InvalidArgument,
+                "fetch an array",
+                format!("its URL cannot be used: {message}"),
+            )
+            .with("url", shown(url))
         })?;
         self.check(&location, principal).map(|_| location)
     }
@@ -214,16 +238,19 @@ impl Rules {
     /// # Errors
     /// `PermissionDenied`.
     pub fn check(&self, location: &Location, principal: &str) -> Result<&Location> {
-        let rule = self
-            .rules
-            .iter()
-            .find(|rule| location.is_below(&rule.place) && rule.who.iter().any(|who| who == "*" || who == principal));
+        let rule = self.rules.iter().find(|rule| {
+            location.is_below(&rule.place)
+                && rule.who.iter().any(|who| who == "*" || who == principal)
+        });
         rule.map(|rule| &rule.place).ok_or_else(|| {
             let message = "this user may not fetch arrays from that address";
             Error::new(ErrorKind::PermissionDenied, "fetch an array", message)
                 .with("url", location)
                 .with("user", principal)
-                .fix("send the array itself, or ask the server's administrator for an entry in `allow` of the fetcher")
+                .fix(
+                    "send the array itself, or ask the server's administrator for an entry in \
+                    `allow` of the fetcher",
+                )
         })
     }
 }

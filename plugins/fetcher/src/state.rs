@@ -1,6 +1,7 @@
 //! What the fetcher works on, and what always holds of it.
 //!
-//! - At most `at_once_max` arrays are fetched, at most `waiting_max` wait; none waits while fewer are fetched.
+//! - At most `at_once_max` arrays are fetched, at most `waiting_max` wait; none waits while fewer
+//!   are fetched.
 
 use std::collections::VecDeque;
 
@@ -35,8 +36,8 @@ impl Default for Limits {
     }
 }
 
-/// Bytes of a file where the manifest does not say: as many, or a part of the memory that there is, where that is less. A
-/// file is held up to three times on its way, and several at a time.
+/// Bytes of a file where the manifest does not say: as many, or a part of the memory that there is,
+/// where that is less. A file is held up to three times on its way, and several at a time.
 const BYTES_MOST: u64 = 1 << 30;
 const MEMORY_PART: u64 = 32;
 

@@ -28,7 +28,8 @@ pub(crate) enum Action {
 
 pub(crate) fn step(state: &mut State, event: Event) -> Option<Action> {
     match event {
-        Event::Asked { number, wanted } => match state.rules.locate(&wanted.url, &wanted.principal) {
+        Event::Asked { number, wanted } => match state.rules.locate(&wanted.url, &wanted.principal)
+        {
             Ok(location) => admit(state, Job { number, location, wanted }),
             Err(error) => Some(Action::Refuse { number, error }),
         },
@@ -48,10 +49,14 @@ fn admit(state: &mut State, job: Job) -> Option<Action> {
         return Some(Action::Fetch(job));
     }
     if state.waiting.len() >= state.limits.waiting_max {
-        let error = Error::new(ErrorKind::LimitExceeded, "fetch an array", "too many arrays are waiting to be fetched")
-            .with("waiting_max", state.limits.waiting_max)
-            .fix("try again later, or raise waiting_max of the fetcher in farcall.toml")
-            .retryable();
+        let error = Error::new(
+            ErrorKind::LimitExceeded,
+            "fetch an array",
+            "too many arrays are waiting to be fetched",
+        )
+        .with("waiting_max", state.limits.waiting_max)
+        .fix("try again later, or raise waiting_max of the fetcher in farcall.toml")
+        .retryable();
         return Some(Action::Refuse { number: job.number, error });
     }
     state.waiting.push_back(job);

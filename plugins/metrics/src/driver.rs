@@ -49,7 +49,16 @@ impl Driver {
         inbox: Receiver<Message>,
     ) -> Driver {
         let (clock, state) = (SystemClock::new(), State::new(limits));
-        Driver { listener, status, sender, inbox, clock, state, streams: BTreeMap::new(), rests: false }
+        Driver {
+            listener,
+            status,
+            sender,
+            inbox,
+            clock,
+            state,
+            streams: BTreeMap::new(),
+            rests: false,
+        }
     }
 
     /// Runs until told to stop.
@@ -58,7 +67,9 @@ impl Driver {
             let (accepts, ready) = self.sleep()?;
             while let Ok(message) = self.inbox.try_receive() {
                 match message {
-                    Message::Told(number, status) => self.state.told(number, status, &Process::now()),
+                    Message::Told(number, status) => {
+                        self.state.told(number, status, &Process::now())
+                    }
                     Message::Stop => return Ok(()),
                 }
             }
@@ -84,10 +95,15 @@ impl Driver {
         watched.extend(listener.map(|one| PollFd::from_borrowed_fd(one.as_fd(), PollFlags::IN)));
         let first = watched.len();
         for (number, stream) in &self.streams {
-            let flags = if self.state.poll_send(*number).is_some() { PollFlags::OUT } else { PollFlags::IN };
+            let flags = if self.state.poll_send(*number).is_some() {
+                PollFlags::OUT
+            } else {
+                PollFlags::IN
+            };
             watched.push(PollFd::from_borrowed_fd(stream.as_fd(), flags));
         }
-        let patience = self.state.next_tick().map(|at| at.since(self.clock.now()) + Duration::from_millis(1));
+        let patience =
+            self.state.next_tick().map(|at| at.since(self.clock.now()) + Duration::from_millis(1));
         let patience = patience.into_iter().chain(self.rests.then_some(REST)).min();
         let timeout = patience.and_then(|left| Timespec::try_from(left).ok());
         match poll(&mut watched, timeout.as_ref()) {
@@ -96,7 +112,10 @@ impl Driver {
         }
         self.rests = false;
         let accepts = first > 1 && !watched[1].revents().is_empty();
-        let ready = watched[first..].iter().zip(self.streams.keys()).filter(|(one, _)| !one.revents().is_empty());
+        let ready = watched[first..]
+            .iter()
+            .zip(self.streams.keys())
+            .filter(|(one, _)| !one.revents().is_empty());
         Ok((accepts, ready.map(|(_, number)| *number).collect()))
     }
 
@@ -110,13 +129,16 @@ impl Driver {
                     displaced.into_iter().for_each(|number| self.close(number));
                 }
             }
-            // Gone already, or nothing there after all; without descriptors it would be there again at once.
+            // Gone already, or nothing there after all; without descriptors it would be there again
+            // at once.
             Err(error) => self.rests = error.kind() != ErrorKind::WouldBlock,
         }
     }
 
     fn receive(&mut self, number: u64) {
-        let Some(stream) = self.streams.get_mut(&number).filter(|_| self.state.poll_send(number).is_none()) else {
+        let Some(stream) =
+            self.streams.get_mut(&number).filter(|_| self.state.poll_send(number).is_none())
+        else {
             return;
         };
         let mut bytes = [0; READ_BYTES];
@@ -127,7 +149,8 @@ impl Driver {
                     self.ask(number);
                 }
             }
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(error)
+                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
             Err(_) => self.close(number),
         }
     }
@@ -140,14 +163,19 @@ impl Driver {
     }
 
     fn send(&mut self, number: u64) {
-        let (Some(bytes), Some(stream)) = (self.state.poll_send(number), self.streams.get_mut(&number)) else { return };
+        let (Some(bytes), Some(stream)) =
+            (self.state.poll_send(number), self.streams.get_mut(&number))
+        else {
+            return;
+        };
         match stream.write(bytes) {
             Ok(count) => {
                 if self.state.sent(number, count) {
                     self.close(number);
                 }
             }
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(error)
+                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
             Err(_) => self.close(number),
         }
     }

@@ -9,7 +9,9 @@ mod text;
 use std::net::{SocketAddr, TcpListener};
 
 use farcall_base::{Error, Result};
-use farcall_kernel::{Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox};
+use farcall_kernel::{
+    Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox,
+};
 use farcall_services::status::{self, StatusHandle};
 
 use state::Limits;
@@ -46,16 +48,15 @@ fn address(limits: &Limits) -> std::result::Result<Option<SocketAddr>, String> {
     if limits.listen.is_empty() {
         return Ok(None);
     }
-    let address: SocketAddr = limits
-        .listen
-        .parse()
-        .map_err(|_| format!("\"{}\" is not an address and port such as \"127.0.0.1:9464\"", limits.listen))?;
+    let address: SocketAddr = limits.listen.parse().map_err(|_| {
+        format!("\"{}\" is not an address and port such as \"127.0.0.1:9464\"", limits.listen)
+    })?;
     if address.ip().is_loopback() || limits.beyond_loopback {
         return Ok(Some(address));
     }
     Err(format!(
-        "other hosts can reach {address} and read the names of users and routines: listen on 127.0.0.1, or set \
-        beyond_loopback = true"
+        "other hosts can reach {address} and read the names of users and routines: listen on \
+        127.0.0.1, or set beyond_loopback = true"
     ))
 }
 
@@ -78,7 +79,8 @@ impl Plugin for Metrics {
     }
 
     fn start(self: Box<Self>, context: PluginContext) -> Result<RunningPlugin> {
-        let (sender, receiver, stop) = driver_mailbox(self.limits.clients_max, driver::Message::Stop)?;
+        let (sender, receiver, stop) =
+            driver_mailbox(self.limits.clients_max, driver::Message::Stop)?;
         let listener = self.address.map(listen).transpose()?;
         let address = listener.as_ref().and_then(|listener| listener.local_addr().ok());
         let status = context.service::<StatusHandle>(status::SLOT)?;
@@ -88,7 +90,8 @@ impl Plugin for Metrics {
 }
 
 fn listen(address: SocketAddr) -> Result<TcpListener> {
-    let listening = TcpListener::bind(address).and_then(|one| one.set_nonblocking(true).map(|()| one));
+    let listening =
+        TcpListener::bind(address).and_then(|one| one.set_nonblocking(true).map(|()| one));
     listening.map_err(|error| {
         Error::system("listen for metrics", error)
             .with("listen", address)

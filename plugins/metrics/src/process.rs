@@ -2,7 +2,8 @@
 
 use std::fs;
 
-/// `/proc/PID/stat` counts time in ticks, which user space sees as hundredths of a second on every Linux.
+/// `/proc/PID/stat` counts time in ticks, which user space sees as hundredths of a second on every
+/// Linux.
 const TICKS_A_SECOND: f64 = 100.0;
 
 /// Of one process, as far as the system tells.
@@ -36,7 +37,8 @@ fn resident(status: &str) -> Option<u64> {
     Some(kilobytes * 1024)
 }
 
-/// Fields 14 and 15, user and system time; the second field is a name in brackets, which may hold anything.
+/// Fields 14 and 15, user and system time; the second field is a name in brackets, which may hold
+/// anything.
 fn processor(stat: &str) -> Option<f64> {
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks = |index: usize| fields.get(index)?.parse::<f64>().ok();

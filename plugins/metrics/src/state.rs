@@ -1,6 +1,7 @@
 //! Who asks, and how far they are: see README.md.
 //!
-//! A client has no answer while its question comes and while the server is asked; once it has one it is only written to.
+//! A client has no answer while its question comes and while the server is asked; once it has one
+//! it is only written to.
 
 use std::collections::BTreeMap;
 

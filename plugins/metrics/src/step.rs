@@ -23,19 +23,24 @@ pub enum Next {
 }
 
 impl State {
-    /// Somebody connected: their number, and whom they displace where there are too many. That is who came first of those
-    /// that have not asked yet, so that nobody keeps others out by saying nothing; then whoever came first of all.
+    /// Somebody connected: their number, and whom they displace where there are too many. That is
+    /// who came first of those that have not asked yet, so that nobody keeps others out by saying
+    /// nothing; then whoever came first of all.
     pub fn accepted(&mut self, now: Instant) -> (u64, Option<u64>) {
-        let displaced = (self.clients.len() >= self.limits.clients_max).then(|| self.to_be_displaced()).flatten();
+        let displaced = (self.clients.len() >= self.limits.clients_max)
+            .then(|| self.to_be_displaced())
+            .flatten();
         displaced.map(|number| self.clients.remove(&number));
         self.next += 1;
         let until = now + Duration::from_millis(self.limits.patience_ms);
-        self.clients.insert(self.next, Client { question: Vec::new(), answer: None, waits: false, until });
+        self.clients
+            .insert(self.next, Client { question: Vec::new(), answer: None, waits: false, until });
         (self.next, displaced)
     }
 
     fn to_be_displaced(&self) -> Option<u64> {
-        let silent = self.clients.iter().find(|(_, client)| !client.waits && client.answer.is_none());
+        let silent =
+            self.clients.iter().find(|(_, client)| !client.waits && client.answer.is_none());
         silent.or_else(|| self.clients.iter().next()).map(|(number, _)| *number)
     }
 
@@ -60,17 +65,24 @@ impl State {
             None if client.question.len() <= bytes_max => return Next::Wait,
             _ => "431 Request Header Fields Too Large",
         };
-        client.answer = Some((answer(refusal, "text/plain; charset=utf-8", &format!("{refusal}\n")), 0));
+        client.answer =
+            Some((answer(refusal, "text/plain; charset=utf-8", &format!("{refusal}\n")), 0));
         Next::Wait
     }
 
     /// What the server said for a client.
     pub fn told(&mut self, number: u64, status: Result<Box<Status>>, process: &Process) {
-        let Some(client) = self.clients.get_mut(&number).filter(|client| client.waits) else { return };
+        let Some(client) = self.clients.get_mut(&number).filter(|client| client.waits) else {
+            return;
+        };
         client.waits = false;
         let answer = match status {
             Ok(status) => answer("200 OK", text::CONTENT_TYPE, &text::metrics(&status, process)),
-            Err(error) => answer("503 Service Unavailable", "text/plain; charset=utf-8", &format!("{error}\n")),
+            Err(error) => answer(
+                "503 Service Unavailable",
+                "text/plain; charset=utf-8",
+                &format!("{error}\n"),
+            ),
         };
         client.answer = Some((answer, 0));
     }
@@ -83,7 +95,9 @@ impl State {
 
     /// So much of it has left; true when that was all.
     pub fn sent(&mut self, number: u64, count: usize) -> bool {
-        let Some((answer, sent)) = self.clients.get_mut(&number).and_then(|client| client.answer.as_mut()) else {
+        let Some((answer, sent)) =
+            self.clients.get_mut(&number).and_then(|client| client.answer.as_mut())
+        else {
             return true;
         };
         *sent += count;
@@ -102,7 +116,11 @@ impl State {
 
     /// Those whose time is over.
     pub fn overdue(&self, now: Instant) -> Vec<u64> {
-        self.clients.iter().filter(|(_, client)| client.until <= now).map(|(number, _)| *number).collect()
+        self.clients
+            .iter()
+            .filter(|(_, client)| client.until <= now)
+            .map(|(number, _)| *number)
+            .collect()
     }
 }
 
@@ -122,7 +140,8 @@ fn page(head: &[u8]) -> std::result::Result<(), &'static str> {
 fn answer(status: &str, content_type: &str, body: &str) -> Vec<u8> {
     let allow = if status.starts_with("405") { "Allow: GET\r\n" } else { "" };
     format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n{allow}Connection: close\r\n\r\n{body}",
+        "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: \
+            {}\r\n{allow}Connection: close\r\n\r\n{body}",
         body.len()
     )
     .into_bytes()

@@ -27,9 +27,13 @@ fn status() -> Status {
         ..Use::default()
     };
     let hostile = Use { principal: "a\"b\\c\nd".into(), durations, ..anna.clone() };
-    let refused =
-        Use { principal: "bert".into(), failed: vec![(ErrorKind::PermissionDenied.code(), 7)], ..Use::default() };
-    let module = ModuleStatus { module: "m".into(), waiting: 2, busy: 1, ..ModuleStatus::default() };
+    let refused = Use {
+        principal: "bert".into(),
+        failed: vec![(ErrorKind::PermissionDenied.code(), 7)],
+        ..Use::default()
+    };
+    let module =
+        ModuleStatus { module: "m".into(), waiting: 2, busy: 1, ..ModuleStatus::default() };
     let totals = Some(Totals { clients: 4, ..Totals::default() });
     let uses = vec![anna, hostile, refused];
     Status { product: "farcall 9".into(), uses, modules: vec![module], totals, ..Status::default() }
@@ -42,7 +46,8 @@ fn the_page_has_every_count_under_its_labels() {
         "farcall_info{version=\"9\"} 1",
         "farcall_calls_begun_total{principal=\"anna\",routine=\"m/f\"} 5",
         "farcall_calls_begun_total{principal=\"a\\\"b\\\\c\\nd\",routine=\"m/f\"} 5",
-        "farcall_calls_failed_total{principal=\"anna\",routine=\"m/f\",error=\"routine-crashed\"} 1",
+        "farcall_calls_failed_total{principal=\"anna\",routine=\"m/f\",error=\"routine-crashed\"} \
+            1",
         "farcall_calls_refused_total{principal=\"bert\",error=\"permission-denied\"} 7",
         "farcall_call_duration_seconds_bucket{routine=\"m/f\",le=\"0.00001\"} 6",
         "farcall_call_duration_seconds_bucket{routine=\"m/f\",le=\"0.0001\"} 8",
@@ -72,13 +77,18 @@ fn asked(request: &str, request_bytes_max: usize) -> (Next, String) {
             next = Next::Ask;
         }
     }
-    let answer = state.poll_send(number).map(|bytes| String::from_utf8(bytes.to_vec()).unwrap()).unwrap_or_default();
+    let answer = state
+        .poll_send(number)
+        .map(|bytes| String::from_utf8(bytes.to_vec()).unwrap())
+        .unwrap_or_default();
     (next, answer)
 }
 
 #[test]
 fn only_the_page_is_served() {
-    for good in ["GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", "GET /metrics?a=b HTTP/1.0\r\n\r\nmore"] {
+    for good in
+        ["GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", "GET /metrics?a=b HTTP/1.0\r\n\r\nmore"]
+    {
         assert_eq!(asked(good, 8192), (Next::Ask, String::new()), "{good}");
     }
     for (bad, status) in [
@@ -89,10 +99,17 @@ fn only_the_page_is_served() {
         ("\u{16}\u{3}\u{1}\r\n\r\n", "400 Bad Request"),
     ] {
         let (next, answer) = asked(bad, 8192);
-        assert!(next == Next::Wait && answer.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{bad}: {answer}");
+        assert!(
+            next == Next::Wait && answer.starts_with(&format!("HTTP/1.1 {status}\r\n")),
+            "{bad}: {answer}"
+        );
         assert!(answer.contains("Connection: close\r\n"), "{answer}");
     }
-    assert_eq!(asked("GET /metrics HTTP/1.1\r\nHost:", 8192), (Next::Wait, String::new()), "more may come");
+    assert_eq!(
+        asked("GET /metrics HTTP/1.1\r\nHost:", 8192),
+        (Next::Wait, String::new()),
+        "more may come"
+    );
 }
 
 #[test]
@@ -109,7 +126,10 @@ fn clients_are_few_and_have_little_time() {
     let (second, _) = state.accepted(Instant(1_000_000));
     // Bytes now and then give no more time.
     state.received(first, b"G");
-    assert_eq!((state.next_tick(), state.overdue(Instant(5_000_000))), (Some(Instant(5_000_000)), vec![first]));
+    assert_eq!(
+        (state.next_tick(), state.overdue(Instant(5_000_000))),
+        (Some(Instant(5_000_000)), vec![first])
+    );
     state.gone(first);
     assert_eq!(state.overdue(Instant(6_000_000)), [second]);
 }
@@ -132,7 +152,9 @@ fn addresses_beyond_loopback_must_be_meant() {
         address(&Limits { listen: listen.into(), beyond_loopback, ..Limits::default() })
     };
     assert_eq!(of("", false), Ok(None));
-    assert!(of("127.0.0.1:0", false).unwrap().is_some() && of("[::1]:9464", false).unwrap().is_some());
+    assert!(
+        of("127.0.0.1:0", false).unwrap().is_some() && of("[::1]:9464", false).unwrap().is_some()
+    );
     assert!(of("0.0.0.0:9464", false).unwrap_err().contains("beyond_loopback = true"));
     assert!(of("0.0.0.0:9464", true).unwrap().is_some());
     assert!(of("localhost", false).unwrap_err().contains("not an address and port"));
@@ -140,11 +162,13 @@ fn addresses_beyond_loopback_must_be_meant() {
 
 #[test]
 fn the_options_text_says_the_defaults() {
-    let options = farcall_kernel::Options::from_text("farcall.toml", include_str!("options.toml")).unwrap();
+    let options =
+        farcall_kernel::Options::from_text("farcall.toml", include_str!("options.toml")).unwrap();
     assert_eq!(options.read::<Limits>().unwrap(), Limits::default());
 }
 
-/// The driver, over loopback, with a server that counts nothing; a client that says nothing is cut off.
+/// The driver, over loopback, with a server that counts nothing; a client that says nothing is cut
+/// off.
 #[test]
 fn whoever_asks_is_answered_and_whoever_does_not_is_cut_off() {
     let (server, mut questions) = mailbox::<Reply<Box<Status>>>(4).unwrap();
@@ -153,7 +177,8 @@ fn whoever_asks_is_answered_and_whoever_does_not_is_cut_off() {
     let clients_max = limits.clients_max;
     let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = listener.local_addr().unwrap();
-    let (sender, receiver, stop) = driver_mailbox(limits.clients_max, driver::Message::Stop).unwrap();
+    let (sender, receiver, stop) =
+        driver_mailbox(limits.clients_max, driver::Message::Stop).unwrap();
     let driver = driver::Driver::new(limits, Some(listener), handle, sender, receiver);
     let running = std::thread::spawn(move || driver.run());
     // As many as there may be, and nobody waits for their patience.
@@ -164,7 +189,10 @@ fn whoever_asks_is_answered_and_whoever_does_not_is_cut_off() {
     questions.receive_timeout(Duration::from_secs(5)).unwrap().answer(Ok(Box::new(status())));
     let mut page = String::new();
     asks.read_to_string(&mut page).unwrap();
-    assert!(page.starts_with("HTTP/1.1 200 OK\r\n") && page.contains("farcall_connections 4\n"), "{page}");
+    assert!(
+        page.starts_with("HTTP/1.1 200 OK\r\n") && page.contains("farcall_connections 4\n"),
+        "{page}"
+    );
     all[0].set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     assert_eq!(all[0].read(&mut [0; 9]).unwrap(), 0, "displaced");
     silent.set_read_timeout(Some(Duration::from_secs(20))).unwrap();

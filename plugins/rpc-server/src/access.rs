@@ -13,7 +13,8 @@ const ALL: &str = "*";
 /// Characters of a module's name in a refusal.
 const NAME_SHOWN_MAX: usize = 80;
 
-/// The principal of what this server has started, routines and what they start: no entry can name it.
+/// The principal of what this server has started, routines and what they start: no entry can name
+/// it.
 pub const STARTED_HERE: &str = "routine";
 
 /// One entry of the table: what some principals may do.
@@ -38,8 +39,9 @@ pub struct Entry {
 pub struct Principal {
     /// The name in a certificate, `uid N`, `token` or `inherited`.
     pub name: String,
-    /// Whether it is the server's own user (or root, or who can read that user's files): it could end the server and
-    /// read its memory, so that refusing it anything would only be a show. Unless the table names it.
+    /// Whether it is the server's own user (or root, or who can read that user's files): it could
+    /// end the server and read its memory, so that refusing it anything would only be a show.
+    /// Unless the table names it.
     pub owns_server: bool,
 }
 
@@ -57,36 +59,44 @@ pub struct Rights {
 
 /// The rights of `principal` by the table: everything that any entry gives that names it.
 ///
-/// Without any entry that names it, the server's own user may do everything; who shows a certificate may call every module
-/// as long as the table is empty, and nothing once it is not.
+/// Without any entry that names it, the server's own user may do everything; who shows a
+/// certificate may call every module as long as the table is empty, and nothing once it is not.
 pub fn rights(table: &[Entry], principal: &Principal) -> Rights {
     let names = |who: &String| who == &principal.name || (who == ALL && !principal.owns_server);
     let named: Vec<&Entry> = table.iter().filter(|entry| entry.who.iter().any(names)).collect();
     let unnamed = named.is_empty();
     let owner = unnamed && principal.owns_server;
-    let all = owner || table.is_empty() || named.iter().any(|entry| entry.call.iter().any(|module| module == ALL));
+    let all = owner
+        || table.is_empty()
+        || named.iter().any(|entry| entry.call.iter().any(|module| module == ALL));
     Rights {
         principal: principal.name.clone(),
         owns_server: principal.owns_server,
         modules: match all {
             true => Visible::All,
-            false => Visible::Only(Arc::new(named.iter().flat_map(|entry| entry.call.iter().cloned()).collect())),
+            false => Visible::Only(Arc::new(
+                named.iter().flat_map(|entry| entry.call.iter().cloned()).collect(),
+            )),
         },
         publishes: owner || named.iter().any(|entry| entry.publish),
         administers: owner || named.iter().any(|entry| entry.administer),
     }
 }
 
-/// Refuses a certificate's name that stands for somebody else in the table, in the log, and where memory is kept apart.
+/// Refuses a certificate's name that stands for somebody else in the table, in the log, and where
+/// memory is kept apart.
 ///
 /// # Errors
 /// `PermissionDenied`.
 pub fn check_name(name: &str) -> Result<()> {
-    let uid = name.strip_prefix("uid").is_some_and(|rest| rest.trim().chars().all(|c| c.is_ascii_digit()));
+    let uid = name
+        .strip_prefix("uid")
+        .is_some_and(|rest| rest.trim().chars().all(|c| c.is_ascii_digit()));
     if !uid && ![ALL, "token", "inherited", STARTED_HERE, ""].contains(&name.trim()) {
         return Ok(());
     }
-    let message = format!("the certificate's name is \"{name}\", which is reserved for another kind of user");
+    let message =
+        format!("the certificate's name is \"{name}\", which is reserved for another kind of user");
     Err(Error::new(ErrorKind::PermissionDenied, "accept a connection", message)
         .fix("get a certificate with the name of a person or a machine"))
 }
@@ -104,15 +114,15 @@ pub fn check(table: &[Entry]) -> std::result::Result<(), String> {
         if let Some(who) = entry.who.iter().find(|who| !can_be_principal(who)) {
             let who = who.escape_debug();
             return Err(format!(
-                "{which} names \"{who}\" in who, which is not a user name: write a name as in a certificate (without \
-                blanks), \"*\" for all of these, \"uid 1000\", or \"token\""
+                "{which} names \"{who}\" in who, which is not a user name: write a name as in a \
+                certificate (without blanks), \"*\" for all of these, \"uid 1000\", or \"token\""
             ));
         }
         if let Some(module) = entry.call.iter().find(|module| !can_be_module(module)) {
             let module = module.escape_debug();
             return Err(format!(
-                "{which} names \"{module}\" in call, which is not a module name: write the name of a module (not of a \
-                routine, and without blanks), or \"*\" for all"
+                "{which} names \"{module}\" in call, which is not a module name: write the name \
+                of a module (not of a routine, and without blanks), or \"*\" for all"
             ));
         }
     }
@@ -122,9 +132,13 @@ pub fn check(table: &[Entry]) -> std::result::Result<(), String> {
 /// Whether a connection can have such a principal.
 fn can_be_principal(who: &str) -> bool {
     // As the server writes it.
-    let uid = who.strip_prefix("uid ").and_then(|number| Some(number.parse::<u32>().ok()?.to_string() == number));
+    let uid = who
+        .strip_prefix("uid ")
+        .and_then(|number| Some(number.parse::<u32>().ok()?.to_string() == number));
     let is_unusual = |c: char| c.is_whitespace() || c.is_control() || c == '*';
-    uid.unwrap_or_else(|| who == ALL || who == "token" || (check_name(who).is_ok() && !who.contains(is_unusual)))
+    uid.unwrap_or_else(|| {
+        who == ALL || who == "token" || (check_name(who).is_ok() && !who.contains(is_unusual))
+    })
 }
 
 /// What the directory lets a module be called (plugins/directory), or all of them.
@@ -137,7 +151,9 @@ fn can_be_module(module: &str) -> bool {
 pub fn unknown_modules(table: &[Entry], is_published: impl Fn(&str) -> bool) -> Vec<String> {
     let named = |(index, entry): (usize, &Entry)| {
         let unknown = entry.call.iter().filter(|module| *module != ALL && !is_published(module));
-        let words = |module: &String| format!("entry {} of access names the module \"{module}\"", index + 1);
+        let words = |module: &String| {
+            format!("entry {} of access names the module \"{module}\"", index + 1)
+        };
         unknown.map(words).collect::<Vec<_>>()
     };
     table.iter().enumerate().flat_map(named).collect()
@@ -185,7 +201,8 @@ impl Rights {
         self.modules.clone()
     }
 
-    /// What whoever carries out an order of theirs must know. Administrators are told of all modules anyway.
+    /// What whoever carries out an order of theirs must know. Administrators are told of all
+    /// modules anyway.
     pub fn orderer(&self) -> Orderer {
         Orderer {
             principal: self.principal.clone(),
@@ -194,8 +211,9 @@ impl Rights {
         }
     }
 
-    /// The right to ask for `name`, decided by its module's name alone: before anybody looks whether there is such a
-    /// routine, so that neither the answer nor the time that it takes tells.
+    /// The right to ask for `name`, decided by its module's name alone: before anybody looks
+    /// whether there is such a routine, so that neither the answer nor the time that it takes
+    /// tells.
     ///
     /// # Errors
     /// As [`Rights::call`].
@@ -215,8 +233,12 @@ impl Rights {
             return Ok(());
         }
         // As a stranger wrote it, who may have asked for no module at all.
-        let module: String = module.chars().take(NAME_SHOWN_MAX).flat_map(char::escape_debug).collect();
-        Err(self.refusal(&format!("call routines of module \"{module}\""), &format!("call = [\"{module}\"]")))
+        let module: String =
+            module.chars().take(NAME_SHOWN_MAX).flat_map(char::escape_debug).collect();
+        Err(self.refusal(
+            &format!("call routines of module \"{module}\""),
+            &format!("call = [\"{module}\"]"),
+        ))
     }
 
     /// The right to publish and withdraw modules.
@@ -232,7 +254,11 @@ impl Rights {
     /// # Errors
     /// As [`Rights::call`].
     pub fn administer(&self) -> Result<()> {
-        if self.administers { Ok(()) } else { Err(self.refusal("administer this server", "administer = true")) }
+        if self.administers {
+            Ok(())
+        } else {
+            Err(self.refusal("administer this server", "administer = true"))
+        }
     }
 
     fn refusal(&self, what: &str, entry: &str) -> Error {
@@ -272,7 +298,12 @@ mod tests {
 
     /// Module a, module b, publish, administer.
     fn shown(rights: &Rights) -> [bool; 4] {
-        [rights.may_call("a"), rights.may_call("b"), rights.publish().is_ok(), rights.administer().is_ok()]
+        [
+            rights.may_call("a"),
+            rights.may_call("b"),
+            rights.publish().is_ok(),
+            rights.administer().is_ok(),
+        ]
     }
 
     #[test]
@@ -284,8 +315,8 @@ mod tests {
     #[test]
     fn entries_add_up_and_who_is_not_named_may_nothing() {
         let table = table(
-            "access = [{ who = [\"anna\", \"bert\"], call = [\"a\"] }, { who = [\"anna\"], publish = true }, \
-             { who = [\"carl\"], call = [\"*\"], administer = true }]",
+            "access = [{ who = [\"anna\", \"bert\"], call = [\"a\"] }, { who = [\"anna\"], \
+             publish = true }, { who = [\"carl\"], call = [\"*\"], administer = true }]",
         );
         assert_eq!(shown(&of(&table, "anna", false)), [true, false, true, false]);
         assert_eq!(shown(&of(&table, "bert", false)), [true, false, false, false]);
@@ -300,17 +331,27 @@ mod tests {
 
     #[test]
     fn everybody_is_everybody_with_a_certificate() {
-        let table = table("access = [{ who = [\"*\"], call = [\"b\"] }, { who = [\"token\"], call = [\"a\"] }]");
+        let table = table(
+            "access = [{ who = [\"*\"], call = [\"b\"] }, { who = [\"token\"], call = [\"a\"] }]",
+        );
         assert_eq!(shown(&of(&table, "anna", false)), [false, true, false, false]);
         assert_eq!(shown(&of(&table, "uid 7", true)), [true; 4]);
-        assert_eq!(shown(&of(&table, "token", true)), [true, false, false, false], "named, so the table decides");
+        assert_eq!(
+            shown(&of(&table, "token", true)),
+            [true, false, false, false],
+            "named, so the table decides"
+        );
     }
 
     #[test]
     fn a_denial_names_principal_right_and_table() {
         let table = table("access = [{ who = [\"anna\"], call = [] }]");
         let anna = of(&table, "anna", false);
-        let said = [anna.call("lapack").unwrap_err(), anna.publish().unwrap_err(), anna.administer().unwrap_err()];
+        let said = [
+            anna.call("lapack").unwrap_err(),
+            anna.publish().unwrap_err(),
+            anna.administer().unwrap_err(),
+        ];
         for (error, words) in said.iter().zip([
             ["\"anna\" may not call routines of module \"lapack\"", "call = [\"lapack\"] }"],
             ["\"anna\" may not publish", "publish = true }"],
@@ -318,14 +359,18 @@ mod tests {
         ]) {
             assert_eq!(error.kind(), ErrorKind::PermissionDenied);
             let text = error.to_string();
-            assert!(words.iter().all(|word| text.contains(word)) && text.contains("table access"), "{text}");
+            assert!(
+                words.iter().all(|word| text.contains(word)) && text.contains("table access"),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn modules_that_nobody_publishes_are_named() {
         let table = table(
-            "access = [{ who = [\"anna\"], call = [\"lapack\", \"*\"] }, { who = [\"bert\"], call = [\"lapack\", \"epp\"] }]",
+            "access = [{ who = [\"anna\"], call = [\"lapack\", \"*\"] }, { who = [\"bert\"], call \
+                = [\"lapack\", \"epp\"] }]",
         );
         let unknown = unknown_modules(&table, |module| module == "lapack");
         assert_eq!(unknown, ["entry 2 of access names the module \"epp\""]);
@@ -338,18 +383,38 @@ mod tests {
             crate::Options::read(&options).unwrap_err().to_string()
         };
         let error = read("calls_max = 9\naccess = [{ who = [], call = [\"a\"] }]");
-        assert!(error.contains("entry 1 of access names no user") && error.contains("line: 2"), "{error}");
-        for who in ["uid x", "uid 01", "uid", "uid 4294967296", "b ert", " anna", "an*", "inherited", "token "] {
+        assert!(
+            error.contains("entry 1 of access names no user") && error.contains("line: 2"),
+            "{error}"
+        );
+        for who in [
+            "uid x",
+            "uid 01",
+            "uid",
+            "uid 4294967296",
+            "b ert",
+            " anna",
+            "an*",
+            "inherited",
+            "token ",
+        ] {
             let error = read(&format!("\naccess = [{{ who = [\"anna\", \"{who}\"] }}]"));
             assert!(error.contains(&format!("\"{who}\"")) && error.contains("line: 2"), "{error}");
-            assert!(["\"*\"", "\"uid 1000\"", "\"token\"", "certificate"].iter().all(|form| error.contains(form)));
+            assert!(
+                ["\"*\"", "\"uid 1000\"", "\"token\"", "certificate"]
+                    .iter()
+                    .all(|form| error.contains(form))
+            );
         }
         for call in ["", "lapack/dgesv", "la pack", "lap*"] {
             let error = read(&format!("access = [{{ who = [\"a\"], call = [\"{call}\"] }}]"));
             assert!(error.contains("not a module name") && error.contains("line: 1"), "{error}");
         }
         assert_eq!(
-            table("access = [{ who = [\"anna@x.org\", \"uid 0\", \"*\", \"token\"], call = [\"*\"] }]").len(),
+            table(
+                "access = [{ who = [\"anna@x.org\", \"uid 0\", \"*\", \"token\"], call = [\"*\"] }]"
+            )
+            .len(),
             1
         );
         let error = read("access = [{ who = [\"a\"], cal = [\"b\"] }]");

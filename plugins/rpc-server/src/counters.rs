@@ -1,6 +1,8 @@
-//! Counts of who called what and how it ended: additions, and one look into a small table for each call. Pure.
+//! Counts of who called what and how it ended: additions, and one look into a small table for each
+//! call. Pure.
 //!
-//! Names come from outside, so that tables of them are bounded: what finds them full is counted as [`OTHER`].
+//! Names come from outside, so that tables of them are bounded: what finds them full is counted as
+//! [`OTHER`].
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -73,7 +75,8 @@ struct Row {
 impl Counters {
     /// Nothing happened yet; at most `rows_max` rows, besides the one for all others.
     pub fn new(rows_max: usize) -> Counters {
-        let names = || Names { max: rows_max, numbers: HashMap::new(), all: vec![Arc::from(OTHER)] };
+        let names =
+            || Names { max: rows_max, numbers: HashMap::new(), all: vec![Arc::from(OTHER)] };
         Counters {
             principals: names(),
             routines: names(),
@@ -142,7 +145,9 @@ impl Counters {
     /// What was counted of each of `whose` calls, or of everybody's.
     pub fn uses(&self, whose: Option<&str>) -> Vec<Use> {
         let seen = self.rows.iter().filter(|row| !row.is_empty());
-        seen.filter(|row| whose.is_none_or(|name| name == &*row.principal)).map(Row::shown).collect()
+        seen.filter(|row| whose.is_none_or(|name| name == &*row.principal))
+            .map(Row::shown)
+            .collect()
     }
 }
 
@@ -230,14 +235,26 @@ mod tests {
         let row = counters.begun(anna, routine);
         assert_eq!(counters.begun(anna, routine), row, "one row for both");
         counters.ended(row, &returned(10_000));
-        counters.ended(row, &Ended { failure: Some(ErrorKind::RoutineCrashed.code()), ..returned(u64::MAX) });
+        counters.ended(
+            row,
+            &Ended { failure: Some(ErrorKind::RoutineCrashed.code()), ..returned(u64::MAX) },
+        );
         counters.refused(bert, ErrorKind::PermissionDenied);
         let uses = counters.uses(None);
         assert_eq!(uses.len(), 2, "{uses:?}");
-        assert_eq!((uses[0].begun, uses[0].returned, uses[0].bytes_in, uses[0].bytes_out), (2, 1, 16, 32));
+        assert_eq!(
+            (uses[0].begun, uses[0].returned, uses[0].bytes_in, uses[0].bytes_out),
+            (2, 1, 16, 32)
+        );
         assert_eq!(uses[0].failed, [(ErrorKind::RoutineCrashed.code(), 1)]);
-        assert_eq!((uses[0].durations[0], uses[0].durations[15], uses[0].duration_ns), (1, 1, u64::MAX));
-        assert_eq!((uses[1].principal.as_str(), uses[1].routine.as_str(), uses[1].begun), ("bert", "", 0));
+        assert_eq!(
+            (uses[0].durations[0], uses[0].durations[15], uses[0].duration_ns),
+            (1, 1, u64::MAX)
+        );
+        assert_eq!(
+            (uses[1].principal.as_str(), uses[1].routine.as_str(), uses[1].begun),
+            ("bert", "", 0)
+        );
         assert_eq!(counters.uses(Some("bert")), uses[1..]);
     }
 
@@ -253,9 +270,15 @@ mod tests {
             counters.refused(principal, ErrorKind::NotFound);
         }
         let uses = counters.uses(None);
-        assert_eq!((uses.len(), uses[0].principal.as_str(), uses[0].routine.as_str()), (4, OTHER, OTHER));
+        assert_eq!(
+            (uses.len(), uses[0].principal.as_str(), uses[0].routine.as_str()),
+            (4, OTHER, OTHER)
+        );
         assert_eq!(uses.iter().map(|one| one.begun).sum::<u64>(), 1000);
-        assert_eq!(uses.iter().flat_map(|one| &one.failed).map(|(_, count)| count).sum::<u64>(), 1000);
+        assert_eq!(
+            uses.iter().flat_map(|one| &one.failed).map(|(_, count)| count).sum::<u64>(),
+            1000
+        );
         assert!(counters.principals.all.len() <= 4 && counters.numbers.len() <= 3);
     }
 

@@ -47,10 +47,11 @@ use world::{Sending, Taking, World};
 const RECEIVE_BUDGET: usize = 8 << 20;
 /// Time after which a busy spawner or directory is asked again.
 const RETRY_AFTER: Duration = Duration::from_millis(20);
-/// Time after which what was received is handled, though other connections have something, too: when hundreds of results come
-/// at once, the first ones' clients are not to wait for the last one.
+/// Time after which what was received is handled, though other connections have something, too:
+/// when hundreds of results come at once, the first ones' clients are not to wait for the last one.
 const SETTLE_AFTER: Duration = Duration::from_micros(500);
-/// Time without an event after which memory is prepared for results: whoever shares the cores has more urgent work before.
+/// Time without an event after which memory is prepared for results: whoever shares the cores has
+/// more urgent work before.
 const QUIET_AFTER: Duration = Duration::from_millis(5);
 /// Connections accepted in one turn.
 const ACCEPT_BUDGET: usize = 64;
@@ -117,7 +118,8 @@ struct Wire {
 enum Interest {
     /// Bytes, room to send, both, or nothing for now: a socket says so for as long as it is true.
     Socket(epoll::EventFlags),
-    /// Its bell, which rings once. Paused while nothing is taken from it: a stroke of that time must be made up for.
+    /// Its bell, which rings once. Paused while nothing is taken from it: a stroke of that time
+    /// must be made up for.
     Bell { paused: bool },
 }
 
@@ -137,8 +139,8 @@ pub struct Driver {
     /// What the spawner was too busy to be told, and when it is told again.
     untold: Vec<Untold>,
     untold_until: Option<Instant>,
-    /// Connections that may have more to give although nothing will tell so: a bell rings once, and a stream that decrypts
-    /// holds bytes that its socket no longer knows of.
+    /// Connections that may have more to give although nothing will tell so: a bell rings once, and
+    /// a stream that decrypts holds bytes that its socket no longer knows of.
     again: Vec<ConnectionId>,
     /// A descriptor to spare: given up, it lets a client in when there is no other, who is told so.
     spare: Option<std::fs::File>,
@@ -146,7 +148,8 @@ pub struct Driver {
     resting_until: Option<Instant>,
     /// Whether nothing has happened for a while: there is time to prepare memory.
     is_quiet: bool,
-    /// What is published, as far as we know, and whether the directory is to tell when it is another.
+    /// What is published, as far as we know, and whether the directory is to tell when it is
+    /// another.
     revision: u64,
     is_watching: bool,
     audit: Option<AuditLog>,
@@ -172,10 +175,13 @@ impl Driver {
         let poller = epoll::create(epoll::CreateFlags::CLOEXEC)
             .map_err(|error| Error::system("wait for sockets", error.into()))?;
         let audit = AuditOptions::of(&options).map(AuditLog::open).transpose()?;
-        let log = LogOptions::of(&options).map(|options| Log::open(options, outlet::error().waiting())).transpose()?;
+        let log = LogOptions::of(&options)
+            .map(|options| Log::open(options, outlet::error().waiting()))
+            .transpose()?;
         let mut driver = Driver {
             server: Server::new(
-                State::new(limits(&options, &transports), (transports.host)()).named(world::fresh_name()),
+                State::new(limits(&options, &transports), (transports.host)())
+                    .named(world::fresh_name()),
             ),
             world: World::new(transports, options.clone()),
             transports,
@@ -217,7 +223,12 @@ impl Driver {
         self.watch_for(descriptor, mark, epoll::EventFlags::IN)
     }
 
-    fn watch_for(&self, descriptor: BorrowedFd<'_>, mark: u64, flags: epoll::EventFlags) -> Result<()> {
+    fn watch_for(
+        &self,
+        descriptor: BorrowedFd<'_>,
+        mark: u64,
+        flags: epoll::EventFlags,
+    ) -> Result<()> {
         epoll::add(&self.poller, descriptor, epoll::EventData::new_u64(mark), flags)
             .map_err(|error| Error::system("wait for sockets", error.into()))
     }
@@ -229,14 +240,20 @@ impl Driver {
         self.services.jobs.watch(self.sender.port(Message::Jobs));
         loop {
             events.clear();
-            let timeout = self.patience().and_then(|left| rustix::event::Timespec::try_from(left).ok());
-            match epoll::wait(&self.poller, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
+            let timeout =
+                self.patience().and_then(|left| rustix::event::Timespec::try_from(left).ok());
+            match epoll::wait(
+                &self.poller,
+                rustix::buffer::spare_capacity(&mut events),
+                timeout.as_ref(),
+            ) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(Error::system("wait for sockets", error.into())),
             }
             self.prepare_memory(events.is_empty());
             self.world.look_at_clock();
-            // Before any call: what a client was told of was published before, and is in the mailbox.
+            // Before any call: what a client was told of was published before, and is in the
+            // mailbox.
             if !self.take_messages() {
                 self.end_results();
                 return Ok(());
@@ -289,7 +306,8 @@ impl Driver {
         if !self.untold.is_empty() || !self.is_watching {
             return Some(RETRY_AFTER);
         }
-        let own = self.resting_until.into_iter().chain(self.endings.next()).chain(self.standings.next());
+        let own =
+            self.resting_until.into_iter().chain(self.endings.next()).chain(self.standings.next());
         let own = own.chain(self.orders.next()).chain(self.results_again);
         let next = self.server.next_tick().into_iter().chain(own).min();
         next.map(|at| at.since(self.world.now()) + Duration::from_millis(1))
@@ -311,7 +329,9 @@ impl Driver {
                     self.server.held(&mut self.world, hold, answer.and_then(world::held));
                 }
                 Message::Readmitted(answer) => self.readmit(answer.and_then(world::listing)),
-                Message::Obeyed(connection, channel, outcome) => self.server.obeyed(connection, channel, outcome),
+                Message::Obeyed(connection, channel, outcome) => {
+                    self.server.obeyed(connection, channel, outcome)
+                }
                 Message::Control(control) => self.control(control),
                 Message::Jobs(jobs) => self.server.jobs(&self.world, jobs),
                 Message::Watched(reply) => reply.answer(Ok(self.server.status(&self.world))),
@@ -333,7 +353,12 @@ impl Driver {
     fn add(&mut self, stream: Box<dyn ByteStream>) -> Option<ConnectionId> {
         let connection = ConnectionId(self.next_connection);
         let interest = if let Some(hangup) = stream.hangup() {
-            self.watch_for(stream.readiness()?, connection.0, epoll::EventFlags::IN | epoll::EventFlags::ET).ok()?;
+            self.watch_for(
+                stream.readiness()?,
+                connection.0,
+                epoll::EventFlags::IN | epoll::EventFlags::ET,
+            )
+            .ok()?;
             self.watch_for(hangup, connection.0, epoll::EventFlags::RDHUP).ok()?;
             Interest::Bell { paused: false }
         } else {
@@ -347,9 +372,8 @@ impl Driver {
         Some(connection)
     }
 
-    /// Something came, or left, or the other end has ended. Of one that is gone nothing is waited for that is not read
-    /// now: its
-    /// socket would tell of it again and again.
+    /// Something came, or left, or the other end has ended. Of one that is gone nothing is waited
+    /// for that is not read now: its socket would tell of it again and again.
     fn ready(&mut self, connection: ConnectionId, flags: epoll::EventFlags) {
         let is_gone = flags.intersects(epoll::EventFlags::HUP | epoll::EventFlags::ERR);
         if is_gone && self.wires.contains_key(&connection) && self.server.is_clogged(connection) {
@@ -370,7 +394,8 @@ impl Driver {
         let outcome = if clogged {
             Ok(Received::Blocked)
         } else {
-            let mut taking = Taking { server: &mut self.server, world: &mut self.world, connection };
+            let mut taking =
+                Taking { server: &mut self.server, world: &mut self.world, connection };
             wire.link.receive(&mut taking, RECEIVE_BUDGET)
         };
         // Whoever names it sends no data before our Hello has left, which is after this.
@@ -444,7 +469,8 @@ impl Driver {
                 *paused = clogged;
             }
             Interest::Socket(known) => {
-                let mut flags = if done { epoll::EventFlags::empty() } else { epoll::EventFlags::OUT };
+                let mut flags =
+                    if done { epoll::EventFlags::empty() } else { epoll::EventFlags::OUT };
                 flags.set(epoll::EventFlags::IN, !clogged);
                 if !clogged && !known.contains(epoll::EventFlags::IN) {
                     self.again.push(connection);
@@ -454,7 +480,8 @@ impl Driver {
                 {
                     *known = flags;
                     let data = epoll::EventData::new_u64(connection.0);
-                    // Cannot fail for a descriptor that was added; the next event would still close the connection.
+                    // Cannot fail for a descriptor that was added; the next event would still close
+                    // the connection.
                     let _ = epoll::modify(&self.poller, descriptor, data, flags);
                 }
             }
@@ -482,8 +509,14 @@ impl Driver {
     }
 }
 
-/// Moves frames from the server's decisions to the link and to the socket; true when all of them left.
-fn send_frames(server: &mut Server, world: &mut World, connection: ConnectionId, link: &mut Link) -> Result<bool> {
+/// Moves frames from the server's decisions to the link and to the socket; true when all of them
+/// left.
+fn send_frames(
+    server: &mut Server,
+    world: &mut World,
+    connection: ConnectionId,
+    link: &mut Link,
+) -> Result<bool> {
     link.pump(QUEUE_BYTES, &mut Sending { server, world, connection })
 }
 
@@ -491,6 +524,7 @@ fn send_frames(server: &mut Server, world: &mut World, connection: ConnectionId,
 fn limits(options: &Options, transports: &Transports) -> Limits {
     let mut limits = options.limits();
     let shared_max = (transports.memory)(options).shared_max();
-    limits.hello.segments_max = limits.hello.segments_max.min(u32::try_from(shared_max).unwrap_or(u32::MAX));
+    limits.hello.segments_max =
+        limits.hello.segments_max.min(u32::try_from(shared_max).unwrap_or(u32::MAX));
     limits
 }

@@ -1,7 +1,8 @@
 //! Plays the conversations of tests/golden against `step`.
 //!
-//! Each event is `> TIME_MS EVENT …`; `Play::take` shows how each is written. A `<` line is something that a client or
-//! an executable saw, memory that was taken or given back, an action, or the next tick.
+//! Each event is `> TIME_MS EVENT …`; `Play::take` shows how each is written. A `<` line is
+//! something that a client or an executable saw, memory that was taken or given back, an action, or
+//! the next tick.
 
 mod keeping;
 mod memory;
@@ -17,7 +18,9 @@ use std::time::Duration;
 use farcall_base::{Bytes, ConnectionId, Error, ErrorKind, ExecutableId, Instant};
 use farcall_golden::Conversation;
 use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
-use farcall_services::directory::{ExecutableImage, ImageKind, PublishedModule, PublishedRoutine, Trust};
+use farcall_services::directory::{
+    ExecutableImage, ImageKind, PublishedModule, PublishedRoutine, Trust,
+};
 use farcall_services::spawner::{ExitHow, Exited, Output, OutputTail, Said};
 use farcall_wire::HelloLimits;
 
@@ -55,7 +58,8 @@ fn published_from(text: &str, generation: u64) -> Vec<Arc<PublishedRoutine>> {
         module_text: encode_module(&compiled).into(),
     };
     let name = compiled.name.clone();
-    let of = Arc::new(PublishedModule { name, generation, publication: generation, executable: image });
+    let of =
+        Arc::new(PublishedModule { name, generation, publication: generation, executable: image });
     let routines = compiled.routines.into_iter().map(|routine| PublishedRoutine {
         encoded: encode_interface(&routine.interface).into(),
         contract: contract_hash(&routine.interface),
@@ -107,11 +111,14 @@ fn limits(script: &str) -> Limits {
         object_lease_max: Duration::from_secs(100),
         hello: HelloLimits { segments_max: 8, ..HelloLimits::default() },
     };
-    let words = script.lines().filter_map(|line| line.strip_prefix("! ")).flat_map(str::split_whitespace);
+    let words =
+        script.lines().filter_map(|line| line.strip_prefix("! ")).flat_map(str::split_whitespace);
     for (name, value) in words.map(|word| word.split_once('=').unwrap()) {
         let value = value.parse().unwrap();
         match name {
-            "connections_max" => (limits.connections_max, limits.own_connections_max) = (value, value),
+            "connections_max" => {
+                (limits.connections_max, limits.own_connections_max) = (value, value)
+            }
             "greetings_max" => limits.greetings_max = value,
             "calls_max" => limits.calls_max = value,
             "executables_max" => limits.executables_max = value,
@@ -179,19 +186,22 @@ impl Play {
     fn take(&mut self, words: &[&str]) {
         let number = words.get(1).and_then(|word| word.parse().ok()).unwrap_or(0);
         match words[0] {
-            "accept" | "connect" | "hello" | "hold" | "send" | "frame" | "deafen" | "hear" | "ask" | "list"
-            | "object" | "release" | "load" | "resume" | "reopen" | "forget" | "kept" | "has" | "order" | "status"
-            | "open" | "answer" | "answer-fails" | "cancel" | "share" | "unshare" | "gone" | "bad" | "goodbye" => {
+            "accept" | "connect" | "hello" | "hold" | "send" | "frame" | "deafen" | "hear"
+            | "ask" | "list" | "object" | "release" | "load" | "resume" | "reopen" | "forget"
+            | "kept" | "has" | "order" | "status" | "open" | "answer" | "answer-fails"
+            | "cancel" | "share" | "unshare" | "gone" | "bad" | "goodbye" => {
                 self.client_event(ConnectionId(number), words)
             }
-            "start-ok" | "start-failed" | "load-ok" | "load-failed" | "return" | "soon" | "begin" | "fail" | "exit"
-            | "kill" | "stopped" | "lost" | "callback" | "calls-back" | "gives-up" | "nest" | "lie" | "says"
-            | "heard-out" | "listening" | "deaf" | "load-asks" | "progress" => {
+            "start-ok" | "start-failed" | "load-ok" | "load-failed" | "return" | "soon"
+            | "begin" | "fail" | "exit" | "kill" | "stopped" | "lost" | "callback"
+            | "calls-back" | "gives-up" | "nest" | "lie" | "says" | "heard-out" | "listening"
+            | "deaf" | "load-asks" | "progress" => {
                 self.executable_event(ExecutableId(number), words)
             }
             "resolve" => self.resolve(words[1]),
             "fetched" | "not-fetched" => {
-                let (key, slot) = self.peers.fetches.pop_front().expect("an array was asked of the fetcher");
+                let (key, slot) =
+                    self.peers.fetches.pop_front().expect("an array was asked of the fetcher");
                 let missing = || Error::new(ErrorKind::NotFound, "fetch an array", "no such file");
                 let outcome = if words[0] == "fetched" { Ok(()) } else { Err(missing()) };
                 self.server.fetched(&mut self.memory, key, slot, outcome);
@@ -205,7 +215,8 @@ impl Play {
                 let (connection, channel) = self.peers.questions.pop_front().unwrap();
                 self.server.obeyed(connection, channel, Ok(Vec::new()));
             }
-            "recorded" | "stored" | "read" | "restore" | "begun" | "loaded" | "erased" | "published" | "readmit" => {
+            "recorded" | "stored" | "read" | "restore" | "begun" | "loaded" | "erased"
+            | "published" | "readmit" => {
                 self.results_event(words);
             }
             "drain" => {
@@ -217,7 +228,8 @@ impl Play {
             // The certificate of whoever showed one.
             "revoke" => {
                 let all = self.server.certificates_of_kept();
-                all.iter().for_each(|certificate| self.server.revoke(&mut self.memory, certificate));
+                all.iter()
+                    .for_each(|certificate| self.server.revoke(&mut self.memory, certificate));
             }
             "no-descriptors" => {
                 let ended = self.server.make_room();
@@ -245,7 +257,11 @@ impl Play {
         match words[0] {
             "accept" | "connect" => {
                 let refusal = rest.contains(&"foreign").then(|| {
-                    Error::new(ErrorKind::PermissionDenied, "accept a connection", "this server serves user 1 only")
+                    Error::new(
+                        ErrorKind::PermissionDenied,
+                        "accept a connection",
+                        "this server serves user 1 only",
+                    )
                 });
                 let token = rest.contains(&"token").then(|| Arc::from(*b"secret"));
                 let now = self.memory.now;
@@ -256,7 +272,11 @@ impl Play {
                 let certificate = rest.contains(&"certificate").then(|| "0a".into());
                 let caller = Caller { address: format!("client {client}"), rights, certificate };
                 let shares_memory = !rest.contains(&"lasting");
-                self.server.accepted(client, Newcomer { caller, shares_memory, token, refusal }, now);
+                self.server.accepted(
+                    client,
+                    Newcomer { caller, shares_memory, token, refusal },
+                    now,
+                );
                 self.peers.comes_back(rest);
                 self.peers.client(client, words[0] == "connect");
             }
@@ -270,7 +290,9 @@ impl Play {
                 self.peers.remove(client);
                 self.server.ended(&mut self.memory, client);
             }
-            "bad" => self.server.broken(client, &Error::new(ErrorKind::Protocol, "follow a call", "nonsense")),
+            "bad" => self
+                .server
+                .broken(client, &Error::new(ErrorKind::Protocol, "follow a call", "nonsense")),
             _ => {
                 let all: Vec<_> = self.routines.iter().chain(&self.classes).cloned().collect();
                 self.peers.client_does(client, words[0], rest, &all);
@@ -299,7 +321,8 @@ impl Play {
             }
             "start-failed" => {
                 self.peers.began(executable);
-                let error = Error::new(ErrorKind::Unavailable, "start an executable", rest.join(" "));
+                let error =
+                    Error::new(ErrorKind::Unavailable, "start an executable", rest.join(" "));
                 self.server.executable_failed(&mut self.memory, executable, &error);
             }
             "exit" | "kill" | "stopped" => {
@@ -308,14 +331,24 @@ impl Play {
                     "exit" => ExitHow::Status(number),
                     // As spawners say of those whose host is gone.
                     "kill" if number == 0 => ExitHow::Lost,
-                    "kill" if number == 9 => ExitHow::Signal { number, name: "SIGKILL", core: false },
+                    "kill" if number == 9 => {
+                        ExitHow::Signal { number, name: "SIGKILL", core: false }
+                    }
                     "kill" => ExitHow::Signal { number, name: "SIGSEGV", core: false },
                     _ => ExitHow::Signal { number, name: "SIGTERM", core: false },
                 };
                 self.peers.recall(&mut self.server, &mut self.memory, connection);
                 self.peers.remove(connection);
-                let (was_stopped, stderr) = (words[0] == "stopped", self.standard_error(&rest[1..]));
-                let exited = Exited { executable, how, rank: None, was_stopped, stderr, stdout: OutputTail::default() };
+                let (was_stopped, stderr) =
+                    (words[0] == "stopped", self.standard_error(&rest[1..]));
+                let exited = Exited {
+                    executable,
+                    how,
+                    rank: None,
+                    was_stopped,
+                    stderr,
+                    stdout: OutputTail::default(),
+                };
                 self.server.executable_exited(&mut self.memory, &exited);
                 self.server.ended(&mut self.memory, connection);
             }
@@ -326,20 +359,28 @@ impl Play {
             }
             "says" => {
                 let bytes = rest[1..].join(" ").into_bytes();
-                self.server.said(&Said::new(executable, Output::Stdout, bytes, rest[0].parse().unwrap()));
+                self.server.said(&Said::new(
+                    executable,
+                    Output::Stdout,
+                    bytes,
+                    rest[0].parse().unwrap(),
+                ));
             }
             "lie" => self.peers.lie(connection, rest[0].parse().unwrap()),
             "listening" => self.server.listening(&mut self.memory, executable, Ok(())),
             "deaf" => {
-                let error = Error::new(ErrorKind::LimitExceeded, "listen to an executable", "it is busy").retryable();
+                let error =
+                    Error::new(ErrorKind::LimitExceeded, "listen to an executable", "it is busy")
+                        .retryable();
                 self.server.listening(&mut self.memory, executable, Err(error));
             }
             "heard-out" => self.server.heard_out(&mut self.memory, executable),
             "begin" => {
                 let begins = self.peers.begin(connection);
-                self.memory
-                    .said
-                    .push(format!("executable {executable} {}", if begins { "begins" } else { "may not begin" }));
+                self.memory.said.push(format!(
+                    "executable {executable} {}",
+                    if begins { "begins" } else { "may not begin" }
+                ));
             }
             _ => self.peers.executable_does(connection, words[0], rest),
         }
@@ -359,9 +400,13 @@ impl Play {
     }
 
     fn resolve(&mut self, name: &str) {
-        let (connection, channel) = self.peers.questions.pop_front().expect("somebody asked the directory");
-        let found =
-            self.routines.iter().chain(&self.classes).find(|routine| routine.routine.interface.full_name() == name);
+        let (connection, channel) =
+            self.peers.questions.pop_front().expect("somebody asked the directory");
+        let found = self
+            .routines
+            .iter()
+            .chain(&self.classes)
+            .find(|routine| routine.routine.interface.full_name() == name);
         let missing = || Error::new(ErrorKind::NotFound, "find a routine", "no such routine");
         self.server.resolved(connection, channel, found.cloned().ok_or_else(missing));
     }

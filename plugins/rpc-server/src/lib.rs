@@ -1,7 +1,7 @@
 //! Accepts connections, checks calls and relays them to executables (README.md).
 //!
-//! The plugin knows no transport: the binary that contains it hands over what listens, what adopts a descriptor as a
-//! stream, and what makes argument memory.
+//! The plugin knows no transport: the binary that contains it hands over what listens, what adopts
+//! a descriptor as a stream, and what makes argument memory.
 
 pub mod access;
 pub mod counters;
@@ -20,7 +20,9 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use farcall_base::Result;
-use farcall_kernel::{Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox};
+use farcall_kernel::{
+    Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox,
+};
 use farcall_link::memory::MemorySource;
 use farcall_link::stream::{ByteStream, Listener, Proof};
 use farcall_services::directory::{self, DirectoryHandle, Visible};
@@ -94,15 +96,19 @@ impl RpcHandle {
     /// # Errors
     /// `LimitExceeded` or `ShuttingDown`.
     pub fn obey(&self, port: Port<Instruction>) -> Result<()> {
-        self.control.try_send(Control::Obey(port)).map_err(|refused| refused.refusal.error("take orders"))
+        self.control
+            .try_send(Control::Obey(port))
+            .map_err(|refused| refused.refusal.error("take orders"))
     }
 
-    /// Takes no more calls; `reply` is answered when no call is open any more and every result has left.
+    /// Takes no more calls; `reply` is answered when no call is open any more and every result has
+    /// left.
     pub fn drain(&self, reply: Reply<()>) {
         self.tell(Control::Drain(reply));
     }
 
-    /// Another table of who may do what, for connections that are open, too; calls that are open go on.
+    /// Another table of who may do what, for connections that are open, too; calls that are open go
+    /// on.
     ///
     /// # Errors
     /// `LimitExceeded` or `ShuttingDown`.
@@ -112,13 +118,14 @@ impl RpcHandle {
             .map_err(|refused| refused.refusal.error("change the table of rights"))
     }
 
-    /// All that is to be published when the server starts is: calls of an earlier server whose routines are missing fail in a
-    /// moment.
+    /// All that is to be published when the server starts is: calls of an earlier server whose
+    /// routines are missing fail in a moment.
     pub fn published(&self) {
         self.tell(Control::Published);
     }
 
-    /// `reply` is answered when no client has been connected for so long, and no call was open that goes on without one.
+    /// `reply` is answered when no client has been connected for so long, and no call was open that
+    /// goes on without one.
     pub fn linger(&self, time: Duration, reply: Reply<()>) {
         self.tell(Control::Linger(time, reply));
     }
@@ -150,14 +157,18 @@ pub struct Transports {
     pub memory: fn(&Options) -> Arc<dyn MemorySource>,
     /// The user whose clients may connect.
     pub own_uid: fn() -> u32,
-    /// Whether a process, by its number, was started by this one: it has the server's user, and is not its owner for that.
+    /// Whether a process, by its number, was started by this one: it has the server's user, and is
+    /// not its owner for that.
     pub was_started_here: fn(u32) -> bool,
     /// What tells this host from others.
     pub host: fn() -> String,
 }
 
-/// Describes the plugin; `construct` is `|options| farcall_rpc_server::construct(options, TRANSPORTS)`.
-pub fn plugin(construct: fn(&farcall_kernel::Options) -> Result<Box<dyn Plugin>>) -> PluginDescription {
+/// Describes the plugin; `construct` is `|options| farcall_rpc_server::construct(options,
+/// TRANSPORTS)`.
+pub fn plugin(
+    construct: fn(&farcall_kernel::Options) -> Result<Box<dyn Plugin>>,
+) -> PluginDescription {
     PluginDescription { name: NAME, slot: SLOT, options: include_str!("options.toml"), construct }
 }
 
@@ -165,8 +176,14 @@ pub fn plugin(construct: fn(&farcall_kernel::Options) -> Result<Box<dyn Plugin>>
 ///
 /// # Errors
 /// `InvalidSource` for wrong options.
-pub fn construct(options: &farcall_kernel::Options, transports: Transports) -> Result<Box<dyn Plugin>> {
-    Ok(Box::new(RpcServer { options: Options::read(options)?.fitting(open_files_max()), transports }))
+pub fn construct(
+    options: &farcall_kernel::Options,
+    transports: Transports,
+) -> Result<Box<dyn Plugin>> {
+    Ok(Box::new(RpcServer {
+        options: Options::read(options)?.fitting(open_files_max()),
+        transports,
+    }))
 }
 
 struct RpcServer {
@@ -201,7 +218,14 @@ impl Plugin for RpcServer {
         };
         let control = sender.port(driver::Message::Control);
         let status = StatusHandle::new(sender.port(driver::Message::Watched));
-        let driver = driver::Driver::new(self.options, self.transports, listeners, services, sender, receiver)?;
+        let driver = driver::Driver::new(
+            self.options,
+            self.transports,
+            listeners,
+            services,
+            sender,
+            receiver,
+        )?;
         let running = RunningPlugin::new(stop, move || driver.run());
         Ok(running.provides(SLOT, RpcHandle { addresses, control }).provides(status::SLOT, status))
     }

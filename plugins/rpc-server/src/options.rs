@@ -12,17 +12,17 @@ use crate::access::{self, Entry};
 use crate::descriptors::Crowds;
 use crate::state::{KeepLimits, Limits, Records};
 
-/// Of the memory that there is, what the arrays of one call may have where the manifest does not say: its executable needs
-/// some of its own, and other calls too.
+/// Of the memory that there is, what the arrays of one call may have where the manifest does not
+/// say: its executable needs some of its own, and other calls too.
 const CALL_EIGHTHS: u64 = 4;
-/// The same for argument memory of one client. Memory for a call is made in sizes that are up to a quarter larger than asked for:
-/// one call of the largest size fits.
+/// The same for argument memory of one client. Memory for a call is made in sizes that are up to a
+/// quarter larger than asked for: one call of the largest size fits.
 const CLIENT_EIGHTHS: u64 = 5;
 /// The same for argument memory in all: others have room beside one client.
 const ARGUMENT_EIGHTHS: u64 = 6;
 
-/// The part of the memory that there is which questions, open calls and answers that nobody has read yet may take, of all
-/// clients together.
+/// The part of the memory that there is which questions, open calls and answers that nobody has
+/// read yet may take, of all clients together.
 const UNDER_WAY_PART: u64 = 32;
 
 /// What is worth a line in the log.
@@ -193,7 +193,9 @@ fn said_or(said: u64, otherwise: u64) -> u64 {
     if said == 0 { otherwise } else { said }
 }
 
-fn compression<'de, D: serde::Deserializer<'de>>(text: D) -> std::result::Result<Compression, D::Error> {
+fn compression<'de, D: serde::Deserializer<'de>>(
+    text: D,
+) -> std::result::Result<Compression, D::Error> {
     String::deserialize(text)?.parse().map_err(serde::de::Error::custom)
 }
 
@@ -241,7 +243,8 @@ impl Options {
         self.crowds().fitting(files, addresses)
     }
 
-    /// With limits that so many open files allow; the reserve is there for the server's own user, who is not bound by them.
+    /// With limits that so many open files allow; the reserve is there for the server's own user,
+    /// who is not bound by them.
     pub fn fitting(self, files: Option<u64>) -> Options {
         let Crowds { handshakes_max, greetings_max, connections_max } = self.crowds_fitting(files);
         let own_connections_max = self.connections_max;
@@ -253,10 +256,13 @@ impl Options {
         said_or(self.call_bytes_max, machine_memory().eighths(CALL_EIGHTHS))
     }
 
-    /// Argument memory of one client. By default not all that there is for all: whoever announces arrays and sends none would keep
-    /// everybody else from theirs.
+    /// Argument memory of one client. By default not all that there is for all: whoever announces
+    /// arrays and sends none would keep everybody else from theirs.
     pub fn memory_bytes_max(&self) -> u64 {
-        said_or(self.memory_bytes_max, self.memory_all_bytes_max() / ARGUMENT_EIGHTHS * CLIENT_EIGHTHS)
+        said_or(
+            self.memory_bytes_max,
+            self.memory_all_bytes_max() / ARGUMENT_EIGHTHS * CLIENT_EIGHTHS,
+        )
     }
 
     /// Argument memory of all clients together.
@@ -266,7 +272,8 @@ impl Options {
 
     /// The limits of the server's state.
     pub fn limits(&self) -> Limits {
-        let processors = std::thread::available_parallelism().map_or(2, std::num::NonZero::get).max(2);
+        let processors =
+            std::thread::available_parallelism().map_or(2, std::num::NonZero::get).max(2);
         Limits {
             connections_max: self.connections_max,
             own_connections_max: self.own_connections_max.max(self.connections_max),
@@ -274,8 +281,13 @@ impl Options {
             under_way_bytes_max: machine_memory().bytes / UNDER_WAY_PART,
             greetings_max: self.greetings_max,
             calls_max: self.calls_max,
-            executables_max: if self.executables_max == 0 { processors } else { self.executables_max },
-            // An executable that is ended the moment that it has nothing to do would leave its own line waiting.
+            executables_max: if self.executables_max == 0 {
+                processors
+            } else {
+                self.executables_max
+            },
+            // An executable that is ended the moment that it has nothing to do would leave its own
+            // line waiting.
             executable_idle: Duration::from_millis(self.executable_idle_ms.max(1)),
             launched_max: self.launched_max,
             launched_idle: Duration::from_millis(self.launched_idle_ms),
@@ -344,13 +356,24 @@ mod tests {
     fn limits_that_the_manifest_leaves_open_follow_the_machine() {
         let memory = machine_memory().bytes;
         let open = read("").unwrap();
-        assert!((memory * 2 / 5..=memory / 2).contains(&open.call_bytes_max()), "{}", open.call_bytes_max());
+        assert!(
+            (memory * 2 / 5..=memory / 2).contains(&open.call_bytes_max()),
+            "{}",
+            open.call_bytes_max()
+        );
         assert_eq!(open.limits().call_bytes_max.0, open.limits().hello.call_bytes_max);
-        assert!(open.call_bytes_max() * 5 / 4 <= open.memory_bytes_max() && open.memory_all_bytes_max() < memory);
+        assert!(
+            open.call_bytes_max() * 5 / 4 <= open.memory_bytes_max()
+                && open.memory_all_bytes_max() < memory
+        );
         let (one, all) = (open.memory_bytes_max(), open.memory_all_bytes_max());
         assert!(one < all, "others have room beside one client");
-        let said = read("call_bytes_max = 7\nmemory_all_bytes_max = 8\nmemory_bytes_max = 9").unwrap();
-        assert_eq!((said.call_bytes_max(), said.memory_all_bytes_max(), said.memory_bytes_max()), (7, 8, 9));
+        let said =
+            read("call_bytes_max = 7\nmemory_all_bytes_max = 8\nmemory_bytes_max = 9").unwrap();
+        assert_eq!(
+            (said.call_bytes_max(), said.memory_all_bytes_max(), said.memory_bytes_max()),
+            (7, 8, 9)
+        );
     }
 
     #[test]
@@ -377,7 +400,10 @@ mod tests {
         ];
         for (key, least) in least {
             let error = read(&format!("{key} = {}", least - 1)).unwrap_err().to_string();
-            assert!(error.contains(&format!("set at least {least}")) && error.contains("line: 1"), "{error}");
+            assert!(
+                error.contains(&format!("set at least {least}")) && error.contains("line: 1"),
+                "{error}"
+            );
             assert!(read(&format!("{key} = {least}")).is_ok(), "{key}");
         }
         // These mean something.

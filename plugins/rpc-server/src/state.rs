@@ -1,17 +1,19 @@
 //! The tables of the server and what always holds of them.
 //!
-//! - Every call stands in `calls` from its Open until its outcome is queued for the client, or, when the client is gone,
-//!   until nothing works on it any more.
-//! - A call whose arguments come after its Open stands in `coming` until they are complete or it ends, and any call in
-//!   `sending` from its outcome until its result data have left.
-//! - A call that was passed to an executable stands in that executable's `line`, and names it. The first in line is the
-//!   one that it works on, if it works on one; the others are there ahead of time, and can be taken back.
-//! - An executable has a line while it is `Busy`, and while it is `Ending` until its exit is reported.
+//! - Every call stands in `calls` from its Open until its outcome is queued for the client, or,
+//!   when the client is gone, until nothing works on it any more.
+//! - A call whose arguments come after its Open stands in `coming` until they are complete or it
+//!   ends, and any call in `sending` from its outcome until its result data have left.
+//! - A call that was passed to an executable stands in that executable's `line`, and names it. The
+//!   first in line is the one that it works on, if it works on one; the others are there ahead of
+//!   time, and can be taken back.
+//! - An executable has a line while it is `Busy`, and while it is `Ending` until its exit is
+//!   reported.
 //! - A segment that a call names stays shared as long as the call stands in `calls`.
-//! - A held executable stands in `objects` and in no pool. A call on an object stands in that object's line from its Open
-//!   until it is passed on.
-//! - Memory of a call is released only when no process can write to it any more: after the outcome of a call that
-//!   returned, after the exit of an executable that was stopped.
+//! - A held executable stands in `objects` and in no pool. A call on an object stands in that
+//!   object's line from its Open until it is passed on.
+//! - Memory of a call is released only when no process can write to it any more: after the outcome
+//!   of a call that returned, after the exit of an executable that was stopped.
 
 mod actions;
 mod callbacks;
@@ -48,7 +50,8 @@ pub use actions::Action;
 pub use callbacks::{Callback, Callbacks};
 pub use calls::{CallKey, Calls};
 pub use keeping::{
-    Accepted, Finished, KeepLimits, Kept, KeptCalls, OVERHEAD, Outcome, Recorded, ResultsOrder, Resuming, Written,
+    Accepted, Finished, KeepLimits, Kept, KeptCalls, OVERHEAD, Outcome, Recorded, ResultsOrder,
+    Resuming, Written,
 };
 pub use known::Known;
 pub use large::{Large, LargeQuestions};
@@ -117,7 +120,8 @@ pub struct Peer {
     pub caller: Arc<Caller>,
     /// Who it is.
     pub kind: PeerKind,
-    /// When it must have said Hello, or, if it is leaving, read what it was told. `None` when nothing is due.
+    /// When it must have said Hello, or, if it is leaving, read what it was told. `None` when
+    /// nothing is due.
     pub patience_until: Option<Instant>,
     /// No more frames are taken; closed as soon as everything is sent.
     pub leaving: bool,
@@ -129,7 +133,8 @@ pub struct Peer {
     pub counted: NameNumber,
     /// Whether its end left in order.
     pub said_goodbye: bool,
-    /// The call inside which its calls are made, if an executable opened it for the routine that it runs.
+    /// The call inside which its calls are made, if an executable opened it for the routine that it
+    /// runs.
     pub inside: Option<CallKey>,
     /// What becomes of its calls if the connection is lost.
     pub resuming: Resuming,
@@ -153,7 +158,8 @@ pub enum Phase {
         /// Since when.
         since: Instant,
     },
-    /// It is kept for a call: until the results folder says that it begins, and its spawner listens if its output is wanted.
+    /// It is kept for a call: until the results folder says that it begins, and its spawner listens
+    /// if its output is wanted.
     Reserved(CallKey),
     /// It has calls to work on.
     Busy,
@@ -240,7 +246,8 @@ pub struct Pool {
     pub alive: usize,
     /// Those that will be free without a call having to end.
     pub coming: usize,
-    /// Whether one more could not be started for lack of something: those that live serve all until one of them ends.
+    /// Whether one more could not be started for lack of something: those that live serve all until
+    /// one of them ends.
     pub is_short: bool,
     /// Executables that were killed before they took a call, since one took one.
     pub killed_at_start: u32,
@@ -311,9 +318,11 @@ pub struct Call {
     pub started: Instant,
     /// When its time is over.
     pub deadline: Option<Instant>,
-    /// While an executable has it: when the time is over that its module allows, and how many seconds that is.
+    /// While an executable has it: when the time is over that its module allows, and how many
+    /// seconds that is.
     pub allowed: Option<(Instant, u64)>,
-    /// Since when it waits for its client: for arguments from the start, for results to be taken in the end.
+    /// Since when it waits for its client: for arguments from the start, for results to be taken in
+    /// the end.
     pub waits_since: Instant,
     /// How it stands to the calls around it and in it.
     pub nesting: Nesting,
@@ -334,7 +343,10 @@ impl Call {
 
     /// All of our memory that it uses.
     pub fn memories(&self) -> impl Iterator<Item = &OwnMemory> {
-        self.memory.iter().chain(&self.mapped).chain(self.files.as_deref().map(|files| &files.memory))
+        self.memory
+            .iter()
+            .chain(&self.mapped)
+            .chain(self.files.as_deref().map(|files| &files.memory))
     }
 }
 
@@ -364,7 +376,8 @@ pub struct State {
     pub(crate) sending: BTreeMap<(ConnectionId, ChannelId), Arc<Finished>>,
     pub(crate) routines: HashMap<String, Arc<Known>>,
     pub(crate) deadlines: BTreeSet<(Instant, CallKey)>,
-    /// Executables that were told that the call that they run is to end, and when they are ended if it does not.
+    /// Executables that were told that the call that they run is to end, and when they are ended if
+    /// it does not.
     pub(crate) graces: BTreeMap<ExecutableId, Instant>,
     /// Executables that were passed calls ahead of time.
     pub(crate) ahead: BTreeSet<ExecutableId>,
@@ -449,10 +462,15 @@ impl State {
 
     /// Memory of ours that calls hold, and whose it is: for whoever checks that none is lost.
     pub fn memory_in_use(&self) -> impl Iterator<Item = (MemoryId, CallId)> {
-        let running = self.calls.values().flat_map(|call| call.memories().map(|memory| (memory.id, call.id)));
+        let running =
+            self.calls.values().flat_map(|call| call.memories().map(|memory| (memory.id, call.id)));
         let over = self.sending.values().chain(self.kept.in_memory()).chain(self.held());
-        let callbacks = self.callbacks.values().filter_map(|one| Some((one.memory.as_ref()?.id, one.open.call)));
-        let all = running.chain(over.flat_map(|one| one.memories().map(|memory| (memory.id, one.id))));
+        let callbacks = self
+            .callbacks
+            .values()
+            .filter_map(|one| Some((one.memory.as_ref()?.id, one.open.call)));
+        let all =
+            running.chain(over.flat_map(|one| one.memories().map(|memory| (memory.id, one.id))));
         all.chain(callbacks)
     }
 

@@ -51,7 +51,8 @@ pub trait Surroundings {
     /// Now.
     fn now(&self) -> Instant;
 
-    /// What the clock on the wall says, in microseconds since 1970, where there is one. For people alone.
+    /// What the clock on the wall says, in microseconds since 1970, where there is one. For people
+    /// alone.
     fn clock_us(&self) -> Option<u64> {
         None
     }
@@ -68,24 +69,33 @@ pub trait Surroundings {
     /// As for [`Surroundings::allocate`].
     fn allocate_for(&mut self, principal: &str, bytes: u64) -> Result<(MemoryId, u64, u64)>;
 
-    /// Maps memory that a client shared, for the bytes of a call that go to an executable which shares none: its name.
+    /// Maps memory that a client shared, for the bytes of a call that go to an executable which
+    /// shares none: its name.
     ///
     /// # Errors
-    /// `Internal` when the memory has been released, `LimitExceeded` or `System` where there is no room for it.
+    /// `Internal` when the memory has been released, `LimitExceeded` or `System` where there is no
+    /// room for it.
     fn map(&mut self, client: ConnectionId, segment: u32, bytes: u64) -> Result<MemoryId>;
 
-    /// Bytes are to come to this part of memory that a client shared, not at once perhaps: there may be time to prepare it.
+    /// Bytes are to come to this part of memory that a client shared, not at once perhaps: there
+    /// may be time to prepare it.
     fn expect(&mut self, _memory: MemoryId, _part: Range<u64>) {}
 
-    /// Keeps what goes with the frame that announces memory to an executable, until that frame leaves: calls may end, and
-    /// their client take the memory back, before an executable that works for long reads of it.
+    /// Keeps what goes with the frame that announces memory to an executable, until that frame
+    /// leaves: calls may end, and their client take the memory back, before an executable that
+    /// works for long reads of it.
     ///
     /// # Errors
     /// `Internal` when the memory has been released.
-    fn announce(&mut self, executable: ConnectionId, segment: u32, source: MemorySource) -> Result<()>;
+    fn announce(
+        &mut self,
+        executable: ConnectionId,
+        segment: u32,
+        source: MemorySource,
+    ) -> Result<()>;
 
-    /// An executable that is held to its memory will be told of this: pages that are not there yet are made now, so that they
-    /// do not count for the process that writes to them first.
+    /// An executable that is held to its memory will be told of this: pages that are not there yet
+    /// are made now, so that they do not count for the process that writes to them first.
     fn settle_pages(&mut self, _source: MemorySource, _bytes: u64) {}
 
     /// The call is over: the memory may serve another call of the same client.
@@ -103,8 +113,8 @@ const ANSWERS_LEAST: usize = 64 << 10;
 /// Actions for which there is room all the time.
 const ACTIONS_KEPT: usize = 1024;
 
-/// Bytes of answers that may wait on each of so many connections of one user: what a reader that does not read costs must
-/// not grow with the connections that it opens.
+/// Bytes of answers that may wait on each of so many connections of one user: what a reader that
+/// does not read costs must not grow with the connections that it opens.
 fn answers_share(all: u64, connections: usize) -> usize {
     let share = all / connections.max(1) as u64;
     usize::try_from(share).unwrap_or(usize::MAX).max(ANSWERS_LEAST)
@@ -128,7 +138,8 @@ impl Server {
 
     fn hello(&self, compression: Option<&str>) -> Hello {
         let objects = (self.state.limits.objects_max > 0).then_some(OBJECTS);
-        let features = [ADMINISTRATION, STATUS, URLS, CALLBACKS].into_iter().chain(objects).chain(compression);
+        let features =
+            [ADMINISTRATION, STATUS, URLS, CALLBACKS].into_iter().chain(objects).chain(compression);
         Hello {
             role: Role::Server,
             byte_order: ByteOrder::NATIVE,
@@ -212,7 +223,8 @@ impl Server {
         self.state.peers.get(&connection).is_some_and(|peer| {
             let waiting = peer.connection.answers_bytes();
             let is_beyond_share = || {
-                let connections = peer.number.map_or(1, |number| self.state.under_way.connections(number));
+                let connections =
+                    peer.number.map_or(1, |number| self.state.under_way.connections(number));
                 waiting > answers_share(self.state.limits.under_way_bytes_max, connections)
             };
             self.state.under_way.is_paused(connection)
@@ -232,7 +244,9 @@ impl Server {
         header: &FrameHeader,
         body: &[u8],
     ) -> Result<()> {
-        let Some(peer) = self.state.peers.get_mut(&connection).filter(|peer| !peer.leaving) else { return Ok(()) };
+        let Some(peer) = self.state.peers.get_mut(&connection).filter(|peer| !peer.leaving) else {
+            return Ok(());
+        };
         peer.connection.handle_control(header, body)?;
         self.state.touched.insert(connection);
         self.state.frame_bytes = u64::from(header.length);
@@ -250,13 +264,19 @@ impl Server {
         header: &FrameHeader,
         done: u32,
     ) -> Result<()> {
-        let Some(peer) = self.state.peers.get_mut(&connection).filter(|peer| !peer.leaving) else { return Ok(()) };
+        let Some(peer) = self.state.peers.get_mut(&connection).filter(|peer| !peer.leaving) else {
+            return Ok(());
+        };
         peer.connection.data_arrived(header, done)?;
         peer.moved = surroundings.now();
         self.handle_events(surroundings, connection)
     }
 
-    fn handle_events(&mut self, surroundings: &mut dyn Surroundings, connection: ConnectionId) -> Result<()> {
+    fn handle_events(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        connection: ConnectionId,
+    ) -> Result<()> {
         while let Some(peer) = self.state.peers.get_mut(&connection) {
             let Some(event) = peer.connection.poll_event() else { break };
             let executable = match peer.kind {
@@ -270,13 +290,20 @@ impl Server {
                     self.leave(connection);
                 }
                 (None, event) => self.client_event(surroundings, connection, event)?,
-                (Some(executable), event) => self.executable_event(surroundings, executable, event)?,
+                (Some(executable), event) => {
+                    self.executable_event(surroundings, executable, event)?
+                }
             }
         }
         Ok(())
     }
 
-    fn greeted(&mut self, surroundings: &mut dyn Surroundings, connection: ConnectionId, hello: &Hello) -> Result<()> {
+    fn greeted(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        connection: ConnectionId,
+        hello: &Hello,
+    ) -> Result<()> {
         if hello.byte_order != ByteOrder::NATIVE {
             return Err(Error::new(ErrorKind::Version, "connect", "it has a different byte order")
                 .fix("this version of Farcall connects only machines with the same byte order"));
@@ -296,7 +323,8 @@ impl Server {
         }
     }
 
-    /// Takes no more from a connection. An executable that leaves can take no call, so it is told to end at once.
+    /// Takes no more from a connection. An executable that leaves can take no call, so it is told
+    /// to end at once.
     fn leave(&mut self, connection: ConnectionId) {
         let Some(peer) = self.state.peers.get_mut(&connection) else { return };
         peer.leaving = true;
@@ -323,7 +351,8 @@ impl Server {
         let Some(peer) = self.state.remove_peer(connection) else { return };
         match peer.kind {
             PeerKind::Client { calls, segments } => {
-                // One that left by its own will, or broke a rule, is not to come back for more than it asked to be kept.
+                // One that left by its own will, or broke a rule, is not to come back for more than
+                // it asked to be kept.
                 let if_lost = peer.resuming.keep.filter(|_| !peer.leaving);
                 let resuming = Resuming { keep: if_lost, ..peer.resuming };
                 self.callbacks_lost(surroundings, connection);
@@ -355,11 +384,27 @@ impl Server {
         let patience = self.state.patience.first().map(|(at, _)| *at);
         let deadline = self.state.deadlines.first().map(|(at, _)| *at);
         let look = self.next_look();
-        let place = self.state.next_to_leave().into_iter().chain(self.state.next_launched_to_leave()).map(|(at, _)| at);
-        let start =
-            self.state.starts.next().into_iter().chain(self.state.kept.next_due()).chain(self.state.passing.next_due());
+        let place = self
+            .state
+            .next_to_leave()
+            .into_iter()
+            .chain(self.state.next_launched_to_leave())
+            .map(|(at, _)| at);
+        let start = self
+            .state
+            .starts
+            .next()
+            .into_iter()
+            .chain(self.state.kept.next_due())
+            .chain(self.state.passing.next_due());
         let object = self.state.objects.next();
-        let all = patience.into_iter().chain(deadline).chain(look).chain(place).chain(start).chain(object);
+        let all = patience
+            .into_iter()
+            .chain(deadline)
+            .chain(look)
+            .chain(place)
+            .chain(start)
+            .chain(object);
         let all = all.chain(self.state.under_way.next_look());
         all.chain(self.next_grace()).chain(self.next_stall_check()).min()
     }
@@ -367,7 +412,9 @@ impl Server {
     /// Time went by.
     pub fn tick(&mut self, surroundings: &mut dyn Surroundings) {
         let now = surroundings.now();
-        while let Some((at, key)) = self.state.deadlines.first().copied().filter(|(at, _)| *at <= now) {
+        while let Some((at, key)) =
+            self.state.deadlines.first().copied().filter(|(at, _)| *at <= now)
+        {
             self.state.deadlines.remove(&(at, key));
             let error = self.too_late(at, key);
             self.abort(surroundings, key, error);
@@ -387,16 +434,24 @@ impl Server {
             self.end_stalled(surroundings);
         }
         for connection in std::mem::take(&mut self.state.leaving) {
-            if self.state.peers.get(&connection).is_some_and(|peer| peer.leaving && peer.patience_until.is_none()) {
+            if self
+                .state
+                .peers
+                .get(&connection)
+                .is_some_and(|peer| peer.leaving && peer.patience_until.is_none())
+            {
                 self.state.set_patience(connection, Some(now + self.state.limits.greeting_max));
             }
         }
-        while let Some((_, connection)) = self.state.patience.first().copied().filter(|(until, _)| *until <= now) {
+        while let Some((_, connection)) =
+            self.state.patience.first().copied().filter(|(until, _)| *until <= now)
+        {
             self.lose_patience(connection, now);
         }
     }
 
-    /// A peer that does not greet is told so; one that was told to go and does not read that is cut off.
+    /// A peer that does not greet is told so; one that was told to go and does not read that is cut
+    /// off.
     fn lose_patience(&mut self, connection: ConnectionId, now: Instant) {
         if self.is_leaving(connection) {
             self.state.set_patience(connection, None);
@@ -428,7 +483,8 @@ impl Server {
             surroundings.settle_pages(source, bytes);
         }
         surroundings.announce(connection, segment, source)?;
-        let segments_max = peer.connection.peer().map_or(1, |hello| hello.limits.segments_max as usize);
+        let segments_max =
+            peer.connection.peer().map_or(1, |hello| hello.limits.segments_max as usize);
         while record.shared.len() >= segments_max
             && let Some((_, oldest)) = record.shared.pop_front()
         {
@@ -441,10 +497,15 @@ impl Server {
         Ok(segment)
     }
 
-    /// Memory is gone for good: executables unmap it. One that is to end may still work on it, and takes it along.
+    /// Memory is gone for good: executables unmap it. One that is to end may still work on it, and
+    /// takes it along.
     pub fn forget_memory(&mut self, source: MemorySource) {
-        for record in self.state.executables.values_mut().filter(|record| record.phase != Phase::Ending) {
-            let Some(at) = record.shared.iter().position(|(known, _)| *known == source) else { continue };
+        for record in
+            self.state.executables.values_mut().filter(|record| record.phase != Phase::Ending)
+        {
+            let Some(at) = record.shared.iter().position(|(known, _)| *known == source) else {
+                continue;
+            };
             let Some((_, segment)) = record.shared.remove(at) else { continue };
             let Some(connection) = record.connection else { continue };
             if let Some(peer) = self.state.peers.get_mut(&connection) {

@@ -24,8 +24,8 @@ const PREPARE_BYTES: u64 = 128 << 10;
 const PREPARED_MAX: u64 = 512 << 20;
 /// Parts that wait to be prepared; older ones are forgotten.
 const EXPECTED_MAX: usize = 4096;
-/// What a file that can be mapped may answer all the same: its owner sealed it against writing (which spares the mappings that
-/// are there), or the server has a limit on the size of files.
+/// What a file that can be mapped may answer all the same: its owner sealed it against writing
+/// (which spares the mappings that are there), or the server has a limit on the size of files.
 const TAKEN_BY_MAPPINGS: [Errno; 2] = [Errno::PERM, Errno::FBIG];
 
 type Key = (ConnectionId, ChannelId, Side, u16);
@@ -65,8 +65,9 @@ impl Transfers {
         self.keep_file(region, None)
     }
 
-    /// The same for a region that maps a file; what comes for it is written to the file. Pages that nobody has touched come
-    /// three times faster so, and two times those that only this process has not.
+    /// The same for a region that maps a file; what comes for it is written to the file. Pages that
+    /// nobody has touched come three times faster so, and two times those that only this process
+    /// has not.
     pub fn keep_file(&mut self, region: Arc<dyn Region>, file: Option<Arc<OwnedFd>>) -> MemoryId {
         self.next += 1;
         let id = MemoryId(self.next);
@@ -97,17 +98,19 @@ impl Transfers {
         !self.expected.is_empty()
     }
 
-    /// Makes the next pages that bytes are to come to, and maps them: that takes longer than to receive into them, and the
-    /// bytes need not go through the file then.
+    /// Makes the next pages that bytes are to come to, and maps them: that takes longer than to
+    /// receive into them, and the bytes need not go through the file then.
     pub fn prepare(&mut self) {
         let Some((memory, part)) = self.expected.front_mut() else { return };
         let piece = part.start..part.end.min(part.start + PREPARE_BYTES);
         let fits = self.prepared + PREPARE_BYTES <= PREPARED_MAX;
         let bytes = (piece.end - piece.start) as usize;
         let is_made = |kept: &&mut Kept| {
-            Space::of(&*kept.region, piece.start as usize, bytes).is_ok_and(|space| space.make_pages())
+            Space::of(&*kept.region, piece.start as usize, bytes)
+                .is_ok_and(|space| space.make_pages())
         };
-        // Where there is no memory, or an older kernel, the file takes the bytes when they are here, or says what is wrong.
+        // Where there is no memory, or an older kernel, the file takes the bytes when they are
+        // here, or says what is wrong.
         let Some(kept) = self.regions.get_mut(memory).filter(|_| fits).filter(is_made) else {
             self.expected.pop_front();
             return;
@@ -147,11 +150,18 @@ impl Transfers {
         Packing::new(region, place.base as usize, &place.array)
     }
 
-    fn packing(&mut self, connection: ConnectionId, place: &Place, memory: Option<SlotMemory>) -> Result<&mut Packing> {
+    fn packing(
+        &mut self,
+        connection: ConnectionId,
+        place: &Place,
+        memory: Option<SlotMemory>,
+    ) -> Result<&mut Packing> {
         let key = (connection, place.channel, place.side, place.slot);
         if place.offset == 0 {
-            // The first bytes of an argument: whatever an earlier call left under this number is over.
-            let memory = memory.ok_or_else(|| Error::internal("move an array", "its call has ended"))?;
+            // The first bytes of an argument: whatever an earlier call left under this number is
+            // over.
+            let memory =
+                memory.ok_or_else(|| Error::internal("move an array", "its call has ended"))?;
             let packing = self.packing_of(&memory)?;
             self.packings.insert(key, (memory.memory, packing));
         }
@@ -159,8 +169,8 @@ impl Transfers {
         found.ok_or_else(|| Error::internal("move an array", "its start was never seen"))
     }
 
-    /// Where the bytes at `place` go, at most `max`; `None` to throw them away, because their call is over or has no
-    /// memory for them. `memory` is that of the argument's first byte.
+    /// Where the bytes at `place` go, at most `max`; `None` to throw them away, because their call
+    /// is over or has no memory for them. `memory` is that of the argument's first byte.
     pub fn space(
         &mut self,
         connection: ConnectionId,
@@ -208,9 +218,13 @@ impl Transfers {
             let mut written = Space::of(scratch, 0, count)?;
             match write_all(&writing.file, written.bytes(), writing.offset) {
                 Ok(()) => {}
-                Err(errno) if TAKEN_BY_MAPPINGS.contains(&errno) => self.by_mapping(&writing, written.bytes())?,
+                Err(errno) if TAKEN_BY_MAPPINGS.contains(&errno) => {
+                    self.by_mapping(&writing, written.bytes())?
+                }
                 // To touch the page would be a SIGBUS, and every client's end.
-                Err(errno) => return Err(Error::system("write into a client's memory", errno.into())),
+                Err(errno) => {
+                    return Err(Error::system("write into a client's memory", errno.into()));
+                }
             }
         }
         match self.packings.get_mut(&key) {
@@ -219,12 +233,17 @@ impl Transfers {
         }
     }
 
-    /// The file takes no more: what comes goes where it is mapped, as its seals leave that as it was.
+    /// The file takes no more: what comes goes where it is mapped, as its seals leave that as it
+    /// was.
     fn by_mapping(&mut self, writing: &Writing, bytes: &[u8]) -> Result<()> {
         let memory = self.packings.get(&writing.key).map(|(memory, _)| *memory);
-        let Some(kept) = memory.and_then(|memory| self.regions.get_mut(&memory)) else { return Ok(()) };
+        let Some(kept) = memory.and_then(|memory| self.regions.get_mut(&memory)) else {
+            return Ok(());
+        };
         kept.file = None;
-        Space::of(&*kept.region, writing.offset as usize, bytes.len())?.bytes().copy_from_slice(bytes);
+        Space::of(&*kept.region, writing.offset as usize, bytes.len())?
+            .bytes()
+            .copy_from_slice(bytes);
         Ok(())
     }
 

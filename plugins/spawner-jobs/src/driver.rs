@@ -13,8 +13,12 @@ use farcall_base::{Clock, Error, ErrorKind, ExecutableId, Result, SystemClock};
 use farcall_link::stream::ByteStream;
 use farcall_services::jobs;
 use farcall_services::mailbox::{NoMessage, Port, Receiver, Reply};
-use farcall_services::spawner::{ExecutableLimits, Exited, Line, Listener, Output, Request, Start, Started};
-use farcall_wire::{FromPilot, JobStatus, PilotExecutable, PilotGreeting, PilotProgram, PilotStart, ToPilot};
+use farcall_services::spawner::{
+    ExecutableLimits, Exited, Line, Listener, Output, Request, Start, Started,
+};
+use farcall_wire::{
+    FromPilot, JobStatus, PilotExecutable, PilotGreeting, PilotProgram, PilotStart, ToPilot,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::gate::{Gate, GateWish, OpenGate};
@@ -83,7 +87,12 @@ enum Source {
     Launcher(String),
 }
 
-pub(crate) fn run(settings: Settings, mark: String, open_gate: OpenGate, receiver: Receiver<Message>) -> Result<()> {
+pub(crate) fn run(
+    settings: Settings,
+    mark: String,
+    open_gate: OpenGate,
+    receiver: Receiver<Message>,
+) -> Result<()> {
     let folder = Folder::new(&settings.folder);
     let mut driver = Driver {
         state: State::new(settings, mark),
@@ -116,7 +125,9 @@ pub(crate) fn run(settings: Settings, mark: String, open_gate: OpenGate, receive
         driver.shut_gates();
         driver.tell_watcher();
     }
-    for mut program in driver.leaving.drain(..).chain(std::mem::take(&mut driver.programs).into_values()) {
+    for mut program in
+        driver.leaving.drain(..).chain(std::mem::take(&mut driver.programs).into_values())
+    {
         program.finish();
     }
     driver.gates.clear();
@@ -131,13 +142,20 @@ impl Driver {
             sources.push((Source::Mailbox, self.receiver.as_fd(), PollFlags::IN));
         }
         for (launcher, program) in &self.programs {
-            sources.extend(program.sources().map(|(fd, flags)| (Source::Launcher(launcher.clone()), fd, flags)));
+            sources.extend(
+                program
+                    .sources()
+                    .map(|(fd, flags)| (Source::Launcher(launcher.clone()), fd, flags)),
+            );
         }
         for (index, newborn) in self.newborn.iter().enumerate() {
-            sources.extend(newborn.stream.readiness().map(|fd| (Source::Newborn(index), fd, PollFlags::IN)));
+            sources.extend(
+                newborn.stream.readiness().map(|fd| (Source::Newborn(index), fd, PollFlags::IN)),
+            );
         }
         for (name, gate) in &self.gates {
-            sources.extend(gate.readiness().map(|fd| (Source::Gate(name.clone()), fd, PollFlags::IN)));
+            sources
+                .extend(gate.readiness().map(|fd| (Source::Gate(name.clone()), fd, PollFlags::IN)));
         }
         for (number, line) in &self.pilots {
             sources.extend(line.readiness().map(|(fd, flags)| (Source::Pilot(*number), fd, flags)));
@@ -149,10 +167,16 @@ impl Driver {
             Err(errno) => return Err(Error::system("wait for jobs", errno.into())),
         }
         let hit: Vec<bool> = waiting.iter().map(|waited| !waited.revents().is_empty()).collect();
-        let mut ready: Vec<Source> =
-            sources.into_iter().zip(hit).filter(|(_, hit)| *hit).map(|((source, _, _), _)| source).collect();
+        let mut ready: Vec<Source> = sources
+            .into_iter()
+            .zip(hit)
+            .filter(|(_, hit)| *hit)
+            .map(|((source, _, _), _)| source)
+            .collect();
         // From the last on, so that taking one away leaves the places of the others.
-        ready.sort_by_key(|source| if let Source::Newborn(index) = source { usize::MAX - index } else { 0 });
+        ready.sort_by_key(
+            |source| if let Source::Newborn(index) = source { usize::MAX - index } else { 0 },
+        );
         Ok(ready)
     }
 
@@ -183,9 +207,19 @@ impl Driver {
                 }
                 Ok(Message::Jobs(jobs::Request::Cancel { number, done })) => {
                     let known = self.state.jobs.contains_key(&number);
-                    let unknown = || Error::new(ErrorKind::NotFound, "end a job", format!("there is no job {number}"));
+                    let unknown = || {
+                        Error::new(
+                            ErrorKind::NotFound,
+                            "end a job",
+                            format!("there is no job {number}"),
+                        )
+                    };
                     self.events.push_back(Event::Cancel { number });
-                    done.answer(if known { Ok(()) } else { Err(unknown().fix("farcall jobs lists them")) });
+                    done.answer(if known {
+                        Ok(())
+                    } else {
+                        Err(unknown().fix("farcall jobs lists them"))
+                    });
                 }
                 Ok(Message::Stop) => self.events.push_back(Event::Shutdown),
                 Err(NoMessage::Empty) => return,
@@ -204,16 +238,21 @@ impl Driver {
                 let Start { executable, module, image, started, exited } = *start;
                 if self.reports.contains_key(&executable) {
                     exited.withdraw();
-                    return started.answer(Err(Error::internal("start an executable", "it already exists")));
+                    return started
+                        .answer(Err(Error::internal("start an executable", "it already exists")));
                 }
                 let (listening, hushing) = Default::default();
-                let reports = Reports { started: Some(started), exited, listener: None, listening, hushing };
+                let reports =
+                    Reports { started: Some(started), exited, listener: None, listening, hushing };
                 self.reports.insert(executable, reports);
                 self.events.push_back(Event::Start { executable, module, image });
             }
-            Request::Stop { executable, grace } => self.events.push_back(Event::Stop { executable, grace }),
+            Request::Stop { executable, grace } => {
+                self.events.push_back(Event::Stop { executable, grace })
+            }
             Request::Listen { executable, listener, done } => {
-                let asked = self.tell_pilot_of(executable, &ToPilot::Listen { executable: executable.0 });
+                let asked =
+                    self.tell_pilot_of(executable, &ToPilot::Listen { executable: executable.0 });
                 match self.reports.get_mut(&executable).filter(|_| asked) {
                     Some(reports) => {
                         reports.listener = Some(Listener::new(executable, listener));
@@ -223,7 +262,8 @@ impl Driver {
                 }
             }
             Request::Hush { executable, done } => {
-                let asked = self.tell_pilot_of(executable, &ToPilot::Hush { executable: executable.0 });
+                let asked =
+                    self.tell_pilot_of(executable, &ToPilot::Hush { executable: executable.0 });
                 match self.reports.get_mut(&executable).filter(|_| asked) {
                     Some(reports) => reports.hushing.push_back(done),
                     None => done.answer(Ok(())),
@@ -235,7 +275,9 @@ impl Driver {
     /// Whether the executable is at a pilot, who was told.
     fn tell_pilot_of(&mut self, executable: ExecutableId, message: &ToPilot) -> bool {
         let place = self.state.executables.get(&executable).map(|entry| entry.place);
-        let Some(crate::state::Place::Running(pilot) | crate::state::Place::Starting(pilot)) = place else {
+        let Some(crate::state::Place::Running(pilot) | crate::state::Place::Starting(pilot)) =
+            place
+        else {
             return false;
         };
         self.tell_pilot(pilot, message);
@@ -260,7 +302,8 @@ impl Driver {
             let Some(gate) = self.gates.get_mut(name) else { return };
             match gate.listener().accept() {
                 Ok(Some(stream)) if self.newborn.len() < NEWBORN_MAX => {
-                    let until = self.clock.now() + Duration::from_millis(self.state.settings.greeting_ms);
+                    let until =
+                        self.clock.now() + Duration::from_millis(self.state.settings.greeting_ms);
                     self.newborn.push(Newborn::new(stream, until));
                     // What it sends may be there already, and decrypted.
                     self.hear_newborn(self.newborn.len() - 1);
@@ -381,7 +424,8 @@ impl Driver {
     /// What a job wrote before its end says more than how it ended.
     fn fetch_last_words(&mut self, notice: &str) {
         let mut words = notice.split(' ');
-        let (Some("STATUS_NOTIFY"), Some(id), Some("DONE" | "FAILED")) = (words.next(), words.next(), words.next())
+        let (Some("STATUS_NOTIFY"), Some(id), Some("DONE" | "FAILED")) =
+            (words.next(), words.next(), words.next())
         else {
             return;
         };
@@ -411,7 +455,8 @@ impl Driver {
         }
         let told = self.state.told(self.clock.now());
         // One that is too busy is told at the next turn.
-        self.state.changed = self.watcher.as_ref().is_some_and(|watcher| watcher.try_send(told).is_err());
+        self.state.changed =
+            self.watcher.as_ref().is_some_and(|watcher| watcher.try_send(told).is_err());
     }
 
     fn settle(&mut self) {
@@ -427,15 +472,16 @@ impl Driver {
             Action::ReportFailed { executable, error } => {
                 if let Some(Reports { started, exited, .. }) = self.reports.remove(&executable) {
                     exited.withdraw();
-                    started
-                        .into_iter()
-                        .for_each(|started| started.answer(Err(Error::from(farcall_wire::Failure::from(&error)))));
+                    started.into_iter().for_each(|started| {
+                        started.answer(Err(Error::from(farcall_wire::Failure::from(&error))))
+                    });
                 }
             }
             Action::ReportStarted { executable } => self.report_started(executable),
             Action::DropLine { executable } => drop(self.lines.remove(&executable)),
             Action::ReportExited(exited) => {
-                if let Some(Reports { exited: reply, .. }) = self.reports.remove(&exited.executable) {
+                if let Some(Reports { exited: reply, .. }) = self.reports.remove(&exited.executable)
+                {
                     reply.answer(Ok(*exited));
                 }
             }

@@ -1,4 +1,5 @@
-//! Where programs of jobs dial in: opened while there are jobs, and by whoever knows transports and certificates.
+//! Where programs of jobs dial in: opened while there are jobs, and by whoever knows transports and
+//! certificates.
 
 use std::os::fd::BorrowedFd;
 use std::path::Path;
@@ -40,14 +41,15 @@ pub trait Gate: Send {
     /// The descriptor to wait on for the listener.
     fn readiness(&self) -> Option<BorrowedFd<'_>>;
 
-    /// What a job called `job` needs to dial in, as the text of a file: lines `dial ADDRESS`, and a certificate of its own.
+    /// What a job called `job` needs to dial in, as the text of a file: lines `dial ADDRESS`, and a
+    /// certificate of its own.
     ///
     /// # Errors
     /// When it cannot be signed.
     fn ticket(&mut self, job: &str) -> Result<String>;
 
-    /// The command, for a shell of this host, that launchers are to connect the standard streams of their programs with;
-    /// `None` where these reach this server by themselves.
+    /// The command, for a shell of this host, that launchers are to connect the standard streams of
+    /// their programs with; `None` where these reach this server by themselves.
     fn bridge(&self) -> Option<String>;
 }
 

@@ -1,7 +1,7 @@
 //! Plays the conversations of tests/golden against `step`.
 //!
-//! Each event is `> TIME_MS EVENT …`; `event` shows how each is written. A `<` line is one action; the last of each
-//! event gives the next deadline, if there is one.
+//! Each event is `> TIME_MS EVENT …`; `event` shows how each is written. A `<` line is one action;
+//! the last of each event gives the next deadline, if there is one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,15 +32,23 @@ fn options_text_says_the_defaults() {
         ("launchers.pbs = {}", "it is missing: the launcher's program"),
         ("launchers.slurm.queue = \"a\\nb\"", "it contains a line end"),
         ("launchers.slurm.environment = { \"A=B\" = \"C\" }", "write { NAME"),
-        ("launchers.\"my slurm\" = { command = [\"x\"] }", "a launcher's name may have only letters"),
+        (
+            "launchers.\"my slurm\" = { command = [\"x\"] }",
+            "a launcher's name may have only letters",
+        ),
         ("launchers.ssh.host = \"two words\"", "not a host name"),
         ("launchers.slurm.minute = 5", "minutes"),
         ("launchers.slurm = 3", "expected a table, such as { queue = \"short\", minutes = 30 }"),
     ];
     for (text, reason) in wrong {
         let open = |_: &crate::GateWish<'_>| unreachable!("nothing is started");
-        let error = crate::construct(&Options::from_text("farcall.toml", text).unwrap(), open).err().unwrap();
-        assert!(error.to_string().contains(reason) && error.to_string().contains("line: 1"), "{text}: {error}");
+        let error = crate::construct(&Options::from_text("farcall.toml", text).unwrap(), open)
+            .err()
+            .unwrap();
+        assert!(
+            error.to_string().contains(reason) && error.to_string().contains("line: 1"),
+            "{text}: {error}"
+        );
     }
 }
 
@@ -51,7 +59,9 @@ struct Play {
 impl Conversation for Play {
     fn begin(_: &str) -> Play {
         let slots_max = Some(4);
-        let launchers = [("slurm".to_owned(), LauncherSettings { slots_max, ..LauncherSettings::default() })].into();
+        let launchers =
+            [("slurm".to_owned(), LauncherSettings { slots_max, ..LauncherSettings::default() })]
+                .into();
         let settings = Settings { launchers, jobs_max: 3, ..Settings::default() };
         Play { state: State::new(settings, "mark".to_owned()) }
     }
@@ -59,8 +69,10 @@ impl Conversation for Play {
     fn event(&mut self, event: &str) -> Vec<String> {
         let (time, event) = event.split_once(' ').unwrap();
         let now = Instant(time.parse::<u64>().unwrap() * 1_000_000);
-        let shown: Vec<String> = step(&mut self.state, now, self::event(event)).into_iter().map(show).collect();
-        let deadline = self.state.next_deadline().map(|at| format!("deadline {}", at.0 / 1_000_000));
+        let shown: Vec<String> =
+            step(&mut self.state, now, self::event(event)).into_iter().map(show).collect();
+        let deadline =
+            self.state.next_deadline().map(|at| format!("deadline {}", at.0 / 1_000_000));
         shown.into_iter().chain(deadline).collect()
     }
 
@@ -81,7 +93,8 @@ fn event(text: &str) -> Event {
     match words[0] {
         "start" => {
             let backend = words.get(3).map_or(String::new(), |backend| (*backend).to_owned());
-            let (kind, environment) = (ImageKind::GenericHost { libraries: Vec::new() }, Vec::new());
+            let (kind, environment) =
+                (ImageKind::GenericHost { libraries: Vec::new() }, Vec::new());
             let launcher = words[2].to_owned();
             let image = ExecutableImage {
                 kind,
@@ -96,7 +109,9 @@ fn event(text: &str) -> Event {
             };
             Event::Start { executable: ExecutableId(number()), module: "m".to_owned(), image }
         }
-        "stop" => Event::Stop { executable: ExecutableId(number()), grace: Duration::from_millis(100) },
+        "stop" => {
+            Event::Stop { executable: ExecutableId(number()), grace: Duration::from_millis(100) }
+        }
         "cancel" => Event::Cancel { number: number() },
         "prepared" => Event::Prepared { job: number() },
         "unprepared" => {
@@ -109,11 +124,19 @@ fn event(text: &str) -> Event {
         "pilot" => {
             let version = if words.contains(&"old") { 0 } else { PILOT_VERSION };
             let (slots, host) = (words[3].parse().unwrap(), format!("n{}", words[1]));
-            let hello = PilotHello { version, job: words[2].to_owned(), slots, host, pid: 7, product: String::new() };
+            let hello = PilotHello {
+                version,
+                job: words[2].to_owned(),
+                slots,
+                host,
+                pid: 7,
+                product: String::new(),
+            };
             Event::PilotCame { pilot: number(), hello }
         }
         "failed" => {
-            let error = Error::new(ErrorKind::Unavailable, "start an executable", "its library is missing");
+            let error =
+                Error::new(ErrorKind::Unavailable, "start an executable", "its library is missing");
             Event::PilotFailed { pilot: number(), executable: executable(), error }
         }
         "exited" => {
@@ -133,11 +156,18 @@ fn event(text: &str) -> Event {
 
 fn show(action: Action) -> String {
     match action {
-        Action::ReportFailed { executable, error } => format!("report {executable} failed: {error}"),
+        Action::ReportFailed { executable, error } => {
+            format!("report {executable} failed: {error}")
+        }
         Action::ReportStarted { executable } => format!("report {executable} started"),
         Action::DropLine { executable } => format!("drop the line of {executable}"),
         Action::ReportExited(exited) => {
-            format!("report {} {}; stderr {:?}", exited.executable, exited.how, exited.stderr.text())
+            format!(
+                "report {} {}; stderr {:?}",
+                exited.executable,
+                exited.how,
+                exited.stderr.text()
+            )
         }
         Action::StartLauncher { launcher } => format!("start launcher {launcher}"),
         Action::EndLauncher { launcher } => format!("end launcher {launcher}"),

@@ -8,7 +8,9 @@ mod state;
 mod step;
 
 use farcall_base::Result;
-use farcall_kernel::{Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox};
+use farcall_kernel::{
+    Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox,
+};
 use farcall_services::jobs::JobsHandle;
 use farcall_services::spawner::{JOBS_SLOT, SpawnerHandle};
 
@@ -22,9 +24,15 @@ use state::Settings;
 
 const NAME: &str = "spawner-jobs";
 
-/// Describes the plugin; `construct` is `|options| farcall_spawner_jobs::construct(options, open_gate)`.
+/// Describes the plugin; `construct` is `|options| farcall_spawner_jobs::construct(options,
+/// open_gate)`.
 pub fn plugin(construct: fn(&Options) -> Result<Box<dyn Plugin>>) -> PluginDescription {
-    PluginDescription { name: NAME, slot: JOBS_SLOT, options: include_str!("options.toml"), construct }
+    PluginDescription {
+        name: NAME,
+        slot: JOBS_SLOT,
+        options: include_str!("options.toml"),
+        construct,
+    }
 }
 
 /// Makes the plugin.
@@ -51,7 +59,8 @@ pub fn construct(options: &Options, open_gate: OpenGate) -> Result<Box<dyn Plugi
             options.wrong_inside(if missing { &path[..2] } else { &path }, message)
         })?;
     }
-    let chosen = settings.modules.iter().map(|(module, launcher)| (vec!["modules", module], launcher));
+    let chosen =
+        settings.modules.iter().map(|(module, launcher)| (vec!["modules", module], launcher));
     for (path, launcher) in chosen.chain([(vec!["default"], &settings.default)]) {
         if !launcher.is_empty() && settings.launcher(launcher).is_none() {
             let message = format!("there is no launcher \"{launcher}\"");
@@ -86,7 +95,9 @@ impl Launchers {
             return Err(step::no_launcher(&self.settings, launcher));
         }
         match module {
-            Some(module) => drop(self.settings.modules.insert(module.to_owned(), launcher.to_owned())),
+            Some(module) => {
+                drop(self.settings.modules.insert(module.to_owned(), launcher.to_owned()))
+            }
             None => launcher.clone_into(&mut self.settings.default),
         }
         Ok(())
@@ -97,9 +108,11 @@ impl Launchers {
         self.settings.modules.keys().map(String::as_str)
     }
 
-    /// Whether executables are to be started by this one as it comes with Farcall, and not by a command of the manifest.
+    /// Whether executables are to be started by this one as it comes with Farcall, and not by a
+    /// command of the manifest.
     pub fn use_shipped(&self, launcher: &str) -> bool {
-        let is_shipped = self.settings.launchers.get(launcher).is_none_or(|own| own.command.is_empty());
+        let is_shipped =
+            self.settings.launchers.get(launcher).is_none_or(|own| own.command.is_empty());
         let mut chosen = self.settings.modules.values().chain([&self.settings.default]);
         is_shipped && chosen.any(|name| name == launcher)
     }
@@ -134,12 +147,14 @@ impl Plugin for SpawnerJobs {
     }
 
     fn start(self: Box<Self>, _context: PluginContext) -> Result<RunningPlugin> {
-        let (sender, receiver, stop) = driver_mailbox(self.settings.requests_max, driver::Message::Stop)?;
+        let (sender, receiver, stop) =
+            driver_mailbox(self.settings.requests_max, driver::Message::Stop)?;
         let spawner = SpawnerHandle::new(sender.port(driver::Message::Spawner));
         let handle = JobsHandle::new(spawner, sender.port(driver::Message::Jobs));
         let mut random = [0; 8];
-        rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
-            .map_err(|errno| farcall_base::Error::system("name this server's jobs", errno.into()))?;
+        rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty()).map_err(
+            |errno| farcall_base::Error::system("name this server's jobs", errno.into()),
+        )?;
         let mark = random.iter().map(|byte| format!("{byte:02x}")).collect();
         let run = move || driver::run(self.settings, mark, self.open_gate, receiver);
         Ok(RunningPlugin::new(stop, run).provides(JOBS_SLOT, handle))

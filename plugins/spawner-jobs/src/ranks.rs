@@ -1,5 +1,5 @@
-//! How many processes of MPI's run a call, by what its job's programs are told of modules: a job asks for as many tasks, so
-//! that has to be known before there is one. Pure.
+//! How many processes of MPI's run a call, by what its job's programs are told of modules: a job
+//! asks for as many tasks, so that has to be known before there is one. Pure.
 
 use std::collections::BTreeMap;
 
@@ -23,11 +23,16 @@ struct Limits {
 }
 
 impl RanksRules {
-    /// The number for a module of which its caller or its interface asks for `asked`; 0 if they do not.
+    /// The number for a module of which its caller or its interface asks for `asked`; 0 if they do
+    /// not.
     pub(crate) fn of(&self, module: &str, asked: u32) -> Result<u32> {
         let own = self.modules.get(module);
         let said = |key: fn(&Limits) -> Option<u32>| own.and_then(key).or(key(&self.limits));
         let most = said(|limits| limits.ranks_max).unwrap_or(RANKS_MAX);
-        ranks(asked, said(|limits| limits.ranks).unwrap_or(0), if most == 0 { u32::MAX } else { most })
+        ranks(
+            asked,
+            said(|limits| limits.ranks).unwrap_or(0),
+            if most == 0 { u32::MAX } else { most },
+        )
     }
 }

@@ -19,7 +19,12 @@ pub(crate) struct Files<'a> {
 }
 
 /// The lines of a JOB_CREATE.
-pub(crate) fn create(number: u64, job: &Job, settings: &LauncherSettings, files: &Files<'_>) -> Vec<String> {
+pub(crate) fn create(
+    number: u64,
+    job: &Job,
+    settings: &LauncherSettings,
+    files: &Files<'_>,
+) -> Vec<String> {
     let mut lines = vec![format!("JOB_CREATE {number}")];
     let mut say = |name: &str, value: &dyn std::fmt::Display| lines.push(format!("{name} {value}"));
     say("hostname", &files.host);
@@ -73,13 +78,20 @@ pub(crate) fn check(name: &str, settings: &LauncherSettings) -> Result<(), (&'st
     if settings.host.contains(char::is_whitespace) || settings.host.starts_with('-') {
         return Err(("host", "it is not a host name".to_owned()));
     }
-    let texts = [("queue", &settings.queue), ("project", &settings.project), ("program", &settings.program)];
+    let texts = [
+        ("queue", &settings.queue),
+        ("project", &settings.project),
+        ("program", &settings.program),
+    ];
     let options = settings.options.iter().map(|option| ("options", option));
     let values = settings.environment.values().map(|value| ("environment", value));
     let names = settings.environment.keys().map(|name| ("environment", name));
     for (key, text) in texts.into_iter().chain(options).chain(values).chain(names) {
         if text.contains(['\n', '\r', '\0']) || text.len() > VALUE_BYTES_MAX {
-            return Err((key, format!("it contains a line end, or is longer than {VALUE_BYTES_MAX} bytes")));
+            return Err((
+                key,
+                format!("it contains a line end, or is longer than {VALUE_BYTES_MAX} bytes"),
+            ));
         }
     }
     if settings.environment.keys().any(|name| name.is_empty() || name.contains('=')) {
@@ -87,10 +99,18 @@ pub(crate) fn check(name: &str, settings: &LauncherSettings) -> Result<(), (&'st
     }
     let usable = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     if name.is_empty() || !name.chars().all(usable) {
-        return Err(("command", "a launcher's name may have only letters, digits and . _ -".to_owned()));
+        return Err((
+            "command",
+            "a launcher's name may have only letters, digits and . _ -".to_owned(),
+        ));
     }
-    if !crate::state::SHIPPED.contains(&name) && settings.command.first().is_none_or(String::is_empty) {
-        return Err(("command", "it is missing: the launcher's program and its arguments".to_owned()));
+    if !crate::state::SHIPPED.contains(&name)
+        && settings.command.first().is_none_or(String::is_empty)
+    {
+        return Err((
+            "command",
+            "it is missing: the launcher's program and its arguments".to_owned(),
+        ));
     }
     Ok(())
 }

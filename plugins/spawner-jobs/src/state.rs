@@ -14,17 +14,22 @@ use crate::ranks::RanksRules;
 
 /// Starts of one executable, at most: pilots that end before it is there.
 pub(crate) const TRIES_MAX: u32 = 3;
-/// Time after which people are told that a job's program has not come, and between this and the next time.
+/// Time after which people are told that a job's program has not come, and between this and the
+/// next time.
 pub(crate) const ABSENT: Duration = Duration::from_secs(10);
-/// Time after which the other pilots of a job are not counted on when one has come: they are started together. One that comes
-/// later is welcome all the same.
+/// Time after which the other pilots of a job are not counted on when one has come: they are
+/// started together. One that comes later is welcome all the same.
 pub(crate) const TOGETHER: Duration = Duration::from_secs(60);
 /// Questions to a pilot without an answer: more than one, as this host may have stood still itself.
 pub(crate) const UNANSWERED_MAX: u32 = 3;
 
 /// What the manifest says of a launcher; options.toml says what each means.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default, expecting = "a table, such as { queue = \"short\", minutes = 30 }")]
+#[serde(
+    deny_unknown_fields,
+    default,
+    expecting = "a table, such as { queue = \"short\", minutes = 30 }"
+)]
 pub(crate) struct LauncherSettings {
     pub(crate) command: Vec<String>,
     pub(crate) program: String,
@@ -121,11 +126,14 @@ impl Settings {
 
     /// Time between two questions to a pilot whether it is there.
     pub(crate) fn ask_every(&self) -> Duration {
-        Duration::from_millis(self.silence_ms / u64::from(UNANSWERED_MAX + 1)).max(Duration::from_millis(1))
+        Duration::from_millis(self.silence_ms / u64::from(UNANSWERED_MAX + 1))
+            .max(Duration::from_millis(1))
     }
 
     pub(crate) fn idle(&self, launcher: &str) -> Duration {
-        Duration::from_secs(self.launchers.get(launcher).and_then(|settings| settings.idle_seconds).unwrap_or(60))
+        Duration::from_secs(
+            self.launchers.get(launcher).and_then(|settings| settings.idle_seconds).unwrap_or(60),
+        )
     }
 }
 
@@ -144,8 +152,9 @@ pub(crate) type Number = u64;
 
 /// All that is known.
 ///
-/// Invariants: an executable is in `executables` from its start until its end was reported; it waits in exactly one of
-/// `waiting`, or is among the `running` of exactly one pilot, or among the `lost` of exactly one job. A pilot's job is in `jobs`.
+/// Invariants: an executable is in `executables` from its start until its end was reported; it
+/// waits in exactly one of `waiting`, or is among the `running` of exactly one pilot, or among the
+/// `lost` of exactly one job. A pilot's job is in `jobs`.
 pub(crate) struct State {
     pub(crate) settings: Settings,
     /// What tells this server's jobs from those of others.
@@ -208,8 +217,8 @@ pub(crate) struct Job {
     /// Slots of these whose pilots have not come since it began, and until when they may.
     pub(crate) missing: u32,
     pub(crate) missing_until: Option<Instant>,
-    /// Executables whose pilot is gone, and in which words, and slots that may come again, until it is known what became of the
-    /// job, ...
+    /// Executables whose pilot is gone, and in which words, and slots that may come again, until it
+    /// is known what became of the job, ...
     pub(crate) lost: Vec<(ExecutableId, String)>,
     pub(crate) doubtful: u32,
     /// ... or until then.
@@ -317,8 +326,13 @@ impl State {
 
     /// Slots that jobs of this kind may still bring.
     pub(crate) fn expected(&self, kind: &Kind) -> usize {
-        let coming = |job: &&Job| job.kind == *kind && job.standing != Standing::Over && !job.unwanted;
-        self.jobs.values().filter(coming).map(|job| job.wanted.saturating_sub(job.came) as usize).sum()
+        let coming =
+            |job: &&Job| job.kind == *kind && job.standing != Standing::Over && !job.unwanted;
+        self.jobs
+            .values()
+            .filter(coming)
+            .map(|job| job.wanted.saturating_sub(job.came) as usize)
+            .sum()
     }
 
     pub(crate) fn waiting_of(&self, kind: &Kind) -> usize {
@@ -342,7 +356,10 @@ impl State {
 
     /// When something is due.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        let asked = self.launchers.values().filter_map(|launcher| launcher.asked.front().map(|(_, until)| *until));
+        let asked = self
+            .launchers
+            .values()
+            .filter_map(|launcher| launcher.asked.front().map(|(_, until)| *until));
         let submitting = self.jobs.values().filter_map(|job| match job.standing {
             Standing::Submitting { until } => Some(until),
             _ => None,
@@ -352,9 +369,14 @@ impl State {
             Some(pilot.idle_since? + self.settings.idle(launcher))
         });
         let silent = self.pilots.values().map(|pilot| pilot.asked_next);
-        let all = asked.chain(submitting).chain(idle).chain(silent).chain(self.gathering.values().copied());
+        let all = asked
+            .chain(submitting)
+            .chain(idle)
+            .chain(silent)
+            .chain(self.gathering.values().copied());
         let lost = self.jobs.values().filter_map(|job| job.lost_until);
-        let absent = self.jobs.values().flat_map(|job| [job.absent_told, job.missing_until]).flatten();
+        let absent =
+            self.jobs.values().flat_map(|job| [job.absent_told, job.missing_until]).flatten();
         all.chain(lost).chain(absent).chain(self.closing).min()
     }
 
@@ -366,7 +388,8 @@ impl State {
         let seconds = absent.as_secs();
         let advice = match self.settings.dial(&job.kind.launcher) {
             Dial::Tls => {
-                "; if its host cannot reach this one, set another reached_at for the launcher, or dial = \"stdio\""
+                "; if its host cannot reach this one, set another reached_at for the launcher, or \
+                    dial = \"stdio\""
             }
             Dial::Unix | Dial::Stdio => "",
         };

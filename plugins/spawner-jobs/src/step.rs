@@ -105,7 +105,9 @@ pub(crate) fn step(state: &mut State, now: Instant, event: Event) -> Vec<Action>
         Event::LauncherEnded { launcher, how } => turn.launcher_ended(&launcher, &how),
         Event::PilotCame { pilot, hello } => turn.pilot_came(pilot, hello),
         Event::PilotSaid { pilot } => turn.pilot_said(pilot),
-        Event::PilotFailed { pilot, executable, error } => turn.pilot_failed(pilot, executable, error),
+        Event::PilotFailed { pilot, executable, error } => {
+            turn.pilot_failed(pilot, executable, error)
+        }
         Event::PilotReaped { pilot, exited } => turn.pilot_reaped(pilot, exited),
         Event::LineCame { job, executable } => turn.line_came(&job, executable),
         Event::PilotLost { pilot, why } => turn.pilot_lost(pilot, &why),
@@ -136,7 +138,8 @@ impl Turn<'_> {
         };
         let image = ExecutableImage { ranks: kind.ranks, ..image };
         let image = Arc::new(image);
-        let entry = Executable { kind: kind.clone(), module, image, place: Place::Waiting, tries: 0 };
+        let entry =
+            Executable { kind: kind.clone(), module, image, place: Place::Waiting, tries: 0 };
         self.state.executables.insert(executable, entry);
         self.state.waiting.entry(kind.clone()).or_default().push_back(executable);
         self.serve(&kind);
@@ -148,7 +151,10 @@ impl Turn<'_> {
             return Err(refused(ErrorKind::ShuttingDown, "the node is stopping".to_owned()));
         }
         if self.state.executables.contains_key(&executable) {
-            return Err(refused(ErrorKind::Internal, format!("executable {executable} already exists")));
+            return Err(refused(
+                ErrorKind::Internal,
+                format!("executable {executable} already exists"),
+            ));
         }
         if self.state.settings.launcher(launcher).is_none() {
             return Err(no_launcher(&self.state.settings, launcher));
@@ -158,8 +164,13 @@ impl Turn<'_> {
 
     /// Gives waiting executables to pilots with room, and sees that jobs come for the others.
     fn serve(&mut self, kind: &Kind) {
-        let free: Vec<Number> =
-            self.state.pilots.iter().filter(|(_, pilot)| pilot.has_room()).map(|(n, _)| *n).collect();
+        let free: Vec<Number> = self
+            .state
+            .pilots
+            .iter()
+            .filter(|(_, pilot)| pilot.has_room())
+            .map(|(n, _)| *n)
+            .collect();
         for pilot in free {
             self.fill(pilot);
         }
@@ -180,7 +191,9 @@ impl Turn<'_> {
                 self.fail(executable, error);
                 self.end_surplus(&kind);
             }
-            Place::Starting(pilot) | Place::Running(pilot) => self.act(Action::StopAt { pilot, executable, grace }),
+            Place::Starting(pilot) | Place::Running(pilot) => {
+                self.act(Action::StopAt { pilot, executable, grace })
+            }
         }
     }
 
@@ -216,8 +229,13 @@ impl Turn<'_> {
     }
 
     fn tick(&mut self) {
-        let due: Vec<Kind> =
-            self.state.gathering.iter().filter(|(_, at)| **at <= self.now).map(|(k, _)| k.clone()).collect();
+        let due: Vec<Kind> = self
+            .state
+            .gathering
+            .iter()
+            .filter(|(_, at)| **at <= self.now)
+            .map(|(k, _)| k.clone())
+            .collect();
         for kind in due {
             self.state.gathering.remove(&kind);
             self.ask_for_jobs(&kind);
@@ -240,9 +258,11 @@ impl Turn<'_> {
         }
         self.state.closing = Some(self.now + CLOSING_MAX);
         self.state.gathering.clear();
-        let waiting: Vec<ExecutableId> = self.state.waiting.values_mut().flat_map(std::mem::take).collect();
+        let waiting: Vec<ExecutableId> =
+            self.state.waiting.values_mut().flat_map(std::mem::take).collect();
         for executable in waiting {
-            let error = Error::new(ErrorKind::ShuttingDown, "start an executable", "the node is stopping");
+            let error =
+                Error::new(ErrorKind::ShuttingDown, "start an executable", "the node is stopping");
             self.fail(executable, error);
         }
         let pilots: Vec<Number> = self.state.pilots.keys().copied().collect();
@@ -283,7 +303,8 @@ impl Turn<'_> {
 
     fn finish_if_done(&mut self) {
         let State { executables, pilots, launchers, closing, .. } = &*self.state;
-        if closing.is_some() && executables.is_empty() && pilots.is_empty() && launchers.is_empty() {
+        if closing.is_some() && executables.is_empty() && pilots.is_empty() && launchers.is_empty()
+        {
             let jobs: Vec<Number> = self.state.jobs.keys().copied().collect();
             for job in jobs {
                 self.forget_job(job);
@@ -298,7 +319,11 @@ fn kind_of(settings: &Settings, module: &str, image: &ExecutableImage) -> Result
     if image.backend.is_empty() || image.backend.eq_ignore_ascii_case("normal") {
         return Ok(Kind { launcher, backend: String::new(), ranks: 0 });
     }
-    Ok(Kind { launcher, backend: image.backend.to_ascii_lowercase(), ranks: settings.ranks.of(module, image.ranks)? })
+    Ok(Kind {
+        launcher,
+        backend: image.backend.to_ascii_lowercase(),
+        ranks: settings.ranks.of(module, image.ranks)?,
+    })
 }
 
 /// There is no launcher of that name.
@@ -307,8 +332,8 @@ pub(crate) fn no_launcher(settings: &Settings, launcher: &str) -> Error {
     let near = near.first().map_or(String::new(), |near| format!("did you mean \"{near}\"? "));
     let names = settings.names().into_iter().collect::<Vec<_>>().join(", ");
     let fix = format!(
-        "{near}there are {names}; to add another, set launchers.{launcher}.command in the options of spawner-jobs \
-        (farcall.toml there)"
+        "{near}there are {names}; to add another, set launchers.{launcher}.command in the options \
+        of spawner-jobs (farcall.toml there)"
     );
     let message = format!("there is no launcher \"{launcher}\"");
     Error::new(ErrorKind::NotFound, "start an executable", message).fix(fix)

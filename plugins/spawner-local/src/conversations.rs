@@ -1,4 +1,5 @@
-//! Random conversations with `step` against what its actions promise. The seed is in the message of a failure.
+//! Random conversations with `step` against what its actions promise. The seed is in the message of
+//! a failure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -28,14 +29,20 @@ impl World {
     fn perform(&mut self, action: Action) {
         assert!(!self.finished, "nothing is done after the end");
         match action {
-            Action::Refuse { request, .. } => assert!(self.asked.remove(&request), "one decision per start"),
+            Action::Refuse { request, .. } => {
+                assert!(self.asked.remove(&request), "one decision per start")
+            }
             Action::Spawn { request, executable, .. } => {
                 assert!(self.asked.remove(&request), "one decision per start");
-                assert!(self.starting.insert(executable) && !self.running.contains_key(&executable));
+                assert!(
+                    self.starting.insert(executable) && !self.running.contains_key(&executable)
+                );
                 assert!(self.starting.len() + self.running.len() <= EXECUTABLES_MAX);
             }
             Action::ReportStarted { executable } => assert!(self.running.contains_key(&executable)),
-            Action::ReportFailed { executable, .. } => assert!(!self.running.contains_key(&executable)),
+            Action::ReportFailed { executable, .. } => {
+                assert!(!self.running.contains_key(&executable))
+            }
             Action::Signal { executable, signal } => {
                 // A signal to one that is only starting reaches nobody; `spawned` makes up for it.
                 let Some(signals) = self.running.get_mut(&executable) else { return };
@@ -80,11 +87,17 @@ fn random_event(random: &mut SeededRandom, world: &mut World, request: u64) -> E
             world.running.insert(executable, Vec::new());
             Event::Spawned { executable }
         }
-        4 if world.starting.remove(&executable) => {
-            Event::SpawnFailed { executable, error: Error::new(ErrorKind::Unavailable, "start", "no") }
-        }
+        4 if world.starting.remove(&executable) => Event::SpawnFailed {
+            executable,
+            error: Error::new(ErrorKind::Unavailable, "start", "no"),
+        },
         5 if world.running.remove(&executable).is_some() => ended(executable),
-        6 => Event::Output { executable, output: Output::Stderr, before: Instant(0), bytes: vec![b'x'; 9] },
+        6 => Event::Output {
+            executable,
+            output: Output::Stderr,
+            before: Instant(0),
+            bytes: vec![b'x'; 9],
+        },
         7 if random.next().is_multiple_of(40) => Event::Shutdown,
         _ => Event::Tick,
     }
@@ -94,14 +107,21 @@ fn random_event(random: &mut SeededRandom, world: &mut World, request: u64) -> E
 fn promises_hold_in_random_conversations() {
     for seed in 0..300 {
         let mut random = SeededRandom::new(seed);
-        let mut state = State::new(Settings { executables_max: EXECUTABLES_MAX, ..Settings::default() });
+        let mut state =
+            State::new(Settings { executables_max: EXECUTABLES_MAX, ..Settings::default() });
         let mut world = World::default();
         for request in 0..400 {
             let event = random_event(&mut random, &mut world, request);
-            step(&mut state, Instant(request * 10_000_000), event).into_iter().for_each(|action| world.perform(action));
+            step(&mut state, Instant(request * 10_000_000), event)
+                .into_iter()
+                .for_each(|action| world.perform(action));
             assert!(world.asked.is_empty(), "seed {seed}: a start without a decision");
-            let known: BTreeSet<_> = world.starting.iter().chain(world.running.keys()).copied().collect();
-            assert!(known.iter().eq(state.executables.keys()), "seed {seed}: the table has lost an executable");
+            let known: BTreeSet<_> =
+                world.starting.iter().chain(world.running.keys()).copied().collect();
+            assert!(
+                known.iter().eq(state.executables.keys()),
+                "seed {seed}: the table has lost an executable"
+            );
             if world.finished {
                 break;
             }
@@ -110,12 +130,15 @@ fn promises_hold_in_random_conversations() {
     }
 }
 
-/// Whatever came before, a shutdown and enough time kill all that does not end by itself, and then it is over.
+/// Whatever came before, a shutdown and enough time kill all that does not end by itself, and then
+/// it is over.
 fn end(state: &mut State, world: &mut World, seed: u64) {
     let late = Instant(u64::MAX / 2);
     for executable in std::mem::take(&mut world.starting) {
         world.running.insert(executable, Vec::new());
-        step(state, late, Event::Spawned { executable }).into_iter().for_each(|action| world.perform(action));
+        step(state, late, Event::Spawned { executable })
+            .into_iter()
+            .for_each(|action| world.perform(action));
     }
     if !world.finished {
         step(state, late, Event::Shutdown).into_iter().for_each(|action| world.perform(action));
@@ -123,7 +146,11 @@ fn end(state: &mut State, world: &mut World, seed: u64) {
     let later = late + Duration::from_secs(3600);
     step(state, later, Event::Tick).into_iter().for_each(|action| world.perform(action));
     let killed = |signals: &Vec<Signal>| signals.last() == Some(&Signal::Kill);
-    assert!(world.running.values().all(killed), "seed {seed}: one would live on: {:?}", world.running);
+    assert!(
+        world.running.values().all(killed),
+        "seed {seed}: one would live on: {:?}",
+        world.running
+    );
     for executable in world.running.keys().copied().collect::<Vec<_>>() {
         world.running.remove(&executable);
         step(state, later, ended(executable)).into_iter().for_each(|action| world.perform(action));

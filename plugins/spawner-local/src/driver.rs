@@ -1,4 +1,5 @@
-//! The spawner's driver: one thread that waits for requests, outputs and ends of processes, and does what `step` says.
+//! The spawner's driver: one thread that waits for requests, outputs and ends of processes, and
+//! does what `step` says.
 
 mod asking;
 mod copy;
@@ -19,7 +20,9 @@ use std::sync::Arc;
 
 use farcall_base::{Clock, Error, ExecutableId, Instant, Result, SystemClock};
 use farcall_services::mailbox::{NoMessage, Port, Receiver, Reply};
-use farcall_services::spawner::{ExitHow, Exited, Line, Listener, Output, Request, Said, Start, Started};
+use farcall_services::spawner::{
+    ExitHow, Exited, Line, Listener, Output, Request, Said, Start, Started,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::state::{Settings, State};
@@ -31,11 +34,13 @@ pub(crate) use rooms::counted_by;
 use rooms::{Room, Rooms};
 use zygotes::{News, Wanted, ZygoteId, Zygotes};
 
-/// Messages taken before outputs and ends have their turn: a flood of requests must not hide them, nor grow `events`.
+/// Messages taken before outputs and ends have their turn: a flood of requests must not hide them,
+/// nor grow `events`.
 const MESSAGES_PER_TURN: usize = 64;
 /// Reads in which a pipe gives what was in it, at most: whoever writes on and on is not waited for.
 const READS_MAX: usize = 16;
-/// For so long a launcher of MPI's is quiet when nothing is on its way any more, in nanoseconds; and so long it is listened to.
+/// For so long a launcher of MPI's is quiet when nothing is on its way any more, in nanoseconds;
+/// and so long it is listened to.
 const LAUNCHER_QUIET_NS: i64 = 100_000_000;
 const LAUNCHER_MAX: std::time::Duration = std::time::Duration::from_secs(1);
 
@@ -115,11 +120,14 @@ pub(crate) fn run(settings: Settings, receiver: Receiver<Message>) -> Result<()>
 }
 
 impl Driver {
-    /// The sources with something to take, outputs before ends, so that a process is reported with all that it wrote.
+    /// The sources with something to take, outputs before ends, so that a process is reported with
+    /// all that it wrote.
     fn wait(&self) -> Result<Vec<Source>> {
         let sources = self.sources();
-        let mut waiting: Vec<PollFd<'_>> =
-            sources.iter().map(|(_, descriptor)| PollFd::from_borrowed_fd(*descriptor, PollFlags::IN)).collect();
+        let mut waiting: Vec<PollFd<'_>> = sources
+            .iter()
+            .map(|(_, descriptor)| PollFd::from_borrowed_fd(*descriptor, PollFlags::IN))
+            .collect();
         let idle = self.zygotes.next_end(&self.state.settings);
         let deadline = self.state.next_deadline().into_iter().chain(idle).min();
         let timeout = deadline.map(|deadline| self.time_left(deadline));
@@ -137,8 +145,11 @@ impl Driver {
             sources.push((Source::Mailbox, self.receiver.as_fd()));
         }
         for (executable, process) in &self.running {
-            sources.extend(process.pipes().map(|(output, pipe)| (Source::Output(*executable, output), pipe)));
-            sources.extend(process.awaited().map(|meeting| (Source::Meeting(*executable), meeting)));
+            sources.extend(
+                process.pipes().map(|(output, pipe)| (Source::Output(*executable, output), pipe)),
+            );
+            sources
+                .extend(process.awaited().map(|meeting| (Source::Meeting(*executable), meeting)));
             sources.extend(process.end().map(|end| (Source::End(*executable), end)));
         }
         sources.extend(self.zygotes.sources().map(|(zygote, link)| (Source::Zygote(zygote), link)));
@@ -158,7 +169,9 @@ impl Driver {
             }
             Source::End(executable) => self.collect_end(executable),
             Source::Meeting(executable) => self.meet(executable),
-            Source::Zygote(zygote) => self.zygotes.collect(&self.state.settings, self.clock.now(), zygote),
+            Source::Zygote(zygote) => {
+                self.zygotes.collect(&self.state.settings, self.clock.now(), zygote)
+            }
         }
     }
 
@@ -181,7 +194,13 @@ impl Driver {
         }
     }
 
-    fn wrote(&mut self, executable: ExecutableId, output: Output, before: Instant, bytes: Vec<u8>) -> bool {
+    fn wrote(
+        &mut self,
+        executable: ExecutableId,
+        output: Output,
+        before: Instant,
+        bytes: Vec<u8>,
+    ) -> bool {
         if let Some(listener) = self.listeners.get_mut(&executable) {
             listener.tell(output, &bytes);
         }
@@ -211,13 +230,20 @@ impl Driver {
         self.hear_out(executable);
     }
 
-    /// What MPI's processes have written is on its way through their launcher, which says of nothing that it was the last.
+    /// What MPI's processes have written is on its way through their launcher, which says of
+    /// nothing that it was the last.
     fn await_launcher(&mut self, executable: ExecutableId) {
         let begin = self.clock.now();
         while self.clock.now().since(begin) < LAUNCHER_MAX {
-            let Some(process) = self.running.get(&executable).filter(|process| process.is_launched()) else { return };
-            let mut pipes: Vec<PollFd<'_>> =
-                process.pipes().map(|(_, pipe)| PollFd::from_borrowed_fd(pipe, PollFlags::IN)).collect();
+            let Some(process) =
+                self.running.get(&executable).filter(|process| process.is_launched())
+            else {
+                return;
+            };
+            let mut pipes: Vec<PollFd<'_>> = process
+                .pipes()
+                .map(|(_, pipe)| PollFd::from_borrowed_fd(pipe, PollFlags::IN))
+                .collect();
             let quiet = Timespec { tv_sec: 0, tv_nsec: LAUNCHER_QUIET_NS };
             if pipes.is_empty() || !poll(&mut pipes, Some(&quiet)).is_ok_and(|ready| ready > 0) {
                 return;
@@ -251,7 +277,9 @@ impl Driver {
     fn collect_request(&mut self, request: Request) {
         match request {
             Request::Start(start) => self.collect_start(*start),
-            Request::Stop { executable, grace } => self.events.push_back(Event::Stop { executable, grace }),
+            Request::Stop { executable, grace } => {
+                self.events.push_back(Event::Stop { executable, grace })
+            }
             Request::Listen { executable, listener, done } => {
                 self.listen(executable, listener);
                 done.answer(Ok(()));
@@ -267,7 +295,12 @@ impl Driver {
         let Start { executable, module, image, started, exited } = start;
         self.requests += 1;
         self.asked.insert(self.requests, Reports { started: Some(started), exited });
-        self.events.push_back(Event::Start { request: self.requests, executable, module, image: Box::new(image) });
+        self.events.push_back(Event::Start {
+            request: self.requests,
+            executable,
+            module,
+            image: Box::new(image),
+        });
     }
 
     /// Ends the rest of the process's group, and reaps it or has it reaped.
@@ -282,9 +315,11 @@ impl Driver {
 
     /// Takes what the process still wrote, and says that it ended.
     fn report_end(&mut self, executable: ExecutableId, how: ExitHow) {
-        let Some(signalled) = self.running.get(&executable).map(Process::was_stopped) else { return };
-        // Any other signal is the routine's own doing, though its connection was closed on the way to it: whoever
-        // unwinds closes it.
+        let Some(signalled) = self.running.get(&executable).map(Process::was_stopped) else {
+            return;
+        };
+        // Any other signal is the routine's own doing, though its connection was closed on the way
+        // to it: whoever unwinds closes it.
         let was_stopped = signalled
             && !matches!(&how, ExitHow::Signal { number, .. } if ![libc::SIGTERM, libc::SIGKILL].contains(number));
         for output in [Output::Stdout, Output::Stderr] {
@@ -304,7 +339,9 @@ impl Driver {
                 self.pin(executable);
                 self.events.push_back(Event::Spawned { executable });
             }
-            News::Failed(executable, error) => self.events.push_back(Event::SpawnFailed { executable, error }),
+            News::Failed(executable, error) => {
+                self.events.push_back(Event::SpawnFailed { executable, error })
+            }
             News::Refused(wanted) => self.spawn(&wanted),
             News::Reaped(executable, how) => self.report_end(executable, how),
         }
@@ -325,7 +362,9 @@ impl Driver {
 
     fn perform(&mut self, action: Action) {
         match action {
-            Action::Refuse { request, error } => self.asked.remove(&request).expect("starts are asked").fail(error),
+            Action::Refuse { request, error } => {
+                self.asked.remove(&request).expect("starts are asked").fail(error)
+            }
             Action::Spawn { request, executable, command, load } => {
                 let reports = self.asked.remove(&request).expect("starts are asked");
                 self.reports.insert(executable, reports);
@@ -350,11 +389,15 @@ impl Driver {
         match self.rooms.enter(&load.module, &command.limits) {
             Ok(room) if command.parallel => self.start_by_mpi(executable, command, room),
             Ok(room) => {
-                // A zygote is confined to its room, and so are its children: in a room that was made again it is of no use.
+                // A zygote is confined to its room, and so are its children: in a room that was
+                // made again it is of no use.
                 if self.rooms.remade > 0 {
-                    command.environment.push((ROOM_VARIABLE.to_owned(), self.rooms.remade.to_string()));
+                    command
+                        .environment
+                        .push((ROOM_VARIABLE.to_owned(), self.rooms.remade.to_string()));
                 }
-                let (now, wanted) = (self.clock.now(), Wanted { executable, command, room, meeting: None });
+                let (now, wanted) =
+                    (self.clock.now(), Wanted { executable, command, room, meeting: None });
                 self.zygotes.start(&self.state.settings, now, wanted, load);
             }
             Err(error) => self.events.push_back(Event::SpawnFailed { executable, error }),
@@ -362,15 +405,24 @@ impl Driver {
     }
 
     /// No zygote is a launcher.
-    fn start_by_mpi(&mut self, executable: ExecutableId, mut command: Box<CommandLine>, room: Arc<Room>) {
+    fn start_by_mpi(
+        &mut self,
+        executable: ExecutableId,
+        mut command: Box<CommandLine>,
+        room: Arc<Room>,
+    ) {
         let launcher = self.state.settings.mpi_command.first().map_or("", String::as_str);
         let program = command.linked.as_ref().map_or(Path::new(""), Path::new);
         match Meeting::new(launcher, (program, &command.rules.found), &room) {
             Ok(meeting) => {
                 // For the launcher's children, that name leads to the launcher.
-                let own = command.arguments.iter_mut().filter(|argument| *argument == process::OWN_PROGRAM);
+                let own = command
+                    .arguments
+                    .iter_mut()
+                    .filter(|argument| *argument == process::OWN_PROGRAM);
                 own.for_each(|argument| *argument = meeting.host().display().to_string());
-                if let (Some(copy), Some(named)) = (meeting.program(), command.arguments.last_mut()) {
+                if let (Some(copy), Some(named)) = (meeting.program(), command.arguments.last_mut())
+                {
                     *named = copy.display().to_string();
                 }
                 self.spawn(&Wanted { executable, command, room, meeting: Some(Arc::new(meeting)) });
@@ -407,9 +459,12 @@ impl Driver {
     }
 
     fn report_started(&mut self, executable: ExecutableId) {
-        let (reports, process) = (self.reports.get_mut(&executable), self.running.get_mut(&executable));
+        let (reports, process) =
+            (self.reports.get_mut(&executable), self.running.get_mut(&executable));
         let (Some(reports), Some(process)) = (reports, process) else { return };
-        let (Some(started), Some(stream)) = (reports.started.take(), process.take_stream()) else { return };
+        let (Some(started), Some(stream)) = (reports.started.take(), process.take_stream()) else {
+            return;
+        };
         let (pid, limits) = (process.pid(), process.limits());
         started.answer(Ok(Started { executable, line: Line::Inherited(stream), pid, limits }));
     }

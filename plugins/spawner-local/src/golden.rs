@@ -1,7 +1,7 @@
 //! Plays the conversations of tests/golden against `step`.
 //!
-//! Each event is `> TIME_MS EVENT …`; `event` shows how each is written. A `<` line is one action; the last of each
-//! event gives the next deadline, if there is one.
+//! Each event is `> TIME_MS EVENT …`; `event` shows how each is written. A `<` line is one action;
+//! the last of each event gives the next deadline, if there is one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,8 @@ struct Play {
 
 impl Conversation for Play {
     fn begin(_: &str) -> Play {
-        let settings = Settings { executables_max: 2, output_tail_lines_max: 2, ..Settings::default() };
+        let settings =
+            Settings { executables_max: 2, output_tail_lines_max: 2, ..Settings::default() };
         Play { state: State::new(settings), events: 0 }
     }
 
@@ -35,8 +36,10 @@ impl Conversation for Play {
         self.events += 1;
         let words: Vec<&str> = event.split_whitespace().collect();
         let now = Instant(words[0].parse::<u64>().unwrap() * 1_000_000);
-        let shown = step(&mut self.state, now, self::event(self.events, &words[1..])).into_iter().map(show);
-        let deadline = self.state.next_deadline().map(|at| format!("deadline {}", at.0 / 1_000_000));
+        let shown =
+            step(&mut self.state, now, self::event(self.events, &words[1..])).into_iter().map(show);
+        let deadline =
+            self.state.next_deadline().map(|at| format!("deadline {}", at.0 / 1_000_000));
         shown.chain(deadline).collect()
     }
 }
@@ -48,16 +51,21 @@ fn event(request: u64, words: &[&str]) -> Event {
             let module = "m".to_string();
             Event::Start { request, executable, module, image: Box::new(self::image(image)) }
         }
-        ["stop", _, "grace", grace] => Event::Stop { executable, grace: Duration::from_millis(grace.parse().unwrap()) },
-        ["spawned", _] => Event::Spawned { executable },
-        ["spawn-failed", _] => {
-            Event::SpawnFailed { executable, error: Error::new(ErrorKind::Unavailable, "start", "no such file") }
+        ["stop", _, "grace", grace] => {
+            Event::Stop { executable, grace: Duration::from_millis(grace.parse().unwrap()) }
         }
+        ["spawned", _] => Event::Spawned { executable },
+        ["spawn-failed", _] => Event::SpawnFailed {
+            executable,
+            error: Error::new(ErrorKind::Unavailable, "start", "no such file"),
+        },
         ["stderr", _, text @ ..] => output(executable, Output::Stderr, text),
         ["stdout", _, text @ ..] => output(executable, Output::Stdout, text),
-        ["exited", _, status] => {
-            Event::Ended { executable, how: ExitHow::Status(status.parse().unwrap()), was_stopped: false }
-        }
+        ["exited", _, status] => Event::Ended {
+            executable,
+            how: ExitHow::Status(status.parse().unwrap()),
+            was_stopped: false,
+        },
         ["killed", _, number] => {
             let number = number.parse().unwrap();
             let how = ExitHow::Signal { number, name: "SIGNAL", core: false };
@@ -70,7 +78,12 @@ fn event(request: u64, words: &[&str]) -> Event {
 }
 
 fn output(executable: ExecutableId, output: Output, words: &[&str]) -> Event {
-    Event::Output { executable, output, before: Instant(0), bytes: (words.join(" ") + "\n").into_bytes() }
+    Event::Output {
+        executable,
+        output,
+        before: Instant(0),
+        bytes: (words.join(" ") + "\n").into_bytes(),
+    }
 }
 
 /// `host`, or a path; then `backend=B`, `ranks=N`, or variables `NAME=VALUE`.
@@ -104,12 +117,20 @@ fn show(action: Action) -> String {
     match action {
         Action::Refuse { error, .. } => format!("refuse {} {error}", error.kind().name()),
         Action::Spawn { executable, command, .. } => {
-            let variables = command.environment.iter().map(|(name, value)| format!("{name}={value} "));
-            let arguments = command.arguments.iter().map(|argument| format!(" {argument}")).collect::<String>();
-            format!("spawn {executable}: {}{}{arguments}", variables.collect::<String>(), command.program)
+            let variables =
+                command.environment.iter().map(|(name, value)| format!("{name}={value} "));
+            let arguments =
+                command.arguments.iter().map(|argument| format!(" {argument}")).collect::<String>();
+            format!(
+                "spawn {executable}: {}{}{arguments}",
+                variables.collect::<String>(),
+                command.program
+            )
         }
         Action::ReportStarted { executable } => format!("report {executable} started"),
-        Action::ReportFailed { executable, error } => format!("report {executable} failed: {error}"),
+        Action::ReportFailed { executable, error } => {
+            format!("report {executable} failed: {error}")
+        }
         Action::Signal { executable, signal } => format!("signal {executable} {signal:?}"),
         Action::ReportExited(exited) => format!(
             "report {} {}{}; stderr {:?}; stdout {:?}",

@@ -7,7 +7,9 @@ mod state;
 mod step;
 
 use farcall_base::Result;
-use farcall_kernel::{Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox};
+use farcall_kernel::{
+    Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox,
+};
 use farcall_services::spawner::{SLOT, SpawnerHandle};
 
 pub use driver::inspection::{FileGrants, Grants, Hold, Inspected, Inspection, Inspector};
@@ -28,7 +30,8 @@ fn construct(options: &Options) -> Result<Box<dyn Plugin>> {
     }
     let name_of_none = |name: &&String| name.is_empty() || name.contains(['=', '\0']);
     if let Some(name) = settings.environment.keys().find(name_of_none) {
-        let message = format!("\"{}\" is not the name of an environment variable", name.escape_debug());
+        let message =
+            format!("\"{}\" is not the name of an environment variable", name.escape_debug());
         return Err(options.wrong("environment", message).fix("write { NAME = \"value\" }"));
     }
     if let Some((name, _)) = settings.environment.iter().find(|(_, value)| value.contains('\0')) {
@@ -42,9 +45,14 @@ fn construct(options: &Options) -> Result<Box<dyn Plugin>> {
         ("executables_max", settings.executables_max as u64, 1),
         ("requests_max", settings.requests_max as u64, 1),
     ])?;
-    settings.limits.check().map_err(|(key, message)| options.wrong_inside(&["limits", key], message))?;
+    settings
+        .limits
+        .check()
+        .map_err(|(key, message)| options.wrong_inside(&["limits", key], message))?;
     for (name, limits) in &settings.modules {
-        limits.check().map_err(|(key, message)| options.wrong_inside(&["modules", name, key], message))?;
+        limits
+            .check()
+            .map_err(|(key, message)| options.wrong_inside(&["modules", name, key], message))?;
     }
     Ok(Box::new(SpawnerLocal { settings }))
 }
@@ -77,8 +85,10 @@ impl Plugin for SpawnerLocal {
     }
 
     fn start(self: Box<Self>, _context: PluginContext) -> Result<RunningPlugin> {
-        let (sender, receiver, stop) = driver_mailbox(self.settings.requests_max, driver::Message::Stop)?;
-        let handle = SpawnerHandle::new(sender.port(|request| driver::Message::Request(Box::new(request))));
+        let (sender, receiver, stop) =
+            driver_mailbox(self.settings.requests_max, driver::Message::Stop)?;
+        let handle =
+            SpawnerHandle::new(sender.port(|request| driver::Message::Request(Box::new(request))));
         let run = move || driver::run(self.settings, receiver);
         Ok(RunningPlugin::new(stop, run).provides(SLOT, handle))
     }

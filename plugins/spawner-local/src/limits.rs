@@ -9,8 +9,9 @@ use farcall_services::spawner::rules::{Confinement, Files, Missing, Network, Rul
 use farcall_services::spawner::{ExecutableLimits, RANKS_MAX, ranks};
 use serde::Deserialize;
 
-/// What a process needs to start at all (tests/tests/limits.rs starts one with each): its own heap, stack and what the
-/// loader copies of its libraries' data; libraries that reserve memory for each thread need more.
+/// What a process needs to start at all (tests/tests/limits.rs starts one with each): its own heap,
+/// stack and what the loader copies of its libraries' data; libraries that reserve memory for each
+/// thread need more.
 const MEMORY_LEAST: u64 = 16 << 20;
 /// A page: less stops what a process writes while it starts.
 const FILE_LEAST: u64 = 4096;
@@ -21,7 +22,8 @@ const TASKS_LEAST: u64 = 2;
 /// What a compiler of C++ needs for a template or two, and its linker for what it makes.
 const COMPILER_MEMORY_LEAST: u64 = 1 << 30;
 const COMPILER_FILE_LEAST: u64 = 1 << 30;
-/// A compiler starts a few programs one after the other, and a linker threads, one for each processor.
+/// A compiler starts a few programs one after the other, and a linker threads, one for each
+/// processor.
 const COMPILER_TASKS_LEAST: u64 = 64;
 /// More than any machine has processors: OpenMP and its like give up their process beyond.
 const THREADS_MOST: u64 = 65_536;
@@ -37,8 +39,8 @@ pub(crate) enum FilesWord {
     All,
 }
 
-/// The keys of `limits` and of each of `modules`; options.toml says what they mean. What a module leaves out is as for
-/// all of them, and what those leave out has its default.
+/// The keys of `limits` and of each of `modules`; options.toml says what they mean. What a module
+/// leaves out is as for all of them, and what those leave out has its default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Limits {
@@ -115,10 +117,13 @@ impl Limits {
         }
     }
 
-    /// Refuses what no process could run under, and paths that cannot be passed on: the key, and what is wrong with it.
+    /// Refuses what no process could run under, and paths that cannot be passed on: the key, and
+    /// what is wrong with it.
     pub(crate) fn check(&self) -> std::result::Result<(), (&'static str, String)> {
-        let python: Vec<String> = self.python.iter().filter(|python| !python.is_empty()).cloned().collect();
-        let start_in = self.start_in.iter().filter(|folder| !matches!(folder.as_str(), "" | OWN_FOLDER));
+        let python: Vec<String> =
+            self.python.iter().filter(|python| !python.is_empty()).cloned().collect();
+        let start_in =
+            self.start_in.iter().filter(|folder| !matches!(folder.as_str(), "" | OWN_FOLDER));
         let start_in: Vec<String> = start_in.cloned().collect();
         let lists = [
             ("readable", self.readable.as_ref()),
@@ -126,8 +131,9 @@ impl Limits {
             ("start_in", Some(&start_in)),
             ("python", Some(&python)),
         ];
-        for (name, path) in
-            lists.iter().flat_map(|(name, list)| list.iter().copied().flatten().map(move |path| (*name, path)))
+        for (name, path) in lists
+            .iter()
+            .flat_map(|(name, list)| list.iter().copied().flatten().map(move |path| (*name, path)))
         {
             if !Path::new(path).is_absolute() || path.contains(['\n', '\0']) {
                 return Err((name, format!("{path:?} is not an absolute path")));
@@ -142,19 +148,22 @@ impl Limits {
         for (name, number, least) in least {
             if let Some(number) = number.filter(|number| *number != 0 && *number < least) {
                 let message = format!(
-                    "{name} is {number}, which is too small to start an executable: set at least {least}, or 0 for no \
-                    limit"
+                    "{name} is {number}, which is too small to start an executable: set at least \
+                    {least}, or 0 for no limit"
                 );
                 return Err((name, message));
             }
         }
         match self.threads.filter(|threads| *threads > THREADS_MOST) {
-            Some(threads) => Err(("threads", format!("threads is {threads}: set at most {THREADS_MOST}, or 0"))),
+            Some(threads) => {
+                Err(("threads", format!("threads is {threads}: set at most {THREADS_MOST}, or 0")))
+            }
             None => Ok(()),
         }
     }
 
-    /// The rules of a process that runs `image`; what the driver finds out (folder, cgroups, users) is added by it.
+    /// The rules of a process that runs `image`; what the driver finds out (folder, cgroups, users)
+    /// is added by it.
     pub(crate) fn rules(&self, image: &ExecutableImage) -> Rules {
         let list = |paths: &Option<Vec<String>>| paths.clone().unwrap_or_default();
         let found = image.readable.iter().chain(interpreted(image)).cloned().collect();
@@ -165,8 +174,16 @@ impl Limits {
             call_seconds_max: limited(self.call_seconds_max),
             file_bytes_max: limited(self.file_bytes_max),
             descriptors_max: limited(self.descriptors_max),
-            network: if owner || self.network == Some(true) || parallel { Network::On } else { Network::Off },
-            files: if owner || self.files == Some(FilesWord::All) { Files::All } else { Files::Granted },
+            network: if owner || self.network == Some(true) || parallel {
+                Network::On
+            } else {
+                Network::Off
+            },
+            files: if owner || self.files == Some(FilesWord::All) {
+                Files::All
+            } else {
+                Files::Granted
+            },
             confinement: match owner {
                 true => Confinement::Owner,
                 false if parallel => Confinement::Launcher,
@@ -203,8 +220,9 @@ impl Limits {
 
     /// What compilers of its code are held to: the same, but for what no compiler could work with.
     pub(crate) fn for_compilers(&self) -> Limits {
-        let at_least =
-            |number: Option<u64>, least: u64| number.map(|number| if number == 0 { 0 } else { number.max(least) });
+        let at_least = |number: Option<u64>, least: u64| {
+            number.map(|number| if number == 0 { 0 } else { number.max(least) })
+        };
         Limits {
             memory_bytes_max: at_least(self.memory_bytes_max, COMPILER_MEMORY_LEAST),
             tasks_max: at_least(self.tasks_max, COMPILER_TASKS_LEAST),
@@ -240,13 +258,15 @@ impl Limits {
         self.user.as_deref().filter(|user| !user.is_empty())
     }
 
-    /// Threads of one executable: as many as the processors give each of `executables` that run at a time.
+    /// Threads of one executable: as many as the processors give each of `executables` that run at
+    /// a time.
     pub(crate) fn threads(&self, processors: usize, executables: usize) -> u64 {
         let share = processors / executables.clamp(1, processors.max(1));
         limited(self.threads).unwrap_or(share.max(1) as u64)
     }
 
-    /// Processes that run a call of MPI's, of which its caller or its interface asks for `asked`; 0 if they do not.
+    /// Processes that run a call of MPI's, of which its caller or its interface asks for `asked`; 0
+    /// if they do not.
     pub(crate) fn ranks(&self, asked: u32) -> Result<u32> {
         let most = self.ranks_max.filter(|most| *most > 0).unwrap_or(u32::MAX);
         ranks(asked, self.ranks.unwrap_or(0), most)
@@ -302,14 +322,23 @@ fn interpreted(image: &ExecutableImage) -> &[String] {
 
 /// A user and its group in the text of /etc/passwd, or as `UID:GID`.
 pub(crate) fn find_user(user: &str, passwd: &str) -> Result<(u32, u32)> {
-    let numbers = user.split_once(':').and_then(|(user, group)| Some((user.parse().ok()?, group.parse().ok()?)));
+    let numbers = user
+        .split_once(':')
+        .and_then(|(user, group)| Some((user.parse().ok()?, group.parse().ok()?)));
     let named = || {
-        let line = passwd.lines().map(|line| line.split(':').collect::<Vec<_>>()).find(|fields| fields[0] == user)?;
+        let line = passwd
+            .lines()
+            .map(|line| line.split(':').collect::<Vec<_>>())
+            .find(|fields| fields[0] == user)?;
         Some((line.get(2)?.parse().ok()?, line.get(3)?.parse().ok()?))
     };
     numbers.or_else(named).ok_or_else(|| {
-        Error::new(ErrorKind::InvalidSource, "start a module as another user", format!("there is no user \"{user}\""))
-            .fix("use a user of /etc/passwd, or write \"UID:GID\"")
+        Error::new(
+            ErrorKind::InvalidSource,
+            "start a module as another user",
+            format!("there is no user \"{user}\""),
+        )
+        .fix("use a user of /etc/passwd, or write \"UID:GID\"")
     })
 }
 
@@ -323,7 +352,10 @@ mod tests {
         let all = Limits { memory_bytes_max: Some(1), network: Some(true), ..Limits::default() };
         let one = Limits { memory_bytes_max: Some(2), ..Limits::default() };
         let both = one.over(&all).over(&Limits::standard());
-        assert_eq!((both.memory_bytes_max, both.network, both.tasks_max), (Some(2), Some(true), Some(4096)));
+        assert_eq!(
+            (both.memory_bytes_max, both.network, both.tasks_max),
+            (Some(2), Some(true), Some(4096))
+        );
     }
 
     #[test]
@@ -340,8 +372,9 @@ mod tests {
             module_text: std::sync::Arc::new([]),
         };
         let linked = image(ImageKind::Linked { path: "/home/anna/stubs/_stub_heat".into() });
-        let start =
-            |word: &str| Limits { start_in: Some(word.to_owned()), ..Limits::standard() }.rules(&linked).start_in;
+        let start = |word: &str| {
+            Limits { start_in: Some(word.to_owned()), ..Limits::standard() }.rules(&linked).start_in
+        };
         assert_eq!((start(""), start("/data")), (None, Some("/data".to_owned())));
         assert_eq!(start("."), Some("/home/anna/stubs".to_owned()));
         let wrong = Limits { start_in: Some("data".into()), ..Limits::standard() };
@@ -351,21 +384,27 @@ mod tests {
     #[test]
     fn threads_share_the_processors() {
         let limits = Limits::standard();
-        let shares: Vec<u64> = [(8, 2), (8, 64), (8, 0), (2, 3), (0, 0)].map(|(p, e)| limits.threads(p, e)).into();
+        let shares: Vec<u64> =
+            [(8, 2), (8, 64), (8, 0), (2, 3), (0, 0)].map(|(p, e)| limits.threads(p, e)).into();
         assert_eq!(shares, [4, 1, 8, 1, 1]);
         assert_eq!(Limits { threads: Some(3), ..limits }.threads(8, 64), 3);
     }
 
     #[test]
     fn compilers_have_what_they_need_and_no_more_than_the_module() {
-        let small = Limits { memory_bytes_max: Some(MEMORY_LEAST), tasks_max: Some(2), ..Limits::standard() };
+        let small = Limits {
+            memory_bytes_max: Some(MEMORY_LEAST),
+            tasks_max: Some(2),
+            ..Limits::standard()
+        };
         let small = small.for_compilers();
         assert_eq!(
             (small.memory_bytes_max(), small.tasks_max()),
             (Some(COMPILER_MEMORY_LEAST), Some(COMPILER_TASKS_LEAST))
         );
         let large =
-            Limits { memory_bytes_max: Some(4 << 30), tasks_max: Some(0), ..Limits::standard() }.for_compilers();
+            Limits { memory_bytes_max: Some(4 << 30), tasks_max: Some(0), ..Limits::standard() }
+                .for_compilers();
         assert_eq!((large.memory_bytes_max(), large.tasks_max()), (Some(4 << 30), None));
         let rules = large.compiler_rules();
         assert_eq!((rules.files, rules.network), (Files::Granted, Network::Off));

@@ -9,7 +9,8 @@ use serde::Deserialize;
 
 use crate::limits::Limits;
 
-/// Lines of Open MPI's longest message, in which it says which rank ended all, and a few of the routine's.
+/// Lines of Open MPI's longest message, in which it says which rank ended all, and a few of the
+/// routine's.
 const LAUNCHER_LINES: usize = 40;
 
 /// What connects an executable with its server.
@@ -77,8 +78,8 @@ impl Settings {
 
 /// Which executables live.
 ///
-/// Invariants: `executables` has an entry from the decision to spawn until the end was reported, and never more than
-/// `executables_max`; once `closing`, none is added.
+/// Invariants: `executables` has an entry from the decision to spawn until the end was reported,
+/// and never more than `executables_max`; once `closing`, none is added.
 pub(crate) struct State {
     pub(crate) settings: Settings,
     pub(crate) executables: BTreeMap<ExecutableId, Executable>,
@@ -116,12 +117,14 @@ impl State {
 
     /// Adds an entry in phase `Starting`.
     pub(crate) fn insert(&mut self, executable: ExecutableId, parallel: bool) {
-        let Settings { output_tail_lines_max: lines, output_tail_bytes_max: bytes, .. } = self.settings;
+        let Settings { output_tail_lines_max: lines, output_tail_bytes_max: bytes, .. } =
+            self.settings;
         // A launcher takes more than others to say that a rank has called exit.
         let lines = if parallel { lines.max(LAUNCHER_LINES) } else { lines };
         let (stdout, stderr) = (OutputTail::new(lines, bytes), OutputTail::new(lines, bytes));
         let phase = Phase::Starting;
-        self.executables.insert(executable, Executable { phase, started: false, parallel, stdout, stderr });
+        self.executables
+            .insert(executable, Executable { phase, started: false, parallel, stdout, stderr });
     }
 
     /// When the next executable must be killed.

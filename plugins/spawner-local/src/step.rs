@@ -1,4 +1,5 @@
-//! The spawner's behaviour: what happened and the time in, what to do out. Pure; tests/golden holds its conversations.
+//! The spawner's behaviour: what happened and the time in, what to do out. Pure; tests/golden holds
+//! its conversations.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,8 +15,8 @@ use crate::ends::of_ranks;
 use crate::limits::Limits;
 use crate::state::{Executable, Phase, Settings, State};
 
-/// The descriptor on which an executable finds its connection: standard input, which the standard library can hand over
-/// without running code of ours between fork and exec.
+/// The descriptor on which an executable finds its connection: standard input, which the standard
+/// library can hand over without running code of ours between fork and exec.
 const SOCKET_NUMBER: &str = "0";
 
 /// What happens to the spawner.
@@ -28,10 +29,11 @@ pub(crate) enum Event {
     Spawned { executable: ExecutableId },
     /// A `Spawn` failed, and left nothing behind.
     SpawnFailed { executable: ExecutableId, error: Error },
-    /// An executable wrote what was taken just after the time `before`. By the time the event is seen, the call that
-    /// wrote it may be over and another under way.
+    /// An executable wrote what was taken just after the time `before`. By the time the event is
+    /// seen, the call that wrote it may be over and another under way.
     Output { executable: ExecutableId, output: Output, before: Instant, bytes: Vec<u8> },
-    /// An executable ended, of itself or because it was stopped while it lived; all that it wrote was reported before.
+    /// An executable ended, of itself or because it was stopped while it lived; all that it wrote
+    /// was reported before.
     Ended { executable: ExecutableId, how: ExitHow, was_stopped: bool },
     /// Time passed.
     Tick,
@@ -43,7 +45,8 @@ pub(crate) enum Event {
 pub(crate) enum Action {
     /// Report to the addresses of `request` that it was refused.
     Refuse { request: u64, error: Error },
-    /// Start a process and say how that went. The addresses of `request` are now those of `executable`.
+    /// Start a process and say how that went. The addresses of `request` are now those of
+    /// `executable`.
     Spawn { request: u64, executable: ExecutableId, command: Box<CommandLine>, load: Load },
     /// Report that it runs, and hand over its connection.
     ReportStarted { executable: ExecutableId },
@@ -92,8 +95,8 @@ pub(crate) struct Load {
     libraries: Vec<String>,
 }
 
-/// Equal if they come from one publication, which is what its text lies in: when a module is published again in the same
-/// words, its libraries may be new.
+/// Equal if they come from one publication, which is what its text lies in: when a module is
+/// published again in the same words, its libraries may be new.
 impl PartialEq for Load {
     fn eq(&self, other: &Load) -> bool {
         Arc::ptr_eq(&self.text, &other.text)
@@ -119,11 +122,14 @@ impl Load {
 pub(crate) fn step(state: &mut State, now: Instant, event: Event) -> Vec<Action> {
     match event {
         Event::Start { request, executable, module, image } => {
-            let command = check_start(state, executable).and_then(|()| command_line(&state.settings, &module, &image));
+            let command = check_start(state, executable)
+                .and_then(|()| command_line(&state.settings, &module, &image));
             let load = Load::new(module, &image);
             vec![start(state, request, executable, command.map(|command| (command, load)))]
         }
-        Event::Stop { executable, grace } => stop(state, now, executable, grace).into_iter().collect(),
+        Event::Stop { executable, grace } => {
+            stop(state, now, executable, grace).into_iter().collect()
+        }
         Event::Spawned { executable } => spawned(state, executable),
         Event::SpawnFailed { executable, error } => {
             state.executables.remove(&executable);
@@ -139,7 +145,12 @@ pub(crate) fn step(state: &mut State, now: Instant, event: Event) -> Vec<Action>
     }
 }
 
-fn start(state: &mut State, request: u64, executable: ExecutableId, command: Result<(CommandLine, Load)>) -> Action {
+fn start(
+    state: &mut State,
+    request: u64,
+    executable: ExecutableId,
+    command: Result<(CommandLine, Load)>,
+) -> Action {
     match command {
         Ok((command, load)) => {
             state.insert(executable, command.parallel);
@@ -155,25 +166,38 @@ fn check_start(state: &State, executable: ExecutableId) -> Result<()> {
         return Err(refused(ErrorKind::ShuttingDown, "the node is stopping".to_string()));
     }
     if state.executables.contains_key(&executable) {
-        return Err(refused(ErrorKind::Internal, format!("executable {executable} is running already")));
+        return Err(refused(
+            ErrorKind::Internal,
+            format!("executable {executable} is running already"),
+        ));
     }
     let limit = state.settings.executables_max;
     if state.executables.len() >= limit {
-        let error = refused(ErrorKind::LimitExceeded, format!("{limit} executables are already running"));
+        let error =
+            refused(ErrorKind::LimitExceeded, format!("{limit} executables are already running"));
         return Err(error
-            .fix("try again after one has ended, or raise executables_max in the configuration file")
+            .fix(
+                "try again after one has ended, or raise executables_max in the configuration file",
+            )
             .retryable());
     }
     Ok(())
 }
 
-pub(crate) fn command_line(settings: &Settings, module: &str, image: &ExecutableImage) -> Result<CommandLine> {
-    let (program, arguments) = settings.host_command.split_first().expect("an empty one was refused");
+pub(crate) fn command_line(
+    settings: &Settings,
+    module: &str,
+    image: &ExecutableImage,
+) -> Result<CommandLine> {
+    let (program, arguments) =
+        settings.host_command.split_first().expect("an empty one was refused");
     let environment = environment(settings, image);
     environment.iter().try_for_each(check_variable)?;
     let mut arguments = arguments.to_vec();
     let linked = match &image.kind {
-        ImageKind::Linked { path: program } | ImageKind::Interpreted { program, .. } => Some(program.clone()),
+        ImageKind::Linked { path: program } | ImageKind::Interpreted { program, .. } => {
+            Some(program.clone())
+        }
         ImageKind::GenericHost { .. } => None,
     };
     let limits = settings.limits_of(module);
@@ -187,9 +211,14 @@ pub(crate) fn command_line(settings: &Settings, module: &str, image: &Executable
         }
         // The host holds the process to its rules; the linked code begins when it is loaded.
         Some(path) => arguments.extend(["--run".to_string(), path.clone()]),
-        // All hosts are one program: what tells them apart in a list of processes is this. A linked one has a path.
+        // All hosts are one program: what tells them apart in a list of processes is this. A linked
+        // one has a path.
         None if parallel => {
-            let error = Error::new(ErrorKind::Unavailable, "start an executable", "MPI can start only linked programs");
+            let error = Error::new(
+                ErrorKind::Unavailable,
+                "start an executable",
+                "MPI can start only linked programs",
+            );
             return Err(error.fix("publish its interface file again"));
         }
         None if !module.is_empty() => arguments.push(module.to_string()),
@@ -199,31 +228,51 @@ pub(crate) fn command_line(settings: &Settings, module: &str, image: &Executable
         arguments.extend(own.iter().cloned());
     }
     let rules = limits.rules(image);
-    Ok(CommandLine { program: program.clone(), arguments, environment, linked, parallel, processes, limits, rules })
+    Ok(CommandLine {
+        program: program.clone(),
+        arguments,
+        environment,
+        linked,
+        parallel,
+        processes,
+        limits,
+        rules,
+    })
 }
 
 /// What starts `ranks` processes of a program.
 fn launcher(settings: &Settings, ranks: u32, program: &str) -> Result<Vec<String>> {
     if settings.mpi_command.is_empty() {
-        let error =
-            Error::new(ErrorKind::Unavailable, "start an executable", "this server does not start MPI routines");
+        let error = Error::new(
+            ErrorKind::Unavailable,
+            "start an executable",
+            "this server does not start MPI routines",
+        );
         return Err(error.fix("set mpi_command in its farcall.toml: [\"mpirun\"]"));
     }
     let own = ["-np".to_string(), ranks.to_string()].into_iter();
     // Each process is confined before it becomes the program.
-    let own = own.chain(settings.host_command.iter().cloned()).chain(["--rank".to_string(), program.to_string()]);
+    let own = own
+        .chain(settings.host_command.iter().cloned())
+        .chain(["--rank".to_string(), program.to_string()]);
     Ok(settings.mpi_command.iter().cloned().chain(own).collect())
 }
 
-/// What lets others see at once what a routine writes: libgfortran keeps it until a unit is closed otherwise.
+/// What lets others see at once what a routine writes: libgfortran keeps it until a unit is closed
+/// otherwise.
 const UNBUFFERED: (&str, &str) = ("GFORTRAN_UNBUFFERED_PRECONNECTED", "y");
 
-/// Later ones win: our own, the manifest, then the module, then what an executable needs to find its connection.
+/// Later ones win: our own, the manifest, then the module, then what an executable needs to find
+/// its connection.
 fn environment(settings: &Settings, image: &ExecutableImage) -> Vec<(String, String)> {
     let manifest = settings.environment.iter().map(|(name, value)| (name.clone(), value.clone()));
     let socket = (SOCKET_VARIABLE.to_string(), SOCKET_NUMBER.to_string());
     let unbuffered = (UNBUFFERED.0.to_string(), UNBUFFERED.1.to_string());
-    std::iter::once(unbuffered).chain(manifest).chain(image.environment.iter().cloned()).chain([socket]).collect()
+    std::iter::once(unbuffered)
+        .chain(manifest)
+        .chain(image.environment.iter().cloned())
+        .chain([socket])
+        .collect()
 }
 
 fn check_variable((name, value): &(String, String)) -> Result<()> {
@@ -234,7 +283,8 @@ fn check_variable((name, value): &(String, String)) -> Result<()> {
     Ok(())
 }
 
-/// One that was to end before it was there gets its signal now: the first one may have reached nobody.
+/// One that was to end before it was there gets its signal now: the first one may have reached
+/// nobody.
 fn spawned(state: &mut State, executable: ExecutableId) -> Vec<Action> {
     let Some(entry) = state.executables.get_mut(&executable) else { return Vec::new() };
     entry.started = true;
@@ -251,7 +301,12 @@ fn spawned(state: &mut State, executable: ExecutableId) -> Vec<Action> {
 }
 
 /// A second stop may shorten the time that the first one gave, never lengthen it.
-fn stop(state: &mut State, now: Instant, executable: ExecutableId, grace: Duration) -> Option<Action> {
+fn stop(
+    state: &mut State,
+    now: Instant,
+    executable: ExecutableId,
+    grace: Duration,
+) -> Option<Action> {
     let entry = state.executables.get_mut(&executable)?;
     // A launcher that is killed says nothing of its processes.
     let grace = if entry.parallel && !grace.is_zero() { grace.max(LAUNCHER_GRACE) } else { grace };
@@ -259,7 +314,9 @@ fn stop(state: &mut State, now: Instant, executable: ExecutableId, grace: Durati
     let (phase, signal) = match entry.phase {
         Phase::Killed => return None,
         _ if grace.is_zero() => (Phase::Killed, Some(Signal::Kill)),
-        Phase::Stopping { kill_at: earlier } => (Phase::Stopping { kill_at: earlier.min(kill_at) }, None),
+        Phase::Stopping { kill_at: earlier } => {
+            (Phase::Stopping { kill_at: earlier.min(kill_at) }, None)
+        }
         Phase::Starting | Phase::Running => (Phase::Stopping { kill_at }, Some(Signal::Terminate)),
     };
     entry.phase = phase;
@@ -269,7 +326,13 @@ fn stop(state: &mut State, now: Instant, executable: ExecutableId, grace: Durati
 /// Open MPI's launcher gives the others a second to end, and takes some more.
 const LAUNCHER_GRACE: Duration = Duration::from_secs(4);
 
-fn push_output(state: &mut State, at: Instant, executable: ExecutableId, output: Output, bytes: &[u8]) {
+fn push_output(
+    state: &mut State,
+    at: Instant,
+    executable: ExecutableId,
+    output: Output,
+    bytes: &[u8],
+) {
     let Some(entry) = state.executables.get_mut(&executable) else { return };
     match output {
         Output::Stdout => entry.stdout.push(at, bytes),
@@ -277,15 +340,28 @@ fn push_output(state: &mut State, at: Instant, executable: ExecutableId, output:
     }
 }
 
-fn ended(state: &mut State, executable: ExecutableId, how: ExitHow, was_stopped: bool) -> Vec<Action> {
-    let Some(Executable { started, parallel, stderr, stdout, .. }) = state.executables.remove(&executable) else {
+fn ended(
+    state: &mut State,
+    executable: ExecutableId,
+    how: ExitHow,
+    was_stopped: bool,
+) -> Vec<Action> {
+    let Some(Executable { started, parallel, stderr, stdout, .. }) =
+        state.executables.remove(&executable)
+    else {
         return Vec::new();
     };
     let (how, rank) = if parallel { of_ranks(how, &stderr.text()) } else { (how, None) };
     if parallel && !started {
-        return finish_if_done(state, Action::ReportFailed { executable, error: never_came(how, &stderr.text()) });
+        return finish_if_done(
+            state,
+            Action::ReportFailed { executable, error: never_came(how, &stderr.text()) },
+        );
     }
-    finish_if_done(state, Action::ReportExited(Exited { executable, how, rank, was_stopped, stderr, stdout }))
+    finish_if_done(
+        state,
+        Action::ReportExited(Exited { executable, how, rank, was_stopped, stderr, stdout }),
+    )
 }
 
 /// MPI's launcher ended before a first process came.

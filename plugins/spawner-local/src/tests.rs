@@ -47,8 +47,15 @@ impl Shell {
             launcher: String::new(),
             module_text: Arc::from([]),
         };
-        let ((started, is_started), (exited, has_exited)) = (question().unwrap(), question().unwrap());
-        self.spawner.start(Start { executable: ExecutableId(number), module: "ep".into(), image, started, exited });
+        let ((started, is_started), (exited, has_exited)) =
+            (question().unwrap(), question().unwrap());
+        self.spawner.start(Start {
+            executable: ExecutableId(number),
+            module: "ep".into(),
+            image,
+            started,
+            exited,
+        });
         (is_started, has_exited)
     }
 
@@ -87,13 +94,15 @@ fn options_text_says_the_defaults_and_names_every_key() {
         ("host_command = [\"\"]", "host_command is empty"),
         ("executables_max = 0", "executables_max is 0"),
         ("requests_max = 0", "requests_max is 0"),
-        // The system would take the first for a variable A of value B=C, and refuse the second at every start.
+        // The system would take the first for a variable A of value B=C, and refuse the second at
+        // every start.
         ("environment = { \"A=B\" = \"C\" }", "\"A=B\" is not the name of an environment variable"),
         ("environment = { \"\" = \"C\" }", "is not the name"),
         ("environment = { A = \"C\\u0000D\" }", "the value of A contains a NUL"),
     ];
     for (text, reason) in wrong {
-        let error = (plugin().construct)(&Options::from_text("farcall.toml", text).unwrap()).err().unwrap();
+        let error =
+            (plugin().construct)(&Options::from_text("farcall.toml", text).unwrap()).err().unwrap();
         assert!(error.to_string().contains(reason), "{text}: {error}");
         assert!(error.to_string().contains("line: 1"), "{error}");
     }
@@ -123,12 +132,17 @@ fn a_signal_is_named() {
 
 #[test]
 fn a_flood_leaves_a_bounded_tail_and_blocks_nobody() {
-    let exited =
-        run("i=0; while [ $i -lt 20000 ]; do echo \"line $i of a flooding routine\"; i=$((i+1)); done >&2; exit 1");
+    let exited = run(
+        "i=0; while [ $i -lt 20000 ]; do echo \"line $i of a flooding routine\"; i=$((i+1)); done \
+            >&2; exit 1",
+    );
     let text = exited.stderr.text();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 20);
-    assert_eq!((lines[0], lines[19]), ("line 19980 of a flooding routine", "line 19999 of a flooding routine"));
+    assert_eq!(
+        (lines[0], lines[19]),
+        ("line 19980 of a flooding routine", "line 19999 of a flooding routine")
+    );
 }
 
 /// The descriptors a shell of ours has open, as `0 1 2 …`.
@@ -136,7 +150,8 @@ const LIST_DESCRIPTORS: &str = "cd /proc/$$/fd; echo *";
 
 #[test]
 fn the_connection_is_descriptor_0() {
-    let shell = Shell::new("read line; echo \"$line|$FARCALL_SOCKET|$FROM_MANIFEST|$FROM_MODULE\" >&0");
+    let shell =
+        Shell::new("read line; echo \"$line|$FARCALL_SOCKET|$FROM_MANIFEST|$FROM_MODULE\" >&0");
     let (started, _exited) = shell.start(1);
     let mut stream = stream_of(started);
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -148,8 +163,10 @@ fn the_connection_is_descriptor_0() {
 
 #[test]
 fn no_descriptor_of_the_node_leaks_into_an_executable() {
-    // Whoever runs the tests may leave descriptors open to all its children; ours must not come on top of them.
-    let plain = std::process::Command::new("/bin/sh").args(["-c", LIST_DESCRIPTORS]).output().unwrap();
+    // Whoever runs the tests may leave descriptors open to all its children; ours must not come on
+    // top of them.
+    let plain =
+        std::process::Command::new("/bin/sh").args(["-c", LIST_DESCRIPTORS]).output().unwrap();
     let shell = Shell::new(LIST_DESCRIPTORS);
     let exits: Vec<_> = (0..3).map(|number| shell.start(number)).collect();
     for (_started, exited) in exits {
@@ -165,18 +182,25 @@ fn one_that_never_ends_is_stopped_and_one_that_ignores_it_is_killed() {
     let shell = Shell::new("sleep 3600");
     let (_started, exited) = shell.start(1);
     shell.spawner.stop(ExecutableId(1), PATIENCE).unwrap();
-    assert_eq!(exited.wait(PATIENCE).unwrap().how, ExitHow::Signal { number: 15, name: "SIGTERM", core: false });
+    assert_eq!(
+        exited.wait(PATIENCE).unwrap().how,
+        ExitHow::Signal { number: 15, name: "SIGTERM", core: false }
+    );
 
     let shell = Shell::new("trap '' TERM; echo ready >&0; while true; do sleep 1; done");
     let (started, exited) = shell.start(1);
     stream_of(started).read_exact(&mut [0; 6]).unwrap();
     shell.spawner.stop(ExecutableId(1), Duration::from_millis(50)).unwrap();
-    assert_eq!(exited.wait(PATIENCE).unwrap().how, ExitHow::Signal { number: 9, name: "SIGKILL", core: false });
+    assert_eq!(
+        exited.wait(PATIENCE).unwrap().how,
+        ExitHow::Signal { number: 9, name: "SIGKILL", core: false }
+    );
 }
 
 #[test]
 fn what_an_executable_leaves_behind_ends_with_it() {
-    // The child in the background also holds the pipes: waiting for their end would wait for an hour.
+    // The child in the background also holds the pipes: waiting for their end would wait for an
+    // hour.
     let exited = run("sleep 3600 & echo $!; exit 0");
     assert_eq!(exited.how, ExitHow::Status(0));
     assert!(gone(&exited.stdout.text()), "process {} lives", exited.stdout.text());
@@ -188,7 +212,10 @@ fn a_node_that_stops_takes_its_executables_with_it() {
     let (started, exited) = shell.start(1);
     shell.node.stop().unwrap();
     assert!(!lives(&started.pid.to_string()), "neither alive nor a zombie");
-    assert_eq!(exited.wait(PATIENCE).unwrap().how, ExitHow::Signal { number: 15, name: "SIGTERM", core: false });
+    assert_eq!(
+        exited.wait(PATIENCE).unwrap().how,
+        ExitHow::Signal { number: 15, name: "SIGTERM", core: false }
+    );
     let (reply, answer) = question().unwrap();
     let (exited, has_exited) = question().unwrap();
     let image = ExecutableImage {
@@ -202,7 +229,13 @@ fn a_node_that_stops_takes_its_executables_with_it() {
         launcher: String::new(),
         module_text: Arc::from([]),
     };
-    shell.spawner.start(Start { executable: ExecutableId(2), module: String::new(), image, started: reply, exited });
+    shell.spawner.start(Start {
+        executable: ExecutableId(2),
+        module: String::new(),
+        image,
+        started: reply,
+        exited,
+    });
     assert_eq!(answer.wait(PATIENCE).unwrap_err().kind(), ErrorKind::ShuttingDown);
     assert!(has_exited.wait(PATIENCE).is_err(), "no end is reported of what never ran");
 }
@@ -228,7 +261,8 @@ fn a_hundred_starts_leave_nothing_open() {
         let (_started, exited) = shell.start(number);
         assert_eq!(exited.wait(PATIENCE).unwrap().how, ExitHow::Status(7));
     }
-    // Other tests of this process open and close descriptors meanwhile; a leak would be three or more per start.
+    // Other tests of this process open and close descriptors meanwhile; a leak would be three or
+    // more per start.
     assert!(open() < before + 100, "{} descriptors became {}", before, open());
 }
 
@@ -250,12 +284,20 @@ fn an_end_on_request_is_told_from_one_of_its_own() {
     let pid = started.pid.to_string();
     assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
     let exited = exited.wait(PATIENCE).unwrap();
-    assert!(!exited.was_stopped && matches!(exited.how, ExitHow::Signal { number: 15, .. }), "{:?}", exited.how);
+    assert!(
+        !exited.was_stopped && matches!(exited.how, ExitHow::Signal { number: 15, .. }),
+        "{:?}",
+        exited.how
+    );
     // On request, and then by a signal that nobody sends on request.
     let shell = Shell::new("trap 'kill -ABRT $$' TERM; sleep 600 & wait");
     let (_started, exited) = shell.start(3);
     std::thread::sleep(std::time::Duration::from_millis(300));
     shell.spawner.stop(ExecutableId(3), PATIENCE).unwrap();
     let exited = exited.wait(PATIENCE).unwrap();
-    assert!(!exited.was_stopped && matches!(exited.how, ExitHow::Signal { number: 6, .. }), "{:?}", exited.how);
+    assert!(
+        !exited.was_stopped && matches!(exited.how, ExitHow::Signal { number: 6, .. }),
+        "{:?}",
+        exited.how
+    );
 }

@@ -19,9 +19,12 @@ const OTHERS: u32 = 0o077;
 /// How often it is looked whether another process that changes the folder is done.
 const BUSY_PAUSE: Duration = Duration::from_millis(10);
 
-/// `$FARCALL_CA`, or `farcall/ca` among the user's configuration (`$XDG_CONFIG_HOME`, or `~/.config`).
+/// `$FARCALL_CA`, or `farcall/ca` among the user's configuration (`$XDG_CONFIG_HOME`, or
+/// `~/.config`).
 pub fn authority_folder() -> PathBuf {
-    let named = |variable: &str| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let named = |variable: &str| {
+        std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
+    };
     named("FARCALL_CA").unwrap_or_else(|| {
         let home = || named("HOME").unwrap_or_else(|| PathBuf::from("/")).join(".config");
         named("XDG_CONFIG_HOME").unwrap_or_else(home).join("farcall").join("ca")
@@ -46,9 +49,14 @@ fn wait_for(lock: &File, path: &Path, busy_max: Duration) -> Result<()> {
                 let message = "another farcall ca uses the directory and does not finish";
                 return Err(Error::new(ErrorKind::TimedOut, OPERATION, message)
                     .with("path", path.display())
-                    .fix("stop that process (`fuser` on the file lock in the directory names it), and try again"));
+                    .fix(
+                        "stop that process (`fuser` on the file lock in the directory names it), \
+                        and try again",
+                    ));
             }
-            Err(errno) => return Err(Error::system(OPERATION, errno.into()).with("path", path.display())),
+            Err(errno) => {
+                return Err(Error::system(OPERATION, errno.into()).with("path", path.display()));
+            }
         }
     }
 }
@@ -59,16 +67,23 @@ impl Folder {
     /// # Errors
     /// `PermissionDenied` when others can look into it, with the command that shuts it.
     pub fn make(path: &Path, busy_max: Duration) -> Result<Folder> {
-        let system = |error: std::io::Error| Error::system(OPERATION, error).with("path", path.display());
+        let system =
+            |error: std::io::Error| Error::system(OPERATION, error).with("path", path.display());
         private_folders(path).map_err(system)?;
         let status = fs::metadata(path).map_err(system)?;
         if status.mode() & OTHERS != 0 {
-            let message = format!("other users can read the directory (mode {:o})", status.mode() & 0o7777);
+            let message =
+                format!("other users can read the directory (mode {:o})", status.mode() & 0o7777);
             return Err(Error::new(ErrorKind::PermissionDenied, OPERATION, message)
                 .with("path", path.display())
                 .fix(format!("chmod 700 {}", path.display())));
         }
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path.join("lock"));
+        let lock = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(path.join("lock"));
         let lock = lock.map_err(system)?;
         wait_for(&lock, path, busy_max)?;
         Ok(Folder { path: path.to_owned(), _lock: lock })
@@ -105,9 +120,11 @@ fn private_folders(path: &Path) -> std::io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// A reader finds the old file or the new one, never a part; so does one that comes after a power failure.
+/// A reader finds the old file or the new one, never a part; so does one that comes after a power
+/// failure.
 fn replace(path: &Path, text: &str, mode: u32) -> Result<()> {
-    let system = |error: std::io::Error| Error::system(OPERATION, error).with("path", path.display());
+    let system =
+        |error: std::io::Error| Error::system(OPERATION, error).with("path", path.display());
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         private_folders(folder).map_err(system)?;
     }
@@ -115,10 +132,12 @@ fn replace(path: &Path, text: &str, mode: u32) -> Result<()> {
     name.push(format!(".{}", std::process::id()));
     let fresh = PathBuf::from(name);
     // create_new (O_EXCL) follows no link that somebody planted.
-    let written = OpenOptions::new().write(true).create_new(true).mode(mode).open(&fresh).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    });
+    let written = OpenOptions::new().write(true).create_new(true).mode(mode).open(&fresh).and_then(
+        |mut file| {
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        },
+    );
     written.and_then(|()| fs::rename(&fresh, path)).map_err(|error| {
         let _ = fs::remove_file(&fresh);
         system(error)

@@ -1,4 +1,5 @@
-//! A private authority: a folder with its key, the certificates that it gave, and the list of those that it took back.
+//! A private authority: a folder with its key, the certificates that it gave, and the list of those
+//! that it took back.
 //!
 //! ```text
 //! authority.pem   its certificate and key          server.pem   certificate, key and authority of a server
@@ -110,7 +111,11 @@ impl Issued {
             "server" => Kind::Server,
             _ => return None,
         };
-        let hosts = value["hosts"].as_array()?.iter().filter_map(|host| host.as_str().map(str::to_owned)).collect();
+        let hosts = value["hosts"]
+            .as_array()?
+            .iter()
+            .filter_map(|host| host.as_str().map(str::to_owned))
+            .collect();
         Some(Issued {
             kind,
             name: value["name"].as_str()?.to_owned(),
@@ -125,7 +130,9 @@ impl Issued {
 
 /// Seconds since 1970.
 pub fn now() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX))
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX))
 }
 
 /// The authority in a folder; nobody else changes it as long as this value lives.
@@ -136,17 +143,23 @@ pub struct Authority {
 }
 
 impl Authority {
-    /// Makes a new one with an empty list of revoked certificates; others who change the folder have `busy_max`.
+    /// Makes a new one with an empty list of revoked certificates; others who change the folder
+    /// have `busy_max`.
     ///
     /// # Errors
-    /// `InvalidArgument` when it already exists, `PermissionDenied` when others can look into the folder.
+    /// `InvalidArgument` when it already exists, `PermissionDenied` when others can look into the
+    /// folder.
     pub fn create(path: &Path, busy_max: Duration) -> Result<Authority> {
         let folder = Folder::make(path, busy_max)?;
         let key = folder.authority();
         if key.exists() {
-            return Err(Error::new(ErrorKind::InvalidArgument, "make an authority", "it already exists")
-                .with("path", key.display())
-                .fix("create certificates with it: farcall ca server HOST, farcall ca user NAME"));
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                "make an authority",
+                "it already exists",
+            )
+            .with("path", key.display())
+            .fix("create certificates with it: farcall ca server HOST, farcall ca user NAME"));
         }
         let (signer, text) = Signer::create()?;
         let authority = Authority { folder, signer, issued: Vec::new() };
@@ -200,25 +213,34 @@ impl Authority {
     /// Makes a certificate with its key.
     ///
     /// # Errors
-    /// `InvalidArgument` for a name that cannot stand in tables and logs, or that a user has where a server is to get it,
-    /// or the other way round: one word would take both back; `System` when it cannot be written.
+    /// `InvalidArgument` for a name that cannot stand in tables and logs, or that a user has where
+    /// a server is to get it, or the other way round: one word would take both back; `System` when
+    /// it cannot be written.
     pub fn issue(&mut self, order: &Order) -> Result<&Issued> {
         if !is_name(&order.name) {
             let message = format!("\"{}\" cannot be a name", order.name);
             return Err(Error::new(ErrorKind::InvalidArgument, "make a certificate", message).fix(
-                "use up to 64 letters, digits and . _ - @, beginning with a letter or digit (not token or inherited)",
+                "use up to 64 letters, digits and . _ - @, beginning with a letter or digit (not \
+                    token or inherited)",
             ));
         }
         let other = |issued: &&Issued| issued.name == order.name && issued.kind != order.kind;
-        if let Some(other) = self.issued.iter().filter(|issued| issued.state() == "valid").find(other) {
+        if let Some(other) =
+            self.issued.iter().filter(|issued| issued.state() == "valid").find(other)
+        {
             let message = format!("a {} has the name \"{}\"", other.kind.word(), order.name);
-            let fix =
-                format!("choose another name, or revoke that certificate first: farcall ca revoke {}", order.name);
-            return Err(Error::new(ErrorKind::InvalidArgument, "make a certificate", message).fix(fix));
+            let fix = format!(
+                "choose another name, or revoke that certificate first: farcall ca revoke {}",
+                order.name
+            );
+            return Err(
+                Error::new(ErrorKind::InvalidArgument, "make a certificate", message).fix(fix)
+            );
         }
         let (text, der) = self.signer.sign(order)?;
         let Certificate { serial, not_before, not_after, .. } = Certificate::parse(&der)?;
-        let file = std::path::absolute(&order.file).map_err(|error| Error::system("make a certificate", error))?;
+        let file = std::path::absolute(&order.file)
+            .map_err(|error| Error::system("make a certificate", error))?;
         self.issued.push(Issued {
             kind: order.kind,
             name: order.name.clone(),
@@ -247,9 +269,14 @@ impl Authority {
         self.issued.iter().rev().find(|issued| issued.name == name).ok_or_else(|| {
             let names = self.issued.iter().map(|issued| issued.name.as_str());
             let near = nearest(name, names, 1);
-            let near = near.first().map_or(String::new(), |near| format!("did you mean \"{near}\"? "));
-            Error::new(ErrorKind::NotFound, "find a certificate", format!("there is no certificate for \"{name}\""))
-                .fix(format!("{near}farcall ca list shows all"))
+            let near =
+                near.first().map_or(String::new(), |near| format!("did you mean \"{near}\"? "));
+            Error::new(
+                ErrorKind::NotFound,
+                "find a certificate",
+                format!("there is no certificate for \"{name}\""),
+            )
+            .fix(format!("{near}farcall ca list shows all"))
         })
     }
 
@@ -260,7 +287,9 @@ impl Authority {
     pub fn revoke(&mut self, name: &str) -> Result<usize> {
         self.last(name)?;
         let mut count = 0;
-        for issued in self.issued.iter_mut().filter(|issued| issued.name == name && issued.state() == "valid") {
+        for issued in
+            self.issued.iter_mut().filter(|issued| issued.name == name && issued.state() == "valid")
+        {
             issued.revoked = Some(now());
             count += 1;
         }
@@ -273,7 +302,8 @@ impl Authority {
         let list: Vec<Value> = self.issued.iter().map(Issued::json).collect();
         self.folder.write_private(&self.folder.issued(), &format!("{:#}\n", Value::from(list)))?;
         // Whatever has expired is refused for that, and need not stand in the list for ever.
-        let current = self.issued.iter().filter(|issued| issued.revoked.is_some() && now() <= issued.valid.1);
+        let current =
+            self.issued.iter().filter(|issued| issued.revoked.is_some() && now() <= issued.valid.1);
         self.folder.write_public(&self.list_file(), &self.signer.revocations(current)?)
     }
 }
@@ -284,8 +314,11 @@ fn read_issued(path: &Path) -> Result<Vec<Issued>> {
             .with("path", path.display())
             .fix("restore the file from a backup: without it no certificate can be revoked")
     };
-    let text = plain_file::read_text(path, ISSUED_BYTES_MAX).map_err(|error| wrong(&error.to_string()))?;
+    let text =
+        plain_file::read_text(path, ISSUED_BYTES_MAX).map_err(|error| wrong(&error.to_string()))?;
     let value: Value = serde_json::from_str(&text).map_err(|error| wrong(&error.to_string()))?;
     let list = value.as_array().ok_or_else(|| wrong("it is not a list"))?;
-    list.iter().map(|entry| Issued::of_json(entry).ok_or_else(|| wrong("an entry is damaged"))).collect()
+    list.iter()
+        .map(|entry| Issued::of_json(entry).ok_or_else(|| wrong("an entry is damaged")))
+        .collect()
 }

@@ -6,8 +6,9 @@ use std::time::{Duration, SystemTime};
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_transport_tls::Credentials;
 use rcgen::{
-    BasicConstraints, CertificateParams, CertificateRevocationListParams, DistinguishedName, DnType,
-    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyIdMethod, KeyPair, KeyUsagePurpose, RevokedCertParams, SerialNumber,
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, DistinguishedName,
+    DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyIdMethod, KeyPair, KeyUsagePurpose,
+    RevokedCertParams, SerialNumber,
 };
 
 use crate::{Issued, Kind, Order, now};
@@ -20,7 +21,8 @@ const KEY_BEGIN: &str = "-----BEGIN PRIVATE KEY";
 /// Clocks of other machines may be behind by so much.
 const CLOCKS_DIFFER: Duration = Duration::from_secs(300);
 
-/// The last second of a certificate that has no end of its own: 9999-12-31 23:59:59 (RFC 5280, 4.1.2.5).
+/// The last second of a certificate that has no end of its own: 9999-12-31 23:59:59 (RFC 5280,
+/// 4.1.2.5).
 const NO_END: i64 = 253_402_300_799;
 
 /// The authority's key at work.
@@ -53,8 +55,9 @@ impl Signer {
         Signer::new(Lasts::AsOrdered)
     }
 
-    /// One that nobody keeps, for ends that trust nobody else. What it signs is valid whatever their clocks say: a node's
-    /// may be years off, and what shows that such a certificate is over is that nobody listens any more.
+    /// One that nobody keeps, for ends that trust nobody else. What it signs is valid whatever
+    /// their clocks say: a node's may be years off, and what shows that such a certificate is over
+    /// is that nobody listens any more.
     ///
     /// # Errors
     /// `System` when there is no randomness.
@@ -65,15 +68,20 @@ impl Signer {
     fn new(lasts: Lasts) -> Result<(Signer, String)> {
         let key = KeyPair::generate().map_err(failed)?;
         let mut parameters = CertificateParams::default();
-        // Two authorities must not have one name: a foreign certificate could not be told from a forged one.
-        let mark: String = key.public_key_raw().iter().rev().take(4).map(|byte| format!("{byte:02x}")).collect();
+        // Two authorities must not have one name: a foreign certificate could not be told from a
+        // forged one.
+        let mark: String =
+            key.public_key_raw().iter().rev().take(4).map(|byte| format!("{byte:02x}")).collect();
         parameters.distinguished_name = named(&format!("farcall-{mark}"));
         parameters.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         parameters.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let end = set_validity(&mut parameters, lasts, AUTHORITY_DAYS, i64::MAX);
         let certificate = parameters.self_signed(&key).map_err(failed)?.pem();
         let text = format!("{certificate}{}", key.serialize_pem());
-        Ok((Signer { issuer: Issuer::new(parameters, key), certificate, not_after: end, lasts }, text))
+        Ok((
+            Signer { issuer: Issuer::new(parameters, key), certificate, not_after: end, lasts },
+            text,
+        ))
     }
 
     /// The one in a file; refused if others can read its key.
@@ -85,20 +93,26 @@ impl Signer {
             Error::new(ErrorKind::InvalidSource, "open the authority", what.to_owned())
                 .with("path", path.display())
                 .fix(
-                    "restore the file from a backup, or create a new authority in another directory: farcall ca \
-                     --folder DIR init",
+                    "restore the file from a backup, or create a new authority in another \
+                     directory: farcall ca --folder DIR init",
                 )
         };
         let authority = Credentials::read_authority(path)?;
         let at = authority.text.find(KEY_BEGIN).ok_or_else(|| damaged("it has no private key"))?;
         let (certificate, key) = authority.text.split_at(at);
         let key = KeyPair::from_pem(key).map_err(|_| damaged("its private key is damaged"))?;
-        let issuer = Issuer::from_ca_cert_pem(certificate, key).map_err(|_| damaged("it has no certificate"))?;
+        let issuer = Issuer::from_ca_cert_pem(certificate, key)
+            .map_err(|_| damaged("it has no certificate"))?;
         let not_after = authority.certificate.not_after;
         if now() > not_after {
             return Err(damaged("the authority's own certificate has expired"));
         }
-        Ok(Signer { issuer, certificate: certificate.to_owned(), not_after, lasts: Lasts::AsOrdered })
+        Ok(Signer {
+            issuer,
+            certificate: certificate.to_owned(),
+            not_after,
+            lasts: Lasts::AsOrdered,
+        })
     }
 
     /// The file for whoever ordered it, and the certificate in it.
@@ -108,8 +122,18 @@ impl Signer {
     pub fn sign(&self, order: &Order) -> Result<(String, Vec<u8>)> {
         let mut parameters = CertificateParams::new(order.hosts.clone()).map_err(|_| {
             let hosts = order.hosts.join(", ");
-            Error::new(ErrorKind::InvalidArgument, "make a certificate", format!("{hosts} is not a list of hosts"))
-                .fix("write names or addresses as clients use them, separated by commas: cluster.example,10.0.0.1")
+            Error::new(
+                ErrorKind::InvalidArgument,
+                "make a certificate",
+                format!(
+                    "{hosts} is not \
+                a list of hosts"
+                ),
+            )
+            .fix(
+                "write names or addresses as clients use them, separated by commas: \
+                    cluster.example,10.0.0.1",
+            )
         })?;
         parameters.distinguished_name = named(&order.name);
         parameters.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -132,7 +156,8 @@ impl Signer {
     pub fn revocations<'a>(&self, revoked: impl Iterator<Item = &'a Issued>) -> Result<String> {
         let list = CertificateRevocationListParams {
             this_update: (SystemTime::now() - CLOCKS_DIFFER).into(),
-            // Servers go by the file and not by this: a list does not become wrong because nobody was revoked.
+            // Servers go by the file and not by this: a list does not become wrong because nobody
+            // was revoked.
             next_update: (SystemTime::now() + DAY * AUTHORITY_DAYS).into(),
             // Must grow with every list.
             crl_number: SerialNumber::from(now().unsigned_abs()),
@@ -146,8 +171,9 @@ impl Signer {
 
 fn entry(issued: &Issued) -> RevokedCertParams {
     let digits = issued.serial.as_bytes().chunks(2);
-    let serial: Vec<u8> =
-        digits.filter_map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect();
+    let serial: Vec<u8> = digits
+        .filter_map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok())
+        .collect();
     let since = Duration::from_secs(issued.revoked.unwrap_or_default().unsigned_abs());
     RevokedCertParams {
         serial_number: SerialNumber::from_slice(&serial),
@@ -163,7 +189,8 @@ fn named(name: &str) -> DistinguishedName {
     names
 }
 
-/// From a little before now for some days, but not beyond `most`, or always; returns the last second.
+/// From a little before now for some days, but not beyond `most`, or always; returns the last
+/// second.
 fn set_validity(parameters: &mut CertificateParams, lasts: Lasts, days: u32, most: i64) -> i64 {
     let (begin, end) = match lasts {
         Lasts::AsOrdered => {
@@ -173,6 +200,7 @@ fn set_validity(parameters: &mut CertificateParams, lasts: Lasts, days: u32, mos
         Lasts::Always => (SystemTime::UNIX_EPOCH, NO_END),
     };
     parameters.not_before = begin.into();
-    parameters.not_after = (SystemTime::UNIX_EPOCH + Duration::from_secs(end.unsigned_abs())).into();
+    parameters.not_after =
+        (SystemTime::UNIX_EPOCH + Duration::from_secs(end.unsigned_abs())).into();
     end
 }

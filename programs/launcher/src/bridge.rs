@@ -1,4 +1,5 @@
-//! A command that a job's streams are connected with, and how job and command end: one soon after the other.
+//! A command that a job's streams are connected with, and how job and command end: one soon after
+//! the other.
 
 use std::fs::File;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -33,8 +34,8 @@ pub fn how(status: ExitStatus) -> Ended {
     Ended { is_success: status.success(), text }
 }
 
-/// Starts the command that a program's streams are connected with, in the program's process group. What it is given is
-/// closed here: as long as it is open, neither sees the other's end.
+/// Starts the command that a program's streams are connected with, in the program's process group.
+/// What it is given is closed here: as long as it is open, neither sees the other's end.
 pub fn start_bridge(
     (bridge, group): (&str, i32),
     [from_program, to_program]: [Stdio; 2],
@@ -46,7 +47,12 @@ pub fn start_bridge(
 }
 
 /// Waits until the program has ended; when either has, the other soon does.
-pub fn wait_for_both(key: &str, step: &mut Child, other: &mut Child, registry: &Registry) -> std::io::Result<()> {
+pub fn wait_for_both(
+    key: &str,
+    step: &mut Child,
+    other: &mut Child,
+    registry: &Registry,
+) -> std::io::Result<()> {
     let mut late = None;
     while step.try_wait()?.is_none() {
         if other.try_wait()?.is_some() {

@@ -1,7 +1,9 @@
-//! What cancels the waiting jobs of a launcher for Slurm that is killed: a process of its own, which sees the end of the
-//! launcher's pipe, and ends without a word where the launcher ended in order.
+//! What cancels the waiting jobs of a launcher for Slurm that is killed: a process of its own,
+//! which sees the end of the launcher's pipe, and ends without a word where the launcher ended in
+//! order.
 //!
-//! Jobs that run are left alone: their programs serve on without a launcher, and end with their server.
+//! Jobs that run are left alone: their programs serve on without a launcher, and end with their
+//! server.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -35,7 +37,8 @@ impl Guard {
     /// When no process can be started.
     pub fn begin(name: &str) -> Result<Guard> {
         let failed = |error| Error::system("watch over a launcher", error);
-        // Not in the launcher's process group, with which it is killed; and nobody waits for its outputs.
+        // Not in the launcher's process group, with which it is killed; and nobody waits for its
+        // outputs.
         let mut child = Command::new("/proc/self/exe")
             .args(["launch", "slurm", "--guard", name])
             .current_dir("/")
@@ -45,7 +48,10 @@ impl Guard {
             .stderr(Stdio::null())
             .spawn()
             .map_err(failed)?;
-        let pipe = child.stdin.take().ok_or_else(|| Error::internal("watch over a launcher", "it has no input"))?;
+        let pipe = child
+            .stdin
+            .take()
+            .ok_or_else(|| Error::internal("watch over a launcher", "it has no input"))?;
         Ok(Guard { child, pipe })
     }
 

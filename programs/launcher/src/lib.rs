@@ -1,6 +1,7 @@
-//! A launcher, which speaks the text protocol of spec/launcher.md on its standard streams and starts jobs: as processes of this
-//! host, on hosts that `ssh` reaches, or by Slurm. What is decided is decided in `farcall_launcher`; here are the streams, the
-//! processes and the clock. `farcall launch` is its command line.
+//! A launcher, which speaks the text protocol of spec/launcher.md on its standard streams and
+//! starts jobs: as processes of this host, on hosts that `ssh` reaches, or by Slurm. What is
+//! decided is decided in `farcall_launcher`; here are the streams, the processes and the clock.
+//! `farcall launch` is its command line.
 
 mod bridge;
 mod guard;
@@ -59,7 +60,8 @@ enum Input {
     Event(Event),
 }
 
-/// Serves requests until standard input ends, a signal comes or `EXIT` is asked for; whether nothing was left behind.
+/// Serves requests until standard input ends, a signal comes or `EXIT` is asked for; whether
+/// nothing was left behind.
 ///
 /// # Errors
 /// `System` when it cannot begin.
@@ -132,11 +134,15 @@ impl Desk {
                 return is_clean;
             }
             let now = self.clock.now();
-            let wait = self.launcher.wake().map_or(IDLE, |at| if at > now { at.since(now) } else { Duration::ZERO });
+            let wait = self
+                .launcher
+                .wake()
+                .map_or(IDLE, |at| if at > now { at.since(now) } else { Duration::ZERO });
             let input = match inputs.recv_timeout(wait.min(IDLE)) {
                 Ok(input) => input,
                 Err(RecvTimeoutError::Timeout) => Input::Event(Event::Woken),
-                // Nobody is left who could say anything: this cannot be, since `self` holds a sender.
+                // Nobody is left who could say anything: this cannot be, since `self` holds a
+                // sender.
                 Err(RecvTimeoutError::Disconnected) => Input::Event(Event::Closed),
             };
             let now = self.clock.now();
@@ -156,7 +162,9 @@ impl Desk {
         while let Some(action) = self.launcher.poll_action() {
             let is_read = match action {
                 Action::Reply(line) => say(&mut outlet::output().patient(REPLY_MAX), &line),
-                Action::Notice(line) => say(&mut outlet::error().patient(NOTICE_MAX), &printable(&line)),
+                Action::Notice(line) => {
+                    say(&mut outlet::error().patient(NOTICE_MAX), &printable(&line))
+                }
                 Action::Run(number, command) => {
                     program::run(number, command, &self.sender);
                     true

@@ -18,15 +18,25 @@ use super::there;
 const OUTPUT_BYTES_MAX: u64 = 16 << 20;
 /// Time that a command's output has to end when the command has.
 const REST: Duration = Duration::from_millis(500);
-/// Variables that change what Slurm's commands print or do. Those of a job that this launcher may be part of count, too.
+/// Variables that change what Slurm's commands print or do. Those of a job that this launcher may
+/// be part of count, too.
 fn is_for_slurm(name: &str) -> bool {
     let kept = ["SLURM_CONF", "SLURM_CLUSTERS"];
-    let prefixes = ["SLURM_", "SQUEUE_", "SCANCEL_", "SACCT_", "SBATCH_WAIT", "SBATCH_ARRAY_INX", "SBATCH_IGNORE_PBS"];
+    let prefixes = [
+        "SLURM_",
+        "SQUEUE_",
+        "SCANCEL_",
+        "SACCT_",
+        "SBATCH_WAIT",
+        "SBATCH_ARRAY_INX",
+        "SBATCH_IGNORE_PBS",
+    ];
     !kept.contains(&name) && prefixes.iter().any(|prefix| name.starts_with(prefix))
 }
 
 fn without_slurm(command: &mut Command) {
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_for_slurm)) {
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_for_slurm))
+    {
         command.env_remove(name);
     }
 }
@@ -56,15 +66,28 @@ fn later(sender: SyncSender<Input>, event: Event) {
 fn cannot(command: &farcall_launcher::Command, error: &std::io::Error) -> Outcome {
     let program = command.words.first().map_or("", String::as_str);
     let is_missing = error.kind() == std::io::ErrorKind::NotFound;
-    let fix = if is_missing { "; check that it is on this host, and in the PATH of noninteractive shells" } else { "" };
-    Outcome { status: Some(127), output: String::new(), words: format!("{program} cannot be started: {error}{fix}") }
+    let fix = if is_missing {
+        "; check that it is on this host, and in the PATH of noninteractive shells"
+    } else {
+        ""
+    };
+    Outcome {
+        status: Some(127),
+        output: String::new(),
+        words: format!("{program} cannot be started: {error}{fix}"),
+    }
 }
 
 /// Runs a command to its end, or to its limit. Its output is read meanwhile: a pipe holds little.
 pub fn outcome(wanted: &farcall_launcher::Command) -> std::io::Result<Outcome> {
     let (program, words) = wanted.words.split_first().ok_or(std::io::ErrorKind::NotFound)?;
     let mut command = Command::new(program);
-    command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    command
+        .args(words)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
     without_slurm(&mut command);
     let mut child = command.spawn()?;
     let until = Instant::now() + wanted.limit;
@@ -143,7 +166,8 @@ pub fn start(key: String, start: Start, sender: &SyncSender<Input>, registry: &R
             Start::Bridged(start) => bridged(&key, start, &registry, &begun),
         };
         registry.forget(&key);
-        let ended = ended.unwrap_or_else(|error| Ended { is_success: false, text: error.to_string() });
+        let ended =
+            ended.unwrap_or_else(|error| Ended { is_success: false, text: error.to_string() });
         let _ = sender.send(Input::Event(Event::Ended(key.clone(), ended)));
     };
     if let Err(error) = std::thread::Builder::new().name("job".to_owned()).spawn(work) {
@@ -167,23 +191,39 @@ fn here(key: &str, job: &Job, registry: &Registry, begun: &dyn Fn()) -> std::io:
 }
 
 /// A step, and a command here that reads what it prints and prints what it reads.
-fn bridged(key: &str, start: &Bridged, registry: &Registry, begun: &dyn Fn()) -> std::io::Result<Ended> {
+fn bridged(
+    key: &str,
+    start: &Bridged,
+    registry: &Registry,
+    begun: &dyn Fn(),
+) -> std::io::Result<Ended> {
     let (program, rest) = start.words.split_first().ok_or(std::io::ErrorKind::NotFound)?;
     let (from_step, to_bridge) = std::io::pipe()?;
     let (from_bridge, to_step) = std::io::pipe()?;
     let mut step = Command::new(program);
     without_slurm(&mut step);
-    step.args(rest).envs(start.environment.iter().map(|(name, value)| (name, value))).process_group(0);
+    step.args(rest)
+        .envs(start.environment.iter().map(|(name, value)| (name, value)))
+        .process_group(0);
     step.stderr(file(start.stderr_file.as_deref())?);
     if let Some(folder) = &start.work_directory {
         step.current_dir(folder);
     }
-    let mut child = step.stdin(from_bridge).stdout(to_bridge).spawn().map_err(|error| about(program, &error))?;
-    // A command holds our ends of the pipes: as long as it is there, neither program sees the other's end.
+    let mut child = step
+        .stdin(from_bridge)
+        .stdout(to_bridge)
+        .spawn()
+        .map_err(|error| about(program, &error))?;
+    // A command holds our ends of the pipes: as long as it is there, neither program sees the
+    // other's end.
     drop(step);
     let group = i32::try_from(child.id()).unwrap_or(0);
     registry.add(key, &child);
-    let other = start_bridge((&start.bridge, group), [from_step.into(), to_step.into()], start.stderr_file.as_deref());
+    let other = start_bridge(
+        (&start.bridge, group),
+        [from_step.into(), to_step.into()],
+        start.stderr_file.as_deref(),
+    );
     let mut other = match other {
         Ok(other) => other,
         Err(error) => {

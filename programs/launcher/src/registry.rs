@@ -59,7 +59,8 @@ impl Registry {
         }
     }
 
-    /// That input, which somebody else writes to from now on: to end the program, it is signalled to.
+    /// That input, which somebody else writes to from now on: to end the program, it is signalled
+    /// to.
     pub fn take_input(&self, key: &str) -> Option<std::process::ChildStdin> {
         let mut table = self.table();
         let entry = table.get_mut(key)?;
@@ -100,8 +101,8 @@ impl Registry {
         groups.for_each(|group| signal(group, Signal::KILL));
     }
 
-    /// Waits for a program's end; nothing of its process group stays, and its number is not used by others before nobody
-    /// here signals to it any more.
+    /// Waits for a program's end; nothing of its process group stays, and its number is not used by
+    /// others before nobody here signals to it any more.
     pub fn wait(&self, key: &str, mut child: Child) -> std::io::Result<ExitStatus> {
         if let Some(group) = group(&child) {
             let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;

@@ -1,4 +1,5 @@
-//! Jobs on other hosts, which the user's own `ssh` reaches: one `ssh` for each, for as long as it runs.
+//! Jobs on other hosts, which the user's own `ssh` reaches: one `ssh` for each, for as long as it
+//! runs.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -56,10 +57,15 @@ pub fn run(key: &str, job: &Job, registry: &Registry, begun: &dyn Fn()) -> std::
         // An ssh ends as the program did that it ran.
         Ok(None) => {
             let mut ended = how(status);
-            said().filter(|_| !ended.is_success).iter().for_each(|said| ended.text += &format!(": {said}"));
+            said()
+                .filter(|_| !ended.is_success)
+                .iter()
+                .for_each(|said| ended.text += &format!(": {said}"));
             Ok(ended)
         }
-        Err(error) => Err(other(format!("{error} (ssh: {})", said().unwrap_or_else(|| how(status).text)))),
+        Err(error) => {
+            Err(other(format!("{error} (ssh: {})", said().unwrap_or_else(|| how(status).text))))
+        }
     }
 }
 
@@ -80,8 +86,15 @@ struct Talk<'a> {
 }
 
 impl<'a> Talk<'a> {
-    fn begin(key: &'a str, job: &Job, mark: &str, registry: &'a Registry) -> std::io::Result<Talk<'a>> {
-        let program = std::env::var_os(SSH_VARIABLE).filter(|name| !name.is_empty()).unwrap_or_else(|| "ssh".into());
+    fn begin(
+        key: &'a str,
+        job: &Job,
+        mark: &str,
+        registry: &'a Registry,
+    ) -> std::io::Result<Talk<'a>> {
+        let program = std::env::var_os(SSH_VARIABLE)
+            .filter(|name| !name.is_empty())
+            .unwrap_or_else(|| "ssh".into());
         let mut command = Command::new(program);
         // Nobody is there to answer a question.
         command.args(["-T", "-o", "BatchMode=yes"]);
@@ -90,8 +103,10 @@ impl<'a> Talk<'a> {
         }
         command.args(["--", &job.hostname, &far::shell(mark)]).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| other(format!("ssh cannot be started: {error}")))?;
-        let (Some(input), Some(output), Some(errors)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        let mut child =
+            command.spawn().map_err(|error| other(format!("ssh cannot be started: {error}")))?;
+        let (Some(input), Some(output), Some(errors)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
             return Err(other("ssh has no standard streams"));
         };
@@ -154,7 +169,11 @@ impl<'a> Talk<'a> {
             self.stage(job)?;
         }
         self.say(&far::run_bridged(job), &["started"])?;
-        let output = self.output.recv_timeout(WORDS).map_err(|_| other("the connection was lost"))?.into_inner();
+        let output = self
+            .output
+            .recv_timeout(WORDS)
+            .map_err(|_| other("the connection was lost"))?
+            .into_inner();
         let input = self.registry.take_input(self.key).ok_or_else(|| other("cancelled"))?;
         let group = i32::try_from(self.child.id()).unwrap_or(0);
         let mut bridge = start_bridge((bridge, group), [output.into(), input.into()], None)?;
@@ -170,8 +189,12 @@ impl<'a> Talk<'a> {
         let content = read(&job.executable_path)?;
         let digest = format!("{:032x}", farcall_link::content::digest(&content));
         let mut attempts = 0;
-        while self.say(&far::find_program(&digest, content.len(), far::HAVE), &["have", "need"])? == "need" {
-            if self.take(&far::take_program(content.len()), &content, &["taken", "failed"])? == "taken" {
+        while self.say(&far::find_program(&digest, content.len(), far::HAVE), &["have", "need"])?
+            == "need"
+        {
+            if self.take(&far::take_program(content.len()), &content, &["taken", "failed"])?
+                == "taken"
+            {
                 break;
             }
             attempts += 1;
@@ -186,7 +209,8 @@ impl<'a> Talk<'a> {
         self.take(&far::take_ticket(content.len()), &content, &["taken"]).map(drop)
     }
 
-    /// Waits for the shell, which start-up files may have replaced by another (see [`far::NUDGE_SECONDS`]).
+    /// Waits for the shell, which start-up files may have replaced by another (see
+    /// [`far::NUDGE_SECONDS`]).
     fn meet(&mut self) -> std::io::Result<()> {
         let soon = Instant::now() + Duration::from_secs(far::NUDGE_SECONDS);
         match self.line(soon)? {
@@ -247,7 +271,11 @@ impl<'a> Talk<'a> {
 
     fn check(&self, line: &str, wanted: &[&str]) -> std::io::Result<String> {
         let word = line.split(' ').next().unwrap_or_default();
-        if wanted.contains(&word) { Ok(word.to_owned()) } else { Err(other(format!("the far side says: {line}"))) }
+        if wanted.contains(&word) {
+            Ok(word.to_owned())
+        } else {
+            Err(other(format!("the far side says: {line}")))
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Passes bytes on between executables and their server.
 //!
-//! Who began first passes first. When many executables end at once and all their results pass at the same time, all are late; one
-//! after the other, the first of them is at work again before the last has ended, and what passes fits in the processor's cache.
+//! Who began first passes first. When many executables end at once and all their results pass at
+//! the same time, all are late; one after the other, the first of them is at work again before the
+//! last has ended, and what passes fits in the processor's cache.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
@@ -41,7 +42,8 @@ pub struct Carriers {
 }
 
 impl Carriers {
-    /// Begins as many as there are processors, but for a few. They end when this value and the last connection are gone.
+    /// Begins as many as there are processors, but for a few. They end when this value and the last
+    /// connection are gone.
     ///
     /// # Errors
     /// `System` where a thread or descriptors cannot be had.
@@ -59,7 +61,8 @@ impl Carriers {
         Ok(Carriers { inboxes, next: AtomicUsize::new(0) })
     }
 
-    /// Passes on what executable and server say to each other, until the executable has said all or one of them is gone.
+    /// Passes on what executable and server say to each other, until the executable has said all or
+    /// one of them is gone.
     pub fn carry(&self, near: Box<dyn ByteStream>, far: Box<dyn ByteStream>, done: Reply<()>) {
         let next = self.next.fetch_add(1, Ordering::Relaxed) % self.inboxes.len();
         // An answer that is dropped says that it failed.
@@ -103,7 +106,9 @@ impl End {
 
 fn unless_it_waits(outcome: io::Result<usize>) -> io::Result<Option<usize>> {
     match outcome {
-        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(None),
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+            Ok(None)
+        }
         outcome => outcome.map(Some),
     }
 }
@@ -116,7 +121,13 @@ struct Rest {
 }
 
 /// Moves what it can from one end to the other, up to `most` bytes; how many that were.
-fn pass(from: &mut End, to: &mut End, rest: &mut Rest, buffer: &mut [u8], most: usize) -> io::Result<usize> {
+fn pass(
+    from: &mut End,
+    to: &mut End,
+    rest: &mut Rest,
+    buffer: &mut [u8],
+    most: usize,
+) -> io::Result<usize> {
     let mut passed = 0;
     loop {
         while rest.begin < rest.bytes.len() {
@@ -232,9 +243,11 @@ impl Carrier {
             let (number, is_far) = (mark >> 1, mark & 1 == 1);
             let Some(one) = self.carried.get_mut(&number) else { continue };
             let end = if is_far { &mut one.far } else { &mut one.near };
-            // What is struck and what is a socket's is not told apart: a look too many costs little.
+            // What is struck and what is a socket's is not told apart: a look too many costs
+            // little.
             (end.can_read, end.can_write) = (true, true);
-            end.has_hung_up |= flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
+            end.has_hung_up |=
+                flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
             self.await_turn(number);
         }
     }
@@ -269,9 +282,11 @@ impl Carrier {
     fn begin(&mut self, load: Load) {
         let number = self.next;
         self.next += 1;
-        let watched =
-            [(load.near.readiness(), 0), (load.far.readiness(), 1)].into_iter().try_for_each(|(end, side)| {
-                let end = end.ok_or_else(|| Error::internal("pass bytes on", "nothing to wait on"))?;
+        let watched = [(load.near.readiness(), 0), (load.far.readiness(), 1)]
+            .into_iter()
+            .try_for_each(|(end, side)| {
+                let end =
+                    end.ok_or_else(|| Error::internal("pass bytes on", "nothing to wait on"))?;
                 self.watch(end, number << 1 | side)
             });
         if let Err(error) = watched {

@@ -1,6 +1,7 @@
-//! The program of a job (spec/pilot.md). It dials back to the server that asked for the job, by the ticket that this left for
-//! it, and starts executables where it is, as a server does on its own host. `farcall pilot` is its command line, and `farcall
-//! bridge` that of the other end of its streams.
+//! The program of a job (spec/pilot.md). It dials back to the server that asked for the job, by the
+//! ticket that this left for it, and starts executables where it is, as a server does on its own
+//! host. `farcall pilot` is its command line, and `farcall bridge` that of the other end of its
+//! streams.
 
 mod carry;
 pub mod streams;
@@ -20,11 +21,14 @@ use farcall_kernel::{Manifest, Node, PluginDescription};
 use farcall_link::stream::{ByteStream, Proof};
 use farcall_services::directory::{ExecutableImage, ImageKind, Trust};
 use farcall_services::mailbox::{NoMessage, Receiver, Sender, mailbox};
-use farcall_services::spawner::{self, ExitHow, Exited, Line, Output, OutputTail, Said, SpawnerHandle, Start, Started};
+use farcall_services::spawner::{
+    self, ExitHow, Exited, Line, Output, OutputTail, Said, SpawnerHandle, Start, Started,
+};
 use farcall_system::signals::signals;
 use farcall_wire::{
-    Failure, FromPilot, PILOT_MESSAGE_BYTES_MAX, PILOT_VERSION, PilotExecutable, PilotExited, PilotGreeting,
-    PilotHello, PilotPiece, PilotProgram, PilotStart, ToPilot, encode_pilot, take_pilot,
+    Failure, FromPilot, PILOT_MESSAGE_BYTES_MAX, PILOT_VERSION, PilotExecutable, PilotExited,
+    PilotGreeting, PilotHello, PilotPiece, PilotProgram, PilotStart, ToPilot, encode_pilot,
+    take_pilot,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -37,13 +41,13 @@ const SLOTS_VARIABLE: &str = "FARCALL_SLOTS";
 /// Messages between this program's threads.
 const MESSAGES_MAX: usize = 1 << 16;
 const PIECE_BYTES: usize = 64 << 10;
-/// Time after which a server behind a launcher is gone that asks nothing: what lies between may not tell. It asks every few
-/// seconds; and a laptop that slept for a while finds its jobs again.
+/// Time after which a server behind a launcher is gone that asks nothing: what lies between may not
+/// tell. It asks every few seconds; and a laptop that slept for a while finds its jobs again.
 const SILENCE_MAX: Duration = Duration::from_secs(1800);
 /// What waits to be told to the server.
 const OUTBOX_BYTES_MAX: usize = 64 << 20;
-/// While so much waits, no more news are taken: executables that write faster than the line carries miss being told, by
-/// their own small bound, and nothing else suffers.
+/// While so much waits, no more news are taken: executables that write faster than the line carries
+/// miss being told, by their own small bound, and nothing else suffers.
 const CROWDED_BYTES: usize = 1 << 20;
 
 /// What happens to executables.
@@ -67,7 +71,8 @@ struct Running {
 struct Pilot {
     ticket: Arc<Ticket>,
     line: Box<dyn ByteStream>,
-    /// A batch system ends a job by SIGTERM: executables and their folders go then, as by the server's word.
+    /// A batch system ends a job by SIGTERM: executables and their folders go then, as by the
+    /// server's word.
     signals: OwnedFd,
     inbox: Vec<u8>,
     outbox: Vec<u8>,
@@ -87,11 +92,13 @@ struct Pilot {
 pub enum Way {
     /// By the network of its host.
     Dial,
-    /// Through standard input and output, which the launcher passes on. What goes wrong with these is told so.
+    /// Through standard input and output, which the launcher passes on. What goes wrong with these
+    /// is told so.
     Streams(fn(&Error)),
 }
 
-/// Serves until the server says that it is enough, or is gone. `spawner` starts executables, by options of the ticket's.
+/// Serves until the server says that it is enough, or is gone. `spawner` starts executables, by
+/// options of the ticket's.
 ///
 /// # Errors
 /// `NotFound` and `InvalidSource` for the ticket; those of the way to the server.
@@ -118,8 +125,12 @@ pub fn pilot(ticket: &Path, way: Way, spawner: PluginDescription) -> Result<()> 
     let mut manifest = Manifest::of(&plugins)?;
     manifest.override_options("spawner-local", "the ticket", &ticket.options)?;
     let executables = slots.saturating_mul(2).max(16);
-    // All may be asked for at once, as for a handle array: to start each, to listen, to leave off and to end it.
-    let options = format!("executables_max = {executables}\nrequests_max = {}", executables.saturating_mul(4).max(256));
+    // All may be asked for at once, as for a handle array: to start each, to listen, to leave off
+    // and to end it.
+    let options = format!(
+        "executables_max = {executables}\nrequests_max = {}",
+        executables.saturating_mul(4).max(256)
+    );
     manifest.override_options("spawner-local", "farcall pilot", &options)?;
     let node = Node::start(&manifest, &plugins)?;
     let (sender, news) = mailbox(MESSAGES_MAX)?;
@@ -139,14 +150,16 @@ pub fn pilot(ticket: &Path, way: Way, spawner: PluginDescription) -> Result<()> 
         clock: SystemClock::new(),
         ends: false,
     };
-    pilot.silent_until = pilot.ticket.is_through_launcher().then(|| pilot.clock.now() + SILENCE_MAX);
+    pilot.silent_until =
+        pilot.ticket.is_through_launcher().then(|| pilot.clock.now() + SILENCE_MAX);
     let outcome = pilot.serve();
     // Executables end with it, whatever they do.
     let stopped = node.stop();
     outcome.and(stopped)
 }
 
-/// Takes standard input and output for the connections of this program. Whoever prints something does so to standard error.
+/// Takes standard input and output for the connections of this program. Whoever prints something
+/// does so to standard error.
 fn begin_streams(explain: fn(&Error)) -> Result<Sender<OwnedFd>> {
     let system = |error: std::io::Error| Error::system("start a job", error);
     let input = rustix::stdio::stdin().try_clone_to_owned().map_err(system)?;
@@ -165,12 +178,24 @@ fn begin_streams(explain: fn(&Error)) -> Result<Sender<OwnedFd>> {
 }
 
 fn slots() -> Result<u32> {
-    let Some(text) = std::env::var_os(SLOTS_VARIABLE).filter(|text| !text.is_empty()) else { return Ok(1) };
+    let Some(text) = std::env::var_os(SLOTS_VARIABLE).filter(|text| !text.is_empty()) else {
+        return Ok(1);
+    };
     let text = text.to_string_lossy();
     text.trim().parse().ok().filter(|slots| (1..=16_384).contains(slots)).ok_or_else(|| {
-        Error::new(ErrorKind::InvalidArgument, "start a job", format!("{text:?} is not a number of executables"))
-            .with("variable", SLOTS_VARIABLE)
-            .fix("the launcher must set it to the number of executables for this host, or leave it unset")
+        Error::new(
+            ErrorKind::InvalidArgument,
+            "start a job",
+            format!(
+                "{text:?} is not a number \
+            of executables"
+            ),
+        )
+        .with("variable", SLOTS_VARIABLE)
+        .fix(
+            "the launcher must set it to the number of executables for this host, or leave \
+                it unset",
+        )
     })
 }
 
@@ -181,8 +206,9 @@ fn greet(line: &mut dyn ByteStream, greeting: &PilotGreeting) -> Result<()> {
         match line.send(&[IoSlice::new(&bytes)], &[]) {
             Ok(count) => drop(bytes.drain(..count)),
             Err(error) if error.kind() == IoErrorKind::WouldBlock => {
-                let descriptor =
-                    line.readiness().ok_or_else(|| Error::internal("connect to the server", "nothing to wait on"))?;
+                let descriptor = line.readiness().ok_or_else(|| {
+                    Error::internal("connect to the server", "nothing to wait on")
+                })?;
                 let _ = poll(&mut [PollFd::from_borrowed_fd(descriptor, PollFlags::OUT)], None);
             }
             Err(error) if error.kind() == IoErrorKind::Interrupted => {}
@@ -193,7 +219,8 @@ fn greet(line: &mut dyn ByteStream, greeting: &PilotGreeting) -> Result<()> {
 }
 
 fn lost(error: std::io::Error) -> Error {
-    Error::new(ErrorKind::ConnectionLost, "serve a job", format!("the server is gone: {error}")).source(error)
+    Error::new(ErrorKind::ConnectionLost, "serve a job", format!("the server is gone: {error}"))
+        .source(error)
 }
 
 impl Pilot {
@@ -209,7 +236,10 @@ impl Pilot {
     }
 
     fn wait(&mut self) -> Result<()> {
-        let descriptor = self.line.readiness().ok_or_else(|| Error::internal("serve a job", "nothing to wait on"))?;
+        let descriptor = self
+            .line
+            .readiness()
+            .ok_or_else(|| Error::internal("serve a job", "nothing to wait on"))?;
         let room = if self.outbox.is_empty() { PollFlags::empty() } else { PollFlags::OUT };
         let waiting = PollFd::from_borrowed_fd(descriptor, PollFlags::IN | room);
         let left = self.silent_until.map(|until| until.since(self.clock.now()));
@@ -266,7 +296,9 @@ impl Pilot {
 
     fn tell(&mut self, message: &FromPilot) {
         match encode_pilot(message) {
-            Ok(bytes) if self.outbox.len() + bytes.len() <= OUTBOX_BYTES_MAX => self.outbox.extend(bytes),
+            Ok(bytes) if self.outbox.len() + bytes.len() <= OUTBOX_BYTES_MAX => {
+                self.outbox.extend(bytes)
+            }
             // A server that takes nothing is as good as gone.
             _ => self.ends = true,
         }
@@ -277,13 +309,15 @@ impl Pilot {
             ToPilot::Start(start) => self.start(start),
             ToPilot::Stop { executable, grace_ms } => {
                 // One that is too busy to listen ends it when this program ends.
-                let _ = self.spawner.stop(ExecutableId(executable), Duration::from_millis(grace_ms));
+                let _ =
+                    self.spawner.stop(ExecutableId(executable), Duration::from_millis(grace_ms));
                 Ok(())
             }
             ToPilot::Listen { executable } => {
                 let executable = ExecutableId(executable);
                 let said = self.sender.port(News::Said);
-                let done = self.sender.reply(move |outcome| News::Listening(executable, outcome))?;
+                let done =
+                    self.sender.reply(move |outcome| News::Listening(executable, outcome))?;
                 self.spawner.listen(executable, said, done);
                 Ok(())
             }
@@ -322,8 +356,17 @@ impl Pilot {
         let trust = if start.is_owners { Trust::Owner } else { Trust::Confined };
         // As the files of this host are.
         let (readable, listed) = (loaded_files(&kind), listed_folders(&kind));
-        let image =
-            ExecutableImage { kind, readable, listed, trust, environment, backend, ranks, launcher, module_text: text };
+        let image = ExecutableImage {
+            kind,
+            readable,
+            listed,
+            trust,
+            environment,
+            backend,
+            ranks,
+            launcher,
+            module_text: text,
+        };
         let started = self.sender.reply(move |answer| News::Started(executable, answer))?;
         let exited = self.sender.reply(News::Exited)?;
         self.running.insert(executable, Running::default());
@@ -341,7 +384,10 @@ impl Pilot {
                 Ok(News::Started(executable, Ok(started))) => self.carry(executable, started),
                 Ok(News::Started(executable, Err(error))) => {
                     self.running.remove(&executable);
-                    self.tell(&FromPilot::Failed { executable: executable.0, failure: Failure::from(&error) });
+                    self.tell(&FromPilot::Failed {
+                        executable: executable.0,
+                        failure: Failure::from(&error),
+                    });
                 }
                 Ok(News::Carried(executable, outcome)) => self.carried(executable, outcome),
                 Ok(News::Exited(Ok(exited))) => self.exited(exited),
@@ -371,7 +417,9 @@ impl Pilot {
             call_seconds_max: started.limits.call_seconds_max,
         });
         let ticket = self.ticket.clone();
-        let Ok(done) = self.sender.reply(move |outcome| News::Carried(executable, outcome)) else { return };
+        let Ok(done) = self.sender.reply(move |outcome| News::Carried(executable, outcome)) else {
+            return;
+        };
         let carriers = self.carriers.clone();
         let work = move || {
             let near = farcall_transport_unix::from_descriptor(near, Proof::Inherited);
@@ -385,7 +433,8 @@ impl Pilot {
                 Err(error) => done.answer(Err(error)),
             }
         };
-        let thread = std::thread::Builder::new().name("dial".to_owned()).stack_size(256 << 10).spawn(work);
+        let thread =
+            std::thread::Builder::new().name("dial".to_owned()).stack_size(256 << 10).spawn(work);
         if thread.is_err() {
             // The answer that was dropped says so.
             let _ = self.spawner.stop(executable, Duration::ZERO);
@@ -413,8 +462,15 @@ impl Pilot {
 
     /// The last words of an executable come before the report of its end.
     fn report_if_over(&mut self, executable: ExecutableId) {
-        let over = self.running.get(&executable).is_some_and(|running| running.carried && running.exited.is_some());
-        let exited = if over { self.running.remove(&executable).and_then(|running| running.exited) } else { None };
+        let over = self
+            .running
+            .get(&executable)
+            .is_some_and(|running| running.carried && running.exited.is_some());
+        let exited = if over {
+            self.running.remove(&executable).and_then(|running| running.exited)
+        } else {
+            None
+        };
         let Some(exited) = exited else { return };
         let now = self.clock.now();
         let pieces = |tail: &OutputTail| {

@@ -1,5 +1,5 @@
-//! Connections of a pilot that pass standard streams of its launcher: the pilot opens them, `farcall bridge` leads each to
-//! its server (spec/pilot.md, section 5).
+//! Connections of a pilot that pass standard streams of its launcher: the pilot opens them,
+//! `farcall bridge` leads each to its server (spec/pilot.md, section 5).
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpStream};
@@ -12,7 +12,8 @@ use farcall_wire::{STREAM_FRAME_BYTES_MAX, StreamNumber, Streams, StreamsNews, S
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::Shutdown;
 
-/// Read of the stream that carries the others, at a time; and what its pipe is to hold, where it is one.
+/// Read of the stream that carries the others, at a time; and what its pipe is to hold, where it is
+/// one.
 const PIECE_BYTES: usize = 256 << 10;
 /// Time that a server of this host has to take a connection.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
@@ -110,7 +111,11 @@ impl Junction {
             sources.push((Source::Input, self.input.as_fd(), PollFlags::IN));
         }
         // Without a flag it tells that nobody reads any more.
-        let waits = if self.streams.poll_transmit().is_empty() { PollFlags::empty() } else { PollFlags::OUT };
+        let waits = if self.streams.poll_transmit().is_empty() {
+            PollFlags::empty()
+        } else {
+            PollFlags::OUT
+        };
         sources.push((Source::Output, self.output.as_fd(), waits));
         if let Ends::Opened(asked) = &self.ends {
             sources.push((Source::Asked, asked.as_fd(), PollFlags::IN));
@@ -131,7 +136,8 @@ impl Junction {
         }
         let hit = |waited: &PollFd<'_>| !waited.revents().is_empty();
         let gone = |(source, _, _): &(Source, BorrowedFd<'_>, PollFlags), waited: &PollFd<'_>| {
-            matches!(source, Source::Output) && waited.revents().intersects(PollFlags::ERR | PollFlags::NVAL)
+            matches!(source, Source::Output)
+                && waited.revents().intersects(PollFlags::ERR | PollFlags::NVAL)
         };
         if sources.iter().zip(&waiting).any(|(source, waited)| gone(source, waited)) {
             return Ok(None);
@@ -148,7 +154,11 @@ impl Junction {
                 return Ok(());
             }
         }
-        Err(Error::new(ErrorKind::ConnectionLost, "pass streams on", "the other side stopped reading"))
+        Err(Error::new(
+            ErrorKind::ConnectionLost,
+            "pass streams on",
+            "the other side stopped reading",
+        ))
     }
 
     /// Takes what came; false when nothing comes any more.
@@ -159,7 +169,9 @@ impl Junction {
             Ok(None) => return Ok(true),
             Err(_) => return Ok(false),
         };
-        self.streams.handle_bytes(&self.piece[..count]).map_err(|error| with_noise(error, self.streams.noise()))?;
+        self.streams
+            .handle_bytes(&self.piece[..count])
+            .map_err(|error| with_noise(error, self.streams.noise()))?;
         while let Some(news) = self.streams.poll_news() {
             match news {
                 StreamsNews::Opened(number) => self.connect(number),
@@ -179,7 +191,10 @@ impl Junction {
             return Ok(false);
         }
         let message = "the other side ended before it identified itself as a Farcall program";
-        Err(with_noise(Error::new(ErrorKind::ConnectionLost, "pass streams on", message), self.streams.noise()))
+        Err(with_noise(
+            Error::new(ErrorKind::ConnectionLost, "pass streams on", message),
+            self.streams.noise(),
+        ))
     }
 
     /// Leads one that the other side opened to where it is to go.
@@ -194,7 +209,8 @@ impl Junction {
     }
 
     fn add(&mut self, number: StreamNumber, socket: OwnedFd) {
-        self.near.insert(number, Near { socket, is_mute: false, is_deaf: false, was_told_end: false });
+        self.near
+            .insert(number, Near { socket, is_mute: false, is_deaf: false, was_told_end: false });
     }
 
     /// Opens a stream for each socket that was handed over; false when there will be none any more.
@@ -216,8 +232,14 @@ impl Junction {
     /// Reads of a socket what there is credit for.
     fn take(&mut self, number: StreamNumber) {
         let room = self.streams.room(number).min(STREAM_FRAME_BYTES_MAX);
-        let Some(near) = self.near.get_mut(&number).filter(|near| !near.is_mute && room > 0) else { return };
-        match blocked(rustix::net::recv(&near.socket, &mut self.piece[..room], rustix::net::RecvFlags::DONTWAIT)) {
+        let Some(near) = self.near.get_mut(&number).filter(|near| !near.is_mute && room > 0) else {
+            return;
+        };
+        match blocked(rustix::net::recv(
+            &near.socket,
+            &mut self.piece[..room],
+            rustix::net::RecvFlags::DONTWAIT,
+        )) {
             Ok(Some((count, _))) if count > 0 => {
                 self.streams.send(number, &self.piece[..count]);
                 self.turn = number.wrapping_add(1);
@@ -263,7 +285,8 @@ impl Junction {
     }
 
     fn forget_if_over(&mut self, number: StreamNumber) {
-        if !self.streams.is_open(number) && self.near.get(&number).is_some_and(|near| near.was_told_end && near.is_mute)
+        if !self.streams.is_open(number)
+            && self.near.get(&number).is_some_and(|near| near.was_told_end && near.is_mute)
         {
             self.near.remove(&number);
         }

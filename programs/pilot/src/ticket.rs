@@ -35,24 +35,31 @@ impl Ticket {
     /// `NotFound` when the job is over, and its folder gone; `InvalidSource`.
     pub fn read(path: &Path, streams: Option<Sender<OwnedFd>>) -> Result<Ticket> {
         let wrong = |kind, message: String| {
-            Error::new(kind, "read the ticket", message)
-                .with("path", path.display())
-                .fix("a server writes it for its job and removes it later: this job is no longer wanted")
+            Error::new(kind, "read the ticket", message).with("path", path.display()).fix(
+                "a server writes it for its job and removes it later: this job is no longer wanted",
+            )
         };
-        let text =
-            plain_file::read_text(path, BYTES_MAX).map_err(|error| wrong(ErrorKind::NotFound, error.to_string()))?;
+        let text = plain_file::read_text(path, BYTES_MAX)
+            .map_err(|error| wrong(ErrorKind::NotFound, error.to_string()))?;
         let mut lines = text.lines();
         if lines.next() != Some(HEAD) {
-            return Err(wrong(ErrorKind::InvalidSource, "it is from another version of Farcall".to_owned()));
+            return Err(wrong(
+                ErrorKind::InvalidSource,
+                "it is from another version of Farcall".to_owned(),
+            ));
         }
         let said = |word: &str| -> Vec<String> {
             let lines = text.lines().filter_map(|line| line.split_once(' '));
             lines.filter(|(name, _)| *name == word).map(|(_, value)| value.to_owned()).collect()
         };
-        let (job, addresses, options) = (said("job").pop(), said("dial"), said("option").join("\n"));
+        let (job, addresses, options) =
+            (said("job").pop(), said("dial"), said("option").join("\n"));
         match job.filter(|_| !addresses.is_empty()) {
             Some(job) => Ok(Ticket { job, options, path: path.to_owned(), addresses, streams }),
-            None => Err(wrong(ErrorKind::InvalidSource, "it names no job, or no way to reach the server".to_owned())),
+            None => Err(wrong(
+                ErrorKind::InvalidSource,
+                "it names no job, or no way to reach the server".to_owned(),
+            )),
         }
     }
 
@@ -83,37 +90,62 @@ impl Ticket {
         }
         let message = format!("this host cannot reach the server: {last}");
         Err(Error::new(last.kind(), "connect to the server", message).fix(
-            "set another reached_at for the launcher in the server's farcall.toml; if no address can be reached from \
-            this host, set dial = \"stdio\"",
+            "set another reached_at for the launcher in the server's farcall.toml; if no address \
+            can be reached from this host, set dial = \"stdio\"",
         ))
     }
 
     fn dial_at(&self, address: &str) -> Result<Box<dyn ByteStream>> {
         if let Some(path) = address.strip_prefix("unix:") {
-            let socket = UnixStream::connect(path).map_err(|error| Error::system("connect to the server", error))?;
+            let socket = UnixStream::connect(path)
+                .map_err(|error| Error::system("connect to the server", error))?;
             // It is passed on as it is: nothing but bytes goes either way.
-            return Ok(farcall_transport_unix::relayed(socket.into(), address.to_owned(), Proof::Inherited));
+            return Ok(farcall_transport_unix::relayed(
+                socket.into(),
+                address.to_owned(),
+                Proof::Inherited,
+            ));
         }
         if let Some(host) = address.strip_prefix("stdio:") {
             return self.dial_through_launcher(host);
         }
         let place = address.strip_prefix("tls://").and_then(|rest| rest.rsplit_once(':'));
-        let (host, port) = place.and_then(|(host, port)| Some((host, port.parse().ok()?))).ok_or_else(|| {
-            Error::new(ErrorKind::InvalidSource, "connect to the server", "it is not an address")
+        let (host, port) =
+            place.and_then(|(host, port)| Some((host, port.parse().ok()?))).ok_or_else(|| {
+                Error::new(
+                    ErrorKind::InvalidSource,
+                    "connect to the server",
+                    "it is not an address",
+                )
                 .with("address", address)
-        })?;
+            })?;
         farcall_transport_tls::connect(host, port, Some(&self.path), DIAL_MAX)
     }
 
     fn dial_through_launcher(&self, host: &str) -> Result<Box<dyn ByteStream>> {
         let streams = self.streams.as_ref().ok_or_else(|| {
-            Error::new(ErrorKind::Unreachable, "connect to the server", "the launcher relays nothing")
-                .fix("use a launcher with the attribute bridge (spec/launcher.md), or another dial in farcall.toml")
+            Error::new(
+                ErrorKind::Unreachable,
+                "connect to the server",
+                "the launcher relays \
+                nothing",
+            )
+            .fix(
+                "use a launcher with the attribute bridge (spec/launcher.md), or another \
+                    dial in farcall.toml",
+            )
         })?;
-        let (near, far) =
-            std::os::unix::net::UnixStream::pair().map_err(|error| Error::system("connect to the server", error))?;
-        let gone = |_| Error::new(ErrorKind::ConnectionLost, "connect to the server", "the launcher is gone");
+        let (near, far) = std::os::unix::net::UnixStream::pair()
+            .map_err(|error| Error::system("connect to the server", error))?;
+        let gone = |_| {
+            Error::new(ErrorKind::ConnectionLost, "connect to the server", "the launcher is gone")
+        };
         streams.try_send(far.into()).map_err(gone)?;
-        farcall_transport_tls::connect_over(near.into(), (host, format!("stdio:{host}")), &self.path, DIAL_MAX)
+        farcall_transport_tls::connect_over(
+            near.into(),
+            (host, format!("stdio:{host}")),
+            &self.path,
+            DIAL_MAX,
+        )
     }
 }

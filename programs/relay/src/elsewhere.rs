@@ -1,5 +1,6 @@
-//! Another host of the same name: a cluster's login nodes share a name and a home. What `ssh` reaches today may be
-//! another one than the one that has the server; the relay then hops on by the `ssh` of this host.
+//! Another host of the same name: a cluster's login nodes share a name and a home. What `ssh`
+//! reaches today may be another one than the one that has the server; the relay then hops on by the
+//! `ssh` of this host.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -26,7 +27,8 @@ const PIECE_BYTES: usize = 256 << 10;
 /// What is kept of the words of an `ssh` that fails.
 const WORDS_BYTES_MAX: u64 = 1024;
 
-/// An `ssh` to a relay of another host. It reads our standard input by itself; what comes back goes through here.
+/// An `ssh` to a relay of another host. It reads our standard input by itself; what comes back goes
+/// through here.
 pub struct Hop {
     child: Child,
     back: File,
@@ -35,22 +37,28 @@ pub struct Hop {
 }
 
 impl Hop {
-    /// To the server of the record, without a question to anybody; `None` when it is not there any more.
+    /// To the server of the record, without a question to anybody; `None` when it is not there any
+    /// more.
     ///
     /// # Errors
     /// `Unreachable` when its host cannot be reached from here: which it is, and how to get there.
     pub fn to(record: &Record, wish: &Wish) -> Result<Option<Hop>> {
         let failed = |why: String| {
             let (name, host) = (&wish.name, &record.host);
-            let message = format!("your server and its calls are on {host}, which {} cannot reach", own_host());
+            let message = format!(
+                "your server and its calls are on {host}, which {} cannot reach",
+                own_host()
+            );
             Error::new(ErrorKind::Unreachable, "connect", message).with("why", why).fix(format!(
-                "connect to {host} itself, if necessary with this host as ProxyJump; or start another server here: \
-                FARCALL_NAME={}-2",
+                "connect to {host} itself, if necessary with this host as ProxyJump; or start \
+                another server here: FARCALL_NAME={}-2",
                 name.chars().take(30).collect::<String>()
             ))
         };
         let mut child = start(record, wish).map_err(&failed)?;
-        let Some(back) = child.stdout.take() else { return Err(failed("it has no output".to_owned())) };
+        let Some(back) = child.stdout.take() else {
+            return Err(failed("it has no output".to_owned()));
+        };
         let back = File::from(OwnedFd::from(back));
         let said = answer(&back, &wish.mark, Instant::now() + HOP_MAX);
         match said {
@@ -82,8 +90,8 @@ impl Hop {
     }
 }
 
-/// Copies until the end of either. Not within the kernel: whoever splices into a pipe keeps others from reading it for as
-/// long as nothing comes.
+/// Copies until the end of either. Not within the kernel: whoever splices into a pipe keeps others
+/// from reading it for as long as nothing comes.
 fn copy(mut from: impl Read, mut to: impl Write) -> std::io::Result<()> {
     let mut buffer = vec![0; PIECE_BYTES];
     loop {
@@ -101,9 +109,12 @@ fn start(record: &Record, wish: &Wish) -> std::result::Result<Child, String> {
     if program.contains(['\'', '!', '\n', '\\']) {
         return Err(format!("the path of its program is not safe for every shell: {program}"));
     }
-    let ssh = std::env::var_os("FARCALL_SSH").filter(|name| !name.is_empty()).unwrap_or_else(|| "ssh".into());
+    let ssh = std::env::var_os("FARCALL_SSH")
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| "ssh".into());
     let Wish { mark, name, linger, .. } = wish;
-    let there = format!("exec '{program}' relay --hopped --mark {mark} --name {name} --linger {linger}");
+    let there =
+        format!("exec '{program}' relay --hopped --mark {mark} --name {name} --linger {linger}");
     let mut command = Command::new(ssh);
     command.args(["-T", "-o", "BatchMode=yes", "-o", ANSWER_SECONDS, "--", &record.host, &there]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -111,13 +122,21 @@ fn start(record: &Record, wish: &Wish) -> std::result::Result<Child, String> {
 }
 
 /// What the relay there says behind the mark, and all bytes from its line on.
-fn answer(back: &File, mark: &str, until: Instant) -> std::result::Result<(String, Vec<u8>), String> {
+fn answer(
+    back: &File,
+    mark: &str,
+    until: Instant,
+) -> std::result::Result<(String, Vec<u8>), String> {
     let (mut came, mut back) = (Vec::new(), back);
     loop {
         let text = String::from_utf8_lossy(&came);
-        let line = text.find(mark).map(|at| &text[at + mark.len()..]).and_then(|rest| rest.split_once('\n'));
+        let line = text
+            .find(mark)
+            .map(|at| &text[at + mark.len()..])
+            .and_then(|rest| rest.split_once('\n'));
         if let Some((line, _)) = line {
-            let at = came.windows(mark.len()).position(|window| window == mark.as_bytes()).unwrap_or(0);
+            let at =
+                came.windows(mark.len()).position(|window| window == mark.as_bytes()).unwrap_or(0);
             return Ok((line.trim().to_owned(), came[at..].to_vec()));
         }
         let left = until.saturating_duration_since(Instant::now());
@@ -125,7 +144,10 @@ fn answer(back: &File, mark: &str, until: Instant) -> std::result::Result<(Strin
             return Err("it does not answer".to_owned());
         }
         // Interrupted or not: what is left of the time is looked at again.
-        if matches!(poll(&mut [PollFd::new(&back, PollFlags::IN)], Timespec::try_from(left).ok().as_ref()), Ok(1..)) {
+        if matches!(
+            poll(&mut [PollFd::new(&back, PollFlags::IN)], Timespec::try_from(left).ok().as_ref()),
+            Ok(1..)
+        ) {
             let mut piece = [0; 4096];
             match back.read(&mut piece) {
                 Ok(0) => return Err("ssh ended".to_owned()),

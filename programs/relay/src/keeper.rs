@@ -1,5 +1,5 @@
-//! What a server that `ssh` began does beside serving: says where it is, keeps its log short, and leaves neither behind; and
-//! removes the copies of other versions that nobody has used for long.
+//! What a server that `ssh` began does beside serving: says where it is, keeps its log short, and
+//! leaves neither behind; and removes the copies of other versions that nobody has used for long.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -26,15 +26,23 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Writes the record of the server that listens at `socket`, and looks after `log`, which standard error goes to. What
-    /// fails of that is told by `notice`.
-    pub fn new(record: Option<PathBuf>, log: Option<PathBuf>, socket: PathBuf, notice: fn(&str)) -> Keeper {
+    /// Writes the record of the server that listens at `socket`, and looks after `log`, which
+    /// standard error goes to. What fails of that is told by `notice`.
+    pub fn new(
+        record: Option<PathBuf>,
+        log: Option<PathBuf>,
+        socket: PathBuf,
+        notice: fn(&str),
+    ) -> Keeper {
         let record = record.and_then(|file| {
             let program = std::env::current_exe().unwrap_or_default();
             let record = Record { host: own_host(), process: std::process::id(), socket, program };
             let written = record.write(&file);
             if let Err(error) = &written {
-                notice(&format!("{}: {error}: other hosts cannot find this server", file.display()));
+                notice(&format!(
+                    "{}: {error}: other hosts cannot find this server",
+                    file.display()
+                ));
             }
             written.is_ok().then_some((file, record))
         });
@@ -48,7 +56,8 @@ impl Keeper {
                     // A log that is too long is no reason to fail.
                     let _ = shorten(log);
                 }
-                if let Some((file, record)) = kept.as_ref().filter(|_| renewed.elapsed() >= RENEWAL) {
+                if let Some((file, record)) = kept.as_ref().filter(|_| renewed.elapsed() >= RENEWAL)
+                {
                     record.renew(file);
                     renewed = Instant::now();
                 }
@@ -74,7 +83,8 @@ impl Drop for Keeper {
     }
 }
 
-/// Keeps the end of a log that has become too long. Whoever writes to it appends: that goes on where it ends now.
+/// Keeps the end of a log that has become too long. Whoever writes to it appends: that goes on
+/// where it ends now.
 fn shorten(log: &Path) -> std::io::Result<()> {
     let mut file = File::options().read(true).append(true).open(log)?;
     let length = file.metadata()?.len();

@@ -1,6 +1,7 @@
-//! The far side of `ssh`. A relay hands its standard input and output over to a server of this host, which it begins if there is
-//! none, and which outlives it; `farcall relay` is its command line. What such a server leaves for the next relay, and keeps short
-//! meanwhile, is here, too. The near side is the client's (`clients/rust/src/ssh`).
+//! The far side of `ssh`. A relay hands its standard input and output over to a server of this
+//! host, which it begins if there is none, and which outlives it; `farcall relay` is its command
+//! line. What such a server leaves for the next relay, and keeps short meanwhile, is here, too. The
+//! near side is the client's (`clients/rust/src/ssh`).
 
 mod copies;
 mod elsewhere;
@@ -55,7 +56,9 @@ enum Found {
 /// # Errors
 /// `System` when standard output cannot be written to.
 pub fn relay(wish: &Wish, mut output: impl Write) -> Result<()> {
-    let mut say = |words: &str| writeln!(output, "{} {words}", wish.mark).and_then(|()| output.flush()).map_err(lost);
+    let mut say = |words: &str| {
+        writeln!(output, "{} {words}", wish.mark).and_then(|()| output.flush()).map_err(lost)
+    };
     match reach(wish) {
         Ok(Found::Here(server)) => {
             say(&format!("relay {}", own_host()))?;
@@ -76,20 +79,26 @@ fn lost(error: std::io::Error) -> Error {
     Error::system("pass bytes on", error)
 }
 
-/// The server of that name: of this host, or of the one that the record names; or one that is begun here.
+/// The server of that name: of this host, or of the one that the record names; or one that is begun
+/// here.
 fn reach(wish: &Wish) -> Result<Found> {
     let sockets = sockets_of(&wish.name)?;
     // Nobody is spoken to in a folder that another user controls.
-    let is_own = |socket: &&PathBuf| socket.exists() && farcall_transport_unix::prepare_directory(socket).is_ok();
-    let listening = || sockets.iter().filter(is_own).find_map(|socket| UnixStream::connect(socket).ok());
+    let is_own = |socket: &&PathBuf| {
+        socket.exists() && farcall_transport_unix::prepare_directory(socket).is_ok()
+    };
+    let listening =
+        || sockets.iter().filter(is_own).find_map(|socket| UnixStream::connect(socket).ok());
     if let Some(server) = listening() {
         return Ok(Found::Here(server));
     }
     let found = record::find(&wish.name);
     let is_here = |found: &record::Found| found.record.host == own_host();
     // A session with another runtime folder begins its servers elsewhere.
-    if let Some(server) =
-        found.as_ref().filter(|found| is_here(found)).and_then(|found| UnixStream::connect(&found.record.socket).ok())
+    if let Some(server) = found
+        .as_ref()
+        .filter(|found| is_here(found))
+        .and_then(|found| UnixStream::connect(&found.record.socket).ok())
     {
         return Ok(Found::Here(server));
     }
@@ -112,27 +121,36 @@ fn reach(wish: &Wish) -> Result<Found> {
     server.map(Found::Here)
 }
 
-/// Where it may listen, on this host alone: in the folder of this user's servers, or in the one of those who have no other.
+/// Where it may listen, on this host alone: in the folder of this user's servers, or in the one of
+/// those who have no other.
 fn sockets_of(name: &str) -> Result<Vec<PathBuf>> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
     if name.is_empty() || name.len() > 64 || !name.chars().all(is_word) {
-        return Err(Error::new(ErrorKind::InvalidArgument, "connect", "it is not a name for a server")
-            .with("name", name)
-            .fix("use letters, digits, '.', '-' and '_'"));
+        return Err(Error::new(
+            ErrorKind::InvalidArgument,
+            "connect",
+            "it is not a name for a server",
+        )
+        .with("name", name)
+        .fix("use letters, digits, '.', '-' and '_'"));
     }
     let file = format!("for-{name}.sock");
-    let mut sockets =
-        vec![farcall_transport_unix::own_socket_path(&file), farcall_transport_unix::common_socket_path(&file)];
+    let mut sockets = vec![
+        farcall_transport_unix::own_socket_path(&file),
+        farcall_transport_unix::common_socket_path(&file),
+    ];
     sockets.dedup();
     Ok(sockets)
 }
 
-/// The first of these places where a server can be: its folder is this user's, and takes what is written to it.
+/// The first of these places where a server can be: its folder is this user's, and takes what is
+/// written to it.
 fn first_of(sockets: &[PathBuf]) -> Result<&Path> {
     let usable = |socket: &PathBuf| {
         let folder = farcall_transport_unix::prepare_directory(socket)?;
-        record::check_written(&folder)
-            .map_err(|error| Error::system("start a server", error).with("directory", folder.display()))
+        record::check_written(&folder).map_err(|error| {
+            Error::system("start a server", error).with("directory", folder.display())
+        })
     };
     let mut failed = Vec::new();
     for socket in sockets {
@@ -154,7 +172,14 @@ fn begin(socket: &Path, wish: &Wish) -> Result<()> {
     let _ = std::fs::remove_file(&log_path);
     let log = File::options().create(true).append(true).open(&log_path).map_err(system)?;
     let mut command = Command::new(program);
-    command.args(["serve", "--log-level", "warn", "--linger", &wish.linger.to_string(), "--listen"]);
+    command.args([
+        "serve",
+        "--log-level",
+        "warn",
+        "--linger",
+        &wish.linger.to_string(),
+        "--listen",
+    ]);
     command.arg(format!("relay:{}", socket.display())).arg("--own-log").arg(&log_path);
     if let Some(launcher) = &wish.launcher {
         command.args(["--launcher", launcher]);
@@ -178,7 +203,8 @@ fn begin(socket: &Path, wish: &Wish) -> Result<()> {
     }
     let _ = child.wait();
     let mut said = String::new();
-    let _ = File::open(&log_path).and_then(|log| log.take(WORDS_BYTES_MAX).read_to_string(&mut said));
+    let _ =
+        File::open(&log_path).and_then(|log| log.take(WORDS_BYTES_MAX).read_to_string(&mut said));
     let _ = std::fs::remove_file(&log_path);
     Err(did_not_come_up(&said))
 }
@@ -187,15 +213,21 @@ fn begin(socket: &Path, wish: &Wish) -> Result<()> {
 fn did_not_come_up(said: &str) -> Error {
     let (before, last) = said.trim().rsplit_once('\n').unwrap_or(("", said.trim()));
     let last = last.strip_prefix("farcall: ").unwrap_or(last);
-    let error = Error::new(ErrorKind::Unavailable, "start a server", if last.is_empty() { "it ended" } else { last });
+    let error = Error::new(
+        ErrorKind::Unavailable,
+        "start a server",
+        if last.is_empty() { "it ended" } else { last },
+    );
     if before.is_empty() { error } else { error.with("it said before", before.replace('\n', "; ")) }
 }
 
-/// Hands our standard input and output over to the server, which passes us by from then on; until either side is over.
+/// Hands our standard input and output over to the server, which passes us by from then on; until
+/// either side is over.
 fn hand_over(server: &UnixStream) -> Result<()> {
     let (input, output) = (rustix::stdio::stdin(), rustix::stdio::stdout());
     farcall_transport_unix::hand_over(server.as_fd(), input, output).map_err(lost)?;
-    // A pipe hangs up when the other end is closed, whatever is still in it: the server has it, and reads on.
+    // A pipe hangs up when the other end is closed, whatever is still in it: the server has it, and
+    // reads on.
     let ends = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
     let mut watched = [
         PollFd::from_borrowed_fd(input, ends),

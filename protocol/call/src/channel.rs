@@ -22,12 +22,17 @@ pub fn check_count(arguments: &[Argument]) -> Result<()> {
     if arguments.len() <= ARGUMENTS_MAX {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::LimitExceeded, "follow a call", "a call has more arguments than the wire allows")
-        .with("arguments", arguments.len())
-        .with("limit", ARGUMENTS_MAX))
+    Err(Error::new(
+        ErrorKind::LimitExceeded,
+        "follow a call",
+        "a call has more arguments than the wire allows",
+    )
+    .with("arguments", arguments.len())
+    .with("limit", ARGUMENTS_MAX))
 }
 
-/// Bytes of arrays that the arguments claim; saturates, because a hostile sum must not come out small.
+/// Bytes of arrays that the arguments claim; saturates, because a hostile sum must not come out
+/// small.
 pub fn declared_bytes(arguments: &[Argument]) -> u64 {
     let claim = |argument: &Argument| match argument {
         Argument::Inline(bytes) => bytes.len() as u64,
@@ -92,7 +97,8 @@ impl Outbound {
         any
     }
 
-    /// Whether it is to come into the line of those that send: it can, and does not stand there yet. From now on it does.
+    /// Whether it is to come into the line of those that send: it can, and does not stand there
+    /// yet. From now on it does.
     pub fn comes_into_line(&mut self) -> bool {
         let comes = !self.in_line && !self.pending.is_empty() && self.sent < self.credit;
         self.in_line |= comes;
@@ -109,7 +115,12 @@ impl Outbound {
         let room = (self.credit - self.sent.min(self.credit)).min(u64::from(bytes_max));
         let front = self.pending.front_mut().filter(|_| room > 0)?;
         let length = u32::try_from(front.left.min(room)).expect("bounded by bytes_max");
-        let chunk = Chunk { slot: front.slot, offset: front.offset, length, last: u64::from(length) == front.left };
+        let chunk = Chunk {
+            slot: front.slot,
+            offset: front.offset,
+            length,
+            last: u64::from(length) == front.left,
+        };
         front.offset += u64::from(length);
         front.left -= u64::from(length);
         self.sent += u64::from(length);
@@ -200,13 +211,18 @@ impl Inbound {
         let end = header.flags.contains(Flags::END);
         let fits = match coming.length {
             // Subtracting cannot overflow: `received` never passes `declared`.
-            Some(declared) => length <= declared - coming.received && end == (length == declared - coming.received),
+            Some(declared) => {
+                length <= declared - coming.received
+                    && end == (length == declared - coming.received)
+            }
             None => true,
         };
         if !fits {
-            return Err(broken("the peer sent more or less data than an argument's declared length")
-                .with("slot", header.slot)
-                .with("channel", header.channel));
+            return Err(broken(
+                "the peer sent more or less data than an argument's declared length",
+            )
+            .with("slot", header.slot)
+            .with("channel", header.channel));
         }
         self.frame_base = coming.received;
         self.received = total;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use farcall_base::ChannelId;
 
-/// Numbers below this have a place of their own. An honest end gives out its lowest free numbers, so that others are rare;
-/// and one that opens the highest makes no larger table than this.
+/// Numbers below this have a place of their own. An honest end gives out its lowest free numbers,
+/// so that others are rare; and one that opens the highest makes no larger table than this.
 const PLACES_MAX: usize = 256;
 
 /// A table of open channels.

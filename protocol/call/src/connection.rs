@@ -1,4 +1,5 @@
-//! One connection: greeting, channels, and the order in which frames leave (spec/call.md, sections 2 to 4).
+//! One connection: greeting, channels, and the order in which frames leave (spec/call.md, sections
+//! 2 to 4).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -24,8 +25,8 @@ pub struct Setup {
     pub token: Option<Arc<[u8]>>,
 }
 
-/// A control frame waiting to leave. It has its number already: data frames leave, and are numbered, only when no
-/// control frame waits, so numbers follow the order on the stream.
+/// A control frame waiting to leave. It has its number already: data frames leave, and are
+/// numbered, only when no control frame waits, so numbers follow the order on the stream.
 struct Waiting {
     header: FrameHeader,
     body: Vec<u8>,
@@ -38,10 +39,11 @@ impl Waiting {
     }
 }
 
-/// Bytes of answers waiting to leave from which on the owner must stop reading: see [`Connection::is_clogged`].
+/// Bytes of answers waiting to leave from which on the owner must stop reading: see
+/// [`Connection::is_clogged`].
 pub const CLOGGED_BYTES: usize = 4 << 20;
-/// Bytes of answers waiting that end the connection, should the owner read on. Ours for a peer that asks and does not
-/// read; a polite owner never gets here.
+/// Bytes of answers waiting that end the connection, should the owner read on. Ours for a peer that
+/// asks and does not read; a polite owner never gets here.
 pub const ANSWERS_BYTES_MAX: usize = 64 << 20;
 
 /// Frames that wait for which there is room all the time.
@@ -67,7 +69,8 @@ pub struct Connection {
     pong_waits: bool,
     /// The data frame whose body is coming.
     receiving: Option<FrameHeader>,
-    /// Channels with data to send, in turn: one frame each, so that a big call never starves a small one.
+    /// Channels with data to send, in turn: one frame each, so that a big call never starves a
+    /// small one.
     senders: VecDeque<(ChannelId, Side)>,
     pub(crate) events: VecDeque<Event>,
     segments: BTreeMap<u32, u64>,
@@ -78,8 +81,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A fresh connection. The end that made it says Hello first; the other answers once it has judged that, so that
-    /// whoever reads our Hello knows that it was let in.
+    /// A fresh connection. The end that made it says Hello first; the other answers once it has
+    /// judged that, so that whoever reads our Hello knows that it was let in.
     pub fn new(setup: Setup) -> Connection {
         let mut connection = Connection {
             outgoing: Outgoing::new(if setup.initiator { 1 } else { 2 }),
@@ -138,8 +141,8 @@ impl Connection {
         self.waiting_bytes
     }
 
-    /// The peer asks faster than it reads the answers: read no more from it until this is false again. An owner that
-    /// reads on loses the connection at [`ANSWERS_BYTES_MAX`].
+    /// The peer asks faster than it reads the answers: read no more from it until this is false
+    /// again. An owner that reads on loses the connection at [`ANSWERS_BYTES_MAX`].
     pub fn is_clogged(&self) -> bool {
         self.answers_bytes > CLOGGED_BYTES
     }
@@ -169,7 +172,11 @@ impl Connection {
     /// Says goodbye, with the reason if there is one; the owner closes the stream once it is sent.
     pub fn goodbye(&mut self, failure: Option<&Error>) {
         if !self.closing {
-            self.control(FrameKind::Goodbye, ChannelId(0), encode(&Goodbye { failure: failure.map(Into::into) }));
+            self.control(
+                FrameKind::Goodbye,
+                ChannelId(0),
+                encode(&Goodbye { failure: failure.map(Into::into) }),
+            );
             self.closing = true;
         }
     }
@@ -198,12 +205,14 @@ impl Connection {
     }
 
     fn is_answer(&self, header: &FrameHeader) -> bool {
-        header.kind == FrameKind::Pong as u8 || header.channel.0 != 0 && !self.is_ours(header.channel)
+        header.kind == FrameKind::Pong as u8
+            || header.channel.0 != 0 && !self.is_ours(header.channel)
     }
 
     /// Longest control body that the peer accepts; what every peer accepts while we do not know.
     pub(crate) fn body_bytes_max(&self) -> usize {
-        self.peer.as_ref().map_or(greeting::CONTROL_BYTES_MIN, |peer| peer.limits.control_bytes_max) as usize
+        self.peer.as_ref().map_or(greeting::CONTROL_BYTES_MIN, |peer| peer.limits.control_bytes_max)
+            as usize
     }
 
     /// Refuses to ask more of a peer that is leaving, or that we leave.
@@ -212,12 +221,17 @@ impl Connection {
             return Ok(());
         }
         let whose = if self.closing { "this end" } else { "the other end" };
-        Err(Error::new(ErrorKind::ShuttingDown, "open a call", format!("{whose} is closing the connection"))
-            .fix("connect again")
-            .retryable())
+        Err(Error::new(
+            ErrorKind::ShuttingDown,
+            "open a call",
+            format!("{whose} is closing the connection"),
+        )
+        .fix("connect again")
+        .retryable())
     }
 
-    /// Puts a channel in line to send data, which says that it comes there (`Outbound::comes_into_line`).
+    /// Puts a channel in line to send data, which says that it comes there
+    /// (`Outbound::comes_into_line`).
     pub(crate) fn enlist(&mut self, channel: ChannelId, side: Side) {
         self.senders.push_back((channel, side));
     }
@@ -287,12 +301,18 @@ impl Connection {
         if side == Side::Results {
             self.incoming.settle(channel);
         }
-        Some(Transmit::Data { header, place: Place { channel, side, slot: chunk.slot, offset: chunk.offset } })
+        Some(Transmit::Data {
+            header,
+            place: Place { channel, side, slot: chunk.slot, offset: chunk.offset },
+        })
     }
 
     fn number(&mut self, channel: ChannelId) -> u32 {
-        let outbound =
-            if self.is_ours(channel) { self.outgoing.outbound(channel) } else { self.incoming.outbound(channel) };
+        let outbound = if self.is_ours(channel) {
+            self.outgoing.outbound(channel)
+        } else {
+            self.incoming.outbound(channel)
+        };
         outbound.map(|outbound| outbound.number()).unwrap_or_default()
     }
 
@@ -315,9 +335,12 @@ impl Connection {
         self.check_turn(kind)?;
         use FrameKind::{Goodbye, Hello, Ping, Pong, Share, Unshare};
         match (kind, header.channel.0) {
-            (Hello | Goodbye | Ping | Pong | Share | Unshare, 0) => self.on_connection_frame(kind, body),
+            (Hello | Goodbye | Ping | Pong | Share | Unshare, 0) => {
+                self.on_connection_frame(kind, body)
+            }
             (Hello | Goodbye | Ping | Pong | Share | Unshare, _) => {
-                Err(broken("the peer sent a connection frame on a call's channel").with("kind", kind as u8))
+                Err(broken("the peer sent a connection frame on a call's channel")
+                    .with("kind", kind as u8))
             }
             (_, 0) => Err(broken("the peer sent a call's frame without a channel")),
             _ if self.is_ours(header.channel) => self.on_answer(kind, header, body),

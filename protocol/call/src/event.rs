@@ -12,19 +12,23 @@ pub enum Event {
     Requested(ChannelId, Request),
     /// The answer to our request.
     Replied(ChannelId, Reply),
-    /// The peer opened a call. Its memory must be ready before this event's handler returns, or the call refused.
+    /// The peer opened a call. Its memory must be ready before this event's handler returns, or the
+    /// call refused.
     Opened(ChannelId, Box<Open>),
     /// All argument data of a call is there.
     ArgumentsComplete(ChannelId),
     /// The opener wants the call to end.
     CancelRequested(ChannelId),
-    /// The peer takes a call up again; answer with [`crate::Connection::agree`] and then with the outcome, or refuse it.
+    /// The peer takes a call up again; answer with [`crate::Connection::agree`] and then with the
+    /// outcome, or refuse it.
     Resumed(ChannelId, Box<Resume>),
     /// The peer has the call that we took up again; its outcome follows on this channel.
     Agreed(ChannelId, Box<Resume>),
-    /// The peer says that it has the outcome of a call that is over: a Window on a channel that is not open.
+    /// The peer says that it has the outcome of a call that is over: a Window on a channel that is
+    /// not open.
     Acknowledged(ChannelId),
-    /// The outcome of our call; its data may still come. Memory must be ready before the handler returns.
+    /// The outcome of our call; its data may still come. Memory must be ready before the handler
+    /// returns.
     Resulted(ChannelId, Box<CallResult>),
     /// Our call is over: outcome and data are there. The channel's number is free again.
     Finished(ChannelId),

@@ -16,9 +16,13 @@ pub fn judge(hello: &Hello, token: Option<&[u8]>) -> Result<()> {
         || limits.data_bytes_max < DATA_BYTES_MIN
         || limits.channels_max == 0
     {
-        return Err(Error::new(ErrorKind::Protocol, "connect", "the peer's limits are too small for any call")
-            .with("control_bytes_max", limits.control_bytes_max)
-            .with("data_bytes_max", limits.data_bytes_max));
+        return Err(Error::new(
+            ErrorKind::Protocol,
+            "connect",
+            "the peer's limits are too small for any call",
+        )
+        .with("control_bytes_max", limits.control_bytes_max)
+        .with("data_bytes_max", limits.data_bytes_max));
     }
     match (token, &hello.token) {
         (None, _) => Ok(()),
@@ -28,7 +32,10 @@ pub fn judge(hello: &Hello, token: Option<&[u8]>) -> Result<()> {
             "connect",
             if given.is_some() { "wrong token" } else { "this server requires a token" },
         )
-        .fix("pass the server's token file: --token-file FILE, FARCALL_TOKEN_FILE=FILE, or token_file= in Python")),
+        .fix(
+            "pass the server's token file: --token-file FILE, FARCALL_TOKEN_FILE=FILE, or \
+            token_file= in Python",
+        )),
     }
 }
 

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use farcall_base::{Bytes, ChannelId, Error, ErrorKind, Result};
 use farcall_wire::message::{check_attributes, decode, encode};
 use farcall_wire::{
-    Argument, CALLBACK, CallResult, FrameHeader, FrameKind, KEEP, Notice, ON, Open, RESUME, Reply, Request, Resume,
-    Window, decode_open, encode_result,
+    Argument, CALLBACK, CallResult, FrameHeader, FrameKind, KEEP, Notice, ON, Open, RESUME, Reply,
+    Request, Resume, Window, decode_open, encode_result,
 };
 
 use crate::channel::{Inbound, Outbound, broken, check_count, declared_bytes, no_call};
@@ -14,7 +14,8 @@ use crate::channels::Channels;
 use crate::connection::Connection;
 use crate::event::{Event, Side};
 
-/// Critical attributes of an Open that owners of connections know; the first one, those that keep calls.
+/// Critical attributes of an Open that owners of connections know; the first one, those that keep
+/// calls.
 const KNOWN_IN_OPEN: [&str; 3] = [KEEP, ON, CALLBACK];
 
 #[derive(Debug)]
@@ -52,7 +53,12 @@ impl Incoming {
         Ok(!call.resulted)
     }
 
-    pub fn data_arrived(&mut self, header: &FrameHeader, done: u32, events: &mut VecDeque<Event>) -> Result<()> {
+    pub fn data_arrived(
+        &mut self,
+        header: &FrameHeader,
+        done: u32,
+        events: &mut VecDeque<Event>,
+    ) -> Result<()> {
         let Some(call) = self.calls.get_mut(header.channel) else { return Ok(()) };
         if call.inbound.arrived(header, done)? {
             if !call.resulted {
@@ -65,10 +71,9 @@ impl Incoming {
 
     /// A frame of this channel left or arrived: forget the channel if that was the last.
     pub fn settle(&mut self, channel: ChannelId) {
-        let over = self
-            .calls
-            .get(channel)
-            .is_some_and(|call| call.resulted && call.outbound.is_done() && call.inbound.is_complete());
+        let over = self.calls.get(channel).is_some_and(|call| {
+            call.resulted && call.outbound.is_done() && call.inbound.is_complete()
+        });
         if over {
             self.calls.remove(channel);
         }
@@ -77,13 +82,22 @@ impl Incoming {
 
 /// The outcome of a call that did not run.
 fn failed(error: &Error) -> CallResult {
-    CallResult { failure: Some(error.into()), results: Vec::new(), times: Default::default(), attributes: None }
+    CallResult {
+        failure: Some(error.into()),
+        results: Vec::new(),
+        times: Default::default(),
+        attributes: None,
+    }
 }
 
 fn too_long(bytes: usize, limit: usize) -> Error {
-    Error::new(ErrorKind::LimitExceeded, "answer the peer", "the answer is larger than the peer accepts")
-        .with("bytes", bytes)
-        .with("control_bytes_max", limit)
+    Error::new(
+        ErrorKind::LimitExceeded,
+        "answer the peer",
+        "the answer is larger than the peer accepts",
+    )
+    .with("bytes", bytes)
+    .with("control_bytes_max", limit)
 }
 
 /// What an honest peer of a later version, or a greedy one, may ask: it costs that call alone.
@@ -94,21 +108,33 @@ fn check_demands(open: &Open, call_bytes_max: u64, keeps: bool) -> Result<()> {
     if bytes <= call_bytes_max {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::LimitExceeded, "accept a call", "the call's arrays are larger than this server accepts")
-        .with("bytes", Bytes(bytes))
-        .with("call_bytes_max", Bytes(call_bytes_max)))
+    Err(Error::new(
+        ErrorKind::LimitExceeded,
+        "accept a call",
+        "the call's arrays are larger than this server accepts",
+    )
+    .with("bytes", Bytes(bytes))
+    .with("call_bytes_max", Bytes(call_bytes_max)))
 }
 
 fn check_results(results: &[Argument]) -> Result<()> {
     check_count(results)?;
     if results.contains(&Argument::Blocks(None)) {
-        return Err(Error::internal("answer the peer", "results of unknown length are not supported"));
+        return Err(Error::internal(
+            "answer the peer",
+            "results of unknown length are not supported",
+        ));
     }
     Ok(())
 }
 
 impl Connection {
-    pub(crate) fn on_question(&mut self, kind: FrameKind, header: &FrameHeader, body: &[u8]) -> Result<()> {
+    pub(crate) fn on_question(
+        &mut self,
+        kind: FrameKind,
+        header: &FrameHeader,
+        body: &[u8],
+    ) -> Result<()> {
         let channel = header.channel;
         match kind {
             FrameKind::Request => self.on_request(header, body),
@@ -116,7 +142,8 @@ impl Connection {
             FrameKind::Resume => self.on_resume(header, body),
             _ => {
                 let Some(call) = self.incoming.calls.get_mut(channel) else {
-                    // Our outcome may have crossed the opener's last words; anything else comes out of nowhere.
+                    // Our outcome may have crossed the opener's last words; anything else comes out
+                    // of nowhere.
                     return match kind {
                         FrameKind::Window => {
                             if self.keeps_calls() {
@@ -163,8 +190,12 @@ impl Connection {
     fn add_incoming(&mut self, header: &FrameHeader, is_request: bool) -> Result<&mut Call> {
         let limit = self.hello.limits.channels_max as usize;
         if self.incoming.len() >= limit {
-            return Err(Error::new(ErrorKind::LimitExceeded, "accept a call", "the peer opened too many calls")
-                .with("channels_max", limit));
+            return Err(Error::new(
+                ErrorKind::LimitExceeded,
+                "accept a call",
+                "the peer opened too many calls",
+            )
+            .with("channels_max", limit));
         }
         if self.incoming.calls.get(header.channel).is_some() {
             return Err(broken("the peer opened a channel twice").with("channel", header.channel));
@@ -223,8 +254,8 @@ impl Connection {
             self.events.push_back(Event::Resumed(header.channel, Box::new(resume)));
             return Ok(());
         }
-        let error =
-            Error::new(ErrorKind::NotFound, "resume a call", "the server has no such call").with("call", resume.call);
+        let error = Error::new(ErrorKind::NotFound, "resume a call", "the server has no such call")
+            .with("call", resume.call);
         self.respond(header.channel, &failed(&error));
         Ok(())
     }
@@ -234,8 +265,8 @@ impl Connection {
         self.hello.features.iter().any(|feature| feature == RESUME)
     }
 
-    /// Says that we have the call that the peer takes up again: its outcome follows on this channel. One that tells more
-    /// than the peer takes goes out as a failure that says so.
+    /// Says that we have the call that the peer takes up again: its outcome follows on this
+    /// channel. One that tells more than the peer takes goes out as a failure that says so.
     pub fn agree(&mut self, channel: ChannelId, resume: &Resume) {
         let (body, limit) = (encode(resume), self.body_bytes_max());
         if body.len() > limit {
@@ -245,23 +276,34 @@ impl Connection {
         }
     }
 
-    /// Answers a request. An answer longer than the peer accepts goes out as a failure that says so.
+    /// Answers a request. An answer longer than the peer accepts goes out as a failure that says
+    /// so.
     pub fn reply(&mut self, channel: ChannelId, reply: &Reply) {
         let body = encode(reply);
         let limit = self.body_bytes_max();
-        if let Some(call) = self.incoming.calls.get_mut(channel).filter(|call| call.is_request && !call.resulted) {
+        if let Some(call) =
+            self.incoming.calls.get_mut(channel).filter(|call| call.is_request && !call.resulted)
+        {
             call.resulted = true;
             let fits = body.len() <= limit;
-            let body = if fits { body } else { encode(&Reply::Failed((&too_long(body.len(), limit)).into())) };
+            let body = if fits {
+                body
+            } else {
+                encode(&Reply::Failed((&too_long(body.len(), limit)).into()))
+            };
             self.control(FrameKind::Reply, channel, body);
             self.incoming.settle(channel);
         }
     }
 
-    /// Lets the peer send `total` bytes of data on this channel in all: arguments of its call, or results of ours.
+    /// Lets the peer send `total` bytes of data on this channel in all: arguments of its call, or
+    /// results of ours.
     pub fn grant(&mut self, channel: ChannelId, total: u64) {
-        let inbound =
-            if self.is_ours(channel) { self.outgoing.inbound(channel) } else { self.incoming.inbound(channel) };
+        let inbound = if self.is_ours(channel) {
+            self.outgoing.inbound(channel)
+        } else {
+            self.incoming.inbound(channel)
+        };
         let Some(inbound) = inbound else { return };
         if let Some(credit) = inbound.grant(total) {
             let next_sequence = inbound.next_sequence();
@@ -269,8 +311,9 @@ impl Connection {
         }
     }
 
-    /// Gives the outcome of a call; the data of results that are blocks follows as credit allows. An outcome that the
-    /// peer could not take goes out as a failure that says so: nothing may leave a call without an end.
+    /// Gives the outcome of a call; the data of results that are blocks follows as credit allows.
+    /// An outcome that the peer could not take goes out as a failure that says so: nothing may
+    /// leave a call without an end.
     pub fn respond(&mut self, channel: ChannelId, result: &CallResult) {
         let limit = self.body_bytes_max();
         let body = encode_result(self.used(), result);
@@ -284,7 +327,9 @@ impl Connection {
     }
 
     fn respond_encoded(&mut self, channel: ChannelId, results: &[Argument], body: Vec<u8>) {
-        let Some(call) = self.incoming.calls.get_mut(channel).filter(|call| !call.is_request && !call.resulted) else {
+        let Some(call) =
+            self.incoming.calls.get_mut(channel).filter(|call| !call.is_request && !call.resulted)
+        else {
             return;
         };
         call.resulted = true;
@@ -297,13 +342,14 @@ impl Connection {
         self.incoming.settle(channel);
     }
 
-    /// Tells the opener something about its running call. Notices may be lost: one that is longer than the peer accepts,
-    /// or that finds the peer not reading, is dropped; then this is false.
+    /// Tells the opener something about its running call. Notices may be lost: one that is longer
+    /// than the peer accepts, or that finds the peer not reading, is dropped; then this is false.
     pub fn notice(&mut self, channel: ChannelId, notice: &Notice) -> bool {
         !self.is_clogged() && self.last_notice(channel, notice)
     }
 
-    /// As [`notice`](Self::notice), whether the peer reads or not: for one short word before an outcome.
+    /// As [`notice`](Self::notice), whether the peer reads or not: for one short word before an
+    /// outcome.
     pub fn last_notice(&mut self, channel: ChannelId, notice: &Notice) -> bool {
         let body = encode(notice);
         if body.len() > self.body_bytes_max() {

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use farcall_base::{Bytes, ChannelId, Error, ErrorKind, Result};
 use farcall_wire::message::{check_attributes, decode, encode};
 use farcall_wire::{
-    Argument, FrameHeader, FrameKind, HelloLimits, Notice, Open, Reply, Request, Resume, Window, decode_result,
-    encode_open,
+    Argument, FrameHeader, FrameKind, HelloLimits, Notice, Open, Reply, Request, Resume, Window,
+    decode_result, encode_open,
 };
 
 use crate::channel::{Inbound, Outbound, broken, check_count, declared_bytes, no_call};
@@ -82,10 +82,18 @@ impl Outgoing {
 
     fn add(&mut self, call: Call) -> Result<ChannelId> {
         if self.calls.len() >= self.channels_max {
-            return Err(Error::new(ErrorKind::LimitExceeded, "open a call", "too many calls on one connection")
-                .with("channels_max", self.channels_max)
-                .fix("wait until one has finished, or raise channels_max in the server's configuration file")
-                .retryable());
+            return Err(Error::new(
+                ErrorKind::LimitExceeded,
+                "open a call",
+                "too many calls on one \
+                connection",
+            )
+            .with("channels_max", self.channels_max)
+            .fix(
+                "wait until one has finished, or raise channels_max in the server's \
+                    configuration file",
+            )
+            .retryable());
         }
         let channel = self.free.pop().unwrap_or_else(|| {
             let channel = ChannelId(self.next);
@@ -101,7 +109,12 @@ impl Outgoing {
         call.inbound.begin_frame(header).map(|()| true)
     }
 
-    pub fn data_arrived(&mut self, header: &FrameHeader, done: u32, events: &mut VecDeque<Event>) -> Result<()> {
+    pub fn data_arrived(
+        &mut self,
+        header: &FrameHeader,
+        done: u32,
+        events: &mut VecDeque<Event>,
+    ) -> Result<()> {
         let Some(call) = self.calls.get_mut(header.channel) else { return Ok(()) };
         if call.inbound.arrived(header, done)? {
             self.end_if_over(header.channel, events);
@@ -116,7 +129,8 @@ impl Outgoing {
         }
     }
 
-    /// Frees the number: frames of ours that are still queued were numbered before and leave before any new one.
+    /// Frees the number: frames of ours that are still queued were numbered before and leave before
+    /// any new one.
     fn remove(&mut self, channel: ChannelId) {
         self.calls.remove(channel);
         self.free.push(channel);
@@ -127,8 +141,8 @@ impl Connection {
     /// Asks the peer something; the answer comes as [`Event::Replied`] on the returned channel.
     ///
     /// # Errors
-    /// `LimitExceeded` when the peer allows no more channels or the message is too long for it; `ShuttingDown` after
-    /// a goodbye.
+    /// `LimitExceeded` when the peer allows no more channels or the message is too long for it;
+    /// `ShuttingDown` after a goodbye.
     pub fn request(&mut self, request: &Request) -> Result<ChannelId> {
         self.check_open_for_questions()?;
         let body = encode(request);
@@ -138,13 +152,13 @@ impl Connection {
         Ok(channel)
     }
 
-    /// Opens a call. Blocks of known length among its arguments are sent as credit allows; the owner gives their bytes
-    /// when [`crate::Transmit::Data`] asks for them.
+    /// Opens a call. Blocks of known length among its arguments are sent as credit allows; the
+    /// owner gives their bytes when [`crate::Transmit::Data`] asks for them.
     ///
     /// # Errors
-    /// `LimitExceeded` when the peer allows no more channels, no such sum of arrays, or the message is too long for it;
-    /// `ShuttingDown` after a goodbye; `Internal` before [`Event::Ready`], and for blocks of unknown length, which
-    /// this version receives but does not send.
+    /// `LimitExceeded` when the peer allows no more channels, no such sum of arrays, or the message
+    /// is too long for it; `ShuttingDown` after a goodbye; `Internal` before [`Event::Ready`], and
+    /// for blocks of unknown length, which this version receives but does not send.
     pub fn open(&mut self, open: &Open) -> Result<ChannelId> {
         self.check_open_for_questions()?;
         self.check_can_send(&open.arguments)?;
@@ -163,8 +177,9 @@ impl Connection {
         Ok(channel)
     }
 
-    /// Takes a call up again that was opened on another connection: [`Event::Agreed`] says that the peer has it, and the
-    /// outcome comes from its beginning. For a call that it has not, the outcome alone comes, `not-found`.
+    /// Takes a call up again that was opened on another connection: [`Event::Agreed`] says that the
+    /// peer has it, and the outcome comes from its beginning. For a call that it has not, the
+    /// outcome alone comes, `not-found`.
     ///
     /// # Errors
     /// As for [`Connection::open`].
@@ -184,20 +199,32 @@ impl Connection {
             return Err(Error::internal("open a call", "the peer has not sent its Hello yet"));
         }
         if arguments.contains(&Argument::Blocks(None)) {
-            return Err(Error::internal("open a call", "arguments of unknown length are not supported"));
+            return Err(Error::internal(
+                "open a call",
+                "arguments of unknown length are not supported",
+            ));
         }
         check_count(arguments)?;
         let (bytes, limit) = (declared_bytes(arguments), self.outgoing.call_bytes_max);
         if bytes <= limit {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::LimitExceeded, "open a call", "the call's arrays are larger than the peer accepts")
-            .with("bytes", Bytes(bytes))
-            .with("call_bytes_max", Bytes(limit))
-            .fix("send less per call, or raise call_bytes_max in the server's configuration file"))
+        Err(Error::new(
+            ErrorKind::LimitExceeded,
+            "open a call",
+            "the call's arrays are larger than the peer accepts",
+        )
+        .with("bytes", Bytes(bytes))
+        .with("call_bytes_max", Bytes(limit))
+        .fix("send less per call, or raise call_bytes_max in the server's configuration file"))
     }
 
-    fn check_body(&self, operation: &'static str, message: &'static str, body: &[u8]) -> Result<()> {
+    fn check_body(
+        &self,
+        operation: &'static str,
+        message: &'static str,
+        body: &[u8],
+    ) -> Result<()> {
         let limit = self.body_bytes_max();
         if body.len() <= limit {
             return Ok(());
@@ -207,8 +234,8 @@ impl Connection {
             .with("control_bytes_max", limit))
     }
 
-    /// Says that we have the outcome of a call of ours that is over, and its data: a peer that keeps it for us need not do
-    /// so any longer.
+    /// Says that we have the outcome of a call of ours that is over, and its data: a peer that
+    /// keeps it for us need not do so any longer.
     pub fn acknowledge(&mut self, channel: ChannelId) {
         if self.outgoing.calls.get(channel).is_none() {
             let window = Window { credit: u64::MAX, next_sequence: u32::MAX };
@@ -231,7 +258,12 @@ impl Connection {
         }
     }
 
-    pub(crate) fn on_answer(&mut self, kind: FrameKind, header: &FrameHeader, body: &[u8]) -> Result<()> {
+    pub(crate) fn on_answer(
+        &mut self,
+        kind: FrameKind,
+        header: &FrameHeader,
+        body: &[u8],
+    ) -> Result<()> {
         let channel = header.channel;
         let call = self.outgoing.calls.get_mut(channel).ok_or_else(|| no_call(header))?;
         if kind == FrameKind::Data {
@@ -245,7 +277,9 @@ impl Connection {
                 self.events.push_back(Event::Replied(channel, reply));
                 self.outgoing.remove(channel);
             }
-            FrameKind::Result if !call.is_request && !call.resulted => self.on_result(channel, body)?,
+            FrameKind::Result if !call.is_request && !call.resulted => {
+                self.on_result(channel, body)?
+            }
             FrameKind::Window => {
                 let window: Window = decode("Window", body)?;
                 call.outbound.allow(window.credit);
@@ -262,7 +296,11 @@ impl Connection {
                 let notice: Notice = decode("Notice", body)?;
                 self.events.push_back(Event::Noticed(channel, notice));
             }
-            _ => return Err(broken("an answer does not match its request").with("kind", header.kind)),
+            _ => {
+                return Err(
+                    broken("an answer does not match its request").with("kind", header.kind)
+                );
+            }
         }
         Ok(())
     }

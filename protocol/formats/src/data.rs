@@ -28,7 +28,9 @@ impl Data {
     /// # Errors
     /// `InvalidArgument` when one would: the message says which and what to do.
     pub fn converted(self, wanted: ElementType) -> Result<Data> {
-        if self.element == wanted || (wanted == ElementType::Char && element_bytes(self.element) == 1) {
+        if self.element == wanted
+            || (wanted == ElementType::Char && element_bytes(self.element) == 1)
+        {
             return Ok(self);
         }
         self.check_kinds(wanted)?;
@@ -37,7 +39,9 @@ impl Data {
         let mut bytes = zeros((count * width) as u64)?;
         for (index, place) in bytes.chunks_exact_mut(width).enumerate() {
             let value = ScalarValue::read(self.element, &self.bytes, index as u64);
-            let value = value.ok_or_else(|| Error::internal("convert an array", "its elements are not numbers"))?;
+            let value = value.ok_or_else(|| {
+                Error::internal("convert an array", "its elements are not numbers")
+            })?;
             value.write_exactly(wanted, place).map_err(|error| error.with("element", index))?;
         }
         Ok(Data { element: wanted, bytes, ..self })
@@ -49,12 +53,18 @@ impl Data {
         let narrower = to.rank >= from.rank && to.bits < from.bits;
         let loses = from.rank > to.rank || (narrower && from.rank > 0 && !self.decimal);
         if to.rank < 0 || from.rank < 0 || loses {
-            let message = format!("an array of {} cannot become one of {}", self.element.name(), wanted.name());
-            return Err(Error::new(ErrorKind::InvalidArgument, "convert an array", message).fix(format!(
-                "store it with elements of type {} ({})",
-                wanted.name(),
-                numpy_name(wanted)
-            )));
+            let message = format!(
+                "an array of {} cannot become one of {}",
+                self.element.name(),
+                wanted.name()
+            );
+            return Err(Error::new(ErrorKind::InvalidArgument, "convert an array", message).fix(
+                format!(
+                    "store it with elements of type {} ({})",
+                    wanted.name(),
+                    numpy_name(wanted)
+                ),
+            ));
         }
         Ok(())
     }
@@ -83,7 +93,8 @@ impl Class {
 
 /// Decimal text that is too large for its type must not become infinite.
 pub fn check_range(value: ScalarValue, element: ElementType, place: &[u8]) -> Result<()> {
-    if value.is_finite() && !ScalarValue::read(element, place, 0).is_none_or(ScalarValue::is_finite) {
+    if value.is_finite() && !ScalarValue::read(element, place, 0).is_none_or(ScalarValue::is_finite)
+    {
         let message = format!("{value:?} is too large for {}", element.name());
         return Err(Error::new(ErrorKind::InvalidArgument, "read a value", message));
     }
@@ -93,7 +104,8 @@ pub fn check_range(value: ScalarValue, element: ElementType, place: &[u8]) -> Re
 /// A real number as people, C and Fortran write it.
 ///
 /// # Errors
-/// `InvalidArgument` for what is none, and for digits that no double stands for: they must not become infinite.
+/// `InvalidArgument` for what is none, and for digits that no double stands for: they must not
+/// become infinite.
 pub fn real(word: &str) -> Result<f64> {
     // Fortran writes exponents with a D; "infinity" has one that is none.
     let digits = word.bytes().any(|byte| byte.is_ascii_digit());
@@ -117,7 +129,10 @@ pub fn element_bytes(element: ElementType) -> u64 {
     match element {
         ElementType::Int16 | ElementType::UInt16 => 2,
         ElementType::Int32 | ElementType::UInt32 | ElementType::Float32 => 4,
-        ElementType::Int64 | ElementType::UInt64 | ElementType::Float64 | ElementType::Complex64 => 8,
+        ElementType::Int64
+        | ElementType::UInt64
+        | ElementType::Float64
+        | ElementType::Complex64 => 8,
         ElementType::Complex128 => 16,
         _ => 1,
     }
@@ -147,8 +162,9 @@ fn numpy_name(element: ElementType) -> &'static str {
 /// `LimitExceeded` for more than [`ARRAY_BYTES_MAX`].
 pub fn bytes_of(shape: &[u64], element: ElementType) -> Result<u64> {
     // An extent of 0 must not hide others whose product overflows later on.
-    let product =
-        shape.iter().try_fold(element_bytes(element), |product, extent| product.checked_mul((*extent).max(1)));
+    let product = shape
+        .iter()
+        .try_fold(element_bytes(element), |product, extent| product.checked_mul((*extent).max(1)));
     let product = product.filter(|bytes| *bytes <= ARRAY_BYTES_MAX);
     let bytes = product.ok_or_else(|| {
         Error::new(ErrorKind::LimitExceeded, "make room for an array", "it has more than 16 GiB")
@@ -165,10 +181,12 @@ pub fn zeros(bytes: u64) -> Result<Vec<u8>> {
     let mut room: Vec<u8> = Vec::new();
     let length = usize::try_from(bytes).unwrap_or(usize::MAX);
     room.try_reserve_exact(length).map_err(|error| {
-        Error::new(ErrorKind::LimitExceeded, "make room for an array", error.to_string()).with("bytes", bytes)
+        Error::new(ErrorKind::LimitExceeded, "make room for an array", error.to_string())
+            .with("bytes", bytes)
     })?;
     drop(room);
-    // The system has zeros that cost nothing until they are written over; to fill memory that is there would touch it all.
+    // The system has zeros that cost nothing until they are written over; to fill memory that is
+    // there would touch it all.
     Ok(vec![0; length])
 }
 
@@ -203,9 +221,16 @@ mod tests {
     fn numbers_that_would_change_are_refused() {
         // One more than a double holds exactly, and one more than an int.
         assert!(integers(&[(1 << 53) + 1]).converted(ElementType::Float64).is_err());
-        assert!(integers(&[0, 1 << 31]).converted(ElementType::Int32).unwrap_err().to_string().contains("element: 1"));
+        assert!(
+            integers(&[0, 1 << 31])
+                .converted(ElementType::Int32)
+                .unwrap_err()
+                .to_string()
+                .contains("element: 1")
+        );
         assert!(integers(&[-1]).converted(ElementType::UInt64).is_err());
-        // A type that loses digits, fractions or imaginary parts is refused even where these numbers would survive.
+        // A type that loses digits, fractions or imaginary parts is refused even where these
+        // numbers would survive.
         for wanted in [ElementType::Float32, ElementType::Int64, ElementType::Complex64] {
             assert!(reals(&[1.0], false).converted(wanted).is_err(), "{wanted:?}");
         }
@@ -222,7 +247,10 @@ mod tests {
     fn sizes_neither_overflow_nor_pass_the_limit() {
         assert_eq!(bytes_of(&[3, 0], ElementType::Float64).unwrap(), 0);
         assert_eq!(bytes_of(&[], ElementType::Float64).unwrap(), 8);
-        assert!(bytes_of(&[0, u64::MAX, u64::MAX], ElementType::Float64).is_err(), "a zero hides no overflow");
+        assert!(
+            bytes_of(&[0, u64::MAX, u64::MAX], ElementType::Float64).is_err(),
+            "a zero hides no overflow"
+        );
         assert!(bytes_of(&[1 << 40, 1 << 40], ElementType::Char).is_err());
     }
 }

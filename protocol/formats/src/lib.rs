@@ -1,4 +1,5 @@
-//! Arrays in files, as data: NumPy's format and Matrix Market's. Pure: reads what it is given, opens nothing.
+//! Arrays in files, as data: NumPy's format and Matrix Market's. Pure: reads what it is given,
+//! opens nothing.
 
 pub mod data;
 pub mod mtx;
@@ -29,14 +30,18 @@ impl Format {
         match ending.as_str() {
             "npy" => Ok(Format::NumPy),
             "mtx" => Ok(Format::MatrixMarket),
-            _ => Err(Error::new(ErrorKind::InvalidArgument, "name a file", "its name must end in .npy or .mtx")
-                .with("file", name)
-                .fix("save the array with numpy.save or scipy.io.mmwrite")),
+            _ => Err(Error::new(
+                ErrorKind::InvalidArgument,
+                "name a file",
+                "its name must end in .npy or .mtx",
+            )
+            .with("file", name)
+            .fix("save the array with numpy.save or scipy.io.mmwrite")),
         }
     }
 
-    /// Judges a file by its first [`BEGINNING_BYTES`] (or all that it has), before the rest is read: how long the whole is,
-    /// where its beginning tells.
+    /// Judges a file by its first [`BEGINNING_BYTES`] (or all that it has), before the rest is
+    /// read: how long the whole is, where its beginning tells.
     fn begin(self, beginning: &[u8], fits: Fits<'_>) -> Result<Option<u64>> {
         match self {
             Format::NumPy => npy::length(&mut &*beginning, fits).map(Some),
@@ -44,13 +49,14 @@ impl Format {
         }
     }
 
-    /// Reads an array from a source of at most `bytes_max` bytes; `failed` says in words what goes wrong with it. `fits`
-    /// judges its shape before the elements are read and before there is any memory for them: a file of a few bytes may name
-    /// any shape. No more is read than the beginning announces.
+    /// Reads an array from a source of at most `bytes_max` bytes; `failed` says in words what goes
+    /// wrong with it. `fits` judges its shape before the elements are read and before there is any
+    /// memory for them: a file of a few bytes may name any shape. No more is read than the
+    /// beginning announces.
     ///
     /// # Errors
-    /// `InvalidArgument` for bytes that are not of this format; `LimitExceeded`; what `fits` says, and what `failed` makes
-    /// of the source's errors. `None` for more than `bytes_max` bytes.
+    /// `InvalidArgument` for bytes that are not of this format; `LimitExceeded`; what `fits` says,
+    /// and what `failed` makes of the source's errors. `None` for more than `bytes_max` bytes.
     pub fn read(
         self,
         source: &mut dyn Read,
@@ -59,7 +65,10 @@ impl Format {
         fits: Fits<'_>,
     ) -> Result<Option<Data>> {
         let mut bytes = Vec::new();
-        source.take(BEGINNING_BYTES.min(bytes_max.saturating_add(1))).read_to_end(&mut bytes).map_err(failed)?;
+        source
+            .take(BEGINNING_BYTES.min(bytes_max.saturating_add(1)))
+            .read_to_end(&mut bytes)
+            .map_err(failed)?;
         let announced = self.begin(&bytes, fits)?;
         let limit = announced.map_or(bytes_max, |announced| announced.min(bytes_max));
         // One more tells whether there is more.
@@ -91,8 +100,9 @@ pub fn any_shape(_: &[u64]) -> Result<()> {
 
 /// Matrix Market files are text.
 fn text(bytes: &[u8]) -> Result<&str> {
-    std::str::from_utf8(bytes)
-        .map_err(|_| Error::new(ErrorKind::InvalidArgument, "read a Matrix Market file", "it is not text"))
+    std::str::from_utf8(bytes).map_err(|_| {
+        Error::new(ErrorKind::InvalidArgument, "read a Matrix Market file", "it is not text")
+    })
 }
 
 #[cfg(test)]
@@ -130,7 +140,8 @@ mod tests {
     fn a_shape_that_does_not_fit_costs_its_beginning_alone() {
         let (npy, mtx) = (Format::NumPy, Format::MatrixMarket);
         let numpy = |shape: &str| {
-            let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({shape})}}\n");
+            let header =
+                format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({shape})}}\n");
             let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
             bytes.extend_from_slice(&u16::try_from(header.len()).unwrap().to_le_bytes());
             bytes.extend_from_slice(header.as_bytes());
@@ -151,7 +162,11 @@ mod tests {
             let failed = |error: std::io::Error| Error::system("read", error);
             let error = format.read(&mut source, 1 << 30, &failed, &four).unwrap_err().to_string();
             assert!(error.contains(reason), "{error}");
-            assert!(source.taken <= BEGINNING_BYTES + 32, "{} bytes were read of {beginning:?}", source.taken);
+            assert!(
+                source.taken <= BEGINNING_BYTES + 32,
+                "{} bytes were read of {beginning:?}",
+                source.taken
+            );
         }
         // Comments hide the sizes: then the file is read as far as it may be, and no further.
         let comments = market("array real general\n%");
@@ -169,7 +184,12 @@ mod tests {
             four(shape)
         };
         let huge = b"%%MatrixMarket matrix coordinate real general\n20000 20000 1\n1 1 1\n";
-        assert!(mtx::read(std::str::from_utf8(huge).unwrap(), &fits).unwrap_err().to_string().contains("four numbers"));
+        assert!(
+            mtx::read(std::str::from_utf8(huge).unwrap(), &fits)
+                .unwrap_err()
+                .to_string()
+                .contains("four numbers")
+        );
         assert_eq!(judged.take(), [[20000, 20000]]);
     }
 }

@@ -1,5 +1,5 @@
-//! Matrix Market files (math.nist.gov/MatrixMarket/formats.html): dense and sparse matrices as text. Sparse ones become
-//! dense.
+//! Matrix Market files (math.nist.gov/MatrixMarket/formats.html): dense and sparse matrices as
+//! text. Sparse ones become dense.
 
 use std::io::Write;
 
@@ -44,7 +44,8 @@ struct Banner {
     symmetry: Symmetry,
 }
 
-/// Judges the shape in the first lines of a file. Where they are all comments, it is judged when the file is read.
+/// Judges the shape in the first lines of a file. Where they are all comments, it is judged when
+/// the file is read.
 ///
 /// # Errors
 /// As [`read`].
@@ -55,7 +56,10 @@ pub fn begin(beginning: &[u8], fits: Fits<'_>) -> Result<()> {
     let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     let Some((_, first)) = lines.next() else { return Ok(()) };
     let banner = banner(first)?;
-    let Some((line, sizes)) = lines.find(|(_, line)| !line.is_empty() && !line.starts_with('%')) else { return Ok(()) };
+    let Some((line, sizes)) = lines.find(|(_, line)| !line.is_empty() && !line.starts_with('%'))
+    else {
+        return Ok(());
+    };
     let (rows, columns, _) = sizes_of(line, sizes, &banner)?;
     fits(&[rows, columns])
 }
@@ -68,10 +72,12 @@ pub fn read(text: &str, fits: Fits<'_>) -> Result<Data> {
     let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     let banner = banner(lines.next().map_or("", |(_, line)| line))?;
     let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('%'));
-    let (line, sizes) = lines.next().ok_or_else(|| wrong(1, "the file ends before the line with the sizes"))?;
+    let (line, sizes) =
+        lines.next().ok_or_else(|| wrong(1, "the file ends before the line with the sizes"))?;
     let (rows, columns, entries) = sizes_of(line, sizes, &banner)?;
     fits(&[rows, columns])?;
-    let mut matrix = Dense::new(rows, columns, &banner).map_err(|error| error.with("line", line))?;
+    let mut matrix =
+        Dense::new(rows, columns, &banner).map_err(|error| error.with("line", line))?;
     let mut last = line;
     let mut count = 0;
     let mut place = Place::first(&banner);
@@ -104,7 +110,9 @@ fn banner(line: &str) -> Result<Banner> {
         return Err(wrong(1, "it does not start like a Matrix Market file")
             .fix("the first line must look like %%MatrixMarket matrix array real general"));
     };
-    let unknown = |what: &str, word: &str| wrong(1, format!("an unknown {what}: \"{}\"", word.escape_debug()));
+    let unknown = |what: &str, word: &str| {
+        wrong(1, format!("an unknown {what}: \"{}\"", word.escape_debug()))
+    };
     let sparse = match *format {
         "coordinate" => true,
         "array" => false,
@@ -133,11 +141,21 @@ fn sizes_of(line: usize, text: &str, banner: &Banner) -> Result<(u64, u64, u64)>
     let (rows, columns, entries) = match (sizes.as_deref(), banner.sparse) {
         (Some([rows, columns, entries]), true) => (*rows, *columns, Some(*entries)),
         (Some([rows, columns]), false) => (*rows, *columns, None),
-        (_, true) => return Err(wrong(line, "the sizes of a sparse matrix are three numbers: rows columns entries")),
-        (_, false) => return Err(wrong(line, "the sizes of a dense matrix are two numbers: rows columns")),
+        (_, true) => {
+            return Err(wrong(
+                line,
+                "the sizes of a sparse matrix are three numbers: rows columns entries",
+            ));
+        }
+        (_, false) => {
+            return Err(wrong(line, "the sizes of a dense matrix are two numbers: rows columns"));
+        }
     };
     if banner.symmetry != Symmetry::General && rows != columns {
-        return Err(wrong(line, format!("a symmetric matrix of {rows} rows and {columns} columns")));
+        return Err(wrong(
+            line,
+            format!("a symmetric matrix of {rows} rows and {columns} columns"),
+        ));
     }
     let all = rows.checked_mul(columns).ok_or_else(|| wrong(line, "the matrix is too large"))?;
     // Of a symmetric matrix the lower triangle is stored, of a skew one without its diagonal.
@@ -192,7 +210,8 @@ impl Dense {
             Field::Complex => ElementType::Complex128,
             Field::Integer | Field::Pattern => ElementType::Int64,
         };
-        let bytes = bytes_of(&[rows, columns], element).ok().filter(|bytes| *bytes <= DENSE_BYTES_MAX);
+        let bytes =
+            bytes_of(&[rows, columns], element).ok().filter(|bytes| *bytes <= DENSE_BYTES_MAX);
         let bytes = bytes.ok_or_else(|| {
             let message = "as a dense matrix, it has more than 4 GiB";
             Error::new(ErrorKind::LimitExceeded, "read a Matrix Market file", message)
@@ -217,32 +236,57 @@ impl Dense {
         self.add(line, row, column, value)?;
         if row != column && banner.symmetry != Symmetry::General {
             let mirrored = mirrored(value, banner.symmetry);
-            self.add(line, column, row, mirrored.ok_or_else(|| wrong(line, "its negative does not fit 64 bits"))?)?;
+            self.add(
+                line,
+                column,
+                row,
+                mirrored.ok_or_else(|| wrong(line, "its negative does not fit 64 bits"))?,
+            )?;
         }
         Ok(())
     }
 
     /// Row and column, counted from 0; the file counts from 1.
-    fn indexes<'a>(&self, line: usize, words: &mut impl Iterator<Item = &'a str>) -> Result<(u64, u64)> {
+    fn indexes<'a>(
+        &self,
+        line: usize,
+        words: &mut impl Iterator<Item = &'a str>,
+    ) -> Result<(u64, u64)> {
         let mut index = |limit: u64, what: &str| {
             let number = words.next().and_then(|word| word.parse::<u64>().ok());
             number
                 .filter(|number| (1..=limit).contains(number))
                 .map(|number| number - 1)
-                .ok_or_else(|| wrong(line, format!("the entry's {what} is not a number from 1 to {limit}")))
+                .ok_or_else(|| {
+                    wrong(line, format!("the entry's {what} is not a number from 1 to {limit}"))
+                })
         };
         Ok((index(self.rows, "row")?, index(self.columns, "column")?))
     }
 
-    /// Fails for entries that a symmetry forbids: adding them would give another matrix than was meant.
-    fn check_triangle(&self, line: usize, row: u64, column: u64, value: ScalarValue, symmetry: Symmetry) -> Result<()> {
+    /// Fails for entries that a symmetry forbids: adding them would give another matrix than was
+    /// meant.
+    fn check_triangle(
+        &self,
+        line: usize,
+        row: u64,
+        column: u64,
+        value: ScalarValue,
+        symmetry: Symmetry,
+    ) -> Result<()> {
         let diagonal = row == column;
         match symmetry {
             Symmetry::General => Ok(()),
-            _ if row < column => Err(wrong(line, "a symmetric matrix has an entry above the diagonal")
-                .fix("store only the lower triangle, or declare the matrix general")),
-            Symmetry::Skew if diagonal => Err(wrong(line, "a skew-symmetric matrix has an entry on the diagonal")),
-            Symmetry::Hermitian if diagonal && matches!(value, ScalarValue::Complex(_, im) if im != 0.0) => {
+            _ if row < column => {
+                Err(wrong(line, "a symmetric matrix has an entry above the diagonal")
+                    .fix("store only the lower triangle, or declare the matrix general"))
+            }
+            Symmetry::Skew if diagonal => {
+                Err(wrong(line, "a skew-symmetric matrix has an entry on the diagonal"))
+            }
+            Symmetry::Hermitian
+                if diagonal && matches!(value, ScalarValue::Complex(_, im) if im != 0.0) =>
+            {
                 Err(wrong(line, "the diagonal of a Hermitian matrix must be real"))
             }
             _ => Ok(()),
@@ -256,9 +300,12 @@ impl Dense {
         let old = ScalarValue::read(self.element, &self.bytes, index);
         let sum = match (old, value) {
             (Some(ScalarValue::Real(old)), ScalarValue::Real(new)) => ScalarValue::Real(old + new),
-            (Some(ScalarValue::Complex(a, b)), ScalarValue::Complex(re, im)) => ScalarValue::Complex(a + re, b + im),
+            (Some(ScalarValue::Complex(a, b)), ScalarValue::Complex(re, im)) => {
+                ScalarValue::Complex(a + re, b + im)
+            }
             (Some(ScalarValue::Integer(old)), ScalarValue::Integer(new)) => ScalarValue::Integer(
-                old.checked_add(new).ok_or_else(|| wrong(line, "duplicate entries add up to more than 64 bits"))?,
+                old.checked_add(new)
+                    .ok_or_else(|| wrong(line, "duplicate entries add up to more than 64 bits"))?,
             ),
             _ => return Err(wrong(line, "an entry outside the matrix")),
         };
@@ -279,7 +326,11 @@ fn mirrored(value: ScalarValue, symmetry: Symmetry) -> Option<ScalarValue> {
 }
 
 /// The value behind the indexes.
-fn value_of<'a>(line: usize, words: &mut impl Iterator<Item = &'a str>, field: Field) -> Result<ScalarValue> {
+fn value_of<'a>(
+    line: usize,
+    words: &mut impl Iterator<Item = &'a str>,
+    field: Field,
+) -> Result<ScalarValue> {
     let mut part = || {
         let word = words.next().ok_or_else(|| wrong(line, "the entry has no value"))?;
         real(word).map_err(|error| wrong(line, error.message()))
@@ -290,7 +341,9 @@ fn value_of<'a>(line: usize, words: &mut impl Iterator<Item = &'a str>, field: F
         Field::Pattern => Ok(ScalarValue::Integer(1)),
         Field::Integer => {
             let value = words.next().and_then(|word| word.parse().ok());
-            value.map(ScalarValue::Integer).ok_or_else(|| wrong(line, "the entry's value is not a 64-bit integer"))
+            value
+                .map(ScalarValue::Integer)
+                .ok_or_else(|| wrong(line, "the entry's value is not a 64-bit integer"))
         }
     }
 }
@@ -310,18 +363,26 @@ pub fn write(out: &mut dyn Write, data: &Data) -> Result<()> {
         [rows] => (*rows, 1),
         [rows, columns] => (*rows, *columns),
         more => {
-            let message = format!("the format holds matrices, not arrays of {} dimensions", more.len());
-            return Err(
-                Error::new(ErrorKind::InvalidArgument, "write a Matrix Market file", message).fix("write a .npy file")
-            );
+            let message =
+                format!("the format holds matrices, not arrays of {} dimensions", more.len());
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                "write a Matrix Market file",
+                message,
+            )
+            .fix("write a .npy file"));
         }
     };
     let system = |error| Error::system("write a Matrix Market file", error);
-    writeln!(out, "%%MatrixMarket matrix array {field} general\n{rows} {columns}").map_err(system)?;
+    writeln!(out, "%%MatrixMarket matrix array {field} general\n{rows} {columns}")
+        .map_err(system)?;
     for (row, column) in (0..columns).flat_map(|column| (0..rows).map(move |row| (row, column))) {
-        let index = if data.order == Order::Column { column * rows + row } else { row * columns + column };
+        let index =
+            if data.order == Order::Column { column * rows + row } else { row * columns + column };
         let value = ScalarValue::read(data.element, &data.bytes, index);
-        match value.ok_or_else(|| Error::internal("write a Matrix Market file", "an element is missing"))? {
+        match value
+            .ok_or_else(|| Error::internal("write a Matrix Market file", "an element is missing"))?
+        {
             ScalarValue::Integer(value) => writeln!(out, "{value}"),
             ScalarValue::Unsigned(value) => writeln!(out, "{value}"),
             ScalarValue::Real(value) => writeln!(out, "{value:?}"),

@@ -1,5 +1,5 @@
-//! NumPy's file format, versions 1 to 3 (numpy.lib.format): a magic string, a header that is a Python literal, and the
-//! elements without gaps.
+//! NumPy's file format, versions 1 to 3 (numpy.lib.format): a magic string, a header that is a
+//! Python literal, and the elements without gaps.
 
 use std::io::{Read, Write};
 
@@ -30,7 +30,8 @@ pub fn length(beginning: &mut dyn Read, fits: Fits<'_>) -> Result<u64> {
     Ok(start + header.bytes()?)
 }
 
-/// Reads an array from a file of `length` bytes, all of which belong to it, if it has a shape that fits.
+/// Reads an array from a file of `length` bytes, all of which belong to it, if it has a shape that
+/// fits.
 ///
 /// # Errors
 /// `InvalidArgument` for anything but one array of numbers; `LimitExceeded`; what `fits` says.
@@ -70,7 +71,9 @@ fn read_header(source: &mut dyn Read) -> Result<(String, u64)> {
     let mut begin = [0; 8];
     source.read_exact(&mut begin).map_err(cut_off)?;
     if begin[..6] != *MAGIC {
-        return Err(wrong("it does not start like a NumPy file").fix("save the array with numpy.save"));
+        return Err(
+            wrong("it does not start like a NumPy file").fix("save the array with numpy.save")
+        );
     }
     let (length, fixed) = match begin[6] {
         1 => {
@@ -97,7 +100,8 @@ fn read_header(source: &mut dyn Read) -> Result<(String, u64)> {
 /// What a header says.
 struct Header {
     element: ElementType,
-    /// They have 16 bits in the file; no routine takes such, and `element` is the next type that holds them.
+    /// They have 16 bits in the file; no routine takes such, and `element` is the next type that
+    /// holds them.
     is_half: bool,
     big_endian: bool,
     order: Order,
@@ -105,8 +109,8 @@ struct Header {
 }
 
 impl Header {
-    /// Bytes of the elements, of which so many are there. Compared before any memory is asked for: the header may announce
-    /// what was never there.
+    /// Bytes of the elements, of which so many are there. Compared before any memory is asked for:
+    /// the header may announce what was never there.
     fn check(&self, present: u64) -> Result<u64> {
         let bytes = self.bytes()?;
         if bytes == present {
@@ -118,7 +122,8 @@ impl Header {
             .fix("save it again: it is truncated or was written twice"))
     }
 
-    /// The array that these bytes of the file are. They stay in the order they have: a call takes either.
+    /// The array that these bytes of the file are. They stay in the order they have: a call takes
+    /// either.
     fn array(self, mut elements: Vec<u8>) -> Data {
         if self.big_endian != cfg!(target_endian = "big") {
             let word = if self.is_half { 2 } else { word_bytes(self.element) };
@@ -149,7 +154,12 @@ impl Header {
                 "descr" => kind = Some(literal.description()?),
                 "fortran_order" => fortran = Some(literal.boolean()?),
                 "shape" => shape = Some(literal.shape()?),
-                other => return Err(wrong(format!("its header has an unknown key \"{}\"", other.escape_debug()))),
+                other => {
+                    return Err(wrong(format!(
+                        "its header has an unknown key \"{}\"",
+                        other.escape_debug()
+                    )));
+                }
             }
             if !literal.take(',') {
                 literal.expect('}')?;
@@ -197,7 +207,8 @@ impl<'a> Literal<'a> {
     fn quoted(&mut self) -> Result<&'a str> {
         let quote = if self.rest.starts_with('"') { '"' } else { '\'' };
         self.expect(quote)?;
-        let (text, rest) = self.rest.split_once(quote).ok_or_else(|| wrong("its header ends within a string"))?;
+        let (text, rest) =
+            self.rest.split_once(quote).ok_or_else(|| wrong("its header ends within a string"))?;
         self.rest = rest;
         Ok(text)
     }
@@ -205,7 +216,8 @@ impl<'a> Literal<'a> {
     /// The type of the elements; records have a list in its place.
     fn description(&mut self) -> Result<&'a str> {
         if self.rest.starts_with('[') || self.rest.starts_with('(') {
-            return Err(wrong("its elements are records").fix("save one field of them: numpy.save(file, a['field'])"));
+            return Err(wrong("its elements are records")
+                .fix("save one field of them: numpy.save(file, a['field'])"));
         }
         self.quoted()
     }
@@ -227,7 +239,11 @@ impl<'a> Literal<'a> {
         while !self.take(')') {
             let digits = self.rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(self.rest.len());
             let (number, rest) = self.rest.split_at(digits);
-            shape.push(number.parse().map_err(|_| wrong("its shape is malformed: a size is not a number"))?);
+            shape.push(
+                number
+                    .parse()
+                    .map_err(|_| wrong("its shape is malformed: a size is not a number"))?,
+            );
             self.rest = rest;
             // NumPy 1 under Python 2 wrote long integers with an L.
             self.take('L');
@@ -261,11 +277,17 @@ fn element_of(description: &str) -> Result<(ElementType, bool)> {
         "f8" => ElementType::Float64,
         "c8" => ElementType::Complex64,
         "c16" => ElementType::Complex128,
-        "O" => return Err(wrong("its elements are Python objects").fix("convert it: a.astype(float)")),
+        "O" => {
+            return Err(wrong("its elements are Python objects").fix("convert it: a.astype(float)"));
+        }
         _ => {
-            let message =
-                format!("its elements are of type '{}', which no routine accepts", description.escape_debug());
-            return Err(wrong(message).fix("convert it before saving, as in a.astype(numpy.float64)"));
+            let message = format!(
+                "its elements are of type '{}', which no routine accepts",
+                description.escape_debug()
+            );
+            return Err(
+                wrong(message).fix("convert it before saving, as in a.astype(numpy.float64)")
+            );
         }
     };
     let big_endian = match order {
@@ -284,7 +306,10 @@ fn word_bytes(element: ElementType) -> usize {
 
 /// Numbers of 16 bits as those of 32 that they are.
 fn widened(halves: &[u8]) -> Vec<u8> {
-    halves.chunks_exact(2).flat_map(|half| single(u16::from_ne_bytes([half[0], half[1]])).to_ne_bytes()).collect()
+    halves
+        .chunks_exact(2)
+        .flat_map(|half| single(u16::from_ne_bytes([half[0], half[1]])).to_ne_bytes())
+        .collect()
 }
 
 /// A number of IEEE's binary16: one bit for the sign, 5 for the exponent, 10 for the fraction.
@@ -304,8 +329,9 @@ fn single(half: u16) -> f32 {
 /// # Errors
 /// `InvalidArgument` for elements that NumPy has no name for; `System`.
 pub fn write(out: &mut dyn Write, data: &Data) -> Result<()> {
-    let kind = description(data.element)
-        .ok_or_else(|| Error::new(ErrorKind::InvalidArgument, "write a NumPy file", "its elements are not numbers"))?;
+    let kind = description(data.element).ok_or_else(|| {
+        Error::new(ErrorKind::InvalidArgument, "write a NumPy file", "its elements are not numbers")
+    })?;
     let end = if cfg!(target_endian = "big") { '>' } else { '<' };
     let end = if element_bytes(data.element) == 1 { '|' } else { end };
     let fortran = if data.order == Order::Column { "True" } else { "False" };
@@ -313,15 +339,19 @@ pub fn write(out: &mut dyn Write, data: &Data) -> Result<()> {
     if let [one] = extents.as_mut_slice() {
         one.push(',');
     }
-    let mut header =
-        format!("{{'descr': '{end}{kind}', 'fortran_order': {fortran}, 'shape': ({}), }}", extents.join(", "));
+    let mut header = format!(
+        "{{'descr': '{end}{kind}', 'fortran_order': {fortran}, 'shape': ({}), }}",
+        extents.join(", ")
+    );
     // The elements begin at a multiple of 64 bytes, as NumPy's own do.
     let length = (header.len() + 11).next_multiple_of(64) - 10;
     header = format!("{header:width$}\n", width = length - 1);
     let system = |error| Error::system("write a NumPy file", error);
     let length = u16::try_from(length).map_err(|_| wrong("its header would be too long"))?;
     out.write_all(MAGIC).and_then(|()| out.write_all(&[1, 0])).map_err(system)?;
-    out.write_all(&length.to_le_bytes()).and_then(|()| out.write_all(header.as_bytes())).map_err(system)?;
+    out.write_all(&length.to_le_bytes())
+        .and_then(|()| out.write_all(header.as_bytes()))
+        .map_err(system)?;
     out.write_all(&data.bytes).map_err(system)
 }
 

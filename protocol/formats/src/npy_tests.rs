@@ -27,10 +27,22 @@ fn written(data: &Data) -> Vec<u8> {
 
 #[test]
 fn numbers_of_16_bits_are_read_as_32() {
-    let halves = [0x0000, 0x3c00, 0xc000, 0x7bff, 0x0400, 0x0001, 0x3555, 0x7c00, 0xfc00, 0x8000_u16];
-    let singles =
-        [0.0, 1.0, -2.0, 65504.0, 6.103_515_6e-5, 5.960_464_5e-8, 0.333_251_95, f32::INFINITY, -f32::INFINITY, -0.0];
-    for (order, bytes) in [('<', halves.map(u16::to_le_bytes)), ('>', halves.map(u16::to_be_bytes))] {
+    let halves =
+        [0x0000, 0x3c00, 0xc000, 0x7bff, 0x0400, 0x0001, 0x3555, 0x7c00, 0xfc00, 0x8000_u16];
+    let singles = [
+        0.0,
+        1.0,
+        -2.0,
+        65504.0,
+        6.103_515_6e-5,
+        5.960_464_5e-8,
+        0.333_251_95,
+        f32::INFINITY,
+        -f32::INFINITY,
+        -0.0,
+    ];
+    for (order, bytes) in [('<', halves.map(u16::to_le_bytes)), ('>', halves.map(u16::to_be_bytes))]
+    {
         let header = format!("{{'descr': '{order}f2', 'fortran_order': False, 'shape': (10,)}}");
         let data = parse(&file(&header, bytes.as_flattened())).unwrap();
         assert_eq!((data.element, &data.shape[..]), (ElementType::Float32, &[10][..]));
@@ -58,7 +70,9 @@ fn every_type_and_shape_comes_back() {
         ElementType::Complex128,
         ElementType::Char,
     ] {
-        for (shape, order) in shapes.iter().flat_map(|shape| [(shape, Order::Row), (shape, Order::Column)]) {
+        for (shape, order) in
+            shapes.iter().flat_map(|shape| [(shape, Order::Row), (shape, Order::Column)])
+        {
             let count = bytes_of(shape, element).unwrap();
             let bytes = (0..count).map(|byte| byte as u8).collect();
             let data = Data { element, shape: shape.to_vec(), order, bytes, decimal: false };
@@ -71,17 +85,24 @@ fn every_type_and_shape_comes_back() {
 
 #[test]
 fn what_numpy_wrote_is_read() {
-    // numpy.save of numpy.asfortranarray([[1, 2], [3, 4]]) as '>i2', of version 2 and with its keys in another order.
+    // numpy.save of numpy.asfortranarray([[1, 2], [3, 4]]) as '>i2', of version 2 and with its keys
+    // in another order.
     let header = "{'shape': (2, 2), 'fortran_order': True, 'descr': '>i2'}  \n";
     let mut bytes = b"\x93NUMPY\x02\x00".to_vec();
     bytes.extend_from_slice(&u32::try_from(header.len()).unwrap().to_le_bytes());
     bytes.extend_from_slice(header.as_bytes());
     bytes.extend_from_slice(&[0, 1, 0, 3, 0, 2, 0, 4]);
     let data = parse(&bytes).unwrap();
-    assert_eq!((data.element, data.order, data.shape), (ElementType::Int16, Order::Column, vec![2, 2]));
+    assert_eq!(
+        (data.element, data.order, data.shape),
+        (ElementType::Int16, Order::Column, vec![2, 2])
+    );
     assert_eq!(data.bytes, [1_i16, 3, 2, 4].map(i16::to_ne_bytes).concat());
     // Complex numbers are swapped by halves.
-    let swapped = file("{'descr': '>c8', 'fortran_order': False, 'shape': ()}", &[0x3f, 0x80, 0, 0, 0x40, 0, 0, 0]);
+    let swapped = file(
+        "{'descr': '>c8', 'fortran_order': False, 'shape': ()}",
+        &[0x3f, 0x80, 0, 0, 0x40, 0, 0, 0],
+    );
     assert_eq!(parse(&swapped).unwrap().bytes, [1.0_f32, 2.0].map(f32::to_ne_bytes).concat());
 }
 

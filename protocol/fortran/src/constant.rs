@@ -16,7 +16,9 @@ pub fn value(tokens: &[Token], constants: &Constants) -> Option<i64> {
     }
     let read = expression::read(tokens)?;
     let known = |one: &expression::Expression| match one {
-        expression::Expression::Name(name) => constants.get(name).copied().map(expression::Expression::Number),
+        expression::Expression::Name(name) => {
+            constants.get(name).copied().map(expression::Expression::Number)
+        }
         _ => None,
     };
     read.resolved(&known).ok()?.value()
@@ -31,7 +33,8 @@ fn kind_function(tokens: &[Token], constants: &Constants) -> Option<Option<i64>>
     }
     let arguments = split_commas(inside);
     let number = |wanted: &str, position: usize| {
-        let named = arguments.iter().find(|one| one.len() > 2 && one[0].is_word(wanted) && one[1].is("="));
+        let named =
+            arguments.iter().find(|one| one.len() > 2 && one[0].is_word(wanted) && one[1].is("="));
         let plain = arguments.get(position).filter(|one| !one.iter().any(|token| token.is("=")));
         named.map(|one| &one[2..]).or(plain.copied()).map(|one| value(one, constants))
     };

@@ -6,10 +6,14 @@ use crate::token::{Token, parenthesised, split_commas};
 use crate::unit::{Base, Bound, Declared, Intent, Length, TypeSpec};
 
 /// Reads the type that a declaration or a function begins with, and what follows it.
-pub fn type_spec<'a>(tokens: &'a [Token], constants: &Constants) -> Option<(TypeSpec, &'a [Token])> {
+pub fn type_spec<'a>(
+    tokens: &'a [Token],
+    constants: &Constants,
+) -> Option<(TypeSpec, &'a [Token])> {
     let word = tokens.first()?.word()?;
     let second = tokens.get(1);
-    let of = |base, kind| TypeSpec { base, kind: Ok(kind), length: Length::Is(Expression::Number(1)) };
+    let of =
+        |base, kind| TypeSpec { base, kind: Ok(kind), length: Length::Is(Expression::Number(1)) };
     let (mut spec, rest) = match word {
         "integer" => (of(Base::Integer, 4), &tokens[1..]),
         "real" => (of(Base::Real, 4), &tokens[1..]),
@@ -35,7 +39,8 @@ pub fn type_spec<'a>(tokens: &'a [Token], constants: &Constants) -> Option<(Type
     if let Some(kind) = kind {
         // REAL*8 counts bytes, and COMPLEX*16 both halves; kinds in parentheses count one.
         let star = tokens[1].is("*");
-        spec.kind = kind.map(|kind| if star && spec.base == Base::Complex { kind / 2 } else { kind });
+        spec.kind =
+            kind.map(|kind| if star && spec.base == Base::Complex { kind / 2 } else { kind });
     }
     Some((spec, rest))
 }
@@ -49,7 +54,11 @@ fn kind<'a>(tokens: &'a [Token], constants: &Constants) -> Option<(Kind, &'a [To
         return Some((Some(bytes.parse().map_err(|_| bytes.clone())), &tokens[2..]));
     }
     let Some((inside, rest)) = parenthesised(tokens) else { return Some((None, tokens)) };
-    let of = if inside.len() > 2 && inside[0].is_word("kind") && inside[1].is("=") { &inside[2..] } else { inside };
+    let of = if inside.len() > 2 && inside[0].is_word("kind") && inside[1].is("=") {
+        &inside[2..]
+    } else {
+        inside
+    };
     Some((Some(value(of, constants).ok_or_else(|| words(of))), rest))
 }
 
@@ -73,7 +82,10 @@ fn length(tokens: &[Token], constants: &Constants) -> Length {
     match tokens {
         [one] if one.is("*") => Length::Assumed,
         [one] if one.is(":") => Length::Unknown,
-        _ => match value(tokens, constants).map(Expression::Number).or_else(|| expression::read(tokens)) {
+        _ => match value(tokens, constants)
+            .map(Expression::Number)
+            .or_else(|| expression::read(tokens))
+        {
             Some(expression) => Length::Is(expression),
             None => Length::Unknown,
         },
@@ -82,18 +94,24 @@ fn length(tokens: &[Token], constants: &Constants) -> Length {
 
 /// `*10`, `*(*)`, `(10)`, `(len=*, kind=c_char)`, `(kind=c_char)`, or nothing.
 fn character<'a>(tokens: &'a [Token], constants: &Constants) -> Option<(TypeSpec, &'a [Token])> {
-    let mut spec = TypeSpec { base: Base::Character, kind: Ok(1), length: Length::Is(Expression::Number(1)) };
+    let mut spec =
+        TypeSpec { base: Base::Character, kind: Ok(1), length: Length::Is(Expression::Number(1)) };
     if tokens.first().is_some_and(|first| first.is("*")) {
         let (one, rest) = star_length(&tokens[1..], constants)?;
         spec.length = one;
-        return Some((spec, rest.strip_prefix(&[Token::Sign(",")]).filter(|rest| !rest.is_empty()).unwrap_or(rest)));
+        return Some((
+            spec,
+            rest.strip_prefix(&[Token::Sign(",")]).filter(|rest| !rest.is_empty()).unwrap_or(rest),
+        ));
     }
     let Some((inside, rest)) = parenthesised(tokens) else { return Some((spec, tokens)) };
     for (position, part) in split_commas(inside).into_iter().enumerate() {
         let named = part.len() > 2 && part[1].is("=");
         match part.first().and_then(Token::word) {
             Some("len") if named => spec.length = length(&part[2..], constants),
-            Some("kind") if named => spec.kind = value(&part[2..], constants).ok_or_else(|| words(&part[2..])),
+            Some("kind") if named => {
+                spec.kind = value(&part[2..], constants).ok_or_else(|| words(&part[2..]))
+            }
             _ if position == 0 => spec.length = length(part, constants),
             _ => spec.kind = value(part, constants).ok_or_else(|| words(part)),
         }
@@ -115,9 +133,12 @@ pub fn shape(inside: &[Token], constants: &Constants) -> Vec<Bound> {
     split_commas(inside).into_iter().map(|one| bound(one, constants)).collect()
 }
 
-/// One dimension. The colon that parts its bounds stands in no parentheses: those of `size(a, 1)` have others.
+/// One dimension. The colon that parts its bounds stands in no parentheses: those of `size(a, 1)`
+/// have others.
 fn bound(tokens: &[Token], constants: &Constants) -> Bound {
-    let read = |part: &[Token]| value(part, constants).map(Expression::Number).or_else(|| expression::read(part));
+    let read = |part: &[Token]| {
+        value(part, constants).map(Expression::Number).or_else(|| expression::read(part))
+    };
     let mut depth = 0i32;
     let colon = tokens.iter().position(|token| {
         depth += i32::from(token.is("(")) - i32::from(token.is(")"));
@@ -140,7 +161,8 @@ fn bound(tokens: &[Token], constants: &Constants) -> Bound {
     read(upper).map_or(Bound::Unknown, |upper| Bound::Extent(Expression::extent(lower, upper)))
 }
 
-/// An attribute of a declaration, as of a statement of its own. False for one that says nothing here.
+/// An attribute of a declaration, as of a statement of its own. False for one that says nothing
+/// here.
 pub fn attribute(tokens: &[Token], declared: &mut Declared, constants: &Constants) -> bool {
     let Some(word) = tokens.first().and_then(Token::word) else { return false };
     let inside = parenthesised(tokens.get(1..).unwrap_or(&[])).map(|(inside, _)| inside);
@@ -205,7 +227,9 @@ pub fn entity<'a>(tokens: &'a [Token], constants: &Constants) -> Option<Entity<'
     }
     match rest.split_first() {
         None => Some(one),
-        Some((sign, value)) if sign.is("=") || sign.is("=>") => Some(Entity { value: Some(value), ..one }),
+        Some((sign, value)) if sign.is("=") || sign.is("=>") => {
+            Some(Entity { value: Some(value), ..one })
+        }
         _ => None,
     }
 }

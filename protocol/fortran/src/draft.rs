@@ -25,7 +25,8 @@ pub struct Draft {
     pub notes: Vec<Problem>,
 }
 
-/// Reads a source, the sources of modules that it uses, and what they include, and drafts its interface.
+/// Reads a source, the sources of modules that it uses, and what they include, and drafts its
+/// interface.
 ///
 /// # Errors
 /// What keeps any of it from being read.
@@ -37,8 +38,10 @@ pub fn draft(
 ) -> Result<Draft, Problem> {
     let mut others: Vec<Module> = Vec::new();
     for one in uses {
-        let read = statements(one.text, one.form, includes)
-            .map_err(|problem| Problem { message: format!("{}: {}", one.name, problem.message), ..problem })?;
+        let read = statements(one.text, one.form, includes).map_err(|problem| Problem {
+            message: format!("{}: {}", one.name, problem.message),
+            ..problem
+        })?;
         let (modules, _) = parse(&read, &others);
         others.extend(modules.into_iter().filter(|module| !module.name.is_empty()));
     }
@@ -63,12 +66,16 @@ pub fn draft(
     };
     let mut routines = Vec::new();
     for module in &modules {
-        for procedure in module.procedures.iter().filter(|procedure| module.shows(&procedure.name)) {
+        for procedure in module.procedures.iter().filter(|procedure| module.shows(&procedure.name))
+        {
             let routine = Routine::of(module, procedure);
             if routines.iter().any(|other: &Routine| other.name == routine.name) {
                 draft.problems.push(Problem::new(
                     procedure.line,
-                    format!("{}: two procedures have this name; scan one file per module", routine.name),
+                    format!(
+                        "{}: two procedures have this name; scan one file per module",
+                        routine.name
+                    ),
                 ));
                 continue;
             }
@@ -79,11 +86,14 @@ pub fn draft(
     Ok(draft)
 }
 
-/// Puts the file together: routines in the order of the source, so that both can be read side by side.
+/// Puts the file together: routines in the order of the source, so that both can be read side by
+/// side.
 fn write(draft: &mut Draft, source: &Source<'_>, routines: &[Routine], library: &str) {
     let file = source.name.rsplit('/').next().unwrap_or(source.name);
-    let mut text =
-        format!("/* Drafted by `farcall scan` from {file}. Check it, above all where a comment asks for it. */\n");
+    let mut text = format!(
+        "/* Drafted by `farcall scan` from {file}. Check it, above all where a comment asks for \
+            it. */\n"
+    );
     text.push_str(&format!("Module {};\nLibrary \"{library}\";\n", draft.module));
     let mut wrappers = Vec::new();
     for routine in routines {
@@ -100,9 +110,9 @@ fn write(draft: &mut Draft, source: &Source<'_>, routines: &[Routine], library: 
     draft.interface = text;
     if !wrappers.is_empty() {
         let head = format!(
-            "! Made by `farcall scan` from {file}: a server calls these wrappers instead of the module procedures,\n\
-             ! whose names and assumed-shape arguments depend on the compiler. Compile this file with the same\n\
-             ! compiler, after {file}.\n"
+            "! Made by `farcall scan` from {file}: a server calls these wrappers instead of the \
+             module procedures,\n! whose names and assumed-shape arguments depend on the \
+             compiler. Compile this file with the same\n! compiler, after {file}.\n"
         );
         draft.wrapper = Some(format!("{head}\n{}", wrappers.join("\n")));
     }
@@ -192,14 +202,20 @@ fn implicit(procedure: &Procedure, name: &str) -> Option<TypeSpec> {
         return None;
     }
     let letter = name.chars().next()?;
-    let rule = procedure.implicit.rules.iter().rev().find(|(first, last, _)| (*first..=*last).contains(&letter));
+    let rule = procedure
+        .implicit
+        .rules
+        .iter()
+        .rev()
+        .find(|(first, last, _)| (*first..=*last).contains(&letter));
     let base = if ('i'..='n').contains(&letter) { Base::Integer } else { Base::Real };
     let default = TypeSpec { base, kind: Ok(4), length: Length::Is(Expression::Number(1)) };
     Some(rule.map_or(default, |(.., spec)| spec.clone()))
 }
 
 impl Routine {
-    /// Takes the arguments in order: extents may name those that come later, but sizes of arrays only earlier ones.
+    /// Takes the arguments in order: extents may name those that come later, but sizes of arrays
+    /// only earlier ones.
     fn of(module: &Module, procedure: &Procedure) -> Routine {
         let in_module = !module.name.is_empty();
         let binding = procedure.binding.clone();
@@ -222,7 +238,8 @@ impl Routine {
             routine.problem(procedure.line, "it has alternate returns (*)");
         }
         for dummy in procedure.dummies.iter().chain(&procedure.result) {
-            let is_result = procedure.result.as_ref() == Some(dummy) && !procedure.dummies.contains(dummy);
+            let is_result =
+                procedure.result.as_ref() == Some(dummy) && !procedure.dummies.contains(dummy);
             let parameter = routine.parameter(module, procedure, dummy, is_result);
             if is_result {
                 routine.result = Some(routine.parameters.len());
@@ -233,11 +250,9 @@ impl Routine {
         routine.note_intents(procedure);
         routine.note_order(procedure);
         // Only numbers go by value, and as C lays them out.
-        if routine
-            .parameters
-            .iter()
-            .any(|one| one.callback.is_some() || matches!(one.base, Base::Character | Base::Logical))
-        {
+        if routine.parameters.iter().any(|one| {
+            one.callback.is_some() || matches!(one.base, Base::Character | Base::Logical)
+        }) {
             routine.style = Style::Fortran;
         }
         if !in_module {
@@ -248,16 +263,22 @@ impl Routine {
         routine
     }
 
-    /// What is called without a wrapper takes its arguments by the rules of one language: by reference, but for numbers of C.
+    /// What is called without a wrapper takes its arguments by the rules of one language: by
+    /// reference, but for numbers of C.
     fn check_passing(&mut self, procedure: &Procedure) {
         let by_name = |one: &Parameter| (one.dummy.clone(), one.declared.line);
         let by_value = self.parameters.iter().find(|one| one.declared.by_value).map(by_name);
-        let by_reference = |one: &&Parameter| one.intent == Intent::In && !one.is_array() && !one.declared.by_value;
+        let by_reference = |one: &&Parameter| {
+            one.intent == Intent::In && !one.is_array() && !one.declared.by_value
+        };
         let by_reference = self.parameters.iter().find(by_reference).map(by_name);
         let wrapper = format!("put {} into a module; scan then makes a wrapper", self.name);
         match (procedure.binding.is_some(), self.style, by_value, by_reference) {
             (false, _, Some((dummy, line)), _) => {
-                self.problem(line, format!("argument {dummy} is VALUE outside a module: {wrapper}"));
+                self.problem(
+                    line,
+                    format!("argument {dummy} is VALUE outside a module: {wrapper}"),
+                );
             }
             (true, Style::Fortran, ..) => {
                 self.problem(
@@ -269,7 +290,8 @@ impl Routine {
                 self.problem(
                     line,
                     format!(
-                        "argument {dummy} is a number that a bind(C) procedure only reads, and is not VALUE: {wrapper}"
+                        "argument {dummy} is a number that a bind(C) procedure only reads, and is \
+                            not VALUE: {wrapper}"
                     ),
                 );
             }
@@ -279,11 +301,19 @@ impl Routine {
 
     /// One note for all arguments of which the source does not say whether they are written to.
     fn note_intents(&mut self, procedure: &Procedure) {
-        let told = |one: &&Parameter| one.declared.intent.is_some() || one.declared.by_value || one.callback.is_some();
-        let dummies =
-            self.parameters.iter().enumerate().filter(|(index, _)| Some(*index) != self.result).map(|(_, one)| one);
-        let without: Vec<&str> =
-            dummies.filter(|one| !told(one) && !one.declared.external).map(|one| one.dummy.as_str()).collect();
+        let told = |one: &&Parameter| {
+            one.declared.intent.is_some() || one.declared.by_value || one.callback.is_some()
+        };
+        let dummies = self
+            .parameters
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| Some(*index) != self.result)
+            .map(|(_, one)| one);
+        let without: Vec<&str> = dummies
+            .filter(|one| !told(one) && !one.declared.external)
+            .map(|one| one.dummy.as_str())
+            .collect();
         if !without.is_empty() {
             let message = format!(
                 "{}: no INTENT for {}: drafted as INOUT; change them to IN or OUT",
@@ -296,13 +326,19 @@ impl Routine {
 
     /// A note where the interface's order is another than the procedure's: it has callbacks last.
     fn note_order(&mut self, procedure: &Procedure) {
-        let dummies =
-            self.parameters.iter().enumerate().filter(|(index, _)| Some(*index) != self.result).map(|(_, one)| one);
-        let (passed, plain): (Vec<_>, Vec<_>) = dummies.clone().partition(|one| one.callback.is_some());
+        let dummies = self
+            .parameters
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| Some(*index) != self.result)
+            .map(|(_, one)| one);
+        let (passed, plain): (Vec<_>, Vec<_>) =
+            dummies.clone().partition(|one| one.callback.is_some());
         let ordered = || plain.iter().chain(&passed).map(|one| one.dummy.as_str());
         if dummies.map(|one| one.dummy.as_str()).ne(ordered()) {
             let order = ordered().collect::<Vec<_>>().join(", ");
-            let message = format!("{}: procedure arguments must be last in a call: {order}", self.name);
+            let message =
+                format!("{}: procedure arguments must be last in a call: {order}", self.name);
             self.notes.push(Problem::new(procedure.line, message));
         }
     }
@@ -318,8 +354,15 @@ impl Routine {
         self.problems.push(Problem::new(line, message));
     }
 
-    /// Everything about one argument. What cannot be decided leaves its default, which only the comment shows.
-    fn parameter(&mut self, module: &Module, procedure: &Procedure, dummy: &str, is_result: bool) -> Parameter {
+    /// Everything about one argument. What cannot be decided leaves its default, which only the
+    /// comment shows.
+    fn parameter(
+        &mut self,
+        module: &Module,
+        procedure: &Procedure,
+        dummy: &str,
+        is_result: bool,
+    ) -> Parameter {
         let nothing = Declared { line: procedure.line, ..Declared::default() };
         let declared = procedure.declared.get(dummy).unwrap_or(&nothing);
         let mut parameter = Parameter {
@@ -359,7 +402,10 @@ impl Routine {
         let refused = [
             (declared.allocatable, "is ALLOCATABLE: give it explicit or assumed shape"),
             (declared.pointer, "is a POINTER: give it explicit or assumed shape"),
-            (declared.assumed_rank, "has assumed rank: an array of a routine has a fixed number of dimensions"),
+            (
+                declared.assumed_rank,
+                "has assumed rank: an array of a routine has a fixed number of dimensions",
+            ),
             (
                 declared.external && declared.interface.is_none(),
                 "is a procedure with undeclared arguments: add an interface block",
@@ -380,8 +426,13 @@ impl Routine {
     fn take_type(&mut self, procedure: &Procedure, parameter: &mut Parameter, declared: &Declared) {
         let dummy = parameter.dummy.clone();
         let spec = declared.type_spec.clone().or_else(|| implicit(procedure, &dummy));
-        if let (None, false, Some(unread)) = (&declared.type_spec, procedure.implicit.none, procedure.unread.first()) {
-            self.problem(procedure.line, format!("argument {dummy} may be declared in an INCLUDE file; {unread}"));
+        if let (None, false, Some(unread)) =
+            (&declared.type_spec, procedure.implicit.none, procedure.unread.first())
+        {
+            self.problem(
+                procedure.line,
+                format!("argument {dummy} may be declared in an INCLUDE file; {unread}"),
+            );
         }
         let Some(spec) = spec.filter(|_| !declared.external) else {
             if !declared.external {
@@ -395,7 +446,10 @@ impl Routine {
             Err(words) => {
                 let uses = "pass the file of the module that defines it with --uses";
                 let advice = procedure.unread.first().map_or(uses, String::as_str);
-                self.problem(declared.line, format!("argument {dummy}: unknown kind `{words}`; {advice}"));
+                self.problem(
+                    declared.line,
+                    format!("argument {dummy}: unknown kind `{words}`; {advice}"),
+                );
                 return;
             }
         }
@@ -405,11 +459,17 @@ impl Routine {
                 format!("argument {dummy} has no fixed type: each argument of a routine needs one"),
             );
         } else if let Base::Derived(name) = &spec.base {
-            self.problem(declared.line, format!("argument {dummy} has the derived type {name}: pass its components"));
+            self.problem(
+                declared.line,
+                format!("argument {dummy} has the derived type {name}: pass its components"),
+            );
         } else if type_word(&spec.base, parameter.kind).is_none() {
             self.problem(
                 declared.line,
-                format!("argument {dummy} has kind {}, which the interface language does not have", parameter.kind),
+                format!(
+                    "argument {dummy} has kind {}, which the interface language does not have",
+                    parameter.kind
+                ),
             );
         }
         if spec.base == Base::Character {
@@ -420,18 +480,24 @@ impl Routine {
                     Err(name) => self.problem(
                         declared.line,
                         format!(
-                            "argument {dummy}: its length names {name}, which is neither an argument nor a constant"
+                            "argument {dummy}: its length names {name}, which is neither an \
+                                argument nor a constant"
                         ),
                     ),
                 },
-                Length::Unknown => {
-                    self.problem(declared.line, format!("argument {dummy}: its length cannot be determined"))
-                }
+                Length::Unknown => self.problem(
+                    declared.line,
+                    format!(
+                        "argument {dummy}: its length cannot be \
+                        determined"
+                    ),
+                ),
             }
         }
     }
 
-    /// Without INTENT, a procedure may do anything with an argument: INOUT is right then, if not always short.
+    /// Without INTENT, a procedure may do anything with an argument: INOUT is right then, if not
+    /// always short.
     fn take_intent(&mut self, parameter: &mut Parameter, declared: &Declared, is_result: bool) {
         parameter.intent = match declared.intent {
             _ if is_result => Intent::Out,
@@ -445,7 +511,12 @@ impl Routine {
     }
 
     /// The extents. Those of assumed shape become arguments of the wrapper, behind all others.
-    fn take_shape(&mut self, procedure: &Procedure, parameter: &mut Parameter, declared: &Declared) {
+    fn take_shape(
+        &mut self,
+        procedure: &Procedure,
+        parameter: &mut Parameter,
+        declared: &Declared,
+    ) {
         let dummy = parameter.dummy.clone();
         for (index, bound) in declared.shape.iter().enumerate() {
             let number = index + 1;
@@ -453,28 +524,49 @@ impl Routine {
             let extent = match bound {
                 // It was refused already.
                 _ if declared.assumed_rank => None,
-                Bound::Extent(expression) => self.resolved(procedure, expression).map(Some).unwrap_or_else(|name| {
-                    let unread = procedure.unread.first().map_or_else(String::new, |unread| format!("; {unread}"));
-                    let reason = "which is neither an argument that callers pass nor a constant";
-                    self.problem(declared.line, format!("{size} names {name}, {reason}{unread}"));
-                    None
-                }),
+                Bound::Extent(expression) => {
+                    self.resolved(procedure, expression).map(Some).unwrap_or_else(|name| {
+                        let unread = procedure
+                            .unread
+                            .first()
+                            .map_or_else(String::new, |unread| format!("; {unread}"));
+                        let reason =
+                            "which is neither an argument that callers pass nor a constant";
+                        self.problem(
+                            declared.line,
+                            format!("{size} names {name}, {reason}{unread}"),
+                        );
+                        None
+                    })
+                }
                 Bound::AssumedShape if self.module.is_some() && self.result.is_none() => {
                     let name = self.unused(procedure, &format!("{dummy}_{number}"));
-                    self.extents.push((name.clone(), format!("size of dimension {number} of {}", parameter.name)));
+                    self.extents.push((
+                        name.clone(),
+                        format!("size of dimension {number} of {}", parameter.name),
+                    ));
                     Some(Expression::Name(name))
                 }
                 Bound::AssumedShape => {
                     let fix = format!("put {} into one", self.name);
-                    self.problem(declared.line, format!("argument {dummy} has assumed shape outside a module: {fix}"));
+                    self.problem(
+                        declared.line,
+                        format!("argument {dummy} has assumed shape outside a module: {fix}"),
+                    );
                     None
                 }
                 Bound::AssumedSize => {
-                    self.problem(declared.line, format!("{size} is not declared (`*`); replace the `?` with it"));
+                    self.problem(
+                        declared.line,
+                        format!("{size} is not declared (`*`); replace the `?` with it"),
+                    );
                     None
                 }
                 Bound::Unknown => {
-                    self.problem(declared.line, format!("{size} cannot be determined; replace the `?` with it"));
+                    self.problem(
+                        declared.line,
+                        format!("{size} cannot be determined; replace the `?` with it"),
+                    );
                     None
                 }
             };
@@ -484,7 +576,10 @@ impl Routine {
         if is_text && !parameter.extents.is_empty() && self.module.is_some() {
             self.problem(
                 declared.line,
-                format!("argument {dummy} is an array of CHARACTERs: pass it as one text, or as integers"),
+                format!(
+                    "argument {dummy} is an array of CHARACTERs: pass it as one text, or as \
+                    integers"
+                ),
             );
         } else if is_text
             && parameter.length.is_none()
@@ -493,7 +588,8 @@ impl Routine {
             self.problem(
                 declared.line,
                 format!(
-                    "argument {dummy} is written to and has no fixed length: declare one, such as character(len=80)"
+                    "argument {dummy} is written to and has no fixed length: declare one, such as \
+                        character(len=80)"
                 ),
             );
         }
@@ -512,11 +608,16 @@ impl Routine {
     }
 
     /// An expression in terms of parameters and numbers.
-    fn resolved(&self, procedure: &Procedure, expression: &Expression) -> Result<Expression, String> {
+    fn resolved(
+        &self,
+        procedure: &Procedure,
+        expression: &Expression,
+    ) -> Result<Expression, String> {
         expression.resolved(&|one| match one {
             Expression::Name(name) => {
                 if procedure.dummies.contains(name) {
-                    return is_size(procedure, name).then(|| Expression::Name(interface_name(name)));
+                    return is_size(procedure, name)
+                        .then(|| Expression::Name(interface_name(name)));
                 }
                 procedure.constants.get(name).copied().map(Expression::Number)
             }
@@ -537,7 +638,8 @@ impl Routine {
         })
     }
 
-    /// A procedure that is passed. What is not called through a wrapper can take but what a server passes.
+    /// A procedure that is passed. What is not called through a wrapper can take but what a server
+    /// passes.
     fn callback(&mut self, dummy: &str, interface: &Procedure) -> Option<Box<Routine>> {
         let home = Module { name: self.module.clone().unwrap_or_default(), ..Module::default() };
         let named = Procedure { name: dummy.to_owned(), ..interface.clone() };
@@ -547,8 +649,10 @@ impl Routine {
         self.notes.append(&mut inner.notes);
         if self.module.is_none() && needs_adapter(&inner) {
             let what = if inner.result.is_some() { "a function" } else { "not a plain subroutine" };
-            let message =
-                format!("argument {dummy} is {what}: put {} into a module; scan then makes a wrapper", self.name);
+            let message = format!(
+                "argument {dummy} is {what}: put {} into a module; scan then makes a wrapper",
+                self.name
+            );
             self.problem(interface.line, message);
         }
         for one in &inner.parameters {
@@ -557,26 +661,38 @@ impl Routine {
                 (one.declared.optional, "has OPTIONAL arguments"),
             ];
             for (_, why) in refused.into_iter().filter(|(applies, _)| *applies) {
-                self.problem(interface.line, format!("argument {dummy} {why}, which a server cannot pass"));
+                self.problem(
+                    interface.line,
+                    format!("argument {dummy} {why}, which a server cannot pass"),
+                );
             }
         }
         if inner.result.is_some_and(|result| inner.parameters[result].is_array()) {
             self.problem(
                 interface.line,
-                format!("argument {dummy} is a function that returns an array: make it a subroutine"),
+                format!(
+                    "argument {dummy} is a function that returns an array: make it a subroutine"
+                ),
             );
         }
         Some(Box::new(inner))
     }
 
-    /// What functions may return: numbers by value where they are called directly, anything that has a shape through a wrapper.
+    /// What functions may return: numbers by value where they are called directly, anything that
+    /// has a shape through a wrapper.
     fn check_result(&mut self, procedure: &Procedure) {
         let Some(result) = self.result.map(|index| &self.parameters[index]) else { return };
         let outside = self.module.is_none();
         if outside && result.base == Base::Character {
-            self.problem(procedure.line, "it is a function that returns text: put it into a module");
+            self.problem(
+                procedure.line,
+                "it is a function that returns text: put it into a module",
+            );
         } else if outside && !result.extents.is_empty() {
-            self.problem(procedure.line, "it is a function that returns an array: put it into a module");
+            self.problem(
+                procedure.line,
+                "it is a function that returns an array: put it into a module",
+            );
         }
     }
 }

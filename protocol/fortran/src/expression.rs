@@ -70,7 +70,10 @@ impl Reader<'_> {
         if self.sign(&["**"]).is_none() {
             return Some(base);
         }
-        (depth < DEPTH_MAX).then(|| self.power(depth + 1)).flatten().map(|exponent| binary('^', base, exponent))
+        (depth < DEPTH_MAX)
+            .then(|| self.power(depth + 1))
+            .flatten()
+            .map(|exponent| binary('^', base, exponent))
     }
 
     /// A number, a name, a function, or whatever stands in parentheses.
@@ -86,7 +89,9 @@ impl Reader<'_> {
                 self.at += rest.len() - behind.len();
                 Reader { tokens: inside, at: 0 }.whole(depth + 1)
             }
-            Token::Word(name) if rest.get(1).is_some_and(|next| next.is("(")) && depth < DEPTH_MAX => {
+            Token::Word(name)
+                if rest.get(1).is_some_and(|next| next.is("(")) && depth < DEPTH_MAX =>
+            {
                 let (inside, behind) = parenthesised(&rest[1..])?;
                 self.at += rest.len() - behind.len();
                 function(name, inside, depth)
@@ -113,7 +118,8 @@ fn function(name: &str, inside: &[Token], depth: usize) -> Option<Expression> {
         ("size", [array]) => Some(Expression::Size(only_word(array)?, None)),
         ("size" | "ubound", [array, dimension] | [array, dimension, _]) => match dimension {
             [rest @ .., Token::Number(number)]
-                if rest.is_empty() || matches!(rest, [word, Token::Sign("=")] if word.is_word("dim")) =>
+                if rest.is_empty()
+                    || matches!(rest, [word, Token::Sign("=")] if word.is_word("dim")) =>
             {
                 let number = number.parse().ok().filter(|number| (1..=15).contains(number))?;
                 Some(Expression::Size(only_word(array)?, Some(number)))
@@ -163,13 +169,20 @@ impl Expression {
     }
 
     /// Replaces names by what `known` says of them. `Err` with the name of which it knows nothing.
-    pub fn resolved(&self, known: &impl Fn(&Expression) -> Option<Expression>) -> Result<Expression, String> {
+    pub fn resolved(
+        &self,
+        known: &impl Fn(&Expression) -> Option<Expression>,
+    ) -> Result<Expression, String> {
         let again = |one: &Expression| one.resolved(known);
         Ok(match self {
             Expression::Number(_) => self.clone(),
-            Expression::Name(name) | Expression::Size(name, _) => known(self).ok_or_else(|| name.clone())?,
+            Expression::Name(name) | Expression::Size(name, _) => {
+                known(self).ok_or_else(|| name.clone())?
+            }
             Expression::Minus(one) => Expression::Minus(Box::new(again(one)?)),
-            Expression::Binary(operator, left, right) => binary(*operator, again(left)?, again(right)?),
+            Expression::Binary(operator, left, right) => {
+                binary(*operator, again(left)?, again(right)?)
+            }
             Expression::Extreme(name, all) => {
                 Expression::Extreme(name, all.iter().map(again).collect::<Result<_, String>>()?)
             }
@@ -195,13 +208,21 @@ impl Expression {
                     '*' | '/' => 2,
                     _ => 3,
                 };
-                let (left_level, right_level) = if *operator == '^' { (4, 3) } else { (own, own + 1) };
+                let (left_level, right_level) =
+                    if *operator == '^' { (4, 3) } else { (own, own + 1) };
                 let sign = match (operator, language) {
                     ('^', Language::Fortran) => "**".to_owned(),
                     ('+' | '-', _) => format!(" {operator} "),
                     _ => operator.to_string(),
                 };
-                (format!("{}{sign}{}", left.within(language, left_level), right.within(language, right_level)), own)
+                (
+                    format!(
+                        "{}{sign}{}",
+                        left.within(language, left_level),
+                        right.within(language, right_level)
+                    ),
+                    own,
+                )
             }
             Expression::Extreme(name, all) => {
                 let all: Vec<_> = all.iter().map(|one| one.within(language, 0)).collect();

@@ -46,17 +46,23 @@ impl Parameter {
             () => type_word(&self.base, self.kind).unwrap_or("?"),
         };
         let mut text = format!("{mode} {word} {}", self.name);
-        if word == "char" && !(single && !self.is_array() && self.intent == Intent::In) && !(single && self.is_array())
+        if word == "char"
+            && !(single && !self.is_array() && self.intent == Intent::In)
+            && !(single && self.is_array())
         {
             text.push_str(&format!(
                 "[{}]",
-                self.length.as_ref().map_or_else(|| "?".to_owned(), |length| length.write(Language::Interface))
+                self.length
+                    .as_ref()
+                    .map_or_else(|| "?".to_owned(), |length| length.write(Language::Interface))
             ));
         }
         for extent in &self.extents {
             text.push_str(&format!(
                 "[{}]",
-                extent.as_ref().map_or_else(|| "?".to_owned(), |one| one.write(Language::Interface))
+                extent
+                    .as_ref()
+                    .map_or_else(|| "?".to_owned(), |one| one.write(Language::Interface))
             ));
         }
         if self.extents.len() > 1 || (self.is_array() && is_text && !single) {
@@ -87,7 +93,8 @@ impl Routine {
         let mut lines = Vec::new();
         let mut arguments: Vec<(String, &[String])> = Vec::new();
         // Callbacks come last in a list, whatever their place in the call.
-        let (callbacks, plain): (Vec<_>, Vec<_>) = self.parameters.iter().partition(|one| one.callback.is_some());
+        let (callbacks, plain): (Vec<_>, Vec<_>) =
+            self.parameters.iter().partition(|one| one.callback.is_some());
         arguments.extend(plain.iter().map(|one| (one.text(), one.notes.as_slice())));
         arguments.extend(self.extent_texts().map(|text| (text, &[] as &[String])));
         arguments.extend(callbacks.iter().map(|one| (one.text(), one.notes.as_slice())));
@@ -104,7 +111,10 @@ impl Routine {
         if self.problems.is_empty() {
             return lines.join("\n") + "\n";
         }
-        let why = self.problems.iter().map(|problem| format!("// line {}: {}\n", problem.line, problem.message));
+        let why = self
+            .problems
+            .iter()
+            .map(|problem| format!("// line {}: {}\n", problem.line, problem.message));
         let body = lines.iter().map(|line| format!("// {line}\n"));
         format!(
             "// Not published. Decide this and remove the slashes:\n{}{}",
@@ -125,7 +135,8 @@ impl Routine {
             (None, Some(binding)) => binding.clone(),
             (None, None) => self.name.clone(),
         };
-        let value = result.map_or_else(String::new, |index| format!("{} = ", self.parameters[index].name));
+        let value =
+            result.map_or_else(String::new, |index| format!("{} = ", self.parameters[index].name));
         format!("Calls \"{language}\" {value}{function}({});", names.join(", "))
     }
 }

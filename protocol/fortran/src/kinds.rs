@@ -1,7 +1,7 @@
 //! Kinds that modules of the language name, and functions that give kinds.
 
-/// Constants of `iso_fortran_env` and `iso_c_binding`: the module, the name, and the kind, which is the bytes of an element, of
-/// a complex number those of a half (gfortran, ifx, flang).
+/// Constants of `iso_fortran_env` and `iso_c_binding`: the module, the name, and the kind, which is
+/// the bytes of an element, of a complex number those of a half (gfortran, ifx, flang).
 const NAMED: [(&str, &str, i64); 37] = [
     ("iso_fortran_env", "int8", 1),
     ("iso_fortran_env", "int16", 2),
@@ -44,17 +44,27 @@ const NAMED: [(&str, &str, i64); 37] = [
 
 /// What an intrinsic module names; `None` for a module of the program's own.
 pub fn intrinsic(module: &str) -> Option<impl Iterator<Item = (&'static str, i64)>> {
-    let known = ["iso_fortran_env", "iso_c_binding", "ieee_arithmetic", "ieee_exceptions", "omp_lib"].contains(&module);
+    let known =
+        ["iso_fortran_env", "iso_c_binding", "ieee_arithmetic", "ieee_exceptions", "omp_lib"]
+            .contains(&module);
     let module = module.to_owned();
-    known.then(|| NAMED.into_iter().filter(move |(of, ..)| *of == module).map(|(_, name, kind)| (name, kind)))
+    known.then(|| {
+        NAMED.into_iter().filter(move |(of, ..)| *of == module).map(|(_, name, kind)| (name, kind))
+    })
 }
 
 /// `selected_int_kind`.
 pub fn selected_int(digits: i64) -> Option<i64> {
-    [(2, 1), (4, 2), (9, 4), (18, 8)].into_iter().find(|(most, _)| digits <= *most).map(|(_, kind)| kind)
+    [(2, 1), (4, 2), (9, 4), (18, 8)]
+        .into_iter()
+        .find(|(most, _)| digits <= *most)
+        .map(|(_, kind)| kind)
 }
 
 /// `selected_real_kind` of decimal digits and an exponent's range.
 pub fn selected_real(digits: i64, range: i64) -> Option<i64> {
-    [(6, 37, 4), (15, 307, 8)].into_iter().find(|(p, r, _)| digits <= *p && range <= *r).map(|(.., kind)| kind)
+    [(6, 37, 4), (15, 307, 8)]
+        .into_iter()
+        .find(|(p, r, _)| digits <= *p && range <= *r)
+        .map(|(.., kind)| kind)
 }

@@ -1,9 +1,10 @@
 //! Drafts interface files from the declarations of Fortran sources. Pure: text in, text out.
 //!
-//! What the language's declarations say is taken from them: types and kinds, intents, extents. What they do not say is never
-//! guessed: the routine is drafted as a comment, and a [`Problem`] names line and reason. Module procedures have names of
-//! their compiler's making, and assumed-shape arguments its private descriptors, so they get wrappers with explicit shapes,
-//! which the site's own compiler compiles.
+//! What the language's declarations say is taken from them: types and kinds, intents, extents. What
+//! they do not say is never guessed: the routine is drafted as a comment, and a [`Problem`] names
+//! line and reason. Module procedures have names of their compiler's making, and assumed-shape
+//! arguments its private descriptors, so they get wrappers with explicit shapes, which the site's
+//! own compiler compiles.
 
 mod callback;
 mod constant;

@@ -1,4 +1,5 @@
-//! Program units: which modules and procedures a source has, and what they declare. Executable statements are passed over.
+//! Program units: which modules and procedures a source has, and what they declare. Executable
+//! statements are passed over.
 
 use std::sync::Arc;
 
@@ -24,16 +25,24 @@ enum Scope {
     Type,
 }
 
-/// Reads a source: its modules in order, and last the procedures outside of modules. `others` are modules that it may use.
+/// Reads a source: its modules in order, and last the procedures outside of modules. `others` are
+/// modules that it may use.
 pub fn parse(statements: &[Statement], others: &[Module]) -> (Vec<Module>, Vec<Problem>) {
-    let mut parser =
-        Parser { others, modules: Vec::new(), outside: Module::default(), scopes: Vec::new(), problems: Vec::new() };
+    let mut parser = Parser {
+        others,
+        modules: Vec::new(),
+        outside: Module::default(),
+        scopes: Vec::new(),
+        problems: Vec::new(),
+    };
     for statement in statements {
         parser.statement(statement);
     }
     if !parser.scopes.is_empty() {
         let line = statements.last().map_or(1, |last| last.line);
-        parser.problems.push(Problem::new(line, "the file ends inside a program unit: add the missing `end`"));
+        parser
+            .problems
+            .push(Problem::new(line, "the file ends inside a program unit: add the missing `end`"));
     }
     while !parser.scopes.is_empty() {
         parser.end();
@@ -60,7 +69,8 @@ struct Heading<'a> {
 
 const PREFIXES: [&str; 6] = ["recursive", "pure", "elemental", "impure", "non_recursive", "module"];
 
-/// A comma, `::` or `=` outside of parentheses before the keyword makes it something else: a declaration, an assignment.
+/// A comma, `::` or `=` outside of parentheses before the keyword makes it something else: a
+/// declaration, an assignment.
 fn heading(all: &[Token]) -> Option<Heading<'_>> {
     let mut depth = 0i32;
     for (index, token) in all.iter().enumerate() {
@@ -86,8 +96,19 @@ fn heading(all: &[Token]) -> Option<Heading<'_>> {
 /// What may stand before `subroutine` and `function`: attributes, and the type of a function.
 fn is_prefix(word: &str) -> bool {
     PREFIXES.contains(&word)
-        || ["integer", "real", "complex", "logical", "byte", "character", "double", "doubleprecision", "type", "class"]
-            .contains(&word)
+        || [
+            "integer",
+            "real",
+            "complex",
+            "logical",
+            "byte",
+            "character",
+            "double",
+            "doubleprecision",
+            "type",
+            "class",
+        ]
+        .contains(&word)
 }
 
 impl Parser<'_> {
@@ -116,15 +137,25 @@ impl Parser<'_> {
         let second = all.get(1).and_then(Token::word);
         match (first, second) {
             ("end", None) if all.len() == 1 => self.end(),
-            ("end", Some("subroutine" | "function" | "module" | "program" | "submodule" | "procedure" | "block"))
-                if second != Some("block") || all.get(2).is_some_and(|third| third.is_word("data")) =>
+            (
+                "end",
+                Some(
+                    "subroutine" | "function" | "module" | "program" | "submodule" | "procedure"
+                    | "block",
+                ),
+            ) if second != Some("block")
+                || all.get(2).is_some_and(|third| third.is_word("data")) =>
             {
                 self.end();
             }
-            ("endsubroutine" | "endfunction" | "endmodule" | "endprogram" | "endsubmodule", _) => self.end(),
+            ("endsubroutine" | "endfunction" | "endmodule" | "endprogram" | "endsubmodule", _) => {
+                self.end()
+            }
             ("module", Some("procedure")) if all.len() > 2 => self.begin_separate(),
             ("module", Some(name)) if all.len() == 2 => self.begin_module(name),
-            ("program" | "submodule", _) if !all.iter().any(|token| token.is("=")) => self.scopes.push(Scope::Other),
+            ("program" | "submodule", _) if !all.iter().any(|token| token.is("=")) => {
+                self.scopes.push(Scope::Other)
+            }
             ("block", Some("data")) => self.scopes.push(Scope::Other),
             // `interface assignment(=)` is none of an assignment to something of that name.
             ("interface", _) | ("abstract", Some("interface"))
@@ -150,10 +181,13 @@ impl Parser<'_> {
         self.scopes.push(Scope::Module);
     }
 
-    /// Which procedures are drafted: those of modules and those outside; of interfaces, those of procedures' own dummies.
+    /// Which procedures are drafted: those of modules and those outside; of interfaces, those of
+    /// procedures' own dummies.
     fn begin_procedure(&mut self, statement: &Statement, heading: &Heading<'_>) {
-        let inside_procedure = matches!(self.scopes.last(), Some(Scope::Procedure(_) | Scope::Other));
-        // Internal procedures are nobody else's, and interfaces of a module name what is defined elsewhere.
+        let inside_procedure =
+            matches!(self.scopes.last(), Some(Scope::Procedure(_) | Scope::Other));
+        // Internal procedures are nobody else's, and interfaces of a module name what is defined
+        // elsewhere.
         let is_dummy = matches!(self.scopes.last(), Some(Scope::Interface))
             && matches!(self.scopes.iter().rev().nth(1), Some(Scope::Procedure(_)));
         if inside_procedure {
@@ -163,7 +197,9 @@ impl Parser<'_> {
         let in_module = !self.scopes.is_empty();
         let mut procedure = Procedure { line: statement.line, ..Procedure::default() };
         match (self.scopes.iter().rev().nth(1), self.modules.last()) {
-            (Some(Scope::Procedure(outer)), _) if is_dummy => procedure.constants = outer.constants.clone(),
+            (Some(Scope::Procedure(outer)), _) if is_dummy => {
+                procedure.constants = outer.constants.clone()
+            }
             (_, Some(home)) if in_module => {
                 procedure.constants = home.constants.clone();
                 procedure.implicit = home.implicit.clone();
@@ -173,7 +209,10 @@ impl Parser<'_> {
         }
         procedure.is_separate = heading.prefix.iter().any(|token| token.is_word("module"));
         procedure.pure = !heading.prefix.iter().any(|token| token.is_word("impure"))
-            && heading.prefix.iter().any(|token| token.is_word("pure") || token.is_word("elemental"));
+            && heading
+                .prefix
+                .iter()
+                .any(|token| token.is_word("pure") || token.is_word("elemental"));
         read_heading(&mut procedure, heading);
         self.scopes.push(Scope::Procedure(Box::new(procedure)));
     }
@@ -182,13 +221,21 @@ impl Parser<'_> {
     fn end(&mut self) {
         let Some(Scope::Procedure(procedure)) = self.scopes.pop() else { return };
         match self.scopes.last() {
-            Some(Scope::Interface) => match (self.scopes.iter_mut().rev().nth(1), self.modules.last_mut()) {
-                (Some(Scope::Procedure(outer)), _) => outer.interfaces.push(Arc::new(*procedure)),
-                // The body is in a submodule; what it takes is said here.
-                (Some(Scope::Module), Some(module)) if procedure.is_separate => module.procedures.push(*procedure),
-                (Some(Scope::Module), Some(module)) => module.interfaces.push(Arc::new(*procedure)),
-                _ => {}
-            },
+            Some(Scope::Interface) => {
+                match (self.scopes.iter_mut().rev().nth(1), self.modules.last_mut()) {
+                    (Some(Scope::Procedure(outer)), _) => {
+                        outer.interfaces.push(Arc::new(*procedure))
+                    }
+                    // The body is in a submodule; what it takes is said here.
+                    (Some(Scope::Module), Some(module)) if procedure.is_separate => {
+                        module.procedures.push(*procedure)
+                    }
+                    (Some(Scope::Module), Some(module)) => {
+                        module.interfaces.push(Arc::new(*procedure))
+                    }
+                    _ => {}
+                }
+            }
             Some(Scope::Module) => {
                 if let Some(module) = self.modules.last_mut() {
                     module.procedures.push(*procedure);
@@ -210,10 +257,15 @@ impl Parser<'_> {
         };
         match all[0].word() {
             Some("use") => place.use_module(all, self.others),
-            Some("include") if matches!(all.get(1), Some(Token::Text(_))) => place.include(all, statement),
-            Some("entry") if matches!(place, Place::Procedure(_)) && is_entry(all) => self
-                .problems
-                .push(Problem::new(statement.line, "an ENTRY is not drafted: make it a separate procedure")),
+            Some("include") if matches!(all.get(1), Some(Token::Text(_))) => {
+                place.include(all, statement)
+            }
+            Some("entry") if matches!(place, Place::Procedure(_)) && is_entry(all) => {
+                self.problems.push(Problem::new(
+                    statement.line,
+                    "an ENTRY is not drafted: make it a separate procedure",
+                ))
+            }
             Some("implicit") => place.implicit(all),
             Some("parameter") => place.parameters(all),
             Some("private" | "public") => place.access(all),
@@ -231,7 +283,8 @@ fn ends(all: &[Token], what: &str) -> bool {
     }
 }
 
-/// `type name`, `type :: name`, `type, bind(c) :: name`; not `type(name) :: variable` or `type is (…)`.
+/// `type name`, `type :: name`, `type, bind(c) :: name`; not `type(name) :: variable` or `type is
+/// (…)`.
 fn is_type_definition(all: &[Token]) -> bool {
     match all.get(1) {
         Some(Token::Sign("::" | ",")) => true,
@@ -249,7 +302,9 @@ fn is_entry(all: &[Token]) -> bool {
 fn binding(behind: &[Token], name: &str) -> Option<String> {
     let at = behind.iter().position(|token| token.is_word("bind"))?;
     let (inside, _) = parenthesised(&behind[at + 1..])?;
-    let given = inside.iter().find_map(|token| if let Token::Text(text) = token { Some(text.trim()) } else { None });
+    let given = inside
+        .iter()
+        .find_map(|token| if let Token::Text(text) = token { Some(text.trim()) } else { None });
     Some(given.unwrap_or(name).to_owned())
 }
 
@@ -258,15 +313,23 @@ fn read_heading(procedure: &mut Procedure, heading: &Heading<'_>) {
     let Some((name, rest)) = heading.rest.split_first() else { return };
     procedure.name = name.word().unwrap_or("").to_owned();
     let list = parenthesised(rest);
-    if list.is_none() && rest.first().is_some_and(|first| !first.is_word("bind") && !first.is_word("result")) {
-        procedure.problems.push(Problem::new(procedure.line, "its list of arguments cannot be read"));
+    if list.is_none()
+        && rest.first().is_some_and(|first| !first.is_word("bind") && !first.is_word("result"))
+    {
+        procedure
+            .problems
+            .push(Problem::new(procedure.line, "its list of arguments cannot be read"));
     }
     let (dummies, behind) = list.unwrap_or((&[], rest));
     for dummy in split_commas(dummies) {
         match dummy {
-            [Token::Word(word)] if procedure.dummies.len() < DUMMIES_MAX => procedure.dummies.push(word.clone()),
+            [Token::Word(word)] if procedure.dummies.len() < DUMMIES_MAX => {
+                procedure.dummies.push(word.clone())
+            }
             [Token::Sign("*")] => procedure.has_alternate_returns = true,
-            _ => procedure.problems.push(Problem::new(procedure.line, "its list of arguments cannot be read")),
+            _ => procedure
+                .problems
+                .push(Problem::new(procedure.line, "its list of arguments cannot be read")),
         }
     }
     procedure.binding = binding(behind, &procedure.name);
@@ -277,8 +340,13 @@ fn read_heading(procedure: &mut Procedure, heading: &Heading<'_>) {
     let named = named.and_then(|at| parenthesised(&behind[at + 1..])?.0.first()?.word());
     let result = named.unwrap_or(&procedure.name).to_owned();
     // The type may stand before `function`.
-    let typed = heading.prefix.iter().position(|token| token.word().is_some_and(|word| !PREFIXES.contains(&word)));
-    let spec = typed.and_then(|at| type_spec(&heading.prefix[at..], &procedure.constants)).map(|(spec, _)| spec);
+    let typed = heading
+        .prefix
+        .iter()
+        .position(|token| token.word().is_some_and(|word| !PREFIXES.contains(&word)));
+    let spec = typed
+        .and_then(|at| type_spec(&heading.prefix[at..], &procedure.constants))
+        .map(|(spec, _)| spec);
     let declared = Declared { line: procedure.line, type_spec: spec, ..Declared::default() };
     procedure.declared.insert(result.clone(), declared);
     procedure.result = Some(result);
@@ -310,14 +378,18 @@ impl Place<'_> {
         let begin = all.iter().position(|token| token.is("::")).map_or(1, |at| at + 1);
         let Some(name) = all.get(begin).and_then(Token::word) else { return };
         let known: Vec<(String, Named)> = match kinds::intrinsic(name) {
-            Some(known) => known.map(|(name, kind)| (name.to_owned(), Named::Constant(kind))).collect(),
+            Some(known) => {
+                known.map(|(name, kind)| (name.to_owned(), Named::Constant(kind))).collect()
+            }
             None => match others.iter().find(|module| module.name == name) {
                 Some(module) => {
                     let constants = module.constants.iter();
                     let interfaces = module.interfaces.iter();
                     constants
                         .map(|(name, value)| (name.clone(), Named::Constant(*value)))
-                        .chain(interfaces.map(|one| (one.name.clone(), Named::Interface(one.clone()))))
+                        .chain(
+                            interfaces.map(|one| (one.name.clone(), Named::Interface(one.clone()))),
+                        )
                         .collect()
                 }
                 None => return,
@@ -329,12 +401,15 @@ impl Place<'_> {
         for one in split_commas(only.map_or(rest, |at| &rest[at + 1..])) {
             match one {
                 [Token::Word(name)] => renamed.push((name, name)),
-                [Token::Word(here), Token::Sign("=>"), Token::Word(there)] => renamed.push((here, there)),
+                [Token::Word(here), Token::Sign("=>"), Token::Word(there)] => {
+                    renamed.push((here, there))
+                }
                 _ => {}
             }
         }
         for (there, named) in known {
-            let mut names: Vec<&str> = renamed.iter().filter(|(_, of)| *of == there).map(|(here, _)| *here).collect();
+            let mut names: Vec<&str> =
+                renamed.iter().filter(|(_, of)| *of == there).map(|(here, _)| *here).collect();
             if names.is_empty() && only.is_none() {
                 names.push(&there);
             }
@@ -354,7 +429,8 @@ impl Place<'_> {
             Named::Constant(value) => drop(self.constants().insert(name.to_owned(), *value)),
             Named::Interface(one) if one.name == name => interfaces.push(one.clone()),
             Named::Interface(one) => {
-                interfaces.push(Arc::new(Procedure { name: name.to_owned(), ..one.as_ref().clone() }));
+                interfaces
+                    .push(Arc::new(Procedure { name: name.to_owned(), ..one.as_ref().clone() }));
             }
         }
     }
@@ -366,7 +442,10 @@ impl Place<'_> {
             Place::Module(module) => &mut module.unread,
         };
         if let Some(Token::Text(name)) = all.get(1) {
-            unread.push(format!("'{name}' in line {} cannot be read: {}", statement.line, statement.comment));
+            unread.push(format!(
+                "'{name}' in line {} cannot be read: {}",
+                statement.line, statement.comment
+            ));
         }
     }
 
@@ -412,7 +491,8 @@ impl Place<'_> {
     fn access(&mut self, all: &[Token]) {
         let Place::Module(module) = self else { return };
         let is_private = all[0].is_word("private");
-        let rest = if all.get(1).is_some_and(|second| second.is("::")) { &all[2..] } else { &all[1..] };
+        let rest =
+            if all.get(1).is_some_and(|second| second.is("::")) { &all[2..] } else { &all[1..] };
         let names: Vec<String> = rest.iter().filter_map(Token::word).map(str::to_owned).collect();
         match (names.is_empty(), is_private) {
             (true, _) => module.private_by_default = is_private,
@@ -442,7 +522,9 @@ impl Place<'_> {
                     .filter(|word| !is_prefix(word))
                     .map(str::to_owned);
                 let attributes = named.map_or(&[][..], |(_, behind)| behind);
-                for one in split_commas(attributes.split(|token| token.is("::")).next().unwrap_or(&[])) {
+                for one in
+                    split_commas(attributes.split(|token| token.is("::")).next().unwrap_or(&[]))
+                {
                     attribute(one, &mut common, &constants);
                 }
             }
@@ -459,7 +541,9 @@ impl Place<'_> {
         for tokens in entities {
             let Some(one) = entity(tokens, &constants) else {
                 if let (Place::Procedure(procedure), true) = (&mut *self, spec.is_some()) {
-                    procedure.problems.push(Problem::new(statement.line, "a declaration that cannot be read"));
+                    procedure
+                        .problems
+                        .push(Problem::new(statement.line, "a declaration that cannot be read"));
                 }
                 continue;
             };
@@ -467,12 +551,19 @@ impl Place<'_> {
                 && spec.as_ref().is_some_and(|spec| spec.base == Base::Integer)
                 && let Some(value) = value(initial, &constants)
             {
-                // Known to the rest of the statement, too: `integer, parameter :: dp = kind(1d0), wp = dp`.
+                // Known to the rest of the statement, too: `integer, parameter :: dp = kind(1d0),
+                // wp = dp`.
                 constants.insert(one.name.to_owned(), value);
                 self.constants().insert(one.name.to_owned(), value);
             }
             if let Place::Procedure(procedure) = self {
-                merge(procedure, &one, spec.as_ref(), &common, if alone { &statement.comment } else { "" });
+                merge(
+                    procedure,
+                    &one,
+                    spec.as_ref(),
+                    &common,
+                    if alone { &statement.comment } else { "" },
+                );
             }
         }
     }

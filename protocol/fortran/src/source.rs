@@ -1,5 +1,5 @@
-//! Statements of a source: comments and continuations of free and fixed form, and what is included (Fortran 2018, sections 6.3
-//! and 6.4).
+//! Statements of a source: comments and continuations of free and fixed form, and what is included
+//! (Fortran 2018, sections 6.3 and 6.4).
 
 use crate::{FILE_BYTES_MAX, Includes, Problem};
 
@@ -36,9 +36,15 @@ const LINES_MAX: usize = 2000;
 /// Files that include one another go at most so deep.
 const INCLUDES_MAX: usize = 20;
 
-/// Cuts a source into statements. An INCLUDE of which there is no text stays a statement, with the reason for its comment.
-pub fn statements(text: &str, form: Form, includes: Includes<'_>) -> Result<Vec<Statement>, Problem> {
-    let mut reader = Reader { form, includes, statements: Vec::new(), open: None, lines: 0, depth: 0, bytes: 0 };
+/// Cuts a source into statements. An INCLUDE of which there is no text stays a statement, with the
+/// reason for its comment.
+pub fn statements(
+    text: &str,
+    form: Form,
+    includes: Includes<'_>,
+) -> Result<Vec<Statement>, Problem> {
+    let mut reader =
+        Reader { form, includes, statements: Vec::new(), open: None, lines: 0, depth: 0, bytes: 0 };
     reader.file(text)?;
     Ok(reader.statements)
 }
@@ -54,7 +60,8 @@ fn line_mark(behind: &str) -> Option<(usize, &str)> {
     Some((number.parse().ok()?, rest.split('"').nth(1).unwrap_or("")))
 }
 
-/// Numbers of lines, as marks give them: what came from other files stands where those were included.
+/// Numbers of lines, as marks give them: what came from other files stands where those were
+/// included.
 #[derive(Default)]
 struct Numbers<'a> {
     line: usize,
@@ -95,8 +102,10 @@ struct Reader<'a> {
 fn included(statement: &str) -> Option<&str> {
     let (word, rest) = statement.split_at_checked("include".len())?;
     let name = rest.trim();
-    let quote =
-        name.chars().next().filter(|first| ['\'', '"'].contains(first) && word.eq_ignore_ascii_case("include"))?;
+    let quote = name
+        .chars()
+        .next()
+        .filter(|first| ['\'', '"'].contains(first) && word.eq_ignore_ascii_case("include"))?;
     name[1..].strip_suffix(quote)
 }
 
@@ -109,7 +118,10 @@ fn split_comment(line: &str) -> (&str, &str) {
             Some(_) => {}
             None if byte == b'\'' || byte == b'"' => quote = Some(byte),
             None if byte == b'!' => {
-                return (&line[..index], line[index + 1..].trim_start_matches(['!', '<', '>', ' ']).trim());
+                return (
+                    &line[..index],
+                    line[index + 1..].trim_start_matches(['!', '<', '>', ' ']).trim(),
+                );
             }
             None => {}
         }
@@ -143,7 +155,8 @@ impl Reader<'_> {
         self.end()
     }
 
-    /// Puts the statements of another file in the place of an INCLUDE line, at whose number they stand.
+    /// Puts the statements of another file in the place of an INCLUDE line, at whose number they
+    /// stand.
     fn include(&mut self, statement: &Statement, name: &str) -> Result<(), Problem> {
         let text = match (self.includes)(name) {
             Ok(text) => text,
@@ -153,8 +166,10 @@ impl Reader<'_> {
             }
         };
         if self.depth == INCLUDES_MAX {
-            let message =
-                format!("{name} is included in {INCLUDES_MAX} files, one in the other; does it include itself?");
+            let message = format!(
+                "{name} is included in {INCLUDES_MAX} files, one in the other; does it include \
+                    itself?"
+            );
             return Err(Problem::new(statement.line, message));
         }
         let begin = self.statements.len();
@@ -162,7 +177,10 @@ impl Reader<'_> {
         let read = self.file(&text);
         self.depth -= 1;
         read.map_err(|problem| {
-            Problem::new(statement.line, format!("{name}, line {}: {}", problem.line, problem.message))
+            Problem::new(
+                statement.line,
+                format!("{name}, line {}: {}", problem.line, problem.message),
+            )
         })?;
         self.statements[begin..].iter_mut().for_each(|one| one.line = statement.line);
         Ok(())
@@ -208,7 +226,8 @@ impl Reader<'_> {
         self.add(number, code, comment, false)
     }
 
-    /// Puts a line behind what is open. The comment is the last line's: it stands beside what it describes.
+    /// Puts a line behind what is open. The comment is the last line's: it stands beside what it
+    /// describes.
     fn add(&mut self, number: usize, code: &str, comment: &str, more: bool) -> Result<(), Problem> {
         let (statement, must) = self.open.get_or_insert_with(|| {
             self.lines = 0;
@@ -216,7 +235,10 @@ impl Reader<'_> {
         });
         self.lines += 1;
         if self.lines > LINES_MAX {
-            return Err(Problem::new(number, format!("a statement of more than {LINES_MAX} lines")));
+            return Err(Problem::new(
+                number,
+                format!("a statement of more than {LINES_MAX} lines"),
+            ));
         }
         statement.text.push_str(code);
         statement.text.push(' ');

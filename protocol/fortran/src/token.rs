@@ -30,8 +30,8 @@ impl Token {
 }
 
 const SIGNS: [&str; 24] = [
-    "::", "=>", "**", "==", "/=", "<=", ">=", "//", "(", ")", ",", ":", "=", "*", "/", "+", "-", "%", "[", "]", "<",
-    ">", "&", "@",
+    "::", "=>", "**", "==", "/=", "<=", ">=", "//", "(", ")", ",", ":", "=", "*", "/", "+", "-",
+    "%", "[", "]", "<", ">", "&", "@",
 ];
 
 /// Words and signs of one statement at most.
@@ -59,7 +59,9 @@ fn next(rest: &str, first: char) -> (Token, usize) {
         let length = span(|one| one.is_ascii_alphanumeric() || one == '_' || one == '$');
         return (Token::Word(rest[..length].to_ascii_lowercase()), length);
     }
-    if first.is_ascii_digit() || (first == '.' && rest[1..].starts_with(|one: char| one.is_ascii_digit())) {
+    if first.is_ascii_digit()
+        || (first == '.' && rest[1..].starts_with(|one: char| one.is_ascii_digit()))
+    {
         return number(rest);
     }
     if first == '\'' || first == '"' {
@@ -68,8 +70,9 @@ fn next(rest: &str, first: char) -> (Token, usize) {
     }
     if first == '.' {
         // .true., .and.: a word of their own.
-        if let Some(end) =
-            rest[1..].find('.').filter(|end| rest[1..1 + end].chars().all(|one| one.is_ascii_alphabetic()))
+        if let Some(end) = rest[1..]
+            .find('.')
+            .filter(|end| rest[1..1 + end].chars().all(|one| one.is_ascii_alphabetic()))
         {
             return (Token::Word(rest[..end + 2].to_ascii_lowercase()), end + 2);
         }
@@ -93,7 +96,8 @@ fn number(rest: &str) -> (Token, usize) {
     };
     let mut end = digits(0);
     if bytes.get(end) == Some(&b'.') && !bytes.get(end + 1).is_some_and(u8::is_ascii_alphabetic)
-        || bytes.get(end) == Some(&b'.') && matches!(bytes.get(end + 1), Some(b'd' | b'D' | b'e' | b'E'))
+        || bytes.get(end) == Some(&b'.')
+            && matches!(bytes.get(end + 1), Some(b'd' | b'D' | b'e' | b'E'))
     {
         end = digits(end + 1);
     }

@@ -5,7 +5,8 @@ use crate::draft::{Parameter, Routine, Style};
 use crate::expression::Language;
 use crate::unit::{Base, Intent};
 
-/// Lines of a wrapper are broken so that they have at most this many characters; the language allows 132.
+/// Lines of a wrapper are broken so that they have at most this many characters; the language
+/// allows 132.
 const WIDTH: usize = 110;
 
 /// The wrapper of a routine whose every extent is known.
@@ -14,7 +15,11 @@ pub fn write(routine: &Routine) -> String {
     let name = routine.wrapper_name();
     let mut dummies: Vec<&str> = routine.parameters.iter().map(|one| one.name.as_str()).collect();
     dummies.extend(routine.extents.iter().map(|(name, _)| name.as_str()));
-    let bind = if routine.style == Style::C { format!(" bind(C, name=\"{name}\")") } else { String::new() };
+    let bind = if routine.style == Style::C {
+        format!(" bind(C, name=\"{name}\")")
+    } else {
+        String::new()
+    };
     let mut lines = vec![
         format!("subroutine {name}({}){bind}", dummies.join(", ")),
         format!("  use {module}, only: farcall_wrapped => {}", routine.name),
@@ -24,7 +29,12 @@ pub fn write(routine: &Routine) -> String {
     lines.extend(["  use, intrinsic :: iso_c_binding".to_owned(), "  implicit none".to_owned()]);
     // What extents name is declared before them.
     let by_value = if routine.style == Style::C { "value" } else { "intent(in)" };
-    lines.extend(routine.extents.iter().map(|(name, _)| format!("  integer(c_int64_t), {by_value} :: {name}")));
+    lines.extend(
+        routine
+            .extents
+            .iter()
+            .map(|(name, _)| format!("  integer(c_int64_t), {by_value} :: {name}")),
+    );
     let (scalars, arrays): (Vec<_>, Vec<_>) =
         routine.parameters.iter().partition(|one| !one.is_array() && one.base != Base::Character);
     lines.extend(scalars.into_iter().chain(arrays).map(|one| declaration(routine, one)));
@@ -33,7 +43,8 @@ pub fn write(routine: &Routine) -> String {
     lines.extend(exchange.behind);
     lines.push(format!("end subroutine {name}\n"));
     let wrapper = lines.iter().map(|line| broken(line)).collect::<Vec<_>>().join("\n");
-    callback::module(routine).map_or_else(|| wrapper.clone(), |adapters| format!("{adapters}\n{wrapper}"))
+    callback::module(routine)
+        .map_or_else(|| wrapper.clone(), |adapters| format!("{adapters}\n{wrapper}"))
 }
 
 /// A dummy argument with explicit shape; in C's style, numbers that are only read come by value.
@@ -42,14 +53,16 @@ pub fn declaration(routine: &Routine, parameter: &Parameter) -> String {
     match &parameter.callback {
         Some(passed) if callback::needs_adapter(passed) => {
             return format!(
-                "  procedure(farcall_{name}) :: {name}\n  procedure(farcall_{name}), pointer :: farcall_before_{name}"
+                "  procedure(farcall_{name}) :: {name}\n  procedure(farcall_{name}), pointer :: \
+                    farcall_before_{name}"
             );
         }
         Some(_) => return format!("  external :: {name}"),
         None => {}
     }
     let spec = type_text(parameter);
-    let is_value = routine.style == Style::C && parameter.intent == Intent::In && !parameter.is_array();
+    let is_value =
+        routine.style == Style::C && parameter.intent == Intent::In && !parameter.is_array();
     let attribute = match parameter.intent {
         Intent::In if is_value => "value",
         Intent::In => "intent(in)",
@@ -82,7 +95,10 @@ pub fn type_text(parameter: &Parameter) -> String {
             let length = parameter.length.as_ref().map(|length| length.write(Language::Fortran));
             // What is only read comes in its own length.
             let any = parameter.intent == Intent::In && length.as_deref() != Some("1");
-            format!("character(len={})", if any { "*".to_owned() } else { length.unwrap_or_else(|| "*".to_owned()) })
+            format!(
+                "character(len={})",
+                if any { "*".to_owned() } else { length.unwrap_or_else(|| "*".to_owned()) }
+            )
         }
         (Base::Derived(name), _) => format!("type({name})"),
     }
@@ -95,8 +111,12 @@ fn call(routine: &Routine) -> String {
         if let Some(adapter) = callback::adapter_name(parameter) {
             return adapter;
         }
-        // A CHARACTER of a length of its own takes one that is long enough: as an assignment, blanks fill it up.
-        match (&parameter.length, parameter.base == Base::Character && parameter.intent == Intent::In) {
+        // A CHARACTER of a length of its own takes one that is long enough: as an assignment,
+        // blanks fill it up.
+        match (
+            &parameter.length,
+            parameter.base == Base::Character && parameter.intent == Intent::In,
+        ) {
             (Some(length), true) if length.write(Language::Fortran) != "1" => {
                 let length = length.write(Language::Fortran);
                 format!("{name}//repeat(' ', max(0, {length} - len({name})))")

@@ -30,7 +30,8 @@ fn drafted(name: &str, text: &str) -> String {
     let mut all = String::new();
     for (kind, problems) in [("error", &draft.problems), ("note", &draft.notes)] {
         for problem in problems {
-            writeln!(all, "{}: {kind}: {}", problem.line, problem.message).expect("a string takes any text");
+            writeln!(all, "{}: {kind}: {}", problem.line, problem.message)
+                .expect("a string takes any text");
         }
     }
     format!("{all}\n{}\n{}", draft.interface, draft.wrapper.unwrap_or_default())
@@ -64,7 +65,8 @@ struct Numbers(u64);
 
 impl Numbers {
     fn below(&mut self, most: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % most.max(1)
     }
 }
@@ -83,7 +85,8 @@ fn damaged(text: &str, numbers: &mut Numbers) -> String {
                 characters.splice(to..to, piece);
             }
             2 => {
-                let sign = ['(', ')', '&', '\n', ',', '*', ':', '\'', '%', 'é', '\0', '.'][numbers.below(12)];
+                let sign = ['(', ')', '&', '\n', ',', '*', ':', '\'', '%', 'é', '\0', '.']
+                    [numbers.below(12)];
                 characters.insert(at.min(characters.len()), sign);
             }
             _ => characters.truncate(end),
@@ -94,7 +97,10 @@ fn damaged(text: &str, numbers: &mut Numbers) -> String {
 
 #[test]
 fn damaged_sources_are_drafted_or_refused() {
-    let times = std::env::var("FARCALL_FUZZ_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(1usize);
+    let times = std::env::var("FARCALL_FUZZ_TIMES")
+        .ok()
+        .and_then(|times| times.parse().ok())
+        .unwrap_or(1usize);
     let seed = 20_261;
     let mut numbers = Numbers(seed);
     for (file, text) in sources() {
@@ -111,7 +117,8 @@ fn damaged_sources_are_drafted_or_refused() {
 #[test]
 fn hostile_sources_end_soon() {
     // Nested without end, continued without end, and too long.
-    let nested = format!("subroutine f(x)\nreal :: x({}1{})\nend\n", "(".repeat(50_000), ")".repeat(50_000));
+    let nested =
+        format!("subroutine f(x)\nreal :: x({}1{})\nend\n", "(".repeat(50_000), ")".repeat(50_000));
     assert!(drafted("f.f90", &nested).contains("error"));
     let power = format!("subroutine f(x)\nreal :: x({}1)\nend\n", "2**".repeat(50_000));
     assert!(drafted("f.f90", &power).contains("error"));
@@ -120,7 +127,10 @@ fn hostile_sources_end_soon() {
     let long = " ".repeat(FILE_BYTES_MAX + 1);
     assert!(drafted("f.f90", &long).contains("more than"));
     assert!(drafted("f.f90", "include 'itself.inc'\n").contains("does it include itself?"));
-    let kind = drafted("f.f90", "subroutine f(x)\n  include 'missing.inc'\n  real(wp), intent(in) :: x\nend\n");
+    let kind = drafted(
+        "f.f90",
+        "subroutine f(x)\n  include 'missing.inc'\n  real(wp), intent(in) :: x\nend\n",
+    );
     assert!(kind.contains("unknown kind `wp`; 'missing.inc' in line 2 cannot be read"), "{kind}");
     let open = "interface\n".repeat(10_000);
     assert!(drafted("f.f90", &open).contains("add the missing `end`"));
@@ -134,8 +144,13 @@ fn preprocessor_lines_are_told() {
 
 #[test]
 fn lines_are_those_before_the_preprocessor() {
-    let text = "# 1 \"f.F90\"\n# 1 \"<built-in>\"\n# 1 \"f.F90\"\n\n# 1 \"a.h\" 1\n!\n!\n# 3 \"f.F90\" 2\nsubroutine f(x)\nreal :: x(*)\nend\n";
-    assert!(drafted("f.F90", text).starts_with("4: error: f: argument x"), "{}", drafted("f.F90", text));
+    let text = "# 1 \"f.F90\"\n# 1 \"<built-in>\"\n# 1 \"f.F90\"\n\n# 1 \"a.h\" 1\n!\n!\n# 3 \
+        \"f.F90\" 2\nsubroutine f(x)\nreal :: x(*)\nend\n";
+    assert!(
+        drafted("f.F90", text).starts_with("4: error: f: argument x"),
+        "{}",
+        drafted("f.F90", text)
+    );
 }
 
 #[test]
@@ -145,8 +160,8 @@ fn kinds_of_another_file_are_known() {
         text: "module kinds\ninteger, parameter :: dp = kind(1d0)\nend module\n",
         form: Form::Free,
     };
-    let text =
-        "module m\nuse kinds\ncontains\nsubroutine f(x)\nreal(dp), intent(in) :: x\nend subroutine\nend module\n";
+    let text = "module m\nuse kinds\ncontains\nsubroutine f(x)\nreal(dp), intent(in) :: x\nend \
+        subroutine\nend module\n";
     let source = Source { name: "m.f90", text, form: Form::Free };
     assert!(draft(&source, &[kinds], &included, "m.so").unwrap().interface.contains("IN double x"));
     let alone = draft(&source, &[], &included, "m.so").unwrap();

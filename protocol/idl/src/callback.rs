@@ -1,4 +1,5 @@
-//! A callback as what it is to those that pass it on: a routine of the client, with sizes of its own.
+//! A callback as what it is to those that pass it on: a routine of the client, with sizes of its
+//! own.
 
 use std::sync::Arc;
 

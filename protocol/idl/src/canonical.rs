@@ -1,4 +1,5 @@
-//! Numbers of the canonical encoding: map keys, and the codes of enumerations (spec/idl.md, section 7).
+//! Numbers of the canonical encoding: map keys, and the codes of enumerations (spec/idl.md, section
+//! 7).
 //!
 //! A number never changes its meaning and is never used again.
 
@@ -189,13 +190,21 @@ impl Coded for BinaryOperator {
 }
 
 impl Coded for Function {
-    const ALL: &'static [Self] =
-        &[Function::Min, Function::Max, Function::Abs, Function::Log, Function::Log2, Function::Sqrt, Function::Length];
+    const ALL: &'static [Self] = &[
+        Function::Min,
+        Function::Max,
+        Function::Abs,
+        Function::Log,
+        Function::Log2,
+        Function::Sqrt,
+        Function::Length,
+    ];
     const WHAT: &'static str = "function";
 }
 
 impl Coded for Distribution {
-    const ALL: &'static [Self] = &[Distribution::Root, Distribution::Broadcast, Distribution::Allocate];
+    const ALL: &'static [Self] =
+        &[Distribution::Root, Distribution::Broadcast, Distribution::Allocate];
     const WHAT: &'static str = "distribution";
 }
 
@@ -205,6 +214,7 @@ impl Coded for Language {
 }
 
 impl Coded for StringConvention {
-    const ALL: &'static [Self] = &[StringConvention::End, StringConvention::After, StringConvention::None];
+    const ALL: &'static [Self] =
+        &[StringConvention::End, StringConvention::After, StringConvention::None];
     const WHAT: &'static str = "string convention";
 }

@@ -15,8 +15,9 @@ pub const FILE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Compiles the text of an interface file.
 ///
-/// `file` names it in places and, without a `Module` declaration, names the module by its stem. The text is what the C
-/// preprocessor made of the file where [`needs_preprocessor`] says so; its line marks are obeyed.
+/// `file` names it in places and, without a `Module` declaration, names the module by its stem. The
+/// text is what the C preprocessor made of the file where [`needs_preprocessor`] says so; its line
+/// marks are obeyed.
 ///
 /// # Errors
 /// Every mistake of the file with its place, up to [`crate::DIAGNOSTICS_MAX`].
@@ -47,9 +48,10 @@ pub fn compile(file: &str, text: &str) -> Result<Module, Diagnostics> {
 
 /// Whether the text must go through the C preprocessor before [`compile`].
 ///
-/// True if a directive (`#include`, `#define`, `#if` …) stands outside strings, comments and C bodies, or if a macro
-/// that a body defines is used outside of bodies: Ninf-G runs the preprocessor over whole files, and some rely on it.
-/// Directives in bodies alone are left to the C compiler.
+/// True if a directive (`#include`, `#define`, `#if` …) stands outside strings, comments and C
+/// bodies, or if a macro that a body defines is used outside of bodies: Ninf-G runs the
+/// preprocessor over whole files, and some rely on it. Directives in bodies alone are left to the C
+/// compiler.
 pub fn needs_preprocessor(text: &str) -> bool {
     if text.len() > FILE_BYTES_MAX || !text.contains('#') {
         return false;
@@ -60,7 +62,9 @@ pub fn needs_preprocessor(text: &str) -> bool {
         return true;
     }
     let macros: HashSet<&str> = lexed.body_macros.iter().map(|span| source.slice(*span)).collect();
-    let word = |token: &crate::token::Token| token.kind == Kind::Word && macros.contains(source.slice(token.span));
+    let word = |token: &crate::token::Token| {
+        token.kind == Kind::Word && macros.contains(source.slice(token.span))
+    };
     !macros.is_empty() && lexed.tokens.iter().any(word)
 }
 

@@ -1,7 +1,7 @@
 //! Decodes the canonical encoding, trusting nothing (spec/idl.md, section 7).
 //!
-//! What comes out has passed [`Interface::validate`]: no index in it can make later code fail. Every list grows by what
-//! was really read, never by what a header promised.
+//! What comes out has passed [`Interface::validate`]: no index in it can make later code fail.
+//! Every list grows by what was really read, never by what a header promised.
 
 use farcall_base::{Error, ErrorKind, Result};
 
@@ -9,16 +9,16 @@ use crate::canonical::{self, Coded, INTERFACE_BYTES_MAX, MODULE_BYTES_MAX, STRUC
 use crate::evaluate::EXPRESSION_DEPTH_MAX;
 use crate::expression::Expression;
 use crate::interface::{
-    Class, Code, Dimension, Domain, ElementType, Implementation, Interface, Language, Mode, Module, Order, Parameter,
-    Routine, Shape, StringConvention, StructType,
+    Class, Code, Dimension, Domain, ElementType, Implementation, Interface, Language, Mode, Module,
+    Order, Parameter, Routine, Shape, StringConvention, StructType,
 };
 use crate::reader::Reader;
 
 /// Decodes an interface.
 ///
 /// # Errors
-/// `Protocol` for bytes that are no canonical encoding or contradict themselves; `Version` for a critical key of a
-/// later version; `LimitExceeded` for too many bytes.
+/// `Protocol` for bytes that are no canonical encoding or contradict themselves; `Version` for a
+/// critical key of a later version; `LimitExceeded` for too many bytes.
 pub fn decode_interface(bytes: &[u8]) -> Result<Interface> {
     whole(bytes, INTERFACE_BYTES_MAX, read_interface)
 }
@@ -31,7 +31,11 @@ pub fn decode_module(bytes: &[u8]) -> Result<Module> {
     whole(bytes, MODULE_BYTES_MAX, read_module)
 }
 
-fn whole<T>(bytes: &[u8], limit: usize, read: impl FnOnce(&mut Reader<'_>) -> Result<T>) -> Result<T> {
+fn whole<T>(
+    bytes: &[u8],
+    limit: usize,
+    read: impl FnOnce(&mut Reader<'_>) -> Result<T>,
+) -> Result<T> {
     if bytes.len() > limit {
         let message = format!("{} bytes are more than an encoding may have ({limit})", bytes.len());
         return Err(Error::new(ErrorKind::LimitExceeded, "decode an interface", message));
@@ -63,7 +67,9 @@ fn read_interface(reader: &mut Reader<'_>) -> Result<Interface> {
             key::ALIASES => it.aliases = reader.list(Reader::text)?,
             key::DOC => it.doc = reader.text()?,
             key::STRUCTS => it.structs = reader.list(read_struct)?,
-            key::PARAMETERS => it.parameters = reader.list(|reader| read_parameter(reader, true))?,
+            key::PARAMETERS => {
+                it.parameters = reader.list(|reader| read_parameter(reader, true))?
+            }
             key::IDEMPOTENT => it.idempotent = reader.flag()?,
             key::COMPLEXITY => it.complexity = Some(read_expression(reader, 0)?),
             key::PROCESSORS => it.processors = Some(read_expression(reader, 0)?),
@@ -110,7 +116,8 @@ fn read_element(reader: &mut Reader<'_>) -> Result<ElementType> {
     let code = reader.number()?;
     match code.checked_sub(STRUCT_BASE) {
         Some(index) => {
-            let index = u16::try_from(index).map_err(|_| reader.error(format!("no struct has number {index}")))?;
+            let index = u16::try_from(index)
+                .map_err(|_| reader.error(format!("no struct has number {index}")))?;
             Ok(ElementType::Struct(index))
         }
         None => coded(reader, code),
@@ -129,7 +136,8 @@ fn read_coded<T: Coded>(reader: &mut Reader<'_>) -> Result<T> {
 /// A callback's parameters are no callbacks themselves, so the nesting ends here.
 fn read_parameter(reader: &mut Reader<'_>, callbacks: bool) -> Result<Parameter> {
     use canonical::parameter as key;
-    let (mut mode, mut element, mut dimensions, mut order, mut callback) = (None, None, None, Order::Row, None);
+    let (mut mode, mut element, mut dimensions, mut order, mut callback) =
+        (None, None, None, Order::Row, None);
     let mut it = Parameter {
         name: String::new(),
         mode: Mode::In,
@@ -151,7 +159,9 @@ fn read_parameter(reader: &mut Reader<'_>, callbacks: bool) -> Result<Parameter>
             key::ELEMENT => element = Some(read_element(reader)?),
             key::DIMENSIONS => dimensions = Some(reader.list(read_dimension)?),
             key::COLUMN => order = if reader.flag()? { Order::Column } else { Order::Row },
-            key::CALLBACK if callbacks => callback = Some(reader.list(|reader| read_parameter(reader, false))?),
+            key::CALLBACK if callbacks => {
+                callback = Some(reader.list(|reader| read_parameter(reader, false))?)
+            }
             key::CALLBACK => return Err(reader.error("a callback has a callback")),
             key::WHEN => it.when = Some(read_expression(reader, 0)?),
             key::DEFAULT => it.default = Some(read_expression(reader, 0)?),
@@ -202,7 +212,9 @@ fn read_dimension(reader: &mut Reader<'_>) -> Result<Dimension> {
 
 fn read_expression(reader: &mut Reader<'_>, depth: usize) -> Result<Expression> {
     if depth >= EXPRESSION_DEPTH_MAX {
-        return Err(reader.error(format!("an expression nests deeper than {EXPRESSION_DEPTH_MAX} levels")));
+        return Err(
+            reader.error(format!("an expression nests deeper than {EXPRESSION_DEPTH_MAX} levels"))
+        );
     }
     if let Some(value) = reader.integer_here()? {
         return Ok(Expression::Integer(value));
@@ -211,7 +223,11 @@ fn read_expression(reader: &mut Reader<'_>, depth: usize) -> Result<Expression> 
         return Ok(Expression::Real(value));
     }
     let length = reader.array()?;
-    let kind = if length == 0 { return Err(reader.error("an empty expression")) } else { reader.number()? };
+    let kind = if length == 0 {
+        return Err(reader.error("an empty expression"));
+    } else {
+        reader.number()?
+    };
     read_node(reader, kind, length, depth + 1)
 }
 
@@ -221,11 +237,14 @@ fn read_node(reader: &mut Reader<'_>, kind: u64, length: u64, depth: usize) -> R
         (node::PARAMETER, 2) => Ok(Expression::Parameter(reader.index()?)),
         (node::ELEMENT, 3) => Ok(Expression::Element(reader.index()?, boxed(reader)?)),
         (node::UNARY, 3) => Ok(Expression::Unary(read_coded(reader)?, boxed(reader)?)),
-        (node::BINARY, 4) => Ok(Expression::Binary(read_coded(reader)?, boxed(reader)?, boxed(reader)?)),
+        (node::BINARY, 4) => {
+            Ok(Expression::Binary(read_coded(reader)?, boxed(reader)?, boxed(reader)?))
+        }
         (node::SELECT, 4) => Ok(Expression::Select(boxed(reader)?, boxed(reader)?, boxed(reader)?)),
         (node::CALL, 2..) => {
             let function = read_coded(reader)?;
-            let arguments = (2..length).map(|_| read_expression(reader, depth)).collect::<Result<_>>()?;
+            let arguments =
+                (2..length).map(|_| read_expression(reader, depth)).collect::<Result<_>>()?;
             Ok(Expression::Call(function, arguments))
         }
         _ => Err(reader.error(format!("an expression of kind {kind} and length {length}"))),
@@ -311,7 +330,9 @@ fn read_routine(reader: &mut Reader<'_>) -> Result<Routine> {
     if let Code::Symbol { arguments, result, .. } = &implementation.code
         && arguments.iter().chain(result).any(|index| *index >= interface.parameters.len())
     {
-        return Err(reader.error(format!("{} calls its symbol with a parameter it lacks", interface.name)));
+        return Err(
+            reader.error(format!("{} calls its symbol with a parameter it lacks", interface.name))
+        );
     }
     Ok(Routine { interface, implementation })
 }

@@ -1,4 +1,5 @@
-//! What is wrong with an interface file: every mistake with its place, its line and the fix (spec/idl.md, section 4).
+//! What is wrong with an interface file: every mistake with its place, its line and the fix
+//! (spec/idl.md, section 4).
 
 use std::fmt;
 
@@ -53,13 +54,19 @@ impl Diagnostics {
 }
 
 impl Diagnostic {
-    /// The part of the line to show and the caret's distance from its begin: a preprocessed line may be very long.
+    /// The part of the line to show and the caret's distance from its begin: a preprocessed line
+    /// may be very long.
     fn window(&self) -> (String, usize) {
         let column = self.column.saturating_sub(1) as usize;
-        let skip = if column + 20 > LINE_WIDTH_MAX { column.saturating_sub(LINE_WIDTH_MAX / 2) } else { 0 };
+        let skip = if column + 20 > LINE_WIDTH_MAX {
+            column.saturating_sub(LINE_WIDTH_MAX / 2)
+        } else {
+            0
+        };
         // A tab counts as one column, so it is shown as one space.
         let shown = |c: char| if is_obeyed(c) { ' ' } else { c };
-        let mut text: String = self.source_line.chars().skip(skip).take(LINE_WIDTH_MAX).map(shown).collect();
+        let mut text: String =
+            self.source_line.chars().skip(skip).take(LINE_WIDTH_MAX).map(shown).collect();
         let mut caret = column - skip;
         if skip > 0 {
             text.insert(0, '…');
@@ -107,11 +114,16 @@ impl From<Diagnostics> for Error {
     /// The first mistake as the house's error; the whole list is its source.
     fn from(diagnostics: Diagnostics) -> Error {
         let Some(first) = diagnostics.list.first() else {
-            return Error::internal("compile the interface", "the compilation failed without a mistake");
+            return Error::internal(
+                "compile the interface",
+                "the compilation failed without a mistake",
+            );
         };
         let place = format!("{}:{}:{}", first.file, first.line, first.column);
-        let mut error = Error::new(ErrorKind::InvalidSource, "compile the interface", first.message.clone());
-        error = error.with("at", place).with("errors", diagnostics.list.len() + diagnostics.omitted);
+        let mut error =
+            Error::new(ErrorKind::InvalidSource, "compile the interface", first.message.clone());
+        error =
+            error.with("at", place).with("errors", diagnostics.list.len() + diagnostics.omitted);
         if let Some(help) = &first.help {
             error = error.fix(help.clone());
         }
@@ -140,22 +152,34 @@ impl Problems {
     }
 
     /// Adds a mistake with advice.
-    pub(crate) fn add_with_help(&mut self, span: Span, message: impl Into<String>, help: impl Into<String>) {
+    pub(crate) fn add_with_help(
+        &mut self,
+        span: Span,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
         self.push(span, message.into(), Some(help.into()));
     }
 
     /// Adds a mistake with advice where there is some.
-    pub(crate) fn add_with(&mut self, span: Span, message: impl Into<String>, help: Option<String>) {
+    pub(crate) fn add_with(
+        &mut self,
+        span: Span,
+        message: impl Into<String>,
+        help: Option<String>,
+    ) {
         self.push(span, message.into(), help);
     }
 
     /// Adds that at byte `at` of `text` something was no UTF-8.
     pub(crate) fn unreadable(&mut self, text: &str, at: usize) {
-        let length = text[at..].chars().take_while(|c| *c == UNREADABLE).map(char::len_utf8).sum::<usize>();
+        let length =
+            text[at..].chars().take_while(|c| *c == UNREADABLE).map(char::len_utf8).sum::<usize>();
         self.add_with_help(
             Span::new(at, at + length),
             "these bytes are not UTF-8 text",
-            "convert the file, for instance: iconv -f latin1 -t utf-8 (old Japanese files: -f euc-jp)",
+            "convert the file, for instance: iconv -f latin1 -t utf-8 (old Japanese files: -f \
+                euc-jp)",
         );
     }
 
@@ -176,13 +200,18 @@ impl Problems {
         self.list.is_empty()
     }
 
-    /// Whether further mistakes are only counted: what is costly to say about them need not be worked out.
+    /// Whether further mistakes are only counted: what is costly to say about them need not be
+    /// worked out.
     pub(crate) fn is_full(&self) -> bool {
         self.list.len() >= DIAGNOSTICS_MAX
     }
 
     /// `did you mean 'x'?`, if any candidate is near and the advice will be shown.
-    pub(crate) fn did_you_mean<'a>(&self, word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    pub(crate) fn did_you_mean<'a>(
+        &self,
+        word: &str,
+        candidates: impl IntoIterator<Item = &'a str>,
+    ) -> Option<String> {
         if self.is_full() {
             return None;
         }

@@ -1,5 +1,5 @@
-//! Domains of scalars: which values a routine allows (spec/idl.md, section 3.4). Caller, server and executable refuse
-//! all others with the same code, before anything runs.
+//! Domains of scalars: which values a routine allows (spec/idl.md, section 3.4). Caller, server and
+//! executable refuse all others with the same code, before anything runs.
 
 use farcall_base::{Error, ErrorKind, Result, printable_line};
 
@@ -15,17 +15,21 @@ pub(crate) fn check(scope: Scope<'_>, values: &dyn Values) -> Result<()> {
     for (index, parameter) in with_domains(scope) {
         match allows(parameter, index, values) {
             Some(Ok(true)) => {}
-            Some(Err(fault)) => return Err(explain(scope, values, fault).with("parameter", &parameter.name)),
+            Some(Err(fault)) => {
+                return Err(explain(scope, values, fault).with("parameter", &parameter.name));
+            }
             Some(Ok(false)) | None => return Err(refused(scope, index, parameter, values)),
         }
     }
     Ok(())
 }
 
-/// Refuses the first scalar whose value is known and not allowed. For callers that do not know all values yet, so that
-/// a wrong letter is reported before the extents that seem to contradict it.
+/// Refuses the first scalar whose value is known and not allowed. For callers that do not know all
+/// values yet, so that a wrong letter is reported before the extents that seem to contradict it.
 pub(crate) fn check_known(scope: Scope<'_>, values: &dyn Values) -> Result<()> {
-    match with_domains(scope).find(|(index, parameter)| matches!(allows(parameter, *index, values), Some(Ok(false)))) {
+    match with_domains(scope)
+        .find(|(index, parameter)| matches!(allows(parameter, *index, values), Some(Ok(false))))
+    {
         Some((index, parameter)) => Err(refused(scope, index, parameter, values)),
         None => Ok(()),
     }
@@ -33,7 +37,12 @@ pub(crate) fn check_known(scope: Scope<'_>, values: &dyn Values) -> Result<()> {
 
 fn with_domains(scope: Scope<'_>) -> impl Iterator<Item = (u16, &Parameter)> {
     // Bounded by PARAMETERS_MAX.
-    scope.parameters.iter().enumerate().filter(|(_, p)| p.domain.is_some()).map(|(index, p)| (index as u16, p))
+    scope
+        .parameters
+        .iter()
+        .enumerate()
+        .filter(|(_, p)| p.domain.is_some())
+        .map(|(index, p)| (index as u16, p))
 }
 
 /// Whether the value is allowed; `None` where there is no value.
@@ -62,11 +71,13 @@ pub(crate) fn is_real(element: ElementType) -> bool {
 /// `norm = '2' is not one of M, 1, O, I, F, E`; `k = 5, but k <= n must hold (n = 3)`.
 #[cold]
 fn refused(scope: Scope<'_>, index: u16, parameter: &Parameter, values: &dyn Values) -> Error {
-    let value = value_text(index, values, &scope).unwrap_or_else(|| format!("{} has no value; it", parameter.name));
+    let value = value_text(index, values, &scope)
+        .unwrap_or_else(|| format!("{} has no value; it", parameter.name));
     let (message, fix) = match &parameter.domain {
         Some(Domain::Condition(condition)) => {
             let others = involved_beside(index, condition, values, &scope);
-            let message = format!("{value}, but {} must hold{others}", scope.expression_text(condition));
+            let message =
+                format!("{value}, but {} must hold{others}", scope.expression_text(condition));
             (message, format!("pass another {}", parameter.name))
         }
         Some(Domain::Characters(characters)) => {
@@ -101,8 +112,12 @@ pub(crate) fn wrong_set(characters: &str) -> Option<String> {
     let mut seen = [false; 128];
     for c in characters.chars() {
         match u8::try_from(c) {
-            Ok(byte @ b' '..=b'~') if byte.is_ascii_lowercase() => return Some(format!("holds the lower case '{c}'")),
-            Ok(byte @ b' '..=b'~') if seen[usize::from(byte)] => return Some(format!("holds '{c}' twice")),
+            Ok(byte @ b' '..=b'~') if byte.is_ascii_lowercase() => {
+                return Some(format!("holds the lower case '{c}'"));
+            }
+            Ok(byte @ b' '..=b'~') if seen[usize::from(byte)] => {
+                return Some(format!("holds '{c}' twice"));
+            }
             Ok(byte @ b' '..=b'~') => seen[usize::from(byte)] = true,
             _ => return Some(format!("holds {c:?}, which is not a visible ASCII character")),
         }

@@ -1,4 +1,5 @@
-//! Elements as bytes: width, struct layout, byte order, reading and writing one value (spec/idl.md, section 6).
+//! Elements as bytes: width, struct layout, byte order, reading and writing one value (spec/idl.md,
+//! section 6).
 
 use farcall_base::{Error, ErrorKind, Result};
 
@@ -8,14 +9,17 @@ use crate::scope::Scope;
 /// Bytes of one struct at most. Large data belong into arrays.
 pub const STRUCT_BYTES_MAX: u64 = 1 << 24;
 
-/// Bytes of one element in memory. A `String` or `Filename` counts as the 8-byte pointer that the routine gets.
+/// Bytes of one element in memory. A `String` or `Filename` counts as the 8-byte pointer that the
+/// routine gets.
 pub fn element_bytes(interface: &Interface, element: ElementType) -> u64 {
     interface.scope().element_bytes(element)
 }
 
-/// Changes the byte order of whole elements in place: the receiver's part of "receiver makes right".
+/// Changes the byte order of whole elements in place: the receiver's part of "receiver makes
+/// right".
 ///
-/// Complex numbers swap each half, structs each field. A rest shorter than an element is left as it is.
+/// Complex numbers swap each half, structs each field. A rest shorter than an element is left as it
+/// is.
 pub fn swap_bytes(interface: &Interface, element: ElementType, bytes: &mut [u8]) {
     match element {
         ElementType::Struct(index) => {
@@ -74,7 +78,9 @@ impl Scope<'_> {
     /// Bytes of one element in memory; see [`element_bytes`].
     pub fn element_bytes(self, element: ElementType) -> u64 {
         match element {
-            ElementType::Struct(index) => self.structs.get(usize::from(index)).map_or(0, StructType::size),
+            ElementType::Struct(index) => {
+                self.structs.get(usize::from(index)).map_or(0, StructType::size)
+            }
             _ => number_bytes(element),
         }
     }
@@ -82,7 +88,9 @@ impl Scope<'_> {
     /// Alignment of an element in memory, in bytes.
     pub fn element_alignment(self, element: ElementType) -> u64 {
         match element {
-            ElementType::Struct(index) => self.structs.get(usize::from(index)).map_or(1, StructType::alignment),
+            ElementType::Struct(index) => {
+                self.structs.get(usize::from(index)).map_or(1, StructType::alignment)
+            }
             _ => word_bytes(element),
         }
     }
@@ -101,7 +109,10 @@ fn word_bytes(element: ElementType) -> u64 {
     match element {
         ElementType::Char | ElementType::Int8 | ElementType::UInt8 | ElementType::Struct(_) => 1,
         ElementType::Int16 | ElementType::UInt16 => 2,
-        ElementType::Int32 | ElementType::UInt32 | ElementType::Float32 | ElementType::Complex64 => 4,
+        ElementType::Int32
+        | ElementType::UInt32
+        | ElementType::Float32
+        | ElementType::Complex64 => 4,
         ElementType::Int64
         | ElementType::UInt64
         | ElementType::Float64
@@ -112,16 +123,26 @@ fn word_bytes(element: ElementType) -> u64 {
 }
 
 impl StructType {
-    /// Lays out the fields (name, type, number of elements) as C does: each at the next multiple of its alignment.
+    /// Lays out the fields (name, type, number of elements) as C does: each at the next multiple of
+    /// its alignment.
     ///
     /// # Errors
-    /// `InvalidArgument` for no fields, a field that is no number or character, no elements, or too many bytes.
-    pub fn lay_out(name: &str, fields: impl IntoIterator<Item = (String, ElementType, u32)>) -> Result<StructType> {
-        let wrong = |message: String| Error::new(ErrorKind::InvalidArgument, "lay out a struct", message);
+    /// `InvalidArgument` for no fields, a field that is no number or character, no elements, or too
+    /// many bytes.
+    pub fn lay_out(
+        name: &str,
+        fields: impl IntoIterator<Item = (String, ElementType, u32)>,
+    ) -> Result<StructType> {
+        let wrong =
+            |message: String| Error::new(ErrorKind::InvalidArgument, "lay out a struct", message);
         let mut structure = StructType { name: name.to_owned(), fields: Vec::new() };
         let mut end = 0_u64;
         for (field, element, count) in fields {
-            if matches!(element, ElementType::Struct(_) | ElementType::String | ElementType::Filename) || count == 0 {
+            if matches!(
+                element,
+                ElementType::Struct(_) | ElementType::String | ElementType::Filename
+            ) || count == 0
+            {
                 return Err(wrong(format!(
                     "field {field} of struct {name} is not a number or a fixed array of numbers"
                 )));
@@ -143,7 +164,9 @@ impl StructType {
 
     /// Bytes of one struct, padding at its end included.
     pub fn size(&self) -> u64 {
-        let end = |field: &Field| u64::from(field.offset) + number_bytes(field.element) * u64::from(field.count);
+        let end = |field: &Field| {
+            u64::from(field.offset) + number_bytes(field.element) * u64::from(field.count)
+        };
         self.fields.iter().map(end).max().unwrap_or(0).next_multiple_of(self.alignment())
     }
 
@@ -167,7 +190,8 @@ pub enum ScalarValue {
 }
 
 impl ScalarValue {
-    /// Reads element `index` from bytes in this machine's order. `None` if it is outside or no number.
+    /// Reads element `index` from bytes in this machine's order. `None` if it is outside or no
+    /// number.
     pub fn read(element: ElementType, bytes: &[u8], index: u64) -> Option<ScalarValue> {
         let width = usize::try_from(number_bytes(element)).ok()?;
         let start = usize::try_from(index).ok()?.checked_mul(width)?;
@@ -175,22 +199,28 @@ impl ScalarValue {
         read_one(element, one)
     }
 
-    /// Writes the value as one element in this machine's order; `bytes` is exactly one element long.
+    /// Writes the value as one element in this machine's order; `bytes` is exactly one element
+    /// long.
     ///
     /// # Errors
-    /// `InvalidArgument` if the value does not fit the type: out of range, a fraction for an integer type.
+    /// `InvalidArgument` if the value does not fit the type: out of range, a fraction for an
+    /// integer type.
     pub fn write(self, element: ElementType, bytes: &mut [u8]) -> Result<()> {
         let mut buffer = [0; 16];
         let length = self.encode(element, &mut buffer).ok_or_else(|| misfit(self, element))?;
         if bytes.len() != length {
-            return Err(Error::internal("write a scalar", "the destination is not one element long"));
+            return Err(Error::internal(
+                "write a scalar",
+                "the destination is not one element long",
+            ));
         }
         bytes.copy_from_slice(&buffer[..length]);
         Ok(())
     }
 
-    /// Writes the value as [`ScalarValue::write`] does, unless that would change the number: a whole number must be one
-    /// that a real type holds, and a finite one must stay finite. Reals may be rounded to the type's width.
+    /// Writes the value as [`ScalarValue::write`] does, unless that would change the number: a
+    /// whole number must be one that a real type holds, and a finite one must stay finite. Reals
+    /// may be rounded to the type's width.
     ///
     /// # Errors
     /// `InvalidArgument` as [`ScalarValue::write`], and for a number that would change.
@@ -198,9 +228,13 @@ impl ScalarValue {
         self.write(element, bytes)?;
         let written = ScalarValue::read(element, bytes, 0);
         match (self.wide(), written) {
-            (Some(whole), Some(ScalarValue::Real(kept) | ScalarValue::Complex(kept, _))) if kept as i128 != whole => {
-                let message = format!("{whole} cannot be represented exactly as {}", element.name());
-                Err(Error::new(ErrorKind::InvalidArgument, "pass a scalar", message).fix("round it before the call"))
+            (Some(whole), Some(ScalarValue::Real(kept) | ScalarValue::Complex(kept, _)))
+                if kept as i128 != whole =>
+            {
+                let message =
+                    format!("{whole} cannot be represented exactly as {}", element.name());
+                Err(Error::new(ErrorKind::InvalidArgument, "pass a scalar", message)
+                    .fix("round it before the call"))
             }
             (None, Some(kept)) if self.is_finite() && !kept.is_finite() => {
                 let message = format!("{} is too large for {}", shown(self), element.name());
@@ -221,7 +255,9 @@ impl ScalarValue {
 
     fn encode(self, element: ElementType, out: &mut [u8; 16]) -> Option<usize> {
         match element {
-            ElementType::Char | ElementType::UInt8 => put(out, u8::try_from(self.wide()?).ok()?.to_ne_bytes()),
+            ElementType::Char | ElementType::UInt8 => {
+                put(out, u8::try_from(self.wide()?).ok()?.to_ne_bytes())
+            }
             ElementType::Int8 => put(out, i8::try_from(self.wide()?).ok()?.to_ne_bytes()),
             ElementType::Int16 => put(out, i16::try_from(self.wide()?).ok()?.to_ne_bytes()),
             ElementType::UInt16 => put(out, u16::try_from(self.wide()?).ok()?.to_ne_bytes()),
@@ -315,11 +351,17 @@ fn read_one(element: ElementType, one: &[u8]) -> Option<ScalarValue> {
             let value = u64::from_ne_bytes(one.try_into().ok()?);
             Some(i64::try_from(value).map_or(ScalarValue::Unsigned(value), ScalarValue::Integer))
         }
-        ElementType::Float32 => Some(ScalarValue::Real(f32::from_ne_bytes(one.try_into().ok()?).into())),
+        ElementType::Float32 => {
+            Some(ScalarValue::Real(f32::from_ne_bytes(one.try_into().ok()?).into()))
+        }
         ElementType::Float64 => Some(ScalarValue::Real(f64::from_ne_bytes(one.try_into().ok()?))),
         ElementType::Complex64 | ElementType::Complex128 => {
             let (re, im) = one.split_at(one.len() / 2);
-            let part = if element == ElementType::Complex64 { ElementType::Float32 } else { ElementType::Float64 };
+            let part = if element == ElementType::Complex64 {
+                ElementType::Float32
+            } else {
+                ElementType::Float64
+            };
             Some(ScalarValue::Complex(read_one(part, re)?.float()?, read_one(part, im)?.float()?))
         }
         ElementType::Struct(_) | ElementType::String | ElementType::Filename => None,
@@ -381,14 +423,27 @@ mod tests {
         use ElementType::{Complex64, Complex128, Float32, Float64};
         use ScalarValue::{Complex, Integer, Real, Unsigned};
         // One more than the type holds exactly, and the largest number of 64 bits.
-        for (whole, element) in [((1 << 53) + 1, Float64), ((1 << 24) + 1, Float32), ((1 << 53) + 1, Complex128)] {
+        for (whole, element) in
+            [((1 << 53) + 1, Float64), ((1 << 24) + 1, Float32), ((1 << 53) + 1, Complex128)]
+        {
             let error = written(Integer(whole), element).unwrap_err().to_string();
-            assert!(error.contains(&format!("{whole} cannot be represented exactly as {}", element.name())), "{error}");
+            assert!(
+                error.contains(&format!(
+                    "{whole} cannot be represented exactly as {}",
+                    element.name()
+                )),
+                "{error}"
+            );
             assert!(written(Integer(whole - 1), element).is_ok(), "{element:?}");
         }
         assert!(written(Unsigned(u64::MAX), Float64).is_err());
         // Finite in, infinite out.
-        assert!(written(Real(1e39), Float32).unwrap_err().to_string().contains("1e39 is too large for float"));
+        assert!(
+            written(Real(1e39), Float32)
+                .unwrap_err()
+                .to_string()
+                .contains("1e39 is too large for float")
+        );
         assert!(written(Complex(0.0, -1e39), Complex64).is_err());
         // Rounding is what a narrower type is for, and infinities are numbers that were given.
         assert_eq!(written(Real(0.1), Float32).unwrap(), Real(0.1_f32.into()));

@@ -1,5 +1,5 @@
-//! Canonical encoding: deterministic CBOR (RFC 8949, 4.2.1) with integer keys; equal interfaces give equal bytes
-//! (spec/idl.md, section 7).
+//! Canonical encoding: deterministic CBOR (RFC 8949, 4.2.1) with integer keys; equal interfaces
+//! give equal bytes (spec/idl.md, section 7).
 
 use minicbor::Encoder;
 use sha2::{Digest, Sha256};
@@ -7,8 +7,8 @@ use sha2::{Digest, Sha256};
 use crate::canonical::{self, Coded, STRUCT_BASE, node};
 use crate::expression::Expression;
 use crate::interface::{
-    Class, Code, Dimension, Domain, ElementType, Field, Implementation, Interface, Module, Order, Parameter, Routine,
-    Shape, StructType,
+    Class, Code, Dimension, Domain, ElementType, Field, Implementation, Interface, Module, Order,
+    Parameter, Routine, Shape, StructType,
 };
 
 /// The canonical encoding of an interface, as it travels to clients.
@@ -18,15 +18,16 @@ pub fn encode_interface(interface: &Interface) -> Vec<u8> {
 
 /// SHA-256 over the part of the canonical encoding that a call depends on.
 ///
-/// In: modes, types, shapes, storage order, sizes and ranges, `when`, defaults, `const`, struct layouts, callbacks,
-/// `idempotent`. Out: all names, documentation, units, aliases, complexity, processors, and domains, which decide whether
-/// a call is accepted and not what travels. A client that holds an interface with this hash marshals correctly,
-/// whatever else was edited.
+/// In: modes, types, shapes, storage order, sizes and ranges, `when`, defaults, `const`, struct
+/// layouts, callbacks, `idempotent`. Out: all names, documentation, units, aliases, complexity,
+/// processors, and domains, which decide whether a call is accepted and not what travels. A client
+/// that holds an interface with this hash marshals correctly, whatever else was edited.
 pub fn contract_hash(interface: &Interface) -> [u8; 32] {
     Sha256::digest(interface_map(interface, Part::Contract)).into()
 }
 
-/// The canonical encoding of a module with its implementations: what a server gives its executables, never a client.
+/// The canonical encoding of a module with its implementations: what a server gives its
+/// executables, never a client.
 pub fn encode_module(module: &Module) -> Vec<u8> {
     use canonical::module as key;
     let mut map = Map::default();
@@ -129,8 +130,12 @@ fn interface_map(interface: &Interface, part: Part) -> Vec<u8> {
         map.list(key::ALIASES, &interface.aliases, |body, alias| put_text(body, alias));
         map.text(key::DOC, &interface.doc);
     }
-    map.list(key::STRUCTS, &interface.structs, |body, structure| body.extend(struct_map(structure, part)));
-    map.list(key::PARAMETERS, &interface.parameters, |body, one| body.extend(parameter_map(one, part)));
+    map.list(key::STRUCTS, &interface.structs, |body, structure| {
+        body.extend(struct_map(structure, part))
+    });
+    map.list(key::PARAMETERS, &interface.parameters, |body, one| {
+        body.extend(parameter_map(one, part))
+    });
     map.flag(key::IDEMPOTENT, interface.idempotent);
     if part == Part::Whole {
         map.option(key::COMPLEXITY, interface.complexity.as_ref(), put_expression);
@@ -177,11 +182,15 @@ fn parameter_map(parameter: &Parameter, part: Part) -> Vec<u8> {
         Shape::Scalar => {}
         // These two are written even when empty: their presence tells the shape.
         Shape::Array { dimensions, order } => {
-            put_list(map.key(key::DIMENSIONS), dimensions, |body, one| body.extend(dimension_map(one)));
+            put_list(map.key(key::DIMENSIONS), dimensions, |body, one| {
+                body.extend(dimension_map(one))
+            });
             map.flag(key::COLUMN, *order == Order::Column);
         }
         Shape::Callback { parameters } => {
-            put_list(map.key(key::CALLBACK), parameters, |body, one| body.extend(parameter_map(one, part)));
+            put_list(map.key(key::CALLBACK), parameters, |body, one| {
+                body.extend(parameter_map(one, part))
+            });
         }
     }
     map.option(key::WHEN, parameter.when.as_ref(), put_expression);
@@ -301,10 +310,14 @@ fn implementation_map(implementation: &Implementation) -> Vec<u8> {
             put_list(map.key(key::ARGUMENTS), arguments, |body, index| {
                 put(body, |encoder| encoder.u64(*index as u64).map(drop));
             });
-            map.option(key::RESULT, result.as_ref(), |body, index| put(body, |e| e.u64(*index as u64).map(drop)));
+            map.option(key::RESULT, result.as_ref(), |body, index| {
+                put(body, |e| e.u64(*index as u64).map(drop))
+            });
         }
         Code::Body { text, file, line } => {
-            put(map.key(key::BODY), |encoder| encoder.array(3)?.str(text)?.str(file)?.u32(*line).map(drop));
+            put(map.key(key::BODY), |encoder| {
+                encoder.array(3)?.str(text)?.str(file)?.u32(*line).map(drop)
+            });
         }
     }
     map.list(key::REQUIRED, &implementation.required, |body, text| put_text(body, text));

@@ -1,7 +1,8 @@
-//! Evaluates size expressions: 64-bit integers with every step checked, or real numbers for complexity.
+//! Evaluates size expressions: 64-bit integers with every step checked, or real numbers for
+//! complexity.
 //!
-//! Client, server and executable run this same code. A failure is first a small [`Fault`], which costs nothing to
-//! make; only when it becomes an [`Error`] are names and values formatted.
+//! Client, server and executable run this same code. A failure is first a small [`Fault`], which
+//! costs nothing to make; only when it becomes an [`Error`] are names and values formatted.
 
 use farcall_base::{Error, ErrorKind, Result};
 
@@ -13,8 +14,9 @@ pub const EXPRESSION_DEPTH_MAX: usize = 64;
 
 /// Values of the parameters that expressions refer to.
 pub trait Values {
-    /// Element `element` of an integer or character parameter; a scalar has element 0. `None` if it is not known (yet),
-    /// is not an integer, lies outside the array or does not fit 64 bits with sign.
+    /// Element `element` of an integer or character parameter; a scalar has element 0. `None` if it
+    /// is not known (yet), is not an integer, lies outside the array or does not fit 64 bits with
+    /// sign.
     fn integer(&self, parameter: u16, element: u64) -> Option<i64>;
 
     /// Element `element` of a parameter as a real number; integers convert.
@@ -61,13 +63,15 @@ fn fault<T>(at: &Expression, reason: Reason) -> Outcome<'_, T> {
 }
 
 impl Expression {
-    /// The expression's value as an integer. Every step is checked: overflow of 64 bits, division by zero, negative
-    /// powers, shifts outside 0..=62, unknown values. `&&`, `||` and `?:` evaluate only what decides.
+    /// The expression's value as an integer. Every step is checked: overflow of 64 bits, division
+    /// by zero, negative powers, shifts outside 0..=62, unknown values. `&&`, `||` and `?:`
+    /// evaluate only what decides.
     ///
     /// # Errors
     /// `InvalidArgument` that names the guilty part and the values it was computed from.
     pub fn evaluate_integer(&self, values: &dyn Values) -> Result<i64> {
-        self.try_integer(values).map_err(|fault| fault.into_error("evaluate", values, &ValueNames(values)))
+        self.try_integer(values)
+            .map_err(|fault| fault.into_error("evaluate", values, &ValueNames(values)))
     }
 
     /// The expression's value as a real number: `/` does not round, comparisons give 0 or 1.
@@ -75,12 +79,14 @@ impl Expression {
     /// # Errors
     /// `InvalidArgument` as above, and where the result is infinite or not a number.
     pub fn evaluate_real(&self, values: &dyn Values) -> Result<f64> {
-        self.try_real(values).map_err(|fault| fault.into_error("evaluate", values, &ValueNames(values)))
+        self.try_real(values)
+            .map_err(|fault| fault.into_error("evaluate", values, &ValueNames(values)))
     }
 
     /// `evaluate_integer` without the cost of an error's text.
     pub(crate) fn try_integer<'e>(&'e self, values: &dyn Values) -> Outcome<'e, i64> {
-        // The two most frequent forms, kept off the general path: a small call evaluates a handful of these.
+        // The two most frequent forms, kept off the general path: a small call evaluates a handful
+        // of these.
         match self {
             Expression::Integer(value) => Ok(*value),
             _ => integer(self, values, 0),
@@ -101,40 +107,54 @@ fn integer<'e>(e: &'e Expression, values: &dyn Values, depth: usize) -> Outcome<
     match e {
         Expression::Integer(value) => Ok(*value),
         Expression::Real(_) => fault(e, Reason::NotWhole),
-        Expression::Parameter(index) => values.integer(*index, 0).map_or_else(|| fault(e, Reason::Unknown(*index)), Ok),
+        Expression::Parameter(index) => {
+            values.integer(*index, 0).map_or_else(|| fault(e, Reason::Unknown(*index)), Ok)
+        }
         Expression::Element(index, element) => {
             let element = integer(element, values, depth + 1)?;
-            let value = u64::try_from(element).ok().and_then(|element| values.integer(*index, element));
+            let value =
+                u64::try_from(element).ok().and_then(|element| values.integer(*index, element));
             value.map_or_else(|| fault(e, Reason::UnknownElement(*index, element)), Ok)
         }
-        Expression::Unary(UnaryOperator::Not, operand) => Ok(i64::from(integer(operand, values, depth + 1)? == 0)),
-        Expression::Unary(UnaryOperator::Negate, operand) => {
-            integer(operand, values, depth + 1)?.checked_neg().map_or_else(|| fault(e, Reason::Overflow), Ok)
+        Expression::Unary(UnaryOperator::Not, operand) => {
+            Ok(i64::from(integer(operand, values, depth + 1)? == 0))
         }
-        Expression::Binary(BinaryOperator::And, left, right) => {
-            Ok(i64::from(integer(left, values, depth + 1)? != 0 && integer(right, values, depth + 1)? != 0))
-        }
-        Expression::Binary(BinaryOperator::Or, left, right) => {
-            Ok(i64::from(integer(left, values, depth + 1)? != 0 || integer(right, values, depth + 1)? != 0))
-        }
+        Expression::Unary(UnaryOperator::Negate, operand) => integer(operand, values, depth + 1)?
+            .checked_neg()
+            .map_or_else(|| fault(e, Reason::Overflow), Ok),
+        Expression::Binary(BinaryOperator::And, left, right) => Ok(i64::from(
+            integer(left, values, depth + 1)? != 0 && integer(right, values, depth + 1)? != 0,
+        )),
+        Expression::Binary(BinaryOperator::Or, left, right) => Ok(i64::from(
+            integer(left, values, depth + 1)? != 0 || integer(right, values, depth + 1)? != 0,
+        )),
         Expression::Binary(operator, left, right) => {
-            let (left, right) = (integer(left, values, depth + 1)?, integer(right, values, depth + 1)?);
+            let (left, right) =
+                (integer(left, values, depth + 1)?, integer(right, values, depth + 1)?);
             integer_binary(*operator, left, right).map_err(|reason| Fault { reason, at: e })
         }
         Expression::Select(condition, then, otherwise) => {
             let chosen = if integer(condition, values, depth + 1)? != 0 { then } else { otherwise };
             integer(chosen, values, depth + 1)
         }
-        Expression::Call(function, arguments) => integer_call(e, *function, arguments, values, depth + 1),
+        Expression::Call(function, arguments) => {
+            integer_call(e, *function, arguments, values, depth + 1)
+        }
     }
 }
 
-fn integer_binary(operator: BinaryOperator, left: i64, right: i64) -> std::result::Result<i64, Reason> {
+fn integer_binary(
+    operator: BinaryOperator,
+    left: i64,
+    right: i64,
+) -> std::result::Result<i64, Reason> {
     let value = match operator {
         BinaryOperator::Add => left.checked_add(right),
         BinaryOperator::Subtract => left.checked_sub(right),
         BinaryOperator::Multiply => left.checked_mul(right),
-        BinaryOperator::Divide | BinaryOperator::Remainder if right == 0 => return Err(Reason::DivisionByZero),
+        BinaryOperator::Divide | BinaryOperator::Remainder if right == 0 => {
+            return Err(Reason::DivisionByZero);
+        }
         BinaryOperator::Divide => left.checked_div(right),
         BinaryOperator::Remainder => left.checked_rem(right),
         BinaryOperator::Power => return power(left, right),
@@ -158,7 +178,10 @@ fn power(base: i64, exponent: i64) -> std::result::Result<i64, Reason> {
         // These have a value for exponents that do not fit 32 bits.
         (0 | 1, 1..) => Ok(base),
         (-1, _) => Ok(if exponent % 2 == 0 { 1 } else { -1 }),
-        _ => u32::try_from(exponent).ok().and_then(|exponent| base.checked_pow(exponent)).ok_or(Reason::Overflow),
+        _ => u32::try_from(exponent)
+            .ok()
+            .and_then(|exponent| base.checked_pow(exponent))
+            .ok_or(Reason::Overflow),
     }
 }
 
@@ -187,9 +210,9 @@ fn integer_call<'e>(
                 Ok(if function == Function::Min { best.min(value) } else { best.max(value) })
             })
         }
-        (Function::Abs, [operand]) => {
-            integer(operand, values, depth)?.checked_abs().map_or_else(|| fault(e, Reason::Overflow), Ok)
-        }
+        (Function::Abs, [operand]) => integer(operand, values, depth)?
+            .checked_abs()
+            .map_or_else(|| fault(e, Reason::Overflow), Ok),
         (Function::Length, [operand]) => length(operand, values),
         (Function::Log | Function::Log2 | Function::Sqrt, [_]) => fault(e, Reason::NotWhole),
         _ => fault(e, Reason::Arguments),
@@ -210,20 +233,25 @@ fn real<'e>(e: &'e Expression, values: &dyn Values, depth: usize) -> Outcome<'e,
     match e {
         Expression::Integer(value) => Ok(*value as f64),
         Expression::Real(value) => Ok(*value),
-        Expression::Parameter(index) => values.real(*index, 0).map_or_else(|| fault(e, Reason::Unknown(*index)), Ok),
+        Expression::Parameter(index) => {
+            values.real(*index, 0).map_or_else(|| fault(e, Reason::Unknown(*index)), Ok)
+        }
         Expression::Element(index, element) => {
             let element = integer(element, values, depth + 1)?;
-            let value = u64::try_from(element).ok().and_then(|element| values.real(*index, element));
+            let value =
+                u64::try_from(element).ok().and_then(|element| values.real(*index, element));
             value.map_or_else(|| fault(e, Reason::UnknownElement(*index, element)), Ok)
         }
-        Expression::Unary(UnaryOperator::Not, operand) => Ok(truth(real(operand, values, depth + 1)? == 0.0)),
+        Expression::Unary(UnaryOperator::Not, operand) => {
+            Ok(truth(real(operand, values, depth + 1)? == 0.0))
+        }
         Expression::Unary(UnaryOperator::Negate, operand) => Ok(-real(operand, values, depth + 1)?),
-        Expression::Binary(BinaryOperator::And, left, right) => {
-            Ok(truth(real(left, values, depth + 1)? != 0.0 && real(right, values, depth + 1)? != 0.0))
-        }
-        Expression::Binary(BinaryOperator::Or, left, right) => {
-            Ok(truth(real(left, values, depth + 1)? != 0.0 || real(right, values, depth + 1)? != 0.0))
-        }
+        Expression::Binary(BinaryOperator::And, left, right) => Ok(truth(
+            real(left, values, depth + 1)? != 0.0 && real(right, values, depth + 1)? != 0.0,
+        )),
+        Expression::Binary(BinaryOperator::Or, left, right) => Ok(truth(
+            real(left, values, depth + 1)? != 0.0 || real(right, values, depth + 1)? != 0.0,
+        )),
         Expression::Binary(operator, left, right) => {
             let (left, right) = (real(left, values, depth + 1)?, real(right, values, depth + 1)?);
             real_binary(*operator, left, right).map_err(|reason| Fault { reason, at: e })
@@ -232,16 +260,24 @@ fn real<'e>(e: &'e Expression, values: &dyn Values, depth: usize) -> Outcome<'e,
             let chosen = if real(condition, values, depth + 1)? != 0.0 { then } else { otherwise };
             real(chosen, values, depth + 1)
         }
-        Expression::Call(function, arguments) => real_call(e, *function, arguments, values, depth + 1),
+        Expression::Call(function, arguments) => {
+            real_call(e, *function, arguments, values, depth + 1)
+        }
     }
 }
 
-fn real_binary(operator: BinaryOperator, left: f64, right: f64) -> std::result::Result<f64, Reason> {
+fn real_binary(
+    operator: BinaryOperator,
+    left: f64,
+    right: f64,
+) -> std::result::Result<f64, Reason> {
     Ok(match operator {
         BinaryOperator::Add => left + right,
         BinaryOperator::Subtract => left - right,
         BinaryOperator::Multiply => left * right,
-        BinaryOperator::Divide | BinaryOperator::Remainder if right == 0.0 => return Err(Reason::DivisionByZero),
+        BinaryOperator::Divide | BinaryOperator::Remainder if right == 0.0 => {
+            return Err(Reason::DivisionByZero);
+        }
         BinaryOperator::Divide => left / right,
         BinaryOperator::Remainder => left % right,
         BinaryOperator::Power => left.powf(right),
@@ -257,7 +293,11 @@ fn real_binary(operator: BinaryOperator, left: f64, right: f64) -> std::result::
 /// The integer that a real number stands for, if it is one that a double holds exactly.
 fn whole(value: f64) -> std::result::Result<i64, Reason> {
     const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53
-    if value.fract() == 0.0 && value.abs() <= EXACT { Ok(value as i64) } else { Err(Reason::NotWhole) }
+    if value.fract() == 0.0 && value.abs() <= EXACT {
+        Ok(value as i64)
+    } else {
+        Err(Reason::NotWhole)
+    }
 }
 
 fn real_call<'e>(
@@ -297,8 +337,14 @@ impl Names for ValueNames<'_> {
 }
 
 impl Fault<'_> {
-    /// The error a person reads: the guilty part as IDL text, what is wrong with it, and the values it came from.
-    pub(crate) fn into_error(self, operation: &'static str, values: &dyn Values, names: &dyn Names) -> Error {
+    /// The error a person reads: the guilty part as IDL text, what is wrong with it, and the values
+    /// it came from.
+    pub(crate) fn into_error(
+        self,
+        operation: &'static str,
+        values: &dyn Values,
+        names: &dyn Names,
+    ) -> Error {
         if self.reason == Reason::TooDeep {
             // Its text would nest as deeply.
             let message = format!("an expression nests deeper than {EXPRESSION_DEPTH_MAX} levels");
@@ -309,17 +355,27 @@ impl Fault<'_> {
         let message = match self.reason {
             Reason::Overflow => format!("{text} overflows 64 bits"),
             Reason::DivisionByZero => format!("{text} divides by zero"),
-            Reason::NegativePower => format!("{text} has a negative exponent, which does not return an integer"),
+            Reason::NegativePower => {
+                format!("{text} has a negative exponent, which does not return an integer")
+            }
             Reason::Shift => format!("{text} shifts by less than 0 or more than 62 bits"),
-            Reason::Unknown(parameter) => format!("{} has no value to compute a size from", name(parameter)),
+            Reason::Unknown(parameter) => {
+                format!("{} has no value to compute a size from", name(parameter))
+            }
             Reason::UnknownElement(parameter, element) => {
                 format!("{text}: {} has no element {element}", name(parameter))
             }
             Reason::NotWhole => format!("{text} is not an integer"),
             Reason::NotFinite => format!("{text} is infinite or not a number"),
-            Reason::TooDeep | Reason::Arguments => format!("{text} passes arguments that its function does not accept"),
+            Reason::TooDeep | Reason::Arguments => {
+                format!("{text} passes arguments that its function does not accept")
+            }
         };
-        Error::new(ErrorKind::InvalidArgument, operation, message + &involved(self.at, values, names))
+        Error::new(
+            ErrorKind::InvalidArgument,
+            operation,
+            message + &involved(self.at, values, names),
+        )
     }
 }
 
@@ -329,15 +385,27 @@ pub(crate) fn involved(expression: &Expression, values: &dyn Values, names: &dyn
 }
 
 /// The same without parameter `own`, whose value stands beside it.
-pub(crate) fn involved_beside(own: u16, expression: &Expression, values: &dyn Values, names: &dyn Names) -> String {
+pub(crate) fn involved_beside(
+    own: u16,
+    expression: &Expression,
+    values: &dyn Values,
+    names: &dyn Names,
+) -> String {
     let mut parameters = parameters_of(expression);
     parameters.retain(|parameter| *parameter != own);
     bracketed(&parameters, values, names)
 }
 
 /// `n = 3 and incx = 1`: the known values of the parameters in `expression`, as part of a sentence.
-pub(crate) fn enumerated(expression: &Expression, values: &dyn Values, names: &dyn Names) -> String {
-    let texts = parameters_of(expression).into_iter().filter_map(|one| value_text(one, values, names)).collect();
+pub(crate) fn enumerated(
+    expression: &Expression,
+    values: &dyn Values,
+    names: &dyn Names,
+) -> String {
+    let texts = parameters_of(expression)
+        .into_iter()
+        .filter_map(|one| value_text(one, values, names))
+        .collect();
     listed_with_and(texts)
 }
 
@@ -360,7 +428,8 @@ pub(crate) fn parameters_of(expression: &Expression) -> Vec<u16> {
 }
 
 fn bracketed(parameters: &[u16], values: &dyn Values, names: &dyn Names) -> String {
-    let texts: Vec<String> = parameters.iter().filter_map(|one| value_text(*one, values, names)).collect();
+    let texts: Vec<String> =
+        parameters.iter().filter_map(|one| value_text(*one, values, names)).collect();
     if texts.is_empty() { String::new() } else { format!(" ({})", texts.join(", ")) }
 }
 

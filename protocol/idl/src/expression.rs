@@ -1,4 +1,5 @@
-//! Size expressions: one evaluator for both sides, with overflow and range checks (spec/idl.md, section 5).
+//! Size expressions: one evaluator for both sides, with overflow and range checks (spec/idl.md,
+//! section 5).
 
 /// An expression over the routine's parameters. Integers are 64 bits; every step is checked.
 #[derive(Clone, Debug, PartialEq)]

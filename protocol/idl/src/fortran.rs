@@ -5,7 +5,8 @@ use crate::interface::StringConvention;
 /// The format of gfortran, flang and most others: lower case and one underscore.
 pub(crate) const DEFAULT_FORMAT: &str = "%s_";
 
-/// Spellings of `FortranStringConvention`: Ninf-G's (`last`, `justAfter`), ours, and compilers by name.
+/// Spellings of `FortranStringConvention`: Ninf-G's (`last`, `justAfter`), ours, and compilers by
+/// name.
 const CONVENTIONS: [(&str, StringConvention); 14] = [
     ("end", StringConvention::End),
     ("last", StringConvention::End),
@@ -30,7 +31,10 @@ pub(crate) fn conventions() -> impl Iterator<Item = &'static str> {
 
 /// The convention that a word names, in either case.
 pub(crate) fn convention(word: &str) -> Option<StringConvention> {
-    CONVENTIONS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)).map(|(_, convention)| *convention)
+    CONVENTIONS
+        .iter()
+        .find(|(name, _)| name.eq_ignore_ascii_case(word))
+        .map(|(_, convention)| *convention)
 }
 
 /// Why a format is of no use, if so. It needs the name: `%s` as written, or `%l` in upper case.
@@ -45,7 +49,10 @@ pub(crate) fn wrong_format(format: &str) -> Option<String> {
                 None => return Some("it ends with '%'".to_string()),
             }
         } else if !(c.is_ascii_alphanumeric() || "_$.@".contains(c)) {
-            return Some(format!("'{}' cannot be part of a linker name", crate::diagnostic::shown(&c.to_string())));
+            return Some(format!(
+                "'{}' cannot be part of a linker name",
+                crate::diagnostic::shown(&c.to_string())
+            ));
         }
     }
     (names != 1).then(|| "it must contain the name exactly once".to_string())

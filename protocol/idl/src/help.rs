@@ -10,7 +10,8 @@ use crate::interface::{Domain, ElementType, INITIALIZE, Interface, Mode, Order, 
 use crate::scope::Scope;
 use crate::signature::{by_name, positional, results, signature};
 
-/// The help page: signature, description, a table of the arguments, cost, and an example call in Python.
+/// The help page: signature, description, a table of the arguments, cost, and an example call in
+/// Python.
 pub fn help_page(interface: &Interface) -> String {
     let mut page = String::new();
     let _ = writeln!(page, "{}\n\n    {}\n", interface.full_name(), signature(interface));
@@ -24,11 +25,13 @@ pub fn help_page(interface: &Interface) -> String {
 }
 
 fn write_table(page: &mut String, interface: &Interface) {
-    let rows: Vec<[String; 4]> = interface.caller_parameters().map(|(index, p)| row(interface, index, p)).collect();
+    let rows: Vec<[String; 4]> =
+        interface.caller_parameters().map(|(index, p)| row(interface, index, p)).collect();
     if rows.is_empty() {
         return;
     }
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let width =
+        |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths = [width(0), width(1), width(2)];
     page.push_str("Arguments\n");
     for [name, mode, kind, about] in &rows {
@@ -49,7 +52,8 @@ fn row(interface: &Interface, index: usize, parameter: &Parameter) -> [String; 4
         shape => {
             let column = matches!(shape, Shape::Array { order: Order::Column, dimensions } if dimensions.len() > 1);
             let order = if column { ", by columns" } else { "" };
-            let kind = scope.element_text(parameter.element) + &scope.dimensions_text(parameter) + order;
+            let kind =
+                scope.element_text(parameter.element) + &scope.dimensions_text(parameter) + order;
             (parameter.mode.word().to_ascii_lowercase(), kind)
         }
     };
@@ -70,7 +74,9 @@ fn about(interface: &Interface, index: usize, parameter: &Parameter) -> String {
         None => {}
     }
     match &parameter.domain {
-        Some(Domain::Characters(characters)) => notes.push(format!("one of {}", listed(characters))),
+        Some(Domain::Characters(characters)) => {
+            notes.push(format!("one of {}", listed(characters)))
+        }
         Some(Domain::Condition(condition)) => notes.push(scope.expression_text(condition)),
         None => {}
     }
@@ -89,13 +95,19 @@ fn write_notes(page: &mut String, interface: &Interface) {
         notes.push(format!("Also called {}.", interface.aliases.join(", ")));
     }
     if let Some(complexity) = &interface.complexity {
-        notes.push(format!("A call takes about {} floating-point operations.", interface.expression_text(complexity)));
+        notes.push(format!(
+            "A call takes about {} floating-point operations.",
+            interface.expression_text(complexity)
+        ));
     }
     if let Some(processors) = &interface.processors {
         notes.push(format!("A call uses {} processors.", interface.expression_text(processors)));
     }
     if interface.idempotent {
-        notes.push("May be repeated after a failure: running it twice has the same effect as once.".to_owned());
+        notes.push(
+            "May be repeated after a failure: running it twice has the same effect as once."
+                .to_owned(),
+        );
     }
     if !notes.is_empty() {
         let _ = writeln!(page, "\nNotes\n    {}", notes.join("\n    "));
@@ -104,24 +116,30 @@ fn write_notes(page: &mut String, interface: &Interface) {
 
 /// `r = server.dgesv(A, B)    # r.A, r.ipiv, r.B, r.info`; of a method `r = heat.get(n)    # r.t`.
 fn example(interface: &Interface) -> String {
-    let arguments: Vec<String> =
-        positional(interface).iter().map(|index| example_argument(&interface.parameters[*index])).collect();
+    let arguments: Vec<String> = positional(interface)
+        .iter()
+        .map(|index| example_argument(&interface.parameters[*index]))
+        .collect();
     let name = &interface.name;
     let identifier = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         && !name.chars().next().is_none_or(|c| c.is_ascii_digit());
     let object = interface.class.to_lowercase();
     let routine = match interface.method() {
-        Some(INITIALIZE) => return format!("{object} = server.{}({})", interface.class, arguments.join(", ")),
+        Some(INITIALIZE) => {
+            return format!("{object} = server.{}({})", interface.class, arguments.join(", "));
+        }
         Some(method) => format!("{object}.{method}"),
         None if identifier => format!("server.{name}"),
         None => format!("server[{name:?}]"),
     };
     let results: Vec<String> = results(interface).map(|(_, p)| format!("r.{}", p.name)).collect();
-    let comment = if results.is_empty() { String::new() } else { format!("    # {}", results.join(", ")) };
+    let comment =
+        if results.is_empty() { String::new() } else { format!("    # {}", results.join(", ")) };
     format!("r = {routine}({}){comment}", arguments.join(", "))
 }
 
-/// A character that is allowed where one is wanted; else the parameter's name stands for the caller's variable.
+/// A character that is allowed where one is wanted; else the parameter's name stands for the
+/// caller's variable.
 fn example_argument(parameter: &Parameter) -> String {
     if let Some(Domain::Characters(characters)) = &parameter.domain {
         let first: String = characters.chars().take(1).collect();
@@ -129,7 +147,9 @@ fn example_argument(parameter: &Parameter) -> String {
     }
     match (&parameter.shape, parameter.element, parameter.mode) {
         (Shape::Scalar, ElementType::Char, Mode::In | Mode::InOut) => "'N'".to_owned(),
-        (Shape::Scalar, ElementType::String | ElementType::Filename, _) => format!("\"{}\"", parameter.name),
+        (Shape::Scalar, ElementType::String | ElementType::Filename, _) => {
+            format!("\"{}\"", parameter.name)
+        }
         _ => parameter.name.clone(),
     }
 }

@@ -8,11 +8,12 @@ use crate::scope::Scope;
 use crate::text::write_character;
 use crate::words::FILE_POINTER;
 
-/// What stands before the `Calls` line, which would otherwise say something false of a Fortran routine.
+/// What stands before the `Calls` line, which would otherwise say something false of a Fortran
+/// routine.
 const STAND_IN: &str = "/* This line replaces the way in which the server calls the routine. */";
 
-/// The interface as an IDL file of its own. How the server calls the routine is not known here: the text calls a
-/// symbol of the routine's name with all parameters in order, and says so.
+/// The interface as an IDL file of its own. How the server calls the routine is not known here: the
+/// text calls a symbol of the routine's name with all parameters in order, and says so.
 pub fn to_idl(interface: &Interface) -> String {
     let mut text = String::new();
     if !interface.module.is_empty() {
@@ -28,7 +29,8 @@ pub fn to_idl(interface: &Interface) -> String {
     }
     let _ = writeln!(text, "{word} {name}({})", parameter_list(interface.scope(), "\n    "));
     write_options(&mut text, interface);
-    let names: Vec<&str> = interface.parameters.iter().filter(|p| !is_callback(p)).map(|p| p.name.as_str()).collect();
+    let names: Vec<&str> =
+        interface.parameters.iter().filter(|p| !is_callback(p)).map(|p| p.name.as_str()).collect();
     let _ = writeln!(text, "{STAND_IN}\nCalls \"C\" {name}({});", names.join(", "));
     if interface.method().is_some() {
         text.push_str("}\n");
@@ -60,7 +62,9 @@ fn write_options(text: &mut String, interface: &Interface) {
     if interface.idempotent {
         text.push_str("Idempotent\n");
     }
-    for (word, expression) in [("Complexity", &interface.complexity), ("Processors", &interface.processors)] {
+    for (word, expression) in
+        [("Complexity", &interface.complexity), ("Processors", &interface.processors)]
+    {
         if let Some(expression) = expression {
             let _ = writeln!(text, "{word} {}", interface.expression_text(expression));
         }
@@ -104,7 +108,11 @@ pub fn parameter_text(scope: Scope<'_>, parameter: &Parameter) -> String {
 fn declarator(scope: Scope<'_>, parameter: &Parameter) -> String {
     let Parameter { name, .. } = parameter;
     let constant = if parameter.constant { "const " } else { "" };
-    let element = if parameter.stream { FILE_POINTER.to_owned() } else { scope.element_text(parameter.element) };
+    let element = if parameter.stream {
+        FILE_POINTER.to_owned()
+    } else {
+        scope.element_text(parameter.element)
+    };
     let head = format!("{} {constant}{element}", parameter.mode.word());
     match &parameter.shape {
         Shape::Scalar => format!("{head} {name}"),
@@ -121,7 +129,11 @@ fn declarator(scope: Scope<'_>, parameter: &Parameter) -> String {
 }
 
 /// A default as the IDL writes it; the code of a `char` as a character.
-pub(crate) fn default_text(scope: Scope<'_>, parameter: &Parameter, default: &Expression) -> String {
+pub(crate) fn default_text(
+    scope: Scope<'_>,
+    parameter: &Parameter,
+    default: &Expression,
+) -> String {
     match default {
         Expression::Integer(code) if parameter.element == ElementType::Char => {
             let mut text = String::new();

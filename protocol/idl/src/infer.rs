@@ -1,5 +1,6 @@
-//! Completes a call of which the caller passes arrays only: the scalars that follow from their extents, and defaults
-//! (spec/idl.md, section 8). For callers that know their arrays' shapes: Python, the command line.
+//! Completes a call of which the caller passes arrays only: the scalars that follow from their
+//! extents, and defaults (spec/idl.md, section 8). For callers that know their arrays' shapes:
+//! Python, the command line.
 
 mod missing;
 mod report;
@@ -28,7 +29,8 @@ pub enum Given<'a> {
     Real(f64),
     /// Real and imaginary part.
     Complex(f64, f64),
-    /// Raw elements in this machine's byte order: a character, or one value whose type is the parameter's own.
+    /// Raw elements in this machine's byte order: a character, or one value whose type is the
+    /// parameter's own.
     Bytes(&'a [u8]),
     /// An array of this shape, in logical order, whose content no size refers to.
     Array {
@@ -64,21 +66,24 @@ impl Given<'_> {
 pub struct Arguments {
     /// Value of each scalar that a caller passes, by parameter number; `None` for everything else.
     pub scalars: Vec<Option<ScalarValue>>,
-    /// Arrays that were given with fewer dimensions than declared (missing trailing ones count as 1): parameter number
-    /// and rank given. A client returns results of these parameters with that rank.
+    /// Arrays that were given with fewer dimensions than declared (missing trailing ones count as
+    /// 1): parameter number and rank given. A client returns results of these parameters with that
+    /// rank.
     pub lower_ranks: Vec<(usize, usize)>,
 }
 
 /// Infers what the caller left out, and checks what was given.
 ///
-/// `given` has one entry per parameter that a caller passes ([`Interface::caller_parameters`]), in that order.
-/// The extent that travels in each dimension must equal the array's extent. Unset IN integers are solved for, one
-/// unknown at a time, where an extent is linear in them; one that only occurs as the size of a ranged dimension (a
-/// leading dimension) becomes max(1, end of the range); then defaults apply.
+/// `given` has one entry per parameter that a caller passes ([`Interface::caller_parameters`]), in
+/// that order. The extent that travels in each dimension must equal the array's extent. Unset IN
+/// integers are solved for, one unknown at a time, where an extent is linear in them; one that only
+/// occurs as the size of a ranged dimension (a leading dimension) becomes max(1, end of the range);
+/// then defaults apply.
 ///
 /// # Errors
-/// `InvalidArgument`: wrong number or kind of arguments, values that are not allowed, extents that disagree (with where each value came from),
-/// scalars that nothing determines. All of them name the routine.
+/// `InvalidArgument`: wrong number or kind of arguments, values that are not allowed, extents that
+/// disagree (with where each value came from), scalars that nothing determines. All of them name
+/// the routine.
 pub fn complete(interface: &Interface, given: &[Given<'_>]) -> Result<Arguments> {
     completed(interface, given).map_err(|error| error.with("routine", interface.full_name()))
 }
@@ -159,7 +164,8 @@ impl<'a> Inference<'a> {
     fn new(interface: &'a Interface, given: &[Given<'a>]) -> Result<Self> {
         let expected = interface.caller_parameters().count();
         if given.len() != expected {
-            let message = format!("{} takes {expected} arguments, not {}", interface.name, given.len());
+            let message =
+                format!("{} takes {expected} arguments, not {}", interface.name, given.len());
             return Err(wrong(message));
         }
         let mut inference = Inference {
@@ -181,12 +187,15 @@ impl<'a> Inference<'a> {
         let index = usize::from(parameter);
         let declared = self.scope.parameter(parameter)?;
         match self.given.get(index)? {
-            _ if declared.shape == Shape::Scalar => self.known[index].map(|(value, _)| value).filter(|_| element == 0),
+            _ if declared.shape == Shape::Scalar => {
+                self.known[index].map(|(value, _)| value).filter(|_| element == 0)
+            }
             Given::Elements { bytes, .. } => ScalarValue::read(declared.element, bytes, element),
             Given::Integer(value) if element == 0 => Some(ScalarValue::Integer(*value)),
-            Given::Text(text) => {
-                text.as_bytes().get(usize::try_from(element).ok()?).map(|b| ScalarValue::Integer((*b).into()))
-            }
+            Given::Text(text) => text
+                .as_bytes()
+                .get(usize::try_from(element).ok()?)
+                .map(|b| ScalarValue::Integer((*b).into())),
             _ => None,
         }
     }
@@ -204,11 +213,15 @@ impl<'a> Inference<'a> {
                 self.known[index] = Some((value, Origin::Given));
                 Ok(())
             }
-            (Shape::Array { dimensions, .. }, Given::Text(text)) if parameter.element == ElementType::Char => {
+            (Shape::Array { dimensions, .. }, Given::Text(text))
+                if parameter.element == ElementType::Char =>
+            {
                 self.take_shape(index, dimensions, &[text.len() as u64])
             }
             (Shape::Array { dimensions, .. }, _) => match given {
-                Given::Array { shape } | Given::Elements { shape, .. } => self.take_shape(index, dimensions, shape),
+                Given::Array { shape } | Given::Elements { shape, .. } => {
+                    self.take_shape(index, dimensions, shape)
+                }
                 Given::Other | Given::Bytes(_) => Ok(()),
                 _ if given.shape().is_some() => self.take_shape(index, dimensions, &[]),
                 _ => Err(report::not_an_array(self.scope, parameter)),
@@ -218,9 +231,14 @@ impl<'a> Inference<'a> {
         }
     }
 
-    /// An extent per axis. Trailing dimensions that the array lacks count as 1, in both storage orders: a vector is
-    /// one column.
-    fn take_shape(&mut self, index: usize, dimensions: &'a [Dimension], shape: &[u64]) -> Result<()> {
+    /// An extent per axis. Trailing dimensions that the array lacks count as 1, in both storage
+    /// orders: a vector is one column.
+    fn take_shape(
+        &mut self,
+        index: usize,
+        dimensions: &'a [Dimension],
+        shape: &[u64],
+    ) -> Result<()> {
         if shape.len() > dimensions.len() {
             return Err(report::rank(self.scope, &self.scope.parameters[index], shape));
         }
@@ -234,7 +252,8 @@ impl<'a> Inference<'a> {
         Ok(())
     }
 
-    /// Whether the routine refers to the parameter; `None` while its `when` depends on something unknown.
+    /// Whether the routine refers to the parameter; `None` while its `when` depends on something
+    /// unknown.
     fn is_present(&self, index: usize) -> Option<bool> {
         match &self.scope.parameters[index].when {
             Some(when) => when.try_integer(&self.completed()).ok().map(|value| value != 0),
@@ -285,7 +304,8 @@ impl<'a> Inference<'a> {
         solve::extent_expression(self.scope, dimension)
     }
 
-    /// Unknowns that occur only as size of ranged dimensions: the largest end of their ranges, at least 1.
+    /// Unknowns that occur only as size of ranged dimensions: the largest end of their ranges, at
+    /// least 1.
     fn infer_leading_dimensions(&mut self) -> bool {
         let mut progress = false;
         for index in 0..self.scope.parameters.len() {
@@ -300,7 +320,8 @@ impl<'a> Inference<'a> {
         progress
     }
 
-    /// Largest end among the dimensions that `index` is the size of, once all are known; and whose it is.
+    /// Largest end among the dimensions that `index` is the size of, once all are known; and whose
+    /// it is.
     fn leading_value(&self, index: usize) -> Option<(i64, usize)> {
         let values = self.completed();
         let mut best = None;
@@ -316,10 +337,12 @@ impl<'a> Inference<'a> {
         best
     }
 
-    /// A leading dimension of arrays that this call does not refer to: 1, which every library accepts.
+    /// A leading dimension of arrays that this call does not refer to: 1, which every library
+    /// accepts.
     fn fill_absent_leading(&mut self) -> bool {
         let absent = |it: &Self, index: usize| {
-            leading_uses(it.scope, index).all(|(parameter, _)| it.is_present(parameter) == Some(false))
+            leading_uses(it.scope, index)
+                .all(|(parameter, _)| it.is_present(parameter) == Some(false))
         };
         let mut progress = false;
         for index in 0..self.scope.parameters.len() {
@@ -336,8 +359,13 @@ impl<'a> Inference<'a> {
         let scope = self.scope;
         let mut progress = false;
         for (index, parameter) in scope.parameters.iter().enumerate() {
-            let open = parameter.mode.is_input() && parameter.is_plain_scalar() && self.known[index].is_none();
-            let Some(default) = parameter.default.as_ref().filter(|_| open && admit(parameter)) else { continue };
+            let open = parameter.mode.is_input()
+                && parameter.is_plain_scalar()
+                && self.known[index].is_none();
+            let Some(default) = parameter.default.as_ref().filter(|_| open && admit(parameter))
+            else {
+                continue;
+            };
             if let Ok(value) = default_value(parameter, default, &self.completed()) {
                 self.known[index] = Some((value, Origin::Default));
                 progress = true;
@@ -358,7 +386,10 @@ impl<'a> Inference<'a> {
 }
 
 /// The ranged dimensions whose size is exactly parameter `index`, with the arrays they belong to.
-pub(crate) fn leading_uses(scope: Scope<'_>, index: usize) -> impl Iterator<Item = (usize, &Dimension)> {
+pub(crate) fn leading_uses(
+    scope: Scope<'_>,
+    index: usize,
+) -> impl Iterator<Item = (usize, &Dimension)> {
     let is_use = move |d: &&Dimension| {
         // A written 0 is the size itself.
         let ranged = d.end.as_ref().is_some_and(|end| *end != Expression::Integer(0));
@@ -373,7 +404,8 @@ pub(crate) fn leading_uses(scope: Scope<'_>, index: usize) -> impl Iterator<Item
     })
 }
 
-/// Whether parameter `index` is the size of ranged dimensions, and of arrays that travel occurs nowhere else.
+/// Whether parameter `index` is the size of ranged dimensions, and of arrays that travel occurs
+/// nowhere else.
 pub(crate) fn is_only_leading(scope: Scope<'_>, index: usize) -> bool {
     let mentions = |e: &Expression| e.refers_to(&mut |one| usize::from(one) == index);
     let uses = leading_uses(scope, index).count();
@@ -405,7 +437,9 @@ fn scalar_given(parameter: &Parameter, given: Given<'_>) -> Result<ScalarValue> 
         }
         _ => None,
     };
-    value.filter(|value| value.fits(parameter.element)).ok_or_else(|| report::not_a_scalar(parameter, given))
+    value
+        .filter(|value| value.fits(parameter.element))
+        .ok_or_else(|| report::not_a_scalar(parameter, given))
 }
 
 fn wrong(message: String) -> Error {

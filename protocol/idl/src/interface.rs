@@ -1,6 +1,8 @@
-//! The compiled interface of a routine: data that both sides read, and nothing else (spec/idl.md, section 6).
+//! The compiled interface of a routine: data that both sides read, and nothing else (spec/idl.md,
+//! section 6).
 //!
-//! `Interface` is what travels to clients. `Implementation` says how a server calls the routine and never leaves it.
+//! `Interface` is what travels to clients. `Implementation` says how a server calls the routine and
+//! never leaves it.
 
 use crate::expression::Expression;
 
@@ -99,7 +101,8 @@ pub enum Order {
 
 /// One dimension: `[size]` or `[size : start, end, stride]`.
 ///
-/// The routine sees `size` elements; only the elements `start, start+stride, … < end` travel, at their own indexes.
+/// The routine sees `size` elements; only the elements `start, start+stride, … < end` travel, at
+/// their own indexes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dimension {
     /// Number of elements in memory.
@@ -117,7 +120,8 @@ pub struct Dimension {
 pub enum Shape {
     /// One value.
     Scalar,
-    /// An array with these dimensions, in declared order. A `String` or `Filename` element makes an array of them.
+    /// An array with these dimensions, in declared order. A `String` or `Filename` element makes an
+    /// array of them.
     Array {
         /// Dimensions, outermost as declared.
         dimensions: Vec<Dimension>,
@@ -131,10 +135,12 @@ pub enum Shape {
     },
 }
 
-/// The values that a routine allows for an IN scalar. Caller and server refuse all others before anything runs.
+/// The values that a routine allows for an IN scalar. Caller and server refuse all others before
+/// anything runs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Domain {
-    /// `among "NTC"`: these characters, letters in either case. Upper case, visible, none twice, never empty.
+    /// `among "NTC"`: these characters, letters in either case. Upper case, visible, none twice,
+    /// never empty.
     Characters(String),
     /// `where k <= n`: the condition must not be zero. It refers to scalars alone.
     Condition(Expression),
@@ -151,17 +157,21 @@ pub struct Parameter {
     pub element: ElementType,
     /// Scalar, array or callback.
     pub shape: Shape,
-    /// `when`: the routine refers to the parameter only if this is not zero; otherwise nothing travels.
+    /// `when`: the routine refers to the parameter only if this is not zero; otherwise nothing
+    /// travels.
     pub when: Option<Expression>,
     /// `= value` of an IN scalar that a caller may leave out; the value of a WORK scalar.
     pub default: Option<Expression>,
     /// `among`, `where`: the values allowed for an IN scalar; any where there is none.
     pub domain: Option<Domain>,
-    /// `const`: the routine never writes to this IN array, so the caller's own memory may be lent to it.
+    /// `const`: the routine never writes to this IN array, so the caller's own memory may be lent
+    /// to it.
     pub constant: bool,
-    /// An integer scalar whose type says 64 bits (`long long`, `int64`, `size_t`): of a `long`, callers of Ninf 1 pass 32.
+    /// An integer scalar whose type says 64 bits (`long long`, `int64`, `size_t`): of a `long`,
+    /// callers of Ninf 1 pass 32.
     pub wide: bool,
-    /// `filepointer`: a file that C routines and C callers have as an open `FILE *`, and others by its path.
+    /// `filepointer`: a file that C routines and C callers have as an open `FILE *`, and others by
+    /// its path.
     pub stream: bool,
     /// One line for people.
     pub doc: String,
@@ -204,22 +214,36 @@ pub const FINALIZE: &str = "_finalize";
 impl Interface {
     /// `module/name`, or the bare name where there is no module.
     pub fn full_name(&self) -> String {
-        if self.module.is_empty() { self.name.clone() } else { format!("{}/{}", self.module, self.name) }
+        if self.module.is_empty() {
+            self.name.clone()
+        } else {
+            format!("{}/{}", self.module, self.name)
+        }
     }
 
     /// `method` of a `Class.method`; `None` for a routine.
     pub fn method(&self) -> Option<&str> {
-        if self.class.is_empty() { None } else { self.name.strip_prefix(self.class.as_str())?.strip_prefix('.') }
+        if self.class.is_empty() {
+            None
+        } else {
+            self.name.strip_prefix(self.class.as_str())?.strip_prefix('.')
+        }
     }
 
     /// `module/Class`, or the class alone where there is no module; `None` for a routine.
     pub fn full_class(&self) -> Option<String> {
-        let full =
-            || if self.module.is_empty() { self.class.clone() } else { format!("{}/{}", self.module, self.class) };
+        let full = || {
+            if self.module.is_empty() {
+                self.class.clone()
+            } else {
+                format!("{}/{}", self.module, self.class)
+            }
+        };
         self.method().map(|_| full())
     }
 
-    /// Whether it is run with an object, and called by nobody: `_finalize`, and an `_initialize` that takes nothing.
+    /// Whether it is run with an object, and called by nobody: `_finalize`, and an `_initialize`
+    /// that takes nothing.
     pub fn is_hook(&self) -> bool {
         match self.method() {
             Some(INITIALIZE) => self.parameters.is_empty(),
@@ -265,7 +289,8 @@ pub enum Code {
         symbol: String,
         /// Indexes of the parameters in the order the symbol takes them.
         arguments: Vec<usize>,
-        /// Index of the OUT parameter that takes the function's result, if the routine is a function.
+        /// Index of the OUT parameter that takes the function's result, if the routine is a
+        /// function.
         result: Option<usize>,
     },
     /// `{ … }`: inline C or C++ text with its first line's place in the source.
@@ -292,7 +317,8 @@ pub struct Implementation {
     pub required: Vec<String>,
     /// `"normal"`, `"MPI"`, `"BLACS"`, as written.
     pub backend: String,
-    /// What each parameter is to the ranks but the first, in order; empty where no parameter says anything.
+    /// What each parameter is to the ranks but the first, in order; empty where no parameter says
+    /// anything.
     pub distribution: Vec<Distribution>,
 }
 
@@ -343,7 +369,8 @@ pub struct Class {
     pub doc: String,
     /// `DefState`: raw C declarations, and the place of the first line.
     pub state: Option<(String, String, u32)>,
-    /// `DefMethod`s; `_initialize` and `_finalize` among them. Interface names are the bare method names.
+    /// `DefMethod`s; `_initialize` and `_finalize` among them. Interface names are the bare method
+    /// names.
     pub methods: Vec<Routine>,
     /// Objects and archives.
     pub required: Vec<String>,
@@ -359,19 +386,20 @@ impl Module {
         self.routines.iter().any(|routine| routine.implementation.is_parallel())
     }
 
-    /// Its routines with one process each, and those that MPI starts several of: a program is one or the other. What has
-    /// no routines is left out.
+    /// Its routines with one process each, and those that MPI starts several of: a program is one
+    /// or the other. What has no routines is left out.
     pub fn by_backend(self) -> Vec<Module> {
         let empty = Module { routines: Vec::new(), ..self.clone() };
         let (parallel, normal): (Vec<Routine>, Vec<Routine>) =
             self.routines.into_iter().partition(|routine| routine.implementation.is_parallel());
-        let parts = [normal, parallel].into_iter().map(|routines| Module { routines, ..empty.clone() });
+        let parts =
+            [normal, parallel].into_iter().map(|routines| Module { routines, ..empty.clone() });
         let parts: Vec<Module> = parts.filter(|part| !part.routines.is_empty()).collect();
         if parts.is_empty() { vec![empty] } else { parts }
     }
 
-    /// The module as it is served: its classes' methods are routines `Class.method` behind the others, in their order. The
-    /// classes keep what their methods share.
+    /// The module as it is served: its classes' methods are routines `Class.method` behind the
+    /// others, in their order. The classes keep what their methods share.
     pub fn with_methods(mut self) -> Module {
         for class in &mut self.classes {
             for mut method in std::mem::take(&mut class.methods) {
@@ -396,7 +424,8 @@ pub struct Module {
     pub routines: Vec<Routine>,
     /// Classes in file order.
     pub classes: Vec<Class>,
-    /// `Library` strings in file order: shared libraries (`libopenblas.so.0`, a path, `-lfoo`) or objects and archives.
+    /// `Library` strings in file order: shared libraries (`libopenblas.so.0`, a path, `-lfoo`) or
+    /// objects and archives.
     pub libraries: Vec<String>,
     /// `Globals`: raw C text with file and line of its first line.
     pub globals: Vec<(String, String, u32)>,

@@ -1,4 +1,5 @@
-//! A compiled interface as JSON, for programs that are not ours. The keys are stable (spec/idl.md, section 7).
+//! A compiled interface as JSON, for programs that are not ours. The keys are stable (spec/idl.md,
+//! section 7).
 
 use serde_json::{Map, Value, json};
 
@@ -9,11 +10,14 @@ use crate::interface::{Dimension, Domain, Interface, Order, Parameter, Shape, St
 use crate::scope::Scope;
 use crate::signature::{positional_in, signature};
 
-/// The interface as JSON. Keys whose value would be empty, false or absent are left out; expressions are IDL text.
+/// The interface as JSON. Keys whose value would be empty, false or absent are left out;
+/// expressions are IDL text.
 pub fn to_json(interface: &Interface) -> Value {
     let scope = interface.scope();
     let mut map = Map::new();
-    let text = |expression: &Option<Expression>| expression.as_ref().map(|e| scope.expression_text(e).into());
+    let text = |expression: &Option<Expression>| {
+        expression.as_ref().map(|e| scope.expression_text(e).into())
+    };
     put(&mut map, "name", Some(interface.name.clone().into()));
     put(&mut map, "module", text_value(&interface.module));
     put(&mut map, "full_name", Some(interface.full_name().into()));
@@ -22,7 +26,11 @@ pub fn to_json(interface: &Interface) -> Value {
     put(&mut map, "doc", text_value(&interface.doc));
     put(&mut map, "signature", Some(signature(interface).into()));
     put(&mut map, "positional", Some(names(&interface.parameters, &positional_in(scope)).into()));
-    put(&mut map, "structs", list_value(&interface.structs.iter().map(struct_value).collect::<Vec<_>>()));
+    put(
+        &mut map,
+        "structs",
+        list_value(&interface.structs.iter().map(struct_value).collect::<Vec<_>>()),
+    );
     put(&mut map, "parameters", Some(parameter_values(scope)));
     put(&mut map, "idempotent", flag_value(interface.idempotent));
     put(&mut map, "complexity", text(&interface.complexity));
@@ -69,7 +77,9 @@ fn parameter_values(scope: Scope<'_>) -> Value {
 }
 
 fn parameter_value(scope: Scope<'_>, parameter: &Parameter) -> Value {
-    let text = |expression: &Option<Expression>| expression.as_ref().map(|e| scope.expression_text(e).into());
+    let text = |expression: &Option<Expression>| {
+        expression.as_ref().map(|e| scope.expression_text(e).into())
+    };
     let mut map = Map::new();
     put(&mut map, "name", Some(parameter.name.clone().into()));
     put(&mut map, "idl", Some(parameter_text(scope, parameter).into()));
@@ -90,7 +100,9 @@ fn parameter_value(scope: Scope<'_>, parameter: &Parameter) -> Value {
     put(&mut map, "default", text(&parameter.default));
     match &parameter.domain {
         Some(Domain::Characters(characters)) => put(&mut map, "among", text_value(characters)),
-        Some(Domain::Condition(condition)) => put(&mut map, "where", Some(scope.expression_text(condition).into())),
+        Some(Domain::Condition(condition)) => {
+            put(&mut map, "where", Some(scope.expression_text(condition).into()))
+        }
         None => {}
     }
     put(&mut map, "constant", flag_value(parameter.constant));
@@ -105,13 +117,16 @@ fn put_shape(map: &mut Map<String, Value>, scope: Scope<'_>, shape: &Shape) {
         return;
     };
     put(map, "shape", Some("array".into()));
-    let values: Vec<Value> = dimensions.iter().map(|dimension| dimension_value(scope, dimension)).collect();
+    let values: Vec<Value> =
+        dimensions.iter().map(|dimension| dimension_value(scope, dimension)).collect();
     put(map, "dimensions", Some(values.into()));
     put(map, "order", Some(if *order == Order::Column { "column" } else { "row" }.into()));
 }
 
 fn dimension_value(scope: Scope<'_>, dimension: &Dimension) -> Value {
-    let text = |expression: &Option<Expression>| expression.as_ref().map(|e| scope.expression_text(e).into());
+    let text = |expression: &Option<Expression>| {
+        expression.as_ref().map(|e| scope.expression_text(e).into())
+    };
     let mut map = Map::new();
     put(&mut map, "size", Some(scope.expression_text(&dimension.size).into()));
     put(&mut map, "start", text(&dimension.start));

@@ -1,5 +1,6 @@
-//! Resolves an interface against the values of one call: how large each array is and which of its bytes travel
-//! (spec/idl.md, section 6). Client, server and executable use the same code, and none trusts the other's result.
+//! Resolves an interface against the values of one call: how large each array is and which of its
+//! bytes travel (spec/idl.md, section 6). Client, server and executable use the same code, and none
+//! trusts the other's result.
 
 use farcall_base::{Bytes, Error, ErrorKind, Result};
 
@@ -23,8 +24,9 @@ pub const TEXTS_MAX: u64 = 1 << 20;
 pub struct CallLayout {
     /// One entry per parameter, WORK ones and callbacks included.
     pub parameters: Vec<ParameterLayout>,
-    /// Bytes of the values that it was worked out from, by parameter. Kept only where results decide what travels back:
-    /// their ranges may refer to these values, too, and no answer repeats them.
+    /// Bytes of the values that it was worked out from, by parameter. Kept only where results
+    /// decide what travels back: their ranges may refer to these values, too, and no answer repeats
+    /// them.
     pub(crate) given: Vec<Option<Vec<u8>>>,
 }
 
@@ -89,8 +91,9 @@ impl CallLayout {
 }
 
 impl ArrayLayout {
-    /// The contiguous pieces that travel, in transfer order: (offset from the array's begin, length), both in bytes.
-    /// Transfer order is storage order. The pieces are as long as they can be; none is empty.
+    /// The contiguous pieces that travel, in transfer order: (offset from the array's begin,
+    /// length), both in bytes. Transfer order is storage order. The pieces are as long as they can
+    /// be; none is empty.
     pub fn runs(&self) -> Runs {
         Runs::new(self)
     }
@@ -120,8 +123,9 @@ impl ArrayLayout {
     }
 }
 
-/// Distances between neighbours of an array without gaps along each dimension, in the order of `shape`, where those of the
-/// fastest are `step` apart; `None` when they do not fit 64 bits. A dimension without elements counts as one of one.
+/// Distances between neighbours of an array without gaps along each dimension, in the order of
+/// `shape`, where those of the fastest are `step` apart; `None` when they do not fit 64 bits. A
+/// dimension without elements counts as one of one.
 pub fn packed_strides(shape: &[u64], step: u64, order: Order) -> Option<Vec<i64>> {
     let mut strides = vec![0; shape.len()];
     let mut step = i64::try_from(step).ok()?;
@@ -144,18 +148,20 @@ impl ResolvedDimension {
     }
 }
 
-/// Works out every parameter of a call from the values that are known before it, and refuses values that the interface
-/// does not allow.
+/// Works out every parameter of a call from the values that are known before it, and refuses values
+/// that the interface does not allow.
 ///
-/// `values` holds IN and INOUT scalars and whatever else sizes refer to; WORK scalars and defaults are added from the
-/// interface. A range that an OUT value gives counts as the whole dimension: its bound. `limit` bounds the sum of all
-/// arrays, WORK ones included.
+/// `values` holds IN and INOUT scalars and whatever else sizes refer to; WORK scalars and defaults
+/// are added from the interface. A range that an OUT value gives counts as the whole dimension: its
+/// bound. `limit` bounds the sum of all arrays, WORK ones included.
 ///
 /// # Errors
-/// `InvalidArgument` for values outside their domain, and for sizes that are negative, out of order, overflow or not computable; `LimitExceeded` if the
-/// arrays exceed the limit. Both name the routine, the parameter and the values.
+/// `InvalidArgument` for values outside their domain, and for sizes that are negative, out of
+/// order, overflow or not computable; `LimitExceeded` if the arrays exceed the limit. Both name the
+/// routine, the parameter and the values.
 pub fn resolve(interface: &Interface, values: &dyn Values, limit: Bytes) -> Result<CallLayout> {
-    resolve_in(interface.scope(), values, limit).map_err(|error| error.with("routine", interface.full_name()))
+    resolve_in(interface.scope(), values, limit)
+        .map_err(|error| error.with("routine", interface.full_name()))
 }
 
 /// [`resolve`] for any scope, such as the parameters of a callback.
@@ -181,12 +187,17 @@ pub fn resolve_in(scope: Scope<'_>, values: &dyn Values, limit: Bytes) -> Result
 
 /// The ranges that travel back, with the values the routine left behind.
 ///
-/// `before` is what [`resolve`] gave for the same call. Sizes stay as they were; ranges that refer to OUT or INOUT
-/// parameters are evaluated again with `values_after` and must lie within their dimension.
+/// `before` is what [`resolve`] gave for the same call. Sizes stay as they were; ranges that refer
+/// to OUT or INOUT parameters are evaluated again with `values_after` and must lie within their
+/// dimension.
 ///
 /// # Errors
 /// `RoutineFailed` if the routine reported a range that lies outside its bound.
-pub fn resolve_results(interface: &Interface, values_after: &dyn Values, before: &CallLayout) -> Result<CallLayout> {
+pub fn resolve_results(
+    interface: &Interface,
+    values_after: &dyn Values,
+    before: &CallLayout,
+) -> Result<CallLayout> {
     resolve_results_in(interface.scope(), values_after, before)
         .map_err(|error| error.with("routine", interface.full_name()))
 }
@@ -195,14 +206,20 @@ pub fn resolve_results(interface: &Interface, values_after: &dyn Values, before:
 ///
 /// # Errors
 /// As [`resolve_results`].
-pub fn resolve_results_in(scope: Scope<'_>, values_after: &dyn Values, before: &CallLayout) -> Result<CallLayout> {
+pub fn resolve_results_in(
+    scope: Scope<'_>,
+    values_after: &dyn Values,
+    before: &CallLayout,
+) -> Result<CallLayout> {
     if before.parameters.len() != scope.parameters.len() {
         return Err(Error::internal(OPERATION, "the layout is for another interface"));
     }
     let resolver = Resolver { scope, values: &Completed::new(scope, values_after), after: true };
     let mut layout = before.clone();
     for (parameter, known) in scope.parameters.iter().zip(&mut layout.parameters) {
-        let (Shape::Array { dimensions, .. }, ParameterLayout::Array(array)) = (&parameter.shape, known) else {
+        let (Shape::Array { dimensions, .. }, ParameterLayout::Array(array)) =
+            (&parameter.shape, known)
+        else {
             continue;
         };
         if parameter.mode.is_output() && dimensions.iter().any(|d| resolver.range_depends(d)) {
@@ -216,7 +233,8 @@ impl ParameterLayout {
     fn full_bytes(&self) -> u64 {
         match self {
             ParameterLayout::Array(array) => array.full_bytes,
-            // The routine gets a pointer per text; the texts themselves are bounded where they arrive.
+            // The routine gets a pointer per text; the texts themselves are bounded where they
+            // arrive.
             ParameterLayout::TextArray { count } => count.saturating_mul(8),
             ParameterLayout::Scalar { bytes } => *bytes,
             ParameterLayout::Absent | ParameterLayout::Text | ParameterLayout::Callback => 0,
@@ -242,48 +260,74 @@ impl Resolver<'_> {
         match &parameter.shape {
             Shape::Callback { .. } => Ok(ParameterLayout::Callback),
             Shape::Scalar if text => Ok(ParameterLayout::Text),
-            Shape::Scalar => Ok(ParameterLayout::Scalar { bytes: self.scope.element_bytes(parameter.element) }),
+            Shape::Scalar => {
+                Ok(ParameterLayout::Scalar { bytes: self.scope.element_bytes(parameter.element) })
+            }
             Shape::Array { dimensions, .. } if text => {
                 // Ranges mean nothing for texts: all of them travel.
                 dimensions
                     .iter()
-                    .try_fold(1, |count: u64, d| self.times(parameter, count, self.size(parameter, d)?))
+                    .try_fold(1, |count: u64, d| {
+                        self.times(parameter, count, self.size(parameter, d)?)
+                    })
                     .and_then(|count| self.texts(parameter, count))
             }
-            Shape::Array { dimensions, order } => self.array(parameter, dimensions, *order).map(ParameterLayout::Array),
+            Shape::Array { dimensions, order } => {
+                self.array(parameter, dimensions, *order).map(ParameterLayout::Array)
+            }
         }
     }
 
-    /// Texts travel inside a message, whose length is bounded, and each costs its receiver far more than it has bytes: an
-    /// interface may promise any number of empty ones.
+    /// Texts travel inside a message, whose length is bounded, and each costs its receiver far more
+    /// than it has bytes: an interface may promise any number of empty ones.
     fn texts(&self, parameter: &Parameter, count: u64) -> Result<ParameterLayout> {
         if count <= TEXTS_MAX {
             return Ok(ParameterLayout::TextArray { count });
         }
-        let message =
-            format!("{} has {count} texts; an argument may have at most {TEXTS_MAX}", self.describe(parameter));
+        let message = format!(
+            "{} has {count} texts; an argument may have at most {TEXTS_MAX}",
+            self.describe(parameter)
+        );
         Err(self
             .error(ErrorKind::LimitExceeded, message)
             .fix("check the sizes passed, or pass the texts in several calls"))
     }
 
-    fn array(&self, parameter: &Parameter, dimensions: &[Dimension], order: Order) -> Result<ArrayLayout> {
+    fn array(
+        &self,
+        parameter: &Parameter,
+        dimensions: &[Dimension],
+        order: Order,
+    ) -> Result<ArrayLayout> {
         let element_bytes = self.scope.element_bytes(parameter.element);
         let mut resolved = Vec::with_capacity(dimensions.len());
-        // The product without zeros: it bounds every stride and offset, also of an array that is empty in one dimension.
+        // The product without zeros: it bounds every stride and offset, also of an array that is
+        // empty in one dimension.
         let mut extent = element_bytes;
         for dimension in dimensions {
             let size = self.size(parameter, dimension)?;
             extent = self.times(parameter, extent, size.max(1))?;
             resolved.push(self.range(parameter, dimension, size)?);
         }
-        let mut array = ArrayLayout { dimensions: resolved, order, element_bytes, full_bytes: 0, transfer_bytes: 0 };
+        let mut array = ArrayLayout {
+            dimensions: resolved,
+            order,
+            element_bytes,
+            full_bytes: 0,
+            transfer_bytes: 0,
+        };
         array.full_bytes = if array.dimensions.iter().any(|d| d.size == 0) { 0 } else { extent };
-        array.transfer_bytes = if parameter.mode == Mode::Work { 0 } else { array.count_transfer() };
+        array.transfer_bytes =
+            if parameter.mode == Mode::Work { 0 } else { array.count_transfer() };
         Ok(array)
     }
 
-    fn update(&self, parameter: &Parameter, dimensions: &[Dimension], array: &mut ArrayLayout) -> Result<()> {
+    fn update(
+        &self,
+        parameter: &Parameter,
+        dimensions: &[Dimension],
+        array: &mut ArrayLayout,
+    ) -> Result<()> {
         for (dimension, known) in dimensions.iter().zip(&mut array.dimensions) {
             if self.range_depends(dimension) {
                 *known = self.range(parameter, dimension, known.size)?;
@@ -303,7 +347,9 @@ impl Resolver<'_> {
 
     fn size(&self, parameter: &Parameter, dimension: &Dimension) -> Result<u64> {
         let size = self.integer(&dimension.size, parameter)?;
-        u64::try_from(size).map_err(|_| self.wrong(parameter, &dimension.size, format!("has the negative size {size}")))
+        u64::try_from(size).map_err(|_| {
+            self.wrong(parameter, &dimension.size, format!("has the negative size {size}"))
+        })
     }
 
     /// A bound of a range: `None` where it is absent, or not known before the call.
@@ -316,7 +362,12 @@ impl Resolver<'_> {
         }
     }
 
-    fn range(&self, parameter: &Parameter, dimension: &Dimension, size: u64) -> Result<ResolvedDimension> {
+    fn range(
+        &self,
+        parameter: &Parameter,
+        dimension: &Dimension,
+        size: u64,
+    ) -> Result<ResolvedDimension> {
         if dimension.start.is_none() && dimension.end.is_none() && dimension.stride.is_none() {
             return Ok(ResolvedDimension::whole(size));
         }
@@ -326,7 +377,9 @@ impl Resolver<'_> {
             Some(end) => end,
             None => size as i64,
         };
-        let stride = self.bound(parameter, &dimension.stride)?.map_or(1, |stride| if stride == 0 { 1 } else { stride });
+        let stride = self
+            .bound(parameter, &dimension.stride)?
+            .map_or(1, |stride| if stride == 0 { 1 } else { stride });
         if start < 0 || start > end || end > size as i64 || stride < 1 {
             return Err(self.wrong_range(parameter, dimension, [start, end, stride], size));
         }
@@ -334,9 +387,9 @@ impl Resolver<'_> {
         Ok(ResolvedDimension { size, start, end, stride, count: (end - start).div_ceil(stride) })
     }
 
-    /// An end of 0 means the whole dimension if it is written so, or if it is computed beside a written start, as in
-    /// Ninf-G. `[lda:n]` with n = 0 means no elements: a leading dimension of an empty matrix. So does a count of 0
-    /// that a routine reports.
+    /// An end of 0 means the whole dimension if it is written so, or if it is computed beside a
+    /// written start, as in Ninf-G. `[lda:n]` with n = 0 means no elements: a leading dimension of
+    /// an empty matrix. So does a count of 0 that a routine reports.
     fn zero_means_size(&self, dimension: &Dimension) -> bool {
         match &dimension.end {
             Some(Expression::Integer(_)) | None => true,
@@ -367,34 +420,57 @@ impl Resolver<'_> {
 
     #[cold]
     fn wrong(&self, parameter: &Parameter, expression: &Expression, what: String) -> Error {
-        let message =
-            format!("{} {what}{}", self.scope.declaration(parameter), involved(expression, self.values, &self.scope));
+        let message = format!(
+            "{} {what}{}",
+            self.scope.declaration(parameter),
+            involved(expression, self.values, &self.scope)
+        );
         self.error(ErrorKind::InvalidArgument, message).fix("pass sizes of 0 or more")
     }
 
     #[cold]
-    fn wrong_range(&self, parameter: &Parameter, dimension: &Dimension, range: [i64; 3], size: u64) -> Error {
+    fn wrong_range(
+        &self,
+        parameter: &Parameter,
+        dimension: &Dimension,
+        range: [i64; 3],
+        size: u64,
+    ) -> Error {
         let [start, end, stride] = range;
         if self.after {
             let text = self.scope.dimension_text(dimension);
             let what = format!("start {start}, end {end}, stride {stride}, size {size}");
-            let message = format!("the routine returned a range outside {}{text}: {what}", parameter.name);
-            return self.error(ErrorKind::RoutineFailed, message).fix("the routine or its interface is wrong");
+            let message =
+                format!("the routine returned a range outside {}{text}: {what}", parameter.name);
+            return self
+                .error(ErrorKind::RoutineFailed, message)
+                .fix("the routine or its interface is wrong");
         }
-        range::Refused { scope: self.scope, values: self.values, parameter, dimension }.error(range, size)
+        range::Refused { scope: self.scope, values: self.values, parameter, dimension }
+            .error(range, size)
     }
 
     fn error(&self, kind: ErrorKind, message: String) -> Error {
-        let kind = if self.after && kind == ErrorKind::InvalidArgument { ErrorKind::RoutineFailed } else { kind };
+        let kind = if self.after && kind == ErrorKind::InvalidArgument {
+            ErrorKind::RoutineFailed
+        } else {
+            kind
+        };
         Error::new(kind, OPERATION, message)
     }
 
     /// `A[lda:n][n] (lda = 3, n = 4)`.
     fn describe(&self, parameter: &Parameter) -> String {
-        let Shape::Array { dimensions, .. } = &parameter.shape else { return parameter.name.clone() };
+        let Shape::Array { dimensions, .. } = &parameter.shape else {
+            return parameter.name.clone();
+        };
         let all = Expression::Call(
             Function::Max,
-            dimensions.iter().flat_map(|d| std::iter::once(&d.size).chain(&d.end)).cloned().collect(),
+            dimensions
+                .iter()
+                .flat_map(|d| std::iter::once(&d.size).chain(&d.end))
+                .cloned()
+                .collect(),
         );
         self.scope.declaration(parameter) + &involved(&all, self.values, &self.scope)
     }
@@ -402,12 +478,19 @@ impl Resolver<'_> {
 
 impl ArrayLayout {
     fn count_transfer(&self) -> u64 {
-        self.dimensions.iter().fold(self.element_bytes, |bytes, dimension| bytes.saturating_mul(dimension.count))
+        self.dimensions
+            .iter()
+            .fold(self.element_bytes, |bytes, dimension| bytes.saturating_mul(dimension.count))
     }
 }
 
 #[cold]
-fn too_large(resolver: &Resolver<'_>, parameter: &Parameter, layout: &ParameterLayout, limit: Bytes) -> Error {
+fn too_large(
+    resolver: &Resolver<'_>,
+    parameter: &Parameter,
+    layout: &ParameterLayout,
+    limit: Bytes,
+) -> Error {
     let needs = Bytes(layout.full_bytes());
     let message = format!(
         "{} needs {needs}; all arrays of a call may have {limit} together together",

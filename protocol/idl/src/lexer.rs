@@ -1,4 +1,5 @@
-//! Text to tokens (spec/idl.md, section 2). Raw C bodies become single tokens; line marks go to the line table.
+//! Text to tokens (spec/idl.md, section 2). Raw C bodies become single tokens; line marks go to the
+//! line table.
 
 use crate::diagnostic::{Problems, shown};
 use crate::raw;
@@ -11,7 +12,8 @@ pub(crate) const TOKENS_MAX: usize = 1_000_000;
 /// Bodies without an end behind which declarations are still looked for.
 const OPEN_BODIES_MAX: usize = 16;
 
-/// Stands for bytes that were not UTF-8 (`String::from_utf8_lossy`). Comments and descriptions may have them.
+/// Stands for bytes that were not UTF-8 (`String::from_utf8_lossy`). Comments and descriptions may
+/// have them.
 pub(crate) const UNREADABLE: char = char::REPLACEMENT_CHARACTER;
 
 /// What the lexer finds.
@@ -50,8 +52,15 @@ pub(crate) fn scan(source: &mut Source<'_>, problems: &mut Problems) -> Lexed {
     let text = source.text;
     // Editors of other systems put a byte order mark in front; it is no part of the language.
     let begin = text.len() - text.trim_start_matches('\u{feff}').len();
-    let mut lexer =
-        Lexer { source, text, at: begin, last_end: 0, open_bodies: 0, brace: Brace::Raw, lexed: Lexed::default() };
+    let mut lexer = Lexer {
+        source,
+        text,
+        at: begin,
+        last_end: 0,
+        open_bodies: 0,
+        brace: Brace::Raw,
+        lexed: Lexed::default(),
+    };
     while lexer.skip_blank(problems) {
         if lexer.lexed.tokens.len() >= TOKENS_MAX {
             let here = Span::new(lexer.at, lexer.at + 1);
@@ -63,7 +72,8 @@ pub(crate) fn scan(source: &mut Source<'_>, problems: &mut Problems) -> Lexed {
         lexer.check_readable(start, problems);
         lexer.last_end = lexer.at;
     }
-    // The end "stands" behind the last token, so that a message about it shows a line with something on it.
+    // The end "stands" behind the last token, so that a message about it shows a line with
+    // something on it.
     let end = lexer.lexed.tokens.last().map_or(0, |token| token.span.end as usize);
     lexer.push(Kind::End, end, end);
     lexer.lexed
@@ -122,7 +132,9 @@ impl Lexer<'_, '_> {
         let end = raw::directive_end(self.text, self.at);
         let line = &self.text[self.at..end];
         if !self.source.take_mark(self.at, line) {
-            self.lexed.directives.push(Span::new(self.at, self.at + line.lines().next().map_or(1, str::len)));
+            self.lexed
+                .directives
+                .push(Span::new(self.at, self.at + line.lines().next().map_or(1, str::len)));
         }
         self.at = end;
     }
@@ -136,13 +148,15 @@ impl Lexer<'_, '_> {
             '\'' => self.character(problems),
             '{' if self.brace == Brace::Raw => self.body(problems),
             _ if is_word_start(first) => self.word(),
-            _ if first.is_ascii_digit() || (first == '.' && second.is_ascii_digit()) => self.number(),
+            _ if first.is_ascii_digit() || (first == '.' && second.is_ascii_digit()) => {
+                self.number()
+            }
             _ => self.symbol(first, problems),
         }
     }
 
-    /// What is no comment must have come whole: a body would say something else than its author wrote. Of strings the
-    /// parser knows which ones are descriptions.
+    /// What is no comment must have come whole: a body would say something else than its author
+    /// wrote. Of strings the parser knows which ones are descriptions.
     fn check_readable(&self, start: usize, problems: &mut Problems) {
         let token = &self.text[start..self.at];
         let found = match token.chars().next() {
@@ -161,9 +175,12 @@ impl Lexer<'_, '_> {
         let rest = self.rest();
         let length = rest.find(|c| !is_word_part(c)).unwrap_or(rest.len());
         let word = &rest[..length];
-        // `Struct` is a word of ours, so a parameter may bear the name: it counts only where a declaration begins.
-        let begins =
-            matches!(self.lexed.tokens.last(), None | Some(Token { kind: Kind::Body | Kind::Symbol(";" | "}"), .. }));
+        // `Struct` is a word of ours, so a parameter may bear the name: it counts only where a
+        // declaration begins.
+        let begins = matches!(
+            self.lexed.tokens.last(),
+            None | Some(Token { kind: Kind::Body | Kind::Symbol(";" | "}"), .. })
+        );
         match word {
             "DefClass" => self.brace = Brace::Structural,
             "Struct" if begins => self.brace = Brace::Structural,
@@ -184,7 +201,8 @@ impl Lexer<'_, '_> {
         while let Some(byte) = bytes.get(end) {
             let exponent = !hexadecimal && matches!(byte, b'e' | b'E');
             // An exponent may have a sign; Fortran's `d` makes one only behind a point.
-            let behind_exponent = end > start && !hexadecimal && matches!(bytes[end - 1] | 32, b'e' | b'd');
+            let behind_exponent =
+                end > start && !hexadecimal && matches!(bytes[end - 1] | 32, b'e' | b'd');
             let sign = matches!(byte, b'+' | b'-') && behind_exponent;
             real |= exponent || (*byte == b'.' && !hexadecimal);
             if !(byte.is_ascii_alphanumeric() || *byte == b'.' || *byte == b'_' || sign) {
@@ -215,10 +233,12 @@ impl Lexer<'_, '_> {
         }
     }
 
-    /// A string may run over lines, as in Ninf-G; one whose end is missing must not swallow the rest of the file.
+    /// A string may run over lines, as in Ninf-G; one whose end is missing must not swallow the
+    /// rest of the file.
     fn string(&mut self, problems: &mut Problems) {
         let start = self.at;
-        let closed = raw::quoted_length(self.rest()).filter(|length| !swallows(&self.rest()[..*length]));
+        let closed =
+            raw::quoted_length(self.rest()).filter(|length| !swallows(&self.rest()[..*length]));
         match closed {
             Some(length) => {
                 self.at += length;
@@ -276,7 +296,8 @@ impl Lexer<'_, '_> {
             return;
         }
         // A run of bytes that mean nothing is one mistake.
-        let run = rest.find(|c: char| c.is_whitespace() || is_word_part(c) || "\"'{}()[],;".contains(c));
+        let run =
+            rest.find(|c: char| c.is_whitespace() || is_word_part(c) || "\"'{}()[],;".contains(c));
         self.at += run.unwrap_or(rest.len()).max(first.len_utf8());
         let span = Span::new(start, self.at);
         if self.text[start..self.at].contains(UNREADABLE) {
@@ -287,12 +308,23 @@ impl Lexer<'_, '_> {
     }
 }
 
-/// Whether a string that runs over lines takes in a declaration, which means that its end was forgotten.
+/// Whether a string that runs over lines takes in a declaration, which means that its end was
+/// forgotten.
 fn swallows(text: &str) -> bool {
-    const WORDS: [&str; 9] =
-        ["Define", "Module", "DefClass", "DefMethod", "Globals", "Library", "Calls", "Required", "Struct"];
-    let word =
-        |line: &str| line.trim_start().split(|c| !is_word_part(c)).next().map(str::to_string).unwrap_or_default();
+    const WORDS: [&str; 9] = [
+        "Define",
+        "Module",
+        "DefClass",
+        "DefMethod",
+        "Globals",
+        "Library",
+        "Calls",
+        "Required",
+        "Struct",
+    ];
+    let word = |line: &str| {
+        line.trim_start().split(|c| !is_word_part(c)).next().map(str::to_string).unwrap_or_default()
+    };
     text.lines().skip(1).any(|line| WORDS.contains(&word(line).as_str()))
 }
 

@@ -5,15 +5,18 @@ const LENGTH_MAX: usize = 64;
 
 /// The candidate nearest to `word`, if it is near enough to be what was meant.
 ///
-/// Case does not count as a difference. About one mistake in three letters is forgiven; swapped neighbours count once.
+/// Case does not count as a difference. About one mistake in three letters is forgiven; swapped
+/// neighbours count once.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let wanted: Vec<char> = word.chars().take(LENGTH_MAX + 1).flat_map(char::to_lowercase).collect();
+    let wanted: Vec<char> =
+        word.chars().take(LENGTH_MAX + 1).flat_map(char::to_lowercase).collect();
     if wanted.is_empty() || wanted.len() > LENGTH_MAX {
         return None;
     }
     let mut best: Option<(usize, &str)> = None;
     for candidate in candidates {
-        let letters: Vec<char> = candidate.chars().take(LENGTH_MAX + 1).flat_map(char::to_lowercase).collect();
+        let letters: Vec<char> =
+            candidate.chars().take(LENGTH_MAX + 1).flat_map(char::to_lowercase).collect();
         let forgiven = wanted.len().max(letters.len()).div_ceil(3).min(3);
         // One-letter names are all at distance one from each other: only the case may differ.
         let forgiven = if wanted.len().max(letters.len()) < 2 { 0 } else { forgiven };

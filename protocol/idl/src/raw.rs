@@ -1,4 +1,5 @@
-//! Raw C between braces: found by its balanced braces, otherwise left as it is (spec/idl.md, section 3.6).
+//! Raw C between braces: found by its balanced braces, otherwise left as it is (spec/idl.md,
+//! section 3.6).
 
 use std::ops::Range;
 
@@ -14,8 +15,8 @@ pub(crate) struct Scanned {
     pub directives: Vec<Span>,
 }
 
-/// Length of a string with both quotes, over line ends too; `None` if its end is missing. A backslash protects what
-/// follows.
+/// Length of a string with both quotes, over line ends too; `None` if its end is missing. A
+/// backslash protects what follows.
 pub(crate) fn quoted_length(text: &str) -> Option<usize> {
     let mut characters = text.char_indices().skip(1);
     while let Some((at, c)) = characters.next() {
@@ -46,12 +47,14 @@ pub(crate) fn defined_name(line: &str) -> Option<Range<usize>> {
     let rest = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("define")?;
     let name = rest.trim_start();
     let start = line.len() - name.len();
-    let length = name.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(name.len());
+    let length =
+        name.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(name.len());
     (length > 0 && rest.len() != name.len()).then_some(start..start + length)
 }
 
-/// Finds the end of the C text whose opening brace is at `start`. Braces in strings, characters, comments and
-/// directives do not count. Where the end is missing, `resume` asks to go on at the next declaration.
+/// Finds the end of the C text whose opening brace is at `start`. Braces in strings, characters,
+/// comments and directives do not count. Where the end is missing, `resume` asks to go on at the
+/// next declaration.
 pub(crate) fn scan_body(text: &str, start: usize, resume: bool) -> Scanned {
     let bytes = text.as_bytes();
     let mut scanned = Scanned { end: text.len(), closed: false, directives: Vec::new() };
@@ -91,7 +94,11 @@ pub(crate) fn outside_comments(text: &str, wanted: char) -> Option<usize> {
     let end_of_search = text.rfind(wanted)?;
     while let Some(first) = text[at..].chars().next().filter(|_| at <= end_of_search) {
         // Steps are made of whole comments and literals, or of one character.
-        let end = if first.is_ascii() { skip_one(text, at).min(text.len()) } else { at + first.len_utf8() };
+        let end = if first.is_ascii() {
+            skip_one(text, at).min(text.len())
+        } else {
+            at + first.len_utf8()
+        };
         let found = text[at..end].find(wanted).filter(|_| first != '/');
         if found.is_some() {
             return found.map(|found| at + found);
@@ -111,13 +118,15 @@ fn skip_one(text: &str, at: usize) -> usize {
         (b'"', _) if at > 0 && bytes[at - 1] == b'R' => raw_string_end(text, at),
         // A digit before the quote makes it a C++ digit separator (1'000).
         (b'\'', _) if at > 0 && bytes[at - 1].is_ascii_digit() => at + 1,
-        (quote @ (b'"' | b'\''), _) => quoted_in_line(bytes, at, quote).unwrap_or_else(|line_end| line_end),
+        (quote @ (b'"' | b'\''), _) => {
+            quoted_in_line(bytes, at, quote).unwrap_or_else(|line_end| line_end)
+        }
         _ => at + 1,
     }
 }
 
-/// One past a C string or character that begins at `start`; the end of its line where the closing quote is missing:
-/// it costs one line, not the rest of the file, because C has no longer ones.
+/// One past a C string or character that begins at `start`; the end of its line where the closing
+/// quote is missing: it costs one line, not the rest of the file, because C has no longer ones.
 pub(crate) fn quoted_in_line(bytes: &[u8], start: usize, quote: u8) -> Result<usize, usize> {
     let mut at = start + 1;
     while let Some(byte) = bytes.get(at) {
@@ -132,18 +141,21 @@ pub(crate) fn quoted_in_line(bytes: &[u8], start: usize, quote: u8) -> Result<us
     Err(bytes.len())
 }
 
-/// One past a C++ raw string `R"x(…)x"` whose quote is at `at`. One without its end takes the rest, as in C++.
+/// One past a C++ raw string `R"x(…)x"` whose quote is at `at`. One without its end takes the rest,
+/// as in C++.
 fn raw_string_end(text: &str, at: usize) -> usize {
     // The standard allows a delimiter of at most 16 characters.
     let open = text.as_bytes()[at + 1..].iter().take(17).position(|byte| *byte == b'(');
-    let Some(delimiter) = open.and_then(|open| text.get(at + 1..at + 1 + open)) else { return at + 1 };
+    let Some(delimiter) = open.and_then(|open| text.get(at + 1..at + 1 + open)) else {
+        return at + 1;
+    };
     let body = at + 2 + delimiter.len();
     let end = format!("){delimiter}\"");
     text[body..].find(&end).map_or(text.len(), |length| body + length + end.len())
 }
 
-/// Where to go on after a body without an end: at the next line that begins with a declaration, so that the mistakes
-/// behind it are found as well.
+/// Where to go on after a body without an end: at the next line that begins with a declaration, so
+/// that the mistakes behind it are found as well.
 fn resume_after_open_body(text: &str, start: usize) -> usize {
     let words = ["\nDefine ", "\nDefClass ", "\nModule "];
     let found = words.iter().filter_map(|word| text[start..].find(word)).min();

@@ -1,4 +1,5 @@
-//! Strict reading of deterministic CBOR on top of minicbor: shortest forms, definite lengths, ascending keys.
+//! Strict reading of deterministic CBOR on top of minicbor: shortest forms, definite lengths,
+//! ascending keys.
 
 use farcall_base::{Error, ErrorKind, Result};
 use minicbor::Decoder;
@@ -24,11 +25,16 @@ impl<'b> Reader<'b> {
     }
 
     fn malformed(&self, error: &minicbor::decode::Error) -> Error {
-        let message = if error.is_end_of_input() { "the data end too early".to_owned() } else { error.to_string() };
+        let message = if error.is_end_of_input() {
+            "the data end too early".to_owned()
+        } else {
+            error.to_string()
+        };
         self.error(message)
     }
 
-    /// Runs one step of the decoder and demands that the head it read (all but `payload` bytes) was as short as can be.
+    /// Runs one step of the decoder and demands that the head it read (all but `payload` bytes) was
+    /// as short as can be.
     fn step<T>(
         &mut self,
         read: impl FnOnce(&mut Decoder<'b>) -> std::result::Result<T, minicbor::decode::Error>,
@@ -68,7 +74,9 @@ impl<'b> Reader<'b> {
 
     fn integer(&mut self) -> Result<i64> {
         // CBOR writes a negative number as -1 - argument.
-        self.step(Decoder::i64, |value| (if *value < 0 { !*value as u64 } else { *value as u64 }, 0))
+        self.step(Decoder::i64, |value| {
+            (if *value < 0 { !*value as u64 } else { *value as u64 }, 0)
+        })
     }
 
     pub(crate) fn text(&mut self) -> Result<String> {
@@ -89,8 +97,12 @@ impl<'b> Reader<'b> {
         length.ok_or_else(|| self.error("an array without a length"))
     }
 
-    /// An array whose items `read` reads. A length that the bytes do not back ends in "too early", not in memory.
-    pub(crate) fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+    /// An array whose items `read` reads. A length that the bytes do not back ends in "too early",
+    /// not in memory.
+    pub(crate) fn list<T>(
+        &mut self,
+        mut read: impl FnMut(&mut Self) -> Result<T>,
+    ) -> Result<Vec<T>> {
         let length = self.array()?;
         let mut items = Vec::new();
         for _ in 0..length {
@@ -99,9 +111,12 @@ impl<'b> Reader<'b> {
         Ok(items)
     }
 
-    /// A map whose values `read` reads; it answers `false` for a key it does not know. Such a key is skipped with its
-    /// value if it is positive, and refused if it is negative: critical.
-    pub(crate) fn map(&mut self, mut read: impl FnMut(&mut Self, i64) -> Result<bool>) -> Result<()> {
+    /// A map whose values `read` reads; it answers `false` for a key it does not know. Such a key
+    /// is skipped with its value if it is positive, and refused if it is negative: critical.
+    pub(crate) fn map(
+        &mut self,
+        mut read: impl FnMut(&mut Self, i64) -> Result<bool>,
+    ) -> Result<()> {
         let length = self.step(Decoder::map, |length| (length.unwrap_or(0), 0))?;
         let length = length.ok_or_else(|| self.error("a map without a length"))?;
         let mut last = None;
@@ -122,8 +137,10 @@ impl<'b> Reader<'b> {
 
     fn unknown(&mut self, key: i64) -> Result<()> {
         if key < 0 {
-            let message = format!("the interface needs feature {key}, which this version does not support");
-            return Err(Error::new(ErrorKind::Version, OPERATION, message).fix("update Farcall on this side"));
+            let message =
+                format!("the interface needs feature {key}, which this version does not support");
+            return Err(Error::new(ErrorKind::Version, OPERATION, message)
+                .fix("update Farcall on this side"));
         }
         self.decoder.skip().map_err(|error| self.malformed(&error))
     }
@@ -135,9 +152,15 @@ impl<'b> Reader<'b> {
     /// The integer at this place, if there is one.
     pub(crate) fn integer_here(&mut self) -> Result<Option<i64>> {
         match self.datatype()? {
-            Type::U8 | Type::U16 | Type::U32 | Type::U64 | Type::I8 | Type::I16 | Type::I32 | Type::I64 | Type::Int => {
-                self.integer().map(Some)
-            }
+            Type::U8
+            | Type::U16
+            | Type::U32
+            | Type::U64
+            | Type::I8
+            | Type::I16
+            | Type::I32
+            | Type::I64
+            | Type::Int => self.integer().map(Some),
             _ => Ok(None),
         }
     }
@@ -150,7 +173,8 @@ impl<'b> Reader<'b> {
         }
     }
 
-    /// The real number at this place, if there is one; finite, and in the shortest of the three widths.
+    /// The real number at this place, if there is one; finite, and in the shortest of the three
+    /// widths.
     pub(crate) fn real_here(&mut self) -> Result<Option<f64>> {
         let (value, shortest) = match self.datatype()? {
             Type::F16 => (self.half()?, true),

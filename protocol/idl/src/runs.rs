@@ -39,7 +39,11 @@ impl Runs {
             } else {
                 joined = false;
                 if dimension.count > 1 {
-                    runs.outer.push(Outer { count: dimension.count, step: dimension.stride * step, at: 0 });
+                    runs.outer.push(Outer {
+                        count: dimension.count,
+                        step: dimension.stride * step,
+                        at: 0,
+                    });
                 }
             }
             step *= dimension.size;
@@ -70,7 +74,8 @@ impl Iterator for Runs {
         let offset = self.next?;
         let mut end = offset + self.length;
         self.next = self.advance(offset);
-        // Strided rows can touch at their ends: with stride 2 in rows of 3, elements 2 and 3 are neighbours.
+        // Strided rows can touch at their ends: with stride 2 in rows of 3, elements 2 and 3 are
+        // neighbours.
         while self.next == Some(end) {
             self.next = self.advance(end);
             end += self.length;

@@ -1,11 +1,14 @@
-//! What an expression's parameter numbers mean: the parameters of an interface, or of one of its callbacks.
+//! What an expression's parameter numbers mean: the parameters of an interface, or of one of its
+//! callbacks.
 
 use crate::expression::{Expression, Function};
 use crate::interface::{ElementType, Interface, Mode, Parameter, Shape, StructType};
 
-/// The parameters that the numbers in an expression count, and the structs they may have as elements.
+/// The parameters that the numbers in an expression count, and the structs they may have as
+/// elements.
 ///
-/// A callback's sizes count the callback's own parameters, so the same code serves a call and a call back.
+/// A callback's sizes count the callback's own parameters, so the same code serves a call and a
+/// call back.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope<'a> {
     /// The parameters, in declared order.
@@ -42,10 +45,12 @@ impl<'a> Scope<'a> {
 
     /// Whether the expression refers to a value that only exists after the call: an OUT parameter.
     pub fn refers_to_result(self, expression: &Expression) -> bool {
-        expression.refers_to(&mut |index| self.parameter(index).is_some_and(|p| p.mode == Mode::Out))
+        expression
+            .refers_to(&mut |index| self.parameter(index).is_some_and(|p| p.mode == Mode::Out))
     }
 
-    /// Whether the expression refers to a value that the call may change: an OUT or INOUT parameter.
+    /// Whether the expression refers to a value that the call may change: an OUT or INOUT
+    /// parameter.
     pub fn refers_to_output(self, expression: &Expression) -> bool {
         expression.refers_to(&mut |index| self.parameter(index).is_some_and(|p| p.mode.is_output()))
     }
@@ -67,7 +72,9 @@ impl Expression {
                 then.visit(visit);
                 otherwise.visit(visit);
             }
-            Expression::Call(_, arguments) => arguments.iter().for_each(|argument| argument.visit(visit)),
+            Expression::Call(_, arguments) => {
+                arguments.iter().for_each(|argument| argument.visit(visit))
+            }
         }
     }
 
@@ -82,7 +89,9 @@ impl Expression {
             Expression::Select(condition, then, otherwise) => {
                 condition.refers_to(test) || then.refers_to(test) || otherwise.refers_to(test)
             }
-            Expression::Call(_, arguments) => arguments.iter().any(|argument| argument.refers_to(test)),
+            Expression::Call(_, arguments) => {
+                arguments.iter().any(|argument| argument.refers_to(test))
+            }
         }
     }
 }
@@ -98,18 +107,23 @@ impl Parameter {
             Shape::Array { dimensions, .. } => dimensions.as_slice(),
             Shape::Scalar | Shape::Callback { .. } => &[],
         };
-        dimensions.iter().flat_map(|d| std::iter::once(&d.size).chain(&d.start).chain(&d.end).chain(&d.stride))
+        dimensions
+            .iter()
+            .flat_map(|d| std::iter::once(&d.size).chain(&d.start).chain(&d.end).chain(&d.stride))
     }
 
-    /// One value that is a number or a character: what travels in a few bytes and never by reference.
+    /// One value that is a number or a character: what travels in a few bytes and never by
+    /// reference.
     pub fn is_plain_scalar(&self) -> bool {
-        self.shape == Shape::Scalar && !matches!(self.element, ElementType::String | ElementType::Filename)
+        self.shape == Shape::Scalar
+            && !matches!(self.element, ElementType::String | ElementType::Filename)
     }
 }
 
 impl Interface {
-    /// The IN and INOUT parameters that must travel inside the call message, in interface order: all scalars, and the
-    /// arrays and strings whose elements or length an expression needs. Worth computing once per interface.
+    /// The IN and INOUT parameters that must travel inside the call message, in interface order:
+    /// all scalars, and the arrays and strings whose elements or length an expression needs. Worth
+    /// computing once per interface.
     pub fn inline_parameters(&self) -> Vec<usize> {
         let referred = self.referred();
         let inline = |(index, parameter): &(usize, &Parameter)| {
@@ -118,8 +132,8 @@ impl Interface {
         self.parameters.iter().enumerate().filter(inline).map(|(index, _)| index).collect()
     }
 
-    /// The OUT and INOUT parameters that must travel inside the reply message, in interface order: those that give
-    /// another result its range, and all scalars.
+    /// The OUT and INOUT parameters that must travel inside the reply message, in interface order:
+    /// those that give another result its range, and all scalars.
     pub fn inline_results(&self) -> Vec<usize> {
         let referred = self.referred();
         let inline = |(index, parameter): &(usize, &Parameter)| {
@@ -137,7 +151,9 @@ impl Interface {
             }
             false
         };
-        for expression in self.parameters.iter().flat_map(Parameter::expressions).chain(&self.processors) {
+        for expression in
+            self.parameters.iter().flat_map(Parameter::expressions).chain(&self.processors)
+        {
             expression.refers_to(&mut mark);
         }
         referred

@@ -1,4 +1,5 @@
-//! An interface that a peer sent, made printable before anybody shows it (spec/wire.md, section 11).
+//! An interface that a peer sent, made printable before anybody shows it (spec/wire.md, section
+//! 11).
 
 use std::borrow::Cow;
 
@@ -7,8 +8,8 @@ use farcall_base::{printable, printable_line};
 use crate::interface::{Interface, Parameter, Shape, StructType};
 
 impl Interface {
-    /// The same with every name and every text in it printable. What an honest server sends stays as it is, but for what
-    /// its documentation has that nobody can see.
+    /// The same with every name and every text in it printable. What an honest server sends stays
+    /// as it is, but for what its documentation has that nobody can see.
     #[must_use]
     pub fn shown(mut self) -> Interface {
         let Interface {

@@ -1,4 +1,5 @@
-//! How a caller with keyword arguments calls a routine: which arguments go by position, and the signature to show.
+//! How a caller with keyword arguments calls a routine: which arguments go by position, and the
+//! signature to show.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +9,9 @@ use crate::interface::{ElementType, Interface, Mode, Parameter, Shape};
 use crate::scope::Scope;
 use crate::text::write_character;
 
-/// Parameter numbers of what a Python call takes by position, in interface order: IN and INOUT arrays, strings, files,
-/// callbacks, and the scalars that neither an array's extent nor a default determines. All others go by name.
+/// Parameter numbers of what a Python call takes by position, in interface order: IN and INOUT
+/// arrays, strings, files, callbacks, and the scalars that neither an array's extent nor a default
+/// determines. All others go by name.
 pub fn positional(interface: &Interface) -> Vec<usize> {
     positional_in(interface.scope())
 }
@@ -25,7 +27,8 @@ pub fn positional_in(scope: Scope<'_>) -> Vec<usize> {
     scope.parameters.iter().enumerate().filter(takes).map(|(index, _)| index).collect()
 }
 
-/// Parameter numbers of the scalars that a caller may leave out: defaulted, leading dimensions, or inferable.
+/// Parameter numbers of the scalars that a caller may leave out: defaulted, leading dimensions, or
+/// inferable.
 pub(crate) fn by_name(scope: Scope<'_>) -> BTreeSet<usize> {
     let is_scalar = |p: &&Parameter| p.mode.is_input() && p.is_plain_scalar();
     let mut optional = BTreeSet::new();
@@ -39,7 +42,9 @@ pub(crate) fn by_name(scope: Scope<'_>) -> BTreeSet<usize> {
     }
     let extents = extents(scope);
     // Those that no extent could ever determine are known by position, whatever else is.
-    open.retain(|one| extents.iter().any(|extent| mentions(extent, *one) && solve::is_linear(extent, *one)));
+    open.retain(|one| {
+        extents.iter().any(|extent| mentions(extent, *one) && solve::is_linear(extent, *one))
+    });
     while !open.is_empty() {
         let next = extents.iter().find_map(|extent| determined(extent, &open));
         match next {
@@ -54,7 +59,8 @@ pub(crate) fn by_name(scope: Scope<'_>) -> BTreeSet<usize> {
     optional
 }
 
-/// The extents that travel of all arrays that a caller passes by position, each possible branch of `?:` on its own.
+/// The extents that travel of all arrays that a caller passes by position, each possible branch of
+/// `?:` on its own.
 fn extents(scope: Scope<'_>) -> Vec<Expression> {
     let mut extents = Vec::new();
     for parameter in scope.parameters.iter().filter(|p| p.mode.is_input()) {
@@ -89,7 +95,8 @@ fn determined(extent: &Expression, open: &[u16]) -> Option<u16> {
     }
 }
 
-/// The signature in Python's words: `dgesv(A, B, *, n=None, nrhs=None, lda=None, ldb=None) -> (A, ipiv, B, info)`.
+/// The signature in Python's words: `dgesv(A, B, *, n=None, nrhs=None, lda=None, ldb=None) -> (A,
+/// ipiv, B, info)`.
 ///
 /// `None` stands for what is inferred, or computed from a default that is no constant.
 pub fn signature(interface: &Interface) -> String {
@@ -103,7 +110,8 @@ pub fn signature(interface: &Interface) -> String {
     for parameter in optional.iter().map(|index| &interface.parameters[*index]) {
         arguments.push(format!("{}={}", parameter.name, default_text(parameter)));
     }
-    let results: Vec<&str> = results(interface).map(|(_, parameter)| parameter.name.as_str()).collect();
+    let results: Vec<&str> =
+        results(interface).map(|(_, parameter)| parameter.name.as_str()).collect();
     let results = match results.as_slice() {
         [] => "None".to_owned(),
         [one] => (*one).to_owned(),

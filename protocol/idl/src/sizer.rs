@@ -1,5 +1,5 @@
-//! The sizes of the calls of one routine. What depends on its interface alone is worked out once; and most calls are as
-//! large as the one before, whose layout they share.
+//! The sizes of the calls of one routine. What depends on its interface alone is worked out once;
+//! and most calls are as large as the one before, whose layout they share.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -39,14 +39,18 @@ impl Sizer {
         let mut inline = vec![false; interface.parameters.len()];
         interface.inline_parameters().into_iter().for_each(|index| inline[index] = true);
         let referred = interface.referred();
-        let decides = |index: &usize| referred[*index] || interface.parameters[*index].domain.is_some();
+        let decides =
+            |index: &usize| referred[*index] || interface.parameters[*index].domain.is_some();
         let scope = interface.scope();
         let results_decide =
-            interface.parameters.iter().filter(|parameter| parameter.mode.is_output()).any(|parameter| {
-                let Shape::Array { dimensions, .. } = &parameter.shape else { return false };
-                let ranges = dimensions.iter().flat_map(|d| [&d.start, &d.end, &d.stride]).flatten();
-                ranges.into_iter().any(|expression| scope.refers_to_output(expression))
-            });
+            interface.parameters.iter().filter(|parameter| parameter.mode.is_output()).any(
+                |parameter| {
+                    let Shape::Array { dimensions, .. } = &parameter.shape else { return false };
+                    let ranges =
+                        dimensions.iter().flat_map(|d| [&d.start, &d.end, &d.stride]).flatten();
+                    ranges.into_iter().any(|expression| scope.refers_to_output(expression))
+                },
+            );
         Sizer {
             deciding: (0..interface.parameters.len()).filter(decides).collect(),
             inline,
@@ -55,7 +59,8 @@ impl Sizer {
         }
     }
 
-    /// Whether a parameter must travel inside the call message: see [`Interface::inline_parameters`].
+    /// Whether a parameter must travel inside the call message: see
+    /// [`Interface::inline_parameters`].
     pub fn is_inline(&self, parameter: usize) -> bool {
         self.inline.get(parameter).copied().unwrap_or(false)
     }
@@ -70,13 +75,21 @@ impl Sizer {
         self.deciding.contains(&parameter)
     }
 
-    /// Works out a call's sizes from the bytes of its values, one entry per parameter: see [`resolve`].
+    /// Works out a call's sizes from the bytes of its values, one entry per parameter: see
+    /// [`resolve`].
     ///
     /// # Errors
     /// As [`resolve`].
-    pub fn resolve(&self, interface: &Interface, given: &[Option<&[u8]>], limit: Bytes) -> Result<Arc<CallLayout>> {
+    pub fn resolve(
+        &self,
+        interface: &Interface,
+        given: &[Option<&[u8]>],
+        limit: Bytes,
+    ) -> Result<Arc<CallLayout>> {
         let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = latest.as_ref().filter(|known| known.limit == limit && self.is_like(known, given)) {
+        if let Some(known) =
+            latest.as_ref().filter(|known| known.limit == limit && self.is_like(known, given))
+        {
             return Ok(known.layout.clone());
         }
         let mut layout = resolve(interface, &ByteValues::new(interface, given), limit)?;
@@ -100,8 +113,8 @@ impl Sizer {
         values.all(|(index, value)| given.get(*index).copied().flatten() == value.as_deref())
     }
 
-    /// The layout with the ranges that the results decide; `None` where they decide none: see [`resolve_results`]. What no
-    /// result says has the value that it had before the call.
+    /// The layout with the ranges that the results decide; `None` where they decide none: see
+    /// [`resolve_results`]. What no result says has the value that it had before the call.
     ///
     /// # Errors
     /// As [`resolve_results`].
@@ -115,7 +128,8 @@ impl Sizer {
             return Ok(None);
         }
         let given = before.given.iter().map(Option::as_deref).chain(std::iter::repeat(None));
-        let bytes: Vec<Option<&[u8]>> = results.zip(given).map(|(result, given)| result.or(given)).collect();
+        let bytes: Vec<Option<&[u8]>> =
+            results.zip(given).map(|(result, given)| result.or(given)).collect();
         let after = resolve_results(interface, &ByteValues::new(interface, bytes), before)?;
         Ok(Some(Arc::new(after)))
     }
@@ -146,7 +160,9 @@ mod tests {
     fn calls_that_are_alike_share_a_layout() {
         let interface = interface("Define f(IN int n, IN int tag, OUT double x[n])");
         let sizer = Sizer::new(&interface);
-        let resolve = |n, tag| sizer.resolve(&interface, &given(&bytes(&[Some(n), Some(tag), None])), LIMIT).unwrap();
+        let resolve = |n, tag| {
+            sizer.resolve(&interface, &given(&bytes(&[Some(n), Some(tag), None])), LIMIT).unwrap()
+        };
         let first = resolve(3, 1);
         assert!(Arc::ptr_eq(&first, &resolve(3, 2)), "a tag decides nothing");
         assert_eq!(resolve(4, 2).array_bytes(), 8 * 4 + 8);
@@ -174,17 +190,21 @@ mod tests {
         let sizer = Sizer::new(&ranged);
         let before = sizer.resolve(&ranged, &given(&bytes(&[Some(3), None, None])), LIMIT).unwrap();
         let after = bytes(&[None, Some(2), None]);
-        let after = sizer.resolve_results(&ranged, given(&after).into_iter(), &before).unwrap().unwrap();
+        let after =
+            sizer.resolve_results(&ranged, given(&after).into_iter(), &before).unwrap().unwrap();
         assert_ne!(after, before);
     }
 
     #[test]
     fn ranges_may_refer_to_results_and_to_what_was_given() {
-        let ranged = interface("Define f(IN int n, IN int from, OUT int k, OUT double x[n:from,from+k])");
+        let ranged =
+            interface("Define f(IN int n, IN int from, OUT int k, OUT double x[n:from,from+k])");
         let sizer = Sizer::new(&ranged);
-        let before = sizer.resolve(&ranged, &given(&bytes(&[Some(9), Some(2), None, None])), LIMIT).unwrap();
+        let before =
+            sizer.resolve(&ranged, &given(&bytes(&[Some(9), Some(2), None, None])), LIMIT).unwrap();
         let after = bytes(&[None, None, Some(3), None]);
-        let after = sizer.resolve_results(&ranged, given(&after).into_iter(), &before).unwrap().unwrap();
+        let after =
+            sizer.resolve_results(&ranged, given(&after).into_iter(), &before).unwrap().unwrap();
         let ParameterLayout::Array(array) = &after.parameters[3] else { panic!("x is an array") };
         assert_eq!((array.dimensions[0].start, array.dimensions[0].end), (2, 5));
     }

@@ -1,7 +1,9 @@
-//! The text of an interface file, and the true place of every byte of it (spec/idl.md, section 2.4).
+//! The text of an interface file, and the true place of every byte of it (spec/idl.md, section
+//! 2.4).
 //!
-//! A preprocessed file carries line marks (`# 12 "header.h" 1`). The lexer reports each one it meets in code, so that
-//! a mark inside a string or a comment changes nothing; from then on places count from the mark.
+//! A preprocessed file carries line marks (`# 12 "header.h" 1`). The lexer reports each one it
+//! meets in code, so that a mark inside a string or a comment changes nothing; from then on places
+//! count from the mark.
 
 /// A range of bytes of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -15,7 +17,10 @@ pub(crate) struct Span {
 impl Span {
     /// From byte `start` to byte `end`; files are far below 4 GiB (`compile::FILE_BYTES_MAX`).
     pub(crate) fn new(start: usize, end: usize) -> Span {
-        Span { start: u32::try_from(start).unwrap_or(u32::MAX), end: u32::try_from(end).unwrap_or(u32::MAX) }
+        Span {
+            start: u32::try_from(start).unwrap_or(u32::MAX),
+            end: u32::try_from(end).unwrap_or(u32::MAX),
+        }
     }
 
     /// The range from the start of `self` to the end of `last`.
@@ -29,7 +34,8 @@ impl Span {
     }
 }
 
-/// A line mark: from physical line `from` on, lines are `line`, `line + 1`, … of file number `file`.
+/// A line mark: from physical line `from` on, lines are `line`, `line + 1`, … of file number
+/// `file`.
 struct Mark {
     from: usize,
     file: usize,
@@ -59,7 +65,8 @@ pub(crate) struct Source<'a> {
 impl<'a> Source<'a> {
     /// `file` is the name for places before the first line mark.
     pub(crate) fn new(file: &str, text: &'a str) -> Source<'a> {
-        let starts = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        let starts =
+            text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
         let line_starts = std::iter::once(0).chain(starts).collect();
         Source { text, files: vec![file.to_string()], line_starts, marks: Vec::new() }
     }
@@ -74,9 +81,11 @@ impl<'a> Source<'a> {
         self.line_starts.partition_point(|start| *start <= offset).saturating_sub(1)
     }
 
-    /// Takes note of a line mark at byte `offset`, where `line` is a whole line; false if it is no line mark.
+    /// Takes note of a line mark at byte `offset`, where `line` is a whole line; false if it is no
+    /// line mark.
     ///
-    /// `# 12 "file"` needs its file name, so that a comment such as `# 12` is none; `#line 12` may omit it.
+    /// `# 12 "file"` needs its file name, so that a comment such as `# 12` is none; `#line 12` may
+    /// omit it.
     pub(crate) fn take_mark(&mut self, offset: usize, line: &str) -> bool {
         let Some(mark) = parse_mark(line) else { return false };
         let file = match mark.1 {
@@ -111,7 +120,10 @@ impl<'a> Source<'a> {
             Some(mark) => (mark.file, mark.line.saturating_add((physical - mark.from) as u32)),
             None => (0, physical as u32 + 1),
         };
-        let before = self.text.get(self.line_starts[physical]..offset).map_or(0, |text| text.chars().count());
+        let before = self
+            .text
+            .get(self.line_starts[physical]..offset)
+            .map_or(0, |text| text.chars().count());
         Place { file: self.files[file].clone(), line, column: before as u32 + 1 }
     }
 
@@ -153,7 +165,8 @@ mod tests {
         assert_eq!(parse_mark("# 12 \"a.h\" 1 3"), Some((12, Some("a.h"))));
         assert_eq!(parse_mark("#line 7"), Some((7, None)));
         assert_eq!(parse_mark("#line 7 \"b\""), Some((7, Some("b"))));
-        // A directive, a number without a file name, a number that does not fit, a name without an end.
+        // A directive, a number without a file name, a number that does not fit, a name without an
+        // end.
         for line in ["#define N 3", "# 12", "# 99999999999 \"a\"", "# 1 \"a"] {
             assert_eq!(parse_mark(line), None, "{line}");
         }

@@ -1,4 +1,5 @@
-//! Expressions as IDL text, for people and for error messages. The text parses back to the same expression.
+//! Expressions as IDL text, for people and for error messages. The text parses back to the same
+//! expression.
 
 use std::fmt::Write as _;
 
@@ -24,7 +25,8 @@ impl Scope<'_> {
 pub(crate) trait Names {
     /// Name of a parameter, if it has one.
     fn name_of(&self, parameter: u16) -> Option<&str>;
-    /// Whether the parameter's elements are characters, so that constants compared with it read as `'N'`.
+    /// Whether the parameter's elements are characters, so that constants compared with it read as
+    /// `'N'`.
     fn is_character(&self, parameter: u16) -> bool;
 }
 
@@ -53,10 +55,11 @@ pub(crate) fn expression_text(expression: &Expression, names: &dyn Names) -> Str
     text
 }
 
-/// How tightly an expression's outermost part binds; what binds less tightly than its place allows gets parentheses.
+/// How tightly an expression's outermost part binds; what binds less tightly than its place allows
+/// gets parentheses.
 ///
-/// `&`, shifts and comparisons inside anything but `&&`, `||` and `?:` get parentheses even where the grammar needs
-/// none: their places in C's order of precedence surprise too many readers.
+/// `&`, shifts and comparisons inside anything but `&&`, `||` and `?:` get parentheses even where
+/// the grammar needs none: their places in C's order of precedence surprise too many readers.
 fn binding(expression: &Expression) -> u8 {
     match expression {
         Expression::Select(..) => 0,
@@ -139,7 +142,9 @@ fn write(text: &mut String, expression: &Expression, names: &dyn Names) {
             text.push(if *operator == UnaryOperator::Negate { '-' } else { '!' });
             write_operand(text, operand, 8, names);
         }
-        Expression::Binary(operator, left, right) => write_binary(text, *operator, left, right, names),
+        Expression::Binary(operator, left, right) => {
+            write_binary(text, *operator, left, right, names)
+        }
         Expression::Select(condition, then, otherwise) => {
             write_operand(text, condition, 1, names);
             text.push_str(" ? ");
@@ -170,16 +175,26 @@ fn write_operand(text: &mut String, operand: &Expression, least: u8, names: &dyn
     text.push_str(if parentheses { ")" } else { "" });
 }
 
-fn write_binary(text: &mut String, operator: BinaryOperator, left: &Expression, right: &Expression, names: &dyn Names) {
+fn write_binary(
+    text: &mut String,
+    operator: BinaryOperator,
+    left: &Expression,
+    right: &Expression,
+    names: &dyn Names,
+) {
     let compares = matches!(operator, BinaryOperator::Equal | BinaryOperator::NotEqual);
     let (left_least, right_least) = operator.operand_bindings();
     match left {
-        Expression::Integer(code) if compares && is_character(right, names) => write_character(text, *code),
+        Expression::Integer(code) if compares && is_character(right, names) => {
+            write_character(text, *code)
+        }
         _ => write_operand(text, left, left_least, names),
     }
     let _ = write!(text, " {} ", operator.symbol());
     match right {
-        Expression::Integer(code) if compares && is_character(left, names) => write_character(text, *code),
+        Expression::Integer(code) if compares && is_character(left, names) => {
+            write_character(text, *code)
+        }
         _ => write_operand(text, right, right_least, names),
     }
 }
@@ -195,10 +210,14 @@ fn is_character(expression: &Expression, names: &dyn Names) -> bool {
     }
 }
 
-/// A character constant where the code is a visible character that needs no escape; else the number.
+/// A character constant where the code is a visible character that needs no escape; else the
+/// number.
 pub(crate) fn write_character(text: &mut String, code: i64) {
     match u8::try_from(code).map(char::from) {
-        Ok(character) if (character.is_ascii_graphic() || character == ' ') && !matches!(character, '\'' | '\\') => {
+        Ok(character)
+            if (character.is_ascii_graphic() || character == ' ')
+                && !matches!(character, '\'' | '\\') =>
+        {
             let _ = write!(text, "'{character}'");
         }
         _ => write_integer(text, code),
@@ -206,7 +225,8 @@ pub(crate) fn write_character(text: &mut String, code: i64) {
 }
 
 fn write_integer(text: &mut String, value: i64) {
-    // The smallest integer has no positive counterpart that a parser could read first and negate then.
+    // The smallest integer has no positive counterpart that a parser could read first and negate
+    // then.
     let _ = match value {
         i64::MIN => write!(text, "({} - 1)", i64::MIN + 1),
         _ => write!(text, "{value}"),
@@ -247,12 +267,15 @@ impl Scope<'_> {
     /// An element type as the IDL spells it; a struct by its name.
     pub fn element_text(self, element: ElementType) -> String {
         match element {
-            ElementType::Struct(index) => self.structs.get(usize::from(index)).map_or("struct", |s| &s.name).to_owned(),
+            ElementType::Struct(index) => {
+                self.structs.get(usize::from(index)).map_or("struct", |s| &s.name).to_owned()
+            }
             _ => element.name().to_owned(),
         }
     }
 
-    /// A parameter with its dimensions, `a[lda:n][n]`; by its name alone where these are too long to be read.
+    /// A parameter with its dimensions, `a[lda:n][n]`; by its name alone where these are too long
+    /// to be read.
     pub(crate) fn declaration(self, parameter: &Parameter) -> String {
         let dimensions = self.dimensions_text(parameter);
         let short = dimensions.chars().count() <= 2 * SHORT;
@@ -262,7 +285,9 @@ impl Scope<'_> {
     /// All dimensions of a parameter as IDL text: `[lda:n][n]`; empty for what is not an array.
     pub fn dimensions_text(self, parameter: &Parameter) -> String {
         match &parameter.shape {
-            Shape::Array { dimensions, .. } => dimensions.iter().map(|d| self.dimension_text(d)).collect(),
+            Shape::Array { dimensions, .. } => {
+                dimensions.iter().map(|d| self.dimension_text(d)).collect()
+            }
             Shape::Scalar | Shape::Callback { .. } => String::new(),
         }
     }

@@ -1,4 +1,5 @@
-//! What every interface must fulfil, wherever it came from: after this, no index in it can make later code fail.
+//! What every interface must fulfil, wherever it came from: after this, no index in it can make
+//! later code fail.
 
 use farcall_base::{Error, ErrorKind, Result};
 
@@ -10,7 +11,8 @@ use crate::scope::Scope;
 use crate::values::DEFAULT_CHAIN_MAX;
 
 impl Interface {
-    /// Checks every number that refers to a parameter or struct, the limits, and that defaults are not circular.
+    /// Checks every number that refers to a parameter or struct, the limits, and that defaults are
+    /// not circular.
     ///
     /// # Errors
     /// `InvalidArgument` that names the parameter.
@@ -25,7 +27,8 @@ impl Interface {
             }
         }
         for expression in self.complexity.iter().chain(&self.processors) {
-            validate_expression(self.scope(), expression).map_err(|what| wrong(&self.name, what))?;
+            validate_expression(self.scope(), expression)
+                .map_err(|what| wrong(&self.name, what))?;
         }
         Ok(())
     }
@@ -37,9 +40,13 @@ fn wrong(name: &str, what: String) -> Error {
 
 fn validate_callback(scope: Scope<'_>, name: &str) -> Result<()> {
     validate_scope(scope, name)?;
-    let odd = |p: &&Parameter| p.mode == Mode::Work || p.domain.is_some() || matches!(p.shape, Shape::Callback { .. });
+    let odd = |p: &&Parameter| {
+        p.mode == Mode::Work || p.domain.is_some() || matches!(p.shape, Shape::Callback { .. })
+    };
     match scope.parameters.iter().find(odd) {
-        Some(parameter) => Err(wrong(name, format!("cannot have {}: WORK, domain or callback", parameter.name))),
+        Some(parameter) => {
+            Err(wrong(name, format!("cannot have {}: WORK, domain or callback", parameter.name)))
+        }
         None => Ok(()),
     }
 }
@@ -53,7 +60,9 @@ fn validate_scope(scope: Scope<'_>, name: &str) -> Result<()> {
     }
     match too_long_chain(scope) {
         Some(parameter) => {
-            let what = format!("has a default that is circular or depends on more than {DEFAULT_CHAIN_MAX} others");
+            let what = format!(
+                "has a default that is circular or depends on more than {DEFAULT_CHAIN_MAX} others"
+            );
             Err(wrong(&parameter.name, what))
         }
         None => Ok(()),
@@ -66,11 +75,15 @@ fn validate_parameter(scope: Scope<'_>, parameter: &Parameter) -> std::result::R
     {
         return Err(format!("has struct number {index}, which does not exist"));
     }
-    if parameter.stream && (parameter.element != ElementType::Filename || parameter.shape != Shape::Scalar) {
+    if parameter.stream
+        && (parameter.element != ElementType::Filename || parameter.shape != Shape::Scalar)
+    {
         return Err("is an open file and something else".into());
     }
     match &parameter.shape {
-        Shape::Array { dimensions, .. } if dimensions.is_empty() => return Err("is an array without dimensions".into()),
+        Shape::Array { dimensions, .. } if dimensions.is_empty() => {
+            return Err("is an array without dimensions".into());
+        }
         Shape::Array { dimensions, .. } if dimensions.len() > DIMENSIONS_MAX => {
             return Err(format!("has more than {DIMENSIONS_MAX} dimensions"));
         }
@@ -83,9 +96,13 @@ fn validate_parameter(scope: Scope<'_>, parameter: &Parameter) -> std::result::R
     parameter.expressions().try_for_each(|expression| validate_expression(scope, expression))
 }
 
-/// A domain belongs to an IN scalar, and its condition to scalars alone: so what travels never depends on it, and a
-/// program that knows no domains marshals as one that does.
-fn validate_domain(scope: Scope<'_>, parameter: &Parameter, domain: &Domain) -> std::result::Result<(), String> {
+/// A domain belongs to an IN scalar, and its condition to scalars alone: so what travels never
+/// depends on it, and a program that knows no domains marshals as one that does.
+fn validate_domain(
+    scope: Scope<'_>,
+    parameter: &Parameter,
+    domain: &Domain,
+) -> std::result::Result<(), String> {
     if parameter.mode != Mode::In || !has_value(parameter) {
         return Err("has a domain; only IN numbers and characters can have one".into());
     }
@@ -93,14 +110,17 @@ fn validate_domain(scope: Scope<'_>, parameter: &Parameter, domain: &Domain) -> 
         Domain::Characters(_) if parameter.element != ElementType::Char => {
             Err("is not a character and has a set of characters as its domain".into())
         }
-        Domain::Characters(characters) => {
-            domain::wrong_set(characters).map_or(Ok(()), |what| Err(format!("has a domain that {what}")))
-        }
+        Domain::Characters(characters) => domain::wrong_set(characters)
+            .map_or(Ok(()), |what| Err(format!("has a domain that {what}"))),
         Domain::Condition(condition) => {
             validate_expression(scope, condition)?;
-            let known = |index| scope.parameter(index).is_some_and(|p| p.mode != Mode::Out && has_value(p));
+            let known =
+                |index| scope.parameter(index).is_some_and(|p| p.mode != Mode::Out && has_value(p));
             match condition.refers_to(&mut |index| !known(index)) {
-                true => Err("has a domain that refers to something other than an IN or WORK number".into()),
+                true => {
+                    Err("has a domain that refers to something other than an IN or WORK number"
+                        .into())
+                }
                 false => Ok(()),
             }
         }
@@ -113,7 +133,10 @@ fn has_value(parameter: &Parameter) -> bool {
     parameter.shape == Shape::Scalar && (number || domain::is_real(parameter.element))
 }
 
-fn validate_expression(scope: Scope<'_>, expression: &Expression) -> std::result::Result<(), String> {
+fn validate_expression(
+    scope: Scope<'_>,
+    expression: &Expression,
+) -> std::result::Result<(), String> {
     let mut problem = None;
     expression.visit(&mut |one| {
         let found = match one {
@@ -132,7 +155,9 @@ fn validate_expression(scope: Scope<'_>, expression: &Expression) -> std::result
 fn check_reference(scope: Scope<'_>, index: u16, element: bool) -> Option<String> {
     match scope.parameter(index) {
         None => Some(format!("refers to parameter number {index}, which does not exist")),
-        Some(Parameter { shape: Shape::Callback { .. }, name, .. }) => Some(format!("refers to the callback {name}")),
+        Some(Parameter { shape: Shape::Callback { .. }, name, .. }) => {
+            Some(format!("refers to the callback {name}"))
+        }
         Some(Parameter { shape: Shape::Scalar, name, .. }) if element => {
             Some(format!("refers to an element of {name}, which is not an array"))
         }
@@ -140,12 +165,18 @@ fn check_reference(scope: Scope<'_>, index: u16, element: bool) -> Option<String
     }
 }
 
-fn check_arguments(scope: Scope<'_>, function: Function, arguments: &[Expression]) -> Option<String> {
+fn check_arguments(
+    scope: Scope<'_>,
+    function: Function,
+    arguments: &[Expression],
+) -> Option<String> {
     let fits = match function {
         Function::Min | Function::Max => !arguments.is_empty(),
         Function::Abs | Function::Log | Function::Log2 | Function::Sqrt => arguments.len() == 1,
         Function::Length => match arguments {
-            [Expression::Parameter(index)] => scope.parameter(*index).is_some_and(|p| p.element == ElementType::String),
+            [Expression::Parameter(index)] => {
+                scope.parameter(*index).is_some_and(|p| p.element == ElementType::String)
+            }
             _ => false,
         },
     };
@@ -154,8 +185,8 @@ fn check_arguments(scope: Scope<'_>, function: Function, arguments: &[Expression
 
 /// The first parameter whose default stands at the start of too long a chain, or in a circle.
 ///
-/// Counts in rounds over all defaults instead of following them, so that layers of defaults that each refer to all of
-/// the next layer cost no more than their text.
+/// Counts in rounds over all defaults instead of following them, so that layers of defaults that
+/// each refer to all of the next layer cost no more than their text.
 fn too_long_chain(scope: Scope<'_>) -> Option<&Parameter> {
     let mut lengths = vec![0_usize; scope.parameters.len()];
     for _ in 0..=DEFAULT_CHAIN_MAX {

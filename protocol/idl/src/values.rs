@@ -1,4 +1,5 @@
-//! Values of parameters from their raw bytes, and of those that the interface itself defines: WORK scalars, defaults.
+//! Values of parameters from their raw bytes, and of those that the interface itself defines: WORK
+//! scalars, defaults.
 
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
@@ -11,13 +12,16 @@ use crate::expression::Expression;
 use crate::interface::{ElementType, Interface, Mode, Parameter, Shape};
 use crate::scope::Scope;
 
-/// A WORK scalar or a default may refer to another one, and that to another: at most this many in a chain.
+/// A WORK scalar or a default may refer to another one, and that to another: at most this many in a
+/// chain.
 pub const DEFAULT_CHAIN_MAX: usize = 8;
 
-/// Values read from the raw bytes of the parameters, in this machine's byte order, without copying them.
+/// Values read from the raw bytes of the parameters, in this machine's byte order, without copying
+/// them.
 ///
-/// A scalar without bytes takes the value of its default expression; that is how WORK scalars get theirs and how a
-/// caller leaves out an argument. Such values are computed when first asked for, once.
+/// A scalar without bytes takes the value of its default expression; that is how WORK scalars get
+/// theirs and how a caller leaves out an argument. Such values are computed when first asked for,
+/// once.
 #[derive(Debug)]
 pub struct ByteValues<'a> {
     scope: Scope<'a>,
@@ -26,8 +30,8 @@ pub struct ByteValues<'a> {
 }
 
 impl<'a> ByteValues<'a> {
-    /// Values of an interface's parameters. `bytes` has one entry per parameter, WORK ones included; missing entries
-    /// count as `None`. Strings are given without their NUL, or with it.
+    /// Values of an interface's parameters. `bytes` has one entry per parameter, WORK ones
+    /// included; missing entries count as `None`. Strings are given without their NUL, or with it.
     pub fn new(interface: &'a Interface, bytes: impl Into<Cow<'a, [Option<&'a [u8]>]>>) -> Self {
         Self::in_scope(interface.scope(), bytes)
     }
@@ -43,13 +47,16 @@ impl<'a> ByteValues<'a> {
 
     fn value(&self, parameter: u16, element: u64) -> Option<ScalarValue> {
         match self.bytes(parameter) {
-            Some(bytes) => ScalarValue::read(self.scope.parameter(parameter)?.element, bytes, element),
+            Some(bytes) => {
+                ScalarValue::read(self.scope.parameter(parameter)?.element, bytes, element)
+            }
             None if element == 0 => self.derived.value(self.scope, self, parameter),
             None => None,
         }
     }
 
-    /// The value that the routine gets for scalar parameter number `parameter`: the one given, or else its default.
+    /// The value that the routine gets for scalar parameter number `parameter`: the one given, or
+    /// else its default.
     ///
     /// # Errors
     /// `InvalidArgument` that says why there is none: not given, or an expression that fails.
@@ -117,8 +124,8 @@ impl<V: Values + ?Sized> Values for Completed<'_, V> {
     }
 }
 
-/// The values of default expressions, each computed once: a chain in which every one refers twice to the one before
-/// would else take exponential time.
+/// The values of default expressions, each computed once: a chain in which every one refers twice
+/// to the one before would else take exponential time.
 #[derive(Debug, Default)]
 struct Derived {
     states: OnceCell<Box<[Cell<State>]>>,
@@ -142,7 +149,8 @@ impl Derived {
         if self.work_only && declared.mode != Mode::Work {
             return None;
         }
-        let states = self.states.get_or_init(|| vec![Cell::default(); scope.parameters.len()].into());
+        let states =
+            self.states.get_or_init(|| vec![Cell::default(); scope.parameters.len()].into());
         let state = states.get(usize::from(parameter))?;
         match state.get() {
             State::Known(value) => return value,
@@ -167,9 +175,10 @@ pub(crate) fn default_value<'e>(
     values: &dyn Values,
 ) -> std::result::Result<ScalarValue, Fault<'e>> {
     match parameter.element {
-        ElementType::Float32 | ElementType::Float64 | ElementType::Complex64 | ElementType::Complex128 => {
-            default.try_real(values).map(ScalarValue::Real)
-        }
+        ElementType::Float32
+        | ElementType::Float64
+        | ElementType::Complex64
+        | ElementType::Complex128 => default.try_real(values).map(ScalarValue::Real),
         _ => default.try_integer(values).map(ScalarValue::Integer),
     }
 }
@@ -180,7 +189,8 @@ fn missing(scope: Scope<'_>, values: &dyn Values, parameter: u16) -> Error {
     explain(scope, values, Fault { reason: Reason::Unknown(parameter), at: &at })
 }
 
-/// The error behind a fault. Where a value is missing because its default failed, that failure is the error.
+/// The error behind a fault. Where a value is missing because its default failed, that failure is
+/// the error.
 pub(crate) fn explain(scope: Scope<'_>, values: &dyn Values, fault: Fault<'_>) -> Error {
     let mut fault = fault;
     for _ in 0..DEFAULT_CHAIN_MAX {
@@ -195,7 +205,9 @@ pub(crate) fn explain(scope: Scope<'_>, values: &dyn Values, fault: Fault<'_>) -
             Ok(_) => break,
         }
     }
-    let Reason::Unknown(index) = fault.reason else { return fault.into_error("compute sizes", values, &scope) };
+    let Reason::Unknown(index) = fault.reason else {
+        return fault.into_error("compute sizes", values, &scope);
+    };
     let message = format!("{} has no value to compute a size from", scope.name(index));
     Error::new(ErrorKind::InvalidArgument, "compute sizes", message)
         .fix(format!("pass an integer for {}", scope.name(index)))

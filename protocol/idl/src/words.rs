@@ -1,4 +1,5 @@
-//! The words of the language (spec/idl.md, section 2.3), so that the parser and the advice agree on them.
+//! The words of the language (spec/idl.md, section 2.3), so that the parser and the advice agree on
+//! them.
 
 use crate::interface::{ElementType, Mode};
 
@@ -18,8 +19,9 @@ pub(crate) const MODES: [(&str, Mode); 8] = [
 pub(crate) const DISTRIBUTIONS: [&str; 2] = ["allocate", "broadcast"];
 
 /// Type words of Ninf-G: reserved, never names.
-pub(crate) const CORE_TYPES: [&str; 10] =
-    ["char", "short", "int", "long", "float", "double", "string", "scomplex", "dcomplex", "filename"];
+pub(crate) const CORE_TYPES: [&str; 10] = [
+    "char", "short", "int", "long", "float", "double", "string", "scomplex", "dcomplex", "filename",
+];
 
 /// Type words of ours and of Ninf 1 that stand for one type each.
 pub(crate) const SINGLE_TYPES: [(&str, ElementType); 15] = [
@@ -49,11 +51,12 @@ pub(crate) const VOID: &str = "void";
 /// Type words that modify another one or have a meaning beside their element.
 pub(crate) const OTHER_TYPES: [&str; 4] = ["unsigned", "signed", VOID, FILE_POINTER];
 
-/// Words of C that no parameter of code in C can have for a name; type words that an interface file has, too, are none.
+/// Words of C that no parameter of code in C can have for a name; type words that an interface file
+/// has, too, are none.
 pub(crate) const C_KEYWORDS: [&str; 27] = [
-    "auto", "break", "case", "const", "continue", "default", "do", "else", "enum", "extern", "for", "goto", "if",
-    "inline", "register", "restrict", "return", "signed", "sizeof", "static", "struct", "switch", "typedef", "union",
-    "unsigned", "volatile", "while",
+    "auto", "break", "case", "const", "continue", "default", "do", "else", "enum", "extern", "for",
+    "goto", "if", "inline", "register", "restrict", "return", "signed", "sizeof", "static",
+    "struct", "switch", "typedef", "union", "unsigned", "volatile", "while",
 ];
 
 /// Words that C++ adds to those.
@@ -145,5 +148,8 @@ pub(crate) fn says_64_bits<'a>(mut words: impl Iterator<Item = &'a str> + Clone)
 
 /// Every type word.
 pub(crate) fn types<'a>() -> impl Iterator<Item = &'a str> {
-    CORE_TYPES.into_iter().chain(SINGLE_TYPES.into_iter().map(|(name, _)| name)).chain(["unsigned", FILE_POINTER])
+    CORE_TYPES
+        .into_iter()
+        .chain(SINGLE_TYPES.into_iter().map(|(name, _)| name))
+        .chain(["unsigned", FILE_POINTER])
 }

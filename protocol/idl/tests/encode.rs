@@ -6,8 +6,8 @@ use farcall_idl::decode::{decode_interface, decode_module};
 use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
 use farcall_idl::expression::Expression;
 use farcall_idl::interface::{
-    Class, Code, Distribution, Domain, ElementType, Implementation, Interface, Language, Module, Parameter, Routine,
-    Shape, StringConvention,
+    Class, Code, Distribution, Domain, ElementType, Implementation, Interface, Language, Module,
+    Parameter, Routine, Shape, StringConvention,
 };
 use farcall_idl::layout::{ParameterLayout, resolve};
 use farcall_idl::values::ByteValues;
@@ -79,9 +79,12 @@ fn constants_survive_in_their_shortest_form() {
         16_777_217.0,
     ];
     for value in reals {
-        let with = Interface { complexity: Some(Expression::Real(value)), ..interface("f", vec![]) };
+        let with =
+            Interface { complexity: Some(Expression::Real(value)), ..interface("f", vec![]) };
         let back = decode_interface(&encode_interface(&with)).unwrap();
-        let Some(Expression::Real(read)) = back.complexity else { panic!("{value} became another constant") };
+        let Some(Expression::Real(read)) = back.complexity else {
+            panic!("{value} became another constant")
+        };
         assert_eq!(read.to_bits(), value.to_bits(), "{value}");
     }
     for value in [0, 23, 24, -1, -24, -25, 255, 256, 65536, i64::MAX, i64::MIN] {
@@ -143,11 +146,18 @@ fn malformed_encodings_are_refused_for_the_right_reason() {
     // A parameter without a type.
     refused(&small(&[0x06, 0x81, 0xa1, 0x02, 0x00], 2), Protocol, "type is missing");
     // Element type 300 = struct 44, of which there is none.
-    refused(&small(&[0x06, 0x81, 0xa2, 0x02, 0x00, 0x03, 0x19, 0x01, 0x2c], 2), Protocol, "struct number 44");
+    refused(
+        &small(&[0x06, 0x81, 0xa2, 0x02, 0x00, 0x03, 0x19, 0x01, 0x2c], 2),
+        Protocol,
+        "struct number 44",
+    );
     // Complexity refers to parameter 7 of none.
     refused(&small(&[0x08, 0x82, 0x00, 0x07], 2), Protocol, "parameter number 7");
-    // Sets of characters that another reader would take for another set: lower case, one twice, none, no ASCII.
-    let limited = |domain: &[u8]| small(&[&[0x06, 0x81, 0xa3, 0x02, 0x00, 0x03, 0x00, 0x0c], domain].concat(), 2);
+    // Sets of characters that another reader would take for another set: lower case, one twice,
+    // none, no ASCII.
+    let limited = |domain: &[u8]| {
+        small(&[&[0x06, 0x81, 0xa3, 0x02, 0x00, 0x03, 0x00, 0x0c], domain].concat(), 2)
+    };
     assert!(decode_interface(&limited(b"\x62NT")).is_ok());
     refused(&limited(b"\x62Nt"), Protocol, "lower case");
     refused(&limited(b"\x62NN"), Protocol, "'N' twice");
@@ -156,9 +166,18 @@ fn malformed_encodings_are_refused_for_the_right_reason() {
     // Neither text nor expression: true; and a condition on a parameter that does not exist.
     refused(&limited(&[0xf5]), Protocol, "");
     refused(&limited(&[0x82, 0x00, 0x01]), Protocol, "number 1, which does not exist");
-    // A set of characters for an int; a domain of a result, which nobody could check before the call.
-    refused(&small(&[0x06, 0x81, 0xa3, 0x02, 0x00, 0x03, 0x05, 0x0c, 0x61, b'N'], 2), Protocol, "is not a character");
-    refused(&small(&[0x06, 0x81, 0xa3, 0x02, 0x01, 0x03, 0x00, 0x0c, 0x61, b'N'], 2), Protocol, "has a domain");
+    // A set of characters for an int; a domain of a result, which nobody could check before the
+    // call.
+    refused(
+        &small(&[0x06, 0x81, 0xa3, 0x02, 0x00, 0x03, 0x05, 0x0c, 0x61, b'N'], 2),
+        Protocol,
+        "is not a character",
+    );
+    refused(
+        &small(&[0x06, 0x81, 0xa3, 0x02, 0x01, 0x03, 0x00, 0x0c, 0x61, b'N'], 2),
+        Protocol,
+        "has a domain",
+    );
     // 1.0 in 64 bits; infinity.
     refused(&small(&[0x08, 0xfb, 0x3f, 0xf0, 0, 0, 0, 0, 0, 0], 2), Protocol, "shortest");
     refused(&small(&[0x08, 0xf9, 0x7c, 0x00], 2), Protocol, "infinite");
@@ -172,7 +191,8 @@ fn deep_nesting_is_refused_before_the_stack_ends() {
     let mut deep = [0x83_u8, 0x02, 0x00].repeat(50_000);
     deep.push(0x01);
     refused(&small(&[&[0x08], deep.as_slice()].concat(), 2), ErrorKind::Protocol, "nests deeper");
-    // The same inside an unknown key that is skipped: ends without overflowing the stack, one way or the other.
+    // The same inside an unknown key that is skipped: ends without overflowing the stack, one way
+    // or the other.
     let skipped = [[0x81_u8].repeat(200_000), vec![0x00]].concat();
     let bytes = small(&[&[0x18, 0x63], skipped.as_slice()].concat(), 2);
     let _ = decode_interface(&bytes);
@@ -219,18 +239,29 @@ fn hash_changes_with_the_contract_and_only_with_it() {
 
 #[test]
 fn validation_finds_what_the_decoder_must_not_let_through() {
-    let bad = |parameters: Vec<Parameter>| interface("f", parameters).validate().unwrap_err().to_string();
+    let bad =
+        |parameters: Vec<Parameter>| interface("f", parameters).validate().unwrap_err().to_string();
     assert!(bad(vec![scalar(Work, Int32, "lwork")]).contains("WORK scalar without a value"));
     assert!(bad(vec![array(In, Float64, "x", vec![])]).contains("without dimensions"));
     assert!(bad(vec![array(In, Float64, "x", vec![dim(p(1))])]).contains("number 1"));
     assert!(
-        bad(vec![int("n"), with_default(int("m"), Expression::Element(0, Box::new(i(0))))]).contains("not an array")
+        bad(vec![int("n"), with_default(int("m"), Expression::Element(0, Box::new(i(0))))])
+            .contains("not an array")
     );
     let limited = |domain: Expression| allowed(int("n"), Domain::Condition(domain));
-    // What a condition refers to must be there before anything else of the call: no array, no result, no string.
-    assert!(bad(vec![limited(p(1)), array(In, Int32, "m", vec![dim(i(1))])]).contains("something other"));
-    assert!(bad(vec![limited(p(1)), scalar(In, ElementType::String, "s")]).contains("something other"));
-    assert!(bad(vec![allowed(array(In, Int32, "m", vec![dim(i(1))]), Domain::Condition(i(1)))]).contains("only IN"));
+    // What a condition refers to must be there before anything else of the call: no array, no
+    // result, no string.
+    assert!(
+        bad(vec![limited(p(1)), array(In, Int32, "m", vec![dim(i(1))])])
+            .contains("something other")
+    );
+    assert!(
+        bad(vec![limited(p(1)), scalar(In, ElementType::String, "s")]).contains("something other")
+    );
+    assert!(
+        bad(vec![allowed(array(In, Int32, "m", vec![dim(i(1))]), Domain::Condition(i(1)))])
+            .contains("only IN")
+    );
     let callback = Shape::Callback { parameters: vec![limited(i(1))] };
     assert!(bad(vec![Parameter { shape: callback, ..int("f") }]).contains("domain or callback"));
     assert!(bad((0..2000).map(|_| int("n")).collect()).contains("more than"));
@@ -251,7 +282,8 @@ fn random_bytes(random: &mut SeededRandom, interface: &Interface) -> Vec<Option<
     interface.parameters.iter().map(&mut one).collect()
 }
 
-/// Uses everything a decoded interface offers; nothing may panic, and what comes out keeps its bounds.
+/// Uses everything a decoded interface offers; nothing may panic, and what comes out keeps its
+/// bounds.
 fn exercise(random: &mut SeededRandom, interface: &Interface) {
     let bytes = random_bytes(random, interface);
     let values = ByteValues::new(interface, slices(&bytes));
@@ -334,5 +366,10 @@ fn fuzz_of_modules_never_panics() {
     let mut wrong = module();
     wrong.routines[0].implementation.code =
         Code::Symbol { symbol: "dgesv_".into(), arguments: vec![200], result: None };
-    assert!(decode_module(&encode_module(&wrong)).unwrap_err().to_string().contains("parameter it lacks"));
+    assert!(
+        decode_module(&encode_module(&wrong))
+            .unwrap_err()
+            .to_string()
+            .contains("parameter it lacks")
+    );
 }

@@ -17,7 +17,11 @@ impl Values for Two {
     }
 
     fn real(&self, parameter: u16, element: u64) -> Option<f64> {
-        if parameter == 2 { Some(0.5) } else { self.integer(parameter, element).map(|value| value as f64) }
+        if parameter == 2 {
+            Some(0.5)
+        } else {
+            self.integer(parameter, element).map(|value| value as f64)
+        }
     }
 
     fn length(&self, parameter: u16) -> Option<u64> {
@@ -76,7 +80,10 @@ fn integers_follow_the_table() {
     }
     assert!(negate(p(0)).evaluate_integer(&Two(i64::MIN, 0)).is_err());
     assert!(abs(p(0)).evaluate_integer(&Two(i64::MIN, 0)).is_err());
-    assert_eq!(Expression::Call(Function::Length, vec![p(3)]).evaluate_integer(&Two(0, 0)).unwrap(), 5);
+    assert_eq!(
+        Expression::Call(Function::Length, vec![p(3)]).evaluate_integer(&Two(0, 0)).unwrap(),
+        5
+    );
 }
 
 #[test]
@@ -130,6 +137,7 @@ fn nesting_ends_in_an_error_not_in_the_stack() {
     assert!(deep.evaluate_real(&Two(1, 1)).is_err());
     let fits = (1..EXPRESSION_DEPTH_MAX).fold(p(0), |inner, _| negate(inner));
     assert!(fits.evaluate_integer(&Two(1, 1)).is_ok());
-    // Dropping the tree would recurse as well; such a tree cannot come from the parser or the decoder.
+    // Dropping the tree would recurse as well; such a tree cannot come from the parser or the
+    // decoder.
     std::mem::forget(deep);
 }

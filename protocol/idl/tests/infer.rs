@@ -12,7 +12,9 @@ use farcall_idl::signature::{positional, signature};
 fn call(interface: &Interface, named: &[(&str, Given<'_>)]) -> Result<Arguments> {
     let given: Vec<_> = interface
         .caller_parameters()
-        .map(|(_, parameter)| named.iter().find(|(name, _)| *name == parameter.name).map_or(Given::Unset, |(_, g)| *g))
+        .map(|(_, parameter)| {
+            named.iter().find(|(name, _)| *name == parameter.name).map_or(Given::Unset, |(_, g)| *g)
+        })
         .collect();
     assert!(named.iter().all(|(name, _)| interface.parameters.iter().any(|p| p.name == *name)));
     complete(interface, &given)
@@ -42,7 +44,9 @@ fn dgesv_takes_two_arrays() {
     assert_eq!(integers(&dgesv, &all, &names), [5, 1, 5, 5]);
     assert_eq!(all.lower_ranks, [(5, 1)]);
     // A leading dimension of the caller's own.
-    let all = call(&dgesv, &[("A", shape(&[5, 5])), ("B", shape(&[5])), ("lda", Given::Integer(8))]).unwrap();
+    let all =
+        call(&dgesv, &[("A", shape(&[5, 5])), ("B", shape(&[5])), ("lda", Given::Integer(8))])
+            .unwrap();
     assert_eq!(integers(&dgesv, &all, &names), [5, 1, 8, 5]);
     // Nothing to solve: leading dimensions stay at least 1.
     let all = call(&dgesv, &[("A", shape(&[0, 0])), ("B", shape(&[0, 2]))]).unwrap();
@@ -58,7 +62,9 @@ fn disagreements_say_where_each_value_came_from() {
     assert_eq!(error.advice(), Some("A must be square"));
     let error = call(&dgesv, &[("A", shape(&[3, 3])), ("B", shape(&[4]))]).unwrap_err();
     assert!(error.message().contains("n = 3 from A axis 0, n = 4 from B axis 0"), "{error}");
-    let error = call(&dgesv, &[("n", Given::Integer(2)), ("A", shape(&[3, 3])), ("B", shape(&[3]))]).unwrap_err();
+    let error =
+        call(&dgesv, &[("n", Given::Integer(2)), ("A", shape(&[3, 3])), ("B", shape(&[3]))])
+            .unwrap_err();
     assert!(error.message().contains("n = 2 as given, n = 3 from A axis 0"), "{error}");
     // Too many dimensions, and far too few.
     let error = call(&dgesv, &[("A", shape(&[3, 3, 1])), ("B", shape(&[3]))]).unwrap_err();
@@ -69,14 +75,16 @@ fn disagreements_say_where_each_value_came_from() {
 
 #[test]
 fn arrays_that_must_have_equal_sides_say_so() {
-    let cube =
-        |last: Expression| interface("f", vec![int("n"), column(In, "T", vec![dim(p(0)), dim(i(2)), dim(last)])]);
+    let cube = |last: Expression| {
+        interface("f", vec![int("n"), column(In, "T", vec![dim(p(0)), dim(i(2)), dim(last)])])
+    };
     let error = call(&cube(p(0)), &[("T", shape(&[3, 2, 4]))]).unwrap_err();
     assert_eq!(error.message(), "T is 3 x 2 x 4, and the extents of axes 0 and 2 are both n");
     // Two sides of one matrix that differ by one are no matter of a square.
     let error = call(&cube(add(p(0), i(1))), &[("T", shape(&[3, 2, 5]))]).unwrap_err();
     assert!(error.message().ends_with("n = 3 from T axis 0, n = 4 from T axis 2"), "{error}");
-    let half = interface("f", vec![int("n"), column(In, "A", vec![dim(times(i(2), p(0))), dim(p(0))])]);
+    let half =
+        interface("f", vec![int("n"), column(In, "A", vec![dim(times(i(2), p(0))), dim(p(0))])]);
     let error = call(&half, &[("A", shape(&[4, 3]))]).unwrap_err();
     assert!(error.message().ends_with("n = 2 from A axis 0, n = 3 from A axis 1"), "{error}");
     // Nor is a matrix whose order the caller gives.
@@ -89,17 +97,23 @@ fn arrays_that_must_have_equal_sides_say_so() {
 fn gemm_follows_its_conditions() {
     let dgemm = dgemm();
     let names = ["m", "n", "k", "lda", "ldb", "ldc"];
-    let arrays = |a: &'static [u64], b: &'static [u64]| [("A", shape(a)), ("B", shape(b)), ("C", shape(&[2, 4]))];
+    let arrays = |a: &'static [u64], b: &'static [u64]| {
+        [("A", shape(a)), ("B", shape(b)), ("C", shape(&[2, 4]))]
+    };
     let all = call(&dgemm, &arrays(&[2, 3], &[3, 4])).unwrap();
     assert_eq!(integers(&dgemm, &all, &names), [2, 4, 3, 2, 3, 2]);
     assert_eq!(value(&dgemm, &all, "alpha"), ScalarValue::Real(1.0));
-    let turned =
-        [&arrays(&[3, 2], &[4, 3])[..], &[("transa", Given::Text("T")), ("transb", Given::Text("T"))]].concat();
+    let turned = [
+        &arrays(&[3, 2], &[4, 3])[..],
+        &[("transa", Given::Text("T")), ("transb", Given::Text("T"))],
+    ]
+    .concat();
     let all = call(&dgemm, &turned).unwrap();
     assert_eq!(integers(&dgemm, &all, &names), [2, 4, 3, 3, 4, 2]);
     // The same arrays without the letters do not fit.
     let error = call(&dgemm, &arrays(&[3, 2], &[4, 3])).unwrap_err();
-    let wanted = "B has shape (4, 3), which does not fit: k = 2 from A axis 1, k = 4 from B axis 0 with transb = 'N'";
+    let wanted = "B has shape (4, 3), which does not fit: k = 2 from A axis 1, k = 4 from B axis \
+        0 with transb = 'N'";
     assert_eq!(error.message(), wanted);
     assert!(
         signature(&dgemm).starts_with("dgemm(A, B, C, *, transa='N', transb='N', m=None,"),
@@ -115,8 +129,8 @@ fn gels_wants_room_for_the_larger_side() {
     assert_eq!(integers(&dgels, &all, &["m", "n", "nrhs", "lda", "ldb"]), [6, 3, 2, 6, 6]);
     // Fewer equations than unknowns: B must have room for the solution.
     let error = call(&dgels, &[("A", shape(&[3, 6])), ("B", shape(&[3, 2]))]).unwrap_err();
-    let wanted =
-        "B is 3 x 2; with m = 3 (axis 0 of A) and n = 6 (axis 1 of A) its axis 0 must have 6 elements (max(m, n))";
+    let wanted = "B is 3 x 2; with m = 3 (axis 0 of A) and n = 6 (axis 1 of A) its axis 0 must \
+        have 6 elements (max(m, n))";
     assert_eq!(error.message(), wanted);
     assert_eq!(error.advice(), Some("pass B with 6 elements along axis 0"));
 }
@@ -149,7 +163,10 @@ fn ddot_with_and_without_increment() {
     let all = call(&ddot, &[("x", x), ("incx", Given::Integer(-2)), ("y", shape(&[4]))]).unwrap();
     assert_eq!(integers(&ddot, &all, &["n", "incx", "incy"]), [4, -2, 1]);
     // No whole n makes 1 + (n - 1) * 3 equal 9.
-    assert!(call(&ddot, &[("x", shape(&[9])), ("incx", Given::Integer(3)), ("y", shape(&[4]))]).is_err());
+    assert!(
+        call(&ddot, &[("x", shape(&[9])), ("incx", Given::Integer(3)), ("y", shape(&[4]))])
+            .is_err()
+    );
     assert_eq!(signature(&ddot), "ddot(x, y, *, n=None, incx=1, incy=1) -> dot");
 }
 
@@ -157,10 +174,13 @@ fn ddot_with_and_without_increment() {
 fn strided_ddot() -> Interface {
     let mut ddot = ddot();
     for (array, increment) in [(1, 2), (3, 4)] {
-        let Shape::Array { dimensions, .. } = &mut ddot.parameters[array].shape else { panic!("x and y are arrays") };
+        let Shape::Array { dimensions, .. } = &mut ddot.parameters[array].shape else {
+            panic!("x and y are arrays")
+        };
         let extent = dimensions[0].size.clone();
         let stride = Some(max(i(1), abs(p(increment))));
-        dimensions[0] = Dimension { size: extent.clone(), start: Some(i(0)), end: Some(extent), stride };
+        dimensions[0] =
+            Dimension { size: extent.clone(), start: Some(i(0)), end: Some(extent), stride };
     }
     ddot
 }
@@ -171,23 +191,31 @@ fn strided_ddot_takes_what_travels() {
     assert_eq!(signature(&ddot), "ddot(x, y, *, n=None, incx=1, incy=1) -> dot");
     let (x, y) = (("x", shape(&[7])), ("y", shape(&[7])));
     for (incx, incy) in [(1, 1), (2, 1), (-3, 5), (i32::MAX.into(), -1)] {
-        let all = call(&ddot, &[x, y, ("incx", Given::Integer(incx)), ("incy", Given::Integer(incy))]).unwrap();
+        let all =
+            call(&ddot, &[x, y, ("incx", Given::Integer(incx)), ("incy", Given::Integer(incy))])
+                .unwrap();
         assert_eq!(integers(&ddot, &all, &["n"]), [7], "{incx}, {incy}");
     }
     let all = call(&ddot, &[x, y]).unwrap();
     assert_eq!(integers(&ddot, &all, &["n", "incx", "incy"]), [7, 1, 1]);
     let error = call(&ddot, &[x, ("y", shape(&[6])), ("incx", Given::Integer(2))]).unwrap_err();
     // The expression behind it is long, and a reader needs the numbers alone.
-    assert_eq!(error.message(), "y has 6 elements; with n = 7 (from x) and incy = 1 it must have 7");
+    assert_eq!(
+        error.message(),
+        "y has 6 elements; with n = 7 (from x) and incy = 1 it must have 7"
+    );
     assert_eq!(error.advice(), Some("pass y with 7 elements"));
-    let (three, two) = (("x", shape(&[3])), [("n", Given::Integer(2)), ("incx", Given::Integer(1))]);
+    let (three, two) =
+        (("x", shape(&[3])), [("n", Given::Integer(2)), ("incx", Given::Integer(1))]);
     let error = call(&ddot, &[three, ("y", shape(&[2])), two[0], two[1]]).unwrap_err();
     assert_eq!(error.message(), "x has 3 elements; with n = 2 and incx = 1 it must have 2");
-    // An increment of 0 is one element, used again and again: it says nothing about n, and the other array does.
+    // An increment of 0 is one element, used again and again: it says nothing about n, and the
+    // other array does.
     let [one, zero] = [("x", shape(&[1])), ("incx", Given::Integer(0))];
     let all = call(&ddot, &[one, y, zero]).unwrap();
     assert_eq!(integers(&ddot, &all, &["n"]), [7]);
-    let error = call(&ddot, &[one, zero, ("y", shape(&[1])), ("incy", Given::Integer(0))]).unwrap_err();
+    let error =
+        call(&ddot, &[one, zero, ("y", shape(&[1])), ("incy", Given::Integer(0))]).unwrap_err();
     assert!(error.message().contains("needs n"), "{error}");
 }
 
@@ -204,15 +232,20 @@ fn an_extent_that_no_value_gives_is_refused() {
     // With n given, the extent that it makes is what is missing.
     let named = [&arrays[..], &increments, &[("n", Given::Integer(3))]].concat();
     let error = call(&ddot, &named).unwrap_err();
-    assert_eq!(error.message(), "x has 9 elements; with n = 3 and incx = -3 it must have 7 (1 + (n - 1) * abs(incx))");
+    assert_eq!(
+        error.message(),
+        "x has 9 elements; with n = 3 and incx = -3 it must have 7 (1 + (n - 1) * abs(incx))"
+    );
 }
 
 #[test]
 fn quotients_without_a_rest_are_solved() {
-    let quotient =
-        |dividend, divisor| Expression::Binary(BinaryOperator::Divide, Box::new(dividend), Box::new(divisor));
+    let quotient = |dividend, divisor| {
+        Expression::Binary(BinaryOperator::Divide, Box::new(dividend), Box::new(divisor))
+    };
     let inferred = |extent: Expression, elements: u64| {
-        let one = interface("one", vec![int("n"), int("k"), array(In, Float64, "x", vec![dim(extent)])]);
+        let one =
+            interface("one", vec![int("n"), int("k"), array(In, Float64, "x", vec![dim(extent)])]);
         let given = [("x", Given::Array { shape: &[elements] }), ("k", Given::Integer(6))];
         let all = call(&one, &given).ok()?;
         Some(integers(&one, &all, &["n"])[0])
@@ -246,7 +279,10 @@ fn dsyev_and_selection() {
     let dsyev = dsyev();
     let all = call(&dsyev, &[("A", shape(&[4, 4])), ("jobz", Given::Text("V"))]).unwrap();
     assert_eq!(integers(&dsyev, &all, &["jobz", "uplo", "n", "lda"]), [86, 85, 4, 4]);
-    assert_eq!(signature(&dsyev), "dsyev(A, *, jobz='N', uplo='U', n=None, lda=None) -> (A, w, info)");
+    assert_eq!(
+        signature(&dsyev),
+        "dsyev(A, *, jobz='N', uplo='U', n=None, lda=None) -> (A, w, info)"
+    );
     let selection = selection();
     let all = call(&selection, &[("x", shape(&[9]))]).unwrap();
     assert_eq!(integers(&selection, &all, &["n"]), [9]);
@@ -255,7 +291,10 @@ fn dsyev_and_selection() {
 #[test]
 fn dgesv_reads_well() {
     assert_eq!(positional(&dgesv()), [2, 5]);
-    assert_eq!(signature(&dgesv()), "dgesv(A, B, *, n=None, nrhs=None, lda=None, ldb=None) -> (A, ipiv, B, info)");
+    assert_eq!(
+        signature(&dgesv()),
+        "dgesv(A, B, *, n=None, nrhs=None, lda=None, ldb=None) -> (A, ipiv, B, info)"
+    );
 }
 
 #[test]
@@ -299,7 +338,12 @@ fn values_that_do_not_fit_are_refused() {
     assert!(error.to_string().contains("3000000000 does not fit int"), "{error}");
     assert!(call(&dgesv, &[("n", Given::Real(2.0))]).is_err());
     assert!(call(&dgesv, &[("A", Given::Text("abc")), ("B", shape(&[3]))]).is_err());
-    assert!(complete(&dgesv, &[Given::Unset]).unwrap_err().message().contains("takes 8 arguments, not 1"));
+    assert!(
+        complete(&dgesv, &[Given::Unset])
+            .unwrap_err()
+            .message()
+            .contains("takes 8 arguments, not 1")
+    );
     let unsigned = interface("u", vec![scalar(In, ElementType::UInt8, "k")]);
     assert!(call(&unsigned, &[("k", Given::Integer(256))]).is_err());
     assert!(call(&unsigned, &[("k", Given::Integer(255))]).is_ok());
@@ -317,7 +361,12 @@ fn values_outside_their_domain_are_refused_before_extents() {
     let limited = limited();
     let with = |k, t| {
         // Letters match in either case, and reach the routine as they are.
-        let given = [("x", shape(&[3])), ("k", Given::Integer(k)), ("T", Given::Real(t)), ("trans", Given::Text("t"))];
+        let given = [
+            ("x", shape(&[3])),
+            ("k", Given::Integer(k)),
+            ("T", Given::Real(t)),
+            ("trans", Given::Text("t")),
+        ];
         call(&limited, &given).map_err(|error| error.message().to_owned())
     };
     assert!(with(3, 0.5).is_ok());
@@ -359,8 +408,9 @@ fn what_is_missing_is_listed_at_once() {
 
 #[test]
 fn scalars_that_no_array_would_determine_are_listed() {
-    let needs =
-        |interface: &Interface, named: &[(&str, Given<'_>)]| call(interface, named).unwrap_err().message().to_owned();
+    let needs = |interface: &Interface, named: &[(&str, Given<'_>)]| {
+        call(interface, named).unwrap_err().message().to_owned()
+    };
     let vectors = |extent: Expression| {
         let parameters = vec![int("n"), int("k"), array(In, Float64, "x", vec![dim(extent)])];
         interface("f", parameters)
@@ -368,8 +418,14 @@ fn scalars_that_no_array_would_determine_are_listed() {
     // Nobody sizes by k, x brings the sum of both only, and |n| hides a sign.
     let both = "f needs n and x: not passed, and no other argument determines it";
     assert_eq!(needs(&vectors(abs(p(0))), &[("k", Given::Integer(1))]), both);
-    assert_eq!(needs(&vectors(p(0)), &[]), "f needs k and x: not passed, and no other argument determines it");
-    assert_eq!(needs(&vectors(add(p(0), p(1))), &[("k", Given::Integer(2))]), "f needs x: not given");
+    assert_eq!(
+        needs(&vectors(p(0)), &[]),
+        "f needs k and x: not passed, and no other argument determines it"
+    );
+    assert_eq!(
+        needs(&vectors(add(p(0), p(1))), &[("k", Given::Integer(2))]),
+        "f needs x: not given"
+    );
     let sum = needs(&vectors(add(p(0), p(1))), &[]);
     // One of the two is enough, the one that goes by position.
     assert_eq!(sum, "f needs k and x: not passed, and no other argument determines it");

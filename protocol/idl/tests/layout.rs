@@ -6,14 +6,16 @@ use farcall_idl::element::{ScalarValue, swap_bytes};
 use farcall_idl::evaluate::Values;
 use farcall_idl::interface::{Dimension, ElementType, Interface, Order};
 use farcall_idl::layout::{
-    ArrayLayout, CallLayout, ParameterLayout, ResolvedDimension, TEXTS_MAX, resolve, resolve_results,
+    ArrayLayout, CallLayout, ParameterLayout, ResolvedDimension, TEXTS_MAX, resolve,
+    resolve_results,
 };
 use farcall_idl::values::ByteValues;
 
 const LIMIT: Bytes = Bytes(1 << 30);
 
 fn integers(interface: &Interface, given: &[(&str, i64)]) -> Vec<Option<Vec<u8>>> {
-    let given: Vec<_> = given.iter().map(|(name, value)| (*name, ScalarValue::Integer(*value))).collect();
+    let given: Vec<_> =
+        given.iter().map(|(name, value)| (*name, ScalarValue::Integer(*value))).collect();
     bytes_of(interface, &given)
 }
 
@@ -60,7 +62,8 @@ fn conditions_choose_sizes_and_absence() {
     let dgesdd = dgesdd();
     let sizes = [("m", 4), ("n", 3), ("lda", 4), ("ldu", 4), ("ldvt", 3)];
     let with = |jobz: char| {
-        let all: Vec<_> = sizes.iter().copied().chain([("jobz", i64::from(u32::from(jobz)))]).collect();
+        let all: Vec<_> =
+            sizes.iter().copied().chain([("jobz", i64::from(u32::from(jobz)))]).collect();
         resolved(&dgesdd, &all).unwrap()
     };
     assert_eq!(with('N').parameters[6], ParameterLayout::Absent);
@@ -88,7 +91,9 @@ fn expected_runs(dimensions: &[ResolvedDimension], order: Order, element: u64) -
             at >= d.start && at < d.end && (at - d.start).is_multiple_of(d.stride)
         });
         match runs.last_mut() {
-            Some((offset, length)) if travels && *offset + *length == index * element => *length += element,
+            Some((offset, length)) if travels && *offset + *length == index * element => {
+                *length += element
+            }
             _ if travels => runs.push((index * element, element)),
             _ => {}
         }
@@ -99,7 +104,9 @@ fn expected_runs(dimensions: &[ResolvedDimension], order: Order, element: u64) -
 #[test]
 fn runs_equal_brute_force_for_all_small_arrays() {
     let ranges: Vec<ResolvedDimension> = (0..4_u64)
-        .flat_map(|size| (0..=size).flat_map(move |start| (start..=size).map(move |end| (size, start, end))))
+        .flat_map(|size| {
+            (0..=size).flat_map(move |start| (start..=size).map(move |end| (size, start, end)))
+        })
         .flat_map(|(size, start, end)| (1..4).map(move |stride| (size, start, end, stride)))
         .map(|(size, start, end, stride)| ResolvedDimension {
             size,
@@ -161,23 +168,35 @@ fn after_without_m(selection: &Interface, before: &CallLayout) -> Result<CallLay
 #[test]
 fn hostile_sizes_are_errors_that_name_the_parameter() {
     let dgesv = dgesv();
-    let with = |n: i64, lda: i64| resolved(&dgesv, &[("n", n), ("nrhs", 1), ("lda", lda), ("ldb", n.max(1))]);
+    let with = |n: i64, lda: i64| {
+        resolved(&dgesv, &[("n", n), ("nrhs", 1), ("lda", lda), ("ldb", n.max(1))])
+    };
     // Negative order.
     let error = with(-1, 3).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-    assert!(error.to_string().contains("A[lda:n][n]") && error.to_string().contains("n = -1"), "{error}");
+    assert!(
+        error.to_string().contains("A[lda:n][n]") && error.to_string().contains("n = -1"),
+        "{error}"
+    );
     // Leading dimension below the number of rows: rows would overlap.
     let error = with(4, 3).unwrap_err();
-    assert!(error.to_string().contains("[lda:n]") && error.to_string().contains("lda = 3"), "{error}");
+    assert!(
+        error.to_string().contains("[lda:n]") && error.to_string().contains("lda = 3"),
+        "{error}"
+    );
     // 2^31 squared elements: fits 64 bits, not this machine.
     let error = with(2_000_000_000, 2_000_000_000).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     // Large, but a machine might have it: the limit speaks.
     let error = with(20_000, 20_000).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::LimitExceeded);
-    assert!(error.to_string().contains("A[lda:n][n]") && error.to_string().contains("1 GiB"), "{error}");
+    assert!(
+        error.to_string().contains("A[lda:n][n]") && error.to_string().contains("1 GiB"),
+        "{error}"
+    );
     // Texts: each has one byte on its way, and far more where it arrives.
-    let texts = interface("say", vec![int("n"), array(Out, ElementType::String, "s", vec![dim(p(0))])]);
+    let texts =
+        interface("say", vec![int("n"), array(Out, ElementType::String, "s", vec![dim(p(0))])]);
     let most = TEXTS_MAX as i64;
     assert!(resolved(&texts, &[("n", most)]).is_ok());
     let error = resolved(&texts, &[("n", most + 1)]).unwrap_err();
@@ -202,7 +221,12 @@ fn ranges_that_do_not_fit_say_which_value_and_what_would_do() {
         let range = Dimension { size, start, end: Some(end), stride };
         interface(
             "one",
-            vec![int("n"), int("m"), array(In, Float64, "x", vec![range]), array(Out, Float64, "y", vec![dim(p(0))])],
+            vec![
+                int("n"),
+                int("m"),
+                array(In, Float64, "x", vec![range]),
+                array(Out, Float64, "y", vec![dim(p(0))]),
+            ],
         )
     };
     let given = [("n", 4), ("m", -1)];
@@ -218,9 +242,15 @@ fn ranges_that_do_not_fit_say_which_value_and_what_would_do() {
     // Nobody reads a long expression; its values say what it came from.
     let long = add(times(p(0), times(abs(p(1)), add(p(0), p(1)))), add(p(0), p(1)));
     let (message, _) = refused(&with(i(3), None, long, None), &given);
-    assert_eq!(message, "the size 3 of x is less than the end 15 of the range of x (with n = 4 and m = -1)");
+    assert_eq!(
+        message,
+        "the size 3 of x is less than the end 15 of the range of x (with n = 4 and m = -1)"
+    );
     let (message, advice) = refused(&with(p(0), None, p(0), Some(p(1))), &given);
-    assert_eq!((message.as_str(), advice.as_str()), ("m = -1 is less than 1", "pass 1 or more for m"));
+    assert_eq!(
+        (message.as_str(), advice.as_str()),
+        ("m = -1 is less than 1", "pass 1 or more for m")
+    );
     assert_eq!(refused(&with(p(0), Some(p(1)), p(0), None), &given).0, "m = -1 is negative");
     assert_eq!(
         refused(&with(p(0), Some(p(0)), i(2), None), &given).0,
@@ -231,29 +261,37 @@ fn ranges_that_do_not_fit_say_which_value_and_what_would_do() {
 #[test]
 fn every_error_names_the_routine() {
     let named = |error: farcall_base::Error| {
-        error.to_string().contains("(routine: test/") || error.to_string().contains(", routine: test/")
+        error.to_string().contains("(routine: test/")
+            || error.to_string().contains(", routine: test/")
     };
     let dgesv = dgesv();
-    assert!(named(resolved(&dgesv, &[("n", -1), ("nrhs", 1), ("lda", 1), ("ldb", 1)]).unwrap_err()));
+    assert!(named(
+        resolved(&dgesv, &[("n", -1), ("nrhs", 1), ("lda", 1), ("ldb", 1)]).unwrap_err()
+    ));
     assert!(named(resolved(&dgesv, &[]).unwrap_err()));
     let limited = limited();
     let error = resolved(&limited, &[("trans", 88), ("n", 1), ("k", 1)]).unwrap_err();
     assert!(
-        error.to_string().starts_with("check values: trans = 'X' is not one of N, T, C (routine: test/limited)"),
+        error
+            .to_string()
+            .starts_with("check values: trans = 'X' is not one of N, T, C (routine: test/limited)"),
         "{error}"
     );
     let selection = selection();
     let before = resolved(&selection, &[("n", 3)]).unwrap();
     let bytes = integers(&selection, &[("n", 3), ("m", 4)]);
-    let error = resolve_results(&selection, &ByteValues::new(&selection, slices(&bytes)), &before).unwrap_err();
+    let error = resolve_results(&selection, &ByteValues::new(&selection, slices(&bytes)), &before)
+        .unwrap_err();
     assert!(named(error));
 }
 
 #[test]
 fn the_sum_of_all_arrays_is_limited_not_each() {
-    let parameters = (0..4).map(|k| array(In, Float64, &format!("x{k}"), vec![dim(i(1 << 25))])).collect();
+    let parameters =
+        (0..4).map(|k| array(In, Float64, &format!("x{k}"), vec![dim(i(1 << 25))])).collect();
     let four = interface("four", parameters);
-    // Each of the four arrays is 256 MiB: together exactly the limit; one byte less refuses the last.
+    // Each of the four arrays is 256 MiB: together exactly the limit; one byte less refuses the
+    // last.
     let none = ByteValues::new(&four, Vec::new());
     assert!(resolve(&four, &none, LIMIT).is_ok());
     let error = resolve(&four, &none, Bytes(LIMIT.0 - 1)).unwrap_err();
@@ -269,7 +307,10 @@ fn work_scalars_that_fail_say_why() {
     ];
     let squared = interface("squared", parameters);
     let error = resolved(&squared, &[("n", i64::MAX)]).unwrap_err();
-    assert!(error.to_string().contains("n * n overflows 64 bits (n = 9223372036854775807)"), "{error}");
+    assert!(
+        error.to_string().contains("n * n overflows 64 bits (n = 9223372036854775807)"),
+        "{error}"
+    );
     // 10^10 is a fine number, but not for the int that the routine takes.
     let error = resolved(&squared, &[("n", 100_000)]).unwrap_err();
     assert!(error.to_string().contains("10000000000 does not fit int"), "{error}");
@@ -277,10 +318,16 @@ fn work_scalars_that_fail_say_why() {
 
 #[test]
 fn defaults_are_computed_once_even_in_hostile_chains() {
-    // Each of eight WORK scalars refers to the next 60 times: 60^8 evaluations without memory of earlier results.
+    // Each of eight WORK scalars refers to the next 60 times: 60^8 evaluations without memory of
+    // earlier results.
     let sum = |next: u16| (0..59).fold(p(next), |sum, _| add(sum, p(next)));
     let mut parameters: Vec<_> = (0..8)
-        .map(|k| with_default(scalar(Work, Int64, &format!("w{k}")), if k < 7 { sum(k + 1) } else { i(0) }))
+        .map(|k| {
+            with_default(
+                scalar(Work, Int64, &format!("w{k}")),
+                if k < 7 { sum(k + 1) } else { i(0) },
+            )
+        })
         .collect();
     parameters.push(array(Work, Float64, "work", vec![dim(p(0))]));
     let chain = interface("chain", parameters);
@@ -290,8 +337,11 @@ fn defaults_are_computed_once_even_in_hostile_chains() {
 
 #[test]
 fn circular_defaults_end() {
-    let parameters =
-        vec![with_default(int("a"), p(1)), with_default(int("b"), p(0)), array(In, Float64, "x", vec![dim(p(0))])];
+    let parameters = vec![
+        with_default(int("a"), p(1)),
+        with_default(int("b"), p(0)),
+        array(In, Float64, "x", vec![dim(p(0))]),
+    ];
     let circle = interface("circle", parameters);
     assert!(circle.validate().is_err());
     assert!(resolved(&circle, &[]).is_err());
@@ -329,7 +379,9 @@ fn callbacks_count_their_own_parameters() {
     let n = 7_i32.to_ne_bytes();
     let values = ByteValues::in_scope(scope, vec![Some(&n[..])]);
     let layout = farcall_idl::layout::resolve_in(scope, &values, LIMIT).unwrap();
-    assert!(matches!(&layout.parameters[1], ParameterLayout::Array(array) if array.full_bytes == 56));
+    assert!(
+        matches!(&layout.parameters[1], ParameterLayout::Array(array) if array.full_bytes == 56)
+    );
 }
 
 #[test]
@@ -350,7 +402,8 @@ fn byte_order_swaps_per_field_and_per_half() {
 #[test]
 fn ranges_follow_the_rules() {
     let range = |start: Option<i64>, end: Option<i64>, stride: Option<i64>| {
-        let dimension = Dimension { size: p(0), start: start.map(i), end: end.map(i), stride: stride.map(i) };
+        let dimension =
+            Dimension { size: p(0), start: start.map(i), end: end.map(i), stride: stride.map(i) };
         let one = interface("one", vec![int("n"), array(In, Float64, "x", vec![dimension])]);
         resolved(&one, &[("n", 10)]).map(|layout| array_of(&one, &layout, "x").dimensions[0])
     };
@@ -362,9 +415,12 @@ fn ranges_follow_the_rules() {
     assert_eq!(triple(Some(2), Some(0), Some(0)), (2, 10, 1, 8));
     assert_eq!(triple(Some(1), Some(9), Some(3)), (1, 9, 3, 3));
     assert_eq!(triple(Some(5), Some(5), None), (5, 5, 1, 0));
-    for (start, end, stride) in
-        [(Some(-1), None, None), (Some(6), Some(5), None), (None, Some(11), None), (None, None, Some(-1))]
-    {
+    for (start, end, stride) in [
+        (Some(-1), None, None),
+        (Some(6), Some(5), None),
+        (None, Some(11), None),
+        (None, None, Some(-1)),
+    ] {
         assert!(range(start, end, stride).is_err());
     }
 }
@@ -372,7 +428,8 @@ fn ranges_follow_the_rules() {
 #[test]
 fn an_empty_array_with_a_monstrous_side_is_refused() {
     // 2^62 x 0 elements need no memory, but offsets within would not fit a pointer.
-    let parameters = vec![scalar(In, Int64, "n"), array(In, Float64, "x", vec![dim(p(0)), dim(i(0))])];
+    let parameters =
+        vec![scalar(In, Int64, "n"), array(In, Float64, "x", vec![dim(p(0)), dim(i(0))])];
     let thin = interface("thin", parameters);
     assert!(resolved(&thin, &[("n", 1 << 62)]).is_err());
     assert!(resolved(&thin, &[("n", 1 << 40)]).is_ok());

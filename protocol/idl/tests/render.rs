@@ -16,7 +16,8 @@ fn golden(name: &str, text: &str) {
     if std::env::var_os("FARCALL_REWRITE").is_some() {
         std::fs::write(&path, text).unwrap();
     }
-    let expected = std::fs::read_to_string(&path).expect("a golden file; run with FARCALL_REWRITE=1 to make it");
+    let expected = std::fs::read_to_string(&path)
+        .expect("a golden file; run with FARCALL_REWRITE=1 to make it");
     assert_eq!(text, expected, "{name}: run with FARCALL_REWRITE=1 if the change is meant");
 }
 
@@ -35,16 +36,24 @@ fn idl_text_compiles_to_the_same_interface() {
 
 #[test]
 fn a_method_is_shown_in_its_class() {
-    let source = "Module heat;\nDefClass Heat { DefMethod step(IN int n, OUT double t[n]) \"Some steps.\" Calls \"C\" step(n, t); }";
+    let source = "Module heat;\nDefClass Heat { DefMethod step(IN int n, OUT double t[n]) \"Some \
+        steps.\" Calls \"C\" step(n, t); }";
     let module = compile("x.idl", source).unwrap().with_methods();
     let interface = &module.routines[0].interface;
-    assert_eq!((interface.full_name().as_str(), interface.method()), ("heat/Heat.step", Some("step")));
+    assert_eq!(
+        (interface.full_name().as_str(), interface.method()),
+        ("heat/Heat.step", Some("step"))
+    );
     assert_eq!(interface.full_class().as_deref(), Some("heat/Heat"));
     let text = to_idl(interface);
-    let again = compile("x.idl", &text).unwrap_or_else(|problems| panic!("{problems}\n{text}")).with_methods();
+    let again = compile("x.idl", &text)
+        .unwrap_or_else(|problems| panic!("{problems}\n{text}"))
+        .with_methods();
     assert_eq!(again.routines[0].interface, *interface, "{text}");
     assert_eq!(to_json(interface)["class"], "Heat");
-    let decoded = farcall_idl::decode::decode_interface(&farcall_idl::encode::encode_interface(interface)).unwrap();
+    let decoded =
+        farcall_idl::decode::decode_interface(&farcall_idl::encode::encode_interface(interface))
+            .unwrap();
     assert_eq!(decoded, *interface);
     let routine = Interface { class: String::new(), ..interface.clone() };
     let hash = farcall_idl::encode::contract_hash;
@@ -53,10 +62,12 @@ fn a_method_is_shown_in_its_class() {
 
 #[test]
 fn hooks_are_what_nobody_calls() {
-    let source = "DefClass A { DefMethod _initialize() {} DefMethod _finalize() {} DefMethod f() {} }
+    let source =
+        "DefClass A { DefMethod _initialize() {} DefMethod _finalize() {} DefMethod f() {} }
         DefClass B { DefMethod _initialize(IN int n) {} }";
     let module = compile("x.idl", source).unwrap().with_methods();
-    let hooks: Vec<bool> = module.routines.iter().map(|routine| routine.interface.is_hook()).collect();
+    let hooks: Vec<bool> =
+        module.routines.iter().map(|routine| routine.interface.is_hook()).collect();
     assert_eq!(hooks, [true, true, false, false]);
 }
 
@@ -92,11 +103,19 @@ fn random_expression(random: &mut farcall_base::SeededRandom, depth: usize) -> E
         4 => max(random_expression(random, depth - 1), random_expression(random, depth - 1)),
         5 => {
             let condition = random_expression(random, depth - 1);
-            select(condition, random_expression(random, depth - 1), random_expression(random, depth - 1))
+            select(
+                condition,
+                random_expression(random, depth - 1),
+                random_expression(random, depth - 1),
+            )
         }
         _ => {
             let operator = OPERATORS[(random.next() % 17) as usize];
-            binary(operator, random_expression(random, depth - 1), random_expression(random, depth - 1))
+            binary(
+                operator,
+                random_expression(random, depth - 1),
+                random_expression(random, depth - 1),
+            )
         }
     }
 }
@@ -106,7 +125,8 @@ fn expression_text_keeps_the_tree() {
     let mut random = farcall_base::SeededRandom::new(7);
     for _ in 0..2000 {
         let size = random_expression(&mut random, 4);
-        let with = interface("f", vec![int("n"), int("m"), array(In, Float64, "x", vec![dim(size)])]);
+        let with =
+            interface("f", vec![int("n"), int("m"), array(In, Float64, "x", vec![dim(size)])]);
         let text = to_idl(&with);
         assert_eq!(compiled(&text), with, "{text}");
     }

@@ -1,4 +1,5 @@
-//! spec/vectors/interface.json: encodings, hashes and layouts that every implementation must agree on.
+//! spec/vectors/interface.json: encodings, hashes and layouts that every implementation must agree
+//! on.
 
 use std::path::Path;
 
@@ -39,11 +40,17 @@ fn cases() -> Vec<(Interface, Vec<Value>)> {
         ),
         (dgemm(), vec![gemm]),
         (dgesdd(), vec![gesdd("N"), gesdd("S"), gesdd("A")]),
-        (ddot(), vec![dot(4, -2), dot(i64::from(i32::MAX), i64::from(i32::MIN)), json!({"incx": 1})]),
+        (
+            ddot(),
+            vec![dot(4, -2), dot(i64::from(i32::MAX), i64::from(i32::MIN)), json!({"incx": 1})],
+        ),
         (dsyev(), vec![json!({"n": 4, "lda": 4})]),
         (selection(), vec![json!({"n": 10})]),
         (medley(), vec![sizes]),
-        (limited(), vec![within("N", 1), within("t", 3), within("X", 1), within("N", 0), within("N", 4)]),
+        (
+            limited(),
+            vec![within("N", 1), within("t", 3), within("X", 1), within("N", 0), within("N", 4)],
+        ),
     ]
 }
 
@@ -54,9 +61,11 @@ fn bytes(element: ElementType, shape: &Shape, value: &Value) -> Vec<u8> {
             return value.as_f64().unwrap().to_ne_bytes().to_vec();
         }
         let mut bytes = vec![0; 16];
-        let width = [1, 2, 4, 8]
-            .into_iter()
-            .find(|width| ScalarValue::Integer(value.as_i64().unwrap()).write(element, &mut bytes[..*width]).is_ok());
+        let width = [1, 2, 4, 8].into_iter().find(|width| {
+            ScalarValue::Integer(value.as_i64().unwrap())
+                .write(element, &mut bytes[..*width])
+                .is_ok()
+        });
         bytes.truncate(width.expect("a number in range"));
         bytes
     };
@@ -68,8 +77,11 @@ fn bytes(element: ElementType, shape: &Shape, value: &Value) -> Vec<u8> {
 }
 
 fn array_json(array: &ArrayLayout) -> Value {
-    let dimensions: Vec<Value> =
-        array.dimensions.iter().map(|d| json!([d.size, d.start, d.end, d.stride, d.count])).collect();
+    let dimensions: Vec<Value> = array
+        .dimensions
+        .iter()
+        .map(|d| json!([d.size, d.start, d.end, d.stride, d.count]))
+        .collect();
     let runs: Vec<Value> = array.runs().map(|(offset, length)| json!([offset, length])).collect();
     json!({
         "array": {
@@ -116,8 +128,9 @@ fn made() -> Value {
         })
     };
     json!({
-        "about": "Compiled interfaces: canonical encoding, contract hash, JSON, and the layout of calls with these values \
-                  (spec/idl.md, sections 6 and 7). dimensions: size, start, end, stride, count; runs: offset, length.",
+        "about": "Compiled interfaces: canonical encoding, contract hash, JSON, and the layout of \
+                  calls with these values (spec/idl.md, sections 6 and 7). dimensions: size, \
+                  start, end, stride, count; runs: offset, length.",
         "limit_bytes": LIMIT.0,
         "interfaces": cases().into_iter().map(entry).collect::<Vec<_>>(),
     })
@@ -135,8 +148,10 @@ fn vectors_hold() {
     // The file alone is enough: from its bytes and values comes what it says.
     for entry in file["interfaces"].as_array().unwrap() {
         let hex = entry["cbor_hex"].as_str().unwrap();
-        let bytes: Vec<u8> =
-            (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect();
+        let bytes: Vec<u8> = (0..hex.len())
+            .step_by(2)
+            .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap())
+            .collect();
         let interface = decode_interface(&bytes).unwrap();
         for case in entry["cases"].as_array().unwrap() {
             assert_eq!(outcome(&interface, &case["given"]), *case, "{}", interface.name);

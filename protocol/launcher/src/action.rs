@@ -36,7 +36,8 @@ pub enum Start {
     Here(Box<Job>),
     /// On the host that the job names, by `ssh`.
     There(Box<Job>),
-    /// A command here, the output of which is the input of another (given to the shell), and the other way round.
+    /// A command here, the output of which is the input of another (given to the shell), and the
+    /// other way round.
     Bridged(Box<Bridged>),
 }
 
@@ -56,7 +57,8 @@ pub struct Bridged {
 }
 
 impl Bridged {
-    /// The command that starts the program of `job`, for as many slots, and what the job says of it.
+    /// The command that starts the program of `job`, for as many slots, and what the job says of
+    /// it.
     pub(crate) fn new(job: &Job, bridge: &str, words: Vec<String>, slots: u32) -> Bridged {
         let mut environment = job.environment.clone();
         environment.push(("FARCALL_SLOTS".to_owned(), slots.to_string()));

@@ -1,15 +1,18 @@
 //! Plays the conversations of tests/golden against both launchers.
 //!
-//! A script says `launcher slurm`, `launcher here` or `launcher there`. Each event is `> TIME_MS EVENT …`: `create ID
-//! ATTRIBUTE; …`, `ask REQUEST`, `ran COMMAND OUTPUT`, `failed COMMAND STATUS WORDS`, `late COMMAND`, `started KEY`, `ended KEY
-//! well|badly TEXT`, `closed`, `tick`. A command is the oldest of its name that runs, or the one of that number. In texts,
-//! `\n` is a line's end. The last line of each event says when it wants to be
-//! woken.
+//! A script says `launcher slurm`, `launcher here` or `launcher there`. Each event is `> TIME_MS
+//! EVENT …`: `create ID ATTRIBUTE; …`, `ask REQUEST`, `ran COMMAND OUTPUT`, `failed COMMAND STATUS
+//! WORDS`, `late COMMAND`, `started KEY`, `ended KEY well|badly TEXT`, `closed`, `tick`. A command
+//! is the oldest of its name that runs, or the one of that number. In texts, `\n` is a line's end.
+//! The last line of each event says when it wants to be woken.
 
 use farcall_base::Instant;
 use farcall_golden::Conversation;
 
-use crate::{Action, Ended, Event, Launcher, Outcome, Processes, Requests, Settings, Slurm, Start, Where, quoted};
+use crate::{
+    Action, Ended, Event, Launcher, Outcome, Processes, Requests, Settings, Slurm, Start, Where,
+    quoted,
+};
 
 #[test]
 fn golden_conversations() {
@@ -53,7 +56,9 @@ impl Conversation for Play {
         let actions: Vec<Action> = std::iter::from_fn(|| self.launcher.poll_action()).collect();
         let begun = actions.iter().filter_map(|action| match action {
             // Of the two questions to squeue, the one for everybody's place has a name of its own.
-            Action::Run(number, command) if command.words.iter().any(|word| word == "--states=PENDING") => {
+            Action::Run(number, command)
+                if command.words.iter().any(|word| word == "--states=PENDING") =>
+            {
                 Some((*number, "places".to_owned()))
             }
             Action::Run(number, command) => Some((*number, command.words[0].clone())),
@@ -68,11 +73,13 @@ impl Conversation for Play {
 impl Play {
     fn hear(&mut self, name: &str, rest: &str) -> Event {
         let command = rest.split(' ').next().unwrap();
-        let is_it = |(number, name): &(u64, String)| name == command || number.to_string() == command;
+        let is_it =
+            |(number, name): &(u64, String)| name == command || number.to_string() == command;
         let at = self.running.iter().position(is_it);
         if ["ran", "failed", "late"].contains(&name) {
-            let (number, _) =
-                self.running.remove(at.unwrap_or_else(|| panic!("{rest}: it does not run; {:?} do", self.running)));
+            let (number, _) = self.running.remove(
+                at.unwrap_or_else(|| panic!("{rest}: it does not run; {:?} do", self.running)),
+            );
             return event(number, name, rest);
         }
         event(0, name, rest)
@@ -101,7 +108,10 @@ fn event(number: u64, name: &str, rest: &str) -> Event {
         "started" => Event::Started(first.to_owned()),
         "ended" => {
             let (how, text) = text.split_once(' ').unwrap();
-            Event::Ended(first.to_owned(), Ended { is_success: how == "well", text: text.to_owned() })
+            Event::Ended(
+                first.to_owned(),
+                Ended { is_success: how == "well", text: text.to_owned() },
+            )
         }
         "closed" => Event::Closed,
         "tick" => Event::Woken,
@@ -114,14 +124,27 @@ fn show(action: Action) -> String {
     match action {
         Action::Reply(text) => format!("reply {text}"),
         Action::Notice(text) => format!("notice {text}"),
-        Action::Run(number, command) => format!("run {number} ({:?}) {}", command.limit, line(&command.words)),
-        Action::Start(key, Start::Here(job)) => format!("start {key} here {}", quoted(&job.executable_path)),
-        Action::Start(key, Start::There(job)) => format!("start {key} at {} {}", job.hostname, job.executable_path),
+        Action::Run(number, command) => {
+            format!("run {number} ({:?}) {}", command.limit, line(&command.words))
+        }
+        Action::Start(key, Start::Here(job)) => {
+            format!("start {key} here {}", quoted(&job.executable_path))
+        }
+        Action::Start(key, Start::There(job)) => {
+            format!("start {key} at {} {}", job.hostname, job.executable_path)
+        }
         Action::Start(key, Start::Bridged(start)) => {
-            format!("start {key} {:?} {} <-> {}", start.environment, line(&start.words), start.bridge)
+            format!(
+                "start {key} {:?} {} <-> {}",
+                start.environment,
+                line(&start.words),
+                start.bridge
+            )
         }
         Action::Stop(key) => format!("stop {key}"),
         Action::Kill(key) => format!("kill {key}"),
-        Action::End(is_clean) => format!("end {}", if is_clean { "clean" } else { "with something left" }),
+        Action::End(is_clean) => {
+            format!("end {}", if is_clean { "clean" } else { "with something left" })
+        }
     }
 }

@@ -106,7 +106,8 @@ impl Job {
             "staging" => self.staging = truth(name, value)?,
             "redirect_enable" | "refresh_credential" => drop(truth_or_number(name, value)?),
             "status_polling" => {
-                self.status_polling = Some(number(name, value, 0, 86_400)?).filter(|seconds| *seconds > 0)
+                self.status_polling =
+                    Some(number(name, value, 0, 86_400)?).filter(|seconds| *seconds > 0)
             }
             "work_directory" => self.work_directory = text(),
             "stdout_file" => self.stdout_file = text(),
@@ -117,8 +118,14 @@ impl Job {
             "queue_name" => self.queue_name = Some(word(name, value)?),
             "project" => self.project = Some(word(name, value)?),
             "host_count" => self.host_count = Some(number(name, value, 1, COUNT_MAX)?),
-            "min_memory" => self.memory_mb = Some(number(name, value, 1, u32::MAX)?.max(self.memory_mb.unwrap_or(0))),
-            "max_memory" => self.memory_mb = Some(number(name, value, 1, u32::MAX)?.max(self.memory_mb.unwrap_or(0))),
+            "min_memory" => {
+                self.memory_mb =
+                    Some(number(name, value, 1, u32::MAX)?.max(self.memory_mb.unwrap_or(0)))
+            }
+            "max_memory" => {
+                self.memory_mb =
+                    Some(number(name, value, 1, u32::MAX)?.max(self.memory_mb.unwrap_or(0)))
+            }
             "option" | "rsl_extensions" => self.options.push(option(name, value)?),
             "bridge" => self.bridge = text(),
             _ => {}
@@ -196,7 +203,9 @@ fn backend(value: &str) -> Result<Backend, String> {
 
 /// What becomes part of an option: no option of its own.
 fn word(name: &str, value: &str) -> Result<String, String> {
-    let is_word = !value.is_empty() && !value.starts_with('-') && !value.contains(|c: char| c.is_whitespace());
+    let is_word = !value.is_empty()
+        && !value.starts_with('-')
+        && !value.contains(|c: char| c.is_whitespace());
     is_word
         .then(|| value.to_owned())
         .ok_or_else(|| format!("{name}: one word that does not begin with '-' is required"))
@@ -205,7 +214,9 @@ fn word(name: &str, value: &str) -> Result<String, String> {
 /// Only an option: anything else would be taken for the name of a job's script.
 fn option(name: &str, value: &str) -> Result<String, String> {
     let is_option = value.starts_with('-') && !value.trim_matches('-').is_empty();
-    is_option.then(|| value.to_owned()).ok_or_else(|| format!("{name}: one option is required, such as --qos=high"))
+    is_option
+        .then(|| value.to_owned())
+        .ok_or_else(|| format!("{name}: one option is required, such as --qos=high"))
 }
 
 fn variable(value: &str) -> Result<(String, String), String> {

@@ -53,7 +53,8 @@ impl Jobs {
         match request {
             Request::QueryFeatures => self.features(features),
             Request::JobStatus(id) => {
-                let shown = self.table.get(&id).map(|(status, text)| line("S", &[status.name(), text]));
+                let shown =
+                    self.table.get(&id).map(|(status, text)| line("S", &[status.name(), text]));
                 self.reply(shown.unwrap_or_else(|| unknown(&id)));
             }
             Request::Wrong(why) => self.reply(line("F", &[&why])),
@@ -65,7 +66,9 @@ impl Jobs {
                 self.reply(format!("F there are {JOBS_MAX} jobs already: cancel some of them"));
             }
             Request::JobDestroy(id) if !self.table.contains_key(&id) => self.reply(unknown(&id)),
-            Request::JobDestroy(id) if self.status(&id).is_some_and(Status::is_final) => self.reply("S".to_owned()),
+            Request::JobDestroy(id) if self.status(&id).is_some_and(Status::is_final) => {
+                self.reply("S".to_owned())
+            }
             other => return Some(other),
         }
         None

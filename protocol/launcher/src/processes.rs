@@ -1,4 +1,5 @@
-//! A launcher whose jobs are processes of its own: programs of this host, or `ssh`s that run one elsewhere.
+//! A launcher whose jobs are processes of its own: programs of this host, or `ssh`s that run one
+//! elsewhere.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -69,15 +70,25 @@ impl Processes {
 
     fn create(&mut self, request: String, job: Job) {
         if self.place == Where::There && job.hostname.is_empty() {
-            return self.jobs.reply("F hostname: this launcher needs the name of an ssh host".to_owned());
+            return self
+                .jobs
+                .reply("F hostname: this launcher needs the name of an ssh host".to_owned());
         }
         if self.running.len() >= PROCESSES_MAX {
-            return self.jobs.reply(format!("F there are {PROCESSES_MAX} jobs already: cancel some of them"));
+            return self
+                .jobs
+                .reply(format!("F there are {PROCESSES_MAX} jobs already: cancel some of them"));
         }
         self.created += 1;
         let id = format!("{}", self.created);
-        let running =
-            Running { request, is_there: false, minutes: job.minutes_max, until: None, why: None, kill: None };
+        let running = Running {
+            request,
+            is_there: false,
+            minutes: job.minutes_max,
+            until: None,
+            why: None,
+            kill: None,
+        };
         self.running.insert(id.clone(), running);
         self.jobs.reply("S".to_owned());
         let start = match (self.place, job.bridge.clone()) {
@@ -91,7 +102,9 @@ impl Processes {
     }
 
     fn stop(&mut self, now: Instant, id: &str, why: &str) {
-        let Some(running) = self.running.get_mut(id).filter(|running| running.why.is_none()) else { return };
+        let Some(running) = self.running.get_mut(id).filter(|running| running.why.is_none()) else {
+            return;
+        };
         running.why = Some(why.to_owned());
         running.kill = Some(now + GRACE);
         self.jobs.actions.push_back(Action::Stop(id.to_owned()));
@@ -121,7 +134,8 @@ impl Processes {
     fn started(&mut self, now: Instant, id: &str) {
         let Some(running) = self.running.get_mut(id) else { return };
         running.is_there = true;
-        running.until = running.minutes.map(|minutes| now + Duration::from_secs(60 * u64::from(minutes)));
+        running.until =
+            running.minutes.map(|minutes| now + Duration::from_secs(60 * u64::from(minutes)));
         let request = running.request.clone();
         self.jobs.created(&request, id);
         self.jobs.update(id, Status::Active, "running");
@@ -140,7 +154,8 @@ impl Processes {
     fn look(&mut self, now: Instant) {
         let is_due = |at: Option<Instant>| at.is_some_and(|at| now >= at);
         let late = self.running.iter().filter(|(_, running)| is_due(running.until));
-        let late: Vec<(String, String)> = late.map(|(id, running)| (id.clone(), timed_out(running.minutes))).collect();
+        let late: Vec<(String, String)> =
+            late.map(|(id, running)| (id.clone(), timed_out(running.minutes))).collect();
         for (id, why) in late {
             self.stop(now, &id, &why);
         }
@@ -193,7 +208,8 @@ impl Launcher for Processes {
 
     fn wake(&self) -> Option<Instant> {
         let until = |running: &Running| running.until.filter(|_| running.why.is_none());
-        let of_jobs = self.running.values().flat_map(|running| [until(running), running.kill]).flatten();
+        let of_jobs =
+            self.running.values().flat_map(|running| [until(running), running.kill]).flatten();
         of_jobs.chain(self.closing.filter(|_| !self.has_ended)).min()
     }
 }

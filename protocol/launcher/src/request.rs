@@ -91,10 +91,13 @@ impl Requests {
             "EXIT" if id.is_empty() => Some(Request::Exit),
             "JOB_CREATE" => {
                 let wrong = (!is_id(id)).then(|| format!("JOB_CREATE: {WRONG_ID}"));
-                self.open = Some(Open { id: id.to_owned(), job: Job::new(), lines: 0, bytes: 0, wrong });
+                self.open =
+                    Some(Open { id: id.to_owned(), job: Job::new(), lines: 0, bytes: 0, wrong });
                 None
             }
-            "JOB_STATUS" | "JOB_DESTROY" if !is_id(id) => Some(Request::Wrong(format!("{name}: {WRONG_ID}"))),
+            "JOB_STATUS" | "JOB_DESTROY" if !is_id(id) => {
+                Some(Request::Wrong(format!("{name}: {WRONG_ID}")))
+            }
             "JOB_STATUS" => Some(Request::JobStatus(id.to_owned())),
             "JOB_DESTROY" => Some(Request::JobDestroy(id.to_owned())),
             _ => Some(Request::Wrong(format!("unknown request {}", shown(name)))),
@@ -142,7 +145,11 @@ fn text(mut line: Vec<u8>) -> Result<String, String> {
         line.pop();
     }
     let line = String::from_utf8(line).map_err(|_| "a line is not UTF-8".to_owned())?;
-    if line.contains(['\0', '\r']) { Err("a line contains a NUL or CR".to_owned()) } else { Ok(line) }
+    if line.contains(['\0', '\r']) {
+        Err("a line contains a NUL or CR".to_owned())
+    } else {
+        Ok(line)
+    }
 }
 
 fn shown(name: &str) -> String {
@@ -158,22 +165,25 @@ mod tests {
     }
 
     fn wrong(attribute: &str) -> String {
-        let text = format!("JOB_CREATE 1\r\nexecutable_path /bin/x\r\n{attribute}\r\nJOB_CREATE_END\r\n");
+        let text =
+            format!("JOB_CREATE 1\r\nexecutable_path /bin/x\r\n{attribute}\r\nJOB_CREATE_END\r\n");
         match requests(text.as_bytes()).pop() {
             Some(Request::JobCreate(_, job)) => job.expect_err("it is wrong"),
             other => panic!("{other:?}"),
         }
     }
 
-    const WHOLE: &str = "QUERY_FEATURES\r\nJOB_CREATE r.1\nexecutable_path /bin/a b\nargument  x\nargument\ncount 3\n\
-                         environment A=b=c\nunknown thing\nmax_time 5\nmax_wall_time 0\n\nJOB_CREATE_END\nJOB_STATUS 7\n\n\
-                         JOB_DESTROY 7\nEXIT\n";
+    const WHOLE: &str = "QUERY_FEATURES\r\nJOB_CREATE r.1\nexecutable_path /bin/a b\nargument  \
+                         x\nargument\ncount 3\nenvironment A=b=c\nunknown thing\nmax_time \
+                         5\nmax_wall_time 0\n\nJOB_CREATE_END\nJOB_STATUS 7\n\nJOB_DESTROY \
+                         7\nEXIT\n";
 
     #[test]
     fn lines_end_as_they_like_and_come_in_pieces() {
         let whole = requests(WHOLE.as_bytes());
         let mut pieces = Requests::default();
-        let again: Vec<Request> = WHOLE.bytes().flat_map(|byte| pieces.handle_bytes(&[byte])).collect();
+        let again: Vec<Request> =
+            WHOLE.bytes().flat_map(|byte| pieces.handle_bytes(&[byte])).collect();
         assert_eq!(again, whole);
         assert_eq!(whole.len(), 5);
         let Request::JobCreate(id, job) = &whole[1] else { panic!("{whole:?}") };
@@ -205,7 +215,9 @@ mod tests {
         ] {
             assert!(wrong(attribute).contains(words), "{attribute}: {}", wrong(attribute));
         }
-        let said = requests(b"JOB_CREATE \nJOB_CREATE_END\nSING\nJOB_STATUS a b\nJOB_STATUS\n\xff\nEXIT\n");
+        let said = requests(
+            b"JOB_CREATE \nJOB_CREATE_END\nSING\nJOB_STATUS a b\nJOB_STATUS\n\xff\nEXIT\n",
+        );
         assert_eq!(said.len(), 6, "{said:?}");
         assert_eq!(said.last(), Some(&Request::Exit));
     }
@@ -217,9 +229,15 @@ mod tests {
             assert!(endless.handle_bytes(&[b'x'; 4096]).is_empty());
             assert!(endless.rest.len() <= LINE_BYTES_MAX);
         }
-        assert!(matches!(&endless.handle_bytes(b"\nEXIT\n")[..], [Request::Wrong(_), Request::Exit]));
-        let many = format!("JOB_CREATE 1\n{}JOB_CREATE_END\n", "argument x\n".repeat(ATTRIBUTES_MAX + 1));
-        assert!(matches!(&requests(many.as_bytes())[..], [Request::JobCreate(_, job)] if job.is_err()));
+        assert!(matches!(
+            &endless.handle_bytes(b"\nEXIT\n")[..],
+            [Request::Wrong(_), Request::Exit]
+        ));
+        let many =
+            format!("JOB_CREATE 1\n{}JOB_CREATE_END\n", "argument x\n".repeat(ATTRIBUTES_MAX + 1));
+        assert!(
+            matches!(&requests(many.as_bytes())[..], [Request::JobCreate(_, job)] if job.is_err())
+        );
     }
 
     #[test]

@@ -1,8 +1,10 @@
-//! A launcher that has Slurm run its jobs, by `sbatch`, `squeue` and `scancel` (docs/how-to/slurm.md).
+//! A launcher that has Slurm run its jobs, by `sbatch`, `squeue` and `scancel`
+//! (docs/how-to/slurm.md).
 //!
-//! All jobs of a launcher have one random name, so that one question tells how they all are, and one command ends
-//! whatever was ever submitted; the number of each submission stands in its comment, so that a job is found whose `sbatch`
-//! did not say its id. What Slurm says and we do not understand changes nothing: unknown is not dead.
+//! All jobs of a launcher have one random name, so that one question tells how they all are, and
+//! one command ends whatever was ever submitted; the number of each submission stands in its
+//! comment, so that a job is found whose `sbatch` did not say its id. What Slurm says and we do not
+//! understand changes nothing: unknown is not dead.
 
 mod answers;
 mod commands;
@@ -62,7 +64,8 @@ enum Phase {
     Waits,
     /// `sbatch` runs.
     Submitted,
-    /// Nobody knows whether there is a job: since when, in how many looks it was not there, and what `sbatch` said.
+    /// Nobody knows whether there is a job: since when, in how many looks it was not there, and
+    /// what `sbatch` said.
     Doubtful { since: Instant, misses: u32, words: String },
     /// Slurm has it, under this id.
     Known(String),
@@ -81,7 +84,8 @@ struct Submission {
     was_active: bool,
     /// Looks without garbage in which it was not there.
     misses: u32,
-    /// Somebody wants to know how it is: by a look after this one, which may have begun before that was in doubt.
+    /// Somebody wants to know how it is: by a look after this one, which may have begun before that
+    /// was in doubt.
     asked_after: Option<u64>,
     /// What it is asked about already.
     is_inquired: bool,
@@ -161,12 +165,14 @@ impl Slurm {
 
     fn create(&mut self, now: Instant, request: String, job: Job) {
         if self.submissions.len() >= JOBS_MAX {
-            return self.jobs.reply(format!("F there are {JOBS_MAX} jobs already: cancel some of them"));
-        }
-        if let Some(option) = job.options.iter().find(|option| commands::is_ours(option)) {
             return self
                 .jobs
-                .reply(format!("F option: {option} is not allowed: a job is one submission of this launcher"));
+                .reply(format!("F there are {JOBS_MAX} jobs already: cancel some of them"));
+        }
+        if let Some(option) = job.options.iter().find(|option| commands::is_ours(option)) {
+            return self.jobs.reply(format!(
+                "F option: {option} is not allowed: a job is one submission of this launcher"
+            ));
         }
         self.created += 1;
         let submission = Submission {
@@ -190,11 +196,17 @@ impl Slurm {
     }
 
     fn submit_next(&mut self) {
-        while self.closing.is_none() && self.runs(|errand| matches!(errand, Errand::Submit(_))) < SUBMITTED_AT_ONCE {
-            let next = self.submissions.iter_mut().find(|(_, submission)| submission.phase == Phase::Waits);
+        while self.closing.is_none()
+            && self.runs(|errand| matches!(errand, Errand::Submit(_))) < SUBMITTED_AT_ONCE
+        {
+            let next = self
+                .submissions
+                .iter_mut()
+                .find(|(_, submission)| submission.phase == Phase::Waits);
             let Some((number, submission)) = next else { return };
             submission.phase = Phase::Submitted;
-            let (number, command) = (*number, commands::sbatch(&submission.job, &self.settings.name, *number));
+            let (number, command) =
+                (*number, commands::sbatch(&submission.job, &self.settings.name, *number));
             self.run(Errand::Submit(number), command);
         }
     }
@@ -206,7 +218,8 @@ impl Slurm {
         if let Some(id) = answers::submitted(outcome) {
             self.adopt(now, number, id);
         } else if answers::may_be_there(outcome) {
-            submission.phase = Phase::Doubtful { since: now, misses: 0, words: answers::words(outcome) };
+            submission.phase =
+                Phase::Doubtful { since: now, misses: 0, words: answers::words(outcome) };
         } else {
             let words = answers::words(outcome);
             self.jobs.refused(&submission.request, &words);
@@ -237,7 +250,11 @@ impl Slurm {
 
     /// A job is to end. Slurm is asked again at each look until it has.
     fn cancel(&mut self, now: Instant, id: &str) {
-        let Some(submission) = self.number_of(id).and_then(|number| self.submissions.get_mut(&number)) else { return };
+        let Some(submission) =
+            self.number_of(id).and_then(|number| self.submissions.get_mut(&number))
+        else {
+            return;
+        };
         if !submission.is_unwanted {
             submission.is_unwanted = true;
             self.run(Errand::Cancel, commands::scancel(id));
@@ -248,15 +265,22 @@ impl Slurm {
     /// A step that is connected with a command here has ended: with the last of them ends the job.
     fn bridge_ended(&mut self, now: Instant, key: &str, ended: &Ended) {
         let Some((id, _)) = key.split_once('/') else { return };
-        let Some(submission) = self.number_of(id).and_then(|number| self.submissions.get_mut(&number)) else { return };
+        let Some(submission) =
+            self.number_of(id).and_then(|number| self.submissions.get_mut(&number))
+        else {
+            return;
+        };
         let Some(bridges) = &mut submission.bridges else { return };
         bridges.running = bridges.running.saturating_sub(1);
         bridges.is_success &= ended.is_success;
         if bridges.running > 0 {
             return;
         }
-        let (status, text) =
-            if bridges.is_success { (Status::Done, "completed") } else { (Status::Failed, &*ended.text) };
+        let (status, text) = if bridges.is_success {
+            (Status::Done, "completed")
+        } else {
+            (Status::Failed, &*ended.text)
+        };
         self.jobs.update(id, status, text);
         self.cancel(now, id);
     }

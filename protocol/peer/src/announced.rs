@@ -1,5 +1,5 @@
-//! Calls that their owners are to be told of, each once, in order. One whose outcome was taken already leaves without a
-//! search: a program may have a hundred thousand under way.
+//! Calls that their owners are to be told of, each once, in order. One whose outcome was taken
+//! already leaves without a search: a program may have a hundred thousand under way.
 
 use std::collections::VecDeque;
 
@@ -66,7 +66,10 @@ mod tests {
         assert_eq!((announced.next(), announced.next()), (Some(3), Some(2)));
         // One that is told of again comes last, or where it stood.
         announced.add(3);
-        assert_eq!((announced.next(), announced.next(), announced.next()), (Some(4), Some(3), None));
+        assert_eq!(
+            (announced.next(), announced.next(), announced.next()),
+            (Some(4), Some(3), None)
+        );
         assert!(announced.is_empty());
     }
 

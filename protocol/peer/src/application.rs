@@ -4,7 +4,8 @@ use farcall_base::{CallId, ChannelId, Error, Result};
 use farcall_call::Connection;
 use farcall_wire::{CallResult, Hello, Open, Reply, Resume};
 
-/// The program above a [`Caller`](crate::Caller). It is asked in the middle of a step and answers at once.
+/// The program above a [`Caller`](crate::Caller). It is asked in the middle of a step and answers
+/// at once.
 pub trait Application: Sized {
     /// A call as it was asked for: enough to open it, and to open it again.
     type Call;
@@ -23,7 +24,8 @@ pub trait Application: Sized {
     /// What the data of an answer to a callback move through.
     type Answer;
 
-    /// Opens a call on `connection`, for the first time or again. Gives its channel, and what its data move through.
+    /// Opens a call on `connection`, for the first time or again. Gives its channel, and what its
+    /// data move through.
     ///
     /// # Errors
     /// Why it cannot be opened: its arguments do not fit, or the connection takes no more.
@@ -43,11 +45,17 @@ pub trait Application: Sized {
     /// When it is not the one any more that the arguments of the call were made for.
     fn renewed(&mut self, call: &Self::Call, reply: Reply) -> Result<()>;
 
-    /// The head of an answer came: from now on its data do. Their places must be ready when this returns.
+    /// The head of an answer came: from now on its data do. Their places must be ready when this
+    /// returns.
     ///
     /// # Errors
     /// When the answer does not fit the call: its data are thrown away, and the call fails.
-    fn answered(&mut self, call: &Self::Call, transfer: &mut Self::Transfer, result: &CallResult) -> Result<()>;
+    fn answered(
+        &mut self,
+        call: &Self::Call,
+        transfer: &mut Self::Transfer,
+        result: &CallResult,
+    ) -> Result<()>;
 
     /// What came of an answer comes again: the connection was lost.
     fn forget_answer(&mut self, transfer: &mut Self::Transfer);
@@ -79,8 +87,8 @@ pub trait Application: Sized {
     /// A call is given up while the peer may still use its memory.
     fn abandon(&mut self, transfer: Self::Transfer) -> Self::Residue;
 
-    /// A call ends, or is given up: frames that are queued may name its caller's memory still. Called before the transfer
-    /// goes.
+    /// A call ends, or is given up: frames that are queued may name its caller's memory still.
+    /// Called before the transfer goes.
     fn ends(&mut self, transfer: &Self::Transfer);
 
     /// The peer has greeted us.
@@ -98,12 +106,17 @@ pub trait Application: Sized {
         bytes_max: u64,
     ) -> Result<(Self::Call, Self::Transfer, Self::Description)>;
 
-    /// The peer calls a function that was passed in this slot of a call. Gives what runs, and the bytes that may come for
-    /// its arguments.
+    /// The peer calls a function that was passed in this slot of a call. Gives what runs, and the
+    /// bytes that may come for its arguments.
     ///
     /// # Errors
     /// Why it cannot be run; the peer is told.
-    fn call_back(&mut self, call: &Self::Call, slot: usize, open: &Open) -> Result<(Self::Callback, u64)>;
+    fn call_back(
+        &mut self,
+        call: &Self::Call,
+        slot: usize,
+        open: &Open,
+    ) -> Result<(Self::Callback, u64)>;
 
     /// The routine of a call whose outcome is an error of this end's, told to whoever made it.
     fn explain(&self, call: &Self::Call, id: CallId, error: Error) -> Error {

@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use farcall_base::{CallId, ChannelId, Clock, Error, ErrorKind, Instant, Result, SeededRandom};
 use farcall_call::{Connection, Event, Place, Transmit};
-use farcall_wire::{CallResult, Failure, FrameHeader, Hello, Lasting, Notice, Reply, Request, Shown};
+use farcall_wire::{
+    CallResult, Failure, FrameHeader, Hello, Lasting, Notice, Reply, Request, Shown,
+};
 use rustc_hash::FxHashMap;
 
 use crate::announced::Announced;
@@ -27,7 +29,8 @@ pub struct Setup {
     pub connection: Connection,
     /// Call ids must not repeat between processes; they are no secrets.
     pub seed: u64,
-    /// Whether calls go on over another connection if this one is lost: then the peer is told what has come.
+    /// Whether calls go on over another connection if this one is lost: then the peer is told what
+    /// has come.
     pub resumes: bool,
 }
 
@@ -133,7 +136,8 @@ pub struct Caller<A: Application> {
     connection: Connection,
     application: A,
     calls: FxHashMap<ChannelId, Box<OpenCall<A>>>,
-    /// Where a call by its number is under way: its own channel, or that of the question for its interface.
+    /// Where a call by its number is under way: its own channel, or that of the question for its
+    /// interface.
     channels: FxHashMap<u64, ChannelId>,
     /// Calls that are made again when the interface came that they ask for.
     fetching: FxHashMap<ChannelId, Made<A>>,
@@ -238,13 +242,15 @@ impl<A: Application> Caller<A> {
 
     // Frames.
 
-    /// The next frame to send, with at most so many bytes of data; its maker tells [`Caller::frame_made`].
+    /// The next frame to send, with at most so many bytes of data; its maker tells
+    /// [`Caller::frame_made`].
     pub fn poll_transmit(&mut self, data_bytes_max: u32) -> Option<Transmit> {
         self.connection.limit_frames(data_bytes_max);
         self.connection.poll_transmit()
     }
 
-    /// A frame of so many bytes was put where it leaves from; `sends` is the call whose arguments it has.
+    /// A frame of so many bytes was put where it leaves from; `sends` is the call whose arguments
+    /// it has.
     pub fn frame_made(&mut self, bytes: u64, sends: Option<ChannelId>) {
         self.bytes_made += bytes;
         if let Some(call) = sends.and_then(|channel| self.calls.get_mut(&channel)) {
@@ -261,7 +267,12 @@ impl<A: Application> Caller<A> {
     ///
     /// # Errors
     /// The peer broke a rule, or has left: the connection ends with this.
-    pub fn handle_control(&mut self, header: &FrameHeader, body: &[u8], clock: &impl Clock) -> Result<()> {
+    pub fn handle_control(
+        &mut self,
+        header: &FrameHeader,
+        body: &[u8],
+        clock: &impl Clock,
+    ) -> Result<()> {
         self.connection.handle_control(header, body)?;
         self.handle_events(clock)
     }
@@ -283,7 +294,12 @@ impl<A: Application> Caller<A> {
     ///
     /// # Errors
     /// As [`Caller::handle_control`].
-    pub fn data_arrived(&mut self, header: &FrameHeader, done: u32, clock: &impl Clock) -> Result<()> {
+    pub fn data_arrived(
+        &mut self,
+        header: &FrameHeader,
+        done: u32,
+        clock: &impl Clock,
+    ) -> Result<()> {
         self.connection.data_arrived(header, done)?;
         self.handle_events(clock)
     }
@@ -314,10 +330,17 @@ impl<A: Application> Caller<A> {
                 Event::ArgumentsComplete(channel) => self.callback_complete(channel, clock.now()),
                 Event::CancelRequested(channel) => self.callback_cancelled(channel),
                 Event::Requested(channel, _) => {
-                    let error = Error::new(ErrorKind::Unavailable, "ask a client", "it does not answer requests");
+                    let error = Error::new(
+                        ErrorKind::Unavailable,
+                        "ask a client",
+                        "it does not answer requests",
+                    );
                     self.connection.reply(channel, &Reply::Failed((&error).into()));
                 }
-                Event::Shared(_) | Event::Unshared(_) | Event::Resumed(..) | Event::Acknowledged(_) => {}
+                Event::Shared(_)
+                | Event::Unshared(_)
+                | Event::Resumed(..)
+                | Event::Acknowledged(_) => {}
             }
         }
         Ok(())
@@ -336,7 +359,9 @@ impl<A: Application> Caller<A> {
     }
 
     fn resulted(&mut self, channel: ChannelId, result: Box<CallResult>) {
-        let Some(call) = self.calls.get_mut(&channel) else { return self.refused(channel, &result) };
+        let Some(call) = self.calls.get_mut(&channel) else {
+            return self.refused(channel, &result);
+        };
         if !call.is_resuming && result.failure.is_none() {
             let answered = self.application.answered(&call.made.call, &mut call.transfer, &result);
             call.trouble = answered.err();
@@ -350,13 +375,19 @@ impl<A: Application> Caller<A> {
     ///
     /// # Errors
     /// When the connection takes no more.
-    pub fn ask(&mut self, request: &Request, patience: Duration, now: Instant) -> Result<(u64, Instant)> {
+    pub fn ask(
+        &mut self,
+        request: &Request,
+        patience: Duration,
+        now: Instant,
+    ) -> Result<(u64, Instant)> {
         if let Some(asked) = self.questions.find(request, now) {
             return Ok(asked);
         }
         let expires = now + patience;
         // While there is no connection, it waits for one; the channel is none's.
-        let channel = if self.standing.is_lost { ChannelId(0) } else { self.connection.request(request)? };
+        let channel =
+            if self.standing.is_lost { ChannelId(0) } else { self.connection.request(request)? };
         Ok((self.questions.add(request.clone(), channel, expires), expires))
     }
 
@@ -365,8 +396,12 @@ impl<A: Application> Caller<A> {
         self.questions.keep(question);
     }
 
-    /// The answer, once: `Some(None)` when another took it, or the question is gone; `None` while it is awaited.
-    #[allow(clippy::option_option, reason = "an answer that is gone is another thing than one that is awaited")]
+    /// The answer, once: `Some(None)` when another took it, or the question is gone; `None` while
+    /// it is awaited.
+    #[allow(
+        clippy::option_option,
+        reason = "an answer that is gone is another thing than one that is awaited"
+    )]
     pub fn take_answer(&mut self, question: u64) -> Option<Option<Reply>> {
         self.questions.take(question)
     }
@@ -434,6 +469,12 @@ pub(crate) fn check_byte_order(hello: &Hello) -> Result<()> {
 
 /// Why the peer has left.
 pub(crate) fn goodbye(failure: Option<Failure>) -> Error {
-    let silent = || Error::new(ErrorKind::ShuttingDown, "wait for the server", "the server closed the connection");
+    let silent = || {
+        Error::new(
+            ErrorKind::ShuttingDown,
+            "wait for the server",
+            "the server closed the connection",
+        )
+    };
     failure.map_or_else(silent, Error::from)
 }

@@ -1,4 +1,5 @@
-//! A connection that takes a lost one's place, until its peer has greeted us: calls go on there then.
+//! A connection that takes a lost one's place, until its peer has greeted us: calls go on there
+//! then.
 
 use farcall_base::Result;
 use farcall_call::{Connection, Event, Setup, Transmit};

@@ -1,7 +1,9 @@
-//! Whether the server is still there: while somebody waits and nothing moves, it is asked for a sign of life.
+//! Whether the server is still there: while somebody waits and nothing moves, it is asked for a
+//! sign of life.
 //!
-//! A server that ended closes its connections, which is noticed at once. One that hangs or was stopped, or whose machine or
-//! network is gone, closes nothing: its client would wait for ever. A program that waits for nothing asks for nothing.
+//! A server that ended closes its connections, which is noticed at once. One that hangs or was
+//! stopped, or whose machine or network is gone, closes nothing: its client would wait for ever. A
+//! program that waits for nothing asks for nothing.
 
 use std::time::Duration;
 
@@ -13,8 +15,9 @@ pub const VARIABLE: &str = "FARCALL_HEARTBEAT";
 const DEFAULT: Duration = Duration::from_secs(30);
 /// The sign of life is asked for after this part of the time.
 const PART: u32 = 3;
-/// The answer is waited for in so many steps. One that takes much longer than it should is no silence of the server's: this
-/// process stood still, or its machine, and perhaps the server with it.
+/// The answer is waited for in so many steps. One that takes much longer than it should is no
+/// silence of the server's: this process stood still, or its machine, and perhaps the server with
+/// it.
 const STEPS: u32 = 8;
 
 /// What to do now.
@@ -46,7 +49,9 @@ pub struct Heartbeat {
 
 /// What a variable says in seconds, or what holds without it; what is wrong with it.
 pub fn seconds(text: Option<&str>, default: Duration) -> std::result::Result<Duration, String> {
-    let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else { return Ok(default) };
+    let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else {
+        return Ok(default);
+    };
     let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     seconds.ok_or_else(|| format!("{text:?} is not a number of seconds"))
 }
@@ -65,7 +70,14 @@ impl Heartbeat {
     /// # Errors
     /// `InvalidArgument` when that is no number of seconds.
     pub fn new(text: Option<&str>) -> Result<Heartbeat> {
-        let mut heart = Heartbeat { limit: None, moved: 0, since: None, asked: None, until: None, in_transit: 0 };
+        let mut heart = Heartbeat {
+            limit: None,
+            moved: 0,
+            since: None,
+            asked: None,
+            until: None,
+            in_transit: 0,
+        };
         heart.limit(given(text)?);
         Ok(heart)
     }
@@ -85,13 +97,15 @@ impl Heartbeat {
         (self.moved, self.since, self.asked) = (0, None, None);
     }
 
-    /// Looks whether anything moved: `moved` counts bytes of both directions, and whoever looks is about to wait.
+    /// Looks whether anything moved: `moved` counts bytes of both directions, and whoever looks is
+    /// about to wait.
     pub fn look(&mut self, moved: u64, now: Instant) -> Pulse {
         let Some(limit) = self.limit else { return Pulse::Wait(None) };
         if self.moved != moved {
             (self.moved, self.since, self.asked) = (moved, None, None);
         }
-        // Time in which nobody waited counts, but for the answer: that is waited for from the question on.
+        // Time in which nobody waited counts, but for the answer: that is waited for from the
+        // question on.
         let (begun, limit, step) = match self.asked {
             None => (*self.since.get_or_insert(now), limit / PART, limit),
             Some(_) => {
@@ -126,13 +140,14 @@ impl Heartbeat {
         self.asked.is_some()
     }
 
-    /// The question is on its way, and counts among what moved; so many bytes are before the other end, it among them.
+    /// The question is on its way, and counts among what moved; so many bytes are before the other
+    /// end, it among them.
     pub fn asked(&mut self, moved: u64, in_transit: u64, now: Instant) {
         (self.moved, self.asked, self.in_transit) = (moved, Some(now), in_transit);
     }
 
-    /// So many bytes are before the other end now. While there are fewer and fewer, the question has not come there yet, and
-    /// no answer is due: the network is slow, and delivers.
+    /// So many bytes are before the other end now. While there are fewer and fewer, the question
+    /// has not come there yet, and no answer is due: the network is slow, and delivers.
     pub fn delivering(&mut self, in_transit: u64, now: Instant) {
         if let Some(asked) = self.asked.as_mut().filter(|_| in_transit < self.in_transit) {
             (*asked, self.in_transit) = (now, in_transit);
@@ -145,9 +160,15 @@ impl Heartbeat {
         Error::new(
             ErrorKind::ConnectionLost,
             "wait for the server",
-            format!("the server was silent for {limit} s: it hangs, was stopped, or its machine or network failed"),
+            format!(
+                "the server was silent for {limit} s: it hangs, was stopped, or its machine \
+                or network failed"
+            ),
         )
-        .fix(format!("check whether it runs, connect again or to another server; {VARIABLE}=SECONDS waits longer"))
+        .fix(format!(
+            "check whether it runs, connect again or to another server; \
+            {VARIABLE}=SECONDS waits longer"
+        ))
     }
 }
 
@@ -158,7 +179,17 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(30);
 
     fn beating() -> (Heartbeat, Instant) {
-        (Heartbeat { limit: Some(LIMIT), moved: 0, since: None, asked: None, until: None, in_transit: 0 }, Instant(0))
+        (
+            Heartbeat {
+                limit: Some(LIMIT),
+                moved: 0,
+                since: None,
+                asked: None,
+                until: None,
+                in_transit: 0,
+            },
+            Instant(0),
+        )
     }
 
     #[test]
@@ -234,10 +265,16 @@ mod tests {
     fn the_variable_has_seconds_and_nonsense_is_refused() {
         let known = |text| given(text).expect("a number of seconds");
         assert_eq!(known(Some(" 2.5 ")), Duration::from_millis(2500));
-        assert_eq!((known(Some("0")), known(Some("")), known(None)), (Duration::ZERO, DEFAULT, DEFAULT));
+        assert_eq!(
+            (known(Some("0")), known(Some("")), known(None)),
+            (Duration::ZERO, DEFAULT, DEFAULT)
+        );
         for text in ["soon", "5s", "-1", "1e300", "NaN", "inf"] {
             let error = given(Some(text)).expect_err(text).to_string();
-            assert!(error.contains("not a number of seconds") && error.contains(VARIABLE), "{error}");
+            assert!(
+                error.contains("not a number of seconds") && error.contains(VARIABLE),
+                "{error}"
+            );
         }
     }
 }

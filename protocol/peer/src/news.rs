@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use farcall_wire::Notice;
 use rustc_hash::FxHashMap;
 
-/// Bytes of output that are kept of one call; what comes while they are not taken is counted, and left out.
+/// Bytes of output that are kept of one call; what comes while they are not taken is counted, and
+/// left out.
 const KEPT_BYTES_MAX: usize = 1 << 20;
 /// Notices that are kept of one call.
 const KEPT_MAX: usize = 4096;
@@ -53,7 +54,9 @@ impl News {
         let next = kept.notices.pop_front();
         match &next {
             Some(Notice::Output(_, bytes)) => kept.bytes = kept.bytes.saturating_sub(bytes.len()),
-            None if kept.lost > 0 => return Some(Notice::Output(2, left_out(std::mem::take(&mut kept.lost)))),
+            None if kept.lost > 0 => {
+                return Some(Notice::Output(2, left_out(std::mem::take(&mut kept.lost))));
+            }
             _ => {}
         }
         next
@@ -66,10 +69,14 @@ impl News {
 }
 
 fn left_out(lost: u64) -> Vec<u8> {
-    format!("\n[farcall: {lost} bytes are left out here: they arrived faster than they were read]\n").into_bytes()
+    format!(
+        "\n[farcall: {lost} bytes are left out here: they arrived faster than they were read]\n"
+    )
+    .into_bytes()
 }
 
-/// How much is missed with these bytes: what a note of the server's says was missed before, or their own number.
+/// How much is missed with these bytes: what a note of the server's says was missed before, or
+/// their own number.
 fn loss_of(bytes: &[u8]) -> u64 {
     let note = bytes.strip_prefix(b"\n[farcall: ").and_then(|rest| std::str::from_utf8(rest).ok());
     let said = note.and_then(|note| note.split_once(" bytes are left out here")?.0.parse().ok());
@@ -90,7 +97,10 @@ mod tests {
         assert!(!news.add(1, Notice::Started));
         news.expect(1);
         assert!(news.add(1, Notice::Started) && news.add(1, output(3)));
-        assert_eq!((news.take(1), news.take(1), news.take(1)), (Some(Notice::Started), Some(output(3)), None));
+        assert_eq!(
+            (news.take(1), news.take(1), news.take(1)),
+            (Some(Notice::Started), Some(output(3)), None)
+        );
         news.forget(1);
         assert!(!news.add(1, Notice::Started));
     }
@@ -106,7 +116,9 @@ mod tests {
         assert!(String::from_utf8_lossy(&text).contains("15 bytes"));
         assert_eq!(news.take(1), None);
         // What a note of the server's says counts, not how long it is.
-        assert!(news.add(1, output(KEPT_BYTES_MAX)) && !news.add(1, Notice::Output(2, left_out(5000))));
+        assert!(
+            news.add(1, output(KEPT_BYTES_MAX)) && !news.add(1, Notice::Output(2, left_out(5000)))
+        );
         news.take(1);
         let Some(Notice::Output(2, text)) = news.take(1) else { panic!("the loss is told") };
         assert!(String::from_utf8_lossy(&text).contains("5000 bytes"));

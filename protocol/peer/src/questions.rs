@@ -6,8 +6,8 @@ use farcall_base::{ChannelId, Error, ErrorKind, Instant};
 use farcall_call::Connection;
 use farcall_wire::{Reply, Request};
 
-/// Time that an answer is kept for somebody who asks the same again. Whoever waits in pieces comes back at once; for
-/// anybody else it would be old news.
+/// Time that an answer is kept for somebody who asks the same again. Whoever waits in pieces comes
+/// back at once; for anybody else it would be old news.
 const ANSWER_KEPT: Duration = Duration::from_secs(1);
 
 struct Question {
@@ -38,7 +38,10 @@ impl Questions {
             Some((_, came)) => now.since(*came) <= ANSWER_KEPT,
             None => now < one.expires,
         });
-        self.all.iter().find(|one| !one.kept && one.request == *request).map(|one| (one.id, one.expires))
+        self.all
+            .iter()
+            .find(|one| !one.kept && one.request == *request)
+            .map(|one| (one.id, one.expires))
     }
 
     /// Adds one that was asked on this channel.
@@ -65,7 +68,8 @@ impl Questions {
     pub fn answer(&mut self, channel: ChannelId, reply: Reply, now: Instant) {
         let asked = self.all.iter_mut().find(|one| one.channel == channel && one.answer.is_none());
         if let Some(question) = asked {
-            let is_done = question.repeated && ends_something(&question.request) && is_unknown(&reply);
+            let is_done =
+                question.repeated && ends_something(&question.request) && is_unknown(&reply);
             question.answer = Some((if is_done { Reply::Done } else { reply }, now));
         }
     }
@@ -74,7 +78,8 @@ impl Questions {
     pub fn part(&mut self, now: Instant) {
         for question in self.all.iter_mut().filter(|one| one.answer.is_none()) {
             if matches!(question.request, Request::Administer(_)) {
-                let message = "the connection was lost before the answer arrived: the command may have been executed";
+                let message = "the connection was lost before the answer arrived: the command may \
+                    have been executed";
                 let error = Error::new(ErrorKind::ConnectionLost, "send a command", message)
                     .fix("check the server, and repeat the command if necessary");
                 question.answer = Some((Reply::Failed((&error).into()), now));
@@ -93,14 +98,16 @@ impl Questions {
         }
     }
 
-    /// The answer, once: `Some(None)` when another took it, or the question is gone; `None` while it is awaited.
+    /// The answer, once: `Some(None)` when another took it, or the question is gone; `None` while
+    /// it is awaited.
     pub fn take(&mut self, id: u64) -> Option<Option<Reply>> {
         let Some(index) = self.all.iter().position(|one| one.id == id) else { return Some(None) };
         self.all[index].answer.as_ref()?;
         Some(self.all.swap_remove(index).answer.map(|(reply, _)| reply))
     }
 
-    /// The connection is gone. What was answered before is as true as ever: a server answers, and says goodbye.
+    /// The connection is gone. What was answered before is as true as ever: a server answers, and
+    /// says goodbye.
     pub fn drop_unanswered(&mut self) {
         self.all.retain(|one| one.answer.is_some());
     }

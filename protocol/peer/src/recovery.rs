@@ -1,11 +1,13 @@
-//! What becomes of calls whose connection is lost, and how long it is tried to make it again. Whoever owns the connection dials.
+//! What becomes of calls whose connection is lost, and how long it is tried to make it again.
+//! Whoever owns the connection dials.
 
 use std::error::Error as _;
 use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, Instant};
 
-/// Time for which a server may refuse connections: a restart of it, or of a tunnel to it, takes less.
+/// Time for which a server may refuse connections: a restart of it, or of a tunnel to it, takes
+/// less.
 const REFUSED_MAX: Duration = Duration::from_secs(3);
 /// Longest time for one attempt.
 const ATTEMPT_MAX: Duration = Duration::from_secs(10);
@@ -83,7 +85,13 @@ pub struct Attempts {
 impl Attempts {
     /// The connection was lost just now; calls wait for so long.
     pub fn new(now: Instant, keep: Duration, heartbeat: Option<Duration>) -> Attempts {
-        Attempts { until: now + keep, heartbeat, pause: PAUSE_MIN, refused_since: None, silent_since: None }
+        Attempts {
+            until: now + keep,
+            heartbeat,
+            pause: PAUSE_MIN,
+            refused_since: None,
+            silent_since: None,
+        }
     }
 
     /// How long the next attempt may take.
@@ -101,7 +109,8 @@ impl Attempts {
         let lasts = |since: Option<Instant>| since.map(|since| now.since(since));
         let is_gone = lasts(self.refused_since).is_some_and(|time| time >= REFUSED_MAX);
         let hang_max = self.heartbeat.map(|limit| limit * 3);
-        let hangs = lasts(self.silent_since).zip(hang_max).is_some_and(|(time, limit)| time >= limit);
+        let hangs =
+            lasts(self.silent_since).zip(hang_max).is_some_and(|(time, limit)| time >= limit);
         if is_gone || hangs || now >= self.until || is_final(error) {
             return Next::GiveUp;
         }
@@ -121,7 +130,10 @@ fn is_refused(error: &Error) -> bool {
 /// Whether trying again would end the same way.
 fn is_final(error: &Error) -> bool {
     use ErrorKind::{ConnectionLost, LimitExceeded, ShuttingDown, System, TimedOut, Unreachable};
-    !matches!(error.kind(), ConnectionLost | LimitExceeded | ShuttingDown | System | TimedOut | Unreachable)
+    !matches!(
+        error.kind(),
+        ConnectionLost | LimitExceeded | ShuttingDown | System | TimedOut | Unreachable
+    )
 }
 
 #[cfg(test)]
@@ -162,13 +174,20 @@ mod tests {
     }
 
     fn refused() -> Error {
-        error(ErrorKind::Unreachable).source(std::io::Error::from(std::io::ErrorKind::ConnectionRefused))
+        error(ErrorKind::Unreachable)
+            .source(std::io::Error::from(std::io::ErrorKind::ConnectionRefused))
     }
 
     /// Fails in the same way for ever; for how long it is tried, and how often.
-    fn tried(failure: &Error, met: bool, heartbeat: Option<u64>, takes: Duration) -> (Duration, u32) {
+    fn tried(
+        failure: &Error,
+        met: bool,
+        heartbeat: Option<u64>,
+        takes: Duration,
+    ) -> (Duration, u32) {
         let start = Instant(0);
-        let mut attempts = Attempts::new(start, Duration::from_secs(30), heartbeat.map(Duration::from_secs));
+        let mut attempts =
+            Attempts::new(start, Duration::from_secs(30), heartbeat.map(Duration::from_secs));
         let (mut now, mut count) = (start, 0);
         loop {
             let begun = now;
@@ -185,10 +204,15 @@ mod tests {
 
     #[test]
     fn a_network_that_is_down_is_waited_for() {
-        for failure in [error(ErrorKind::TimedOut), error(ErrorKind::Unreachable), error(ErrorKind::System)] {
+        for failure in
+            [error(ErrorKind::TimedOut), error(ErrorKind::Unreachable), error(ErrorKind::System)]
+        {
             for takes in [Duration::ZERO, LONG] {
                 let (time, count) = tried(&failure, false, Some(1), takes);
-                assert!(time >= Duration::from_secs(30) && time < Duration::from_secs(32), "{failure}: {time:?}");
+                assert!(
+                    time >= Duration::from_secs(30) && time < Duration::from_secs(32),
+                    "{failure}: {time:?}"
+                );
                 assert!(count < 80, "{count}");
             }
         }
@@ -211,7 +235,12 @@ mod tests {
 
     #[test]
     fn one_that_does_not_want_us_is_not_asked_again() {
-        for kind in [ErrorKind::PermissionDenied, ErrorKind::Version, ErrorKind::Protocol, ErrorKind::InvalidArgument] {
+        for kind in [
+            ErrorKind::PermissionDenied,
+            ErrorKind::Version,
+            ErrorKind::Protocol,
+            ErrorKind::InvalidArgument,
+        ] {
             assert_eq!(tried(&error(kind), true, None, Duration::ZERO).1, 1, "{kind:?}");
         }
     }
@@ -223,8 +252,12 @@ mod tests {
         let mut attempts = Attempts::new(start, Duration::from_secs(30), None);
         for second in 0..20 {
             let now = start + Duration::from_secs(second);
-            let failure = if second % 2 == 0 { refused() } else { error(ErrorKind::ConnectionLost) };
-            assert!(matches!(attempts.failed(&failure, true, now, now), Next::Pause(_)), "{second}");
+            let failure =
+                if second % 2 == 0 { refused() } else { error(ErrorKind::ConnectionLost) };
+            assert!(
+                matches!(attempts.failed(&failure, true, now, now), Next::Pause(_)),
+                "{second}"
+            );
         }
     }
 }

@@ -35,18 +35,25 @@ impl CompressedHead {
         [bytes[0], bytes[1], bytes[2], bytes[3], METHOD_LZ4, self.width, 0, 0]
     }
 
-    /// Judges the head of a frame: what is beyond a limit, unknown or longer than what it stands for is refused before
-    /// memory is set aside for it.
+    /// Judges the head of a frame: what is beyond a limit, unknown or longer than what it stands
+    /// for is refused before memory is set aside for it.
     ///
     /// # Errors
     /// `Protocol` that names the argument's slot.
-    pub fn decode(head: &[u8; Self::BYTES], header: &FrameHeader, data_bytes_max: u32) -> Result<CompressedHead> {
+    pub fn decode(
+        head: &[u8; Self::BYTES],
+        header: &FrameHeader,
+        data_bytes_max: u32,
+    ) -> Result<CompressedHead> {
         let bytes = u32::from_le_bytes([head[0], head[1], head[2], head[3]]);
         let width = head[5];
         if bytes > data_bytes_max {
-            return Err(broken(header, "a compressed data frame has more bytes than a frame may have")
-                .with("bytes", Bytes(bytes.into()))
-                .with("limit", Bytes(data_bytes_max.into())));
+            return Err(broken(
+                header,
+                "a compressed data frame has more bytes than a frame may have",
+            )
+            .with("bytes", Bytes(bytes.into()))
+            .with("limit", Bytes(data_bytes_max.into())));
         }
         if header.length >= bytes {
             return Err(broken(header, "a compressed data frame is not shorter than its data")
@@ -54,17 +61,23 @@ impl CompressedHead {
                 .with("length", header.length));
         }
         if head[4] != METHOD_LZ4 {
-            return Err(broken(header, "a data frame uses an unknown compression method").with("method", head[4]));
+            return Err(broken(header, "a data frame uses an unknown compression method")
+                .with("method", head[4]));
         }
         if width == 0 || head[6..] != [0, 0] {
-            return Err(broken(header, "the header of a compressed data frame is invalid").with("width", width));
+            return Err(broken(header, "the header of a compressed data frame is invalid")
+                .with("width", width));
         }
         Ok(CompressedHead { bytes, width })
     }
 
     /// The frame as it would have come uncompressed.
     pub fn uncompressed(self, header: &FrameHeader) -> FrameHeader {
-        FrameHeader { length: self.bytes, flags: header.flags.without(Flags::COMPRESSED), ..*header }
+        FrameHeader {
+            length: self.bytes,
+            flags: header.flags.without(Flags::COMPRESSED),
+            ..*header
+        }
     }
 }
 
@@ -74,10 +87,14 @@ impl CompressedHead {
 /// `Protocol` that names the argument's slot.
 pub fn check_compressed(header: &FrameHeader, agreed: bool) -> Result<()> {
     if !agreed {
-        return Err(broken(header, "the peer sent a compressed data frame without the feature `compression`"));
+        return Err(broken(
+            header,
+            "the peer sent a compressed data frame without the feature `compression`",
+        ));
     }
     if header.length as usize <= CompressedHead::BYTES {
-        return Err(broken(header, "a compressed data frame ends inside its header").with("length", header.length));
+        return Err(broken(header, "a compressed data frame ends inside its header")
+            .with("length", header.length));
     }
     Ok(())
 }

@@ -4,7 +4,8 @@ use minicbor::{Decode, Encode};
 
 use crate::message::Attribute;
 
-/// The feature that allows [`Reply::Loaded`](crate::Reply::Loaded), and a Cancel to an executable whose code asks for it.
+/// The feature that allows [`Reply::Loaded`](crate::Reply::Loaded), and a Cancel to an executable
+/// whose code asks for it.
 pub const POLLED_CANCEL: &str = "polled-cancel";
 
 /// What the code of a module can do that was loaded.
@@ -16,9 +17,11 @@ pub struct Loaded {
     pub asks: bool,
 }
 
-/// The feature that allows an acceptor to open calls of an opener's functions, inside the call that they were passed to.
+/// The feature that allows an acceptor to open calls of an opener's functions, inside the call that
+/// they were passed to.
 pub const CALLBACKS: &str = "callbacks";
-/// The attribute of an Open that calls a function which was passed to the call `parent`: which parameter it is.
+/// The attribute of an Open that calls a function which was passed to the call `parent`: which
+/// parameter it is.
 pub const CALLBACK: &str = "callback";
 
 /// The attribute that names a callback.

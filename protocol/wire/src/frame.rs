@@ -1,4 +1,5 @@
-//! Frame headers: 16 bytes, little-endian, then the body, padded to a multiple of 8 (spec/wire.md, section 3).
+//! Frame headers: 16 bytes, little-endian, then the body, padded to a multiple of 8 (spec/wire.md,
+//! section 3).
 //!
 //! ```text
 //!  0      1      2      3      4      5      6      7
@@ -63,8 +64,8 @@ impl FrameKind {
     pub fn from_code(code: u8) -> Option<FrameKind> {
         use FrameKind::*;
         let kinds = [
-            Hello, Goodbye, Ping, Pong, Request, Reply, Open, Data, Window, Result, Cancel, Notice, Share, Unshare,
-            Resume,
+            Hello, Goodbye, Ping, Pong, Request, Reply, Open, Data, Window, Result, Cancel, Notice,
+            Share, Unshare, Resume,
         ];
         kinds.get(usize::from(code).checked_sub(1)?).copied()
     }
@@ -77,7 +78,8 @@ pub struct Flags(pub u8);
 impl Flags {
     /// Last frame of this slot's data, or of this direction of the channel.
     pub const END: Flags = Flags(1);
-    /// A receiver that does not know this kind must end the connection instead of skipping the frame.
+    /// A receiver that does not know this kind must end the connection instead of skipping the
+    /// frame.
     pub const CRITICAL: Flags = Flags(2);
     /// The body of this data frame is compressed (section 5.8).
     pub const COMPRESSED: Flags = Flags(4);
@@ -120,7 +122,14 @@ pub struct FrameHeader {
 impl FrameHeader {
     /// A header of a known kind on a channel.
     pub fn new(kind: FrameKind, channel: ChannelId, length: u32) -> Self {
-        FrameHeader { kind: kind as u8, flags: Flags::default(), slot: 0, channel, sequence: 0, length }
+        FrameHeader {
+            kind: kind as u8,
+            flags: Flags::default(),
+            slot: 0,
+            channel,
+            sequence: 0,
+            length,
+        }
     }
 
     /// The 16 bytes.
@@ -137,7 +146,9 @@ impl FrameHeader {
 
     /// Reads 16 bytes. Any bytes are a header; the kind is judged by [`FrameHeader::known_kind`].
     pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Self {
-        let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let word = |at: usize| {
+            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
         FrameHeader {
             kind: bytes[0],
             flags: Flags(bytes[1]),
@@ -158,7 +169,11 @@ impl FrameHeader {
             None if self.flags.contains(Flags::CRITICAL) => Err(Error::new(
                 ErrorKind::Version,
                 "read a frame",
-                format!("the peer sent a frame of kind {}, which this version does not support but must", self.kind),
+                format!(
+                    "the peer sent a frame of kind {}, which this version does not support \
+                    but must",
+                    self.kind
+                ),
             )
             .fix("use the same version of Farcall at both ends")),
             None => Ok(None),

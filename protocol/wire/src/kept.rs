@@ -1,5 +1,5 @@
-//! Calls that go on without their opener: how long their outcomes are kept, and how they are taken up again (spec/wire.md,
-//! section 7).
+//! Calls that go on without their opener: how long their outcomes are kept, and how they are taken
+//! up again (spec/wire.md, section 7).
 
 use std::time::Duration;
 
@@ -9,18 +9,23 @@ use minicbor::{Decode, Encode};
 use crate::message::{Argument, Attribute, Hello, call_id, decode, encode};
 use crate::request::InterfaceReply;
 
-/// The feature that allows [`KEEP`], [`Resume`], [`crate::Request::Forget`], [`crate::Request::Kept`] and
+/// The feature that allows [`KEEP`], [`Resume`], [`crate::Request::Forget`],
+/// [`crate::Request::Kept`] and
 /// [`crate::Notice::Kept`].
 pub const RESUME: &str = "resume";
 /// The attribute of an Open whose outcome is to be kept: a [`Keep`]. Critical.
 pub const KEEP: &str = "keep";
-/// The attribute of a client's Hello: for how many microseconds its calls are kept if the connection is lost.
+/// The attribute of a client's Hello: for how many microseconds its calls are kept if the
+/// connection is lost.
 pub const KEEP_US: &str = "keep-us";
-/// The attribute of a client's Hello that names it: whoever connects under the same name has lost its other connection.
+/// The attribute of a client's Hello that names it: whoever connects under the same name has lost
+/// its other connection.
 pub const CLIENT: &str = "client";
-/// The attribute of a client's Hello: how many connections it had under this name before; not there on the first.
+/// The attribute of a client's Hello: how many connections it had under this name before; not there
+/// on the first.
 pub const AGAIN: &str = "again";
-/// The attribute of a server's Hello that names this run of it: another one keeps no calls but durable ones.
+/// The attribute of a server's Hello that names this run of it: another one keeps no calls but
+/// durable ones.
 pub const INSTANCE: &str = "instance";
 
 /// How a call's outcome is kept.
@@ -55,7 +60,8 @@ impl Keep {
     }
 }
 
-/// The attributes with which a client's Hello asks for its calls to be kept when the connection is lost.
+/// The attributes with which a client's Hello asks for its calls to be kept when the connection is
+/// lost.
 pub fn asks_to_resume(client: [u8; 16], keep: Duration) -> [Attribute; 2] {
     let keep_us = u64::try_from(keep.as_micros()).unwrap_or(u64::MAX);
     [named(CLIENT, client.to_vec()), named(KEEP_US, encode(&keep_us))]
@@ -100,7 +106,9 @@ impl Lasting {
                 CLIENT => lasting.client = Some(name_of(attribute)?),
                 INSTANCE => lasting.instance = Some(name_of(attribute)?),
                 AGAIN => lasting.again = decode("again", &attribute.value)?,
-                KEEP_US => lasting.keep = Some(Duration::from_micros(decode("keep-us", &attribute.value)?)),
+                KEEP_US => {
+                    lasting.keep = Some(Duration::from_micros(decode("keep-us", &attribute.value)?))
+                }
                 _ => {}
             }
         }
@@ -122,7 +130,8 @@ pub struct Resume {
     /// Which call.
     #[cbor(n(1), with = "call_id")]
     pub call: CallId,
-    /// The number of the first frame that is wanted of the outcome: 0, since all of it is sent again.
+    /// The number of the first frame that is wanted of the outcome: 0, since all of it is sent
+    /// again.
     #[n(2)]
     pub next_sequence: u32,
     /// Extras.
@@ -142,7 +151,14 @@ pub struct Resume {
 impl Resume {
     /// A question for a call, or the shortest answer.
     pub fn new(call: CallId) -> Resume {
-        Resume { call, next_sequence: 0, attributes: None, describe: None, interface: None, arguments: None }
+        Resume {
+            call,
+            next_sequence: 0,
+            attributes: None,
+            describe: None,
+            interface: None,
+            arguments: None,
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Frames, messages and their codec (spec/wire.md). Pure: bytes in, values out, and back.
 //!
-//! Every type that is on the wire lives here and nowhere else. Decoders check lengths before they allocate.
+//! Every type that is on the wire lives here and nowhere else. Decoders check lengths before they
+//! allocate.
 
 pub mod compressed;
 mod executables;
@@ -16,27 +17,34 @@ mod status;
 mod streams;
 
 pub use compressed::{COMPRESSION, CompressedHead};
-pub use executables::{CALLBACK, CALLBACKS, Loaded, POLLED_CANCEL, callback_attribute, callback_slot};
+pub use executables::{
+    CALLBACK, CALLBACKS, Loaded, POLLED_CANCEL, callback_attribute, callback_slot,
+};
 pub use frame::{Flags, FrameHeader, FrameKind, HEADER_BYTES, PREFACE, padding};
-pub use kept::{AGAIN, CLIENT, INSTANCE, KEEP, KEEP_US, Keep, KeptCall, KeptState, Lasting, RESUME, Resume};
+pub use kept::{
+    AGAIN, CLIENT, INSTANCE, KEEP, KEEP_US, Keep, KeptCall, KeptState, Lasting, RESUME, Resume,
+};
 pub use message::{
-    Argument, Attribute, ByteOrder, CallResult, CallTimes, Failure, Goodbye, Hello, HelloLimits, InlineBytes, NOTICES,
-    Notice, ON, Open, RANKS, Role, Share, Window, wants,
+    Argument, Attribute, ByteOrder, CallResult, CallTimes, Failure, Goodbye, Hello, HelloLimits,
+    InlineBytes, NOTICES, Notice, ON, Open, RANKS, Role, Share, Window, wants,
 };
 pub use pilot::{
-    FromPilot, PILOT_GREETING_BYTES_MAX, PILOT_MESSAGE_BYTES_MAX, PILOT_VERSION, PilotExecutable, PilotExited,
-    PilotGreeting, PilotHello, PilotPiece, PilotProgram, PilotStart, ToPilot, encode_pilot, take_pilot,
+    FromPilot, PILOT_GREETING_BYTES_MAX, PILOT_MESSAGE_BYTES_MAX, PILOT_VERSION, PilotExecutable,
+    PilotExited, PilotGreeting, PilotHello, PilotPiece, PilotProgram, PilotStart, ToPilot,
+    encode_pilot, take_pilot,
 };
 pub use plain::{decode_open, decode_result, encode_open, encode_result};
 pub use reader::{FrameReader, Step};
 pub use request::{
-    HoldRequest, InterfaceReply, ModuleReport, NESTED_CALLS, OBJECTS, Order, Publication, Reply, Request, URLS,
+    HoldRequest, InterfaceReply, ModuleReport, NESTED_CALLS, OBJECTS, Order, Publication, Reply,
+    Request, URLS,
 };
 pub use shown::Shown;
 pub use status::{
-    DURATIONS_NS, JobStatus, ModuleStatus, ObjectState, ObjectStatus, OpenCall, STATUS, Stage, Status, Totals, Use,
+    DURATIONS_NS, JobStatus, ModuleStatus, ObjectState, ObjectStatus, OpenCall, STATUS, Stage,
+    Status, Totals, Use,
 };
 pub use streams::{
-    STREAM_CREDIT_BYTES, STREAM_FRAME_BYTES_MAX, STREAMS_MARK, STREAMS_MAX, STREAMS_NOISE_BYTES_MAX, StreamNumber,
-    Streams, StreamsNews, StreamsSide,
+    STREAM_CREDIT_BYTES, STREAM_FRAME_BYTES_MAX, STREAMS_MARK, STREAMS_MAX,
+    STREAMS_NOISE_BYTES_MAX, StreamNumber, Streams, StreamsNews, StreamsSide,
 };

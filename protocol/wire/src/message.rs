@@ -1,5 +1,5 @@
-//! Control messages: CBOR maps with integer keys (spec/wire.md, section 4). Unknown keys are skipped; what must not be
-//! skipped travels as a critical [`Attribute`].
+//! Control messages: CBOR maps with integer keys (spec/wire.md, section 4). Unknown keys are
+//! skipped; what must not be skipped travels as a critical [`Attribute`].
 
 use std::convert::Infallible;
 
@@ -8,19 +8,22 @@ use minicbor::encode::Write;
 use minicbor::{Decode, Encode};
 
 pub use crate::request::{
-    ADMINISTRATION, InterfaceReply, ModuleReport, NESTED_CALLS, OBJECTS, Order, Publication, Reply, Request, URLS,
+    ADMINISTRATION, InterfaceReply, ModuleReport, NESTED_CALLS, OBJECTS, Order, Publication, Reply,
+    Request, URLS,
 };
 
 /// Longest control body a receiver accepts unless its Hello says otherwise.
 pub const CONTROL_BYTES_MAX: u32 = 1 << 20;
 
-/// Longest Hello, and longest control body before it, whatever the limits: the sender is still a stranger.
+/// Longest Hello, and longest control body before it, whatever the limits: the sender is still a
+/// stranger.
 pub const HELLO_BYTES_MAX: u32 = 1 << 16;
 
 /// Messages up to about this size are the frequent ones.
 pub(crate) const SMALL_BYTES: usize = 224;
 
-/// Most arguments or results in one message. Slots are 16 bits wide, and a real routine has a few dozen at most.
+/// Most arguments or results in one message. Slots are 16 bits wide, and a real routine has a few
+/// dozen at most.
 pub const ARGUMENTS_MAX: usize = 1024;
 
 /// Encodes a message.
@@ -38,8 +41,8 @@ pub fn encode_into<T: Encode<()>>(mut used: Vec<u8>, message: &T) -> Vec<u8> {
     body.0
 }
 
-/// What a message is written to. The encoder writes byte by byte: into a plain `Vec` each is a call of a function and one
-/// of `memcpy`, which took as long as all the rest.
+/// What a message is written to. The encoder writes byte by byte: into a plain `Vec` each is a call
+/// of a function and one of `memcpy`, which took as long as all the rest.
 struct Body(Vec<u8>);
 
 impl Write for Body {
@@ -61,8 +64,12 @@ impl Write for Body {
 /// `Protocol`, naming what was being read and the offset.
 pub fn decode<'b, T: Decode<'b, ()>>(what: &'static str, body: &'b [u8]) -> Result<T> {
     let malformed = |detail: String| {
-        Error::new(ErrorKind::Protocol, "read a frame", format!("the peer sent a malformed {what} message: {detail}"))
-            .fix("the peer is faulty, hostile or not Farcall; the connection is closed")
+        Error::new(
+            ErrorKind::Protocol,
+            "read a frame",
+            format!("the peer sent a malformed {what} message: {detail}"),
+        )
+        .fix("the peer is faulty, hostile or not Farcall; the connection is closed")
     };
     let mut decoder = minicbor::Decoder::new(body);
     let message = decoder.decode().map_err(|error| malformed(error.to_string()))?;
@@ -101,7 +108,8 @@ pub enum ByteOrder {
 
 impl ByteOrder {
     /// This machine's.
-    pub const NATIVE: ByteOrder = if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
+    pub const NATIVE: ByteOrder =
+        if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
 }
 
 /// What the sender of a Hello accepts.
@@ -156,7 +164,8 @@ pub struct Attribute {
     pub value: Vec<u8>,
 }
 
-/// The attribute of an Open that says what its opener wants to be told of the call while it is under way.
+/// The attribute of an Open that says what its opener wants to be told of the call while it is
+/// under way.
 pub const NOTICES: &str = "notices";
 
 /// The bits of the one byte that [`NOTICES`] has.
@@ -172,8 +181,8 @@ pub mod wants {
 /// The attribute of an Open that names the object whose call it is: its id.
 pub const ON: &str = "on";
 
-/// The attribute of an Open with the number of processes that MPI is to start for the call; it says nothing to a routine
-/// that MPI does not start.
+/// The attribute of an Open with the number of processes that MPI is to start for the call; it says
+/// nothing to a routine that MPI does not start.
 pub const RANKS: &str = "ranks";
 
 /// Refuses unknown critical attributes.
@@ -186,13 +195,17 @@ pub fn check_attributes(attributes: &[Attribute], known: &[&str]) -> Result<()> 
         Some(attribute) => Err(Error::new(
             ErrorKind::Version,
             "read a message",
-            format!("the peer requires \"{}\", which this version does not support", display_name(&attribute.name)),
+            format!(
+                "the peer requires \"{}\", which this version does not support",
+                display_name(&attribute.name)
+            ),
         )
         .fix("use the same version of Farcall at both ends")),
     }
 }
 
-/// A stranger's name for a thing, short and without control characters: it ends up in logs and on terminals.
+/// A stranger's name for a thing, short and without control characters: it ends up in logs and on
+/// terminals.
 fn display_name(name: &str) -> String {
     name.chars().take(64).flat_map(char::escape_debug).collect()
 }
@@ -216,7 +229,8 @@ pub struct Hello {
     /// What it accepts.
     #[n(5)]
     pub limits: HelloLimits,
-    /// Identity of the host, so that two ends learn whether they can share memory: boot id and the like.
+    /// Identity of the host, so that two ends learn whether they can share memory: boot id and the
+    /// like.
     #[n(6)]
     pub host: String,
     /// Who the sender says it is; believed only as far as the transport or the token proves it.
@@ -231,7 +245,8 @@ pub struct Hello {
     pub attributes: Vec<Attribute>,
 }
 
-/// Bytes of an argument inside its message. Those of one number lie in the value itself: a small call has a handful.
+/// Bytes of an argument inside its message. Those of one number lie in the value itself: a small
+/// call has a handful.
 pub type InlineBytes = smallvec::SmallVec<[u8; 16]>;
 
 /// One argument or one result (spec/wire.md, section 5).
@@ -247,7 +262,8 @@ pub enum Argument {
     /// The bytes themselves, in the sender's byte order. Zero bytes: an array of zero length.
     #[n(2)]
     Inline(#[cbor(n(0), with = "inline_bytes")] InlineBytes),
-    /// Data frames with the argument's slot carry it, packed in storage order. `None`: length unknown, ended by END.
+    /// Data frames with the argument's slot carry it, packed in storage order. `None`: length
+    /// unknown, ended by END.
     #[n(3)]
     Blocks(#[n(0)] Option<u64>),
     /// It lies in shared memory, whole and unpacked: segment, offset, length.
@@ -280,14 +296,15 @@ pub struct Open {
     /// One per parameter of the interface; OUT and WORK ones Absent.
     #[n(4)]
     pub arguments: Vec<Argument>,
-    /// How the opener wants its results, one per parameter: `Shared` to have it put there, `Absent` for none,
-    /// `Blocks(None)` to have it sent, inline if short. `None`: all of them sent.
+    /// How the opener wants its results, one per parameter: `Shared` to have it put there, `Absent`
+    /// for none, `Blocks(None)` to have it sent, inline if short. `None`: all of them sent.
     #[n(11)]
     pub wanted: Option<Vec<Argument>>,
     /// Time left until the deadline, in microseconds.
     #[n(5)]
     pub remaining_us: Option<u64>,
-    /// Data bytes of results that may come before any Window; the opener has room for all by default.
+    /// Data bytes of results that may come before any Window; the opener has room for all by
+    /// default.
     #[n(6)]
     pub result_credit: Option<u64>,
     /// The running call that this one is part of (callbacks, hierarchical calls).
@@ -371,7 +388,11 @@ impl From<&Error> for Failure {
             operation: error.operation().to_owned(),
             message: error.message().to_owned(),
             fix: error.advice().map(str::to_owned),
-            context: error.context().iter().map(|(key, value)| (key.to_string(), value.clone())).collect(),
+            context: error
+                .context()
+                .iter()
+                .map(|(key, value)| (key.to_string(), value.clone()))
+                .collect(),
             retryable: error.is_retryable(),
         }
     }
@@ -474,12 +495,19 @@ pub(crate) mod call_id {
     use minicbor::encode::{Error as EncodeError, Write};
     use minicbor::{Decoder, Encoder};
 
-    pub fn encode<C, W: Write>(id: &CallId, out: &mut Encoder<W>, _: &mut C) -> Result<(), EncodeError<W::Error>> {
+    pub fn encode<C, W: Write>(
+        id: &CallId,
+        out: &mut Encoder<W>,
+        _: &mut C,
+    ) -> Result<(), EncodeError<W::Error>> {
         out.bytes(&id.0)?.ok()
     }
 
     pub fn decode<C>(input: &mut Decoder<'_>, _: &mut C) -> Result<CallId, DecodeError> {
-        let id = input.bytes()?.try_into().map_err(|_| DecodeError::message("a call id has 16 bytes"))?;
+        let id = input
+            .bytes()?
+            .try_into()
+            .map_err(|_| DecodeError::message("a call id has 16 bytes"))?;
         Ok(CallId(id))
     }
 }

@@ -1,8 +1,9 @@
-//! What a server and a pilot tell one another: a pilot is the process that a batch job runs, and starts executables where it
-//! is (spec/pilot.md).
+//! What a server and a pilot tell one another: a pilot is the process that a batch job runs, and
+//! starts executables where it is (spec/pilot.md).
 //!
-//! A message is its length, four bytes little-endian, and its CBOR. The first one on a connection says what the connection
-//! is: a pilot's own, or an executable's, behind which follow the executable's own bytes.
+//! A message is its length, four bytes little-endian, and its CBOR. The first one on a connection
+//! says what the connection is: a pilot's own, or an executable's, behind which follow the
+//! executable's own bytes.
 
 use farcall_base::{Error, ErrorKind, Result};
 use minicbor::{Decode, Encode};
@@ -129,7 +130,8 @@ pub struct PilotStart {
     /// `normal`, `MPI`, …
     #[n(5)]
     pub backend: String,
-    /// The module's routines, as an executable reads them; empty where the pilot had this `text` before.
+    /// The module's routines, as an executable reads them; empty where the pilot had this `text`
+    /// before.
     #[cbor(n(6), with = "minicbor::bytes")]
     pub module_text: Vec<u8>,
     /// Tells one publication's text from another's.
@@ -138,7 +140,8 @@ pub struct PilotStart {
     /// Processes that run each call, of an image that MPI starts; 0: as many as the options say.
     #[n(8)]
     pub ranks: u32,
-    /// Whether it is the code of the server's owner, on a server of the owner's own: it is not confined.
+    /// Whether it is the code of the server's owner, on a server of the owner's own: it is not
+    /// confined.
     #[n(9)]
     pub is_owners: bool,
 }
@@ -304,7 +307,8 @@ where
         return Err(broken(format!("a message of {length} bytes is longer than {most}")));
     }
     let Some(body) = bytes.get(4..4 + length) else { return Ok(None) };
-    let message = minicbor::decode(body).map_err(|error| broken(format!("a message is damaged: {error}")))?;
+    let message =
+        minicbor::decode(body).map_err(|error| broken(format!("a message is damaged: {error}")))?;
     bytes.drain(..4 + length);
     Ok(Some(message))
 }

@@ -1,12 +1,14 @@
 //! The messages of a plain call, written and read in one pass.
 //!
-//! Almost every call is an Open with a few short values and a Result with as many. The general encoder and decoder took as long for
-//! these two as all else that a client does. What is not plain goes through the general ones, and both write and read the same
-//! bytes: a test compares them.
+//! Almost every call is an Open with a few short values and a Result with as many. The general
+//! encoder and decoder took as long for these two as all else that a client does. What is not plain
+//! goes through the general ones, and both write and read the same bytes: a test compares them.
 
 use farcall_base::{CallId, Result};
 
-use crate::message::{ARGUMENTS_MAX, Argument, CallResult, CallTimes, InlineBytes, Open, decode, encode_into};
+use crate::message::{
+    ARGUMENTS_MAX, Argument, CallResult, CallTimes, InlineBytes, Open, decode, encode_into,
+};
 
 /// Major types of CBOR (RFC 8949, section 3.1), in their place.
 const UNSIGNED: u8 = 0;
@@ -55,7 +57,10 @@ pub fn encode_open(used: Vec<u8>, open: &Open) -> Vec<u8> {
 
 /// Encodes a Result in memory that was used before.
 pub fn encode_result(used: Vec<u8>, result: &CallResult) -> Vec<u8> {
-    if result.failure.is_some() || result.attributes.is_some() || !result.results.iter().all(is_plain) {
+    if result.failure.is_some()
+        || result.attributes.is_some()
+        || !result.results.iter().all(is_plain)
+    {
         return encode_into(used, result);
     }
     let mut out = Writer::new(used);
@@ -98,7 +103,10 @@ fn is_plain_open(open: &Open) -> bool {
 }
 
 fn is_plain(argument: &Argument) -> bool {
-    matches!(argument, Argument::Absent | Argument::Null | Argument::Inline(_) | Argument::Blocks(_))
+    matches!(
+        argument,
+        Argument::Absent | Argument::Null | Argument::Inline(_) | Argument::Blocks(_)
+    )
 }
 
 struct Writer(Vec<u8>);
@@ -280,7 +288,12 @@ impl<'a> Reader<'a> {
         let [queued_ns, started_ns, finished_ns, processor_ns] = times;
         let processor_ns = (fields == 4).then_some(processor_ns);
         let times = CallTimes { queued_ns, started_ns, finished_ns, processor_ns };
-        self.rest.is_empty().then_some(CallResult { failure: None, results, times, attributes: None })
+        self.rest.is_empty().then_some(CallResult {
+            failure: None,
+            results,
+            times,
+            attributes: None,
+        })
     }
 }
 
@@ -302,7 +315,9 @@ mod tests {
             1 => Argument::Null,
             2 => Argument::Blocks(None),
             3 => Argument::Blocks(Some(number(random))),
-            4 if random.next().is_multiple_of(8) => Argument::Shared(7, number(random), number(random)),
+            4 if random.next().is_multiple_of(8) => {
+                Argument::Shared(7, number(random), number(random))
+            }
             5 if random.next().is_multiple_of(8) => Argument::Url("file:/tmp/x".to_owned()),
             _ => {
                 let length = number(random) % 300;
@@ -345,7 +360,8 @@ mod tests {
         let mut random = SeededRandom::new(22);
         for _ in 0..3000 {
             let (open, result) = (open(&mut random), result(&mut random));
-            let (written, answered) = (encode_open(vec![9; 7], &open), encode_result(vec![9; 7], &result));
+            let (written, answered) =
+                (encode_open(vec![9; 7], &open), encode_result(vec![9; 7], &result));
             assert!(written == encode(&open), "{open:?}");
             assert!(answered == encode(&result), "{result:?}");
             assert_eq!(decode_open(&written).unwrap(), open);

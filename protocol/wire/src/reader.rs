@@ -1,11 +1,13 @@
-//! Splits a byte stream into frames without doing the reading: the caller says what arrived, this says what it is.
+//! Splits a byte stream into frames without doing the reading: the caller says what arrived, this
+//! says what it is.
 
 use farcall_base::{Bytes, Error, ErrorKind, Result};
 
 use crate::frame::{FrameHeader, FrameKind, HEADER_BYTES, PREFACE};
 use crate::message::HELLO_BYTES_MAX;
 
-/// What stands at the front of the buffer. `consumed` bytes of it are used up when the step is taken.
+/// What stands at the front of the buffer. `consumed` bytes of it are used up when the step is
+/// taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Not enough: behind the consumed bytes, at least `wanted` bytes must be buffered.
@@ -15,7 +17,8 @@ pub enum Step {
         /// Bytes that must be there.
         wanted: usize,
     },
-    /// A whole control frame, or a data frame of no bytes; its body is `buffer[start..start + header.length]`.
+    /// A whole control frame, or a data frame of no bytes; its body is `buffer[start..start +
+    /// header.length]`.
     Control {
         /// Its header.
         header: FrameHeader,
@@ -39,7 +42,8 @@ pub enum Step {
 #[derive(Debug)]
 pub struct FrameReader {
     preface_seen: bool,
-    /// The peer's Hello passed: until then a stranger may make us buffer no more than a Hello's worth.
+    /// The peer's Hello passed: until then a stranger may make us buffer no more than a Hello's
+    /// worth.
     greeted: bool,
     control_bytes_max: u32,
     data_bytes_max: u32,
@@ -50,13 +54,21 @@ pub struct FrameReader {
 impl FrameReader {
     /// A reader at the start of a stream that accepts control and data bodies up to these sizes.
     pub fn new(control_bytes_max: u32, data_bytes_max: u32) -> Self {
-        FrameReader { preface_seen: false, greeted: false, control_bytes_max, data_bytes_max, data: None, skip: 0 }
+        FrameReader {
+            preface_seen: false,
+            greeted: false,
+            control_bytes_max,
+            data_bytes_max,
+            data: None,
+            skip: 0,
+        }
     }
 
     /// Judges the bytes that stand at the front of the caller's buffer.
     ///
     /// # Errors
-    /// `Protocol` for a stranger or an oversized frame, `Version` for another version or an unknown critical frame.
+    /// `Protocol` for a stranger or an oversized frame, `Version` for another version or an unknown
+    /// critical frame.
     pub fn step(&mut self, buffer: &[u8]) -> Result<Step> {
         let mut at = 0;
         if !self.preface_seen {
@@ -87,12 +99,19 @@ impl FrameReader {
                 None => self.skip = HEADER_BYTES + header.padded_length(),
                 Some(FrameKind::Data) => return Ok(self.begin_data(header, at + HEADER_BYTES)),
                 Some(_) if buffer.len() - at < HEADER_BYTES + header.padded_length() => {
-                    return Ok(Step::Need { consumed: at, wanted: HEADER_BYTES + header.padded_length() });
+                    return Ok(Step::Need {
+                        consumed: at,
+                        wanted: HEADER_BYTES + header.padded_length(),
+                    });
                 }
                 Some(kind) => {
                     self.greeted |= kind == FrameKind::Hello;
                     let start = at + HEADER_BYTES;
-                    return Ok(Step::Control { header, start, consumed: start + header.padded_length() });
+                    return Ok(Step::Control {
+                        header,
+                        start,
+                        consumed: start + header.padded_length(),
+                    });
                 }
             }
         }
@@ -117,12 +136,14 @@ impl FrameReader {
         }
     }
 
-    /// Whether nothing of a frame is outstanding: no data, padding or part of a frame that is being skipped.
+    /// Whether nothing of a frame is outstanding: no data, padding or part of a frame that is being
+    /// skipped.
     pub fn between_frames(&self) -> bool {
         self.data.is_none() && self.skip == 0
     }
 
-    /// Bytes from the end of the current data frame's body that certainly are no array bytes: padding and a header.
+    /// Bytes from the end of the current data frame's body that certainly are no array bytes:
+    /// padding and a header.
     pub fn read_ahead_after_data(header: &FrameHeader) -> usize {
         header.padded_length() - header.length as usize + HEADER_BYTES
     }
@@ -162,7 +183,10 @@ fn check_preface(seen: &[u8]) -> Result<()> {
         Some(version) if *version != PREFACE[name] => Err(Error::new(
             ErrorKind::Version,
             "connect",
-            format!("the other end uses version {version} of the protocol, this end uses version {}", PREFACE[name]),
+            format!(
+                "the other end uses version {version} of the protocol, this end uses version {}",
+                PREFACE[name]
+            ),
         )
         .fix("use the same version of Farcall at both ends")),
         _ => Ok(()),

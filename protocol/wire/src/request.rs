@@ -21,26 +21,31 @@ pub enum Request {
     /// Executables only: the routines this process serves (encoded by farcall-idl).
     #[n(2)]
     Load(#[n(0)] Publication),
-    /// Servers that named [`ADMINISTRATION`] only: change what they serve. Answer: [`Reply::Done`] or [`Reply::Modules`].
+    /// Servers that named [`ADMINISTRATION`] only: change what they serve. Answer: [`Reply::Done`]
+    /// or [`Reply::Modules`].
     #[n(3)]
     Administer(#[n(0)] Order),
     /// Servers that named [`crate::STATUS`] only: what is going on? Answer: [`Reply::Status`].
     #[n(4)]
     Status,
-    /// Servers that named [`NESTED_CALLS`] only, from an executable, with a descriptor: the other end is a client of ours for
-    /// as long as this call runs. Answer: [`Reply::Done`].
+    /// Servers that named [`NESTED_CALLS`] only, from an executable, with a descriptor: the other
+    /// end is a client of ours for as long as this call runs. Answer: [`Reply::Done`].
     #[n(5)]
     Nest(#[cbor(n(0), with = "call_id")] CallId),
-    /// Servers that named [`OBJECTS`] only: executables of the asker's own. Answer: [`Reply::Done`] when all can take calls.
+    /// Servers that named [`OBJECTS`] only: executables of the asker's own. Answer: [`Reply::Done`]
+    /// when all can take calls.
     #[n(6)]
     Hold(#[n(0)] Box<HoldRequest>),
-    /// Servers that named [`OBJECTS`] only: end these, so many from the first on. Answer: [`Reply::Done`] when they have.
+    /// Servers that named [`OBJECTS`] only: end these, so many from the first on. Answer:
+    /// [`Reply::Done`] when they have.
     #[n(7)]
     Release(#[cbor(n(0), with = "object_id")] ObjectId, #[n(1)] u32),
-    /// Servers that named [`crate::RESUME`] only: keep this call no longer. Answer: [`Reply::Done`].
+    /// Servers that named [`crate::RESUME`] only: keep this call no longer. Answer:
+    /// [`Reply::Done`].
     #[n(9)]
     Forget(#[cbor(n(0), with = "call_id")] CallId),
-    /// Servers that named [`crate::RESUME`] only: which calls of mine are kept? Answer: [`Reply::Kept`].
+    /// Servers that named [`crate::RESUME`] only: which calls of mine are kept? Answer:
+    /// [`Reply::Kept`].
     #[n(10)]
     Kept,
 }
@@ -88,7 +93,8 @@ pub const URLS: &str = "urls";
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(flat)]
 pub enum Order {
-    /// Publish an interface file of the server's host: an absolute path, or the bare name of one that comes with Farcall.
+    /// Publish an interface file of the server's host: an absolute path, or the bare name of one
+    /// that comes with Farcall.
     #[n(0)]
     Publish(#[n(0)] String),
     /// Forget a module.
@@ -97,14 +103,15 @@ pub enum Order {
     /// Publish a module again from the file that it came from; `None`: all modules.
     #[n(2)]
     Reload(#[n(0)] Option<String>),
-    /// Take no more calls, and end when those that are open are over, or after so many milliseconds. Answered when no
-    /// call is open any more.
+    /// Take no more calls, and end when those that are open are over, or after so many
+    /// milliseconds. Answered when no call is open any more.
     #[n(3)]
     Drain(#[n(0)] Option<u64>),
     /// End these objects, whosever they are, and the calls on them.
     #[n(4)]
     Delete(#[cbor(n(0), with = "object_ids")] Vec<ObjectId>),
-    /// End a job that a launcher holds for the server, with all that runs in it, by the server's number for it.
+    /// End a job that a launcher holds for the server, with all that runs in it, by the server's
+    /// number for it.
     #[n(5)]
     EndJob(#[n(0)] u64),
 }
@@ -194,12 +201,19 @@ pub(crate) mod object_id {
     use minicbor::encode::{Error as EncodeError, Write};
     use minicbor::{Decoder, Encoder};
 
-    pub fn encode<C, W: Write>(id: &ObjectId, out: &mut Encoder<W>, _: &mut C) -> Result<(), EncodeError<W::Error>> {
+    pub fn encode<C, W: Write>(
+        id: &ObjectId,
+        out: &mut Encoder<W>,
+        _: &mut C,
+    ) -> Result<(), EncodeError<W::Error>> {
         out.bytes(&id.0)?.ok()
     }
 
     pub fn decode<C>(input: &mut Decoder<'_>, _: &mut C) -> Result<ObjectId, DecodeError> {
-        let id = input.bytes()?.try_into().map_err(|_| DecodeError::message("an object id has 16 bytes"))?;
+        let id = input
+            .bytes()?
+            .try_into()
+            .map_err(|_| DecodeError::message("an object id has 16 bytes"))?;
         Ok(ObjectId(id))
     }
 }

@@ -1,7 +1,8 @@
-//! What a server tells of itself, made printable before anybody shows it (spec/wire.md, section 11).
+//! What a server tells of itself, made printable before anybody shows it (spec/wire.md, section
+//! 11).
 //!
-//! Names are one line each; warnings, reasons and words of launchers keep their lines. Every field is named here, so that
-//! one that is added is thought of.
+//! Names are one line each; warnings, reasons and words of launchers keep their lines. Every field
+//! is named here, so that one that is added is thought of.
 
 use farcall_base::{printable, printable_line};
 
@@ -45,7 +46,8 @@ fn all<T: Shown>(list: &mut [T]) {
 impl Shown for Reply {
     fn make_printable(&mut self) {
         match self {
-            // What is read of a failure is the error made of it, whose texts are printable, as those of every error.
+            // What is read of a failure is the error made of it, whose texts are printable, as
+            // those of every error.
             Reply::Failed(_) | Reply::Done | Reply::Loaded(_) => {}
             Reply::Interface(one) => one.make_printable(),
             Reply::List(list) => all(list),
@@ -64,7 +66,8 @@ impl Shown for Notice {
                 *done = if done.is_nan() { 0.0 } else { done.clamp(0.0, 1.0) };
                 line(words);
             }
-            // Bytes of a routine are bytes: whoever writes them to a terminal spells them (`printable_output`).
+            // Bytes of a routine are bytes: whoever writes them to a terminal spells them
+            // (`printable_output`).
             Notice::Queued(_) | Notice::Started | Notice::Output(..) | Notice::Kept => {}
         }
     }
@@ -88,7 +91,8 @@ impl Shown for ModuleReport {
 
 impl Shown for KeptCall {
     fn make_printable(&mut self) {
-        let KeptCall { id: _, routine, state: _, bytes: _, left_us: _, durable: _, principal } = self;
+        let KeptCall { id: _, routine, state: _, bytes: _, left_us: _, durable: _, principal } =
+            self;
         line(routine);
         line(principal);
     }
@@ -148,7 +152,8 @@ impl Shown for JobStatus {
 mod tests {
     use super::*;
 
-    /// Every text of every answer, wherever it stands: the `Debug` form of what is shown has no marker in it.
+    /// Every text of every answer, wherever it stands: the `Debug` form of what is shown has no
+    /// marker in it.
     #[test]
     fn no_text_of_an_answer_is_obeyed() {
         const MARK: &str = "x\u{1b}]0;y\u{7}\u{9b}\u{202e}\u{2028}";
@@ -210,14 +215,25 @@ mod tests {
             (Reply::Modules(vec![report]), 2),
         ];
         for (reply, texts) in replies {
-            // In the Debug form a backslash of ours is doubled, and one of a marker that stayed is not.
+            // In the Debug form a backslash of ours is doubled, and one of a marker that stayed is
+            // not.
             let shown = format!("{:?}", reply.shown());
             assert!(!shown.replace("\\\\", "").contains("\\u{"), "{shown}");
-            assert_eq!(shown.matches("x\\\\x1b]0;y\\\\x07\\\\x9b\\\\u{202e}\\\\u{2028}").count(), texts, "{shown}");
+            assert_eq!(
+                shown.matches("x\\\\x1b]0;y\\\\x07\\\\x9b\\\\u{202e}\\\\u{2028}").count(),
+                texts,
+                "{shown}"
+            );
         }
         for (given, shown) in [(f64::NAN, 0.0), (f64::INFINITY, 1.0), (-1e300, 0.0), (0.25, 0.25)] {
-            assert_eq!(Notice::Progress(given, String::new()).shown(), Notice::Progress(shown, String::new()));
+            assert_eq!(
+                Notice::Progress(given, String::new()).shown(),
+                Notice::Progress(shown, String::new())
+            );
         }
-        assert_eq!(Notice::Progress(0.5, "a\u{1b}\nb".into()).shown(), Notice::Progress(0.5, "a\\x1b\\nb".into()));
+        assert_eq!(
+            Notice::Progress(0.5, "a\u{1b}\nb".into()).shown(),
+            Notice::Progress(0.5, "a\\x1b\\nb".into())
+        );
     }
 }

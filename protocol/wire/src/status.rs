@@ -1,4 +1,5 @@
-//! What a server tells of itself: who calls what, what waits, and what it uses (spec/wire.md, section 4).
+//! What a server tells of itself: who calls what, what waits, and what it uses (spec/wire.md,
+//! section 4).
 //!
 //! Counts begin with the server's start and only grow. Who asks twice knows rates.
 
@@ -12,7 +13,8 @@ use crate::request::object_id;
 /// The feature that allows [`crate::Request::Status`] and [`crate::Reply::Status`].
 pub const STATUS: &str = "status";
 
-/// Upper ends of all but the last class of [`Use::durations`], in nanoseconds: about two in each factor of ten.
+/// Upper ends of all but the last class of [`Use::durations`], in nanoseconds: about two in each
+/// factor of ten.
 pub const DURATIONS_NS: [u64; 15] = [
     10_000,
     30_000,
@@ -59,7 +61,8 @@ pub struct Status {
     /// What only administrators see.
     #[n(8)]
     pub totals: Option<Totals>,
-    /// The server's clock, in microseconds since the beginning of 1970: what certificates are judged by there.
+    /// The server's clock, in microseconds since the beginning of 1970: what certificates are
+    /// judged by there.
     #[n(9)]
     pub clock_us: Option<u64>,
     /// Objects, oldest first; of many, the oldest.
@@ -196,7 +199,8 @@ pub struct OpenCall {
     pub age_ns: u64,
 }
 
-/// What became of the calls of one principal to one routine. Without a routine: of those that never began.
+/// What became of the calls of one principal to one routine. Without a routine: of those that never
+/// began.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct Use {
@@ -221,7 +225,8 @@ pub struct Use {
     /// Bytes of results, strings not counted.
     #[n(7)]
     pub bytes_out: u64,
-    /// Calls that ended, by the time from Open to outcome: up to each of [`DURATIONS_NS`], and longer.
+    /// Calls that ended, by the time from Open to outcome: up to each of [`DURATIONS_NS`], and
+    /// longer.
     #[n(8)]
     pub durations: Vec<u64>,
     /// Sum of these times, in nanoseconds.

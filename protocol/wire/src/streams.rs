@@ -1,7 +1,9 @@
-//! Many streams over one: how a pilot's connections pass the standard streams of a launcher (spec/pilot.md, section 5).
+//! Many streams over one: how a pilot's connections pass the standard streams of a launcher
+//! (spec/pilot.md, section 5).
 //!
-//! One side opens streams, the other takes them. Each stream has credit of its own in each direction, so that one whose
-//! reader is slow holds up nobody else, and memory is bounded: by the credit of those that are open.
+//! One side opens streams, the other takes them. Each stream has credit of its own in each
+//! direction, so that one whose reader is slow holds up nobody else, and memory is bounded: by the
+//! credit of those that are open.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -56,7 +58,13 @@ struct Stream {
 
 impl Stream {
     fn new() -> Stream {
-        Stream { credit: STREAM_CREDIT_BYTES, came: VecDeque::new(), taken: 0, said_end: false, heard_end: false }
+        Stream {
+            credit: STREAM_CREDIT_BYTES,
+            came: VecDeque::new(),
+            taken: 0,
+            said_end: false,
+            heard_end: false,
+        }
     }
 }
 
@@ -126,7 +134,9 @@ impl Streams {
 
     /// Bytes of a stream that may be sent now.
     pub fn room(&self, number: StreamNumber) -> usize {
-        let Some(stream) = self.open.get(&number).filter(|stream| !stream.said_end) else { return 0 };
+        let Some(stream) = self.open.get(&number).filter(|stream| !stream.said_end) else {
+            return 0;
+        };
         let room = OUTBOX_BYTES_MAX.saturating_sub(self.waiting());
         stream.credit.min(room).min(STREAM_FRAME_BYTES_MAX)
     }
@@ -182,7 +192,8 @@ impl Streams {
     }
 
     fn forget_if_over(&mut self, number: StreamNumber) {
-        let is_over = |stream: &Stream| stream.said_end && stream.heard_end && stream.came.is_empty();
+        let is_over =
+            |stream: &Stream| stream.said_end && stream.heard_end && stream.came.is_empty();
         if self.open.get(&number).is_some_and(is_over) {
             self.open.remove(&number);
         }
@@ -233,9 +244,13 @@ impl Streams {
     pub fn handle_bytes(&mut self, mut bytes: &[u8]) -> Result<()> {
         if !self.marked {
             self.inbox.extend(bytes);
-            let Some(at) = self.inbox.windows(STREAMS_MARK.len()).position(|window| window == STREAMS_MARK) else {
+            let Some(at) =
+                self.inbox.windows(STREAMS_MARK.len()).position(|window| window == STREAMS_MARK)
+            else {
                 if self.inbox.len() > STREAMS_NOISE_BYTES_MAX {
-                    return Err(broken("it is not a Farcall program: it sent too much other text".to_owned()));
+                    return Err(broken(
+                        "it is not a Farcall program: it sent too much other text".to_owned(),
+                    ));
                 }
                 return Ok(());
             };
@@ -273,7 +288,8 @@ impl Streams {
 
     fn handle_header(&mut self, header: [u8; HEADER_BYTES]) -> Result<()> {
         let [kind, a, b, c, number @ ..] = header;
-        let (value, number) = (u32::from_le_bytes([a, b, c, 0]) as usize, StreamNumber::from_le_bytes(number));
+        let (value, number) =
+            (u32::from_le_bytes([a, b, c, 0]) as usize, StreamNumber::from_le_bytes(number));
         if kind == OPEN {
             return self.opened(number);
         }
@@ -288,14 +304,19 @@ impl Streams {
         match kind {
             DATA => {
                 let on_its_way = stream.came.len() + stream.taken + value;
-                if stream.heard_end || value > STREAM_FRAME_BYTES_MAX || on_its_way > STREAM_CREDIT_BYTES {
+                if stream.heard_end
+                    || value > STREAM_FRAME_BYTES_MAX
+                    || on_its_way > STREAM_CREDIT_BYTES
+                {
                     return Err(broken(format!("stream {number} has no credit for {value} bytes")));
                 }
             }
             CREDIT => {
                 stream.credit += value;
                 if stream.credit > STREAM_CREDIT_BYTES {
-                    return Err(broken(format!("stream {number} has credit for bytes that were never sent")));
+                    return Err(broken(format!(
+                        "stream {number} has credit for bytes that were never sent"
+                    )));
                 }
             }
             END => {

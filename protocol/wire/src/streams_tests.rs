@@ -1,4 +1,5 @@
-//! Streams over one: what one side sends comes to the other, however it is cut; what is hostile ends it.
+//! Streams over one: what one side sends comes to the other, however it is cut; what is hostile
+//! ends it.
 
 #![allow(clippy::unwrap_used)]
 
@@ -147,7 +148,8 @@ impl End {
         }
         for (number, sent) in &mut self.sent {
             let most = (random.next() % 100_000) as usize;
-            let bytes: Vec<u8> = (*sent..(*sent + most).min(wanted)).map(|at| value(*number, at)).collect();
+            let bytes: Vec<u8> =
+                (*sent..(*sent + most).min(wanted)).map(|at| value(*number, at)).collect();
             *sent += self.streams.send(*number, &bytes);
             if *sent == wanted {
                 self.streams.end(*number);
@@ -155,7 +157,12 @@ impl End {
             let came = self.streams.came(*number);
             let count = came.len().min((random.next() % 150_000) as usize);
             let read = self.read.entry(*number).or_default();
-            assert!(came[..count].iter().enumerate().all(|(at, byte)| *byte == value(*number, *read + at)));
+            assert!(
+                came[..count]
+                    .iter()
+                    .enumerate()
+                    .all(|(at, byte)| *byte == value(*number, *read + at))
+            );
             *read += count;
             self.streams.take(*number, count);
         }
@@ -191,11 +198,13 @@ fn fuzz_of_orders_brings_all_bytes_once() {
 fn fuzz_of_hostile_bytes_is_refused_or_bounded() {
     for seed in 0..fuzz_rounds(500) {
         let mut random = SeededRandom::new(seed);
-        let mut far = Streams::new(if seed % 2 == 0 { StreamsSide::Takes } else { StreamsSide::Opens });
+        let mut far =
+            Streams::new(if seed % 2 == 0 { StreamsSide::Takes } else { StreamsSide::Opens });
         far.handle_bytes(STREAMS_MARK).unwrap();
         for _ in 0..200 {
             // Mostly frames that might be some.
-            let mut frame = vec![(random.next() % 7) as u8, random.next() as u8, random.next() as u8 % 2, 0];
+            let mut frame =
+                vec![(random.next() % 7) as u8, random.next() as u8, random.next() as u8 % 2, 0];
             frame.extend((random.next() as u32 % 4).to_le_bytes());
             frame.extend(vec![0; random.next() as usize % 600]);
             if far.handle_bytes(&frame).is_err() {
@@ -203,6 +212,9 @@ fn fuzz_of_hostile_bytes_is_refused_or_bounded() {
             }
         }
         let kept: usize = far.open.values().map(|stream| stream.came.len()).sum();
-        assert!(kept <= far.open.len() * STREAM_CREDIT_BYTES && far.waiting() < OUTBOX_BYTES_END, "seed {seed}");
+        assert!(
+            kept <= far.open.len() * STREAM_CREDIT_BYTES && far.waiting() < OUTBOX_BYTES_END,
+            "seed {seed}"
+        );
     }
 }

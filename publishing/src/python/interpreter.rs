@@ -1,7 +1,9 @@
-//! Finds out what an interpreter is and reads, in a process that is held to the rules of the module that it is to run.
+//! Finds out what an interpreter is and reads, in a process that is held to the rules of the module
+//! that it is to run.
 //!
-//! Whoever publishes a file names the program that lies beside it. So it may do no more than the file's own code, and what
-//! it says that it reads is granted only where it lies anyway: by paths without links, so that it stays what it was.
+//! Whoever publishes a file names the program that lies beside it. So it may do no more than the
+//! file's own code, and what it says that it reads is granted only where it lies anyway: by paths
+//! without links, so that it stays what it was.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -46,8 +48,12 @@ impl Interpreter {
         module: &str,
         file: &Path,
     ) -> Result<Interpreter> {
-        let named = |error: Error| error.with("python", python.display()).with("chosen because", namer.reason());
-        let Some(program) = find(python) else { return Err(named(missing("there is no such program"))) };
+        let named = |error: Error| {
+            error.with("python", python.display()).with("chosen because", namer.reason())
+        };
+        let Some(program) = find(python) else {
+            return Err(named(missing("there is no such program")));
+        };
         namer.check(file).map_err(named)?;
         let own: Vec<PathBuf> = namer.folders(&program).collect();
         let kind = ImageKind::Interpreted {
@@ -86,13 +92,20 @@ impl Interpreter {
 
     /// How it runs a file.
     pub fn image(&self, arguments: Vec<String>) -> ImageKind {
-        ImageKind::Interpreted { program: self.program.clone(), arguments, readable: self.readable.clone() }
+        ImageKind::Interpreted {
+            program: self.program.clone(),
+            arguments,
+            readable: self.readable.clone(),
+        }
     }
 
     /// What the publisher should know of what it reads.
     pub fn left_out(&self, module: &str) -> String {
         let line = |path: &String| {
-            format!("{path} is not readable for the module, although .venv uses it (modules.{module}.readable)\n")
+            format!(
+                "{path} is not readable for the module, although .venv uses it \
+                    (modules.{module}.readable)\n"
+            )
         };
         self.elsewhere.iter().map(line).collect()
     }
@@ -106,8 +119,8 @@ impl Namer<'_> {
         }
     }
 
-    /// Refuses an environment that lies beside the file and is not its owner's: in a folder where all may write, anybody could
-    /// have put it there.
+    /// Refuses an environment that lies beside the file and is not its owner's: in a folder where
+    /// all may write, anybody could have put it there.
     fn check(&self, file: &Path) -> Result<()> {
         let Namer::Publisher(folder) = self else { return Ok(()) };
         let owner = |path: &Path| std::fs::symlink_metadata(path).map(|data| data.uid()).ok();
@@ -118,12 +131,15 @@ impl Namer<'_> {
         }
     }
 
-    /// What a program reads while it is asked: its environment, and the installation that this leads to.
+    /// What a program reads while it is asked: its environment, and the installation that this
+    /// leads to.
     fn folders(&self, program: &Path) -> impl Iterator<Item = PathBuf> {
         let beside = match self {
             Namer::Admin(_) => installation(program),
             // One that lies elsewhere is granted by the manifest, or not at all.
-            Namer::Publisher(folder) => Some(folder.join(ENVIRONMENT)).filter(|folder| !folder.is_symlink()),
+            Namer::Publisher(folder) => {
+                Some(folder.join(ENVIRONMENT)).filter(|folder| !folder.is_symlink())
+            }
         };
         let real = std::fs::canonicalize(program).ok().and_then(|program| installation(&program));
         let real = real.filter(|folder| matches!(self, Namer::Admin(_)) || is_python(folder));
@@ -134,8 +150,9 @@ impl Namer<'_> {
     /// Whether a module may read what its interpreter says that it reads.
     fn may_grant(&self, path: &str, granted: &[String]) -> bool {
         let Namer::Publisher(_) = self else { return true };
-        let below =
-            |folder: &str| std::fs::canonicalize(folder).is_ok_and(|folder| Path::new(path).starts_with(folder));
+        let below = |folder: &str| {
+            std::fs::canonicalize(folder).is_ok_and(|folder| Path::new(path).starts_with(folder))
+        };
         granted.iter().map(String::as_str).chain(["/usr"]).any(below)
     }
 }
@@ -152,9 +169,13 @@ fn installation(program: &Path) -> Option<PathBuf> {
 
 /// Whether a folder is an installation of Python, and not one where anybody can make it look so.
 fn is_python(folder: &Path) -> bool {
-    let is_shared = std::fs::metadata(folder).is_ok_and(|status| status.mode() & WRITABLE_BY_OTHERS != 0);
-    let mut names =
-        std::fs::read_dir(folder.join("lib")).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let is_shared =
+        std::fs::metadata(folder).is_ok_and(|status| status.mode() & WRITABLE_BY_OTHERS != 0);
+    let mut names = std::fs::read_dir(folder.join("lib"))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.file_name());
     !is_shared && names.any(|name| name.to_string_lossy().starts_with("python"))
 }
 
@@ -164,13 +185,15 @@ fn find(python: &Path) -> Option<PathBuf> {
         return std::path::absolute(python).ok().filter(|program| program.is_file());
     }
     let folders = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&folders).map(|folder| folder.join(python)).find(|program| program.is_file())
+    std::env::split_paths(&folders)
+        .map(|folder| folder.join(python))
+        .find(|program| program.is_file())
 }
 
 fn missing(message: &str) -> Error {
     Error::new(ErrorKind::Unavailable, "find a Python interpreter", message.to_owned()).fix(
-        "run python3 -m venv .venv next to the file, and .venv/bin/pip install the farcall wheel there (list other \
-        directories in modules.NAME.readable in farcall.toml); or set an interpreter: farcall serve --python PATH, or \
-        modules.NAME.python",
+        "run python3 -m venv .venv next to the file, and .venv/bin/pip install the farcall wheel \
+        there (list other directories in modules.NAME.readable in farcall.toml); or set an \
+        interpreter: farcall serve --python PATH, or modules.NAME.python",
     )
 }

@@ -1,7 +1,8 @@
-//! Where an answer goes, and where a question is taken: addresses that hide the mailbox behind them.
+//! Where an answer goes, and where a question is taken: addresses that hide the mailbox behind
+//! them.
 //!
-//! Both are closures at heart, so that the other side may later be a child process: its host then makes the same
-//! addresses from a table of request numbers.
+//! Both are closures at heart, so that the other side may later be a child process: its host then
+//! makes the same addresses from a table of request numbers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,12 +45,15 @@ impl<T> Drop for Reply<T> {
 }
 
 impl<M: Send + 'static> Sender<M> {
-    /// An address in this mailbox, with room reserved; `into_message` makes the owner's own event of the answer (and
-    /// carries what the owner needs to recognise it, such as a request number).
+    /// An address in this mailbox, with room reserved; `into_message` makes the owner's own event
+    /// of the answer (and carries what the owner needs to recognise it, such as a request number).
     ///
     /// # Errors
     /// `LimitExceeded` (retryable) when the mailbox has no room: the owner asks too much at a time.
-    pub fn reply<T>(&self, into_message: impl FnOnce(Result<T>) -> M + Send + 'static) -> Result<Reply<T>> {
+    pub fn reply<T>(
+        &self,
+        into_message: impl FnOnce(Result<T>) -> M + Send + 'static,
+    ) -> Result<Reply<T>> {
         let place = self.reserve().map_err(|refusal| refusal.error("ask a service"))?;
         Ok(Reply::new(move |answer| place.send(into_message(answer))))
     }
@@ -91,7 +95,8 @@ impl<Q> Clone for Port<Q> {
 /// The waiting side of a [`question`].
 pub struct Answer<T>(Receiver<Result<T>>);
 
-/// A reply address and the place to wait for its answer: for callers that have no mailbox of their own.
+/// A reply address and the place to wait for its answer: for callers that have no mailbox of their
+/// own.
 ///
 /// # Errors
 /// `System` when the process is out of descriptors.

@@ -27,7 +27,10 @@ fn the_descriptor_is_readable_from_first_message_to_observed_emptiness() {
     sender.try_send(2).unwrap();
     assert!(readable(&receiver));
     assert_eq!(receiver.try_receive(), Ok(1));
-    assert!(readable(&receiver), "one message is left: a driver that takes one per turn must come back");
+    assert!(
+        readable(&receiver),
+        "one message is left: a driver that takes one per turn must come back"
+    );
     assert_eq!(receiver.try_receive(), Ok(2));
     assert_eq!(receiver.try_receive(), Err(NoMessage::Empty));
     assert!(!readable(&receiver));
@@ -42,7 +45,11 @@ fn a_reserved_place_counts_and_never_fails() {
     let place = sender.reserve().unwrap();
     assert_eq!(sender.try_send(7).unwrap_err().refusal, Refusal::Full);
     place.send(8);
-    assert_eq!(sender.reserve().err(), Some(Refusal::Full), "the message has taken the place of its reservation");
+    assert_eq!(
+        sender.reserve().err(),
+        Some(Refusal::Full),
+        "the message has taken the place of its reservation"
+    );
     assert_eq!(receiver.try_receive(), Ok(8));
     drop(sender.reserve().unwrap());
     sender.try_send(9).expect("a dropped place is free again");
@@ -85,7 +92,8 @@ fn a_receiver_that_goes_away_closes_its_ports_and_drops_unread_questions() {
 
 #[test]
 fn a_question_to_oneself_left_unread_does_not_deadlock() {
-    // The queue holds a reply whose drop sends into the same mailbox: dropping it under the lock would hang here.
+    // The queue holds a reply whose drop sends into the same mailbox: dropping it under the lock
+    // would hang here.
     struct Event(#[allow(dead_code)] Option<Reply<()>>);
     let (sender, receiver) = mailbox(4).unwrap();
     let reply = sender.reply(|_| Event(None)).unwrap();
@@ -102,7 +110,9 @@ fn no_message_and_no_wake_up_is_lost_between_threads() {
     loop {
         match receiver.receive_timeout(Duration::from_secs(20)) {
             Ok(number) => sum += number,
-            Err(why) => break assert_eq!(why, NoMessage::Closed, "a lost wake-up shows as a timeout"),
+            Err(why) => {
+                break assert_eq!(why, NoMessage::Closed, "a lost wake-up shows as a timeout");
+            }
         }
     }
     threads.into_iter().for_each(|thread| thread.join().unwrap());

@@ -1,4 +1,5 @@
-//! The readable descriptor of a mailbox: the one OS-specific piece of it. An eventfd on Linux, a pipe elsewhere.
+//! The readable descriptor of a mailbox: the one OS-specific piece of it. An eventfd on Linux, a
+//! pipe elsewhere.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -18,7 +19,8 @@ impl Wake {
     pub(super) fn new() -> Result<Wake> {
         use rustix::event::{EventfdFlags, eventfd};
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
-        let readable = eventfd(0, flags).map_err(|errno| Error::system("create a mailbox", errno.into()))?;
+        let readable =
+            eventfd(0, flags).map_err(|errno| Error::system("create a mailbox", errno.into()))?;
         Ok(Wake { readable })
     }
 
@@ -34,7 +36,8 @@ impl Wake {
         Ok(Wake { readable, writable })
     }
 
-    /// Makes the descriptor readable. A full counter or pipe is readable already, so that error means nothing.
+    /// Makes the descriptor readable. A full counter or pipe is readable already, so that error
+    /// means nothing.
     pub(super) fn signal(&self) {
         #[cfg(target_os = "linux")]
         let end = &self.readable;
@@ -47,7 +50,9 @@ impl Wake {
     pub(super) fn clear(&self) {
         let mut counter = [0; 512];
         // An eventfd gives its counter in one read; a pipe may hold more than one buffer.
-        while matches!(rustix::io::read(&self.readable, &mut counter), Ok(count) if count == counter.len()) {}
+        while matches!(rustix::io::read(&self.readable, &mut counter), Ok(count) if count == counter.len())
+        {
+        }
     }
 }
 

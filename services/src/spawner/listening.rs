@@ -1,4 +1,5 @@
-//! What an executable writes, told to somebody while it runs: bounded, however much it writes and however slow he is.
+//! What an executable writes, told to somebody while it runs: bounded, however much it writes and
+//! however slow he is.
 
 use std::sync::Arc;
 
@@ -70,7 +71,8 @@ impl Listener {
         self.lost += bytes;
     }
 
-    /// Nothing more will be told. What he missed at the end is told by a piece without bytes, however slow he is.
+    /// Nothing more will be told. What he missed at the end is told by a piece without bytes,
+    /// however slow he is.
     pub fn finish(mut self) {
         if self.lost > 0 {
             self.send(Output::Stderr, &[]);

@@ -1,14 +1,17 @@
-//! The last lines of an executable's output: bounded, however much is written, and safe to show on a terminal.
+//! The last lines of an executable's output: bounded, however much is written, and safe to show on
+//! a terminal.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use farcall_base::{Instant, printable};
 
-/// A line is shown up to this many characters: enough for any message, and too few to bury the error it comes with.
+/// A line is shown up to this many characters: enough for any message, and too few to bury the
+/// error it comes with.
 const LINE_CHARACTERS_MAX: usize = 200;
 
-/// The end of what was pushed, and when it came: an executable serves many calls, and what one said is no news of another.
+/// The end of what was pushed, and when it came: an executable serves many calls, and what one said
+/// is no news of another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutputTail {
     lines_max: usize,
@@ -18,7 +21,8 @@ pub struct OutputTail {
     dropped: u64,
     /// When the last of them was taken.
     dropped_at: Option<Instant>,
-    /// Where each piece that is still here begins, counted from the first byte of all, and when it was taken.
+    /// Where each piece that is still here begins, counted from the first byte of all, and when it
+    /// was taken.
     pieces: VecDeque<(u64, Instant)>,
 }
 
@@ -51,27 +55,34 @@ impl OutputTail {
     pub fn aged(&self, now: Instant) -> Vec<(Duration, Vec<u8>)> {
         let ends = self.pieces.iter().skip(1).map(|(begin, _)| *begin).chain([u64::MAX]);
         let piece = |((begin, taken), end): (&(u64, Instant), u64)| {
-            let at = |position: u64| usize::try_from(position.saturating_sub(self.dropped)).unwrap_or(usize::MAX);
+            let at = |position: u64| {
+                usize::try_from(position.saturating_sub(self.dropped)).unwrap_or(usize::MAX)
+            };
             let bytes = self.bytes.iter().take(at(end)).skip(at(*begin)).copied().collect();
             (now.since(*taken), bytes)
         };
         self.pieces.iter().zip(ends).map(piece).collect()
     }
 
-    /// The last lines as text. Bytes that are no UTF-8 and control characters (which would move a terminal's cursor)
-    /// become U+FFFD; a line that lost its beginning starts with an ellipsis, unless a whole line follows.
+    /// The last lines as text. Bytes that are no UTF-8 and control characters (which would move a
+    /// terminal's cursor) become U+FFFD; a line that lost its beginning starts with an ellipsis,
+    /// unless a whole line follows.
     pub fn text(&self) -> String {
         self.text_from(0, self.dropped > 0)
     }
 
     /// The last lines of what was taken at `since` or later.
     pub fn text_since(&self, since: Instant) -> String {
-        let Some((begin, _)) = self.pieces.iter().find(|(_, taken)| *taken >= since) else { return String::new() };
-        let dropped_too = *begin == self.dropped && self.dropped_at.is_some_and(|taken| taken >= since);
+        let Some((begin, _)) = self.pieces.iter().find(|(_, taken)| *taken >= since) else {
+            return String::new();
+        };
+        let dropped_too =
+            *begin == self.dropped && self.dropped_at.is_some_and(|taken| taken >= since);
         self.text_from(*begin, *begin < self.dropped || dropped_too)
     }
 
-    /// What is left of the bytes from `begin` on, counted as in `pieces`; `cut` if something before them is missing.
+    /// What is left of the bytes from `begin` on, counted as in `pieces`; `cut` if something before
+    /// them is missing.
     fn text_from(&self, begin: u64, cut: bool) -> String {
         let skipped = usize::try_from(begin.saturating_sub(self.dropped)).unwrap_or(usize::MAX);
         let bytes: Vec<u8> = self.bytes.iter().skip(skipped).copied().collect();
@@ -118,7 +129,11 @@ mod tests {
         assert_eq!(tail(&[]), "");
         assert_eq!(tail(&[b"one\n", b"tw", b"o\n"]), "one\ntwo");
         assert_eq!(tail(&[b"1\n2\n3\n4\n5"]), "3\n4\n5", "lines_max");
-        assert_eq!(tail(&[b"a long line of text\nshort\nend\n"]), "short\nend", "bytes_max cuts within a line");
+        assert_eq!(
+            tail(&[b"a long line of text\nshort\nend\n"]),
+            "short\nend",
+            "bytes_max cuts within a line"
+        );
     }
 
     #[test]
@@ -167,7 +182,8 @@ mod tests {
         let mut random = SeededRandom::new(3);
         for _ in 0..2000 {
             let length = random.next() % 60;
-            let all: Vec<u8> = (0..length).map(|_| b"ab\n\x80"[(random.next() % 4) as usize]).collect();
+            let all: Vec<u8> =
+                (0..length).map(|_| b"ab\n\x80"[(random.next() % 4) as usize]).collect();
             let split = usize::try_from(random.next() % (length + 1)).unwrap_or(0);
             let text = tail(&[&all[..split], &all[split..]]);
             assert_eq!(text, tail(&[&all]));

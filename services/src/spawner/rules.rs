@@ -1,4 +1,5 @@
-//! What the code of a module may use and do, as its process is told before it runs any of that code.
+//! What the code of a module may use and do, as its process is told before it runs any of that
+//! code.
 
 use std::fmt::Write;
 
@@ -9,14 +10,16 @@ pub const RULES_VARIABLE: &str = "FARCALL_RULES";
 
 /// The rules of one process; what a fork of it inherits. A number that is `None` is no limit.
 ///
-/// As text they are lines `NAME VALUE`; lists have a line for each element. A path with a line break is no path.
+/// As text they are lines `NAME VALUE`; lists have a line for each element. A path with a line
+/// break is no path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
     /// Private memory of one process, in bytes.
     pub memory_bytes_max: Option<u64>,
     /// Processor time of one call, in seconds.
     pub processor_seconds_max: Option<u64>,
-    /// Time of one call, in seconds: what holds a call to it is its server; what it has started ends with it.
+    /// Time of one call, in seconds: what holds a call to it is its server; what it has started
+    /// ends with it.
     pub call_seconds_max: Option<u64>,
     /// Bytes of one file that is written.
     pub file_bytes_max: Option<u64>,
@@ -32,7 +35,8 @@ pub struct Rules {
     pub confinement: Confinement,
     /// Files and directories that can be read and executed.
     pub readable: Vec<String>,
-    /// The same of what was found when the module was published, by paths without links: what has become a link is not opened.
+    /// The same of what was found when the module was published, by paths without links: what has
+    /// become a link is not opened.
     pub found: Vec<String>,
     /// Files that can be read, and not executed, by paths without links.
     pub data: Vec<String>,
@@ -52,8 +56,8 @@ pub struct Rules {
     pub missing: Missing,
 }
 
-/// Whether sockets can be made. Those that a process inherits, and connected pairs of its own, work either way; Unix sockets
-/// that have a name work in neither ([`Confinement`]).
+/// Whether sockets can be made. Those that a process inherits, and connected pairs of its own, work
+/// either way; Unix sockets that have a name work in neither ([`Confinement`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Network {
     /// None can.
@@ -66,13 +70,15 @@ pub enum Network {
 /// Whose code a process runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Confinement {
-    /// Somebody's whom the server does not have to trust: no Unix sockets, no signals to others, no way out of its group.
+    /// Somebody's whom the server does not have to trust: no Unix sockets, no signals to others, no
+    /// way out of its group.
     #[default]
     Module,
-    /// The launcher of an MPI, which the manifest names: it may make process groups, and Unix sockets within a batch system.
-    /// What it starts is confined before it loads anything.
+    /// The launcher of an MPI, which the manifest names: it may make process groups, and Unix
+    /// sockets within a batch system. What it starts is confined before it loads anything.
     Launcher,
-    /// The owner's own, on a server of the owner's own: it may do what the owner may, within the limits.
+    /// The owner's own, on a server of the owner's own: it may do what the owner may, within the
+    /// limits.
     Owner,
 }
 
@@ -111,7 +117,8 @@ impl Rules {
             ("descriptors", self.descriptors_max),
             ("tasks", self.tasks_of_user_max),
         ];
-        for (name, number) in numbers.into_iter().filter_map(|(name, number)| Some((name, number?))) {
+        for (name, number) in numbers.into_iter().filter_map(|(name, number)| Some((name, number?)))
+        {
             line(name, &number.to_string());
         }
         let lists = [
@@ -140,13 +147,19 @@ impl Rules {
     /// The rules that a text says. What it does not say is not limited.
     ///
     /// # Errors
-    /// `InvalidArgument` for a line that is none: a rule that is not understood must not be left out.
+    /// `InvalidArgument` for a line that is none: a rule that is not understood must not be left
+    /// out.
     pub fn from_text(text: &str) -> Result<Rules> {
         let mut rules = Rules::default();
         for line in text.lines() {
             let (name, value) = line.split_once(' ').unwrap_or((line, ""));
             rules.set(name, value).ok_or_else(|| {
-                Error::new(ErrorKind::InvalidArgument, "read the rules of a process", "unknown rule").with("rule", line)
+                Error::new(
+                    ErrorKind::InvalidArgument,
+                    "read the rules of a process",
+                    "unknown rule",
+                )
+                .with("rule", line)
             })?;
         }
         Ok(rules)
@@ -220,7 +233,13 @@ mod tests {
     #[test]
     fn a_rule_that_is_not_understood_is_not_left_out() {
         // An older program under a newer server, or a damaged variable.
-        for text in ["gravity 9\n", "memory lots\n", "user 5\n", "memory -1\n", "file 18446744073709551616\n"] {
+        for text in [
+            "gravity 9\n",
+            "memory lots\n",
+            "user 5\n",
+            "memory -1\n",
+            "file 18446744073709551616\n",
+        ] {
             assert!(Rules::from_text(text).is_err(), "{text}");
         }
     }

@@ -1,7 +1,9 @@
-//! What of a system's files every routine may read: what programs need to start, to find names and to learn the machine.
+//! What of a system's files every routine may read: what programs need to start, to find names and
+//! to learn the machine.
 //!
-//! Folders are listed whole only where a system puts nothing private. `/etc`, `/dev`, `/opt` and `/var` are not: services
-//! keep their keys there, the ones of this server among them. Whatever else a module needs is named in its `readable`.
+//! Folders are listed whole only where a system puts nothing private. `/etc`, `/dev`, `/opt` and
+//! `/var` are not: services keep their keys there, the ones of this server among them. Whatever
+//! else a module needs is named in its `readable`.
 
 use std::path::{Path, PathBuf};
 
@@ -37,7 +39,8 @@ pub const READABLE_SETTINGS: [&str; 12] = [
     "/etc/terminfo",
 ];
 
-/// Files that can be read: the loader's, names of users, hosts and services, time, language, and settings of libraries.
+/// Files that can be read: the loader's, names of users, hosts and services, time, language, and
+/// settings of libraries.
 pub const READABLE_FILES: [&str; 34] = [
     "/etc/debian_version",
     "/etc/environment",
@@ -76,9 +79,11 @@ pub const READABLE_FILES: [&str; 34] = [
 ];
 
 /// Devices that any program may write to.
-pub const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+pub const DEVICES: [&str; 5] =
+    ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// Shared objects beside one another that are looked for, at most: a folder with more is no installation of a library.
+/// Shared objects beside one another that are looked for, at most: a folder with more is no
+/// installation of a library.
 const SIBLINGS_MAX: usize = 1024;
 
 /// All that can be read of the system.
@@ -86,8 +91,9 @@ pub fn readable() -> impl Iterator<Item = &'static str> {
     READABLE_FOLDERS.into_iter().chain(READABLE_SETTINGS).chain(READABLE_FILES)
 }
 
-/// This program, and the library that linked programs load: beside it, in the `lib` beside its folder, or where the
-/// variable says that names it when they are linked. Files, and none of the folders.
+/// This program, and the library that linked programs load: beside it, in the `lib` beside its
+/// folder, or where the variable says that names it when they are linked. Files, and none of the
+/// folders.
 pub fn installation() -> Vec<PathBuf> {
     let program = std::env::current_exe().ok();
     let named = std::env::var_os("FARCALL_LIBRARY_DIRECTORY").map(PathBuf::from);
@@ -98,13 +104,17 @@ pub fn installation() -> Vec<PathBuf> {
         name.push(".lib");
         PathBuf::from(name)
     });
-    let libraries = [named, here, beside, brought].into_iter().flatten().flat_map(|folder| own_libraries(&folder));
+    let libraries = [named, here, beside, brought]
+        .into_iter()
+        .flatten()
+        .flat_map(|folder| own_libraries(&folder));
     program.iter().cloned().chain(libraries).collect()
 }
 
 fn own_libraries(folder: &Path) -> Vec<PathBuf> {
-    let is_ours =
-        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("libfarcall"));
+    let is_ours = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("libfarcall"))
+    };
     shared_objects(folder).into_iter().filter(is_ours).collect()
 }
 

@@ -1,9 +1,9 @@
-//! What a spawner and a zygote, or a launcher of MPI's, say to one another: packets of a Unix socket, and the descriptors that
-//! go with them.
+//! What a spawner and a zygote, or a launcher of MPI's, say to one another: packets of a Unix
+//! socket, and the descriptors that go with them.
 //!
-//! A zygote is a process that has loaded a module's code and runs none of it. It forks an executable for each start, and
-//! stays the parent: it reaps when it is told to, so that the number of a process stays taken until its group was
-//! signalled.
+//! A zygote is a process that has loaded a module's code and runs none of it. It forks an
+//! executable for each start, and stays the parent: it reaps when it is told to, so that the number
+//! of a process stays taken until its group was signalled.
 
 use std::fs::File;
 use std::io::{IoSlice, IoSliceMut, Read, Write};
@@ -20,7 +20,8 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
 
-/// The environment variable that tells a program to be a zygote, and which inherited descriptor leads to its spawner.
+/// The environment variable that tells a program to be a zygote, and which inherited descriptor
+/// leads to its spawner.
 pub const ZYGOTE_VARIABLE: &str = "FARCALL_ZYGOTE";
 
 /// Descriptors of a start: connection, standard output, standard error.
@@ -38,12 +39,13 @@ pub enum Packet {
     Load,
     /// The module is loaded.
     Loaded,
-    /// It cannot be loaded, or its libraries run threads of their own, which a fork would lose. The zygote ends.
+    /// It cannot be loaded, or its libraries run threads of their own, which a fork would lose. The
+    /// zygote ends.
     Unfit,
     /// To the zygote: fork an executable; its three descriptors come with it.
     Start,
-    /// It runs. A descriptor that names the process comes with it, which says more than a number could. Starts are answered in
-    /// their order.
+    /// It runs. A descriptor that names the process comes with it, which says more than a number
+    /// could. Starts are answered in their order.
     Started,
     /// The system refused, with this error number.
     NotStarted {
@@ -62,8 +64,8 @@ pub enum Packet {
         /// As of wait(2).
         status: i32,
     },
-    /// From what becomes an MPI's launcher, and once: the descriptor that comes with it tells which of its processes dial
-    /// ([`DIAL`](super::DIAL)).
+    /// From what becomes an MPI's launcher, and once: the descriptor that comes with it tells which
+    /// of its processes dial ([`DIAL`](super::DIAL)).
     Dials,
 }
 
@@ -89,7 +91,8 @@ impl Packet {
 
     fn from_bytes(bytes: &[u8]) -> Option<Packet> {
         let bytes: &[u8; PACKET_BYTES] = bytes.try_into().ok()?;
-        let number = |index: usize| bytes[4 * index..].first_chunk().map(|four| i32::from_ne_bytes(*four));
+        let number =
+            |index: usize| bytes[4 * index..].first_chunk().map(|four| i32::from_ne_bytes(*four));
         let (kind, first, second) = (number(0)?, number(1)?, number(2)?);
         Some(match kind {
             1 => Packet::Load,
@@ -134,8 +137,10 @@ impl ZygoteLink {
     /// # Errors
     /// `System`.
     pub fn pair() -> Result<(ZygoteLink, OwnedFd)> {
-        let pair = net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
-        let (ours, theirs) = pair.map_err(|errno| Error::system("make a socket pair", errno.into()))?;
+        let pair =
+            net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
+        let (ours, theirs) =
+            pair.map_err(|errno| Error::system("make a socket pair", errno.into()))?;
         Ok((ZygoteLink(ours), theirs))
     }
 
@@ -152,10 +157,15 @@ impl ZygoteLink {
         let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(START_DESCRIPTORS))];
         let mut control = SendAncillaryBuffer::new(&mut room);
         if !descriptors.is_empty() {
-            assert!(control.push(SendAncillaryMessage::ScmRights(descriptors)), "no packet has more than a start");
+            assert!(
+                control.push(SendAncillaryMessage::ScmRights(descriptors)),
+                "no packet has more than a start"
+            );
         }
         let bytes = packet.to_bytes();
-        let sent = again(|| net::sendmsg(&self.0, &[IoSlice::new(&bytes)], &mut control, SendFlags::NOSIGNAL));
+        let sent = again(|| {
+            net::sendmsg(&self.0, &[IoSlice::new(&bytes)], &mut control, SendFlags::NOSIGNAL)
+        });
         sent.map(drop).map_err(|errno| Error::system("talk to a zygote", errno.into()))
     }
 
@@ -169,7 +179,9 @@ impl ZygoteLink {
         let waiting = if wait == Wait::No { RecvFlags::DONTWAIT } else { RecvFlags::empty() };
         let mut bytes = [0; PACKET_BYTES + 1];
         let flags = waiting | RecvFlags::CMSG_CLOEXEC;
-        let outcome = again(|| net::recvmsg(&self.0, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags));
+        let outcome = again(|| {
+            net::recvmsg(&self.0, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags)
+        });
         let count = match outcome {
             Ok(message) if message.bytes == 0 => return Ok(Received::End),
             Ok(message) => message.bytes,
@@ -183,7 +195,9 @@ impl ZygoteLink {
         });
         let descriptors = arrived.flatten().collect();
         let packet = Packet::from_bytes(&bytes[..count]);
-        let packet = packet.ok_or_else(|| Error::new(ErrorKind::Protocol, "listen to a zygote", "no such packet"))?;
+        let packet = packet.ok_or_else(|| {
+            Error::new(ErrorKind::Protocol, "listen to a zygote", "no such packet")
+        })?;
         Ok(Received::Packet(packet, descriptors))
     }
 }
@@ -200,7 +214,8 @@ impl AsFd for ZygoteLink {
 /// `System`.
 pub fn write_load(publication: &Publication) -> Result<OwnedFd> {
     let failed = |error: std::io::Error| Error::system("pass a module", error);
-    let memory = memfd_create("farcall-module", MemfdFlags::CLOEXEC).map_err(|errno| failed(errno.into()))?;
+    let memory = memfd_create("farcall-module", MemfdFlags::CLOEXEC)
+        .map_err(|errno| failed(errno.into()))?;
     let mut file = File::from(memory);
     file.write_all(&encode(publication)).map_err(failed)?;
     Ok(file.into())
@@ -252,7 +267,9 @@ mod tests {
         assert!(matches!(theirs.receive(Wait::No).unwrap(), Received::Nothing));
         ALL.iter().for_each(|packet| ours.send(*packet, &[]).unwrap());
         for sent in ALL {
-            let Received::Packet(packet, descriptors) = theirs.receive(Wait::Long).unwrap() else { panic!("{sent:?}") };
+            let Received::Packet(packet, descriptors) = theirs.receive(Wait::Long).unwrap() else {
+                panic!("{sent:?}")
+            };
             assert!(packet == sent && descriptors.is_empty());
         }
         drop(ours);
@@ -261,19 +278,25 @@ mod tests {
 
     #[test]
     fn a_module_passes_as_memory() {
-        let publication =
-            Publication { module: vec![7; 1 << 20], libraries: vec!["libm.so.6".to_string()], object: None };
+        let publication = Publication {
+            module: vec![7; 1 << 20],
+            libraries: vec!["libm.so.6".to_string()],
+            object: None,
+        };
         let (ours, theirs) = ZygoteLink::pair().unwrap();
         let memory = write_load(&publication).unwrap();
         ours.send(Packet::Load, &[memory.as_fd()]).unwrap();
         let outcome = ZygoteLink::new(theirs).receive(Wait::Long).unwrap();
-        let Received::Packet(Packet::Load, mut descriptors) = outcome else { panic!("it is a load") };
+        let Received::Packet(Packet::Load, mut descriptors) = outcome else {
+            panic!("it is a load")
+        };
         assert_eq!(read_load(descriptors.remove(0)).unwrap(), publication);
     }
 
     #[test]
     fn what_is_no_packet_is_refused() {
-        // Hostile: a routine that got hold of the socket. Too short, too long, a kind that there is not.
+        // Hostile: a routine that got hold of the socket. Too short, too long, a kind that there is
+        // not.
         for bytes in [&[1_u8, 0, 0][..], &[1; PACKET_BYTES + 9], &[0xee; PACKET_BYTES]] {
             let (ours, theirs) = ZygoteLink::pair().unwrap();
             rustix::io::write(&theirs, bytes).unwrap();

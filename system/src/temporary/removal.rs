@@ -1,8 +1,8 @@
-//! Removes a folder with all that is in it, however deep and wide somebody else has made it: with two descriptors, no recursion,
-//! and no path that grows.
+//! Removes a folder with all that is in it, however deep and wide somebody else has made it: with
+//! two descriptors, no recursion, and no path that grows.
 //!
-//! What lies deeper than the folder's own entries is first moved up to be one of them, by a rename of its folder. So each folder
-//! is moved once and emptied once, and no name is ever followed.
+//! What lies deeper than the folder's own entries is first moved up to be one of them, by a rename
+//! of its folder. So each folder is moved once and emptied once, and no name is ever followed.
 
 use std::ffi::CStr;
 use std::io;
@@ -10,7 +10,9 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDir, SeekFrom, chmod, openat, renameat, seek, unlinkat};
+use rustix::fs::{
+    AtFlags, CWD, Mode, OFlags, RawDir, SeekFrom, chmod, openat, renameat, seek, unlinkat,
+};
 use rustix::io::Errno;
 use rustix::path::Arg;
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -20,7 +22,8 @@ const NAMES_BYTES: usize = 8 << 10;
 /// Names that are tried for a folder that is moved up.
 const TRIES_MAX: u32 = 64;
 
-/// Looks at one folder that find files and no folders. One removes them all; some file systems give what is open another name.
+/// Looks at one folder that find files and no folders. One removes them all; some file systems give
+/// what is open another name.
 const LOOKS_MAX: u32 = 16;
 
 /// What came of it.
@@ -41,7 +44,9 @@ pub(super) fn remove(folder: &Path, may_go_on: impl FnMut() -> bool) -> io::Resu
         Ok(root) => root,
         Err(Errno::NOENT) => return Ok(Removed::All),
         // Something else has its name.
-        Err(Errno::NOTDIR | Errno::LOOP) => return Ok(unlinkat(CWD, folder, AtFlags::empty()).map(|()| Removed::All)?),
+        Err(Errno::NOTDIR | Errno::LOOP) => {
+            return Ok(unlinkat(CWD, folder, AtFlags::empty()).map(|()| Removed::All)?);
+        }
         Err(errno) => return Err(errno.into()),
     };
     let mut removal = Removal { root, may_go_on, last_name: first_name(), folders: 0 };
@@ -62,7 +67,8 @@ struct Removal<M> {
 }
 
 impl<M: FnMut() -> bool> Removal<M> {
-    /// Until a look finds nothing: what is moved up may come before the place that was reached, or behind it.
+    /// Until a look finds nothing: what is moved up may come before the place that was reached, or
+    /// behind it.
     fn empty_root(&mut self) -> io::Result<Removed> {
         let root = self.root.try_clone()?;
         let mut looks = 0..LOOKS_MAX;
@@ -79,7 +85,8 @@ impl<M: FnMut() -> bool> Removal<M> {
         }
     }
 
-    /// Removes what is no folder, and does `with_folder` to each that is. How many entries there were; `None` if it may not go on.
+    /// Removes what is no folder, and does `with_folder` to each that is. How many entries there
+    /// were; `None` if it may not go on.
     fn look(
         &mut self,
         folder: &OwnedFd,
@@ -165,7 +172,8 @@ fn gone(outcome: rustix::io::Result<()>) -> rustix::io::Result<()> {
     }
 }
 
-/// A folder itself, and no link to one. If its owner, who we are, has locked himself out, that is undone.
+/// A folder itself, and no link to one. If its owner, who we are, has locked himself out, that is
+/// undone.
 fn open_folder(beside: BorrowedFd<'_>, name: impl Arg + Copy) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let itself = openat(beside, name, flags | OFlags::PATH, Mode::empty())?;
@@ -183,7 +191,8 @@ mod tests {
     use super::*;
 
     fn folder(name: &str) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("farcall-removal-{name}-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("farcall-removal-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         folder
     }
@@ -203,7 +212,8 @@ mod tests {
         let root = folder("deep");
         chain(&root, 3_000);
         let deep = root.clone();
-        let thread = std::thread::Builder::new().stack_size(64 << 10).spawn(move || remove(&deep, || true));
+        let thread =
+            std::thread::Builder::new().stack_size(64 << 10).spawn(move || remove(&deep, || true));
         assert_eq!(thread.unwrap().join().unwrap().unwrap(), Removed::All);
         assert!(!root.exists());
     }
@@ -235,7 +245,8 @@ mod tests {
         std::fs::create_dir_all(root.join("a/locked/within")).unwrap();
         std::os::unix::fs::symlink(&other, root.join("a/link")).unwrap();
         for locked in ["a/locked/within", "a/locked", "a"] {
-            std::fs::set_permissions(root.join(locked), std::fs::Permissions::from_mode(0o0)).unwrap();
+            std::fs::set_permissions(root.join(locked), std::fs::Permissions::from_mode(0o0))
+                .unwrap();
         }
         let link = root.with_extension("link");
         std::os::unix::fs::symlink(&other, &link).unwrap();

@@ -13,7 +13,8 @@ static void start_all(double seconds)
     int i;
     for (i = 0; i < CALLS; i++) {
         answers[i] = -1;
-        EXPECT(GRPC_NO_ERROR, grpc_call_async(&handles[i], &ids[i], seconds * (i + 1), i * 11, &answers[i]));
+        EXPECT(GRPC_NO_ERROR,
+            grpc_call_async(&handles[i], &ids[i], seconds * (i + 1), i * 11, &answers[i]));
         CHECK(ids[i] != GRPC_SESSIONID_VOID);
     }
 }

@@ -7,7 +7,8 @@ static void wrong_names(char *host)
     grpc_function_handle_t handle;
     EXPECT(GRPC_FUNCTION_NOT_FOUND, grpc_function_handle_init(&handle, host, "basic/nothing"));
     EXPECT(GRPC_FUNCTION_NOT_FOUND, grpc_function_handle_default(&handle, "nowhere/nothing"));
-    EXPECT(GRPC_SERVER_NOT_FOUND, grpc_function_handle_init(&handle, "no-such-host.invalid", "basic/add"));
+    EXPECT(GRPC_SERVER_NOT_FOUND,
+        grpc_function_handle_init(&handle, "no-such-host.invalid", "basic/add"));
 }
 
 static void routines_that_die(char *host)

@@ -16,7 +16,8 @@ static void multiply(char *host)
 {
     grpc_function_handle_t handle;
     int n = 17, i, j;
-    double *A = malloc(n * n * sizeof *A), *B = malloc(n * n * sizeof *B), *C = calloc(n * n, sizeof *C);
+    double *A = malloc(n * n * sizeof *A), *B = malloc(n * n * sizeof *B),
+           *C = calloc(n * n, sizeof *C);
     for (i = 0; i < n; i++)
         for (j = 0; j < n; j++) {
             A[i * n + j] = i + j;

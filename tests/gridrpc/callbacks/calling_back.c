@@ -38,12 +38,12 @@ static void twice(int n, double *v)
 
 static void last(int n, char **w, char **which) { *which = w[n - 1]; }
 
-static void all(int a0, int a1, int a2, int a3, int a4, int a5, int a6, int a7, int a8, int a9, int b0, int b1, int b2,
-                int b3, int b4, int b5, int b6, int b7, int b8, int b9, int c0, int c1, int c2, int c3, int c4, int c5,
-                int c6, int c7, int c8, int c9, double d, int *s)
+static void all(int a0, int a1, int a2, int a3, int a4, int a5, int a6, int a7, int a8, int a9,
+    int b0, int b1, int b2, int b3, int b4, int b5, int b6, int b7, int b8, int b9, int c0, int c1,
+    int c2, int c3, int c4, int c5, int c6, int c7, int c8, int c9, double d, int *s)
 {
-    *s = a0 + a1 + a2 + a3 + a4 + a5 + a6 + a7 + a8 + a9 + b0 + b1 + b2 + b3 + b4 + b5 + b6 + b7 + b8 + b9 + c0 + c1 + c2 +
-         c3 + c4 + c5 + c6 + c7 + c8 + c9 + (d == 0.5);
+    *s = a0 + a1 + a2 + a3 + a4 + a5 + a6 + a7 + a8 + a9 + b0 + b1 + b2 + b3 + b4 + b5 + b6 + b7 +
+         b8 + b9 + c0 + c1 + c2 + c3 + c4 + c5 + c6 + c7 + c8 + c9 + (d == 0.5);
 }
 
 static void add(int a, int b, int *c) { *c = a + b; }

@@ -66,9 +66,11 @@ int main(int argc, char **argv)
     EXPECT(GRPC_NO_ERROR, grpc_initialize(config));
     calls_inside_calls(config, argv[2]);
     a_handle_is_a_process(argv[2]);
-    for (k = 0; k < MANY; k++) EXPECT(GRPC_NO_ERROR, grpc_function_handle_init(&handles[k], argv[2], "cascade/meet"));
+    for (k = 0; k < MANY; k++)
+        EXPECT(GRPC_NO_ERROR, grpc_function_handle_init(&handles[k], argv[2], "cascade/meet"));
     all_meet(handles);
-    for (k = 0; k < MANY; k++) EXPECT(GRPC_NO_ERROR, grpc_function_handle_default(&handles[k], "cascade/meet"));
+    for (k = 0; k < MANY; k++)
+        EXPECT(GRPC_NO_ERROR, grpc_function_handle_default(&handles[k], "cascade/meet"));
     all_meet(handles);
     EXPECT(GRPC_NO_ERROR, grpc_finalize());
     return check_summary();

@@ -6,8 +6,9 @@
 
 static int passed, failed, reports;
 
-#define CHECK(condition)                                                                                               \
-    ((condition) ? (void)passed++ : (void)(failed++, printf("FAIL %s:%d: %s\n", __FILE__, __LINE__, #condition)))
+#define CHECK(condition) \
+    ((condition) ? (void) passed++ \
+                 : (void) (failed++, printf("FAIL %s:%d: %s\n", __FILE__, __LINE__, #condition)))
 
 static void report(int k) { reports += k; }
 

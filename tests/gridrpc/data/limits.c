@@ -10,7 +10,8 @@ int main(int argc, char *argv[])
     EXPECT(GRPC_NO_ERROR, grpc_function_handle_init(&h, argv[2], "data/word_order"));
     CHECK(grpc_call(&h, -1L, a, &sum) != GRPC_NO_ERROR);          /* a negative size */
     CHECK(grpc_call(&h, 4611686018427387904L, a, &sum) != GRPC_NO_ERROR); /* one that overflows */
-    CHECK(grpc_call(&h, 4L, NULL, &sum) != GRPC_NO_ERROR);        /* nothing where four elements should be */
+    CHECK(
+        grpc_call(&h, 4L, NULL, &sum) != GRPC_NO_ERROR); /* nothing where four elements should be */
     CHECK(grpc_call(&h, 4L, a) != GRPC_NO_ERROR);                 /* too few arguments */
     CHECK(grpc_call(&h, 4L, a, &sum, 5) != GRPC_NO_ERROR);        /* too many */
     EXPECT(GRPC_NO_ERROR, grpc_call(&h, 4L, a, &sum));

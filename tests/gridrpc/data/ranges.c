@@ -44,7 +44,8 @@ int main(int argc, char *argv[])
         CHECK(v[i] == (i % 3 == 0 ? 1000 + i : i));
 
     EXPECT(GRPC_NO_ERROR, grpc_function_handle_init(&h, host, "data/work"));
-    EXPECT(GRPC_NO_ERROR, grpc_call(&h, 4, b, NULL, c)); /* the work array has a place in the list */
+    EXPECT(
+        GRPC_NO_ERROR, grpc_call(&h, 4, b, NULL, c)); /* the work array has a place in the list */
     CHECK(c[0] == 16 && c[3] == 1);
 
     EXPECT(GRPC_NO_ERROR, grpc_function_handle_init(&h, host, "data/in_cpp"));

@@ -22,7 +22,8 @@ static void scalars(void)
     float f = 0;
     double d = 0;
     bind(&h, "data/scalars");
-    EXPECT(GRPC_NO_ERROR, grpc_call(&h, 'a', (short)-300, 70000, 1L << 40, 1.5f, 2.25, &c, &s, &i, &l, &f, &d));
+    EXPECT(GRPC_NO_ERROR,
+        grpc_call(&h, 'a', (short) -300, 70000, 1L << 40, 1.5f, 2.25, &c, &s, &i, &l, &f, &d));
     CHECK(c == 'b' && s == -299 && i == 70001 && l == (1L << 40) + 1 && f == 2.5f && d == 3.25);
     EXPECT(GRPC_NO_ERROR, grpc_function_handle_destruct(&h));
 }
@@ -43,8 +44,8 @@ static void vectors(void)
     bind(&h, "data/vectors");
     EXPECT(GRPC_NO_ERROR, grpc_call(&h, (int)N, c, s, i, l, f, d));
     for (k = 0; k < N; k++)
-        good = good && c[k] == (char)(1 + k) && s[k] == 0 && i[k] == 2 * k && l[k] == (1L << 40) - k && f[k] == k / 2.0f &&
-               d[k] == -k;
+        good = good && c[k] == (char) (1 + k) && s[k] == 0 && i[k] == 2 * k &&
+               l[k] == (1L << 40) - k && f[k] == k / 2.0f && d[k] == -k;
     CHECK(good);
     EXPECT(GRPC_NO_ERROR, grpc_function_handle_destruct(&h));
 }
@@ -100,8 +101,9 @@ static void many(void)
     grpc_function_handle_t h;
     double sum = 0;
     bind(&h, "data/many");
-    EXPECT(GRPC_NO_ERROR, grpc_call(&h, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23,
-                                    24, 25, 26, 27, 28, 29, 30, 0.5, 0.25f, &sum));
+    EXPECT(
+        GRPC_NO_ERROR, grpc_call(&h, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18,
+                           19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 0.5, 0.25f, &sum));
     CHECK(sum == 465.75);
 }
 

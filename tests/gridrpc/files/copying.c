@@ -89,7 +89,8 @@ int main(int argc, char *argv[])
     CHECK(n == -1);
     EXPECT(GRPC_NO_ERROR, grpc_call(bound("files/copy"), "f.binary", "f.copy"));
     CHECK(read_file("f.copy", back, sizeof back) == BINARY && memcmp(back, binary, BINARY) == 0);
-    EXPECT(GRPC_NO_ERROR, grpc_call(bound("files/copy"), "f.text", "f.old")); /* a file that is there already */
+    EXPECT(GRPC_NO_ERROR,
+        grpc_call(bound("files/copy"), "f.text", "f.old")); /* a file that is there already */
     CHECK(read_file("f.old", back, sizeof back) == 6);
     EXPECT(GRPC_NO_ERROR, grpc_call(bound("files/append"), "f.text", "second"));
     CHECK(read_file("f.text", back, sizeof back) == 13 && memcmp(back, "first\nsecond\n", 13) == 0);

@@ -21,7 +21,8 @@ int main(int argc, char *argv[])
         grpc_finalize(); /* whatever it says, it returns */
         good = grpc_initialize(argv[1]) == GRPC_NO_ERROR &&
                grpc_function_handle_default(&own, "lifecycle/add") == GRPC_NO_ERROR &&
-               grpc_call(&own, 1, 2, &sum) == GRPC_NO_ERROR && sum == 3 && grpc_finalize() == GRPC_NO_ERROR;
+               grpc_call(&own, 1, 2, &sum) == GRPC_NO_ERROR && sum == 3 &&
+               grpc_finalize() == GRPC_NO_ERROR;
         _exit(good ? 0 : 1);
     }
     EXPECT(GRPC_NO_ERROR, grpc_wait(id));

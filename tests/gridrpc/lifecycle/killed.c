@@ -1,4 +1,5 @@
-/* What serves the calls is killed, as by a system without memory: the session fails, and the next call finds another. */
+/* What serves the calls is killed, as by a system without memory: the session fails, and the next
+   call finds another. */
 #include <grpc.h>
 #include "check.h"
 

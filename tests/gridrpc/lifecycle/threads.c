@@ -20,8 +20,8 @@ static void *works(void *number)
         if (grpc_call(&handle, k, mine, &sum) != GRPC_NO_ERROR || sum != k + mine)
             __sync_fetch_and_add(&wrong, 1);
         sum = 0;
-        if (grpc_call_async(&handle, &id, k, mine, &sum) != GRPC_NO_ERROR || grpc_wait(id) != GRPC_NO_ERROR ||
-            sum != k + mine)
+        if (grpc_call_async(&handle, &id, k, mine, &sum) != GRPC_NO_ERROR ||
+            grpc_wait(id) != GRPC_NO_ERROR || sum != k + mine)
             __sync_fetch_and_add(&wrong, 1);
     }
     if (grpc_function_handle_destruct(&handle) != GRPC_NO_ERROR)

@@ -11,16 +11,19 @@ static void handle_attributes(char *host)
     EXPECT(GRPC_NO_ERROR, grpc_handle_attr_initialize_np(&attr));
     EXPECT(GRPC_NO_ERROR, grpc_handle_attr_set_np(&attr, GRPC_HANDLE_ATTR_HOSTNAME, host));
     EXPECT(GRPC_NO_ERROR, grpc_handle_attr_set_np(&attr, GRPC_HANDLE_ATTR_FUNCNAME, "stacks/slow"));
-    EXPECT(GRPC_NO_ERROR, grpc_handle_attr_set_np(&attr, GRPC_HANDLE_ATTR_JOBSTARTTIMEOUT, &seconds));
+    EXPECT(
+        GRPC_NO_ERROR, grpc_handle_attr_set_np(&attr, GRPC_HANDLE_ATTR_JOBSTARTTIMEOUT, &seconds));
     EXPECT(GRPC_NO_ERROR, grpc_function_handle_init_with_attr_np(&handle, &attr));
     EXPECT(GRPC_NO_ERROR, grpc_handle_attr_destruct_np(&attr));
     EXPECT(GRPC_NO_ERROR, grpc_call(&handle, 5, &done));
     CHECK(done == 5);
     EXPECT(GRPC_NO_ERROR, grpc_function_handle_get_attr_np(&handle, &attr));
-    EXPECT(GRPC_NO_ERROR, grpc_handle_attr_get_np(&attr, GRPC_HANDLE_ATTR_FUNCNAME, (void **)&text));
+    EXPECT(
+        GRPC_NO_ERROR, grpc_handle_attr_get_np(&attr, GRPC_HANDLE_ATTR_FUNCNAME, (void **) &text));
     CHECK(text && strcmp(text, "stacks/slow") == 0);
     EXPECT(GRPC_NO_ERROR, grpc_handle_attr_release_np(text));
-    EXPECT(GRPC_NO_ERROR, grpc_handle_attr_get_np(&attr, GRPC_HANDLE_ATTR_JOBSTARTTIMEOUT, (void **)&timeout));
+    EXPECT(GRPC_NO_ERROR,
+        grpc_handle_attr_get_np(&attr, GRPC_HANDLE_ATTR_JOBSTARTTIMEOUT, (void **) &timeout));
     CHECK(timeout && *timeout == 20);
     EXPECT(GRPC_NO_ERROR, grpc_handle_attr_release_np(timeout));
     EXPECT(GRPC_NO_ERROR, grpc_handle_attr_destruct_np(&attr));
@@ -37,17 +40,21 @@ static void session_attributes(char *host)
     int *back;
     EXPECT(GRPC_NO_ERROR, grpc_function_handle_init(&handle, host, "stacks/slow"));
     EXPECT(GRPC_NO_ERROR, grpc_session_attr_initialize_np(&handle, &attr));
-    EXPECT(GRPC_NO_ERROR, grpc_session_attr_set_np(&attr, GRPC_SESSION_ATTR_WAIT_ARG_TRANSFER, &mode));
+    EXPECT(
+        GRPC_NO_ERROR, grpc_session_attr_set_np(&attr, GRPC_SESSION_ATTR_WAIT_ARG_TRANSFER, &mode));
     EXPECT(GRPC_NO_ERROR, grpc_call_async_with_attr_np(&handle, &id, &attr, 10, &done));
     EXPECT(GRPC_NO_ERROR, grpc_wait(id));
     CHECK(done == 10);
-    EXPECT(GRPC_NO_ERROR, grpc_session_attr_set_np(&attr, GRPC_SESSION_ATTR_SESSION_TIMEOUT, &timeout));
-    EXPECT(GRPC_NO_ERROR, grpc_session_attr_get_np(&attr, GRPC_SESSION_ATTR_SESSION_TIMEOUT, (void **)&back));
+    EXPECT(GRPC_NO_ERROR,
+        grpc_session_attr_set_np(&attr, GRPC_SESSION_ATTR_SESSION_TIMEOUT, &timeout));
+    EXPECT(GRPC_NO_ERROR,
+        grpc_session_attr_get_np(&attr, GRPC_SESSION_ATTR_SESSION_TIMEOUT, (void **) &back));
     CHECK(back && *back == 1);
     EXPECT(GRPC_NO_ERROR, grpc_session_attr_release_np(back));
     EXPECT(GRPC_TIMEOUT_NP, grpc_call_with_attr_np(&handle, &attr, 30000, &done));
     EXPECT(GRPC_NO_ERROR, grpc_session_attr_destruct_np(&attr));
-    CHECK(grpc_call(&handle, 1, &done) != GRPC_NO_ERROR); /* a handle that timed out cannot be used any more */
+    CHECK(grpc_call(&handle, 1, &done) !=
+          GRPC_NO_ERROR); /* a handle that timed out cannot be used any more */
     grpc_function_handle_destruct(&handle);
 }
 
@@ -85,7 +92,8 @@ static void settings_of_the_server(void)
 {
     grpc_function_handle_t handle;
     char *value = NULL;
-    EXPECT(GRPC_NO_ERROR, grpc_function_handle_init(&handle, "main", "stacks/environment")); /* by the section's tag */
+    EXPECT(GRPC_NO_ERROR, grpc_function_handle_init(
+                              &handle, "main", "stacks/environment")); /* by the section's tag */
     EXPECT(GRPC_NO_ERROR, grpc_call(&handle, "FROM_CONFIG", &value));
     CHECK(value && strcmp(value, "yes") == 0);
     free(value);

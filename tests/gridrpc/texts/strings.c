@@ -13,7 +13,8 @@ static grpc_function_handle_t *bound(char *name)
 
 int main(int argc, char *argv[])
 {
-    char *out = NULL, *second = NULL, *words[3] = {"one", NULL, ""}, *letters[3] = {NULL, NULL, NULL};
+    char *out = NULL, *second = NULL, *words[3] = {"one", NULL, ""},
+         *letters[3] = {NULL, NULL, NULL};
     char *pairs[2][2] = {{"a", "b"}, {NULL, "d"}};
     char *big = malloc(500001);
     int n = 0, at[2] = {2, 3};
@@ -64,7 +65,8 @@ int main(int argc, char *argv[])
     for (n = 0; n < 3; n++)
         free(letters[n]);
     EXPECT(GRPC_NO_ERROR, grpc_call(bound("texts/swap"), 2, pairs, letters));
-    CHECK(strcmp(pairs[0][0], "b") == 0 && strcmp(pairs[0][1], "a") == 0 && strcmp(pairs[1][0], "d") == 0 && !pairs[1][1]);
+    CHECK(strcmp(pairs[0][0], "b") == 0 && strcmp(pairs[0][1], "a") == 0 &&
+          strcmp(pairs[1][0], "d") == 0 && !pairs[1][1]);
     CHECK(letters[0] && strcmp(letters[0], "a") == 0 && letters[1] == NULL);
 
     EXPECT(GRPC_NO_ERROR, grpc_finalize());

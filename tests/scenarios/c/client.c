@@ -1,4 +1,5 @@
-/* The scenarios with the C client: `client LIST [NAME]`, at the server that $FARCALL_SERVER names (../README.md). */
+/* The scenarios with the C client: `client LIST [NAME]`, at the server that $FARCALL_SERVER names
+   (../README.md). */
 #define _GNU_SOURCE
 #include "values.h"
 
@@ -44,7 +45,7 @@ static void tell(int visibly)
     saying = open_memstream(&said, &said_bytes);
 }
 
-/* ---- Calling ------------------------------------------------------------------------------------------------------ */
+/* ---- Calling --------------------------------------------------------------------------------- */
 
 /* Whether nothing comes back. */
 static int is_in(const argument *one) { return strcmp(one->mode, "in") == 0; }
@@ -112,7 +113,8 @@ static void pass(farcall_argument *to, const argument *one)
 }
 
 /* Says how a call ended, and frees what told it. */
-static void conclude(const action *of, const farcall_routine *routine, farcall_results *results, farcall_error *error)
+static void conclude(const action *of, const farcall_routine *routine, farcall_results *results,
+    farcall_error *error)
 {
     if (error)
         say("error %s\n", farcall_error_kind_name(error));
@@ -120,7 +122,7 @@ static void conclude(const action *of, const farcall_routine *routine, farcall_r
         for (size_t k = 0; k < of->count; k++)
             if (!is_in(&of->arguments[k]))
                 show_result(of->arguments[k], results,
-                            routine ? (size_t) farcall_routine_find(routine, of->arguments[k].name) : 0);
+                    routine ? (size_t) farcall_routine_find(routine, of->arguments[k].name) : 0);
     farcall_results_free(results);
     farcall_error_free(error);
 }
@@ -128,13 +130,16 @@ static void conclude(const action *of, const farcall_routine *routine, farcall_r
 /* The native call, whose arguments go by their position. */
 static void call_natively(const action *of, const char *name)
 {
-    farcall_value values[ARGUMENTS_MAX + 1] = {{FARCALL_CHAR | FARCALL_TAG_POINTER, 0, {.pointer = name}}};
+    farcall_value values[ARGUMENTS_MAX + 1] = {
+        {FARCALL_CHAR | FARCALL_TAG_POINTER, 0, {.pointer = name}}};
     farcall_error *error;
     for (size_t k = 0; k < of->count; k++) {
         const argument *one = &of->arguments[k];
         values[k + 1].tag = one->type->element;
-        if (is_in(one) && !one->rank && one->type->sort == 'f') values[k + 1].value.real[0] = *(double *) one->data;
-        else if (is_in(one) && !one->rank) wrong("only numbers of type double go by position", one->name);
+        if (is_in(one) && !one->rank && one->type->sort == 'f')
+            values[k + 1].value.real[0] = *(double *) one->data;
+        else if (is_in(one) && !one->rank)
+            wrong("only numbers of type double go by position", one->name);
         else values[k + 1].tag |= FARCALL_TAG_POINTER, values[k + 1].value.pointer = one->data;
     }
     farcall_call_tagged(client, &error, values, of->count + 1);
@@ -145,7 +150,8 @@ static void call_natively(const action *of, const char *name)
 static int start(kept *slot, const char *name, const unsigned char *on, farcall_error **error)
 {
     farcall_argument arguments[ARGUMENTS_MAX];
-    farcall_call_options options = {.size = sizeof options, .timeout_seconds = slot->action.timeout, .on = on};
+    farcall_call_options options = {
+        .size = sizeof options, .timeout_seconds = slot->action.timeout, .on = on};
     int status = farcall_lookup(client, name, &slot->routine, error);
     if (status != FARCALL_OK)
         return status;
@@ -203,7 +209,8 @@ static void start_and_keep(const char *name, const char *routine)
 /* Says how a call that was started ended, and forgets it. */
 static void wait_for(kept *slot)
 {
-    if (!slot->is_over && farcall_call_wait(slot->call, WAIT_MAX, &slot->results, &slot->error) == FARCALL_PENDING)
+    if (!slot->is_over &&
+        farcall_call_wait(slot->call, WAIT_MAX, &slot->results, &slot->error) == FARCALL_PENDING)
         wrong("a call does not end", slot->name);
     conclude(&slot->action, slot->routine, slot->results, slot->error);
     release(slot);
@@ -227,7 +234,7 @@ static void call(const char *routine, const farcall_hold *hold, long index)
     wait_for(slot);
 }
 
-/* ---- Steps -------------------------------------------------------------------------------------------------------- */
+/* ---- Steps ----------------------------------------------------------------------------------- */
 
 /* Makes objects of a class, or handles of a routine. */
 static void hold(const char *name, const char *of, long count, int is_class)
@@ -259,7 +266,8 @@ static action copied(const action *from)
         argument *one = &to.arguments[k];
         if (!one->memory)
             wrong("only numbers may be passed again and again", one->name);
-        one->memory = memcpy(malloc(one->memory_bytes), from->arguments[k].memory, one->memory_bytes);
+        one->memory =
+            memcpy(malloc(one->memory_bytes), from->arguments[k].memory, one->memory_bytes);
         one->data = one->memory + (from->arguments[k].data - from->arguments[k].memory);
     }
     return to;
@@ -274,7 +282,8 @@ static char *unsaid(void)
     return words;
 }
 
-/* Calls of one routine, one after the other or all at once: the last outcome, and how many are like it. */
+/* Calls of one routine, one after the other or all at once: the last outcome, and how many are like
+   it. */
 static void many(const char *routine, long count, int at_once)
 {
     kept *common = keep("common");
@@ -308,7 +317,8 @@ static void probe(const char *name)
 {
     kept *slot = slot_of(name);
     if (!slot->is_over)
-        slot->is_over = farcall_call_poll(slot->call, &slot->results, &slot->error) != FARCALL_PENDING;
+        slot->is_over =
+            farcall_call_poll(slot->call, &slot->results, &slot->error) != FARCALL_PENDING;
     say("%s %s\n", name, slot->is_over ? "done" : "open");
 }
 
@@ -345,11 +355,13 @@ static void act(const char *action_name, char *words[4])
     else if (strcmp(action_name, "together") == 0) many(words[1], atol(words[0]), 1);
     else if (strcmp(action_name, "start") == 0) start_and_keep(words[0], words[1]);
     else if (strcmp(action_name, "probe") == 0) probe(words[0]);
-    else if (strcmp(action_name, "cancel") == 0) farcall_call_cancel(slot_of(words[0])->call, &error);
+    else if (strcmp(action_name, "cancel") == 0)
+        farcall_call_cancel(slot_of(words[0])->call, &error);
     else if (strcmp(action_name, "wait") == 0) wait_for(slot_of(words[0]));
     else if (strcmp(action_name, "object") == 0) hold(words[0], words[1], 1, 1);
     else if (strcmp(action_name, "handles") == 0) hold(words[0], words[2], atol(words[1]), 0);
-    else if (strcmp(action_name, "handle") == 0) call(slot_of(words[0])->of, slot_of(words[0])->hold, atol(words[1]));
+    else if (strcmp(action_name, "handle") == 0)
+        call(slot_of(words[0])->of, slot_of(words[0])->hold, atol(words[1]));
     else if (strcmp(action_name, "end") == 0) end(words[0]);
     else if (strcmp(action_name, "connect") == 0) connect_to(words[0]);
     else if (strcmp(action_name, "method") == 0) {
@@ -381,14 +393,16 @@ static void read_line(char *line, const char *only, int *is_left_out)
         return;
     if (strcmp(first, "timeout") == 0) {
         pending.timeout = strtod(rest, NULL);
-    } else if (strcmp(first, "in") == 0 || strcmp(first, "inout") == 0 || strcmp(first, "out") == 0) {
+    } else if (strcmp(first, "in") == 0 || strcmp(first, "inout") == 0 ||
+               strcmp(first, "out") == 0) {
         read_argument(&pending.arguments[pending.count++], first, rest);
     } else {
         for (size_t k = 0; k < 4; k++) {
             char *word = strtok_r(k ? NULL : rest, " ", &space);
             words[k] = word ? word : "";
         }
-        if (strcmp(first, "callback") == 0) read_callback(&pending.arguments[pending.count++], words[0], words[1]);
+        if (strcmp(first, "callback") == 0)
+            read_callback(&pending.arguments[pending.count++], words[0], words[1]);
         else act(first, words);
     }
 }
@@ -412,7 +426,8 @@ int main(int count, char **arguments)
         line[strcspn(line, "\n")] = 0;
         read_line(line, count > 2 ? arguments[2] : NULL, &is_left_out);
     }
-    for (const char *const *name = (const char *const[]) {"given", "changed", "made", NULL}; *name; name++) {
+    for (const char *const *name = (const char *const[]){"given", "changed", "made", NULL}; *name;
+        name++) {
         char path[128];
         snprintf(path, sizeof path, "%s/%s", folder, *name);
         remove(path);

@@ -11,12 +11,22 @@
 enum { SHOWN_MAX = 32, TURNS = 61 };
 
 static const struct type types[] = {
-    {"char", FARCALL_CHAR, 1, 'u'}, {"int8", FARCALL_INT8, 1, 'i'}, {"uint8", FARCALL_UINT8, 1, 'u'},
-    {"int16", FARCALL_INT16, 2, 'i'}, {"uint16", FARCALL_UINT16, 2, 'u'}, {"int32", FARCALL_INT32, 4, 'i'},
-    {"uint32", FARCALL_UINT32, 4, 'u'}, {"int64", FARCALL_INT64, 8, 'i'}, {"uint64", FARCALL_UINT64, 8, 'u'},
-    {"float", FARCALL_FLOAT32, 4, 'f'}, {"double", FARCALL_FLOAT64, 8, 'f'},
-    {"scomplex", FARCALL_COMPLEX64, 8, 'c'}, {"dcomplex", FARCALL_COMPLEX128, 16, 'c'},
-    {"string", 0, 0, 's'}, {"filename", 0, 0, 'p'}, {"function", 0, 0, 'x'},
+    {"char", FARCALL_CHAR, 1, 'u'},
+    {"int8", FARCALL_INT8, 1, 'i'},
+    {"uint8", FARCALL_UINT8, 1, 'u'},
+    {"int16", FARCALL_INT16, 2, 'i'},
+    {"uint16", FARCALL_UINT16, 2, 'u'},
+    {"int32", FARCALL_INT32, 4, 'i'},
+    {"uint32", FARCALL_UINT32, 4, 'u'},
+    {"int64", FARCALL_INT64, 8, 'i'},
+    {"uint64", FARCALL_UINT64, 8, 'u'},
+    {"float", FARCALL_FLOAT32, 4, 'f'},
+    {"double", FARCALL_FLOAT64, 8, 'f'},
+    {"scomplex", FARCALL_COMPLEX64, 8, 'c'},
+    {"dcomplex", FARCALL_COMPLEX128, 16, 'c'},
+    {"string", 0, 0, 's'},
+    {"filename", 0, 0, 'p'},
+    {"function", 0, 0, 'x'},
 };
 
 char scenario[64], folder[64];
@@ -37,7 +47,7 @@ void say(const char *format, ...)
     va_end(rest);
 }
 
-/* ---- Reading ------------------------------------------------------------------------------------------------------ */
+/* ---- Reading --------------------------------------------------------------------------------- */
 
 size_t elements(const argument *one)
 {
@@ -71,7 +81,8 @@ static void lay_out(argument *one, const char *layout)
     }
     one->memory_bytes = bytes + 1;
     one->memory = calloc(bytes + 1, 1);
-    one->data = one->memory + (backwards && one->shape[0] ? (int64_t) (one->shape[0] - 1) * -one->strides[0] : 0);
+    one->data = one->memory +
+                (backwards && one->shape[0] ? (int64_t) (one->shape[0] - 1) * -one->strides[0] : 0);
 }
 
 /* Writes a whole number of the argument's size. */
@@ -100,8 +111,10 @@ static void fill(argument *one, const char *values, long period)
         char *end = NULL;
         int whole = one->type->sort == 'i' || one->type->sort == 'u';
         if (period > 0 && whole) put_integer(one, place, (int64_t) (k % (size_t) period));
-        else if (period > 0) put_real(one, place, k % parts ? 0.0 : (double) (k / parts % (size_t) period));
-        else if (one->type->sort == 'u') put_integer(one, place, (int64_t) strtoull(values, &end, 10));
+        else if (period > 0)
+            put_real(one, place, k % parts ? 0.0 : (double) (k / parts % (size_t) period));
+        else if (one->type->sort == 'u')
+            put_integer(one, place, (int64_t) strtoull(values, &end, 10));
         else if (whole) put_integer(one, place, strtoll(values, &end, 10));
         else put_real(one, place, strtod(values, &end));
         if (end == values)
@@ -187,7 +200,7 @@ void read_argument(argument *one, const char *mode, char *line)
     }
 }
 
-/* ---- Functions that are passed ------------------------------------------------------------------------------------ */
+/* ---- Functions that are passed --------------------------------------------------------------- */
 
 /* The functions that the list knows (README.md, Actions). */
 static void square(double x, double *y) { *y = x * x; }
@@ -219,9 +232,10 @@ void free_argument(argument *one)
     free(one->memory);
 }
 
-/* ---- Showing ------------------------------------------------------------------------------------------------------ */
+/* ---- Showing --------------------------------------------------------------------------------- */
 
-/* Whole numbers as such, others by their bits: decimal fractions are written differently in every language. */
+/* Whole numbers as such, others by their bits: decimal fractions are written differently in every
+   language. */
 static void show_real(double value, size_t bytes)
 {
     float narrow = (float) value;
@@ -231,7 +245,8 @@ static void show_real(double value, size_t bytes)
     memcpy(&wide, &value, sizeof wide);
     if (isnan(value)) fprintf(saying, " nan");
     else if (isinf(value)) fprintf(saying, value > 0 ? " inf" : " -inf");
-    else if (value == trunc(value) && fabs(value) < (bytes == 4 ? 0x1p24 : 0x1p53) && !(value == 0 && signbit(value)))
+    else if (value == trunc(value) && fabs(value) < (bytes == 4 ? 0x1p24 : 0x1p53) &&
+             !(value == 0 && signbit(value)))
         fprintf(saying, " %" PRId64, (int64_t) value);
     else if (bytes == 4) fprintf(saying, " x%08" PRIx32, bits);
     else fprintf(saying, " x%016" PRIx64, wide);
@@ -254,14 +269,16 @@ static uint64_t turned(uint64_t bits, size_t k)
 /* All numbers row by row, or their checksum. */
 static void show_numbers(const argument *one)
 {
-    size_t parts = one->type->sort == 'c' ? 2 : 1, bytes = one->type->bytes / parts, count = elements(one) * parts;
+    size_t parts = one->type->sort == 'c' ? 2 : 1, bytes = one->type->bytes / parts,
+           count = elements(one) * parts;
     uint64_t sum = 0;
     for (size_t k = 0; k < count; k++) {
         const char *place = element(one, k / parts) + k % parts * bytes;
         uint64_t bits = bits_of(place, bytes);
         if (count > SHOWN_MAX) sum ^= turned(bits, k);
         else if (one->type->sort == 'u') fprintf(saying, " %" PRIu64, bits);
-        else if (one->type->sort == 'i') fprintf(saying, " %" PRId64, (int64_t) (bits << (64 - 8 * bytes)) >> (64 - 8 * bytes));
+        else if (one->type->sort == 'i')
+            fprintf(saying, " %" PRId64, (int64_t) (bits << (64 - 8 * bytes)) >> (64 - 8 * bytes));
         else show_real(bytes == 4 ? *(const float *) place : *(const double *) place, bytes);
     }
     if (count > SHOWN_MAX)
@@ -308,7 +325,8 @@ void show_result(argument one, const farcall_results *results, size_t parameter)
     } else if (one.type->sort == 's') {
         show_texts(&one, results, parameter);
     } else {
-        if (one.rank && results && farcall_results_array(results, parameter, &view, NULL) == FARCALL_OK)
+        if (one.rank && results &&
+            farcall_results_array(results, parameter, &view, NULL) == FARCALL_OK)
             memcpy(one.shape, view.shape, one.rank * sizeof *one.shape);
         say("%s %s", one.name, one.type->name);
         for (size_t k = 0; k < one.rank; k++)

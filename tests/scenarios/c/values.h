@@ -1,4 +1,5 @@
-/* What the scenarios' lines say, as data: read from the list, and shown as all clients show it. Included by client.c. */
+/* What the scenarios' lines say, as data: read from the list, and shown as all clients show it.
+   Included by client.c. */
 #ifndef VALUES_H
 #define VALUES_H
 
@@ -7,8 +8,8 @@
 
 enum { RANK_MAX = 4 };
 
-/* An element type by its name: code, bytes, and of which sort it is: i and u (whole), f (real), c (complex), s (string),
- * p (file), x (function). */
+/* An element type by its name: code, bytes, and of which sort it is: i and u (whole), f (real), c
+ * (complex), s (string), p (file), x (function). */
 struct type { const char *name; uint32_t element; size_t bytes; char sort; };
 
 /* A line of in, inout, out or callback. */
@@ -19,7 +20,7 @@ typedef struct argument {
     size_t rank;                 /* 0: a scalar */
     uint64_t shape[RANK_MAX];
     int64_t strides[RANK_MAX];
-    char *memory, *data;         /* numbers: what was allocated, and the element whose indexes are all 0 */
+    char *memory, *data; /* numbers: what was allocated, and the element whose indexes are all 0 */
     size_t memory_bytes;
     farcall_text *texts;         /* strings */
     char path[128];              /* files */
@@ -44,7 +45,8 @@ size_t elements(const argument *one);
 /* Up to 8 bytes of a number. */
 uint64_t bits_of(const char *place, size_t bytes);
 
-/* Shows one result. Its numbers are in the argument's own memory; how many there are, the results say, if any. */
+/* Shows one result. Its numbers are in the argument's own memory; how many there are, the results
+   say, if any. */
 void show_result(argument one, const farcall_results *results, size_t parameter);
 
 #endif

@@ -1,4 +1,5 @@
-// The scenarios with the Java client: `Scenarios LIST [NAME…]`, at the server that $FARCALL_SERVER names.
+// The scenarios with the Java client: `Scenarios LIST [NAME…]`, at the server that $FARCALL_SERVER
+// names.
 
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
@@ -31,7 +32,8 @@ import org.farcall.Server;
 /** Runs a list of scenarios and prints what comes of it. */
 public final class Scenarios {
     private static final long WAIT_MAX = 60;
-    private static final PrintStream OUT = new PrintStream(new FileOutputStream(FileDescriptor.out), true, StandardCharsets.UTF_8);
+    private static final PrintStream OUT =
+        new PrintStream(new FileOutputStream(FileDescriptor.out), true, StandardCharsets.UTF_8);
 
     /** One action, with the arguments that stand before it. */
     private record Step(String[] words, List<Values> arguments, double timeout) {}
@@ -105,18 +107,33 @@ public final class Scenarios {
             case "repeat" -> repeat(step, Integer.parseInt(first), second);
             case "together" -> together(step, Integer.parseInt(first), second);
             case "start" -> kept.put(first, new Started(step, started(step, second)));
-            case "probe" -> say(first + (((Started) kept.get(first)).future.isDone() ? " done" : " open"));
+            case "probe" ->
+                say(first + (((Started) kept.get(first)).future.isDone() ? " done" : " open"));
             case "cancel" -> ((Started) kept.get(first)).future.cancel(true);
             case "wait" -> {
                 Started call = (Started) kept.remove(first);
                 show(call.step, () -> call.future.get(WAIT_MAX, TimeUnit.SECONDS));
             }
-            case "object" -> quietly(() -> kept.put(first, server.object("scenarios/" + second, positional(step.arguments))));
-            case "method" -> show(step, () -> arguments(step, given -> ((RemoteObject) kept.get(first)).with(second, given)).call());
-            case "handles" -> quietly(() -> kept.put(first, server.routine(step.words[3]).hold(Integer.parseInt(second))));
+            case "object" ->
+                quietly(()
+                            -> kept.put(first,
+                                server.object("scenarios/" + second, positional(step.arguments))));
+            case "method" ->
+                show(step,
+                    ()
+                        -> arguments(
+                            step, given -> ((RemoteObject) kept.get(first)).with(second, given))
+                            .call());
+            case "handles" ->
+                quietly(()
+                            -> kept.put(first,
+                                server.routine(step.words[3]).hold(Integer.parseInt(second))));
             case "handle" -> {
                 int index = Integer.parseInt(second);
-                show(step, () -> arguments(step, given -> ((Handles) kept.get(first)).with(index, given)).call());
+                show(step,
+                    ()
+                        -> arguments(step, given -> ((Handles) kept.get(first)).with(index, given))
+                            .call());
             }
             case "end" -> quietly(() -> {
                 ((AutoCloseable) kept.remove(first)).close();
@@ -130,7 +147,8 @@ public final class Scenarios {
         }
     }
 
-    // ---- Arguments and results -------------------------------------------------------------------------------------------
+    // ---- Arguments and results
+    // -------------------------------------------------------------------------------------------
 
     private interface Begin {
         Arguments with(Object... positional);
@@ -175,7 +193,8 @@ public final class Scenarios {
 
     /** A call that is ready to be made. */
     private Arguments arguments(Step step, Begin begin) {
-        Arguments call = begin.with(positional(step.arguments.stream().filter(one -> one.name.equals("-")).toList()));
+        Arguments call = begin.with(
+            positional(step.arguments.stream().filter(one -> one.name.equals("-")).toList()));
         for (Values one : step.arguments) {
             if (!one.mode.equals("out") && !one.name.equals("-")) {
                 call.set(one.name, given(one));
@@ -184,7 +203,8 @@ public final class Scenarios {
                 call.into(one.name, one.laidOut());
             }
         }
-        return call.timeout(Duration.ofMillis(step.timeout > 0 ? (long) (step.timeout * 1000) : WAIT_MAX * 1000));
+        return call.timeout(
+            Duration.ofMillis(step.timeout > 0 ? (long) (step.timeout * 1000) : WAIT_MAX * 1000));
     }
 
     /** The lines of an outcome. */
@@ -195,7 +215,8 @@ public final class Scenarios {
             for (Values one : step.arguments) {
                 if (one.isResult()) {
                     Object value = results.get(one.name);
-                    lines.add(one.shown(value instanceof Path path ? Files.readAllBytes(path) : value));
+                    lines.add(
+                        one.shown(value instanceof Path path ? Files.readAllBytes(path) : value));
                 }
             }
             return lines;

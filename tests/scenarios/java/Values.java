@@ -1,4 +1,5 @@
-// Arguments of the scenarios as Java's values, and the one form in which all clients print results (README.md, Results).
+// Arguments of the scenarios as Java's values, and the one form in which all clients print results
+// (README.md, Results).
 
 import java.lang.reflect.Array;
 import java.math.BigInteger;
@@ -24,17 +25,20 @@ final class Values {
     /** Empty of a scalar. */
     final long[] shape;
     final String layout;
-    /** A primitive array (of one element, or a pair, of scalars), String[], or byte[] of a file; null is NULL. */
+    /** A primitive array (of one element, or a pair, of scalars), String[], or byte[] of a file;
+     * null is NULL. */
     Object value;
 
-    /** Reads what stands behind the first word: `NAME TYPE EXTENT… [@LAYOUT] [ramp N] [: VALUE…]`. */
+    /** Reads what stands behind the first word: `NAME TYPE EXTENT… [@LAYOUT] [ramp N] [: VALUE…]`.
+     */
     Values(String mode, String rest) {
         this.mode = mode;
         int colon = (rest + " ").indexOf(" : ") >= 0 ? rest.indexOf(" :") : -1;
         if (colon < 0 && rest.endsWith(" :")) {
             colon = rest.length() - 2;
         }
-        List<String> head = new ArrayList<>(List.of((colon < 0 ? rest : rest.substring(0, colon)).trim().split(" +")));
+        List<String> head = new ArrayList<>(
+            List.of((colon < 0 ? rest : rest.substring(0, colon)).trim().split(" +")));
         String tail = colon < 0 ? "" : rest.substring(colon + 2).trim();
         name = head.remove(0);
         type = head.remove(0);
@@ -45,7 +49,10 @@ final class Values {
         shape = extents.stream().mapToLong(Long::longValue).toArray();
         layout = !head.isEmpty() && head.get(0).startsWith("@") ? head.remove(0).substring(1) : "";
         value = switch (mode) {
-            case "out" -> type.equals("string") || type.equals("filename") ? null : Array.newInstance(component(), items());
+            case "out" ->
+                type.equals("string") || type.equals("filename")
+                    ? null
+                    : Array.newInstance(component(), items());
             case "callback" -> null;
             default -> read(head, tail);
         };
@@ -76,7 +83,8 @@ final class Values {
         return Math.toIntExact(LongStream.of(shape).reduce(isComplex() ? 2 : 1, (a, b) -> a * b));
     }
 
-    // ---- Reading ---------------------------------------------------------------------------------------------------------
+    // ---- Reading
+    // ---------------------------------------------------------------------------------------------
 
     /** The value behind the colon, or a ramp. */
     private Object read(List<String> head, String tail) {
@@ -91,7 +99,9 @@ final class Values {
         String[] words = tail.split(" +");
         int parts = isComplex() ? 2 : 1;
         for (int i = 0; i < items(); i++) {
-            String word = !isRamp ? words[i] : i % parts == 0 ? Long.toString(i / parts % Long.parseLong(head.get(1))) : "0";
+            String word = !isRamp          ? words[i]
+                          : i % parts == 0 ? Long.toString(i / parts % Long.parseLong(head.get(1)))
+                                           : "0";
             put(numbers, i, word);
         }
         return numbers;
@@ -143,7 +153,8 @@ final class Values {
         };
     }
 
-    // ---- What a call is given --------------------------------------------------------------------------------------------
+    // ---- What a call is given
+    // --------------------------------------------------------------------------------------------
 
     /** The Java value of an argument that is no file. */
     Object given() {
@@ -159,12 +170,14 @@ final class Values {
             case "uint16" -> ((short[]) value)[0] & 0xffff;
             case "uint32" -> ((int[]) value)[0] & 0xffffffffL;
             case "uint64" -> new BigInteger(Long.toUnsignedString(((long[]) value)[0]));
-            case "scomplex", "dcomplex" -> new Complex(Array.getDouble(value, 0), Array.getDouble(value, 1));
+            case "scomplex", "dcomplex" ->
+                new Complex(Array.getDouble(value, 0), Array.getDouble(value, 1));
             default -> Array.get(value, 0);
         };
     }
 
-    /** The array as the caller has it in memory. Java has no arrays with gaps: they are passed without. */
+    /** The array as the caller has it in memory. Java has no arrays with gaps: they are passed
+     * without. */
     Object laidOut() {
         if (!layout.equals("columns")) {
             return shape.length == 1 ? value : matrix(value);
@@ -173,7 +186,8 @@ final class Values {
         int parts = isComplex() ? 2 : 1;
         for (int i = 0; i < shape[0]; i++) {
             for (int j = 0; j < shape[1]; j++) {
-                System.arraycopy(value, (int) (i * shape[1] + j) * parts, turned, (int) (j * shape[0] + i) * parts, parts);
+                System.arraycopy(value, (int) (i * shape[1] + j) * parts, turned,
+                    (int) (j * shape[0] + i) * parts, parts);
             }
         }
         return matrix(turned).byColumns();
@@ -191,7 +205,8 @@ final class Values {
         };
     }
 
-    // ---- Printing --------------------------------------------------------------------------------------------------------
+    // ---- Printing
+    // ---------------------------------------------------------------------------------------------
 
     /** One result as all clients print it. */
     String shown(Object result) {
@@ -201,17 +216,23 @@ final class Values {
         }
         if (type.equals("filename")) {
             byte[] content = (byte[]) result;
-            return content.length <= SHOWN_MAX ? head + " : \"" + new String(content, StandardCharsets.UTF_8) + "\""
+            return content.length <= SHOWN_MAX
+                ? head + " : \"" + new String(content, StandardCharsets.UTF_8) + "\""
                 : head + " " + content.length + " : " + checksum(content);
         }
         if (type.equals("string")) {
             // What is declared [1] may come as the one text that it is.
             String[] texts = result instanceof String[] all ? all : new String[] {(String) result};
             String extents = shape.length > 0 ? " " + texts.length : "";
-            return head + extents + " : " + Arrays.stream(texts).map(one -> one == null ? "null" : "\"" + one + "\"").collect(Collectors.joining(" "));
+            return head + extents + " : " +
+                Arrays.stream(texts)
+                    .map(one -> one == null ? "null" : "\"" + one + "\"")
+                    .collect(Collectors.joining(" "));
         }
         long[] extents = result instanceof NdArray array ? array.shape()
-            : result.getClass().isArray() ? new long[] {Array.getLength(result) / (isComplex() ? 2 : 1)} : new long[0];
+                         : result.getClass().isArray()
+                             ? new long[] {Array.getLength(result) / (isComplex() ? 2 : 1)}
+                             : new long[0];
         StringBuilder line = new StringBuilder(head);
         for (long extent : shape.length > 0 ? extents : new long[0]) {
             line.append(' ').append(extent);
@@ -260,9 +281,12 @@ final class Values {
         List<String> words = new ArrayList<>();
         for (int i = 0; i < length; i++) {
             words.add(switch (flat) {
-                case float[] one -> shownReal(one[i], 1 << 24, "x%08x", Float.floatToRawIntBits(one[i]));
-                case double[] one -> shownReal(one[i], 1L << 53, "x%016x", Double.doubleToRawLongBits(one[i]));
-                case long[] one -> type.equals("uint64") ? Long.toUnsignedString(one[i]) : Long.toString(one[i]);
+                case float[] one ->
+                    shownReal(one[i], 1 << 24, "x%08x", Float.floatToRawIntBits(one[i]));
+                case double[] one ->
+                    shownReal(one[i], 1L << 53, "x%016x", Double.doubleToRawLongBits(one[i]));
+                case long[] one ->
+                    type.equals("uint64") ? Long.toUnsignedString(one[i]) : Long.toString(one[i]);
                 default -> Long.toString(bits(flat, i, !type.startsWith("int")));
             });
         }
@@ -277,7 +301,8 @@ final class Values {
         if (Double.isInfinite(number)) {
             return number > 0 ? "inf" : "-inf";
         }
-        boolean isWhole = number == Math.rint(number) && Math.abs(number) < wholeEnd && Double.doubleToRawLongBits(number) != Long.MIN_VALUE;
+        boolean isWhole = number == Math.rint(number) && Math.abs(number) < wholeEnd &&
+                          Double.doubleToRawLongBits(number) != Long.MIN_VALUE;
         return isWhole ? Long.toString((long) number) : String.format(form, bits);
     }
 

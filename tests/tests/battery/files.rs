@@ -5,7 +5,8 @@ use farcall_tests::Directory;
 
 use crate::battery::{Setting, client};
 
-/// Contents on both sides of what fits into a message, of a frame's end and of what is written at a time.
+/// Contents on both sides of what fits into a message, of a frame's end and of what is written at a
+/// time.
 const SIZES: [usize; 8] = [0, 1, 4087, 4088, 4089, 262_144, 262_145, 5_000_003];
 
 fn content(bytes: usize) -> Vec<u8> {
@@ -49,7 +50,11 @@ pub fn files_there_and_back(setting: Setting) {
         let outputs = files.call(arguments).unwrap();
         assert_eq!(outputs.scalar::<i64>("size").unwrap(), bytes as i64);
         assert_eq!(outputs.scalar::<i32>("mode").unwrap(), 0o600, "nobody else reads it");
-        assert_eq!(outputs.scalar::<i32>("known").unwrap(), 0, "what is there of an old result stays with the caller");
+        assert_eq!(
+            outputs.scalar::<i32>("known").unwrap(),
+            0,
+            "what is there of an old result stays with the caller"
+        );
         assert_eq!(written(&outputs, "made"), bytes as u64 + 1);
         assert!(directory.read("made") == with(&given, b'!'), "{bytes} bytes");
         assert!(directory.read("changed") == with(&changed, b'+'), "{bytes} bytes");
@@ -62,7 +67,8 @@ pub fn contents_there_and_back(setting: Setting) {
     let files = client(setting).routine("files").unwrap();
     for bytes in SIZES {
         let (given, changed) = (content(bytes), content(bytes / 2));
-        let arguments = [("given", Argument::Raw(given.clone())), ("changed", Argument::Raw(changed.clone()))];
+        let arguments =
+            [("given", Argument::Raw(given.clone())), ("changed", Argument::Raw(changed.clone()))];
         let outputs = files.call(arguments).unwrap();
         assert!(bytes_of(&outputs, "made") == with(&given, b'!'), "{bytes} bytes");
         assert!(bytes_of(&outputs, "changed") == with(&changed, b'+'), "{bytes} bytes");
@@ -71,7 +77,8 @@ pub fn contents_there_and_back(setting: Setting) {
 
 pub fn files_that_are_null(setting: Setting) {
     let files = client(setting).routine("files").unwrap();
-    let arguments = [("given", Argument::Null), ("changed", Argument::Null), ("made", Argument::Null)];
+    let arguments =
+        [("given", Argument::Null), ("changed", Argument::Null), ("made", Argument::Null)];
     let outputs = files.call(arguments).unwrap();
     assert_eq!(outputs.scalar::<i64>("size").unwrap(), -1);
     assert_eq!(outputs.scalar::<i32>("mode").unwrap(), -1);

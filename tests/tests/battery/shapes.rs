@@ -12,9 +12,25 @@ pub fn sizes_around_every_border(setting: Setting) {
     let client = client(setting);
     let echo = client.routine("echo").unwrap();
     let mib = 1 << 20;
-    // Nothing; what goes inside a message (4096 bytes); a page; the credit that a call begins with (1 MiB), whose
-    // last byte of argument must not wait for more; the longest frame (4 MiB).
-    let borders = [0, 1, 7, 8, 9, 4095, 4096, 4097, 8192, 65_536, mib - 1, mib, mib + 1, 4 * mib - 1, 4 * mib + 1];
+    // Nothing; what goes inside a message (4096 bytes); a page; the credit that a call begins with
+    // (1 MiB), whose last byte of argument must not wait for more; the longest frame (4 MiB).
+    let borders = [
+        0,
+        1,
+        7,
+        8,
+        9,
+        4095,
+        4096,
+        4097,
+        8192,
+        65_536,
+        mib - 1,
+        mib,
+        mib + 1,
+        4 * mib - 1,
+        4 * mib + 1,
+    ];
     for count in borders {
         let x = bytes(count);
         let outputs = echo.call([("x", Array::vector(&x).into())]);
@@ -31,7 +47,8 @@ pub fn sizes_around_every_border(setting: Setting) {
 
 pub fn views_that_are_not_contiguous(setting: Setting) {
     let client = client(setting);
-    let (transpose, touch) = (client.routine("transpose").unwrap(), client.routine("touch").unwrap());
+    let (transpose, touch) =
+        (client.routine("transpose").unwrap(), client.routine("touch").unwrap());
     for n in [3_usize, 30, 200] {
         let a: Vec<f64> = (0..n * n).map(|i| i as f64).collect();
         let shape = [n as u64, n as u64];
@@ -43,7 +60,10 @@ pub fn views_that_are_not_contiguous(setting: Setting) {
         for (view, transposed) in views {
             let b = transpose.call([("a", view.into())]).unwrap().array::<f64>("b").unwrap();
             let wanted = |k: usize| if transposed { k } else { n * n - 1 - (k % n * n + k / n) };
-            assert!((0..n * n).all(|k| b[k] == wanted(k) as f64), "n = {n}, transposed: {transposed}");
+            assert!(
+                (0..n * n).all(|k| b[k] == wanted(k) as f64),
+                "n = {n}, transposed: {transposed}"
+            );
         }
         let x: Vec<f64> = (0..3 * n).map(|i| i as f64).collect();
         for stride in [3_i64, -3] {
@@ -52,7 +72,10 @@ pub fn views_that_are_not_contiguous(setting: Setting) {
             let outputs = touch.call([("x", every_third.into())]).unwrap();
             let wanted = |i: usize| (first as i64 + stride * i as i64) as f64 + 1.0;
             let got = outputs.array::<f64>("x").unwrap();
-            assert!(got.iter().enumerate().all(|(i, x)| *x == wanted(i)), "n = {n}, stride {stride}");
+            assert!(
+                got.iter().enumerate().all(|(i, x)| *x == wanted(i)),
+                "n = {n}, stride {stride}"
+            );
         }
     }
 }
@@ -66,10 +89,18 @@ pub fn results_in_place_and_elsewhere(setting: Setting) {
             let before = x.clone();
             let array = ArrayMut::strided(&mut x, 0, &[n as u64], &[step as i64]);
             let places = vec![Destination::New, Destination::InPlace];
-            let outputs = touch.call_positional(vec![Argument::Unset, array.into()], places, &CallOptions::default());
+            let outputs = touch.call_positional(
+                vec![Argument::Unset, array.into()],
+                places,
+                &CallOptions::default(),
+            );
             let outputs = outputs.unwrap();
-            assert!(matches!(outputs.get("x").unwrap(), Output::Written(shape) if shape[..] == [n as u64]));
-            let wanted = |i: usize| if i.is_multiple_of(step) && i / step < n { before[i] + 1.0 } else { before[i] };
+            assert!(
+                matches!(outputs.get("x").unwrap(), Output::Written(shape) if shape[..] == [n as u64])
+            );
+            let wanted = |i: usize| {
+                if i.is_multiple_of(step) && i / step < n { before[i] + 1.0 } else { before[i] }
+            };
             assert!((0..2 * n).all(|i| x[i] == wanted(i)), "n = {n}, step {step}");
         }
         // Elsewhere, backwards: the argument stays as it was.

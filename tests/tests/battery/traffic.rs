@@ -14,7 +14,10 @@ fn work(client: &farcall_client::Client, seed: usize, calls: usize) {
         let count = [3, 700, 20_000, 200_000][(seed + call) % 4];
         let x: Vec<f64> = (0..count).map(|i| (seed * 1000 + call + i) as f64).collect();
         let got = touch.call([("x", Array::vector(&x).into())]).unwrap().array::<f64>("x").unwrap();
-        assert!(got.iter().zip(&x).all(|(got, x)| *got == x + 1.0) && got.len() == count, "seed {seed}, call {call}");
+        assert!(
+            got.iter().zip(&x).all(|(got, x)| *got == x + 1.0) && got.len() == count,
+            "seed {seed}, call {call}"
+        );
     }
 }
 
@@ -55,6 +58,9 @@ pub fn two_hundred_calls_in_flight(setting: Setting) {
     // Collected out of order: every outcome keeps until it is asked for.
     for (i, call) in calls.into_iter().enumerate().rev() {
         let got = call.wait().unwrap().array::<f64>("x").unwrap();
-        assert!(got.len() == 1 + i * 37 % 3000 && got.iter().all(|x| *x == i as f64 + 1.0), "call {i}");
+        assert!(
+            got.len() == 1 + i * 37 % 3000 && got.iter().all(|x| *x == i as f64 + 1.0),
+            "call {i}"
+        );
     }
 }

@@ -24,7 +24,11 @@ fn swap<T: Element + PartialEq + std::fmt::Debug>(setting: Setting, routine: &st
         let x: Vec<T> = (0..n).map(|i| values[i % 3]).collect();
         let y: Vec<T> = (0..n).map(|i| values[(i + 1) % 3]).collect();
         let scalar = Argument::Raw(bytes_of(&values[2..]));
-        let outputs = swap.call([("x", Array::vector(&x).into()), ("y", Array::vector(&y).into()), ("s", scalar)]);
+        let outputs = swap.call([
+            ("x", Array::vector(&x).into()),
+            ("y", Array::vector(&y).into()),
+            ("s", scalar),
+        ]);
         let outputs = outputs.unwrap_or_else(|error| panic!("{routine}, n = {n}: {error}"));
         assert_eq!(packed(&outputs, "y"), bytes_of(&x), "{routine}, n = {n}");
         assert_eq!(packed(&outputs, "z"), bytes_of(&y), "{routine}, n = {n}");
@@ -55,8 +59,14 @@ pub fn function_results(setting: Setting) {
     assert_eq!(call("f_float", 1.25.into()).scalar::<f32>("r").unwrap(), 2.5);
     assert_eq!(call("f_int", (-21).into()).scalar::<i32>("r").unwrap(), -42);
     assert_eq!(call("f_int8", 100.into()).scalar::<i8>("r").unwrap(), -100);
-    assert_eq!(call("f_dcomplex", Argument::Complex(3.0, 4.0)).scalar::<[f64; 2]>("r").unwrap(), [-4.0, 3.0]);
-    assert_eq!(call("f_scomplex", Argument::Complex(3.0, 4.0)).scalar::<[f32; 2]>("r").unwrap(), [-4.0, 3.0]);
+    assert_eq!(
+        call("f_dcomplex", Argument::Complex(3.0, 4.0)).scalar::<[f64; 2]>("r").unwrap(),
+        [-4.0, 3.0]
+    );
+    assert_eq!(
+        call("f_scomplex", Argument::Complex(3.0, 4.0)).scalar::<[f32; 2]>("r").unwrap(),
+        [-4.0, 3.0]
+    );
 }
 
 pub fn defaults_and_characters(setting: Setting) {
@@ -64,7 +74,8 @@ pub fn defaults_and_characters(setting: Setting) {
     let outputs = defaults.call([]).unwrap();
     assert_eq!(outputs.array::<f64>("y").unwrap(), [0.0, 2.5, 5.0, 7.5]);
     assert_eq!(packed(&outputs, "d"), b"q");
-    let outputs = defaults.call([("n", 2.into()), ("f", (-1.0).into()), ("c", 'Z'.into())]).unwrap();
+    let outputs =
+        defaults.call([("n", 2.into()), ("f", (-1.0).into()), ("c", 'Z'.into())]).unwrap();
     assert_eq!(outputs.array::<f64>("y").unwrap(), [0.0, -1.0]);
     assert_eq!(packed(&outputs, "d"), b"Z");
 }
@@ -73,7 +84,9 @@ pub fn strings(setting: Setting) {
     let greet = client(setting).routine("greet").unwrap();
     // An OUT scalar is an array of one, texts included.
     let text = |outputs: &Outputs| match outputs.get("greeting").unwrap() {
-        Output::Texts(texts) if texts.len() == 1 => texts[0].clone().map(|text| String::from_utf8(text).unwrap()),
+        Output::Texts(texts) if texts.len() == 1 => {
+            texts[0].clone().map(|text| String::from_utf8(text).unwrap())
+        }
         _ => panic!("a greeting is a text"),
     };
     let outputs = greet.call([("name", "Ada".into())]).unwrap();
@@ -87,7 +100,10 @@ pub fn strings(setting: Setting) {
     let outputs = greet.call([("name", "".into())]).unwrap();
     assert_eq!((text(&outputs), outputs.scalar::<i32>("length").unwrap()), (None, 0));
     let outputs = greet.call([("name", Argument::Null)]).unwrap();
-    assert_eq!((text(&outputs).as_deref(), outputs.scalar::<i32>("length").unwrap()), (Some("hello, nobody"), -1));
+    assert_eq!(
+        (text(&outputs).as_deref(), outputs.scalar::<i32>("length").unwrap()),
+        (Some("hello, nobody"), -1)
+    );
 }
 
 #[repr(C)]
@@ -102,22 +118,31 @@ pub fn structs(setting: Setting) {
     let points = client(setting).routine("points").unwrap();
     let p = Point { x: 0.5, tag: -1, w: [1.0, 2.0, 3.0] };
     for n in [1_u64, 3, 400] {
-        let mut q: Vec<Point> = (0..n).map(|i| Point { x: i as f64, tag: i as i32, w: [i as f32; 3] }).collect();
+        let mut q: Vec<Point> =
+            (0..n).map(|i| Point { x: i as f64, tag: i as i32, w: [i as f32; 3] }).collect();
         let wanted: Vec<Point> = q
             .iter()
-            .map(|q| Point { x: q.x + p.x, tag: q.tag + p.tag, w: [q.w[0] + 1.0, q.w[1] + 2.0, q.w[2] + 3.0] })
+            .map(|q| Point {
+                x: q.x + p.x,
+                tag: q.tag + p.tag,
+                w: [q.w[0] + 1.0, q.w[1] + 2.0, q.w[2] + 3.0],
+            })
             .collect();
         // SAFETY: a point is 24 bytes without gaps.
-        let raw = unsafe { std::slice::from_raw_parts((&raw const p).cast::<u8>(), size_of::<Point>()) }.to_vec();
+        let raw =
+            unsafe { std::slice::from_raw_parts((&raw const p).cast::<u8>(), size_of::<Point>()) }
+                .to_vec();
         let shape = Some((vec![n], vec![size_of::<Point>() as i64]));
         // SAFETY: as many points as the shape says, which nobody changes before the call is over.
         let array = unsafe { View::new(q.as_mut_ptr().cast(), ElementType::Struct(0), shape) };
-        let outputs = points.call([("p", Argument::Raw(raw)), ("q", Argument::Array(array))]).unwrap();
+        let outputs =
+            points.call([("p", Argument::Raw(raw)), ("q", Argument::Array(array))]).unwrap();
         let bytes = packed(&outputs, "q");
         assert_eq!(bytes.len(), wanted.len() * size_of::<Point>());
         // SAFETY: as many bytes as points; they may lie unaligned.
-        let got: Vec<Point> =
-            (0..n as usize).map(|i| unsafe { bytes.as_ptr().cast::<Point>().add(i).read_unaligned() }).collect();
+        let got: Vec<Point> = (0..n as usize)
+            .map(|i| unsafe { bytes.as_ptr().cast::<Point>().add(i).read_unaligned() })
+            .collect();
         assert_eq!(got, wanted, "n = {n}");
     }
 }
@@ -131,9 +156,11 @@ pub fn aliases_and_permuted_arguments(setting: Setting) {
         let outputs = routine.call([("x", Array::vector(&x).into())]).unwrap();
         assert_eq!(outputs.array::<f64>("x").unwrap(), [2.0, 3.0], "{name}");
     }
-    let outputs = client.routine("permuted").unwrap().call([("a", 3.into()), ("b", 5.into())]).unwrap();
+    let outputs =
+        client.routine("permuted").unwrap().call([("a", 3.into()), ("b", 5.into())]).unwrap();
     assert_eq!(outputs.scalar::<i32>("r").unwrap(), 1533);
-    let names: Vec<String> = client.routines().unwrap().iter().map(|routine| routine.name().to_owned()).collect();
+    let names: Vec<String> =
+        client.routines().unwrap().iter().map(|routine| routine.name().to_owned()).collect();
     assert!(names.iter().any(|name| name == "battery/echo"), "{names:?}");
     assert!(names.is_sorted(), "{names:?}");
 }

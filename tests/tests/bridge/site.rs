@@ -29,10 +29,13 @@ impl Site {
         let folder = Directory::new();
         let jobs = folder.0.join("jobs");
         let own = format!("folder = {jobs:?}\ndefault = \"local\"\n{options}\n");
-        let jobs = format!("[[plugin]]\nname = \"spawner-jobs\"\nslot = \"jobs\"\n[plugin.options]\n{own}");
+        let jobs = format!(
+            "[[plugin]]\nname = \"spawner-jobs\"\nslot = \"jobs\"\n[plugin.options]\n{own}"
+        );
         let file = folder.write("farcall.toml", &(manifest("launched_idle_ms = 1500") + &jobs));
         let idl = Path::new(env!("CARGO_MANIFEST_DIR")).join("routines/far.idl");
-        let server = Server::start(Transport::Unix, &[idl], &["--manifest", file.to_str().unwrap()]);
+        let server =
+            Server::start(Transport::Unix, &[idl], &["--manifest", file.to_str().unwrap()]);
         Site { client: server.client(), server: Some(server), folder }
     }
 
@@ -59,29 +62,44 @@ impl Site {
         let options = CallOptions { timeout: Some(PATIENCE), ..CallOptions::default() };
         let flip = self.client.routine("flip").unwrap();
         let flipped = flip.call_with([("x", Array::vector(&x).into())], &options).unwrap();
-        assert!(flipped.array::<f64>("x").unwrap().iter().zip(&x).all(|(flipped, x)| *flipped == -x));
+        assert!(
+            flipped.array::<f64>("x").unwrap().iter().zip(&x).all(|(flipped, x)| *flipped == -x)
+        );
     }
 
     pub fn start(&self, routine: &str, milliseconds: i32) -> PendingCall {
         let options = CallOptions { timeout: Some(PATIENCE), ..CallOptions::default() };
-        self.client.routine(routine).unwrap().start([("milliseconds", milliseconds.into())], &options).unwrap()
+        self.client
+            .routine(routine)
+            .unwrap()
+            .start([("milliseconds", milliseconds.into())], &options)
+            .unwrap()
     }
 
     /// Pilots of this server, on this host.
     pub fn pilots(&self) -> Vec<u32> {
         let folder = self.jobs_folder();
-        processes(|words| words.contains("\0pilot\0--ticket") && words.contains(folder.to_str().unwrap()))
+        processes(|words| {
+            words.contains("\0pilot\0--ticket") && words.contains(folder.to_str().unwrap())
+        })
     }
 
-    /// What leads pilots to this server: in the process group of a launcher's job, so that its own words name no folder.
+    /// What leads pilots to this server: in the process group of a launcher's job, so that its own
+    /// words name no folder.
     pub fn bridges(&self) -> Vec<u32> {
         let port = |pid: u32| {
             let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            String::from_utf8_lossy(&words).trim_end_matches('\0').rsplit_once(':').map(|(_, port)| port.to_owned())
+            String::from_utf8_lossy(&words)
+                .trim_end_matches('\0')
+                .rsplit_once(':')
+                .map(|(_, port)| port.to_owned())
         };
         let own = self.server.as_ref().map(Server::pid).unwrap_or_default();
         let ours = |pid: &u32| port(*pid).is_some_and(|port| listens(own, &port));
-        processes(|words| words.contains("\0bridge\x00127.0.0.1:")).into_iter().filter(ours).collect()
+        processes(|words| words.contains("\0bridge\x00127.0.0.1:"))
+            .into_iter()
+            .filter(ours)
+            .collect()
     }
 
     pub fn jobs_folder(&self) -> PathBuf {
@@ -98,8 +116,16 @@ impl Site {
 
     /// No program of a job, nothing between, and no file.
     pub fn leaves_nothing(&self) {
-        let is_clean = || self.pilots().is_empty() && self.bridges().is_empty() && !self.jobs_folder().exists();
-        assert!(eventually(is_clean), "{:?} {:?} {:?}", self.pilots(), self.bridges(), self.jobs_folder());
+        let is_clean = || {
+            self.pilots().is_empty() && self.bridges().is_empty() && !self.jobs_folder().exists()
+        };
+        assert!(
+            eventually(is_clean),
+            "{:?} {:?} {:?}",
+            self.pilots(),
+            self.bridges(),
+            self.jobs_folder()
+        );
     }
 }
 

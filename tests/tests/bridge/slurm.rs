@@ -42,7 +42,11 @@ fn nodes_of_slurm_need_no_way_to_the_login_node() {
     let mut pilots: Vec<u32> = hold.ids().map(|id| site.place(Some(id)).pilot).collect();
     pilots.sort_unstable();
     pilots.dedup();
-    assert_eq!((pilots.len(), site.bridges().len(), site.jobs().len()), (2, 2, 1), "a pilot on each node");
+    assert_eq!(
+        (pilots.len(), site.bridges().len(), site.jobs().len()),
+        (2, 2, 1),
+        "a pilot on each node"
+    );
     // 64 MB both ways, while another rests.
     let rest = site.start("rest_once", 1000);
     site.flip(8 << 20);
@@ -59,7 +63,8 @@ fn what_ends_between_takes_its_node_alone() {
         println!("{name}");
         let calls: Vec<_> = (0..12).map(|_| site.start("rest", 3000)).collect();
         let once = site.start("rest_once", 3000);
-        // More than one node has places for; on a busy machine the first may be over before the last begins.
+        // More than one node has places for; on a busy machine the first may be over before the
+        // last begins.
         assert!(eventually(|| site.running() > PLACES as usize), "{name}: {:?}", site.jobs());
         let before = site.pilots();
         match name {

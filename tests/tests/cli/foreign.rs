@@ -1,4 +1,5 @@
-//! A server that writes what a terminal would obey into every text of every message: no command passes any of it on.
+//! A server that writes what a terminal would obey into every text of every message: no command
+//! passes any of it on.
 
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -10,16 +11,19 @@ use farcall_idl::interface::{ElementType, Interface, Mode, Parameter, Shape, Str
 use farcall_tests::{PATIENCE, Raw};
 use farcall_wire::message::encode;
 use farcall_wire::{
-    ByteOrder, CallResult, CallTimes, Failure, Flags, FrameHeader, FrameKind, Goodbye, HEADER_BYTES, Hello,
-    HelloLimits, InterfaceReply, JobStatus, KeptCall, KeptState, ModuleReport, ModuleStatus, Notice, ObjectState,
-    ObjectStatus, OpenCall, PREFACE, Reply, Request, Role, Stage, Status, Totals, Use, padding,
+    ByteOrder, CallResult, CallTimes, Failure, Flags, FrameHeader, FrameKind, Goodbye,
+    HEADER_BYTES, Hello, HelloLimits, InterfaceReply, JobStatus, KeptCall, KeptState, ModuleReport,
+    ModuleStatus, Notice, ObjectState, ObjectStatus, OpenCall, PREFACE, Reply, Request, Role,
+    Stage, Status, Totals, Use, padding,
 };
 
 use crate::cli::Shell;
 use crate::cli::terminal::{on_terminal, shown_by, verbs};
 
-/// Renames the window, clears the screen, turns the direction of writing, begins another line; and what is seen of it.
-const MARK: &str = "M\x1b]0;RENAMED\x07\x1b[2J\u{9b}31m\u{7f}\u{202e}\u{2066}\u{200e}\u{200b}\u{2028}\u{e0041}N";
+/// Renames the window, clears the screen, turns the direction of writing, begins another line; and
+/// what is seen of it.
+const MARK: &str =
+    "M\x1b]0;RENAMED\x07\x1b[2J\u{9b}31m\u{7f}\u{202e}\u{2066}\u{200e}\u{200b}\u{2028}\u{e0041}N";
 
 fn marked(text: &str) -> String {
     format!("{text}{MARK}")
@@ -54,13 +58,17 @@ fn parameter(name: &str) -> Parameter {
 }
 
 fn interface() -> Interface {
-    let callback = Parameter { shape: Shape::Callback { parameters: vec![parameter("x")] }, ..parameter("f") };
+    let callback =
+        Parameter { shape: Shape::Callback { parameters: vec![parameter("x")] }, ..parameter("f") };
     Interface {
         module: marked("peer"),
         name: marked("routine"),
         aliases: vec![marked("alias")],
         doc: marked("What it does.\n\nMore of it:"),
-        structs: vec![StructType::lay_out(&marked("point"), vec![(marked("x"), ElementType::Float64, 1)]).unwrap()],
+        structs: vec![
+            StructType::lay_out(&marked("point"), vec![(marked("x"), ElementType::Float64, 1)])
+                .unwrap(),
+        ],
         parameters: vec![parameter("n"), callback],
         idempotent: true,
         complexity: None,
@@ -127,7 +135,12 @@ fn status() -> Status {
             };
             3
         ],
-        totals: Some(Totals { clients: MOST, memory_used: MOST, memory_held: MOST, ..Totals::default() }),
+        totals: Some(Totals {
+            clients: MOST,
+            memory_used: MOST,
+            memory_held: MOST,
+            ..Totals::default()
+        }),
         clock_us: Some(MOST),
         objects: vec![ObjectStatus {
             id: ObjectId([3; 16]),
@@ -169,7 +182,9 @@ fn answer(request: &Request, fails: bool) -> Reply {
         _ if fails => Reply::Failed(failure(ErrorKind::NotFound)),
         Request::Interface(_) => Reply::Interface(interface_reply()),
         Request::List => Reply::List(vec![interface_reply()]),
-        Request::Administer(_) => Reply::Modules(vec![report(), ModuleReport { failure: None, ..report() }]),
+        Request::Administer(_) => {
+            Reply::Modules(vec![report(), ModuleReport { failure: None, ..report() }])
+        }
         Request::Status => Reply::Status(Box::new(status())),
         Request::Kept => Reply::Kept(kept()),
         _ => Reply::Done,
@@ -231,8 +246,10 @@ fn serve_one(mut stream: UnixStream, fails: bool) -> Option<()> {
         stream.read_exact(&mut body).ok()?;
         body.truncate(header.length as usize);
         match FrameKind::from_code(header.kind)? {
-            FrameKind::Ping => stream
-                .write_all(&Raw::framed(FrameHeader::new(FrameKind::Pong, ChannelId(0), body.len() as u32), &body)),
+            FrameKind::Ping => stream.write_all(&Raw::framed(
+                FrameHeader::new(FrameKind::Pong, ChannelId(0), body.len() as u32),
+                &body,
+            )),
             FrameKind::Request => {
                 let reply = match farcall_wire::message::decode("Request", &body) {
                     Ok(request) => answer(&request, fails),
@@ -242,7 +259,8 @@ fn serve_one(mut stream: UnixStream, fails: bool) -> Option<()> {
             }
             FrameKind::Open => stream.write_all(&outcome(header.channel.0)),
             FrameKind::Goodbye => return None,
-            // Whoever takes a call up again is sent away, which is the last message that has a text.
+            // Whoever takes a call up again is sent away, which is the last message that has a
+            // text.
             FrameKind::Resume => {
                 let goodbye = Goodbye { failure: Some(failure(ErrorKind::ShuttingDown)) };
                 return stream.write_all(&Raw::encoded(FrameKind::Goodbye, 0, &goodbye)).ok();
@@ -269,20 +287,47 @@ fn serve(shell: &Shell, name: &str, fails: bool) -> String {
 /// How each command asks a server. A command that asks none has no arguments here.
 const COMMANDS: [(&str, &[&[&str]]); 26] = [
     ("ls", &[&["ls"], &["ls", "--json"]]),
-    ("show", &[&["show", "routine"], &["show", "routine", "--json"], &["show", "routine", "--idl"]]),
+    (
+        "show",
+        &[&["show", "routine"], &["show", "routine", "--json"], &["show", "routine", "--idl"]],
+    ),
     (
         "call",
-        &[&["call", "routine", "1"], &["call", "routine", "1", "--json"], &["call", "routine", "1", "--progress"]],
+        &[
+            &["call", "routine", "1"],
+            &["call", "routine", "1", "--json"],
+            &["call", "routine", "1", "--progress"],
+        ],
     ),
     ("submit", &[&["submit", "routine", "1"]]),
     ("fetch", &[&["fetch", "07070707070707070707070707070707"]]),
-    ("kept", &[&["kept"], &["kept", "--json"], &["kept", "--forget", "07070707070707070707070707070707"]]),
+    (
+        "kept",
+        &[
+            &["kept"],
+            &["kept", "--json"],
+            &["kept", "--forget", "07070707070707070707070707070707"],
+        ],
+    ),
     ("publish", &[&["publish", "lapack"], &["publish", "lapack", "--json"]]),
     ("withdraw", &[&["withdraw", "peer"], &["withdraw", "peer", "--json"]]),
     ("reload", &[&["reload"], &["reload", "peer", "--json"]]),
     ("drain", &[&["drain"], &["drain", "--json"]]),
-    ("top", &[&["top", "--once", "--interval", "0.01"], &["top", "--once", "--json", "--interval", "0.01"]]),
-    ("objects", &[&["objects"], &["objects", "--json"], &["objects", "--delete", "03030303030303030303030303030303"]]),
+    (
+        "top",
+        &[
+            &["top", "--once", "--interval", "0.01"],
+            &["top", "--once", "--json", "--interval", "0.01"],
+        ],
+    ),
+    (
+        "objects",
+        &[
+            &["objects"],
+            &["objects", "--json"],
+            &["objects", "--delete", "03030303030303030303030303030303"],
+        ],
+    ),
     ("jobs", &[&["jobs"], &["jobs", "--json"], &["jobs", "--cancel", "1"]]),
     ("doctor", &[&["doctor"], &["doctor", "--json"]]),
     ("serve", &[]),
@@ -304,7 +349,10 @@ fn no_text_of_a_server_is_obeyed_by_a_terminal() {
     let shell = Shell::new();
     let known: Vec<&str> = COMMANDS.iter().map(|(verb, _)| *verb).collect();
     for verb in verbs(&shell) {
-        assert!(known.contains(&verb.as_str()), "{verb} is new: say here how it asks a server, or that it asks none");
+        assert!(
+            known.contains(&verb.as_str()),
+            "{verb} is new: say here how it asks a server, or that it asks none"
+        );
     }
     let mut marks = 0;
     for (name, fails) in [("does.sock", false), ("fails.sock", true)] {
@@ -312,11 +360,13 @@ fn no_text_of_a_server_is_obeyed_by_a_terminal() {
         for arguments in COMMANDS.iter().flat_map(|(_, all)| *all) {
             let arguments = [*arguments, &["--server", &address]].concat();
             let (text, status) = on_terminal(&shell, &arguments, &[("NO_COLOR", "1")]);
-            let obeyed: Vec<char> = text.chars().filter(|c| is_obeyed(*c) && !"\r\n\t".contains(*c)).collect();
+            let obeyed: Vec<char> =
+                text.chars().filter(|c| is_obeyed(*c) && !"\r\n\t".contains(*c)).collect();
             assert!(obeyed.is_empty(), "{arguments:?} wrote {obeyed:?}: {text:?}");
             assert!(!text.contains("panicked") && status != 101, "{arguments:?}: {text:?}");
             marks += text.matches("RENAMED").count();
-            // Elsewhere text is as printable, but for what a routine wrote, which is a program's own.
+            // Elsewhere text is as printable, but for what a routine wrote, which is a program's
+            // own.
             let piped = shell.run(&arguments);
             let is_call = ["call", "submit", "fetch"].contains(&arguments[0]);
             for output in [&piped.out, &piped.err] {
@@ -357,14 +407,18 @@ fn no_text_that_the_client_hands_out_is_obeyed() {
         assert!(!text.contains(is_obeyed) && text.contains("RENAMED"), "{text:?}");
     }
     for text in [&interface.doc, &interface.parameters[0].doc, &reports[0].warnings] {
-        assert!(!text.contains(|c| is_obeyed(c) && c != '\n' && c != '\t') && text.contains('\n'), "{text:?}");
+        assert!(
+            !text.contains(|c| is_obeyed(c) && c != '\n' && c != '\t') && text.contains('\n'),
+            "{text:?}"
+        );
     }
     // A callback is wanting: what is wrong is said with the server's own words.
     let error = call.err().unwrap().to_string();
     assert!(!error.contains(is_obeyed) && error.contains("RENAMED"), "{error:?}");
 }
 
-/// What a person does with a server in Python, each line by itself: whatever fails prints its traceback.
+/// What a person does with a server in Python, each line by itself: whatever fails prints its
+/// traceback.
 const PYTHON: &str = r#"
 import sys, traceback
 import farcall
@@ -405,8 +459,8 @@ for line in lines:
 #[test]
 fn no_text_of_a_server_is_obeyed_in_python() {
     let shell = Shell::new();
-    let Some(python) =
-        std::env::var_os("FARCALL_STAGE").map(|stage| std::path::Path::new(&stage).join("venv/bin/python"))
+    let Some(python) = std::env::var_os("FARCALL_STAGE")
+        .map(|stage| std::path::Path::new(&stage).join("venv/bin/python"))
     else {
         return;
     };
@@ -416,9 +470,16 @@ fn no_text_of_a_server_is_obeyed_in_python() {
         let mut command = std::process::Command::new(&python);
         command.arg(&script).arg(serve(&shell, name, fails)).current_dir(&shell.folder.0);
         command.env("PAGER", "cat").env("MANPAGER", "cat").stdin(std::process::Stdio::null());
-        let (text, _) = shown_by(command, &[("FARCALL_PROGRESS", "1"), ("FARCALL_RECONNECT", "0"), ("TERM", "dumb")]);
-        let obeyed: Vec<char> = text.chars().filter(|c| is_obeyed(*c) && !"\r\n\t".contains(*c)).collect();
-        assert!(obeyed.is_empty() && text.contains(">>> print(farcall.stubs"), "wrote {obeyed:?}: {text}");
+        let (text, _) = shown_by(
+            command,
+            &[("FARCALL_PROGRESS", "1"), ("FARCALL_RECONNECT", "0"), ("TERM", "dumb")],
+        );
+        let obeyed: Vec<char> =
+            text.chars().filter(|c| is_obeyed(*c) && !"\r\n\t".contains(*c)).collect();
+        assert!(
+            obeyed.is_empty() && text.contains(">>> print(farcall.stubs"),
+            "wrote {obeyed:?}: {text}"
+        );
         marks += text.matches("RENAMED").count();
     }
     assert!(marks > 60, "{marks}");

@@ -19,8 +19,14 @@ const SOME: [&str; 4] = [
 /// Whether this is BLAS, all of it, sorted, and nothing else.
 fn is_blas(table: &str) -> bool {
     let lines: Vec<&str> = table.lines().collect();
-    let places = SOME.iter().map(|some| lines.iter().position(|line| line == some)).collect::<Option<Vec<_>>>();
-    lines.len() == 102 && places.is_some() && lines.is_sorted() && lines.iter().all(|line| line.starts_with("blas/"))
+    let places = SOME
+        .iter()
+        .map(|some| lines.iter().position(|line| line == some))
+        .collect::<Option<Vec<_>>>();
+    lines.len() == 102
+        && places.is_some()
+        && lines.is_sorted()
+        && lines.iter().all(|line| line.starts_with("blas/"))
 }
 
 #[test]
@@ -34,7 +40,10 @@ fn ls_is_a_sorted_table_of_a_named_server() {
     assert!(variable.stderr.is_empty(), "nothing is started where a server is named");
     let json = shell.good(&["ls", "--json", "--server", server.address()]);
     assert!(json.contains("\"full_name\": \"blas/daxpy\""), "{json}");
-    assert!(json.contains("\"signature\": \"daxpy(x, y, *, n=None, alpha=1.0, incx=1, incy=1) -> y\""), "{json}");
+    assert!(
+        json.contains("\"signature\": \"daxpy(x, y, *, n=None, alpha=1.0, incx=1, incy=1) -> y\""),
+        "{json}"
+    );
 }
 
 #[test]
@@ -80,7 +89,12 @@ fn some_interfaces_are_served_by_name_alone() {
 fn show_explains_a_routine_to_people_and_programs() {
     let shell = Shell::new();
     let page = shell.good(&["show", "daxpy"]);
-    assert!(page.starts_with("blas/daxpy\n\n    daxpy(x, y, *, n=None, alpha=1.0, incx=1, incy=1) -> y\n"), "{page}");
+    assert!(
+        page.starts_with(
+            "blas/daxpy\n\n    daxpy(x, y, *, n=None, alpha=1.0, incx=1, incy=1) -> y\n"
+        ),
+        "{page}"
+    );
     let json = shell.good(&["show", "--json", "blas/daxpy"]);
     for part in ["\"full_name\": \"blas/daxpy\"", "\"positional\": [", "\"contract_hash\": \""] {
         assert!(json.contains(part), "{json}");
@@ -95,7 +109,10 @@ fn show_explains_a_routine_to_people_and_programs() {
 fn a_reader_that_has_seen_enough_is_no_error() {
     let shell = Shell::new();
     let mut command = shell.command(&["check"]);
-    command.arg(root().join("routines/lapack/lapack.idl")).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .arg(root().join("routines/lapack/lapack.idl"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut line = String::new();
     // The pipe is closed after one line, or before the first is written.
@@ -119,12 +136,17 @@ fn a_tcp_server_is_named_with_its_token() {
     let token = shell.path("token");
     let options = ["--listen", "tcp:127.0.0.1:0", "--token-file", token.to_str().unwrap()];
     let server = server_with(&["routines/lapack/blas.idl"], &options);
-    let listed = shell.good(&["ls", "--server", server.address(), "--token-file", token.to_str().unwrap()]);
+    let listed =
+        shell.good(&["ls", "--server", server.address(), "--token-file", token.to_str().unwrap()]);
     assert!(is_blas(&listed), "{listed}");
     // No token, another one, and a file that is not there.
     shell.bad(&["ls", "--server", server.address()], 1, &["token"]);
     let other = shell.folder.write("other", &"0".repeat(64));
     std::fs::set_permissions(&other, std::fs::Permissions::from_mode(0o600)).unwrap();
-    shell.bad(&["ls", "--server", server.address(), "--token-file", other.to_str().unwrap()], 1, &["token"]);
+    shell.bad(
+        &["ls", "--server", server.address(), "--token-file", other.to_str().unwrap()],
+        1,
+        &["token"],
+    );
     shell.bad(&["ls", "--server", server.address(), "--token-file", "nothing"], 3, &["nothing"]);
 }

@@ -1,4 +1,5 @@
-//! What a person sees on a terminal: how far large arrays are, and nothing in colour that was not asked for.
+//! What a person sees on a terminal: how far large arrays are, and nothing in colour that was not
+//! asked for.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -13,7 +14,8 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::cli::Shell;
 
-/// Bytes of an array that takes its time, and the time that it takes each way: far more than sockets buffer.
+/// Bytes of an array that takes its time, and the time that it takes each way: far more than
+/// sockets buffer.
 const BYTES: usize = 16 << 20;
 const SECONDS: u32 = 2;
 
@@ -30,7 +32,8 @@ impl Terminal {
         unlockpt(&master).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
         let slave = OpenOptions::new().read(true).write(true).open(name).unwrap();
-        tcsetwinsize(&slave, Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+        tcsetwinsize(&slave, Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 })
+            .unwrap();
         Terminal { master: File::from(master), slave }
     }
 
@@ -52,7 +55,8 @@ impl Terminal {
         String::from_utf8(text).unwrap()
     }
 
-    /// What was written to it by the time that nobody has it open any more, and the program's exit status.
+    /// What was written to it by the time that nobody has it open any more, and the program's exit
+    /// status.
     fn shown(self, mut child: Child) -> (String, i32) {
         let Terminal { mut master, slave } = self;
         drop(slave);
@@ -96,13 +100,22 @@ fn pass_on(mut from: TcpStream, mut to: TcpStream) {
     let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
 }
 
-/// A call that sends and receives a large array over a slow link, with standard error on a terminal.
-fn watched(shell: &Shell, server: &Server, columns: u16, options: &[&str], environment: &[(&str, &str)]) -> String {
+/// A call that sends and receives a large array over a slow link, with standard error on a
+/// terminal.
+fn watched(
+    shell: &Shell,
+    server: &Server,
+    columns: u16,
+    options: &[&str],
+    environment: &[(&str, &str)],
+) -> String {
     let terminal = Terminal::new(columns);
     let address = slow_link(server.address());
     let out = format!("y={}.npy", address.rsplit(':').next().unwrap());
     let mut call = shell.command(&["call", "echo", "@x.npy", "--out", &out, "--server", &address]);
-    call.args(options).env("FARCALL_TOKEN_FILE", server.token().unwrap()).env("FARCALL_COMPRESSION", "off");
+    call.args(options)
+        .env("FARCALL_TOKEN_FILE", server.token().unwrap())
+        .env("FARCALL_COMPRESSION", "off");
     call.env("TERM", "xterm").envs(environment.iter().copied());
     let child = call.stdout(Stdio::null()).stderr(terminal.end()).spawn().unwrap();
     // The command keeps its end open.
@@ -114,7 +127,8 @@ fn watched(shell: &Shell, server: &Server, columns: u16, options: &[&str], envir
 
 /// A NumPy file of bytes.
 fn array(shell: &Shell) {
-    let mut head = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({BYTES},), }}").into_bytes();
+    let mut head =
+        format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({BYTES},), }}").into_bytes();
     head.resize(117, b' ');
     head.push(b'\n');
     let head = [b"\x93NUMPY\x01\x00", &118_u16.to_le_bytes()[..], &head].concat();
@@ -126,7 +140,8 @@ fn large_arrays_show_how_far_they_are() {
     let shell = Shell::new();
     array(&shell);
     let server = Server::start(Transport::Tcp, &[battery(false)], &[]);
-    let see = |columns, options, environment| watched(&shell, &server, columns, options, environment);
+    let see =
+        |columns, options, environment| watched(&shell, &server, columns, options, environment);
     std::thread::scope(|scope| {
         let wide = scope.spawn(|| see(80, &[], &[("NO_COLOR", "1")]));
         let narrow = scope.spawn(|| see(20, &[], &[]));
@@ -141,7 +156,10 @@ fn large_arrays_show_how_far_they_are() {
         for (word, seen) in [("sending", &wide), ("receiving", &wide)] {
             let line = seen.split('\r').filter(|line| line.starts_with(word)).nth(3);
             let line = line.unwrap_or_else(|| panic!("{word}: {seen:?}"));
-            assert!(line.contains(" of 16.0 MiB, ") && line.contains("/s, ") && line.contains(" % ["), "{line:?}");
+            assert!(
+                line.contains(" of 16.0 MiB, ") && line.contains("/s, ") && line.contains(" % ["),
+                "{line:?}"
+            );
         }
         check_lines(&narrow, 20);
         assert!(narrow.split('\r').any(|line| line.trim_end().ends_with(" %")), "{narrow:?}");
@@ -151,7 +169,8 @@ fn large_arrays_show_how_far_they_are() {
     });
 }
 
-/// One line that is written over, never wraps and is taken away in the end; nothing that a terminal would obey.
+/// One line that is written over, never wraps and is taken away in the end; nothing that a terminal
+/// would obey.
 fn check_lines(seen: &str, columns: usize) {
     assert!(seen.split('\r').all(|line| line.len() < columns), "{seen:?}");
     assert!(seen.chars().all(|c| c == '\r' || c == ' ' || c.is_ascii_graphic()), "{seen:?}");
@@ -160,7 +179,11 @@ fn check_lines(seen: &str, columns: usize) {
 }
 
 /// What a command writes to a terminal, and its exit status.
-pub fn on_terminal(shell: &Shell, arguments: &[&str], environment: &[(&str, &str)]) -> (String, i32) {
+pub fn on_terminal(
+    shell: &Shell,
+    arguments: &[&str],
+    environment: &[(&str, &str)],
+) -> (String, i32) {
     shown_by(shell.command(arguments), environment)
 }
 
@@ -173,7 +196,12 @@ pub fn shown_by(mut command: Command, environment: &[(&str, &str)]) -> (String, 
             command.env_remove(name);
         }
         command.env("TERM", "xterm");
-        command.envs(environment.iter().copied()).stdout(terminal.end()).stderr(terminal.end()).spawn().unwrap()
+        command
+            .envs(environment.iter().copied())
+            .stdout(terminal.end())
+            .stderr(terminal.end())
+            .spawn()
+            .unwrap()
     };
     // The command keeps its ends open.
     drop(command);
@@ -184,7 +212,8 @@ pub fn shown_by(mut command: Command, environment: &[(&str, &str)]) -> (String, 
 pub fn verbs(shell: &Shell) -> Vec<String> {
     let help = shell.good(&["--help"]);
     let listed = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
-    let verbs = listed.lines().filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next());
+    let verbs =
+        listed.lines().filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next());
     verbs.filter(|verb| !verb.is_empty()).map(str::to_owned).collect()
 }
 
@@ -195,7 +224,9 @@ fn colour_is_for_terminals_whose_owner_wants_it() {
     let verbs = verbs(&shell);
     assert!(verbs.len() > 14 && verbs.contains(&"doctor".to_owned()), "{verbs:?}");
     for verb in &verbs {
-        for (arguments, wrong) in [([verb.as_str(), "--help"], 0), ([verb.as_str(), "--colourful"], 2)] {
+        for (arguments, wrong) in
+            [([verb.as_str(), "--help"], 0), ([verb.as_str(), "--colourful"], 2)]
+        {
             if verb == "help" {
                 continue;
             }
@@ -216,7 +247,8 @@ fn colour_is_for_terminals_whose_owner_wants_it() {
 #[test]
 fn what_others_wrote_commands_no_terminal() {
     let shell = Shell::new();
-    let body = "extern int dprintf(int, const char *, ...); extern void abort(void); dprintf(2, \"\\033[31mred\\n\"); abort();";
+    let body = "extern int dprintf(int, const char *, ...); extern void abort(void); dprintf(2, \
+        \"\\033[31mred\\n\"); abort();";
     let file = shell.folder.write("red.idl", &format!("Define red(IN int n) {{ {body} }}\n"));
     let file = file.to_str().unwrap();
     // Its last words come from the server, the name of a file from whoever made it.
@@ -227,7 +259,10 @@ fn what_others_wrote_commands_no_terminal() {
     ];
     for (arguments, status) in cases {
         let (shown, found) = on_terminal(&shell, arguments, &[]);
-        assert!(found == status && !shown.contains('\x1b') && shown.contains("[31mred"), "{found} {shown:?}");
+        assert!(
+            found == status && !shown.contains('\x1b') && shown.contains("[31mred"),
+            "{found} {shown:?}"
+        );
     }
 }
 
@@ -237,13 +272,17 @@ fn answers_are_plain_on_terminals_too() {
     shell.folder.write("wrong.idl", "Module wrong;\nDefine f(IN int n");
     shell.folder.write(
         "good.idl",
-        "Module good;   Library \"libm.so.6\";\nDefine f(IN double x, OUT double r) Calls \"C\" r = cos(x);\n",
+        "Module good;   Library \"libm.so.6\";\nDefine f(IN double x, OUT double r) Calls \"C\" r \
+            = cos(x);\n",
     );
     let server = Server::start(Transport::Unix, &[shell.path("good.idl")], &[]);
     let address = ["--server", server.address()];
     let plain = |arguments: &[&str], status: i32, word: &str| {
         let (text, found) = on_terminal(&shell, arguments, &[]);
-        assert!(found == status && text.contains(word) && !text.contains('\x1b'), "{arguments:?}: {found} {text:?}");
+        assert!(
+            found == status && text.contains(word) && !text.contains('\x1b'),
+            "{arguments:?}: {found} {text:?}"
+        );
     };
     for (arguments, status, word) in [
         (&["ls"][..], 0, "good/f"),
@@ -274,11 +313,16 @@ fn a_terminal_that_cannot_go_back_gets_pages_one_after_the_other() {
     let watch = |name: &str, page: &str| {
         let terminal = Terminal::new(100);
         let child = {
-            let mut top = shell.command(&["top", "--interval", "0.05", "--server", server.address()]);
+            let mut top =
+                shell.command(&["top", "--interval", "0.05", "--server", server.address()]);
             top.env("TERM", name).stdout(terminal.end()).stderr(Stdio::null()).spawn().unwrap()
         };
         let seen = terminal.wait_for_two(page);
-        rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM).unwrap();
+        rustix::process::kill_process(
+            rustix::process::Pid::from_child(&child),
+            rustix::process::Signal::TERM,
+        )
+        .unwrap();
         seen + &terminal.shown(child).0
     };
     watch("xterm", "\x1b[H\x1b[J");

@@ -71,13 +71,19 @@ fn routines_that_fail_exit_with_4_and_late_ones_with_1() {
     let shell = Shell::new();
     let file = trouble(false);
     let publish = ["--publish", file.to_str().unwrap()];
-    let bad = |arguments: &[&str], code, reasons| shell.bad(&[arguments, &publish].concat(), code, reasons);
+    let bad = |arguments: &[&str], code, reasons| {
+        shell.bad(&[arguments, &publish].concat(), code, reasons)
+    };
     bad(&["call", "crash", "1"], 4, &["SIGSEGV"]);
     bad(&["call", "leave", "7"], 4, &["7"]);
     bad(&["call", "forever", "0", "--timeout", "0.3"], 1, &["time"]);
     // A failed call leaves no file behind, neither whole nor partial.
     bad(&["call", "hold", "[1,2]", "5000", "--timeout", "0.2", "--out", "x=x.npy"], 1, &["time"]);
-    let left: Vec<_> = std::fs::read_dir(&shell.folder.0).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    let left: Vec<_> = std::fs::read_dir(&shell.folder.0)
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.file_name())
+        .collect();
     assert!(!left.iter().any(|name| name.to_string_lossy().contains("npy")), "{left:?}");
 }
 
@@ -93,7 +99,11 @@ fn a_server_that_says_nothing_is_given_up_in_the_time_of_the_call() {
     let pid = rustix::process::Pid::from_child(&server);
     rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
     let begin = Instant::now();
-    shell.bad(&[&call[..], &["1"]].concat(), 1, &["(", "timeout: 1 s", "--timeout", "farcall doctor"]);
+    shell.bad(
+        &[&call[..], &["1"]].concat(),
+        1,
+        &["(", "timeout: 1 s", "--timeout", "farcall doctor"],
+    );
     assert!(begin.elapsed() < Duration::from_secs(15), "{:?}", begin.elapsed());
     server.kill().unwrap();
     server.wait().unwrap();
@@ -105,7 +115,10 @@ fn results_that_nobody_can_read_are_no_success() {
     for arguments in [&["call", "dgesv", "[[2]]", "[1]"][..], &["ls"]] {
         let inner = shell.command(arguments);
         let mut closed = Command::new("sh");
-        closed.args(["-c", "exec \"$@\" >&-", "sh"]).arg(inner.get_program()).args(inner.get_args());
+        closed
+            .args(["-c", "exec \"$@\" >&-", "sh"])
+            .arg(inner.get_program())
+            .args(inner.get_args());
         closed.current_dir(&shell.folder.0).stdin(Stdio::null());
         for (name, value) in inner.get_envs() {
             match value {
@@ -115,6 +128,10 @@ fn results_that_nobody_can_read_are_no_success() {
         }
         let said = said(closed.output().unwrap());
         assert_eq!(said.code, 1, "{arguments:?}: {}", said.err);
-        assert!(said.err.contains("standard output is closed") && said.err.contains("/dev/null"), "{}", said.err);
+        assert!(
+            said.err.contains("standard output is closed") && said.err.contains("/dev/null"),
+            "{}",
+            said.err
+        );
     }
 }

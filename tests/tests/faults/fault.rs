@@ -16,7 +16,8 @@ const LASTS: Duration = Duration::from_millis(200);
 const LASTS_CALLS: usize = 6;
 /// Strangers that take descriptors: more than there are.
 const STRANGERS: usize = 200;
-/// What a stranger waits: on this host it connects at once, or the queue of those whom nobody took yet is full.
+/// What a stranger waits: on this host it connects at once, or the queue of those whom nobody took
+/// yet is full.
 const STRANGERS_WAIT: Duration = Duration::from_millis(20);
 
 /// What can go wrong while calls are under way.
@@ -61,7 +62,8 @@ impl Fault {
         Fault::Memory,
     ];
 
-    /// Calls that are over between two strikes, on average: the more, the longer it takes until all is well again.
+    /// Calls that are over between two strikes, on average: the more, the longer it takes until all
+    /// is well again.
     pub fn calls_between(self) -> usize {
         match self {
             Fault::Executable | Fault::Cut => 10,
@@ -75,7 +77,8 @@ impl Fault {
         matches!(self, Fault::Pilot | Fault::Bridge)
     }
 
-    /// Strikes once; whether anything was hit. All is as before when it returns, but for who was killed.
+    /// Strikes once; whether anything was hit. All is as before when it returns, but for who was
+    /// killed.
     pub fn strike(self, world: &World, random: &mut SeededRandom) -> bool {
         match self {
             Fault::Client => world.kill_a_caller(random),
@@ -110,13 +113,17 @@ fn last(world: &World) {
 }
 
 fn kill_one(pids: &[u32], random: &mut SeededRandom) -> bool {
-    let Some(pid) = pids.get((random.next() % pids.len().max(1) as u64) as usize) else { return false };
+    let Some(pid) = pids.get((random.next() % pids.len().max(1) as u64) as usize) else {
+        return false;
+    };
     kill_process(Pid::from_raw(*pid as i32).unwrap(), Signal::KILL).is_ok()
 }
 
 /// Strangers connect until no descriptors are left.
 fn crowd(world: &World) -> bool {
-    let Some(address) = world.server_address().rsplit("//").next().and_then(|address| address.parse().ok()) else {
+    let Some(address) =
+        world.server_address().rsplit("//").next().and_then(|address| address.parse().ok())
+    else {
         return false;
     };
     let before = world.calls_over();
@@ -127,15 +134,20 @@ fn crowd(world: &World) -> bool {
     !strangers.is_empty()
 }
 
-/// A call that wants more memory than there is, of its own or as an argument: it may fail, and nobody else may.
+/// A call that wants more memory than there is, of its own or as an argument: it may fail, and
+/// nobody else may.
 fn take_memory(world: &World, random: &mut SeededRandom) -> bool {
     let Ok(client) = world.try_client() else { return false };
     let outcome = if random.next().is_multiple_of(2) {
         let megabytes = (2 * MEMORY_BYTES) >> 20;
-        client.routine("faults/eat").and_then(|eat| eat.call([("megabytes", (megabytes as i64).into())]))
+        client
+            .routine("faults/eat")
+            .and_then(|eat| eat.call([("megabytes", (megabytes as i64).into())]))
     } else {
         let x = vec![1.0; (MEMORY_BYTES / 8) as usize];
-        client.routine("faults/swallow").and_then(|swallow| swallow.call([("x", Array::vector(&x).into())]))
+        client
+            .routine("faults/swallow")
+            .and_then(|swallow| swallow.call([("x", Array::vector(&x).into())]))
     };
     // What became of it is its own matter, here.
     drop(outcome);

@@ -1,4 +1,5 @@
-//! What callers write down of their calls, one line each, so that it is there whatever becomes of them.
+//! What callers write down of their calls, one line each, so that it is there whatever becomes of
+//! them.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -30,8 +31,8 @@ pub struct Record {
     pub outcome: Option<Entry>,
 }
 
-/// The file of one caller, which those that come after it go on with; and one with a byte for each outcome, whose length
-/// says how many there are.
+/// The file of one caller, which those that come after it go on with; and one with a byte for each
+/// outcome, whose length says how many there are.
 pub struct Journal {
     lines: File,
     over: File,

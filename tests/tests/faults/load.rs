@@ -1,4 +1,5 @@
-//! A caller: a process that makes calls, some of which are kept, and writes down what becomes of them.
+//! A caller: a process that makes calls, some of which are kept, and writes down what becomes of
+//! them.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -10,7 +11,8 @@ use std::time::{Duration, Instant};
 use farcall_base::{CallId, Random, SeededRandom};
 use farcall_client::idl::interface::Order as Layout;
 use farcall_client::{
-    Array, CallOptions, Client, ConnectOptions, Error, ErrorKind, Keep, Outputs, PendingCall, Result,
+    Array, CallOptions, Client, ConnectOptions, Error, ErrorKind, Keep, Outputs, PendingCall,
+    Result,
 };
 
 use crate::journal::{Entry, Journal};
@@ -19,7 +21,8 @@ use crate::journal::{Entry, Journal};
 pub const BOUND: Duration = Duration::from_secs(60);
 /// Calls under way at a time, and calls that were left to the server.
 const DEPTH: usize = 4;
-/// Calls that a caller may take with it when it is killed: they are its own, and only those that are kept outlive it.
+/// Calls that a caller may take with it when it is killed: they are its own, and only those that
+/// are kept outlive it.
 pub const CALLS_OF_A_CALLER: usize = DEPTH + 1;
 /// Of so many calls one is kept.
 const KEPT_EVERY: usize = 4;
@@ -90,7 +93,8 @@ pub fn judge(number: usize, outcome: Result<Option<Outputs>>) -> Entry {
         Ok(Some(outputs)) => {
             let x = outputs.array::<f64>("x").unwrap();
             let expected = numbers(number);
-            let is_right = x.len() == expected.len() && x.iter().zip(&expected).all(|(x, given)| *x == 2.0 * given);
+            let is_right = x.len() == expected.len()
+                && x.iter().zip(&expected).all(|(x, given)| *x == 2.0 * given);
             if is_right { Entry::Right } else { Entry::Broken("a wrong result".into()) }
         }
         Ok(None) => Entry::Broken(format!("it hangs: no outcome within {BOUND:?}")),
@@ -99,10 +103,12 @@ pub fn judge(number: usize, outcome: Result<Option<Outputs>>) -> Entry {
     }
 }
 
-/// Whether a fault may be told so: the others say that somebody has broken a rule, or that time was not enough.
+/// Whether a fault may be told so: the others say that somebody has broken a rule, or that time was
+/// not enough.
 fn is_expected(error: &Error) -> bool {
     use ErrorKind::{
-        ConnectionLost, LimitExceeded, RoutineCrashed, RoutineExited, ShuttingDown, System, Unavailable, Unreachable,
+        ConnectionLost, LimitExceeded, RoutineCrashed, RoutineExited, ShuttingDown, System,
+        Unavailable, Unreachable,
     };
     matches!(
         error.kind(),
@@ -120,7 +126,9 @@ fn is_expected(error: &Error) -> bool {
 /// Whether it is the connection that failed, and not the call that was asked for.
 fn is_of_the_connection(error: &Error) -> bool {
     let of_the_call = error.to_string().contains("the server stopped while the call ran");
-    !of_the_call && (matches!(error.kind(), ErrorKind::ConnectionLost | ErrorKind::Unreachable) || error.is_retryable())
+    !of_the_call
+        && (matches!(error.kind(), ErrorKind::ConnectionLost | ErrorKind::Unreachable)
+            || error.is_retryable())
 }
 
 /// For how long it is tried again: what may be tried again may as well be the call's own failure.
@@ -143,7 +151,12 @@ pub fn connect(address: &str, token: &std::path::Path) -> Result<Client> {
 }
 
 /// The outcome of a call that was left to the server.
-pub fn fetch(client: &mut Client, reconnect: impl Fn() -> Result<Client>, number: usize, id: CallId) -> Entry {
+pub fn fetch(
+    client: &mut Client,
+    reconnect: impl Fn() -> Result<Client>,
+    number: usize,
+    id: CallId,
+) -> Entry {
     let begun = Instant::now();
     let options = CallOptions { timeout: Some(BOUND), ..CallOptions::default() };
     loop {
@@ -154,7 +167,9 @@ pub fn fetch(client: &mut Client, reconnect: impl Fn() -> Result<Client>, number
                 if error.kind() == ErrorKind::ConnectionLost {
                     *client = match reconnect() {
                         Ok(client) => client,
-                        Err(error) => return Entry::Broken(format!("it cannot be fetched: {error}")),
+                        Err(error) => {
+                            return Entry::Broken(format!("it cannot be fetched: {error}"));
+                        }
                     };
                 }
             }
@@ -211,7 +226,8 @@ impl Caller<'_> {
         while self.left.len() > most {
             let (number, id) = self.left.pop_front().unwrap();
             let order = self.order;
-            let entry = fetch(&mut self.client, || connect(&order.address, &order.token), number, id);
+            let entry =
+                fetch(&mut self.client, || connect(&order.address, &order.token), number, id);
             self.journal.write(number, &entry);
             // One that is not forgotten now ends with its time.
             let _ = self.client.forget_call(id);
@@ -220,7 +236,8 @@ impl Caller<'_> {
 
     fn begin(&mut self, number: usize) {
         if std::mem::take(&mut self.is_lost) {
-            self.client = connect(&self.order.address, &self.order.token).unwrap_or_else(|error| panic!("{error}"));
+            self.client = connect(&self.order.address, &self.order.token)
+                .unwrap_or_else(|error| panic!("{error}"));
             self.age += 1;
         }
         self.journal.write(number, &Entry::Begun);
@@ -241,9 +258,17 @@ impl Caller<'_> {
 
     fn start(&mut self, number: usize, is_kept: bool) -> Result<PendingCall> {
         let keep = Keep { after_end: Duration::from_secs(86_400), durable: true };
-        let options = CallOptions { timeout: Some(BOUND), keep: is_kept.then_some(keep), ..CallOptions::default() };
+        let options = CallOptions {
+            timeout: Some(BOUND),
+            keep: is_kept.then_some(keep),
+            ..CallOptions::default()
+        };
         // Some take a while, so that faults strike while they run.
-        let pause_us = if self.random.next().is_multiple_of(2) { (self.random.next() % 8000) as i64 } else { 0 };
+        let pause_us = if self.random.next().is_multiple_of(2) {
+            (self.random.next() % 8000) as i64
+        } else {
+            0
+        };
         let x = numbers(number);
         let elements = [x.len() as u64];
         let arguments = [
@@ -258,7 +283,11 @@ impl Caller<'_> {
     /// Leaves a call to the server, as who goes away would.
     fn leave(&mut self, number: usize, mut call: PendingCall) -> Result<Option<PendingCall>> {
         if !call.wait_kept(Some(BOUND))? {
-            return Err(Error::new(ErrorKind::TimedOut, "keep a call", "the server does not say that it does"));
+            return Err(Error::new(
+                ErrorKind::TimedOut,
+                "keep a call",
+                "the server does not say that it does",
+            ));
         }
         // One that was refused is over.
         match call.wait_for(Duration::ZERO)? {

@@ -51,7 +51,11 @@ impl Disk {
     /// What a program is started by that is to have it.
     pub fn entered_by(&self) -> Vec<String> {
         let words = ["nsenter", "--preserve-credentials", "--user", "--mount", "--target"];
-        words.iter().map(ToString::to_string).chain([self.keeper.id().to_string(), "--".into()]).collect()
+        words
+            .iter()
+            .map(ToString::to_string)
+            .chain([self.keeper.id().to_string(), "--".into()])
+            .collect()
     }
 
     /// Takes all the room that is left; whether there was any.
@@ -95,7 +99,9 @@ impl Cgroup {
             std::fs::create_dir(&folder).ok()?;
             // The kernel makes the file where memory is counted.
             let limit = File::options().write(true).open(folder.join(file));
-            let is_limited = limit.is_ok_and(|mut limit| limit.write_all(MEMORY_BYTES.to_string().as_bytes()).is_ok());
+            let is_limited = limit.is_ok_and(|mut limit| {
+                limit.write_all(MEMORY_BYTES.to_string().as_bytes()).is_ok()
+            });
             let cgroup = Cgroup(folder);
             is_limited.then_some(cgroup)
         });

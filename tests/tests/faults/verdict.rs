@@ -7,8 +7,8 @@ use crate::journal::{Entry, Record};
 use crate::load::{BOUND, CALLS_OF_A_CALLER, fetch};
 use crate::world::World;
 
-/// Descriptors of a server beside those of its processes and segments, such as listeners; and segments, of which it keeps 16
-/// for later calls.
+/// Descriptors of a server beside those of its processes and segments, such as listeners; and
+/// segments, of which it keeps 16 for later calls.
 const DESCRIPTORS: usize = 45;
 const DESCRIPTORS_OF_A_PROCESS: usize = 8;
 const MAPPINGS: usize = 24;
@@ -25,7 +25,13 @@ pub struct Verdict {
 impl Verdict {
     /// Ends the world, and says how it was.
     pub fn of(world: &mut World) -> Verdict {
-        let mut verdict = Verdict { calls: world.calls(), right: 0, failed: 0, unheard: 0, wrong: world.troubles() };
+        let mut verdict = Verdict {
+            calls: world.calls(),
+            right: 0,
+            failed: 0,
+            unheard: 0,
+            wrong: world.troubles(),
+        };
         let mut records = world.records();
         verdict.find_kept(world, &mut records);
         verdict.count(&records, &world.marks(), world.callers_killed());
@@ -46,14 +52,20 @@ impl Verdict {
             let Some(id) = record.kept else { continue };
             match world.try_client_of(*number) {
                 Ok(mut client) => {
-                    record.outcome = Some(fetch(&mut client, || world.try_client_of(*number), *number, id));
+                    record.outcome =
+                        Some(fetch(&mut client, || world.try_client_of(*number), *number, id));
                 }
                 Err(error) => self.wrong.push(format!("nobody can connect: {error}")),
             }
         }
     }
 
-    fn count(&mut self, records: &BTreeMap<usize, Record>, marks: &BTreeMap<usize, usize>, killed: usize) {
+    fn count(
+        &mut self,
+        records: &BTreeMap<usize, Record>,
+        marks: &BTreeMap<usize, usize>,
+        killed: usize,
+    ) {
         for number in 0..self.calls {
             let (record, times) = (records.get(&number), marks.get(&number).copied().unwrap_or(0));
             self.check(times <= 1, || format!("call {number} ran {times} times"));
@@ -73,13 +85,21 @@ impl Verdict {
             format!("{unheard} calls are lost: {killed} clients that were killed excuse {excused}")
         });
         let (right, calls) = (self.right, self.calls);
-        self.check(right * 4 >= calls, || format!("only {right} of {calls} calls returned: the test tests little"));
+        self.check(right * 4 >= calls, || {
+            format!("only {right} of {calls} calls returned: the test tests little")
+        });
     }
 
     fn look_for_leaks(&mut self, world: &mut World) {
-        let open =
-            || world.try_client().and_then(|client| client.status(BOUND)).map_or(u64::MAX, |status| status.calls_open);
-        self.check(eventually(|| open() == 0), || format!("{} calls are open when all are over", open()));
+        let open = || {
+            world
+                .try_client()
+                .and_then(|client| client.status(BOUND))
+                .map_or(u64::MAX, |status| status.calls_open)
+        };
+        self.check(eventually(|| open() == 0), || {
+            format!("{} calls are open when all are over", open())
+        });
         let costs = || {
             let (descriptors, processes) = world.descriptors();
             let mappings = world.mappings();
@@ -89,19 +109,31 @@ impl Verdict {
             let (descriptors, most, mappings) = costs();
             descriptors <= most && mappings <= MAPPINGS
         };
-        self.check(eventually(settled), || format!("descriptors, most of them, and segments are {:?}", costs()));
+        self.check(eventually(settled), || {
+            format!("descriptors, most of them, and segments are {:?}", costs())
+        });
         let left = world.end();
         self.check(left.is_empty(), || format!("left behind: {}", left.join("\n  ")));
     }
 
     pub fn sum(&self) -> String {
         let Verdict { calls, right, failed, unheard, wrong } = self;
-        format!("of {calls} calls {right} right, {failed} failed, {unheard} of killed clients; {} wrong", wrong.len())
+        format!(
+            "of {calls} calls {right} right, {failed} failed, {unheard} of killed clients; {} \
+                wrong",
+            wrong.len()
+        )
     }
 
     /// What was wrong, the first of it.
     pub fn outcome(&self) -> Result<(), String> {
-        let shown = self.wrong.iter().take(20).map(|wrong| format!("  {wrong}")).collect::<Vec<_>>().join("\n");
+        let shown = self
+            .wrong
+            .iter()
+            .take(20)
+            .map(|wrong| format!("  {wrong}"))
+            .collect::<Vec<_>>()
+            .join("\n");
         if self.wrong.is_empty() { Ok(()) } else { Err(shown) }
     }
 }

@@ -19,7 +19,8 @@ use crate::small::{Cgroup, Disk};
 
 /// Callers at a time.
 const CALLERS: usize = 2;
-/// Files that a server may have open where those are few: as many as it asks for, and some for its connections.
+/// Files that a server may have open where those are few: as many as it asks for, and some for its
+/// connections.
 const DESCRIPTORS: u32 = 96;
 /// By what the server is known behind `ssh`.
 const NAME: &str = "faults";
@@ -60,7 +61,8 @@ impl World {
         for name in ["run", "tmp", "home", "marks", "journals"] {
             std::fs::create_dir(folder.0.join(name)).unwrap();
         }
-        std::fs::set_permissions(folder.0.join("run"), std::fs::Permissions::from_mode(0o700)).unwrap();
+        std::fs::set_permissions(folder.0.join("run"), std::fs::Permissions::from_mode(0o700))
+            .unwrap();
         let (mut disk, mut cgroup) = (None, None);
         if faults.contains(&Fault::Disk) {
             disk = Some(Disk::new(&folder.0.join("disk"))?);
@@ -100,16 +102,19 @@ impl World {
 
     fn write_files(&self) {
         let results = self.small_folder().join("results");
-        let server =
-            format!("executables_max = 4\nlaunched_max = 4\nmemory_idle_regions_max = 16\nresults_dir = {results:?}");
+        let server = format!(
+            "executables_max = 4\nlaunched_max = 4\nmemory_idle_regions_max = 16\nresults_dir = \
+                {results:?}"
+        );
         let marks = self.folder.0.join("marks");
         let mut text = manifest_of(&server, &format!("modules.faults.writable = [{marks:?}]"));
         if self.faults.iter().any(|fault| fault.wants_jobs()) {
             let jobs = self.folder.0.join("jobs");
             write!(
                 text,
-                "[[plugin]]\nname = \"spawner-jobs\"\nslot = \"jobs\"\n[plugin.options]\nfolder = {jobs:?}\n\
-                 default = \"local\"\nlaunchers.local = {{ dial = \"stdio\", idle_seconds = 2 }}\n"
+                "[[plugin]]\nname = \"spawner-jobs\"\nslot = \"jobs\"\n[plugin.options]\nfolder = \
+                 {jobs:?}\ndefault = \"local\"\nlaunchers.local = {{ dial = \"stdio\", \
+                 idle_seconds = 2 }}\n"
             )
             .unwrap();
         }
@@ -119,14 +124,18 @@ impl World {
         self.script(
             "ssh",
             &format!(
-                "for command; do :; done\nexport HOME={place}/home XDG_RUNTIME_DIR={place}/run TMPDIR={place}/tmp\n\
-                 unset FARCALL_LINGER FARCALL_SSH FARCALL_CACHE XDG_CACHE_HOME\ncd {place}\nexec /bin/sh -c \"$command\"\n"
+                "for command; do :; done\nexport HOME={place}/home XDG_RUNTIME_DIR={place}/run \
+                 TMPDIR={place}/tmp\nunset FARCALL_LINGER FARCALL_SSH FARCALL_CACHE \
+                 XDG_CACHE_HOME\ncd {place}\nexec /bin/sh -c \"$command\"\n"
             ),
         );
         let farcall = program();
         self.script(
             "far-program",
-            &format!("case $1 in relay) exec {farcall:?} \"$@\" --hopped ;; *) exec {farcall:?} \"$@\" ;; esac\n"),
+            &format!(
+                "case $1 in relay) exec {farcall:?} \"$@\" --hopped ;; *) exec {farcall:?} \
+                \"$@\" ;; esac\n"
+            ),
         );
     }
 
@@ -148,7 +157,9 @@ impl World {
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).arg(serve.get_program()).args(serve.get_args());
         command.envs(serve.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command.env("TMPDIR", self.small_folder().join("tmp")).env("XDG_RUNTIME_DIR", self.folder.0.join("run"));
+        command
+            .env("TMPDIR", self.small_folder().join("tmp"))
+            .env("XDG_RUNTIME_DIR", self.folder.0.join("run"));
         command.env("XDG_STATE_HOME", self.folder.0.join("home"));
         command.arg("--manifest").arg(self.folder.0.join("farcall.toml"));
         command.args(["--listen", "tcp:127.0.0.1:0", "--token-file"]).arg(self.token());
@@ -220,7 +231,8 @@ impl World {
         connect(&self.server_address(), &self.token())
     }
 
-    /// The same as who made this call: one who comes by `ssh` is the system's user, the others have a token.
+    /// The same as who made this call: one who comes by `ssh` is the system's user, the others have
+    /// a token.
     pub fn try_client_of(&self, number: usize) -> Result<Client> {
         let by_ssh = self.has(Fault::Relay) && number < self.calls / CALLERS;
         if by_ssh { connect(&self.own_address(), &self.token()) } else { self.try_client() }
@@ -276,7 +288,8 @@ impl World {
     pub fn call_all(&self, seed: u64) {
         std::thread::scope(|scope| {
             for caller in 0..CALLERS {
-                let (from, to) = (self.calls * caller / CALLERS, self.calls * (caller + 1) / CALLERS);
+                let (from, to) =
+                    (self.calls * caller / CALLERS, self.calls * (caller + 1) / CALLERS);
                 scope.spawn(move || self.call(caller, from, to, seed));
             }
         });
@@ -291,9 +304,12 @@ impl World {
             let child = lock(&self.callers[caller]).take().unwrap();
             // Each call is made once: the next one begins with the first that was not begun.
             from = journal::read(&journal).last_key_value().map_or(from, |(number, _)| number + 1);
-            let said = child.wait_with_output().map(|done| String::from_utf8_lossy(&done.stderr).into_owned());
+            let said = child
+                .wait_with_output()
+                .map(|done| String::from_utf8_lossy(&done.stderr).into_owned());
             if let Some(code) = status.and_then(|status| status.code()).filter(|code| *code != 0) {
-                lock(&self.troubles).push(format!("a caller ended with {code}: {}", said.unwrap_or_default()));
+                lock(&self.troubles)
+                    .push(format!("a caller ended with {code}: {}", said.unwrap_or_default()));
                 return;
             }
         }
@@ -319,14 +335,16 @@ impl World {
         let written = || std::fs::metadata(self.journal(caller)).map_or(0, |file| file.len());
         let (mut last, mut since) = (written(), Instant::now());
         loop {
-            if let Some(status) = lock(&self.callers[caller]).as_mut().unwrap().try_wait().unwrap() {
+            if let Some(status) = lock(&self.callers[caller]).as_mut().unwrap().try_wait().unwrap()
+            {
                 return Some(status);
             }
             if written() != last {
                 (last, since) = (written(), Instant::now());
             }
             if since.elapsed() > 4 * BOUND {
-                lock(&self.troubles).push(format!("a caller hangs: it wrote nothing for {:?}", 4 * BOUND));
+                lock(&self.troubles)
+                    .push(format!("a caller hangs: it wrote nothing for {:?}", 4 * BOUND));
                 let _ = lock(&self.callers[caller]).as_mut().unwrap().kill();
             }
             std::thread::sleep(Duration::from_millis(3));
@@ -349,12 +367,16 @@ impl World {
         let folder = self.folder.0.to_str().unwrap();
         let ours = |pid: u32| {
             let read = |name: &str| {
-                String::from_utf8_lossy(&std::fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default()).into_owned()
+                String::from_utf8_lossy(
+                    &std::fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default(),
+                )
+                .into_owned()
             };
             let (environment, words) = (read("environ"), read("cmdline"));
             let is_named = |text: &str| {
-                text.match_indices(folder)
-                    .any(|(at, _)| !text[at + folder.len()..].starts_with(|c: char| c.is_ascii_digit()))
+                text.match_indices(folder).any(|(at, _)| {
+                    !text[at + folder.len()..].starts_with(|c: char| c.is_ascii_digit())
+                })
             };
             if !(is_named(&environment) || is_named(&words)) || words.contains("as_a_caller") {
                 return None;
@@ -371,15 +393,26 @@ impl World {
     }
 
     pub fn zygotes(&self) -> Vec<u32> {
-        self.processes().into_iter().filter(|process| process.is_zygote()).map(|process| process.pid).collect()
+        self.processes()
+            .into_iter()
+            .filter(|process| process.is_zygote())
+            .map(|process| process.pid)
+            .collect()
     }
 
     /// Processes that zygotes have forked.
     pub fn executables(&self) -> Vec<u32> {
         let processes = self.processes();
-        let zygotes: Vec<u32> =
-            processes.iter().filter(|process| process.is_zygote()).map(|process| process.pid).collect();
-        processes.iter().filter(|process| zygotes.contains(&process.parent)).map(|process| process.pid).collect()
+        let zygotes: Vec<u32> = processes
+            .iter()
+            .filter(|process| process.is_zygote())
+            .map(|process| process.pid)
+            .collect();
+        processes
+            .iter()
+            .filter(|process| zygotes.contains(&process.parent))
+            .map(|process| process.pid)
+            .collect()
     }
 
     /// Those that run this command of `farcall`.
@@ -395,7 +428,8 @@ impl World {
         if self.has(Fault::Server) || self.has(Fault::Pilot) || !self.troubles().is_empty() {
             let next = self.start_server();
             let client = connect(next.address(), &self.token());
-            let done = client.and_then(|client| client.routine("faults/eat")?.call([("megabytes", 1.into())]));
+            let done = client
+                .and_then(|client| client.routine("faults/eat")?.call([("megabytes", 1.into())]));
             left.extend(done.err().map(|error| format!("the next server does not serve: {error}")));
             *lock(&self.server) = Some(next);
             left.extend(self.end_server());
@@ -428,21 +462,35 @@ impl World {
     /// Processes, files, sockets and cgroups of servers that have ended.
     fn found(&self) -> Vec<String> {
         let mut found: Vec<String> = self.processes().iter().map(Process::shown).collect();
-        let temporary = self.disk.as_ref().map_or(self.folder.0.join("tmp"), |disk| disk.inside().join("tmp"));
-        let folders =
-            [temporary, self.folder.0.join("run"), self.folder.0.join("run/farcall"), self.folder.0.join("jobs")];
+        let temporary =
+            self.disk.as_ref().map_or(self.folder.0.join("tmp"), |disk| disk.inside().join("tmp"));
+        let folders = [
+            temporary,
+            self.folder.0.join("run"),
+            self.folder.0.join("run/farcall"),
+            self.folder.0.join("jobs"),
+        ];
         for folder in folders {
             let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-            // The folder of sockets itself stays, and so do locks, which are as many as there are addresses.
+            // The folder of sockets itself stays, and so do locks, which are as many as there are
+            // addresses.
             let stays = |entry: &std::fs::DirEntry| entry.file_name() == "farcall";
-            found.extend(entries.filter(|entry| !stays(entry)).map(|entry| entry.path().display().to_string()));
+            found.extend(
+                entries
+                    .filter(|entry| !stays(entry))
+                    .map(|entry| entry.path().display().to_string()),
+            );
         }
-        let cgroups =
-            ["/sys/fs/cgroup/pids", "/sys/fs/cgroup"].into_iter().flat_map(std::fs::read_dir).flatten().flatten();
+        let cgroups = ["/sys/fs/cgroup/pids", "/sys/fs/cgroup"]
+            .into_iter()
+            .flat_map(std::fs::read_dir)
+            .flatten()
+            .flatten();
         let names = cgroups.chain(std::fs::read_dir("/dev/shm").into_iter().flatten().flatten());
         for path in names.map(|entry| entry.path().display().to_string()) {
             let is_of = |pid: &u32| {
-                path.contains(&format!("farcall-module-{pid}-")) || path.contains(&format!("farcall-{pid}-"))
+                path.contains(&format!("farcall-module-{pid}-"))
+                    || path.contains(&format!("farcall-{pid}-"))
             };
             if lock(&self.servers).iter().any(is_of) {
                 found.push(path);

@@ -2,7 +2,9 @@
 
 use farcall_base::ErrorKind;
 use farcall_tests::{Directory, Raw, Server, Transport, battery};
-use farcall_wire::{Argument, COMPRESSION, CompressedHead, Flags, FrameHeader, FrameKind, Hello, PREFACE};
+use farcall_wire::{
+    Argument, COMPRESSION, CompressedHead, Flags, FrameHeader, FrameKind, Hello, PREFACE,
+};
 
 use crate::hostile::{header, interface, long, open, says, serves, start};
 
@@ -35,7 +37,8 @@ fn send(raw: &mut Raw, bytes: u32, flags: Flags, body: &[u8]) {
     raw.send(&Raw::framed(header, &body));
 }
 
-/// An LZ4 block of so many zeros: one of them, repeated, and five at the end as they are (the format wants that).
+/// An LZ4 block of so many zeros: one of them, repeated, and five at the end as they are (the
+/// format wants that).
 fn zeros(count: usize) -> Vec<u8> {
     let mut block = vec![0x1f, 0, 1, 0];
     let mut more = count - 1 - 5 - 4 - 15;
@@ -55,7 +58,12 @@ pub fn frames_that_lie_end_the_connection(transport: Transport) {
     raw.expect(FrameKind::Result);
     let slot = &["slot: 1"][..];
     let cases = [
-        ("the array ends in it, and it does not say so", BYTES, Flags::default(), "more or less data than"),
+        (
+            "the array ends in it, and it does not say so",
+            BYTES,
+            Flags::default(),
+            "more or less data than",
+        ),
         ("more than is left of the array", BYTES + 8, Flags::END, "more or less data than"),
         ("a bomb", u32::MAX, Flags::END, "more bytes than a frame may have"),
         ("less than its bytes give", BYTES - 8, Flags::default(), "damaged"),
@@ -92,7 +100,8 @@ fn choosing(choice: &str) -> Server {
     let directory = Directory::new();
     let slots = [("directory", "directory"), ("spawner-local", "spawner"), ("rpc-server", "rpc")];
     let section = |(name, slot): (&str, &str)| {
-        let options = if slot == "rpc" { format!("compression = \"{choice}\"\n") } else { String::new() };
+        let options =
+            if slot == "rpc" { format!("compression = \"{choice}\"\n") } else { String::new() };
         format!("[[plugin]]\nname = \"{name}\"\nslot = \"{slot}\"\n[plugin.options]\n{options}\n")
     };
     let manifest = directory.write("farcall.toml", &slots.map(section).concat());
@@ -113,7 +122,8 @@ fn a_server_without_the_feature_takes_none() {
 #[test]
 fn a_server_that_always_compresses_does_so() {
     let server = choosing("always");
-    for (features, flags, most) in [(named(), Flags::END.with(Flags::COMPRESSED), 200), (Vec::new(), Flags::END, BYTES)]
+    for (features, flags, most) in
+        [(named(), Flags::END.with(Flags::COMPRESSED), 200), (Vec::new(), Flags::END, BYTES)]
     {
         let mut raw = opened(&server, features);
         raw.data(1, 1, 1, true, &[0; BYTES as usize]);

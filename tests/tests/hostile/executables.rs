@@ -1,7 +1,8 @@
-//! Executables that break the rules, against a real server: what they say costs the call that they run, and nothing else.
+//! Executables that break the rules, against a real server: what they say costs the call that they
+//! run, and nothing else.
 //!
-//! The server's host program is this test program, run again as [`as_an_executable_that_lies`]. It keeps the rules until
-//! a call of `f_int` says by its argument which one it is to break.
+//! The server's host program is this test program, run again as [`as_an_executable_that_lies`]. It
+//! keeps the rules until a call of `f_int` says by its argument which one it is to break.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::net::TcpStream;
@@ -13,15 +14,19 @@ use std::time::Duration;
 use farcall_base::{CallId, ErrorKind, Random, SeededRandom};
 use farcall_client::{CallOptions, Client, Error};
 use farcall_link::stream::{ByteStream, Proof};
-use farcall_tests::{Directory, PATIENCE, Raw, Server, Transport, battery, eventually, manifest_of};
+use farcall_tests::{
+    Directory, PATIENCE, Raw, Server, Transport, battery, eventually, manifest_of,
+};
 use farcall_transport_unix::ring;
 use farcall_wire::message::{decode, encode};
 use farcall_wire::{
-    Argument, CallResult, CallTimes, Failure, Flags, FrameHeader, FrameKind, HEADER_BYTES, Open, PREFACE, Reply,
-    Request, Role, Share, Window, padding,
+    Argument, CallResult, CallTimes, Failure, Flags, FrameHeader, FrameKind, HEADER_BYTES, Open,
+    PREFACE, Reply, Request, Role, Share, Window, padding,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg, sockopt};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg, sockopt,
+};
 
 use crate::hostile::header;
 
@@ -65,7 +70,9 @@ impl Line {
     fn send_with(&mut self, bytes: &[u8], descriptor: &OwnedFd) {
         match &mut self.stream {
             Stream::Socket(_) => self.send(bytes),
-            Stream::Ring(stream) => drop(stream.send(&[IoSlice::new(bytes)], &[descriptor.as_fd()])),
+            Stream::Ring(stream) => {
+                drop(stream.send(&[IoSlice::new(bytes)], &[descriptor.as_fd()]))
+            }
         }
     }
 
@@ -91,7 +98,8 @@ impl Line {
         Some((header, body))
     }
 
-    /// Writes into the head of the rings: what is there is the other end's, or says what this end did.
+    /// Writes into the head of the rings: what is there is the other end's, or says what this end
+    /// did.
     fn scribble(&self, offset: u64, bytes: &[u8]) {
         if let Some((memory, _)) = &self.rings {
             memory.write_all_at(bytes, offset).unwrap();
@@ -114,7 +122,8 @@ impl Line {
     }
 }
 
-/// The memory of rings and the bell of the server that offers them, taken from the message without taking the message.
+/// The memory of rings and the bell of the server that offers them, taken from the message without
+/// taking the message.
 fn offered(socket: &OwnedFd) -> (std::fs::File, OwnedFd) {
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -136,14 +145,18 @@ fn receive(stream: &mut dyn ByteStream, bytes: &mut [u8]) -> Option<usize> {
             _ => return None,
         }
         let mut watched = vec![PollFd::from_borrowed_fd(stream.readiness()?, PollFlags::IN)];
-        watched.extend(stream.hangup().map(|socket| PollFd::from_borrowed_fd(socket, PollFlags::RDHUP)));
-        poll(&mut watched, Some(&Timespec { tv_sec: 20, tv_nsec: 0 })).ok().filter(|ready| *ready > 0)?;
+        watched.extend(
+            stream.hangup().map(|socket| PollFd::from_borrowed_fd(socket, PollFlags::RDHUP)),
+        );
+        poll(&mut watched, Some(&Timespec { tv_sec: 20, tv_nsec: 0 }))
+            .ok()
+            .filter(|ready| *ready > 0)?;
         let _ = rustix::io::read(stream.readiness()?, &mut [0; 8]);
     }
 }
 
-/// Where words lie in the first page of the rings' memory (transports/unix/src/ring/memory.rs): five lines for each end,
-/// ours is the second, and then the turnstile.
+/// Where words lie in the first page of the rings' memory (transports/unix/src/ring/memory.rs):
+/// five lines for each end, ours is the second, and then the turnstile.
 mod place {
     pub const SERVERS_HEAD: u64 = 0;
     pub const SERVERS_TAIL: u64 = 64;
@@ -161,7 +174,8 @@ fn greeting() -> Vec<u8> {
 
 /// A result with these values.
 fn result(channel: u32, results: Vec<Argument>) -> Vec<u8> {
-    let result = CallResult { failure: None, results, times: CallTimes::default(), attributes: None };
+    let result =
+        CallResult { failure: None, results, times: CallTimes::default(), attributes: None };
     Raw::encoded(FrameKind::Result, channel, &result)
 }
 
@@ -184,8 +198,12 @@ fn as_an_executable_that_lies() {
     match beginning.as_str() {
         "stranger" => line.send(b"HTTP/1.1 400 Bad Request\r\n\r\n"),
         "silent" => {}
-        "early" => line.send(&[PREFACE.to_vec(), Raw::encoded(FrameKind::Reply, 2, &Reply::Done)].concat()),
-        "garbage" => line.send(&[PREFACE.to_vec(), framed(FrameKind::Hello, 0, &[0xff; 64])].concat()),
+        "early" => {
+            line.send(&[PREFACE.to_vec(), Raw::encoded(FrameKind::Reply, 2, &Reply::Done)].concat())
+        }
+        "garbage" => {
+            line.send(&[PREFACE.to_vec(), framed(FrameKind::Hello, 0, &[0xff; 64])].concat())
+        }
         _ => line.send(&greeting()),
     }
     line.read(PREFACE.len()).unwrap();
@@ -262,11 +280,19 @@ struct Lie {
     of_rings: bool,
 }
 
-const fn lie(what: &'static str, says: &'static [&'static str], tell: fn(&mut Line, u32, &Open)) -> Lie {
+const fn lie(
+    what: &'static str,
+    says: &'static [&'static str],
+    tell: fn(&mut Line, u32, &Open),
+) -> Lie {
     Lie { what, tell, says, of_rings: false }
 }
 
-const fn ring_lie(what: &'static str, says: &'static [&'static str], tell: fn(&mut Line, u32, &Open)) -> Lie {
+const fn ring_lie(
+    what: &'static str,
+    says: &'static [&'static str],
+    tell: fn(&mut Line, u32, &Open),
+) -> Lie {
     Lie { what, tell, says, of_rings: true }
 }
 
@@ -278,7 +304,10 @@ const LIES: &[Lie] = &[
         line.send(&header(FrameKind::Data, channel, u32::MAX).encode());
     }),
     lie("a kind that must be known", &["99"], |line, _, _| {
-        line.send(&Raw::framed(FrameHeader { kind: 99, flags: Flags::CRITICAL, ..header(FrameKind::Ping, 0, 0) }, &[]));
+        line.send(&Raw::framed(
+            FrameHeader { kind: 99, flags: Flags::CRITICAL, ..header(FrameKind::Ping, 0, 0) },
+            &[],
+        ));
     }),
     lie("a result that is no CBOR", &["Result"], |line, channel, _| {
         line.send(&framed(FrameKind::Result, channel, &[0xff; 9]));
@@ -299,7 +328,8 @@ const LIES: &[Lie] = &[
             times: CallTimes::default(),
             attributes: None,
         });
-        let header = FrameHeader { sequence: 7, ..header(FrameKind::Result, channel, body.len() as u32) };
+        let header =
+            FrameHeader { sequence: 7, ..header(FrameKind::Result, channel, body.len() as u32) };
         line.send(&Raw::framed(header, &body));
     }),
     lie("data before any result", &[], |line, channel, _| {
@@ -321,7 +351,10 @@ const LIES: &[Lie] = &[
         line.send(&result(channel, vec![Argument::Absent, Argument::Shared(77, 0, 4)]));
     }),
     lie("a result in a file of the server's", &[], |line, channel, _| {
-        line.send(&result(channel, vec![Argument::Absent, Argument::Url("file:///etc/shadow".into())]));
+        line.send(&result(
+            channel,
+            vec![Argument::Absent, Argument::Url("file:///etc/shadow".into())],
+        ));
     }),
     lie("a second greeting", &["Hello"], |line, _, _| line.send(&greeting()[PREFACE.len()..])),
     lie("memory without a descriptor", &["descriptor"], |line, _, _| {
@@ -331,8 +364,16 @@ const LIES: &[Lie] = &[
         line.send(&Raw::encoded(FrameKind::Unshare, 0, &7_u32));
     }),
     lie("credit beyond all measure", &[], |line, channel, _| {
-        line.send(&Raw::encoded(FrameKind::Window, channel, &Window { credit: u64::MAX, next_sequence: 0 }));
-        line.send(&Raw::encoded(FrameKind::Window, channel, &Window { credit: u64::MAX, next_sequence: 0 }));
+        line.send(&Raw::encoded(
+            FrameKind::Window,
+            channel,
+            &Window { credit: u64::MAX, next_sequence: 0 },
+        ));
+        line.send(&Raw::encoded(
+            FrameKind::Window,
+            channel,
+            &Window { credit: u64::MAX, next_sequence: 0 },
+        ));
         line.send(&framed(FrameKind::Reply, 9, &[]));
     }),
     lie("a connection inside another's call, without its end", &["descriptor"], |line, _, _| {
@@ -362,14 +403,21 @@ const LIES: &[Lie] = &[
     }),
     ring_lie("a pipe for a memory", &["memory"], |line, _, _| {
         let (reader, _writer) = rustix::pipe::pipe().unwrap();
-        line.send_with(&Raw::encoded(FrameKind::Share, 0, &Share { segment: 1, bytes: 4096 }), &reader);
+        line.send_with(
+            &Raw::encoded(FrameKind::Share, 0, &Share { segment: 1, bytes: 4096 }),
+            &reader,
+        );
     }),
-    ring_lie("what the server says of itself is changed, and then nonsense", &[], |line, channel, _| {
-        line.scribble(place::SERVERS_HEAD, &u64::MAX.to_ne_bytes());
-        line.scribble(place::SERVERS_TAIL, &u64::MAX.to_ne_bytes());
-        line.scribble(place::TURNSTILE, &u64::MAX.to_ne_bytes());
-        line.send(&framed(FrameKind::Result, channel, &[0xff; 9]));
-    }),
+    ring_lie(
+        "what the server says of itself is changed, and then nonsense",
+        &[],
+        |line, channel, _| {
+            line.scribble(place::SERVERS_HEAD, &u64::MAX.to_ne_bytes());
+            line.scribble(place::SERVERS_TAIL, &u64::MAX.to_ne_bytes());
+            line.scribble(place::TURNSTILE, &u64::MAX.to_ne_bytes());
+            line.send(&framed(FrameKind::Result, channel, &[0xff; 9]));
+        },
+    ),
 ];
 
 /// A server whose executables are this program; what only looks into a module is the real one.
@@ -390,8 +438,9 @@ impl Liars {
             host.display()
         );
         let spawner = format!(
-            "host_command = [\"/bin/sh\", \"-c\", '''{script}''', \"sh\"]\nzygotes_max = 0\nconnection = \"{connection}\"\n\
-             environment = {{ {BEGINNING} = \"{beginning}\", {RELEASE} = \"{}\" }}\n",
+            "host_command = [\"/bin/sh\", \"-c\", '''{script}''', \"sh\"]\nzygotes_max = \
+             0\nconnection = \"{connection}\"\nenvironment = {{ {BEGINNING} = \"{beginning}\", \
+             {RELEASE} = \"{}\" }}\n",
             release.display()
         );
         let patience = if beginning == "silent" { 1000 } else { 10_000 };
@@ -418,17 +467,29 @@ fn call_within(client: &Client, x: i32, timeout: Duration) -> Result<i32, Error>
 fn lies_cost_the_call_that_hears_them(connection: &str) {
     let liars = Liars::new(connection, "");
     let client = liars.server.client();
-    let patient = client.routine("f_int").unwrap().start([("x", PATIENT.into())], &CallOptions::default()).unwrap();
+    let patient = client
+        .routine("f_int")
+        .unwrap()
+        .start([("x", PATIENT.into())], &CallOptions::default())
+        .unwrap();
     let over_rings = connection == "unix";
     for (number, lie) in LIES.iter().enumerate().filter(|(_, lie)| over_rings || !lie.of_rings) {
-        let Err(error) = call(&client, FIRST_LIE + number as i32) else { panic!("{}: believed", lie.what) };
+        let Err(error) = call(&client, FIRST_LIE + number as i32) else {
+            panic!("{}: believed", lie.what)
+        };
         println!("{}: {} {error}", lie.what, error.kind().name());
-        // Unavailable: one that leaves had not begun the call, and the next that got it left as well.
-        let kinds = [ErrorKind::Protocol, ErrorKind::Version, ErrorKind::Internal, ErrorKind::Unavailable];
+        // Unavailable: one that leaves had not begun the call, and the next that got it left as
+        // well.
+        let kinds =
+            [ErrorKind::Protocol, ErrorKind::Version, ErrorKind::Internal, ErrorKind::Unavailable];
         assert!(kinds.contains(&error.kind()), "{}: {error}", lie.what);
         assert!(error.message().len() > 10, "{}: {error}", lie.what);
         for word in lie.says {
-            assert!(error.to_string().contains(word), "{}: \"{word}\" is missing in: {error}", lie.what);
+            assert!(
+                error.to_string().contains(word),
+                "{}: \"{word}\" is missing in: {error}",
+                lie.what
+            );
         }
         // The same connection's next call runs, in an executable that is honest so far.
         assert_eq!(call(&client, 21).unwrap(), 42, "{}", lie.what);
@@ -481,11 +542,18 @@ fn executables_that_lie_when_they_begin_are_not_served_with() {
 fn noise_in_the_head_of_rings_harms_nobody_else() {
     let liars = Liars::new("unix", "");
     let client = liars.server.client();
-    let patient = client.routine("f_int").unwrap().start([("x", PATIENT.into())], &CallOptions::default()).unwrap();
+    let patient = client
+        .routine("f_int")
+        .unwrap()
+        .start([("x", PATIENT.into())], &CallOptions::default())
+        .unwrap();
     let mut failures = 0;
     for seed in 0..30 {
-        failures += i32::from(call_within(&client, FIRST_NOISE + seed, Duration::from_millis(200)).is_err());
-        // It may be the same executable, whose rings are as they are now; one that is stopped comes back in another.
+        failures += i32::from(
+            call_within(&client, FIRST_NOISE + seed, Duration::from_millis(200)).is_err(),
+        );
+        // It may be the same executable, whose rings are as they are now; one that is stopped comes
+        // back in another.
         let _ = call_within(&client, 1, Duration::from_millis(200));
         assert_eq!(call(&client, 21).unwrap(), 42, "seed {seed}");
     }

@@ -9,14 +9,21 @@ use crate::hostile::{header, interface, long, open, serves, start};
 const PARTS: u32 = 4;
 const PART: usize = 4096;
 
-/// The frames of one call: it is opened, and its array follows in parts. A frame's number says where in line it is.
+/// The frames of one call: it is opened, and its array follows in parts. A frame's number says
+/// where in line it is.
 fn frames(raw: &mut Raw) -> Vec<Vec<u8>> {
     let reply = interface(raw, "touch");
     let bytes = u64::from(PARTS) * PART as u64;
     let call = open(&reply, vec![long((bytes / 8) as i64), Argument::Blocks(Some(bytes))]);
     let data = |number: u32| {
-        let flags = if number == PARTS { farcall_wire::Flags::END } else { farcall_wire::Flags::default() };
-        let header = FrameHeader { slot: 1, sequence: number, flags, ..header(FrameKind::Data, 1, PART as u32) };
+        let flags =
+            if number == PARTS { farcall_wire::Flags::END } else { farcall_wire::Flags::default() };
+        let header = FrameHeader {
+            slot: 1,
+            sequence: number,
+            flags,
+            ..header(FrameKind::Data, 1, PART as u32)
+        };
         Raw::framed(header, &[0; PART])
     };
     std::iter::once(Raw::encoded(FrameKind::Open, 1, &call)).chain((1..=PARTS).map(data)).collect()
@@ -37,7 +44,8 @@ pub fn of_every_frame_are_refused(transport: Transport) {
     raw.expect(FrameKind::Result);
     let bystander = server.client();
     for place in 0..=PARTS as usize {
-        // Twice, at once; the last of them ends the array, and what comes after it belongs to nothing.
+        // Twice, at once; the last of them ends the array, and what comes after it belongs to
+        // nothing.
         let mut raw = Raw::greeted(&server);
         let mut again = frames(&mut raw);
         again.insert(place, again[place].clone());

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use farcall_base::{CallId, Error, ErrorKind};
 use farcall_client::Stage;
-use farcall_tests::{Directory, Raw, Server, Transport, battery, eventually, failure_of, manifest, trouble};
+use farcall_tests::{
+    Directory, Raw, Server, Transport, battery, eventually, failure_of, manifest, trouble,
+};
 use farcall_wire::message::decode;
 use farcall_wire::{Argument, CallResult, FrameKind, Open, Reply, Request};
 use rustix::fs::{SealFlags, fcntl_add_seals};
@@ -18,7 +20,11 @@ fn holding(server: &farcall_tests::Server, milliseconds: i32) -> Raw {
     let reply = interface(&mut raw, "hold");
     raw.send_with(&share(1, 8192), memory(8192, SEALS).as_fd());
     let array = Argument::Shared(1, 0, 8000);
-    let arguments = vec![long(1000), array.clone(), Argument::Inline(milliseconds.to_ne_bytes().as_slice().into())];
+    let arguments = vec![
+        long(1000),
+        array.clone(),
+        Argument::Inline(milliseconds.to_ne_bytes().as_slice().into()),
+    ];
     let wanted = Some(vec![Argument::Absent, array, Argument::Absent]);
     raw.message(FrameKind::Open, 1, &Open { wanted, ..open(&reply, arguments) });
     raw
@@ -45,7 +51,8 @@ fn memory_is_taken_back_when_its_call_is_over_and_not_before() {
     }
 }
 
-/// Most bytes of an array of the calls below: more than is worth a system call, so that results are written to the memory.
+/// Most bytes of an array of the calls below: more than is worth a system call, so that results are
+/// written to the memory.
 const NUMBERS: i64 = 100_000;
 const BYTES: u64 = 8 * NUMBERS as u64;
 
@@ -62,7 +69,11 @@ fn sharing(server: &Server) -> (Raw, OwnedFd) {
 fn call_in_it(raw: &mut Raw, milliseconds: i32) {
     let reply = interface(raw, "hold");
     let array = Argument::Shared(1, 0, BYTES);
-    let arguments = vec![long(NUMBERS), array.clone(), Argument::Inline(milliseconds.to_ne_bytes().as_slice().into())];
+    let arguments = vec![
+        long(NUMBERS),
+        array.clone(),
+        Argument::Inline(milliseconds.to_ne_bytes().as_slice().into()),
+    ];
     let wanted = Some(vec![Argument::Absent, array, Argument::Absent]);
     raw.message(FrameKind::Open, 1, &Open { wanted, ..open(&reply, arguments) });
 }
@@ -96,18 +107,30 @@ fn memory_that_is_sealed_later_costs_no_far_executable() {
     let folder = Directory::new();
     let local = "launchers.local = { dial = \"tls\", reached_at = [\"localhost\"] }";
     let jobs = folder.0.join("jobs");
-    let jobs = format!("slot = \"jobs\"\n[plugin.options]\nfolder = {jobs:?}\ndefault = \"local\"\n{local}\n");
+    let jobs = format!(
+        "slot = \"jobs\"\n[plugin.options]\nfolder = {jobs:?}\ndefault = \"local\"\n{local}\n"
+    );
     let text = manifest("") + "[[plugin]]\nname = \"spawner-jobs\"\n" + &jobs;
     let file = folder.write("farcall.toml", &text);
-    let server =
-        Server::start(Transport::Unix, &[battery(false), trouble(false)], &["--manifest", file.to_str().unwrap()]);
+    let server = Server::start(
+        Transport::Unix,
+        &[battery(false), trouble(false)],
+        &["--manifest", file.to_str().unwrap()],
+    );
     serves(&server);
     sealed_before_its_call(&server);
     // In the middle of it: what is mapped already may still be written.
     let (mut raw, memory) = sharing(&server);
     call_in_it(&mut raw, 500);
     let client = server.client();
-    let runs = || client.status(Duration::from_secs(10)).unwrap().calls.iter().any(|call| call.stage == Stage::Running);
+    let runs = || {
+        client
+            .status(Duration::from_secs(10))
+            .unwrap()
+            .calls
+            .iter()
+            .any(|call| call.stage == Stage::Running)
+    };
     assert!(eventually(runs));
     fcntl_add_seals(&memory, SealFlags::FUTURE_WRITE).unwrap();
     let result: CallResult = decode("Result", &raw.expect(FrameKind::Result)).unwrap();
@@ -125,13 +148,20 @@ fn a_client_cannot_hand_the_server_a_connection() {
     let mut raw = Raw::greeted(&server);
     let (_own, other) = std::os::unix::net::UnixStream::pair().unwrap();
     let before = server.descriptors();
-    raw.send_with(&Raw::encoded(FrameKind::Request, 1, &Request::Nest(CallId([7; 16]))), other.as_fd());
+    raw.send_with(
+        &Raw::encoded(FrameKind::Request, 1, &Request::Nest(CallId([7; 16]))),
+        other.as_fd(),
+    );
     let Reply::Failed(failure) = decode("Reply", &raw.expect(FrameKind::Reply)).unwrap() else {
         panic!("it was taken")
     };
     let error = farcall_base::Error::from(failure);
     assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
     drop(raw);
-    assert!(eventually(|| server.descriptors() < before), "{} after {before}", server.descriptors());
+    assert!(
+        eventually(|| server.descriptors() < before),
+        "{} after {before}",
+        server.descriptors()
+    );
     serves(&server);
 }

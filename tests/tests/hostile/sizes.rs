@@ -19,11 +19,13 @@ pub fn are_refused(server: &Server, mut raw: Raw, reply: &InterfaceReply) -> Raw
         match raw.frame() {
             Some((header, body)) if header.kind == FrameKind::Result as u8 => {
                 let error = failure_of(&body);
-                let fits = matches!(error.kind(), ErrorKind::LimitExceeded | ErrorKind::InvalidArgument);
+                let fits =
+                    matches!(error.kind(), ErrorKind::LimitExceeded | ErrorKind::InvalidArgument);
                 assert!(fits, "n = {n}: {error}");
                 abandon(&mut raw, &open(reply, vec![Argument::Blocks(Some(0))]));
             }
-            // A sum of arrays over the limit that the server announced is against the rules of the wire.
+            // A sum of arrays over the limit that the server announced is against the rules of the
+            // wire.
             Some((header, _)) => {
                 assert_eq!(header.kind, FrameKind::Goodbye as u8);
                 raw = Raw::greeted(server);
@@ -35,12 +37,16 @@ pub fn are_refused(server: &Server, mut raw: Raw, reply: &InterfaceReply) -> Raw
     raw
 }
 
-/// What a server that takes 100,000 bytes does with more: of a program that knows the limit, and of one that ignores it.
+/// What a server that takes 100,000 bytes does with more: of a program that knows the limit, and of
+/// one that ignores it.
 fn beyond_the_limit_are_refused(transport: Transport) {
     let directory = Directory::new();
     let manifest = directory.write("farcall.toml", &manifest("call_bytes_max = 100000"));
-    let server =
-        Server::start(transport, &[battery(false), trouble(false)], &["--manifest", manifest.to_str().unwrap()]);
+    let server = Server::start(
+        transport,
+        &[battery(false), trouble(false)],
+        &["--manifest", manifest.to_str().unwrap()],
+    );
     let client = server.client();
     let touch = |count: usize| {
         let x = vec![1.0; count];
@@ -54,7 +60,11 @@ fn beyond_the_limit_are_refused(transport: Transport) {
     // Arrays that are announced, against what the greeting said.
     let mut raw = Raw::greeted(&server);
     let reply = interface(&mut raw, "touch");
-    raw.message(FrameKind::Open, 1, &open(&reply, vec![long(20_000), Argument::Blocks(Some(160_000))]));
+    raw.message(
+        FrameKind::Open,
+        1,
+        &open(&reply, vec![long(20_000), Argument::Blocks(Some(160_000))]),
+    );
     is_over_the_limit(&mut raw, transport);
     // Arrays that only come back: nothing is announced, and the server works out what they take.
     let mut raw = Raw::greeted(&server);
@@ -72,5 +82,7 @@ fn is_over_the_limit(raw: &mut Raw, transport: Transport) {
 
 #[test]
 fn over_every_transport() {
-    [Transport::Unix, Transport::Tcp, Transport::Tls].into_iter().for_each(beyond_the_limit_are_refused);
+    [Transport::Unix, Transport::Tcp, Transport::Tls]
+        .into_iter()
+        .for_each(beyond_the_limit_are_refused);
 }

@@ -1,11 +1,14 @@
-//! Kept calls over the end of their server: every one that was accepted has its outcome, or says why not; none runs twice.
+//! Kept calls over the end of their server: every one that was accepted has its outcome, or says
+//! why not; none runs twice.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use farcall_base::{CallId, Random, SeededRandom};
-use farcall_client::{Argument, CallOptions, Client, Error, ErrorKind, Keep, KeptState, Result, Routine};
+use farcall_client::{
+    Argument, CallOptions, Client, Error, ErrorKind, Keep, KeptState, Result, Routine,
+};
 use farcall_tests::{Server, Transport, eventually, manifest_of};
 
 /// How many calls the scenario makes, unless `FARCALL_SOAK_CALLS` says another number.
@@ -22,7 +25,8 @@ struct Place {
 
 impl Place {
     fn new(name: &str, options: &str) -> Place {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("kept-{name}-{}", std::process::id()));
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("kept-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         // What routines may write is apart from what is the server's.
         let open = folder.join("open");
@@ -30,7 +34,11 @@ impl Place {
         let results = folder.join("results");
         let server = format!("results_dir = {results:?}\nresults_share_percent = 100\n{options}");
         let file = folder.join("farcall.toml");
-        std::fs::write(&file, manifest_of(&server, &format!("modules.tally.writable = [{open:?}]"))).unwrap();
+        std::fs::write(
+            &file,
+            manifest_of(&server, &format!("modules.tally.writable = [{open:?}]")),
+        )
+        .unwrap();
         Place { manifest: file.display().to_string(), folder }
     }
 
@@ -39,7 +47,11 @@ impl Place {
     }
 
     fn start_with(&self, files: &[PathBuf]) -> Server {
-        Server::start(Transport::Unix, files, &["--manifest", &self.manifest, "--log-level", "warn"])
+        Server::start(
+            Transport::Unix,
+            files,
+            &["--manifest", &self.manifest, "--log-level", "warn"],
+        )
     }
 
     /// Has the one executable run for as long as its server lives: whatever comes now waits.
@@ -63,7 +75,10 @@ impl Place {
     fn submit(&self, routine: &Routine, number: usize, pause: Duration) -> Result<CallId> {
         let file = Argument::Text(self.marks_file().to_str().unwrap().into());
         let pause = Argument::Integer(pause.as_micros() as i64);
-        routine.submit([("number", Argument::Integer(number as i64)), ("pause_us", pause), ("file", file)], KEEP)
+        routine.submit(
+            [("number", Argument::Integer(number as i64)), ("pause_us", pause), ("file", file)],
+            KEEP,
+        )
     }
 
     fn results(&self, id: CallId, ending: &str) -> PathBuf {
@@ -105,8 +120,9 @@ fn what_waits_runs_on_the_next_server_in_its_order() {
         let client = server.client();
         let routine = once(&client);
         let runs = place.occupy(&routine);
-        let ids: Vec<CallId> =
-            (1..6).map(|number| place.submit(&routine, number, Duration::from_millis(1)).unwrap()).collect();
+        let ids: Vec<CallId> = (1..6)
+            .map(|number| place.submit(&routine, number, Duration::from_millis(1)).unwrap())
+            .collect();
         assert!(client.kept().unwrap().iter().all(|call| call.durable));
         end(server, signal);
         let server = place.start();
@@ -116,7 +132,10 @@ fn what_waits_runs_on_the_next_server_in_its_order() {
         }
         assert_eq!(place.marks(), [0, 1, 2, 3, 4, 5], "{signal}");
         let error = failure(&client, runs);
-        assert!(error.kind() == ErrorKind::ShuttingDown && error.to_string().contains(RAN), "{signal}: {error}");
+        assert!(
+            error.kind() == ErrorKind::ShuttingDown && error.to_string().contains(RAN),
+            "{signal}: {error}"
+        );
     }
 }
 
@@ -126,7 +145,8 @@ fn a_call_that_cannot_run_any_more_says_which_rule_ended_it() {
     let other = place.folder.join("other.idl");
     std::fs::write(&other, "Module other;\nDefine f(IN int n, OUT int m) { *m = n; }\n").unwrap();
     let changed = place.folder.join("tally.idl");
-    std::fs::write(&changed, "Module tally;\nDefine once(IN int n, OUT int m) { *m = n; }\n").unwrap();
+    std::fs::write(&changed, "Module tally;\nDefine once(IN int n, OUT int m) { *m = n; }\n")
+        .unwrap();
     for (files, kind, words) in [
         (&other, ErrorKind::NotFound, "is no longer published"),
         (&changed, ErrorKind::InterfaceChanged, "changed while the call was waiting"),
@@ -165,7 +185,10 @@ fn what_is_forgotten_or_cancelled_while_it_waits_never_runs() {
     let client = server.client();
     assert_eq!(failure(&client, ids[0]).kind(), ErrorKind::NotFound);
     assert_eq!(failure(&client, ids[1]).kind(), ErrorKind::Cancelled);
-    assert_eq!(outcome(&client, place.submit(&once(&client), 3, Duration::ZERO).unwrap()).unwrap(), 6);
+    assert_eq!(
+        outcome(&client, place.submit(&once(&client), 3, Duration::ZERO).unwrap()).unwrap(),
+        6
+    );
     assert!(place.marks().iter().all(|number| ![1, 2].contains(number)));
 }
 
@@ -175,7 +198,9 @@ fn an_outcome_that_cannot_be_stored_is_not_called_durable_and_is_tried_again() {
     let place = Place::new("unstored", "");
     let server = place.start();
     let client = server.client();
-    let state = |client: &Client, id: CallId| client.kept().unwrap().into_iter().find(|call| call.id == id).unwrap();
+    let state = |client: &Client, id: CallId| {
+        client.kept().unwrap().into_iter().find(|call| call.id == id).unwrap()
+    };
     let unstored = |server: &Server, number: usize| {
         let client = server.client();
         let id = place.submit(&once(&client), number, Duration::from_millis(300)).unwrap();
@@ -189,20 +214,29 @@ fn an_outcome_that_cannot_be_stored_is_not_called_durable_and_is_tried_again() {
     let id = unstored(&server, 1);
     std::fs::remove_dir(place.results(id, ".new")).unwrap();
     assert!(eventually(|| state(&client, id).durable), "it is stored when that can be");
-    assert_eq!(server.log().matches(&id.to_string()).count(), 1, "the log says so once: {}", server.log());
+    assert_eq!(
+        server.log().matches(&id.to_string()).count(),
+        1,
+        "the log says so once: {}",
+        server.log()
+    );
     // At the end of the server it is tried a last time.
     let other = unstored(&server, 2);
     std::fs::remove_dir(place.results(other, ".new")).unwrap();
     end(server, "-TERM");
     let server = place.start();
-    assert_eq!((outcome(&server.client(), id).unwrap(), outcome(&server.client(), other).unwrap()), (2, 4));
+    assert_eq!(
+        (outcome(&server.client(), id).unwrap(), outcome(&server.client(), other).unwrap()),
+        (2, 4)
+    );
     // One that is lost says what became of it.
     let lost = unstored(&server, 3);
     server.kill();
     std::fs::remove_dir(place.results(lost, ".new")).unwrap();
     let server = place.start();
     let error = failure(&server.client(), lost);
-    let is_said = error.kind() == ErrorKind::LimitExceeded && error.to_string().contains("could not be written");
+    let is_said = error.kind() == ErrorKind::LimitExceeded
+        && error.to_string().contains("could not be written");
     assert!(is_said, "{error}");
     assert_eq!(place.marks(), [1, 2, 3]);
 }
@@ -245,11 +279,16 @@ fn an_id_is_given_when_the_server_took_the_call() {
     let place = Place::new("untaken", "");
     let server = place.start();
     let client = server.client();
-    let options = CallOptions { keep: Some(KEEP), timeout: Some(Duration::from_secs(2)), ..CallOptions::default() };
+    let options = CallOptions {
+        keep: Some(KEEP),
+        timeout: Some(Duration::from_secs(2)),
+        ..CallOptions::default()
+    };
     let file = Argument::Text(place.marks_file().to_str().unwrap().into());
     let routine = once(&client);
     server.signal("-STOP");
-    let arguments = [("number", Argument::Integer(1)), ("pause_us", Argument::Integer(0)), ("file", file)];
+    let arguments =
+        [("number", Argument::Integer(1)), ("pause_us", Argument::Integer(0)), ("file", file)];
     let mut call = routine.start(arguments, &options).unwrap();
     let error = call.wait_kept(None).expect_err("the server said nothing");
     server.signal("-CONT");
@@ -257,15 +296,22 @@ fn an_id_is_given_when_the_server_took_the_call() {
     // A call that is refused says why, and not that it is kept.
     let long = Keep { after_end: Duration::from_secs(1_000_000_000), durable: true };
     let error = routine
-        .submit([("number", 1.into()), ("pause_us", 0.into()), ("file", Argument::Text(b"x".to_vec()))], long)
+        .submit(
+            [("number", 1.into()), ("pause_us", 0.into()), ("file", Argument::Text(b"x".to_vec()))],
+            long,
+        )
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
 }
 
-/// The scenario: calls are submitted, and their server is killed or told to end, at random, again and again.
+/// The scenario: calls are submitted, and their server is killed or told to end, at random, again
+/// and again.
 #[test]
 fn no_kept_call_is_lost_or_runs_twice_over_restarts() {
-    let calls = std::env::var("FARCALL_SOAK_CALLS").ok().and_then(|text| text.parse().ok()).unwrap_or(CALLS);
+    let calls = std::env::var("FARCALL_SOAK_CALLS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(CALLS);
     let options = format!("executables_max = 2\ndrain_ms = 20\nresults_max = {}", 4 * calls);
     let (place, seed) = (Place::new("scenario", &options), 11);
     let mut random = SeededRandom::new(seed);
@@ -315,16 +361,26 @@ fn judge(place: &Place, accepted: &BTreeMap<usize, CallId>, seed: u64) {
                 assert_eq!(twice, 2 * number, "seed {seed}");
                 returned += 1;
             }
-            Err(error) if error.kind() == ErrorKind::ShuttingDown && error.to_string().contains(RAN) => {}
+            Err(error)
+                if error.kind() == ErrorKind::ShuttingDown && error.to_string().contains(RAN) => {}
             Err(error) => lost.push(format!("{number}: {error}")),
         }
     }
-    assert!(lost.is_empty(), "seed {seed}: {} of {} are lost: {lost:?}", lost.len(), accepted.len());
+    assert!(
+        lost.is_empty(),
+        "seed {seed}: {} of {} are lost: {lost:?}",
+        lost.len(),
+        accepted.len()
+    );
     let marks = place.marks();
     let mut counted: BTreeMap<usize, usize> = BTreeMap::new();
     marks.iter().for_each(|number| *counted.entry(*number).or_default() += 1);
     let twice: Vec<_> = counted.iter().filter(|(_, count)| **count > 1).collect();
     assert!(twice.is_empty(), "seed {seed}: {twice:?} ran twice");
-    assert!(returned > accepted.len() / 2, "seed {seed}: only {returned} of {} returned", accepted.len());
+    assert!(
+        returned > accepted.len() / 2,
+        "seed {seed}: only {returned} of {} returned",
+        accepted.len()
+    );
     assert!(counted.len() >= returned);
 }

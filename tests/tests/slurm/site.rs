@@ -22,20 +22,28 @@ impl<'a> Site<'a> {
     /// With more settings of its launcher.
     pub fn new(slurm: &'a Slurm, settings: &str) -> Site<'a> {
         let folder = Directory::new();
-        let launch =
-            [&*program().display().to_string(), "launch", "slurm", "--interval-min", "0.2", "--interval-max", "0.5"]
-                .map(|word| format!("{word:?}"))
-                .join(", ");
+        let launch = [
+            &*program().display().to_string(),
+            "launch",
+            "slurm",
+            "--interval-min",
+            "0.2",
+            "--interval-max",
+            "0.5",
+        ]
+        .map(|word| format!("{word:?}"))
+        .join(", ");
         let jobs = format!(
-            "[[plugin]]\nname = \"spawner-jobs\"\nslot = \"jobs\"\n[plugin.options]\nfolder = {:?}\ndefault = \"slurm\"\ngather_ms = 300\n\
-             launchers.slurm = {{ command = [{launch}], idle_seconds = 1, reached_at = [\"localhost\"], {settings} }}\n",
+            "[[plugin]]\nname = \"spawner-jobs\"\nslot = \"jobs\"\n[plugin.options]\nfolder = \
+             {:?}\ndefault = \"slurm\"\ngather_ms = 300\nlaunchers.slurm = {{ command = \
+             [{launch}], idle_seconds = 1, reached_at = [\"localhost\"], {settings} }}\n",
             folder.0.join("jobs")
         );
         let file = folder.write("farcall.toml", &(manifest("launched_idle_ms = 500") + &jobs));
         let mut command = Server::command();
         command.env("PATH", slurm.path()).args(["--manifest", file.to_str().unwrap()]);
-        let routines =
-            ["far.idl", "late.idl"].map(|name| Path::new(env!("CARGO_MANIFEST_DIR")).join("routines").join(name));
+        let routines = ["far.idl", "late.idl"]
+            .map(|name| Path::new(env!("CARGO_MANIFEST_DIR")).join("routines").join(name));
         let server = Server::start_as(command, &routines);
         Site { client: server.client(), server: Some(server), slurm, folder }
     }
@@ -46,7 +54,11 @@ impl<'a> Site<'a> {
 
     pub fn call(&self, routine: &str, milliseconds: i32) -> PendingCall {
         let options = CallOptions { timeout: Some(PATIENCE), ..CallOptions::default() };
-        self.client.routine(routine).unwrap().start([("milliseconds", milliseconds.into())], &options).unwrap()
+        self.client
+            .routine(routine)
+            .unwrap()
+            .start([("milliseconds", milliseconds.into())], &options)
+            .unwrap()
     }
 
     /// A call that an executable works on.
@@ -80,7 +92,11 @@ impl<'a> Site<'a> {
     }
 
     pub fn wait_for(&self, what: &str, done: impl FnMut() -> bool) {
-        assert!(self.slurm.brings(done), "{what}: {}", self.server.as_ref().map_or(String::new(), Server::log));
+        assert!(
+            self.slurm.brings(done),
+            "{what}: {}",
+            self.server.as_ref().map_or(String::new(), Server::log)
+        );
     }
 
     /// The process of its launcher, and that which looks after it.
@@ -88,10 +104,16 @@ impl<'a> Site<'a> {
         let all = self.server.as_ref().map(Server::processes).unwrap_or_default();
         let with = |is_one: fn(&str) -> bool| {
             let found = all.iter().copied().filter(|pid| is_one(&words(*pid))).collect::<Vec<_>>();
-            assert_eq!(found.len(), 1, "{:?}", all.iter().map(|pid| words(*pid)).collect::<Vec<_>>());
+            assert_eq!(
+                found.len(),
+                1,
+                "{:?}",
+                all.iter().map(|pid| words(*pid)).collect::<Vec<_>>()
+            );
             found[0]
         };
-        let launcher = with(|words| words.contains("\0launch\0slurm") && !words.contains("\0--guard\0"));
+        let launcher =
+            with(|words| words.contains("\0launch\0slurm") && !words.contains("\0--guard\0"));
         (launcher, with(|words| words.contains("\0--guard\0")))
     }
 
@@ -122,13 +144,15 @@ impl<'a> Site<'a> {
         let folder = self.folder.0.display().to_string();
         let all = std::fs::read_dir("/proc").unwrap().flatten();
         let all = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        all.filter(|pid| words(*pid).contains("\0pilot\0") && words(*pid).contains(&folder)).collect()
+        all.filter(|pid| words(*pid).contains("\0pilot\0") && words(*pid).contains(&folder))
+            .collect()
     }
 }
 
 /// A command line, with NUL between its words.
 fn words(pid: u32) -> String {
-    String::from_utf8_lossy(&std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default()).into_owned()
+    String::from_utf8_lossy(&std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default())
+        .into_owned()
 }
 
 /// What the caller of a lost call reads.

@@ -7,7 +7,8 @@ use std::sync::OnceLock;
 
 use farcall_tests::{Directory, eventually, program, root};
 
-/// For how long servers stay without a client here, in seconds: longer than a slow machine takes to connect again.
+/// For how long servers stay without a client here, in seconds: longer than a slow machine takes to
+/// connect again.
 const LINGER: u64 = 30;
 
 /// The far side.
@@ -27,7 +28,8 @@ pub fn lean() -> &'static Path {
     })
 }
 
-/// Whether this user may have namespaces of his own, for other hosts and file systems; says so if not.
+/// Whether this user may have namespaces of his own, for other hosts and file systems; says so if
+/// not.
 pub fn has_namespaces() -> bool {
     let done = Command::new("unshare").args(["-um", "true"]).stderr(Stdio::null()).status();
     let has = done.is_ok_and(|status| status.success());
@@ -48,8 +50,11 @@ impl Far {
     /// Its folders, and no way there yet.
     pub fn unreached() -> Far {
         let folder = Directory::new();
-        ["home", "run", "tmp"].iter().for_each(|name| std::fs::create_dir(folder.0.join(name)).unwrap());
-        std::fs::set_permissions(folder.0.join("run"), std::fs::Permissions::from_mode(0o700)).unwrap();
+        ["home", "run", "tmp"]
+            .iter()
+            .for_each(|name| std::fs::create_dir(folder.0.join(name)).unwrap());
+        std::fs::set_permissions(folder.0.join("run"), std::fs::Permissions::from_mode(0o700))
+            .unwrap();
         Far { folder, sshds: Vec::new() }
     }
 
@@ -65,9 +70,10 @@ impl Far {
         far.script(
             "ssh",
             &format!(
-                "#!/bin/sh\nfor command; do :; done\necho $$ >{place}/pid\nexport HOME={place}/home \
-                 XDG_RUNTIME_DIR={place}/run TMPDIR={place}/tmp\n\
-                 unset FARCALL_LINGER FARCALL_SSH FARCALL_CACHE XDG_CACHE_HOME\ncd {place}\n{commands}\n"
+                "#!/bin/sh\nfor command; do :; done\necho $$ >{place}/pid\nexport \
+                 HOME={place}/home XDG_RUNTIME_DIR={place}/run TMPDIR={place}/tmp\n\
+                 unset FARCALL_LINGER FARCALL_SSH FARCALL_CACHE XDG_CACHE_HOME\ncd \
+                 {place}\n{commands}\n"
             ),
         );
         far
@@ -87,10 +93,18 @@ impl Far {
         let port = free_port();
         let server = far.sshd_file("sshd", port, "");
         let mut command = Command::new(sshd);
-        command.args(["-D", "-f"]).arg(server).arg("-E").arg(far.folder.0.join("log")).stdin(Stdio::null());
+        command
+            .args(["-D", "-f"])
+            .arg(server)
+            .arg("-E")
+            .arg(far.folder.0.join("log"))
+            .stdin(Stdio::null());
         far.sshds.push(command.spawn().unwrap());
         far.client_file(&format!("Host far\n Port {port}\n"));
-        far.script("ssh", &format!("#!/bin/sh\nexec ssh -F {}/config \"$@\"\n", far.folder.0.display()));
+        far.script(
+            "ssh",
+            &format!("#!/bin/sh\nexec ssh -F {}/config \"$@\"\n", far.folder.0.display()),
+        );
         eventually(|| std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
         Some(far)
     }
@@ -112,9 +126,10 @@ impl Far {
         self.folder.write(
             name,
             &format!(
-                "Port {port}\nListenAddress 127.0.0.1\nHostKey {place}/host\nAuthorizedKeysFile {place}/key.pub\n\
-                 PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\n\
-                 SetEnv FARCALL_CACHE={place}/home XDG_RUNTIME_DIR={place}/run XDG_STATE_HOME={place}/home {more}\n"
+                "Port {port}\nListenAddress 127.0.0.1\nHostKey {place}/host\nAuthorizedKeysFile \
+                 {place}/key.pub\nPidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication \
+                 no\nPermitRootLogin yes\nSetEnv FARCALL_CACHE={place}/home \
+                 XDG_RUNTIME_DIR={place}/run XDG_STATE_HOME={place}/home {more}\n"
             ),
         )
     }
@@ -204,14 +219,18 @@ impl Far {
     /// Nothing is left but the program and what it brought.
     pub fn holds_only_its_cache(&self, folder: &str) {
         let files = self.files();
-        let is_ours = |file: &String| file.strip_prefix(folder).is_some_and(|file| file.starts_with("farcall-"));
+        let is_ours = |file: &String| {
+            file.strip_prefix(folder).is_some_and(|file| file.starts_with("farcall-"))
+        };
         assert!(!files.is_empty() && files.iter().all(is_ours), "{files:?}");
     }
 
     /// What lies in its folders, by paths from `folder`.
     pub fn files(&self) -> Vec<String> {
         let mut files = Vec::new();
-        ["home", "run", "tmp"].iter().for_each(|name| collect(&self.folder.0.join(name), &mut files));
+        ["home", "run", "tmp"]
+            .iter()
+            .for_each(|name| collect(&self.folder.0.join(name), &mut files));
         let place = format!("{}/", self.folder.0.display());
         files.iter().map(|file| file.to_string_lossy().replace(&place, "")).collect()
     }
@@ -228,7 +247,8 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
 
 impl Drop for Far {
     fn drop(&mut self) {
-        let left: Vec<String> = processes_of(&self.folder.0).into_iter().map(|(pid, _)| pid).collect();
+        let left: Vec<String> =
+            processes_of(&self.folder.0).into_iter().map(|(pid, _)| pid).collect();
         // Those that have ended by themselves meanwhile are no failure.
         let _ = Command::new("kill").args(["-9", "--"]).args(left).stderr(Stdio::null()).status();
         for sshd in &mut self.sshds {
@@ -243,7 +263,10 @@ pub fn processes_of(folder: &Path) -> Vec<(String, String)> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let lines = entries.filter_map(|entry| {
         let line = std::fs::read(entry.path().join("cmdline")).ok()?;
-        Some((entry.file_name().to_string_lossy().into_owned(), String::from_utf8_lossy(&line).replace('\0', " ")))
+        Some((
+            entry.file_name().to_string_lossy().into_owned(),
+            String::from_utf8_lossy(&line).replace('\0', " "),
+        ))
     });
     lines.filter(|(_, line)| line.starts_with(&*folder.to_string_lossy())).collect()
 }
@@ -254,7 +277,8 @@ pub fn free_port() -> u16 {
 
 /// The processes that a process began.
 pub fn children_of(pid: u32) -> Vec<String> {
-    let done = Command::new("ps").args(["-o", "pid=", "--ppid", &pid.to_string()]).output().unwrap();
+    let done =
+        Command::new("ps").args(["-o", "pid=", "--ppid", &pid.to_string()]).output().unwrap();
     String::from_utf8(done.stdout).unwrap().split_whitespace().map(str::to_owned).collect()
 }
 

@@ -16,7 +16,9 @@ fn an_ssh_that_fails_is_told_with_its_words() {
     assert!(said.contains("Permission denied (publickey)") && said.contains("ssh://far"), "{said}");
     let unknown = Far::faked("echo 'ssh: Could not resolve hostname far' >&2; exit 255", "/bin/sh");
     let said = unknown.refused(&["ls"]);
-    assert!(said.contains("farcall: connect: ssh failed: ssh: Could not resolve hostname far (server: ssh://far)"));
+    assert!(said.contains(
+        "farcall: connect: ssh failed: ssh: Could not resolve hostname far (server: ssh://far)"
+    ));
     let missing = far.command(&["ls"]).env("FARCALL_SSH", "/nonexistent/ssh").output().unwrap();
     let said = String::from_utf8_lossy(&missing.stderr).into_owned();
     assert!(said.contains("/nonexistent/ssh") && said.contains("FARCALL_SSH"), "{said}");
@@ -35,7 +37,11 @@ fn an_ssh_that_hangs_is_waited_for_as_long_as_was_said() {
 fn files_of_this_host_and_launchers_that_are_not_there_are_told() {
     let far = Far::faked("cd home", "/bin/sh");
     let said = far.refused(&["connect", "far/pbs"]);
-    assert!(said.contains("there is no launcher \"pbs\"") && said.contains("there are local, slurm, ssh"), "{said}");
+    assert!(
+        said.contains("there is no launcher \"pbs\"")
+            && said.contains("there are local, slurm, ssh"),
+        "{said}"
+    );
     let own = Directory::new();
     let file = own.write("own.idl", "Module own;\n");
     let inside = file.to_str().unwrap().to_owned();
@@ -81,13 +87,21 @@ fn several_connections_share_one_authentication() {
     std::fs::set_permissions(&private.0, std::fs::Permissions::from_mode(0o700)).unwrap();
     let shared = |arguments: &[&str]| {
         let mut command = ask(&far, arguments);
-        let done = command.env("FARCALL_SSH_SHARE", "1").env("XDG_RUNTIME_DIR", &private.0).output().unwrap();
+        let done = command
+            .env("FARCALL_SSH_SHARE", "1")
+            .env("XDG_RUNTIME_DIR", &private.0)
+            .output()
+            .unwrap();
         assert!(done.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
         String::from_utf8_lossy(&done.stdout).into_owned()
     };
     let control = format!("-oControlPath={}/farcall/%C", private.0.display());
-    let order =
-        |order: &str| Command::new(far.folder.0.join("ssh")).args([&control, "-O", order, "far"]).output().unwrap();
+    let order = |order: &str| {
+        Command::new(far.folder.0.join("ssh"))
+            .args([&control, "-O", order, "far"])
+            .output()
+            .unwrap()
+    };
     shared(&["publish", trouble(false).to_str().unwrap()]);
     assert!(shared(&["ls"]).contains("trouble/fine"));
     assert_eq!(asked(&far), 1, "the second connection goes the way of the first");
@@ -121,7 +135,8 @@ fn an_ssh_that_asks_does_so_once() {
 
 /// A file in NumPy's format, version 1.0.
 fn numpy(values: &[f64]) -> Vec<u8> {
-    let words = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({},), }}", values.len());
+    let words =
+        format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({},), }}", values.len());
     let mut file = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
     file.extend_from_slice(format!("{words:117}\n").as_bytes());
     file.extend(values.iter().flat_map(|value| value.to_le_bytes()));
@@ -131,13 +146,15 @@ fn numpy(values: &[f64]) -> Vec<u8> {
 #[test]
 fn a_connection_that_breaks_in_the_middle_of_an_array_is_made_again() {
     // Passes on 3 MB as they come.
-    let cut = "import os\nleft = 3000000\nwhile left > 0:\n    piece = os.read(0, min(left, 65536))\n    \
-               left -= len(piece)\n    while piece: piece = piece[os.write(1, piece):]\n";
-    for (what, pipeline) in
-        [("there", "python3 cut.py | /bin/sh -c \"$command\""), ("back", "/bin/sh -c \"$command\" | python3 cut.py")]
-    {
-        let far =
-            Far::run_by(&format!("if [ -e cut ] && rm cut; then {pipeline}; else exec /bin/sh -c \"$command\"; fi"));
+    let cut = "import os\nleft = 3000000\nwhile left > 0:\n    piece = os.read(0, min(left, \
+               65536))\n left -= len(piece)\n    while piece: piece = piece[os.write(1, piece):]\n";
+    for (what, pipeline) in [
+        ("there", "python3 cut.py | /bin/sh -c \"$command\""),
+        ("back", "/bin/sh -c \"$command\" | python3 cut.py"),
+    ] {
+        let far = Far::run_by(&format!(
+            "if [ -e cut ] && rm cut; then {pipeline}; else exec /bin/sh -c \"$command\"; fi"
+        ));
         far.folder.write("cut.py", cut);
         far.printed(&["publish", trouble(false).to_str().unwrap()]);
         let array = far.folder.write_bytes("x.npy", &numpy(&vec![1.5; 1_000_000]));
@@ -157,7 +174,10 @@ fn a_host_on_which_nothing_can_be_put_is_told() {
     assert!(said.contains("/proc/none/.cache/farcall cannot be made"), "{said}");
     let full = Far::faked("ulimit -f 100", "/bin/sh");
     let said = full.refused(&["ls"]);
-    assert!(said.contains("home/.cache/farcall has no room for") && said.contains("FARCALL_CACHE"), "{said}");
+    assert!(
+        said.contains("home/.cache/farcall has no room for") && said.contains("FARCALL_CACHE"),
+        "{said}"
+    );
     assert_eq!(full.files(), Vec::<String>::new());
 }
 
@@ -169,7 +189,11 @@ fn a_home_that_is_full_or_cannot_be_used_is_gone_round() {
     let read_only = "mount --bind \"$HOME\" \"$HOME\" && mount -o remount,ro,bind \"$HOME\"";
     for (what, mount) in [
         ("tiny", "mount -t tmpfs -o size=1m none \"$HOME\""),
-        ("full", "mount -t tmpfs -o size=64k none \"$HOME\"; head -c 1m /dev/zero >\"$HOME/all\" 2>/dev/null"),
+        (
+            "full",
+            "mount -t tmpfs -o size=64k none \"$HOME\"; head -c 1m /dev/zero >\"$HOME/all\" \
+                2>/dev/null",
+        ),
         ("read-only", read_only),
         ("noexec", "mount -t tmpfs -o noexec none \"$HOME\""),
     ] {
@@ -178,12 +202,19 @@ fn a_home_that_is_full_or_cannot_be_used_is_gone_round() {
         assert!(solved.contains("0.0909"), "{what}: {solved}");
         far.end();
         let files = far.files();
-        assert!(!files.is_empty() && files.iter().all(|file| file.starts_with("tmp/farcall-")), "{what}: {files:?}");
+        assert!(
+            !files.is_empty() && files.iter().all(|file| file.starts_with("tmp/farcall-")),
+            "{what}: {files:?}"
+        );
     }
-    let nowhere = "mount -t tmpfs -o noexec none \"$HOME\"; mount -t tmpfs -o noexec none \"$TMPDIR\"; \
-                   mount -t tmpfs -o noexec none \"$XDG_RUNTIME_DIR\"";
+    let nowhere = "mount -t tmpfs -o noexec none \"$HOME\"; mount -t tmpfs -o noexec none \
+                   \"$TMPDIR\"; mount -t tmpfs -o noexec none \"$XDG_RUNTIME_DIR\"";
     let said = Far::mounted(nowhere).refused(&["ls"]);
-    assert!(said.contains("home/.cache/farcall lets no program run; ") && said.contains("FARCALL_CACHE"), "{said}");
+    assert!(
+        said.contains("home/.cache/farcall lets no program run; ")
+            && said.contains("FARCALL_CACHE"),
+        "{said}"
+    );
 }
 
 /// A full disk, or a host that fell over, leaves copies that are not whole.
@@ -194,15 +225,21 @@ fn a_copy_that_is_not_whole_is_brought_again() {
     far.end();
     let copy = |far: &Far| {
         let mut files = far.files().into_iter();
-        let is_program = |file: &String| file.rsplit_once('/').is_some_and(|(_, name)| name.starts_with("farcall-"));
-        far.folder.0.join(files.find(|file| is_program(file) && !file.contains("-routines/")).unwrap())
+        let is_program = |file: &String| {
+            file.rsplit_once('/').is_some_and(|(_, name)| name.starts_with("farcall-"))
+        };
+        far.folder
+            .0
+            .join(files.find(|file| is_program(file) && !file.contains("-routines/")).unwrap())
     };
     let whole = std::fs::read(copy(&far)).unwrap();
     for left in [0, whole.len() / 2] {
-        // In its place, not into it: the kernel may still be giving back the memory of a process that ran it.
+        // In its place, not into it: the kernel may still be giving back the memory of a process
+        // that ran it.
         let (copy_now, part) = (copy(&far), far.folder.0.join("part"));
         std::fs::write(&part, &whole[..left]).unwrap();
-        std::fs::set_permissions(&part, std::fs::metadata(&copy_now).unwrap().permissions()).unwrap();
+        std::fs::set_permissions(&part, std::fs::metadata(&copy_now).unwrap().permissions())
+            .unwrap();
         std::fs::rename(&part, copy_now).unwrap();
         far.printed(&["ls"]);
         assert!(std::fs::read(copy(&far)).unwrap() == whole, "{left} bytes were left");
@@ -217,7 +254,8 @@ fn a_runtime_folder_that_takes_nothing_is_gone_round() {
     }
     for (number, mount) in [
         "mount -t tmpfs -o ro none \"$XDG_RUNTIME_DIR\"",
-        "mount -t tmpfs -o size=4k none \"$XDG_RUNTIME_DIR\"; head -c 1m /dev/zero >\"$XDG_RUNTIME_DIR/all\" 2>/dev/null",
+        "mount -t tmpfs -o size=4k none \"$XDG_RUNTIME_DIR\"; head -c 1m /dev/zero \
+            >\"$XDG_RUNTIME_DIR/all\" 2>/dev/null",
         "mount -t tmpfs -o nr_inodes=2 none \"$XDG_RUNTIME_DIR\"",
     ]
     .iter()
@@ -240,7 +278,10 @@ fn a_runtime_folder_that_takes_nothing_is_gone_round() {
 #[test]
 fn a_host_that_allows_too_few_open_files_is_told() {
     let said = Far::faked("ulimit -n 20", "/bin/sh").refused(&["ls"]);
-    assert!(said.contains("a process here may have 20 open files") && said.contains("ulimit -Hn"), "{said}");
+    assert!(
+        said.contains("a process here may have 20 open files") && said.contains("ulimit -Hn"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -252,18 +293,30 @@ fn old_copies_go_but_for_those_that_run() {
     assert!(old.output().unwrap().status.success());
     let cache = far.home().join(".cache/farcall");
     let copies = || {
-        let names = std::fs::read_dir(&cache).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let names = std::fs::read_dir(&cache)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap());
         let mut names: Vec<String> = names.filter(|name| !name.starts_with("server-")).collect();
         names.sort();
         names
     };
     let running: Vec<String> = copies();
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs().cast_signed();
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap()
+        .as_secs()
+        .cast_signed();
     // By its path: a program that runs cannot be opened to be written to.
     let touch = |name: &str, ago: i64| {
         let then = rustix::fs::Timespec { tv_sec: now - 3600 * ago, tv_nsec: 0 };
         let times = rustix::fs::Timestamps { last_access: then, last_modification: then };
-        rustix::fs::utimensat(rustix::fs::CWD, cache.join(name), &times, rustix::fs::AtFlags::empty()).unwrap();
+        rustix::fs::utimensat(
+            rustix::fs::CWD,
+            cache.join(name),
+            &times,
+            rustix::fs::AtFlags::empty(),
+        )
+        .unwrap();
     };
     let named = |digit: &str| format!("farcall-{}", digit.repeat(32));
     // Used 1 to 6 hours ago; another host's server says that it runs the fifth.
@@ -279,7 +332,8 @@ fn old_copies_go_but_for_those_that_run() {
         touch(&named(digit), ago);
     }
     let program = cache.join(named("5"));
-    let record = format!("host elsewhere\nprocess 1\nsocket /nowhere\nprogram {}\n", program.display());
+    let record =
+        format!("host elsewhere\nprocess 1\nsocket /nowhere\nprogram {}\n", program.display());
     std::fs::write(cache.join("server-elsewhere"), record).unwrap();
     running.iter().for_each(|name| touch(name, 100));
     far.printed(&["ls"]);
@@ -288,13 +342,20 @@ fn old_copies_go_but_for_those_that_run() {
     let left = copies();
     let is_there = |name: &str| left.iter().any(|left| left == name);
     for digit in ["1", "2", "5"] {
-        for name in [named(digit), format!("{}-routines", named(digit)), format!("{}.lib", named(digit))] {
+        for name in
+            [named(digit), format!("{}-routines", named(digit)), format!("{}.lib", named(digit))]
+        {
             assert!(is_there(&name), "{name} of {left:?}");
         }
         assert!(is_there(&format!("library-{}", digit.repeat(32))), "{left:?}");
     }
     assert!(running.iter().all(|name| is_there(name)), "what runs stays: {running:?} of {left:?}");
-    assert!(!left.iter().any(|name| ["3333", "4444", "6666"].iter().any(|digits| name.contains(digits))), "{left:?}");
+    assert!(
+        !left
+            .iter()
+            .any(|name| ["3333", "4444", "6666"].iter().any(|digits| name.contains(digits))),
+        "{left:?}"
+    );
     let mut drain = far.command(&["drain"]);
     assert!(drain.env("FARCALL_NAME", "other").output().unwrap().status.success());
     far.end();
@@ -341,7 +402,11 @@ fn another_machine_is_told_apart() {
     let far = Far::faked("PATH=$PWD:$PATH", "/bin/sh");
     far.script("uname", "#!/bin/sh\n[ \"$1\" = -s ] && echo Linux || echo riscv64\n");
     let mut command = far.command(&["ls"]);
-    let done = command.env_remove("FARCALL_REMOTE_PROGRAM").env("FARCALL_PROGRAM", lean()).output().unwrap();
+    let done = command
+        .env_remove("FARCALL_REMOTE_PROGRAM")
+        .env("FARCALL_PROGRAM", lean())
+        .output()
+        .unwrap();
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
     assert!(said.contains("Linux-riscv64") && said.contains("FARCALL_REMOTE_PROGRAM"), "{said}");
 }
@@ -370,7 +435,8 @@ fn top_and_objects_work_and_nothing_is_left_but_the_cache() {
     far.printed(&["publish", trouble(false).to_str().unwrap()]);
     let call = far.command(&["call", "trouble/hold", "[1, 2]", "3000"]).spawn().unwrap();
     eventually(|| far.printed(&["top", "--once"]).contains("trouble/hold"));
-    let status: serde_json::Value = serde_json::from_str(&far.printed(&["top", "--once", "--json"])).unwrap();
+    let status: serde_json::Value =
+        serde_json::from_str(&far.printed(&["top", "--once", "--json"])).unwrap();
     assert_eq!(status["totals"]["executables_started"], 1, "{status}");
     assert_eq!(far.printed(&["objects", "--json"]), "");
     assert!(call.wait_with_output().unwrap().status.success());

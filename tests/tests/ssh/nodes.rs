@@ -1,5 +1,5 @@
-//! Login nodes: two hosts with names, runtime folders and an `sshd` of their own, one home, and one name that leads to
-//! either.
+//! Login nodes: two hosts with names, runtime folders and an `sshd` of their own, one home, and one
+//! name that leads to either.
 
 use std::process::{Command, Stdio};
 
@@ -21,20 +21,31 @@ impl Nodes {
         let place = far.folder.0.display().to_string();
         let ports = [free_port(), free_port()];
         for (number, port) in (1..).zip(ports) {
-            let file = far.sshd_file(&format!("sshd{number}"), port, &format!("FARCALL_SSH={place}/hop"));
+            let file =
+                far.sshd_file(&format!("sshd{number}"), port, &format!("FARCALL_SSH={place}/hop"));
             let node = format!(
-                "echo login{number} >/proc/sys/kernel/hostname && mount -t tmpfs -o mode=700 none {place}/run && \
-                 exec {} -D -f {} -E {place}/log{number}",
+                "echo login{number} >/proc/sys/kernel/hostname && mount -t tmpfs -o mode=700 none \
+                 {place}/run && exec {} -D -f {} -E {place}/log{number}",
                 sshd.display(),
                 file.display()
             );
             let mut command = Command::new("unshare");
-            far.sshds.push(command.args(["-um", "/bin/sh", "-c", &node]).stdin(Stdio::null()).spawn().unwrap());
+            far.sshds.push(
+                command.args(["-um", "/bin/sh", "-c", &node]).stdin(Stdio::null()).spawn().unwrap(),
+            );
         }
-        far.client_file(&format!("Host login1\n Port {}\nHost login2\n Port {}\n", ports[0], ports[1]));
-        far.script("ssh", &format!("#!/bin/sh\nexec ssh -F {place}/config -p $(cat {place}/port) \"$@\"\n"));
+        far.client_file(&format!(
+            "Host login1\n Port {}\nHost login2\n Port {}\n",
+            ports[0], ports[1]
+        ));
+        far.script(
+            "ssh",
+            &format!("#!/bin/sh\nexec ssh -F {place}/config -p $(cat {place}/port) \"$@\"\n"),
+        );
         far.script("hop", &format!("#!/bin/sh\nexec ssh -F {place}/config \"$@\"\n"));
-        eventually(|| ports.iter().all(|port| std::net::TcpStream::connect(("127.0.0.1", *port)).is_ok()));
+        eventually(|| {
+            ports.iter().all(|port| std::net::TcpStream::connect(("127.0.0.1", *port)).is_ok())
+        });
         let nodes = Nodes { far, ports };
         nodes.lead_to(1);
         Some(nodes)
@@ -45,7 +56,8 @@ impl Nodes {
         self.far.folder.write("port", &self.ports[number - 1].to_string());
     }
 
-    /// Ends the server. Nothing runs there any more then, and nothing but the program and what it brought is there.
+    /// Ends the server. Nothing runs there any more then, and nothing but the program and what it
+    /// brought is there.
     fn end(&self) {
         self.far.printed(&["drain"]);
         eventually(|| processes_of(&self.far.home()).is_empty());
@@ -91,8 +103,12 @@ fn a_node_that_is_not_reached_from_the_other_is_named() {
     nodes.far.script("hop", "#!/bin/sh\necho 'Host key verification failed.' >&2\nexit 255\n");
     let said = nodes.far.refused(&["ls"]);
     assert!(said.contains("are on login1, which login2 cannot reach"), "{said}");
-    assert!(said.contains("connect to login1 itself") && said.contains("Host key verification failed."), "{said}");
-    // Killed, with all that it began, it has left its record: who gets there learns that nobody is there.
+    assert!(
+        said.contains("connect to login1 itself") && said.contains("Host key verification failed."),
+        "{said}"
+    );
+    // Killed, with all that it began, it has left its record: who gets there learns that nobody is
+    // there.
     let place = nodes.far.folder.0.display();
     kill(&processes_of(&nodes.far.home()).into_iter().map(|(pid, _)| pid).collect::<Vec<_>>());
     nodes.far.script("hop", &format!("#!/bin/sh\nexec ssh -F {place}/config \"$@\"\n"));

@@ -1,4 +1,5 @@
-//! Checks that the map is true: rooms, the "follow one call" table, plugin folders and crate descriptions.
+//! Checks that the map is true: rooms, the "follow one call" table, plugin folders and crate
+//! descriptions.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +12,8 @@ use crate::tree::{Tree, Violation};
 const MAP: &str = "ARCHITECTURE.md";
 
 /// The files that every plugin has. Each of the last three may be a folder of the same name.
-const PLUGIN_FILES: &[&str] = &["README.md", "src/lib.rs", "src/state.rs", "src/step.rs", "src/driver.rs"];
+const PLUGIN_FILES: &[&str] =
+    &["README.md", "src/lib.rs", "src/state.rs", "src/step.rs", "src/driver.rs"];
 
 /// A cell's text without the quotes around code.
 fn unquoted(cell: &str) -> &str {
@@ -20,10 +22,16 @@ fn unquoted(cell: &str) -> &str {
 
 /// The rows of the first table below a heading; header and rule are left out.
 fn table<'a>(document: &'a str, heading: &str) -> Vec<(usize, Vec<&'a str>)> {
-    let lines =
-        document.lines().enumerate().skip_while(|(_, line)| !(line.starts_with("##") && line.contains(heading)));
-    let rows = lines.skip_while(|(_, line)| !line.starts_with('|')).take_while(|(_, line)| line.starts_with('|'));
-    rows.skip(2).map(|(index, row)| (index + 1, row.trim().trim_matches('|').split('|').collect())).collect()
+    let lines = document
+        .lines()
+        .enumerate()
+        .skip_while(|(_, line)| !(line.starts_with("##") && line.contains(heading)));
+    let rows = lines
+        .skip_while(|(_, line)| !line.starts_with('|'))
+        .take_while(|(_, line)| line.starts_with('|'));
+    rows.skip(2)
+        .map(|(index, row)| (index + 1, row.trim().trim_matches('|').split('|').collect()))
+        .collect()
 }
 
 /// Every room of the map exists and is not empty, and every folder at the top is a room of the map.
@@ -32,15 +40,20 @@ pub fn rooms(tree: &Tree, map: &str) -> Vec<Violation> {
     if rows.is_empty() {
         return vec![Violation::new(MAP, "has no table below the heading `Rooms`")];
     }
-    let listed: Vec<(usize, &str)> = rows.iter().map(|(line, cells)| (*line, unquoted(cells[0]))).collect();
+    let listed: Vec<(usize, &str)> =
+        rows.iter().map(|(line, cells)| (*line, unquoted(cells[0]))).collect();
     let missing = listed.iter().filter(|(_, room)| is_empty(&tree.root.join(room)));
     let missing = missing.map(|(line, room)| {
         Violation::new(format!("{MAP}:{line}"), format!("room `{room}` does not exist or is empty"))
     });
-    let names: BTreeSet<&str> = listed.iter().map(|(_, room)| room.split('/').next().unwrap_or(room)).collect();
-    let unlisted = top_folders(&tree.root).into_iter().filter(|folder| !names.contains(folder.as_str()));
+    let names: BTreeSet<&str> =
+        listed.iter().map(|(_, room)| room.split('/').next().unwrap_or(room)).collect();
+    let unlisted =
+        top_folders(&tree.root).into_iter().filter(|folder| !names.contains(folder.as_str()));
     missing
-        .chain(unlisted.map(|folder| Violation::new(MAP, format!("`{folder}/` is no row of the table of rooms"))))
+        .chain(unlisted.map(|folder| {
+            Violation::new(MAP, format!("`{folder}/` is no row of the table of rooms"))
+        }))
         .collect()
 }
 
@@ -55,14 +68,17 @@ fn top_folders(root: &Path) -> Vec<String> {
     names.filter(|name| !name.starts_with('.') && name != "target" && name != "build").collect()
 }
 
-/// Every step of "follow one call" names a file that exists and a function or type that stands in it.
+/// Every step of "follow one call" names a file that exists and a function or type that stands in
+/// it.
 pub fn follow_one_call(tree: &Tree, map: &str) -> Vec<Violation> {
     let rows = table(map, "Follow one call");
     if rows.is_empty() {
         return vec![Violation::new(MAP, "has no table below the heading `Follow one call`")];
     }
     rows.iter()
-        .filter_map(|(line, cells)| Some(Violation::new(format!("{MAP}:{line}"), step_problem(tree, cells)?)))
+        .filter_map(|(line, cells)| {
+            Some(Violation::new(format!("{MAP}:{line}"), step_problem(tree, cells)?))
+        })
         .collect()
 }
 
@@ -82,20 +98,37 @@ fn step_problem(tree: &Tree, cells: &[&str]) -> Option<String> {
 
 /// Every plugin has the same files.
 pub fn plugins(tree: &Tree) -> Vec<Violation> {
-    let folders = fs::read_dir(tree.root.join("plugins")).into_iter().flatten().flatten().map(|entry| entry.path());
+    let folders = fs::read_dir(tree.root.join("plugins"))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
     let plugins: Vec<_> = folders.filter(|folder| folder.join("Cargo.toml").exists()).collect();
-    let wanted = plugins.iter().flat_map(|plugin| PLUGIN_FILES.iter().map(move |file| plugin.join(file)));
-    let missing = wanted.filter(|path| !path.exists() && !path.with_extension("").join("mod.rs").exists());
-    let shown = |path: &Path| path.strip_prefix(&tree.root).expect("below the root").to_string_lossy().into_owned();
+    let wanted =
+        plugins.iter().flat_map(|plugin| PLUGIN_FILES.iter().map(move |file| plugin.join(file)));
+    let missing =
+        wanted.filter(|path| !path.exists() && !path.with_extension("").join("mod.rs").exists());
+    let shown = |path: &Path| {
+        path.strip_prefix(&tree.root).expect("below the root").to_string_lossy().into_owned()
+    };
     missing
-        .map(|path| Violation::new(shown(&path), "is missing: every plugin has lib, state, step, driver and a README"))
+        .map(|path| {
+            Violation::new(
+                shown(&path),
+                "is missing: every plugin has lib, state, step, driver and a README",
+            )
+        })
         .collect()
 }
 
 /// Every crate says what it is.
 pub fn descriptions(packages: &[Package]) -> Vec<Violation> {
     let silent = packages.iter().filter(|package| package.description.trim().is_empty());
-    silent.map(|package| Violation::new(format!("{}/Cargo.toml", package.folder), "has no `description`")).collect()
+    silent
+        .map(|package| {
+            Violation::new(format!("{}/Cargo.toml", package.folder), "has no `description`")
+        })
+        .collect()
 }
 
 /// The text of the map.
@@ -109,12 +142,16 @@ mod tests {
     use crate::tree::{SourceFile, repository};
 
     fn tree() -> Tree {
-        let file = SourceFile::new("a/x.rs", "//! x\npub fn go() {}\n".to_string()).expect("a Rust file");
+        let file =
+            SourceFile::new("a/x.rs", "//! x\npub fn go() {}\n".to_string()).expect("a Rust file");
         Tree { root: repository().root, sources: vec![file], documents: Vec::new() }
     }
 
     fn steps(row: &str) -> Vec<Violation> {
-        follow_one_call(&tree(), &format!("## Follow one call\n\n| a | b | c | d |\n|-|-|-|-|\n{row}\n"))
+        follow_one_call(
+            &tree(),
+            &format!("## Follow one call\n\n| a | b | c | d |\n|-|-|-|-|\n{row}\n"),
+        )
     }
 
     #[test]
@@ -128,8 +165,13 @@ mod tests {
 
     #[test]
     fn rooms_on_the_map_and_on_the_disk_are_the_same() {
-        let found = rooms(&tree(), "## Rooms\n\n| a | b |\n|-|-|\n| `attic/` | old |\n| `tools/tidy/` | rules |\n");
-        assert!(found.iter().any(|violation| violation.problem.contains("`attic/` does not exist")));
+        let found = rooms(
+            &tree(),
+            "## Rooms\n\n| a | b |\n|-|-|\n| `attic/` | old |\n| `tools/tidy/` | rules |\n",
+        );
+        assert!(
+            found.iter().any(|violation| violation.problem.contains("`attic/` does not exist"))
+        );
         assert!(found.iter().any(|violation| violation.problem.contains("`base/` is no row")));
         assert!(!found.iter().any(|violation| violation.problem.contains("`tools/` is no row")));
     }

@@ -1,4 +1,5 @@
-//! Checks that the tables of faults are true: every guard stands in its file, and every test is one.
+//! Checks that the tables of faults are true: every guard stands in its file, and every test is
+//! one.
 
 use std::fs;
 
@@ -16,11 +17,16 @@ pub fn read(tree: &Tree) -> String {
 
 /// Every row names a file and what guards in it, and tests that exist.
 pub fn violations(tree: &Tree, tables: &str) -> Vec<Violation> {
-    let rows = tables.lines().enumerate().filter(|(_, line)| line.starts_with("| ") && !line.starts_with("| What "));
+    let rows = tables
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| line.starts_with("| ") && !line.starts_with("| What "));
     let problems = rows.flat_map(|(index, row)| {
         let cells: Vec<&str> = row.trim().trim_matches('|').split('|').collect();
         let place = format!("{TABLES}:{}", index + 1);
-        row_problems(tree, &cells).into_iter().map(move |problem| Violation::new(place.clone(), problem))
+        row_problems(tree, &cells)
+            .into_iter()
+            .map(move |problem| Violation::new(place.clone(), problem))
     });
     problems.collect()
 }
@@ -32,15 +38,20 @@ fn quoted(cell: &str) -> Vec<&str> {
 
 fn row_problems(tree: &Tree, cells: &[&str]) -> Vec<String> {
     if cells.len() != CELLS {
-        return vec!["a row has four cells: what goes wrong, what happens, guard, tests".to_string()];
+        return vec![
+            "a row has four cells: what goes wrong, what happens, guard, tests".to_string(),
+        ];
     }
     let (guards, tests) = (quoted(cells[2]), quoted(cells[3]));
     if guards.is_empty() || guards.len() % 2 != 0 || tests.is_empty() {
-        return vec!["a row names guards, each as a file and a name, and at least one test".to_string()];
+        return vec![
+            "a row names guards, each as a file and a name, and at least one test".to_string(),
+        ];
     }
     let guards = guards.chunks(2).filter_map(|guard| {
         let file = tree.sources.iter().find(|file| file.path == guard[0]);
-        let stands = file.is_some_and(|file| word_positions(&file.scanned.code, guard[1]).next().is_some());
+        let stands =
+            file.is_some_and(|file| word_positions(&file.scanned.code, guard[1]).next().is_some());
         (!stands).then(|| format!("`{}` has no `{}`", guard[0], guard[1]))
     });
     let tests = tests.into_iter().filter(|test| !is_function(tree, test));
@@ -65,7 +76,8 @@ mod tests {
 
     #[test]
     fn guards_and_tests_that_are_gone_are_named() {
-        let good = "| a | b | `tools/tidy/src/faults.rs` `quoted` | `guards_and_tests_that_are_gone_are_named` |";
+        let good = "| a | b | `tools/tidy/src/faults.rs` `quoted` | \
+            `guards_and_tests_that_are_gone_are_named` |";
         assert!(problems(good).is_empty());
         assert_eq!(
             problems(&good.replace("quoted", "unquoted_cell")),
@@ -76,8 +88,11 @@ mod tests {
             ["there is no test `guards_and_tests_that_are_here_are_named`"]
         );
         assert!(
-            problems(&good.replace("guards_and_tests_that_are_gone_are_named", "test_an_interrupt_ends_the_call"))
-                .is_empty()
+            problems(&good.replace(
+                "guards_and_tests_that_are_gone_are_named",
+                "test_an_interrupt_ends_the_call"
+            ))
+            .is_empty()
         );
         assert_eq!(problems("| a | b | `c` | `d` |").len(), 1);
         assert_eq!(problems("| a | b |").len(), 1);

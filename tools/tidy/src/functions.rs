@@ -48,7 +48,8 @@ fn rust_function(code: &str, at: usize) -> Option<Function> {
     Some(spanning(code, name, at, matching_brace(code, open) - 1))
 }
 
-/// The brace that opens the body; none where the declaration ends in a semicolon. Array types hold semicolons too.
+/// The brace that opens the body; none where the declaration ends in a semicolon. Array types hold
+/// semicolons too.
 fn body_open(code: &str, at: usize) -> Option<usize> {
     let mut depth = 0usize;
     for (offset, byte) in code.as_bytes()[at..].iter().enumerate() {
@@ -117,7 +118,8 @@ fn without_directives(code: &str) -> String {
 
 fn python_functions(code: &str) -> Vec<Function> {
     let lines: Vec<&str> = code.split('\n').collect();
-    let starts = lines.iter().enumerate().filter_map(|(index, line)| Some((index, python_name(line)?)));
+    let starts =
+        lines.iter().enumerate().filter_map(|(index, line)| Some((index, python_name(line)?)));
     starts.map(|(index, name)| python_function(&lines, index, name)).collect()
 }
 
@@ -131,12 +133,16 @@ fn indent(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-/// A body lasts while lines are indented deeper; a closing parenthesis of the signature may stand at its level.
+/// A body lasts while lines are indented deeper; a closing parenthesis of the signature may stand
+/// at its level.
 fn python_function(lines: &[&str], start: usize, name: &str) -> Function {
     let level = indent(lines[start]);
-    let belongs = |line: &&str| line.trim().is_empty() || indent(line) > level || line.trim_start().starts_with(')');
+    let belongs = |line: &&str| {
+        line.trim().is_empty() || indent(line) > level || line.trim_start().starts_with(')')
+    };
     let body = lines[start + 1..].iter().take_while(|line| belongs(line)).collect::<Vec<_>>();
-    let length = 1 + body.iter().rposition(|line| !line.trim().is_empty()).map_or(0, |last| last + 1);
+    let length =
+        1 + body.iter().rposition(|line| !line.trim().is_empty()).map_or(0, |last| last + 1);
     Function { name: name.to_string(), line: start + 1, length }
 }
 
@@ -150,13 +156,15 @@ mod tests {
 
     #[test]
     fn rust_functions_with_and_without_bodies() {
-        let code = "trait T {\n fn no(a: [u8; 4]);\n}\nfn yes<F: Fn()>(f: fn(u8))\nwhere F: X {\n  1\n}\n";
+        let code =
+            "trait T {\n fn no(a: [u8; 4]);\n}\nfn yes<F: Fn()>(f: fn(u8))\nwhere F: X {\n  1\n}\n";
         assert_eq!(shown(code, Syntax::Rust), [("yes".to_string(), 4, 4)]);
     }
 
     #[test]
     fn c_functions_but_no_initialisers_macros_or_linkage() {
-        let code = "#define M(x) { \\\n x\nextern  {\nint t[] = {\n1 };\nstatic int\nadd(int a)\n{\n return a;\n}\n}\n";
+        let code = "#define M(x) { \\\n x\nextern  {\nint t[] = {\n1 };\nstatic int\nadd(int \
+            a)\n{\n return a;\n}\n}\n";
         assert_eq!(shown(code, Syntax::C), [("add".to_string(), 6, 5)]);
     }
 

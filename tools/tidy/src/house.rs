@@ -20,7 +20,8 @@ fn workspace() -> &'static [Package] {
 /// Reports everything that is wrong, sorted by place.
 fn assert_holds(mut violations: Vec<Violation>) {
     violations.sort();
-    let lines: Vec<String> = violations.iter().map(|found| format!("  {}: {}", found.place, found.problem)).collect();
+    let lines: Vec<String> =
+        violations.iter().map(|found| format!("  {}: {}", found.place, found.problem)).collect();
     assert!(violations.is_empty(), "{} to fix\n{}", violations.len(), lines.join("\n"));
 }
 
@@ -31,7 +32,8 @@ fn each_source(check: impl Fn(&SourceFile) -> Vec<Violation>) {
 
 fn list(name: &str) -> String {
     let path = tree().root.join("tools/tidy").join(name);
-    fs::read_to_string(&path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()))
+    fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()))
 }
 
 #[test]
@@ -64,14 +66,20 @@ fn unwrap_stays_in_tests() {
 #[test]
 fn unsafe_stays_in_its_rooms() {
     let rooms = text::read_rooms(&list("unsafe.txt"));
-    assert!(rooms.iter().all(|room| room.reason.split_whitespace().count() > 1), "every room has its reason");
+    assert!(
+        rooms.iter().all(|room| room.reason.split_whitespace().count() > 1),
+        "every room has its reason"
+    );
     assert_holds(text::unsafe_code(&tree().sources, &rooms));
 }
 
 #[test]
 fn whatever_prints_makes_it_printable() {
     let rooms = text::read_rooms(&list("printing.txt"));
-    assert!(rooms.iter().all(|room| room.reason.split_whitespace().count() > 3), "every file has its reason");
+    assert!(
+        rooms.iter().all(|room| room.reason.split_whitespace().count() > 3),
+        "every file has its reason"
+    );
     assert_holds(printing::sites(&tree().sources, &rooms));
 }
 
@@ -145,9 +153,14 @@ fn every_decision_has_a_number_of_its_own() {
 fn words_are_plain() {
     let path = tree().root.join("tools/tidy/words.txt");
     let old = list("words.txt");
-    let new = if std::env::var_os("FARCALL_REWRITE").is_some() { words::lowered(&old, tree()) } else { old.clone() };
+    let new = if std::env::var_os("FARCALL_REWRITE").is_some() {
+        words::lowered(&old, tree())
+    } else {
+        old.clone()
+    };
     if new != old {
-        fs::write(&path, &new).unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
+        fs::write(&path, &new)
+            .unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
     }
     match words::read(&new) {
         Ok(banned) => assert_holds(words::violations(tree(), &banned)),
@@ -158,5 +171,8 @@ fn words_are_plain() {
 #[test]
 fn subjects_of_commits_begin_with_a_plain_verb() {
     let verbs = list("verbs.txt");
-    assert_holds(subjects::violations(&subjects::commits(&tree().root), &subjects::read_verbs(&verbs)));
+    assert_holds(subjects::violations(
+        &subjects::commits(&tree().root),
+        &subjects::read_verbs(&verbs),
+    ));
 }

@@ -12,8 +12,16 @@ struct Row {
 
 const TABLE: &[Row] = &[
     Row { room: "base", may_use: &["base"], reason: "base stands on the standard library alone" },
-    Row { room: "protocol", may_use: &["base", "protocol"], reason: "protocol crates are pure: no sockets, no clock" },
-    Row { room: "system", may_use: &["base"], reason: "what the operating system gives knows nothing of Farcall" },
+    Row {
+        room: "protocol",
+        may_use: &["base", "protocol"],
+        reason: "protocol crates are pure: no sockets, no clock",
+    },
+    Row {
+        room: "system",
+        may_use: &["base"],
+        reason: "what the operating system gives knows nothing of Farcall",
+    },
     Row {
         room: "link",
         may_use: &["base", "protocol", "link"],
@@ -32,7 +40,8 @@ const TABLE: &[Row] = &[
     Row {
         room: "transports",
         may_use: &["base", "protocol", "system", "link"],
-        reason: "a transport is one byte stream; it knows no service, no other transport, plugin or client",
+        reason: "a transport is one byte stream; it knows no service, no other transport, plugin \
+            or client",
     },
     Row {
         room: "kernel",
@@ -42,12 +51,14 @@ const TABLE: &[Row] = &[
     Row {
         room: "plugins",
         may_use: &["base", "protocol", "system", "link", "services", "kernel"],
-        reason: "a plugin uses the kernel's plugin API and services, never another plugin or a transport",
+        reason: "a plugin uses the kernel's plugin API and services, never another plugin or a \
+            transport",
     },
     Row {
         room: "executable",
         may_use: &["base", "protocol", "system", "link", "services", "native", "transports"],
-        reason: "an executable is a peer that speaks the wire: it needs no kernel, plugin or client",
+        reason: "an executable is a peer that speaks the wire: it needs no kernel, plugin or \
+            client",
     },
     Row {
         room: "clients",
@@ -56,16 +67,43 @@ const TABLE: &[Row] = &[
     },
     Row {
         room: "publishing",
-        may_use: &["base", "protocol", "system", "services", "plugins", "transports", "executable", "clients"],
+        may_use: &[
+            "base",
+            "protocol",
+            "system",
+            "services",
+            "plugins",
+            "transports",
+            "executable",
+            "clients",
+        ],
         reason: "publishing makes modules for a server's plugins; it starts no server",
     },
     Row {
         room: "programs",
-        may_use: &["base", "protocol", "system", "link", "services", "kernel", "transports", "executable", "clients"],
+        may_use: &[
+            "base",
+            "protocol",
+            "system",
+            "link",
+            "services",
+            "kernel",
+            "transports",
+            "executable",
+            "clients",
+        ],
         reason: "a program is given its plugins, and has no command line of its own",
     },
-    Row { room: "routines", may_use: &["clients"], reason: "published routines are users of Farcall" },
-    Row { room: "examples", may_use: &["clients"], reason: "an example shows what a user of Farcall writes" },
+    Row {
+        room: "routines",
+        may_use: &["clients"],
+        reason: "published routines are users of Farcall",
+    },
+    Row {
+        room: "examples",
+        may_use: &["clients"],
+        reason: "an example shows what a user of Farcall writes",
+    },
     Row { room: "apps", may_use: &["clients"], reason: "an application is a user of Farcall" },
 ];
 
@@ -84,7 +122,10 @@ fn room(folder: &str) -> &str {
 
 /// Every edge that the table does not allow.
 pub fn violations(packages: &[Package]) -> Vec<Violation> {
-    packages.iter().flat_map(|package| package.edges.iter().filter_map(|edge| forbidden(package, edge))).collect()
+    packages
+        .iter()
+        .flat_map(|package| package.edges.iter().filter_map(|edge| forbidden(package, edge)))
+        .collect()
 }
 
 fn forbidden(package: &Package, edge: &Edge) -> Option<Violation> {
@@ -133,7 +174,11 @@ mod tests {
         assert_eq!(edge("protocol/wire", "link", Kind::Normal).len(), 1);
         assert_eq!(edge("clients/rust", "services", Kind::Normal).len(), 1);
         assert_eq!(edge("clients/rust", "kernel", Kind::Normal).len(), 1);
-        assert_eq!(edge("attic/x", "base", Kind::Normal).len(), 1, "an unknown room is no free room");
+        assert_eq!(
+            edge("attic/x", "base", Kind::Normal).len(),
+            1,
+            "an unknown room is no free room"
+        );
     }
 
     #[test]

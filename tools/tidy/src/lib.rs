@@ -1,8 +1,9 @@
-//! House rules as unit tests: layer edges, sizes, names, dead files, plain words, and documents that are true.
+//! House rules as unit tests: layer edges, sizes, names, dead files, plain words, and documents
+//! that are true.
 //!
-//! Each check is a function from the tree to all violations at once, so that one run shows everything there is to
-//! fix. `house` runs them on this repository; each check also has a test on a text that breaks its rule. STYLE.md
-//! gives the reasons.
+//! Each check is a function from the tree to all violations at once, so that one run shows
+//! everything there is to fix. `house` runs them on this repository; each check also has a test on
+//! a text that breaks its rule. STYLE.md gives the reasons.
 
 #[cfg(test)]
 mod house;

@@ -44,9 +44,15 @@ pub struct Package {
 pub fn packages(root: &Path) -> Vec<Package> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_string());
     let arguments = ["metadata", "--format-version", "1", "--no-deps", "--offline"];
-    let output = Command::new(cargo).args(arguments).current_dir(root).output().expect("cargo starts");
-    assert!(output.status.success(), "cargo metadata failed: {}", String::from_utf8_lossy(&output.stderr));
-    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON");
+    let output =
+        Command::new(cargo).args(arguments).current_dir(root).output().expect("cargo starts");
+    assert!(
+        output.status.success(),
+        "cargo metadata failed: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let metadata: Value =
+        serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON");
     list(&metadata["packages"]).iter().map(|package| read_package(package, root)).collect()
 }
 
@@ -59,7 +65,9 @@ fn text(value: &Value) -> String {
 }
 
 fn relative(path: &str, root: &Path) -> String {
-    Path::new(path).strip_prefix(root).map_or_else(|_| path.to_string(), |inside| inside.to_string_lossy().into_owned())
+    Path::new(path)
+        .strip_prefix(root)
+        .map_or_else(|_| path.to_string(), |inside| inside.to_string_lossy().into_owned())
 }
 
 fn read_package(package: &Value, root: &Path) -> Package {
@@ -68,8 +76,14 @@ fn read_package(package: &Value, root: &Path) -> Package {
         name: text(&package["name"]),
         folder: manifest.trim_end_matches("Cargo.toml").trim_end_matches('/').to_string(),
         description: text(&package["description"]),
-        targets: list(&package["targets"]).iter().map(|target| relative(&text(&target["src_path"]), root)).collect(),
-        edges: list(&package["dependencies"]).iter().filter_map(|edge| read_edge(edge, root)).collect(),
+        targets: list(&package["targets"])
+            .iter()
+            .map(|target| relative(&text(&target["src_path"]), root))
+            .collect(),
+        edges: list(&package["dependencies"])
+            .iter()
+            .filter_map(|edge| read_edge(edge, root))
+            .collect(),
     }
 }
 

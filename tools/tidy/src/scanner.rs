@@ -1,7 +1,8 @@
 //! Tells code from comments and text, in every language of the house, without parsing any of them.
 //!
-//! The checks ask only shallow questions (is this word code? how long is this function?), so a scanner that blanks
-//! comments and strings and keeps every line where it was is enough, and a parser dependency is not needed.
+//! The checks ask only shallow questions (is this word code? how long is this function?), so a
+//! scanner that blanks comments and strings and keeps every line where it was is enough, and a
+//! parser dependency is not needed.
 
 /// Which rules of comments and strings a file follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +22,8 @@ pub enum Syntax {
 /// A file with its comments and strings blanked.
 #[derive(Debug)]
 pub struct Scanned {
-    /// The text with every byte of a comment or a string's content replaced by a space; line breaks stay.
+    /// The text with every byte of a comment or a string's content replaced by a space; line breaks
+    /// stay.
     pub code: String,
     /// For each line, whether a part of it is comment.
     pub commented: Vec<bool>,
@@ -43,8 +45,12 @@ struct Scanner<'a> {
 
 /// Blanks comments and strings of `text`.
 pub fn scan(text: &str, syntax: Syntax) -> Scanned {
-    let mut scanner =
-        Scanner { text: text.as_bytes(), at: 0, code: Vec::with_capacity(text.len()), commented: vec![false] };
+    let mut scanner = Scanner {
+        text: text.as_bytes(),
+        at: 0,
+        code: Vec::with_capacity(text.len()),
+        commented: vec![false],
+    };
     while scanner.at < scanner.text.len() {
         match syntax {
             Syntax::Rust => scanner.step_rust(),
@@ -78,7 +84,8 @@ pub fn line_of(text: &str, at: usize) -> usize {
     text.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1
 }
 
-/// The position just behind the brace that closes the one at `open`; the end of the text if none does.
+/// The position just behind the brace that closes the one at `open`; the end of the text if none
+/// does.
 pub fn matching_brace(code: &str, open: usize) -> usize {
     let mut depth = 0usize;
     for (offset, byte) in code.as_bytes()[open..].iter().enumerate() {
@@ -151,7 +158,11 @@ impl Scanner<'_> {
         } else if self.looking_at("/*") {
             self.hide_nested_comment();
         } else if let Some(end) = self.raw_string_end() {
-            let open = self.text[self.at..].iter().position(|byte| *byte == b'"').expect("raw string has a quote") + 1;
+            let open = self.text[self.at..]
+                .iter()
+                .position(|byte| *byte == b'"')
+                .expect("raw string has a quote")
+                + 1;
             self.hide(open, Region::Text);
             self.hide_through(&end, None, Region::Text);
         } else if self.looking_at("\"") {
@@ -217,7 +228,9 @@ impl Scanner<'_> {
     fn step_python(&mut self) {
         if self.looking_at("#") {
             self.hide_line();
-        } else if let Some(quote) = ["\"\"\"", "'''"].into_iter().find(|quote| self.looking_at(quote)) {
+        } else if let Some(quote) =
+            ["\"\"\"", "'''"].into_iter().find(|quote| self.looking_at(quote))
+        {
             let region = if self.stands_alone() { Region::Comment } else { Region::Text };
             self.hide(3, region);
             self.hide_through(quote, Some(b'\\'), region);
@@ -230,11 +243,19 @@ impl Scanner<'_> {
 
     /// Whether only white space stands before this place in its line.
     fn stands_alone(&self) -> bool {
-        self.text[..self.at].iter().rev().take_while(|byte| **byte != b'\n').all(u8::is_ascii_whitespace)
+        self.text[..self.at]
+            .iter()
+            .rev()
+            .take_while(|byte| **byte != b'\n')
+            .all(u8::is_ascii_whitespace)
     }
 
     fn step_hash(&mut self) {
-        if self.looking_at("#") && self.previous().is_ascii_whitespace() { self.hide_line() } else { self.keep() }
+        if self.looking_at("#") && self.previous().is_ascii_whitespace() {
+            self.hide_line()
+        } else {
+            self.keep()
+        }
     }
 
     fn step_fortran(&mut self) {
@@ -255,7 +276,8 @@ mod tests {
 
     #[test]
     fn rust_strings_and_comments_are_blanked_and_lines_stay() {
-        let text = "let a = \"// fn x\"; // fn y\nlet b = r#\"\"fn\"#; /* a /* b */ fn */ let c = '\"';\n";
+        let text =
+            "let a = \"// fn x\"; // fn y\nlet b = r#\"\"fn\"#; /* a /* b */ fn */ let c = '\"';\n";
         let scanned = scan(text, Syntax::Rust);
         assert_eq!(scanned.code.len(), text.len());
         assert!(!scanned.code.contains("fn"));

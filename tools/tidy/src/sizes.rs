@@ -1,4 +1,5 @@
-//! Checks of sizes: files, functions and the share of comments. The list of exceptions only shrinks.
+//! Checks of sizes: files, functions and the share of comments. The list of exceptions only
+//! shrinks.
 
 use crate::functions::{Function, functions};
 use crate::tree::{SourceFile, Violation};
@@ -25,7 +26,8 @@ pub struct Exception {
     pub reason: String,
 }
 
-/// Reads the list: `place lines reason` per line, `#` comments. A line without a reason is a violation of its own.
+/// Reads the list: `place lines reason` per line, `#` comments. A line without a reason is a
+/// violation of its own.
 pub fn read_exceptions(list: &str) -> Result<Vec<Exception>, Vec<Violation>> {
     let lines = list.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
@@ -70,14 +72,20 @@ fn measure_function(file: &SourceFile, function: &Function) -> Measured {
 pub fn lengths(files: &[SourceFile], exceptions: &[Exception]) -> Vec<Violation> {
     let measured: Vec<Measured> = files.iter().flat_map(measure).collect();
     let too_long = measured.iter().filter_map(|one| judge(one, exceptions));
-    let gone = exceptions.iter().filter(|exception| !measured.iter().any(|one| one.key == exception.place));
-    let gone = gone.map(|exception| Violation::new(&exception.place, "is gone; remove it from tools/tidy/ratchet.txt"));
+    let gone = exceptions
+        .iter()
+        .filter(|exception| !measured.iter().any(|one| one.key == exception.place));
+    let gone = gone.map(|exception| {
+        Violation::new(&exception.place, "is gone; remove it from tools/tidy/ratchet.txt")
+    });
     too_long.chain(gone).collect()
 }
 
 fn measure(file: &SourceFile) -> Vec<Measured> {
     let inside = functions(&file.scanned.code, file.syntax);
-    std::iter::once(measure_file(file)).chain(inside.iter().map(|function| measure_function(file, function))).collect()
+    std::iter::once(measure_file(file))
+        .chain(inside.iter().map(|function| measure_function(file, function)))
+        .collect()
 }
 
 fn judge(one: &Measured, exceptions: &[Exception]) -> Option<Violation> {
@@ -85,9 +93,14 @@ fn judge(one: &Measured, exceptions: &[Exception]) -> Option<Violation> {
     let problem = match listed {
         None if one.lines <= one.max => return None,
         None => format!("has {} lines, {} at most; split it", one.lines, one.max),
-        Some(_) if one.lines <= one.max => "is short enough now; remove it from tools/tidy/ratchet.txt".to_string(),
+        Some(_) if one.lines <= one.max => {
+            "is short enough now; remove it from tools/tidy/ratchet.txt".to_string()
+        }
         Some(old) if one.lines < old.lines => {
-            format!("has shrunk; lower its {} to {} in tools/tidy/ratchet.txt", old.lines, one.lines)
+            format!(
+                "has shrunk; lower its {} to {} in tools/tidy/ratchet.txt",
+                old.lines, one.lines
+            )
         }
         Some(old) if one.lines > old.lines => {
             format!("has grown from {} to {} lines; the list only shrinks", old.lines, one.lines)
@@ -111,7 +124,9 @@ pub fn distribution(files: &[SourceFile]) -> Vec<Violation> {
 
 fn quantile_problem(sorted: &[usize], percent: usize, max: usize) -> Option<Violation> {
     let lines = *sorted.get((sorted.len() * percent).div_ceil(100).saturating_sub(1))?;
-    let problem = format!("{percent} % of the functions may have up to {lines} lines, {max} wanted; split the longest");
+    let problem = format!(
+        "{percent} % of the functions may have up to {lines} lines, {max} wanted; split the longest"
+    );
     (lines > max).then(|| Violation::new("workspace", problem))
 }
 
@@ -119,7 +134,8 @@ fn quantile_problem(sorted: &[usize], percent: usize, max: usize) -> Option<Viol
 pub fn comment_share(files: &[SourceFile]) -> Vec<Violation> {
     let counts: Vec<(&str, usize, usize)> =
         files.iter().map(|file| (file.path.as_str(), commented(file), filled(file))).collect();
-    let (comments, lines) = counts.iter().fold((0, 0), |sum, count| (sum.0 + count.1, sum.1 + count.2));
+    let (comments, lines) =
+        counts.iter().fold((0, 0), |sum, count| (sum.0 + count.1, sum.1 + count.2));
     if comments * 100 >= lines * COMMENT_PERCENT_MIN {
         return Vec::new();
     }
@@ -128,10 +144,16 @@ pub fn comment_share(files: &[SourceFile]) -> Vec<Violation> {
         .map(|(path, some, all)| ((all * COMMENT_PERCENT_MIN / 100).saturating_sub(*some), *path))
         .collect();
     missing.sort_unstable_by(|a, b| b.cmp(a));
-    let barest =
-        missing.iter().take(5).map(|(lines, path)| format!("{path} (lacks {lines})")).collect::<Vec<_>>().join(", ");
-    let share =
-        format!("{comments} of {lines} lines hold a comment, {COMMENT_PERCENT_MIN} % wanted; say why in {barest}");
+    let barest = missing
+        .iter()
+        .take(5)
+        .map(|(lines, path)| format!("{path} (lacks {lines})"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    let share = format!(
+        "{comments} of {lines} lines hold a comment, {COMMENT_PERCENT_MIN} % wanted; say why in \
+            {barest}"
+    );
     vec![Violation::new("workspace", share)]
 }
 
@@ -154,7 +176,10 @@ mod tests {
 
     fn problems(lines: usize, list: &str) -> Vec<String> {
         let exceptions = read_exceptions(list).expect("a good list");
-        lengths(&[file(lines)], &exceptions).into_iter().map(|violation| violation.problem).collect()
+        lengths(&[file(lines)], &exceptions)
+            .into_iter()
+            .map(|violation| violation.problem)
+            .collect()
     }
 
     #[test]
@@ -175,7 +200,10 @@ mod tests {
 
     #[test]
     fn an_exception_without_a_reason_is_refused() {
-        assert_eq!(read_exceptions("a/x.rs 700").expect_err("no reason")[0].place, "tools/tidy/ratchet.txt:1");
+        assert_eq!(
+            read_exceptions("a/x.rs 700").expect_err("no reason")[0].place,
+            "tools/tidy/ratchet.txt:1"
+        );
     }
 
     #[test]

@@ -19,15 +19,22 @@ pub struct Commit {
     pub subject: String,
 }
 
-/// The commits that the rule is for, merges aside. None without git or its log: a release is no repository.
+/// The commits that the rule is for, merges aside. None without git or its log: a release is no
+/// repository.
 pub fn commits(root: &Path) -> Vec<Commit> {
     let git = |arguments: &[&str]| {
         let output = Command::new("git").arg("-C").arg(root).args(arguments).output().ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
     };
-    let since = || git(&["log", "--diff-filter=A", "--format=%H", "--", VERBS])?.lines().last().map(str::to_string);
+    let since = || {
+        git(&["log", "--diff-filter=A", "--format=%H", "--", VERBS])?
+            .lines()
+            .last()
+            .map(str::to_string)
+    };
     let Some(since) = since() else { return Vec::new() };
-    let log = git(&["log", "--no-merges", "--format=%h %s", "HEAD", "--not", &format!("{since}^@")]);
+    let log =
+        git(&["log", "--no-merges", "--format=%h %s", "HEAD", "--not", &format!("{since}^@")]);
     log.unwrap_or_default().lines().filter_map(read).collect()
 }
 
@@ -51,12 +58,19 @@ fn judge(commit: &Commit, verbs: &[&str]) -> Vec<Violation> {
     let length = commit.subject.chars().count();
     let mut problems = Vec::new();
     if length > CHARACTERS_MAX {
-        problems.push(format!("the subject has {length} characters, {CHARACTERS_MAX} at most; shorten it"));
+        problems.push(format!(
+            "the subject has {length} characters, {CHARACTERS_MAX} at most; shorten it"
+        ));
     }
     if !verbs.iter().any(|verb| is_capitalized(first, verb)) {
-        problems.push(format!("`{first}` is no plain verb; begin with one of {VERBS}, or add one that everybody uses"));
+        problems.push(format!(
+            "`{first}` is no plain verb; begin with one of {VERBS}, or add one that everybody uses"
+        ));
     }
-    problems.into_iter().map(|problem| Violation::new(format!("commit {}", commit.name), problem)).collect()
+    problems
+        .into_iter()
+        .map(|problem| Violation::new(format!("commit {}", commit.name), problem))
+        .collect()
 }
 
 fn is_capitalized(word: &str, verb: &str) -> bool {

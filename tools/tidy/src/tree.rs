@@ -46,7 +46,8 @@ impl Violation {
 }
 
 impl SourceFile {
-    /// Scans `text`; the language follows from the path and, where there is no extension, from the first line.
+    /// Scans `text`; the language follows from the path and, where there is no extension, from the
+    /// first line.
     pub fn new(path: &str, text: String) -> Option<SourceFile> {
         let syntax = syntax_of(path, &text)?;
         let scanned = scan(&text, syntax);
@@ -61,13 +62,17 @@ impl SourceFile {
     /// Whether the whole file is test code by its place.
     pub fn is_test(&self) -> bool {
         let in_folder = self.path.starts_with("tests/") || self.path.contains("/tests/");
-        in_folder || self.path.contains("/battery/") || self.name() == "tests.rs" || self.name().ends_with("_tests.rs")
+        in_folder
+            || self.path.contains("/battery/")
+            || self.name() == "tests.rs"
+            || self.name().ends_with("_tests.rs")
     }
 }
 
 fn syntax_of(path: &str, text: &str) -> Option<Syntax> {
     let name = path.rsplit('/').next()?;
-    match name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).map(|(_, extension)| extension) {
+    match name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).map(|(_, extension)| extension)
+    {
         Some("rs") => Some(Syntax::Rust),
         Some("c" | "h" | "cpp" | "hpp" | "cc" | "idl" | "java") => Some(Syntax::C),
         Some("py" | "pyi") => Some(Syntax::Python),
@@ -75,23 +80,29 @@ fn syntax_of(path: &str, text: &str) -> Option<Syntax> {
         Some("f90" | "f" | "F90") => Some(Syntax::Fortran),
         Some(_) => None,
         None if name == "Makefile" => Some(Syntax::Hash),
-        None if text.starts_with("#!") && text.lines().next().is_some_and(|line| line.contains("python")) => {
+        None if text.starts_with("#!")
+            && text.lines().next().is_some_and(|line| line.contains("python")) =>
+        {
             Some(Syntax::Python)
         }
         None => text.starts_with("#!").then_some(Syntax::Hash),
     }
 }
 
-/// Folders that hold what is made or what tests compare with, not what is written: some at the root alone, some
-/// anywhere. Hidden folders are skipped too, but for `.ci`.
+/// Folders that hold what is made or what tests compare with, not what is written: some at the root
+/// alone, some anywhere. Hidden folders are skipped too, but for `.ci`.
 fn is_skipped(name: &str, at_root: bool) -> bool {
     let made = ["__pycache__", "golden"].contains(&name) || name.ends_with(".egg-info");
-    made || (at_root && ["target", "build"].contains(&name)) || (name.starts_with('.') && name != ".ci")
+    made || (at_root && ["target", "build"].contains(&name))
+        || (name.starts_with('.') && name != ".ci")
 }
 
 /// This repository, whose root is two folders above this crate.
 pub fn repository() -> Tree {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("this crate is in tools/tidy");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .expect("this crate is in tools/tidy");
     let mut tree = Tree { root: root.clone(), sources: Vec::new(), documents: Vec::new() };
     visit(&mut tree, &root);
     tree.sources.sort_by(|a, b| a.path.cmp(&b.path));
@@ -99,7 +110,8 @@ pub fn repository() -> Tree {
 }
 
 fn visit(tree: &mut Tree, folder: &Path) {
-    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("cannot list {}: {error}", folder.display()));
+    let entries = fs::read_dir(folder)
+        .unwrap_or_else(|error| panic!("cannot list {}: {error}", folder.display()));
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let Ok(kind) = entry.file_type() else { continue };
@@ -113,7 +125,11 @@ fn visit(tree: &mut Tree, folder: &Path) {
 
 /// Takes a file in if it is a source or a document. What is not UTF-8 is data.
 fn add_file(tree: &mut Tree, path: &Path) {
-    let relative = path.strip_prefix(&tree.root).expect("visited below the root").to_string_lossy().into_owned();
+    let relative = path
+        .strip_prefix(&tree.root)
+        .expect("visited below the root")
+        .to_string_lossy()
+        .into_owned();
     let Ok(text) = fs::read_to_string(path) else { return };
     if relative.ends_with(".md") {
         tree.documents.push((relative, text));

@@ -1,4 +1,5 @@
-//! Words that readers have to read twice: tools/tidy/words.txt lists them with plainer ones, and their counts only fall.
+//! Words that readers have to read twice: tools/tidy/words.txt lists them with plainer ones, and
+//! their counts only fall.
 
 use crate::tree::{SourceFile, Tree, Violation};
 
@@ -24,13 +25,21 @@ struct Word<'a> {
     ends: bool,
 }
 
-/// Reads the list: `count phrase: what to write` per line, `#` comments. A line that is none of these is an error.
+/// Reads the list: `count phrase: what to write` per line, `#` comments. A line that is none of
+/// these is an error.
 pub fn read(list: &str) -> Result<Vec<Banned>, Vec<Violation>> {
-    let lines = list.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+    let lines = list
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
     let (read, refused): (Vec<_>, Vec<_>) =
         lines.map(|(index, line)| read_line(line).ok_or(index + 1)).partition(Result::is_ok);
-    let at =
-        |number| Violation::new(format!("tools/tidy/words.txt:{number}"), "a line is `count phrase: what to write`");
+    let at = |number| {
+        Violation::new(
+            format!("tools/tidy/words.txt:{number}"),
+            "a line is `count phrase: what to write`",
+        )
+    };
     let refused: Vec<Violation> = refused.into_iter().filter_map(Result::err).map(at).collect();
     if refused.is_empty() { Ok(read.into_iter().flatten().collect()) } else { Err(refused) }
 }
@@ -57,8 +66,10 @@ fn judge(one: &Banned, places: &[String]) -> Vec<Violation> {
     match found.cmp(&listed) {
         std::cmp::Ordering::Equal => Vec::new(),
         std::cmp::Ordering::Less => {
-            let problem =
-                format!("`{phrase}` occurs {found} times now; lower its {listed}, or run with FARCALL_REWRITE=1");
+            let problem = format!(
+                "`{phrase}` occurs {found} times now; lower its {listed}, or run with \
+                    FARCALL_REWRITE=1"
+            );
             vec![Violation::new("tools/tidy/words.txt", problem)]
         }
         std::cmp::Ordering::Greater => {
@@ -71,7 +82,9 @@ fn judge(one: &Banned, places: &[String]) -> Vec<Violation> {
 /// The list with the counts that have fallen.
 pub fn lowered(list: &str, tree: &Tree) -> String {
     let lower = |line: &str| {
-        let Some(one) = read_line(line).filter(|_| !line.starts_with('#')) else { return format!("{line}\n") };
+        let Some(one) = read_line(line).filter(|_| !line.starts_with('#')) else {
+            return format!("{line}\n");
+        };
         let found = places(tree, std::slice::from_ref(&one))[0].len();
         format!("{} {}: {}\n", found.min(one.count), one.phrase.join(" "), one.instead)
     };
@@ -112,7 +125,8 @@ fn prose(file: &SourceFile) -> String {
 /// The words of a text, without what has marks alone, such as the start of a comment's line.
 fn words(text: &str) -> Vec<Word<'_>> {
     let numbered = text.lines().enumerate();
-    let words = numbered.flat_map(|(index, line)| line.split_whitespace().map(move |word| bare(word, index + 1)));
+    let words = numbered
+        .flat_map(|(index, line)| line.split_whitespace().map(move |word| bare(word, index + 1)));
     words.filter(|word| !word.text.is_empty()).collect()
 }
 
@@ -130,7 +144,12 @@ fn is_here(phrase: &[String], words: &[Word]) -> bool {
         && phrase.iter().zip(words).enumerate().all(|(at, (wanted, word))| {
             let is_broken = (at > 0 && word.begins) || (at < last && word.ends);
             // Only the first word may begin a sentence: `is None` is Python's.
-            !is_broken && if at == 0 { word.text.eq_ignore_ascii_case(wanted) } else { word.text == wanted }
+            !is_broken
+                && if at == 0 {
+                    word.text.eq_ignore_ascii_case(wanted)
+                } else {
+                    word.text == wanted
+                }
         })
 }
 
@@ -142,7 +161,11 @@ mod tests {
 
     fn tree(page: &str, source: &str) -> Tree {
         let source = SourceFile::new("a.rs", source.to_string()).expect("a Rust file");
-        Tree { root: "/".into(), sources: vec![source], documents: vec![("a.md".to_string(), page.to_string())] }
+        Tree {
+            root: "/".into(),
+            sources: vec![source],
+            documents: vec![("a.md".to_string(), page.to_string())],
+        }
     }
 
     fn found(page: &str, source: &str) -> Vec<String> {

@@ -1,4 +1,5 @@
-//! What a hostile or broken peer may send, and how the link refuses it. Each case says what is hostile about it.
+//! What a hostile or broken peer may send, and how the link refuses it. Each case says what is
+//! hostile about it.
 
 use std::io::IoSlice;
 use std::os::fd::AsFd;
@@ -43,12 +44,14 @@ fn refusal_of(rig: &mut Rig, bytes: &[u8]) -> Error {
 
 /// Another protocol: answered at once, and with words that lead to the mistake.
 pub fn a_stranger_is_refused(rig: &mut Rig) {
-    for stranger in ["GET / HTTP/1.1\r\nHost: x\r\n\r\n", "SSH-2.0-OpenSSH_9.2\r\n", "F\0RCALL\x01"] {
+    for stranger in ["GET / HTTP/1.1\r\nHost: x\r\n\r\n", "SSH-2.0-OpenSSH_9.2\r\n", "F\0RCALL\x01"]
+    {
         let error = refusal_of(rig, stranger.as_bytes());
         assert_eq!(error.kind(), ErrorKind::Protocol);
         assert!(error.to_string().contains("does not speak Farcall"), "{error}");
     }
-    // Refused after the first wrong byte: a peer that sends no more must not hold the connection open.
+    // Refused after the first wrong byte: a peer that sends no more must not hold the connection
+    // open.
     assert!(refusal_of(rig, b"G").to_string().contains("\"G\""));
 }
 
@@ -56,10 +59,14 @@ pub fn a_stranger_is_refused(rig: &mut Rig) {
 pub fn another_version_is_refused(rig: &mut Rig) {
     let error = refusal_of(rig, b"FARCALL\x02");
     assert_eq!(error.kind(), ErrorKind::Version);
-    assert!(error.message().contains("version 2") && error.message().contains("version 1"), "{error}");
+    assert!(
+        error.message().contains("version 2") && error.message().contains("version 1"),
+        "{error}"
+    );
 }
 
-/// Lengths beyond the limits: refused by the header alone, before a byte of the body is waited or made room for.
+/// Lengths beyond the limits: refused by the header alone, before a byte of the body is waited or
+/// made room for.
 pub fn oversized_frames_are_refused(rig: &mut Rig) {
     let cases = [
         ("a control frame one byte too long", FrameKind::Request, CONTROL_BYTES_MAX + 1),
@@ -83,13 +90,19 @@ pub fn compressed_frames_that_lie_are_refused(rig: &mut Rig) {
         ("no room for a head", 8, head(100), "ends inside its header"),
         ("no body at all", 0, Vec::new(), "ends inside its header"),
         ("a bomb: 4 GiB in 20 bytes", 20, head(u32::MAX), "more bytes than a frame may have"),
-        ("a byte beyond the limit", 20, head(DATA_BYTES_MAX + 1), "more bytes than a frame may have"),
+        (
+            "a byte beyond the limit",
+            20,
+            head(DATA_BYTES_MAX + 1),
+            "more bytes than a frame may have",
+        ),
         ("longer than what it stands for", 200, head(100), "not shorter"),
         ("a block of rubbish", 20, [head(4000), vec![0xf0; 12]].concat(), "damaged"),
     ];
     for (what, length, body, words) in cases {
         let mut bytes = greeting();
-        let head = FrameHeader { length, flags: Flags::COMPRESSED, ..header(FrameKind::Data, 1, 3, 0) };
+        let head =
+            FrameHeader { length, flags: Flags::COMPRESSED, ..header(FrameKind::Data, 1, 3, 0) };
         bytes.extend(head.encode());
         bytes.extend(body);
         for agreed in [true, false] {
@@ -102,7 +115,10 @@ pub fn compressed_frames_that_lie_are_refused(rig: &mut Rig) {
             let error = refusal(rig, &mut other, &mut Recorder::default());
             let words = if agreed { words } else { "without the feature" };
             assert_eq!(error.kind(), ErrorKind::Protocol, "{what}: {error}");
-            assert!(error.to_string().contains(words) && error.to_string().contains("slot: 3"), "{what}: {error}");
+            assert!(
+                error.to_string().contains(words) && error.to_string().contains("slot: 3"),
+                "{what}: {error}"
+            );
         }
     }
 }
@@ -110,7 +126,10 @@ pub fn compressed_frames_that_lie_are_refused(rig: &mut Rig) {
 /// A frame of a later version that must not be skipped.
 pub fn unknown_critical_frames_are_refused(rig: &mut Rig) {
     let mut bytes = greeting();
-    bytes.extend(FrameHeader { kind: 200, flags: Flags::CRITICAL, ..header(FrameKind::Ping, 0, 0, 0) }.encode());
+    bytes.extend(
+        FrameHeader { kind: 200, flags: Flags::CRITICAL, ..header(FrameKind::Ping, 0, 0, 0) }
+            .encode(),
+    );
     let error = refusal_of(rig, &bytes);
     assert_eq!(error.kind(), ErrorKind::Version);
     assert!(error.message().contains("200"), "{error}");
@@ -146,10 +165,12 @@ pub fn a_truncated_frame_is_a_lost_connection(rig: &mut Rig) {
     rig.send_all(&mut *one, &frame(200, 5000, 5000));
     drop(one);
     let mut other = link(other);
-    rig.until("an orderly end", || match other.receive(&mut Recorder::default(), 1 << 20).unwrap() {
-        Received::Closed => Progress::Done,
-        Received::More => Progress::Moved,
-        Received::Blocked => Progress::Nothing,
+    rig.until("an orderly end", || {
+        match other.receive(&mut Recorder::default(), 1 << 20).unwrap() {
+            Received::Closed => Progress::Done,
+            Received::More => Progress::Moved,
+            Received::Blocked => Progress::Nothing,
+        }
     });
 }
 
@@ -179,7 +200,8 @@ fn open_descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
 }
 
-/// Random bytes, and good streams with a few bytes changed: any refusal will do, a panic or a hang will not.
+/// Random bytes, and good streams with a few bytes changed: any refusal will do, a panic or a hang
+/// will not.
 pub fn hostile_bytes_never_panic(rig: &mut Rig) {
     let mut random = SeededRandom::new(0xfa7c);
     for round in 0..300 {

@@ -1,6 +1,8 @@
-//! What every transport must do, as tests stamped on each: one list, so that none of them drifts from the others.
+//! What every transport must do, as tests stamped on each: one list, so that none of them drifts
+//! from the others.
 //!
-//! A transport's tests say how to make a pair of streams and how to let time pass, and call [`stamp!`]:
+//! A transport's tests say how to make a pair of streams and how to let time pass, and call
+//! [`stamp!`]:
 //!
 //! ```text
 //! farcall_transport_battery::stamp!(rig);      // rig: fn() -> Rig
@@ -16,7 +18,8 @@ pub mod streams;
 
 pub use rig::Rig;
 
-/// Makes one `#[test]` of every behaviour; `$rig` is a function without arguments that returns a [`Rig`].
+/// Makes one `#[test]` of every behaviour; `$rig` is a function without arguments that returns a
+/// [`Rig`].
 #[macro_export]
 macro_rules! stamp {
     ($rig:path) => {

@@ -21,17 +21,36 @@ fn links(rig: &mut Rig) -> (Link, Link) {
 /// Bodies of no bytes, around the read-ahead, and of the limit; headers arrive as they were sent.
 pub fn control_frames_of_every_size(rig: &mut Rig) {
     let (mut one, mut other) = links(rig);
-    let sizes = [0, 1, 7, 8, 9, READ_AHEAD - 16, READ_AHEAD - 1, READ_AHEAD, READ_AHEAD + 1, 65_536, 1 << 20, 3];
+    let sizes = [
+        0,
+        1,
+        7,
+        8,
+        9,
+        READ_AHEAD - 16,
+        READ_AHEAD - 1,
+        READ_AHEAD,
+        READ_AHEAD + 1,
+        65_536,
+        1 << 20,
+        3,
+    ];
     greet(&mut one);
     for (index, size) in sizes.iter().enumerate() {
-        let head = FrameHeader { flags: Flags::END, ..header(FrameKind::Request, 7, index as u16, 40 + index as u32) };
+        let head = FrameHeader {
+            flags: Flags::END,
+            ..header(FrameKind::Request, 7, index as u16, 40 + index as u32)
+        };
         one.queue_control(head, &pattern(*size, index as u64), Vec::new());
     }
     let mut recorder = Recorder::default();
     exchange(rig, &mut one, &mut other, &mut recorder, 1 + sizes.len());
     for (index, (frame, size)) in recorder.frames[1..].iter().zip(sizes).enumerate() {
         let expected = header(FrameKind::Request, 7, index as u16, 40 + index as u32);
-        assert_eq!(frame.header, FrameHeader { flags: Flags::END, length: size as u32, ..expected });
+        assert_eq!(
+            frame.header,
+            FrameHeader { flags: Flags::END, length: size as u32, ..expected }
+        );
         assert!(frame.body == pattern(size, index as u64), "a body of {size} bytes");
     }
     assert_eq!(other.bytes_copied(), 0, "control frames are no array bytes");
@@ -44,7 +63,10 @@ pub fn data_lands_in_place(rig: &mut Rig) {
     greet(&mut one);
     for (index, size) in sizes.iter().enumerate() {
         one.queue_control(header(FrameKind::Open, 1, 0, index as u32), &[9; 300], Vec::new());
-        one.queue_data(header(FrameKind::Data, 1, 3, index as u32), [block(&pattern(*size, index as u64))]);
+        one.queue_data(
+            header(FrameKind::Data, 1, 3, index as u32),
+            [block(&pattern(*size, index as u64))],
+        );
     }
     let mut recorder = Recorder::default();
     exchange(rig, &mut one, &mut other, &mut recorder, 1 + 2 * sizes.len());
@@ -54,7 +76,11 @@ pub fn data_lands_in_place(rig: &mut Rig) {
         assert!(data.body == pattern(*size, index as u64), "data of {size} bytes");
     }
     let bound = (READ_AHEAD * sizes.len()) as u64;
-    assert!(other.bytes_copied() <= bound, "{} bytes copied, at most {bound} are allowed", other.bytes_copied());
+    assert!(
+        other.bytes_copied() <= bound,
+        "{} bytes copied, at most {bound} are allowed",
+        other.bytes_copied()
+    );
 }
 
 /// Frames of several channels and slots in turn, small and large, in both directions.
@@ -69,7 +95,11 @@ pub fn channels_interleave(rig: &mut Rig) {
             let bytes = pattern(size(index), index.into());
             let (first, second) = bytes.split_at(bytes.len() / 3);
             link.queue_data(head, [block(first), block(second)]);
-            link.queue_control(header(FrameKind::Window, 1 + index % 3, 0, index), &[index as u8], Vec::new());
+            link.queue_control(
+                header(FrameKind::Window, 1 + index % 3, 0, index),
+                &[index as u8],
+                Vec::new(),
+            );
         }
     }
     let (mut there, mut back) = (Recorder::default(), Recorder::default());
@@ -77,7 +107,10 @@ pub fn channels_interleave(rig: &mut Rig) {
     exchange(rig, &mut other, &mut one, &mut back, 121);
     for recorder in [there, back] {
         for index in 0..60u32 {
-            let (data, window) = (&recorder.frames[1 + 2 * index as usize], &recorder.frames[2 + 2 * index as usize]);
+            let (data, window) = (
+                &recorder.frames[1 + 2 * index as usize],
+                &recorder.frames[2 + 2 * index as usize],
+            );
             let expected = header(FrameKind::Data, 1 + index % 3, (index % 4) as u16, index);
             assert_eq!(data.header, FrameHeader { length: size(index) as u32, ..expected });
             assert!(data.body == pattern(size(index), index.into()), "frame {index}");
@@ -105,7 +138,8 @@ pub fn compressed_data_comes_as_it_was(rig: &mut Rig) {
         one.compress(Compression::Always);
         other.compress(Compression::Always);
         greet(&mut one);
-        let curve: Vec<u8> = (0..100_003).flat_map(|index| f64::from(index / 7).sqrt().to_le_bytes()).collect();
+        let curve: Vec<u8> =
+            (0..100_003).flat_map(|index| f64::from(index / 7).sqrt().to_le_bytes()).collect();
         let bodies = [&curve[..], &curve[..5000], &curve[..104], &pattern(300_000, 1)];
         let head = FrameHeader { flags: Flags::END, ..header(FrameKind::Data, 1, 0, 7) };
         for body in bodies {
@@ -113,7 +147,8 @@ pub fn compressed_data_comes_as_it_was(rig: &mut Rig) {
             let array = Strided { offset: 0, element_bytes: 8, axes };
             let region: Arc<dyn Region> = Arc::new(region(body));
             let mut packing = Packing::new(region, 0, &array).unwrap();
-            one.queue_array(FrameHeader { length: body.len() as u32, ..head }, &mut packing).unwrap();
+            one.queue_array(FrameHeader { length: body.len() as u32, ..head }, &mut packing)
+                .unwrap();
         }
         one.queue_control(header(FrameKind::Ping, 0, 0, 0), b"after", Vec::new());
         let bytes: usize = bodies.iter().map(|body| body.len()).sum();
@@ -170,8 +205,13 @@ pub fn descriptors_stay_with_their_frame(rig: &mut Rig) {
     greet(&mut one);
     for index in 0..20 {
         let descriptor: OwnedFd = std::io::pipe().unwrap().0.into();
-        one.queue_control(header(FrameKind::Share, 0, 0, index), &[3; 40], vec![Arc::new(descriptor)]);
-        // An odd length: its padding is one more piece behind the descriptor's in the same system call.
+        one.queue_control(
+            header(FrameKind::Share, 0, 0, index),
+            &[3; 40],
+            vec![Arc::new(descriptor)],
+        );
+        // An odd length: its padding is one more piece behind the descriptor's in the same system
+        // call.
         one.queue_data(header(FrameKind::Data, 1, 0, index), [block(&pattern(10_001, 1))]);
     }
     let mut recorder = Recorder::default();
@@ -187,7 +227,8 @@ pub fn unknown_frames_are_skipped(rig: &mut Rig) {
     let mut bytes = PREFACE.to_vec();
     bytes.extend(header(FrameKind::Hello, 0, 0, 0).encode());
     for size in [0usize, 1, 10_000, 8] {
-        let head = FrameHeader { kind: 200, length: size as u32, ..header(FrameKind::Ping, 9, 9, 9) };
+        let head =
+            FrameHeader { kind: 200, length: size as u32, ..header(FrameKind::Ping, 9, 9, 9) };
         bytes.extend(head.encode());
         bytes.resize(bytes.len() + head.padded_length(), 0xee);
     }

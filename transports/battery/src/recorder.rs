@@ -44,13 +44,24 @@ pub struct Recorder {
 
 impl Default for Recorder {
     fn default() -> Self {
-        Recorder { frames: Vec::new(), space_bytes_max: usize::MAX, descriptors_per_share: 1, regions: BTreeMap::new() }
+        Recorder {
+            frames: Vec::new(),
+            space_bytes_max: usize::MAX,
+            descriptors_per_share: 1,
+            regions: BTreeMap::new(),
+        }
     }
 }
 
 impl FrameHandler for Recorder {
-    fn control(&mut self, header: &FrameHeader, body: &[u8], descriptors: &mut VecDeque<OwnedFd>) -> Result<()> {
-        let wanted = if header.kind == FrameKind::Share as u8 { self.descriptors_per_share } else { 0 };
+    fn control(
+        &mut self,
+        header: &FrameHeader,
+        body: &[u8],
+        descriptors: &mut VecDeque<OwnedFd>,
+    ) -> Result<()> {
+        let wanted =
+            if header.kind == FrameKind::Share as u8 { self.descriptors_per_share } else { 0 };
         let taken = descriptors.drain(..wanted.min(descriptors.len())).count();
         self.frames.push(Frame { header: *header, body: body.to_vec(), descriptors: taken });
         Ok(())
@@ -112,13 +123,21 @@ pub fn greet(link: &mut Link) {
 }
 
 /// Sends all that is queued on `from` and lets `to` receive until it has recorded `count` frames.
-pub fn exchange(rig: &mut Rig, from: &mut Link, to: &mut Link, recorder: &mut Recorder, count: usize) {
+pub fn exchange(
+    rig: &mut Rig,
+    from: &mut Link,
+    to: &mut Link,
+    recorder: &mut Recorder,
+    count: usize,
+) {
     rig.until("exchange of frames", || {
         let (frames, queued) = (recorder.frames.len(), from.bytes_queued());
         from.flush().unwrap();
         let received = to.receive(recorder, BUDGET).unwrap();
         assert_ne!(received, Received::Closed, "the other end is alive");
-        let moved = received == Received::More || recorder.frames.len() > frames || from.bytes_queued() < queued;
+        let moved = received == Received::More
+            || recorder.frames.len() > frames
+            || from.bytes_queued() < queued;
         match recorder.frames.len() {
             got if got == count && from.bytes_queued() == 0 => Progress::Done,
             got if got > count => panic!("{got} frames arrived, {count} were sent"),

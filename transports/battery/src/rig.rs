@@ -24,7 +24,8 @@ impl Rig {
         (self.pair)()
     }
 
-    /// Takes turns until `turn` says that all is done; it returns the number of bytes (or other things) it moved.
+    /// Takes turns until `turn` says that all is done; it returns the number of bytes (or other
+    /// things) it moved.
     ///
     /// # Panics
     /// When nothing moves for long: a hang.

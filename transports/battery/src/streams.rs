@@ -41,12 +41,17 @@ pub fn bytes_arrive_whole_and_in_order(rig: &mut Rig) {
 /// Parts are sent and filled in order, empty ones included.
 pub fn vectors_are_one_run_of_bytes(rig: &mut Rig) {
     let (mut one, mut other) = rig.pair();
-    let parts = [IoSlice::new(b"abc"), IoSlice::new(b""), IoSlice::new(b"defgh"), IoSlice::new(b"i")];
+    let parts =
+        [IoSlice::new(b"abc"), IoSlice::new(b""), IoSlice::new(b"defgh"), IoSlice::new(b"i")];
     assert_eq!(one.send(&parts, &[]).unwrap(), 9, "an empty stream has room for nine bytes");
     let (mut first, mut second, mut third) = ([0; 2], [0; 0], [0; 20]);
     let mut count = 0;
     rig.until("receive a vector", || {
-        let mut room = [IoSliceMut::new(&mut first), IoSliceMut::new(&mut second), IoSliceMut::new(&mut third)];
+        let mut room = [
+            IoSliceMut::new(&mut first),
+            IoSliceMut::new(&mut second),
+            IoSliceMut::new(&mut third),
+        ];
         match other.receive(&mut room, &mut Vec::new()) {
             Ok(bytes) => {
                 count = bytes;
@@ -118,8 +123,11 @@ pub fn sixteen_mib_both_ways_at_once(rig: &mut Rig) {
     let mut received = [vec![0; BYTES], vec![0; BYTES]];
     rig.until("both ways at once", || {
         let mut moved = 0;
-        for (index, (stream, bytes)) in [(&mut one, &there), (&mut other, &back)].into_iter().enumerate() {
-            moved += count(stream.send(&[IoSlice::new(&bytes[sent[index]..])], &[]), &mut sent[index]);
+        for (index, (stream, bytes)) in
+            [(&mut one, &there), (&mut other, &back)].into_iter().enumerate()
+        {
+            moved +=
+                count(stream.send(&[IoSlice::new(&bytes[sent[index]..])], &[]), &mut sent[index]);
             let start = got[index];
             moved += count(receive(&mut **stream, &mut received[index][start..]), &mut got[index]);
         }
@@ -143,7 +151,8 @@ fn count(result: std::io::Result<usize>, total: &mut usize) -> usize {
     }
 }
 
-/// When the other end vanishes in the middle of a transfer, both sending and receiving come to an end.
+/// When the other end vanishes in the middle of a transfer, both sending and receiving come to an
+/// end.
 pub fn a_dropped_peer_never_hangs_us(rig: &mut Rig) {
     let (mut one, mut other) = rig.pair();
     let block = pattern(1 << 16, 7);
@@ -167,7 +176,8 @@ pub fn a_dropped_peer_never_hangs_us(rig: &mut Rig) {
     });
 }
 
-/// A descriptor arrives in the receive that returns the first byte it was sent with, open and close-on-exec.
+/// A descriptor arrives in the receive that returns the first byte it was sent with, open and
+/// close-on-exec.
 pub fn descriptors_come_with_their_byte(rig: &mut Rig) {
     let (mut one, mut other) = rig.pair();
     if !one.passes_descriptors() {
@@ -205,10 +215,22 @@ pub fn impossible_descriptors_are_refused(rig: &mut Rig) {
     let many = vec![reader.as_fd(); 300];
     let (bytes, nothing) = ([IoSlice::new(b"x")], [IoSlice::new(b"")]);
     if one.passes_descriptors() {
-        assert_eq!(one.send(&nothing, &many[..1]).unwrap_err().kind(), ErrorKind::InvalidInput, "no byte to ride with");
-        assert_eq!(one.send(&bytes, &many).unwrap_err().kind(), ErrorKind::InvalidInput, "too many");
+        assert_eq!(
+            one.send(&nothing, &many[..1]).unwrap_err().kind(),
+            ErrorKind::InvalidInput,
+            "no byte to ride with"
+        );
+        assert_eq!(
+            one.send(&bytes, &many).unwrap_err().kind(),
+            ErrorKind::InvalidInput,
+            "too many"
+        );
     } else {
-        assert_eq!(one.send(&bytes, &many[..1]).unwrap_err().kind(), ErrorKind::InvalidInput, "they cannot travel");
+        assert_eq!(
+            one.send(&bytes, &many[..1]).unwrap_err().kind(),
+            ErrorKind::InvalidInput,
+            "they cannot travel"
+        );
     }
     (rig.pass_time)();
     assert_eq!(receive(&mut *other, &mut [0; 10]).unwrap_err().kind(), ErrorKind::WouldBlock);

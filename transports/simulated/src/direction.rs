@@ -1,4 +1,5 @@
-//! One direction of a link: bytes that wait, fly and have arrived. Pure: says when things will happen, keeps no clock.
+//! One direction of a link: bytes that wait, fly and have arrived. Pure: says when things will
+//! happen, keeps no clock.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -10,7 +11,8 @@ use crate::network::LinkPlan;
 
 /// Bytes of a TCP segment on an Ethernet.
 pub const SEGMENT_BYTES: usize = 1460;
-/// A lost segment is sent again after this, then after twice, four times … as long: TCP's minimum on Linux.
+/// A lost segment is sent again after this, then after twice, four times … as long: TCP's minimum
+/// on Linux.
 const RETRY_AFTER: Duration = Duration::from_millis(200);
 /// Retries after which the link counts as broken.
 const RETRIES_MAX: u32 = 8;
@@ -67,7 +69,12 @@ impl Direction {
     }
 
     /// Takes as many bytes as there is room for and calls `fate` for every segment made of them.
-    pub fn send(&mut self, now: Instant, parts: &[IoSlice<'_>], mut fate: impl FnMut(Fate)) -> io::Result<usize> {
+    pub fn send(
+        &mut self,
+        now: Instant,
+        parts: &[IoSlice<'_>],
+        mut fate: impl FnMut(Fate),
+    ) -> io::Result<usize> {
         let room = self.plan.queue_bytes.saturating_sub(self.outstanding);
         let offered: usize = parts.iter().map(|part| part.len()).sum();
         if room == 0 && offered > 0 {
@@ -147,12 +154,15 @@ impl Direction {
         }
     }
 
-    /// Takes bytes that have arrived; the room they leave is the sender's once [`Direction::room_returned`] is called.
+    /// Takes bytes that have arrived; the room they leave is the sender's once
+    /// [`Direction::room_returned`] is called.
     pub fn receive(&mut self, parts: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        if self.arrived.is_empty() && !self.end_arrived && parts.iter().any(|part| !part.is_empty()) {
+        if self.arrived.is_empty() && !self.end_arrived && parts.iter().any(|part| !part.is_empty())
+        {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        // VecDeque's own Read takes no more than its first slice; the loop takes what there is for every part.
+        // VecDeque's own Read takes no more than its first slice; the loop takes what there is for
+        // every part.
         let mut taken = 0;
         for part in parts {
             let mut filled = 0;

@@ -39,5 +39,9 @@ impl MemorySource for HeapMemory {
 }
 
 fn unshareable() -> Error {
-    Error::new(ErrorKind::Protocol, "map shared memory", "the peer shared memory over a link that cannot")
+    Error::new(
+        ErrorKind::Protocol,
+        "map shared memory",
+        "the peer shared memory over a link that cannot",
+    )
 }

@@ -72,7 +72,8 @@ impl Network {
     /// A new link.
     ///
     /// # Errors
-    /// `InvalidArgument` for a plan that no link can follow, `LimitExceeded` after [`LINKS_MAX`] links.
+    /// `InvalidArgument` for a plan that no link can follow, `LimitExceeded` after [`LINKS_MAX`]
+    /// links.
     pub fn pair(&self, plan: LinkPlan) -> Result<Pair> {
         let wrong = |kind, message: &str| Err(Error::new(kind, "make a simulated link", message));
         if !(0.0..1.0).contains(&plan.loss) || plan.queue_bytes == 0 {
@@ -87,11 +88,13 @@ impl Network {
         }
         let link = LinkId(u32::try_from(state.links.len()).expect("fewer than LINKS_MAX"));
         let seed = state.seed;
-        // Every direction draws from a sequence of its own, so that what one link does never changes another's luck.
+        // Every direction draws from a sequence of its own, so that what one link does never
+        // changes another's luck.
         let direction = |salt| Direction::new(plan, seeded(seed, 2 * u64::from(link.0) + salt));
         state.links.push(Link { from_near: direction(0), from_far: direction(1), crashed: false });
         drop(state);
-        let end = |near| Box::new(SimulatedStream::new(self.clone(), link, near)) as Box<dyn ByteStream>;
+        let end =
+            |near| Box::new(SimulatedStream::new(self.clone(), link, near)) as Box<dyn ByteStream>;
         Ok(Pair { link, near: end(true), far: end(false) })
     }
 
@@ -157,7 +160,8 @@ enum What {
     Crash,
 }
 
-/// Ordered by time, then by when it was scheduled: two things at the same moment happen in the order they were caused.
+/// Ordered by time, then by when it was scheduled: two things at the same moment happen in the
+/// order they were caused.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     at: Instant,
@@ -199,7 +203,9 @@ impl State {
                 };
                 self.trace.record(self.now, event);
             }
-            What::RoomReturns { from_near, bytes } => self.link(id).direction(from_near).room_returned(bytes),
+            What::RoomReturns { from_near, bytes } => {
+                self.link(id).direction(from_near).room_returned(bytes)
+            }
             What::Crash => self.crash(id),
         }
     }
@@ -228,7 +234,12 @@ impl State {
     }
 
     /// One end sends; the direction is named by whether it is the near one.
-    pub fn send(&mut self, id: LinkId, from_near: bool, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+    pub fn send(
+        &mut self,
+        id: LinkId,
+        from_near: bool,
+        parts: &[IoSlice<'_>],
+    ) -> io::Result<usize> {
         let now = self.now;
         let link = self.link(id);
         if link.crashed {
@@ -246,8 +257,14 @@ impl State {
         Ok(bytes)
     }
 
-    /// One end receives what the other sent; the direction is named by whether the near end sent it.
-    pub fn receive(&mut self, id: LinkId, from_near: bool, parts: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+    /// One end receives what the other sent; the direction is named by whether the near end sent
+    /// it.
+    pub fn receive(
+        &mut self,
+        id: LinkId,
+        from_near: bool,
+        parts: &mut [IoSliceMut<'_>],
+    ) -> io::Result<usize> {
         let now = self.now;
         let link = self.link(id);
         if link.crashed {

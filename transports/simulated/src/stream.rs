@@ -25,7 +25,10 @@ impl SimulatedStream {
 impl ByteStream for SimulatedStream {
     fn send(&mut self, parts: &[IoSlice<'_>], descriptors: &[BorrowedFd<'_>]) -> io::Result<usize> {
         if !descriptors.is_empty() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "descriptors cannot be sent over this link"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "descriptors cannot be sent over this link",
+            ));
         }
         self.network.lock().send(self.link, self.near, parts)
     }

@@ -12,7 +12,12 @@ use super::*;
 
 fn rig() -> Rig {
     let network = Network::new(1);
-    let plan = LinkPlan { delay_us: 300, rate_bytes_per_s: 100_000_000, loss: 0.001, queue_bytes: 256 << 10 };
+    let plan = LinkPlan {
+        delay_us: 300,
+        rate_bytes_per_s: 100_000_000,
+        loss: 0.001,
+        queue_bytes: 256 << 10,
+    };
     let maker = network.clone();
     Rig {
         pair: Box::new(move || {
@@ -64,7 +69,8 @@ fn transfer(network: &Network, plan: LinkPlan, bytes: usize) -> Instant {
 
 #[test]
 fn delay_and_rate_are_what_the_plan_says() {
-    let plan = LinkPlan { delay_us: 10_000, rate_bytes_per_s: 1_000_000, loss: 0.0, queue_bytes: 1 << 20 };
+    let plan =
+        LinkPlan { delay_us: 10_000, rate_bytes_per_s: 1_000_000, loss: 0.0, queue_bytes: 1 << 20 };
     let network = Network::new(1);
     let mut pair = network.pair(plan).unwrap();
     send(&mut pair.near, &[7; 1000]).unwrap();
@@ -80,7 +86,12 @@ fn delay_and_rate_are_what_the_plan_says() {
 #[test]
 fn a_window_smaller_than_the_pipe_limits_the_rate() {
     // 100 KB per round trip of 100 ms: 1 MB/s on a link of 100 MB/s, as with TCP.
-    let plan = LinkPlan { delay_us: 50_000, rate_bytes_per_s: 100_000_000, loss: 0.0, queue_bytes: 100_000 };
+    let plan = LinkPlan {
+        delay_us: 50_000,
+        rate_bytes_per_s: 100_000_000,
+        loss: 0.0,
+        queue_bytes: 100_000,
+    };
     let end = transfer(&Network::new(1), plan, 1_000_000);
     let seconds = end.since(Instant(0)).as_secs_f64();
     assert!((0.9..1.2).contains(&seconds), "{seconds} s");
@@ -91,7 +102,12 @@ fn loss_costs_time_and_no_bytes() {
     let plan = LinkPlan { loss: 0.05, ..LinkPlan::default() };
     let network = Network::new(3);
     let end = transfer(&network, plan, 1_000_000);
-    let lost = network.trace().events().iter().filter(|(_, event)| matches!(event, Event::Lost { .. })).count();
+    let lost = network
+        .trace()
+        .events()
+        .iter()
+        .filter(|(_, event)| matches!(event, Event::Lost { .. }))
+        .count();
     assert!((15..80).contains(&lost), "{lost} of 685 segments");
     assert!(end.since(Instant(0)) >= Duration::from_millis(200), "a retransmission waits");
 }
@@ -104,10 +120,18 @@ fn nothing_overtakes_a_lost_segment() {
     // One segment each, so that the trace tells which one was lost first.
     (0..20).for_each(|_| assert_eq!(send(&mut pair.near, &[0; 1460]).unwrap(), 1460));
     let trace = network.trace();
-    let first_loss = trace.events().iter().position(|(_, event)| matches!(event, Event::Lost { .. })).unwrap();
-    assert!((2..15).contains(&first_loss), "a seed whose first loss is in the middle, not {first_loss}");
+    let first_loss =
+        trace.events().iter().position(|(_, event)| matches!(event, Event::Lost { .. })).unwrap();
+    assert!(
+        (2..15).contains(&first_loss),
+        "a seed whose first loss is in the middle, not {first_loss}"
+    );
     network.advance_to(Instant(100_000_000));
-    assert_eq!(receive(&mut pair.far).unwrap().len(), (first_loss - 1) * 1460, "what came before the lost one");
+    assert_eq!(
+        receive(&mut pair.far).unwrap().len(),
+        (first_loss - 1) * 1460,
+        "what came before the lost one"
+    );
 }
 
 #[test]
@@ -133,8 +157,7 @@ fn one_links_traffic_does_not_change_anothers_luck() {
             send(&mut first.near, &[0; 50_000]).unwrap();
         }
         send(&mut second.near, &[0; 50_000]).unwrap();
-        let of_second =
-            |(_, event): &(Instant, Event)| matches!(event, Event::Lost { link, .. } if *link == second.link);
+        let of_second = |(_, event): &(Instant, Event)| matches!(event, Event::Lost { link, .. } if *link == second.link);
         network.trace().events().iter().copied().filter(of_second).collect::<Vec<_>>()
     };
     assert!(!losses(true).is_empty());
@@ -157,7 +180,12 @@ fn a_crash_resets_both_ends_and_loses_what_was_under_way() {
     while network.next_event().is_some() {
         advance(&network);
     }
-    let crashes = network.trace().events().iter().filter(|(_, event)| matches!(event, Event::Crashed { .. })).count();
+    let crashes = network
+        .trace()
+        .events()
+        .iter()
+        .filter(|(_, event)| matches!(event, Event::Crashed { .. }))
+        .count();
     assert_eq!(crashes, 1);
 }
 

@@ -7,7 +7,8 @@ use crate::network::LinkId;
 /// Most events kept; later ones still enter the fingerprint.
 pub const TRACE_MAX: usize = 1 << 20;
 
-/// Something that happened on a link. `from_near` names the direction: from the near end of the pair to the far one.
+/// Something that happened on a link. `from_near` names the direction: from the near end of the
+/// pair to the far one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
     /// A stream took bytes to send.
@@ -84,7 +85,8 @@ impl Trace {
     }
 }
 
-/// The mixing step of SplitMix64, written out because std's hashers may change from one release to the next.
+/// The mixing step of SplitMix64, written out because std's hashers may change from one release to
+/// the next.
 fn mix(word: u64) -> u64 {
     let word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -12,16 +12,18 @@ use crate::stream::TcpByteStream;
 
 const OPERATION: &str = "connect";
 
-/// Connects to a server on this machine: `host` is a name or an address of the loopback, IPv4 or IPv6.
+/// Connects to a server on this machine: `host` is a name or an address of the loopback, IPv4 or
+/// IPv6.
 ///
 /// The caller's Hello must carry the server's token, read with [`crate::Token::read`].
 ///
 /// # Errors
-/// `Unreachable` when nobody listens, `TimedOut`, `PermissionDenied` when the host is another machine.
+/// `Unreachable` when nobody listens, `TimedOut`, `PermissionDenied` when the host is another
+/// machine.
 pub fn connect(host: &str, port: u16, timeout: Duration) -> Result<Box<dyn ByteStream>> {
     let tunnel = format!(
-        "connect to tls://{host}:{port} if its server uses TLS; or use a tunnel: ssh -L {port}:localhost:{port} \
-        {host}, then connect to localhost"
+        "connect to tls://{host}:{port} if its server uses TLS; or use a tunnel: ssh -L \
+        {port}:localhost:{port} {host}, then connect to localhost"
     );
     let addresses = loopback::resolve(OPERATION, host, port, &tunnel)?;
     let deadline = Instant::now() + timeout;
@@ -42,8 +44,8 @@ fn connect_to(address: SocketAddr, deadline: Instant) -> io::Result<TcpByteStrea
         return Err(io::ErrorKind::TimedOut.into());
     }
     let socket = TcpStream::connect_timeout(&address, left)?;
-    // Nobody listens on this port, but it is one that the kernel gives to outgoing connections, and it gave it to
-    // ours: TCP calls that a connection with itself.
+    // Nobody listens on this port, but it is one that the kernel gives to outgoing connections, and
+    // it gave it to ours: TCP calls that a connection with itself.
     if socket.local_addr()? == socket.peer_addr()? {
         return Err(io::ErrorKind::ConnectionRefused.into());
     }
@@ -52,11 +54,19 @@ fn connect_to(address: SocketAddr, deadline: Instant) -> io::Result<TcpByteStrea
 
 fn explain(host: &str, port: u16, error: io::Error) -> Error {
     let (kind, message, fix) = match error.kind() {
-        io::ErrorKind::ConnectionRefused => {
-            (ErrorKind::Unreachable, "nothing listens there", "start a server on this port, or check the number")
+        io::ErrorKind::ConnectionRefused => (
+            ErrorKind::Unreachable,
+            "nothing listens there",
+            "start a server on this port, or check the number",
+        ),
+        io::ErrorKind::TimedOut => {
+            (ErrorKind::TimedOut, "no answer in time", "check whether the server hangs")
         }
-        io::ErrorKind::TimedOut => (ErrorKind::TimedOut, "no answer in time", "check whether the server hangs"),
         _ => return Error::system(OPERATION, error).with("host", host).with("port", port),
     };
-    Error::new(kind, OPERATION, message).with("host", host).with("port", port).fix(fix).source(error)
+    Error::new(kind, OPERATION, message)
+        .with("host", host)
+        .with("port", port)
+        .fix(fix)
+        .source(error)
 }

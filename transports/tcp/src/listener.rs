@@ -31,7 +31,8 @@ fn advice(host: &str, port: u16) -> String {
 }
 
 impl Listener {
-    /// Whether [`Listener::bind`] would listen there at all: to be asked before a token is made for it.
+    /// Whether [`Listener::bind`] would listen there at all: to be asked before a token is made for
+    /// it.
     ///
     /// # Errors
     /// `PermissionDenied` for anything beyond the loopback.
@@ -39,7 +40,8 @@ impl Listener {
         loopback::resolve(OPERATION, host, port, &advice(host, port)).map(|_| ())
     }
 
-    /// Listens on `port` (0: any free one) of `host`, a name or an address of the loopback, IPv4 or IPv6.
+    /// Listens on `port` (0: any free one) of `host`, a name or an address of the loopback, IPv4 or
+    /// IPv6.
     ///
     /// # Errors
     /// `PermissionDenied` for anything beyond the loopback, `Unreachable` when the port is taken.
@@ -60,9 +62,11 @@ impl Listener {
 
 fn explain(host: &str, port: u16, error: io::Error) -> Error {
     let error = match error.kind() {
-        io::ErrorKind::AddrInUse => Error::new(ErrorKind::Unreachable, OPERATION, "the port is taken")
-            .fix("stop the program that listens there, or choose another port")
-            .source(error),
+        io::ErrorKind::AddrInUse => {
+            Error::new(ErrorKind::Unreachable, OPERATION, "the port is taken")
+                .fix("stop the program that listens there, or choose another port")
+                .source(error)
+        }
         _ => Error::system(OPERATION, error),
     };
     error.with("host", host).with("port", port)
@@ -71,10 +75,9 @@ fn explain(host: &str, port: u16, error: io::Error) -> Error {
 impl stream::Listener for Listener {
     fn accept(&mut self) -> io::Result<Option<Box<dyn ByteStream>>> {
         for _ in 0..VANISHED_MAX {
-            let accepted = self
-                .socket
-                .accept()
-                .and_then(|(socket, _)| TcpByteStream::new(socket, Proof::Token(self.token.bytes())));
+            let accepted = self.socket.accept().and_then(|(socket, _)| {
+                TcpByteStream::new(socket, Proof::Token(self.token.bytes()))
+            });
             match accepted {
                 Ok(stream) => return Ok(Some(Box::new(stream))),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
@@ -96,6 +99,11 @@ impl stream::Listener for Listener {
 
 /// The client gave up while it waited: an affair of its own, not of the listener.
 fn vanished(error: &io::Error) -> bool {
-    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, InvalidInput, NotConnected};
-    matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted | NotConnected | InvalidInput)
+    use io::ErrorKind::{
+        ConnectionAborted, ConnectionReset, Interrupted, InvalidInput, NotConnected,
+    };
+    matches!(
+        error.kind(),
+        ConnectionAborted | ConnectionReset | Interrupted | NotConnected | InvalidInput
+    )
 }

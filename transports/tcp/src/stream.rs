@@ -24,7 +24,8 @@ impl TcpByteStream {
     }
 }
 
-/// Takes over a connected TCP socket that another process made, as `proof` says; it is made close-on-exec.
+/// Takes over a connected TCP socket that another process made, as `proof` says; it is made
+/// close-on-exec.
 ///
 /// # Errors
 /// `InvalidArgument` for anything but a connected TCP socket.
@@ -33,29 +34,44 @@ pub fn from_descriptor(descriptor: OwnedFd, proof: Proof) -> Result<Box<dyn Byte
         Error::new(ErrorKind::InvalidArgument, "take over a connection", what)
             .fix("start the program through the server, which gives it a connected socket")
     };
-    let system = |error: io::Error| wrong(format!("the inherited descriptor is not a TCP connection: {error}"));
+    let system = |error: io::Error| {
+        wrong(format!("the inherited descriptor is not a TCP connection: {error}"))
+    };
     match net::sockopt::socket_domain(&descriptor) {
         Ok(net::AddressFamily::INET | net::AddressFamily::INET6) => {}
-        Ok(_) => return Err(wrong("the inherited descriptor is a socket, but not a TCP socket".into())),
-        Err(errno) => return Err(wrong(format!("the inherited descriptor is not a socket: {errno}"))),
+        Ok(_) => {
+            return Err(wrong("the inherited descriptor is a socket, but not a TCP socket".into()));
+        }
+        Err(errno) => {
+            return Err(wrong(format!("the inherited descriptor is not a socket: {errno}")));
+        }
     }
-    rustix::io::fcntl_setfd(&descriptor, rustix::io::FdFlags::CLOEXEC).map_err(|errno| system(errno.into()))?;
+    rustix::io::fcntl_setfd(&descriptor, rustix::io::FdFlags::CLOEXEC)
+        .map_err(|errno| system(errno.into()))?;
     Ok(Box::new(TcpByteStream::new(TcpStream::from(descriptor), proof).map_err(system)?))
 }
 
 impl ByteStream for TcpByteStream {
     fn send(&mut self, parts: &[IoSlice<'_>], descriptors: &[BorrowedFd<'_>]) -> io::Result<usize> {
         if !descriptors.is_empty() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "descriptors cannot be sent over TCP"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "descriptors cannot be sent over TCP",
+            ));
         }
-        // DONTWAIT per call, whatever the socket's own mode; NOSIGNAL, because a peer that vanished is an error of
-        // this connection and no SIGPIPE for the process.
+        // DONTWAIT per call, whatever the socket's own mode; NOSIGNAL, because a peer that vanished
+        // is an error of this connection and no SIGPIPE for the process.
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         Ok(net::sendmsg(&self.socket, parts, &mut SendAncillaryBuffer::default(), flags)?)
     }
 
     fn receive(&mut self, parts: &mut [IoSliceMut<'_>], _: &mut Vec<OwnedFd>) -> io::Result<usize> {
-        let message = net::recvmsg(&self.socket, parts, &mut RecvAncillaryBuffer::default(), RecvFlags::DONTWAIT)?;
+        let message = net::recvmsg(
+            &self.socket,
+            parts,
+            &mut RecvAncillaryBuffer::default(),
+            RecvFlags::DONTWAIT,
+        )?;
         Ok(message.bytes)
     }
 

@@ -22,7 +22,8 @@ impl Scratch {
     fn new() -> Scratch {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("farcall-tcp-{}-{number}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("farcall-tcp-{}-{number}", std::process::id()));
         fs::create_dir(&path).unwrap();
         Scratch(path)
     }
@@ -47,9 +48,9 @@ fn rest() {
 }
 
 fn rig_on(host: &'static str) -> Rig {
-    // C programs die of a SIGPIPE unless they say otherwise, and Farcall runs inside them; Rust's own start-up ignores
-    // it, which would hide a send that raises one.
-    // SAFETY: the default action is no code of ours.
+    // C programs die of a SIGPIPE unless they say otherwise, and Farcall runs inside them; Rust's
+    // own start-up ignores it, which would hide a send that raises one. SAFETY: the default action
+    // is no code of ours.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     let mut listener = Listener::bind(host, 0, token()).unwrap();
     let pair = move || {
@@ -123,7 +124,10 @@ fn connect_says_what_is_wrong() {
     let taken = Listener::bind("127.0.0.1", 0, token()).unwrap();
     let error = Listener::bind("127.0.0.1", taken.port(), token()).err().unwrap();
     assert!(error.message().contains("taken"), "{error}");
-    assert_eq!(connect("127.0.0.1", taken.port(), Duration::ZERO).err().unwrap().kind(), ErrorKind::TimedOut);
+    assert_eq!(
+        connect("127.0.0.1", taken.port(), Duration::ZERO).err().unwrap().kind(),
+        ErrorKind::TimedOut
+    );
 }
 
 #[test]
@@ -147,7 +151,8 @@ fn sockets_are_set_up_for_small_messages_and_large_arrays() {
         let socket = stream.readiness().unwrap();
         assert!(rustix::net::sockopt::tcp_nodelay(socket).unwrap());
         // Where the system allows the choice; a test cannot make it do so.
-        if fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control").is_ok_and(|all| all.contains("reno"))
+        if fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
+            .is_ok_and(|all| all.contains("reno"))
         {
             assert_eq!(rustix::net::sockopt::tcp_congestion(socket).unwrap(), "reno");
         }
@@ -164,7 +169,11 @@ fn a_token_file_is_private_and_reads_back() {
     assert!(Token::read(&path).unwrap() == made);
     assert_eq!(made.bytes().len(), 32);
     assert!(token() != made, "every token is another");
-    assert_eq!(Token::create(&path).err().unwrap().kind(), ErrorKind::InvalidArgument, "never overwritten");
+    assert_eq!(
+        Token::create(&path).err().unwrap().kind(),
+        ErrorKind::InvalidArgument,
+        "never overwritten"
+    );
     assert_eq!(format!("{made:?}"), "Token(…)", "a log does not give it away");
 }
 
@@ -210,7 +219,14 @@ fn what_is_no_token_file_is_refused() {
     assert_eq!(Token::read(&scratch.join("none")).err().unwrap().kind(), ErrorKind::NotFound);
     // A pipe nobody writes to: opening or reading it plainly would wait for ever.
     let pipe = scratch.join("pipe");
-    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &pipe,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR,
+        0,
+    )
+    .unwrap();
     assert_eq!(Token::read(&pipe).err().unwrap().kind(), ErrorKind::PermissionDenied);
     let bad = ["", "12", &"g".repeat(64), &"a".repeat(66), &"ä".repeat(32), &"0".repeat(1 << 20)];
     for (index, text) in bad.into_iter().enumerate() {

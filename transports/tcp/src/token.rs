@@ -1,4 +1,5 @@
-//! The token: 32 random bytes in a file that only its owner can read. Who shows them could read the file.
+//! The token: 32 random bytes in a file that only its owner can read. Who shows them could read the
+//! file.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -33,17 +34,25 @@ impl Token {
     /// `InvalidArgument` when the file exists, `System` otherwise.
     pub fn create(path: &Path) -> Result<Token> {
         const OPERATION: &str = "write the token file";
-        let system = |error: io::Error| Error::system(OPERATION, error).with("path", path.display());
+        let system =
+            |error: io::Error| Error::system(OPERATION, error).with("path", path.display());
         let mut bytes = [0; BYTES];
-        File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes)).map_err(system)?;
-        // create_new (O_EXCL) follows no link that somebody planted, and never takes over a file of theirs.
+        File::open("/dev/urandom")
+            .and_then(|mut source| source.read_exact(&mut bytes))
+            .map_err(system)?;
+        // create_new (O_EXCL) follows no link that somebody planted, and never takes over a file of
+        // theirs.
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
         let mut file = match file {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                return Err(Error::new(ErrorKind::InvalidArgument, OPERATION, "the file exists already")
-                    .with("path", path.display())
-                    .fix("use the token in it, or remove it"));
+                return Err(Error::new(
+                    ErrorKind::InvalidArgument,
+                    OPERATION,
+                    "the file exists already",
+                )
+                .with("path", path.display())
+                .fix("use the token in it, or remove it"));
             }
             Err(error) => return Err(system(error)),
         };
@@ -60,24 +69,30 @@ impl Token {
     /// Reads a token file; it must belong to this user (or root) and be readable by nobody else.
     ///
     /// # Errors
-    /// `NotFound`, `PermissionDenied` when others can read it or it is theirs, `InvalidSource` when it holds no token.
+    /// `NotFound`, `PermissionDenied` when others can read it or it is theirs, `InvalidSource` when
+    /// it holds no token.
     pub fn read(path: &Path) -> Result<Token> {
         const OPERATION: &str = "read the token file";
         let at = |error: Error| error.with("path", path.display());
         // NOFOLLOW and NONBLOCK: neither a link nor a pipe that somebody planted.
         let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
         let flags = i32::try_from(flags.bits()).expect("open flags fit a C int");
-        let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(|error| {
-            let missing = error.kind() == io::ErrorKind::NotFound;
-            let kind = if missing { ErrorKind::NotFound } else { ErrorKind::System };
-            let link = Errno::from_io_error(&error) == Some(Errno::LOOP);
-            let message = if link { "it is a symbolic link".to_owned() } else { error.to_string() };
-            let fix = match link {
-                true => "name the file itself: others could exchange what a link points to",
-                false => "check the path: `farcall serve` says where its token file is when it starts",
-            };
-            at(Error::new(kind, OPERATION, message).fix(fix).source(error))
-        })?;
+        let file =
+            OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(|error| {
+                let missing = error.kind() == io::ErrorKind::NotFound;
+                let kind = if missing { ErrorKind::NotFound } else { ErrorKind::System };
+                let link = Errno::from_io_error(&error) == Some(Errno::LOOP);
+                let message =
+                    if link { "it is a symbolic link".to_owned() } else { error.to_string() };
+                let fix = match link {
+                    true => "name the file itself: others could exchange what a link points to",
+                    false => {
+                        "check the path: `farcall serve` says where its token file is when it \
+                    starts"
+                    }
+                };
+                at(Error::new(kind, OPERATION, message).fix(fix).source(error))
+            })?;
         let status = file.metadata().map_err(|error| at(Error::system(OPERATION, error)))?;
         judge(&status).map_err(at)?;
         let mut text = String::new();
@@ -90,7 +105,10 @@ impl Token {
                 "this is not a token: 64 hexadecimal digits are \
                 expected",
             )
-            .fix("check the path; if this is the server's token file, move it away: the server writes a new one"))
+            .fix(
+                "check the path; if this is the server's token file, move it away: the server \
+                writes a new one",
+            ))
         })
     }
 
@@ -110,13 +128,17 @@ fn judge(status: &std::fs::Metadata) -> Result<()> {
         return refuse("it is not a regular file".into(), "check the path");
     }
     if status.uid() != own && status.uid() != 0 {
-        return refuse(format!("it belongs to uid {}, not to you", status.uid()), "use a token file of your own");
+        return refuse(
+            format!("it belongs to uid {}, not to you", status.uid()),
+            "use a token file of your own",
+        );
     }
     if status.mode() & OTHERS != 0 {
         let message = format!("others may read or change it (mode {:o})", status.mode() & 0o7777);
         return refuse(
             message,
-            "check the path; if this is the token, move it away and start the server again: others may know it by now",
+            "check the path; if this is the token, move it away and start the server again: \
+                others may know it by now",
         );
     }
     Ok(())

@@ -27,17 +27,27 @@ impl Certificate {
     /// Reads one, without checking who signed it.
     ///
     /// # Errors
-    /// `InvalidSource` when it is no certificate, or its subject has no name that can stand in a table of rights.
+    /// `InvalidSource` when it is no certificate, or its subject has no name that can stand in a
+    /// table of rights.
     pub fn parse(der: &[u8]) -> Result<Certificate> {
         let wrong = |message: &str| {
-            Error::new(ErrorKind::InvalidSource, "read a certificate", message).fix("use one that `farcall ca` made")
+            Error::new(ErrorKind::InvalidSource, "read a certificate", message)
+                .fix("use one that `farcall ca` made")
         };
-        let (_, parsed) = X509Certificate::from_der(der).map_err(|_| wrong("this is not an X.509 certificate"))?;
-        let name = parsed.subject().iter_common_name().next().and_then(|name| name.as_str().ok()).unwrap_or_default();
+        let (_, parsed) = X509Certificate::from_der(der)
+            .map_err(|_| wrong("this is not an X.509 certificate"))?;
+        let name = parsed
+            .subject()
+            .iter_common_name()
+            .next()
+            .and_then(|name| name.as_str().ok())
+            .unwrap_or_default();
         let hosts = parsed.subject_alternative_name().ok().flatten();
         let hosts = hosts.map(|names| names.value.general_names.iter().filter_map(host).collect());
         if !is_name(name) {
-            return Err(wrong("its subject has no usable name: letters, digits and . _ - @ are, up to 64"));
+            return Err(wrong(
+                "its subject has no usable name: letters, digits and . _ - @ are, up to 64",
+            ));
         }
         Ok(Certificate {
             name: name.to_owned(),
@@ -53,8 +63,12 @@ fn host(name: &GeneralName<'_>) -> Option<String> {
     match name {
         GeneralName::DNSName(name) => Some((*name).to_owned()),
         GeneralName::IPAddress(bytes) => match bytes.len() {
-            4 => <[u8; 4]>::try_from(*bytes).ok().map(|bytes| std::net::Ipv4Addr::from(bytes).to_string()),
-            _ => <[u8; 16]>::try_from(*bytes).ok().map(|bytes| std::net::Ipv6Addr::from(bytes).to_string()),
+            4 => <[u8; 4]>::try_from(*bytes)
+                .ok()
+                .map(|bytes| std::net::Ipv4Addr::from(bytes).to_string()),
+            _ => <[u8; 16]>::try_from(*bytes)
+                .ok()
+                .map(|bytes| std::net::Ipv6Addr::from(bytes).to_string()),
         },
         _ => None,
     }
@@ -64,11 +78,14 @@ fn host(name: &GeneralName<'_>) -> Option<String> {
 pub fn is_name(name: &str) -> bool {
     let usable = |byte: u8| byte.is_ascii_alphanumeric() || b"._-@".contains(&byte);
     let begins_well = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
-    begins_well && name.len() <= NAME_BYTES_MAX && name.bytes().all(usable) && !RESERVED.contains(&name)
+    begins_well
+        && name.len() <= NAME_BYTES_MAX
+        && name.bytes().all(usable)
+        && !RESERVED.contains(&name)
 }
 
-/// Whether clients can write this host of a server: a name of the DNS, perhaps for all below it (`*.example`), or an
-/// address.
+/// Whether clients can write this host of a server: a name of the DNS, perhaps for all below it
+/// (`*.example`), or an address.
 pub fn is_host(host: &str) -> bool {
     let below = host.strip_prefix("*.").unwrap_or(host);
     rustls::pki_types::ServerName::try_from(below).is_ok()

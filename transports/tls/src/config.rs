@@ -11,7 +11,10 @@ use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::version::TLS13;
-use rustls::{ClientConfig, DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, SignatureScheme};
+use rustls::{
+    ClientConfig, DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig,
+    SignatureScheme,
+};
 
 use crate::certificate::Certificate;
 use crate::credentials::Credentials;
@@ -22,7 +25,9 @@ const PROTOCOL: &[u8] = b"farcall";
 fn provider() -> Arc<CryptoProvider> {
     let mut provider = ring::default_provider();
     // The fastest first, as all of them are strong enough: AES with 128 bits before 256.
-    let suite = |name: rustls::CipherSuite| ring::DEFAULT_CIPHER_SUITES.iter().find(|suite| suite.suite() == name);
+    let suite = |name: rustls::CipherSuite| {
+        ring::DEFAULT_CIPHER_SUITES.iter().find(|suite| suite.suite() == name)
+    };
     provider.cipher_suites = [
         rustls::CipherSuite::TLS13_AES_128_GCM_SHA256,
         rustls::CipherSuite::TLS13_AES_256_GCM_SHA384,
@@ -41,9 +46,13 @@ fn roots(credentials: &Credentials) -> Result<Arc<RootCertStore>> {
 }
 
 fn unusable(credentials: &Credentials, error: &dyn std::fmt::Display) -> Error {
-    Error::new(ErrorKind::InvalidSource, "read the credentials", format!("they cannot be used: {error}"))
-        .with("path", credentials.path.display())
-        .fix("make them again with farcall ca")
+    Error::new(
+        ErrorKind::InvalidSource,
+        "read the credentials",
+        format!("they cannot be used: {error}"),
+    )
+    .with("path", credentials.path.display())
+    .fix("make them again with farcall ca")
 }
 
 /// A client that shows `credentials`.
@@ -52,7 +61,9 @@ fn unusable(credentials: &Credentials, error: &dyn std::fmt::Display) -> Error {
 /// `InvalidSource` when key and certificate do not fit.
 pub fn client(credentials: &Credentials) -> Result<Arc<ClientConfig>> {
     let wrong = |error: rustls::Error| unusable(credentials, &error);
-    let builder = ClientConfig::builder_with_provider(provider()).with_protocol_versions(&[&TLS13]).map_err(wrong)?;
+    let builder = ClientConfig::builder_with_provider(provider())
+        .with_protocol_versions(&[&TLS13])
+        .map_err(wrong)?;
     let mut config = builder
         .with_root_certificates(roots(credentials)?)
         .with_client_auth_cert(vec![credentials.own.clone()], credentials.key.clone_key())

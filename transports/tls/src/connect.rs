@@ -22,20 +22,25 @@ const OPERATION: &str = "connect";
 /// Time after which a server whose machine answers nothing is given up, though nobody waits for it.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
-/// Connects to `host`, a name or an address that the server's certificate has, and shows the certificate in
-/// `credentials` (by default [`default_credentials`]).
+/// Connects to `host`, a name or an address that the server's certificate has, and shows the
+/// certificate in `credentials` (by default [`default_credentials`]).
 ///
 /// # Errors
-/// As [`Credentials::read`]; `Unreachable` when nobody listens, `TimedOut`, `PermissionDenied` when one end does not
-/// accept the other's certificate, `Protocol` when there is no Farcall behind the port. What the server has against a
-/// certificate may come with the first bytes that are received.
-pub fn connect(host: &str, port: u16, credentials: Option<&Path>, timeout: Duration) -> Result<Box<dyn ByteStream>> {
+/// As [`Credentials::read`]; `Unreachable` when nobody listens, `TimedOut`, `PermissionDenied` when
+/// one end does not accept the other's certificate, `Protocol` when there is no Farcall behind the
+/// port. What the server has against a certificate may come with the first bytes that are received.
+pub fn connect(
+    host: &str,
+    port: u16,
+    credentials: Option<&Path>,
+    timeout: Duration,
+) -> Result<Box<dyn ByteStream>> {
     let path = credentials.map_or_else(default_credentials, Path::to_path_buf);
     connect_as(&Credentials::read(&path, Whose::User)?, host, port, timeout)
 }
 
-/// The same over a stream socket behind which somebody passes bytes on to the server called `host`; `address` says to
-/// people where they go.
+/// The same over a stream socket behind which somebody passes bytes on to the server called `host`;
+/// `address` says to people where they go.
 ///
 /// # Errors
 /// As [`connect`], but for what has to do with reaching a host.
@@ -75,7 +80,8 @@ fn prove(
     // Brackets are how a URL writes an IPv6 address.
     let host = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
     let name = ServerName::try_from(host.to_owned()).map_err(|_| {
-        at(Error::new(ErrorKind::InvalidArgument, OPERATION, "this is not a host name").fix("check its spelling"))
+        at(Error::new(ErrorKind::InvalidArgument, OPERATION, "this is not a host name")
+            .fix("check its spelling"))
     })?;
     let (socket, address) = reach(host).map_err(at)?;
     let engine = UnbufferedClientConnection::new(config, name)
@@ -108,7 +114,8 @@ fn reach_at(address: SocketAddr, deadline: Instant) -> io::Result<OwnedFd> {
         return Err(io::ErrorKind::TimedOut.into());
     }
     let stream = TcpStream::connect_timeout(&address, left)?;
-    // TCP joins a port that nobody listens at with itself, if the kernel gave it to this very connection.
+    // TCP joins a port that nobody listens at with itself, if the kernel gave it to this very
+    // connection.
     if stream.local_addr()? == stream.peer_addr()? {
         return Err(io::ErrorKind::ConnectionRefused.into());
     }
@@ -119,15 +126,21 @@ fn reach_at(address: SocketAddr, deadline: Instant) -> io::Result<OwnedFd> {
 
 fn unreachable(error: io::Error) -> Error {
     let (kind, message, fix) = match error.kind() {
-        io::ErrorKind::ConnectionRefused => {
-            (ErrorKind::Unreachable, "nothing listens there".to_owned(), "start a server with this port, or check both")
-        }
+        io::ErrorKind::ConnectionRefused => (
+            ErrorKind::Unreachable,
+            "nothing listens there".to_owned(),
+            "start a server with this port, or check both",
+        ),
         io::ErrorKind::TimedOut => (
             ErrorKind::TimedOut,
             "no answer in time".to_owned(),
             "look whether a firewall is between, and the host is up",
         ),
-        _ => (ErrorKind::Unreachable, format!("the host cannot be reached: {error}"), "check host and network"),
+        _ => (
+            ErrorKind::Unreachable,
+            format!("the host cannot be reached: {error}"),
+            "check host and network",
+        ),
     };
     Error::new(kind, OPERATION, message).fix(fix).source(error)
 }
@@ -150,8 +163,12 @@ fn shake_hands(
         };
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(Error::new(ErrorKind::TimedOut, OPERATION, "the server accepted, but said nothing in time")
-                .fix("check whether it hangs, and whether it speaks TLS there"));
+            return Err(Error::new(
+                ErrorKind::TimedOut,
+                OPERATION,
+                "the server accepted, but said nothing in time",
+            )
+            .fix("check whether it hangs, and whether it speaks TLS there"));
         }
         let timeout = Timespec::try_from(left).ok();
         // Errors and interruptions look like readiness: the next step tells.
@@ -162,9 +179,8 @@ fn shake_hands(
 /// A server that ends the connection without a word.
 fn at_end(error: Error) -> Error {
     match error.kind() {
-        ErrorKind::ConnectionLost => {
-            error.fix("the server's audit log says why; or this is not the port of a Farcall server")
-        }
+        ErrorKind::ConnectionLost => error
+            .fix("the server's audit log says why; or this is not the port of a Farcall server"),
         _ => error,
     }
 }

@@ -22,10 +22,12 @@ pub enum Whose {
     Server,
 }
 
-/// Where this user's credentials lie: `$FARCALL_CREDENTIALS`, or `farcall/credentials.pem` among the user's
-/// configuration (`$XDG_CONFIG_HOME`, or `~/.config`).
+/// Where this user's credentials lie: `$FARCALL_CREDENTIALS`, or `farcall/credentials.pem` among
+/// the user's configuration (`$XDG_CONFIG_HOME`, or `~/.config`).
 pub fn default_credentials() -> PathBuf {
-    let named = |variable: &str| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let named = |variable: &str| {
+        std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
+    };
     named(VARIABLE).unwrap_or_else(|| {
         let home = || named("HOME").unwrap_or_else(|| PathBuf::from("/")).join(".config");
         named("XDG_CONFIG_HOME").unwrap_or_else(home).join("farcall").join("credentials.pem")
@@ -44,16 +46,19 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Reads a file that `farcall ca` made; it must belong to this user (or root) and be readable by nobody else.
+    /// Reads a file that `farcall ca` made; it must belong to this user (or root) and be readable
+    /// by nobody else.
     ///
     /// # Errors
-    /// `NotFound`, `PermissionDenied` when others can read it or the certificate is not valid now, `InvalidSource`.
+    /// `NotFound`, `PermissionDenied` when others can read it or the certificate is not valid now,
+    /// `InvalidSource`.
     pub fn read(path: &Path, whose: Whose) -> Result<Credentials> {
         let credentials = Self::read_at_any_time(path).map_err(|error| match error.kind() {
             ErrorKind::NotFound => missing(path, whose),
             _ => error,
         })?;
-        check_time(&credentials.certificate, whose).map_err(|error| error.with("path", path.display()))?;
+        check_time(&credentials.certificate, whose)
+            .map_err(|error| error.with("path", path.display()))?;
         Ok(credentials)
     }
 
@@ -72,8 +77,8 @@ fn missing(path: &Path, whose: Whose) -> Error {
         Whose::User => (
             "you have no certificate, and this server requires one",
             format!(
-                "ask its administrator for a file (farcall ca user NAME creates it), and store it there with mode 600 or \
-                 set {VARIABLE} to it"
+                "ask its administrator for a file (farcall ca user NAME creates it), and store it \
+                 there with mode 600 or set {VARIABLE} to it"
             ),
         ),
         Whose::Server => (
@@ -81,36 +86,47 @@ fn missing(path: &Path, whose: Whose) -> Error {
             "create an authority and a certificate: farcall ca init --server HOST".to_owned(),
         ),
     };
-    Error::new(ErrorKind::NotFound, "read the credentials", message).with("path", path.display()).fix(fix)
+    Error::new(ErrorKind::NotFound, "read the credentials", message)
+        .with("path", path.display())
+        .fix(fix)
 }
 
 fn parse(path: &Path, text: &str) -> Result<Credentials> {
     let wrong = |what: &str| {
-        Error::new(ErrorKind::InvalidSource, "read the credentials", what.to_owned())
-            .fix("use the complete file that `farcall ca` created: certificate, private key, authority's certificate")
+        Error::new(ErrorKind::InvalidSource, "read the credentials", what.to_owned()).fix(
+            "use the complete file that `farcall ca` created: certificate, private key, \
+                authority's certificate",
+        )
     };
-    let certificates: std::result::Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
+    let certificates: std::result::Result<Vec<_>, _> =
+        CertificateDer::pem_slice_iter(text.as_bytes()).collect();
     let certificates = certificates.map_err(|_| wrong("a certificate in it is damaged"))?;
     let Ok([own, authority]) = <[CertificateDer<'static>; 2]>::try_from(certificates) else {
         return Err(wrong("it must have two certificates: its own, and the authority's"));
     };
-    let key = PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|_| wrong("it has no private key"))?;
+    let key = PrivateKeyDer::from_pem_slice(text.as_bytes())
+        .map_err(|_| wrong("it has no private key"))?;
     let certificate = Certificate::parse(&own)?;
     Ok(Credentials { own, key, authority, certificate, path: path.to_owned() })
 }
 
 fn check_time(certificate: &Certificate, whose: Whose) -> Result<()> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
+    let now =
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
     let refuse = |message: String, fix: &str| {
         Err(Error::new(ErrorKind::PermissionDenied, "read the credentials", message).fix(fix))
     };
     let name = &certificate.name;
     if now < certificate.not_before {
-        let message = format!("the certificate of \"{name}\" is valid only from {}", date(certificate.not_before));
+        let message = format!(
+            "the certificate of \"{name}\" is valid only from {}",
+            date(certificate.not_before)
+        );
         return refuse(message, "check this machine's clock");
     }
     if now > certificate.not_after {
-        let message = format!("the certificate of \"{name}\" expired on {}", date(certificate.not_after));
+        let message =
+            format!("the certificate of \"{name}\" expired on {}", date(certificate.not_after));
         let renew = format!("farcall ca renew {name}");
         let fix = match whose {
             Whose::User => format!("ask the server's administrator for a new one: {renew}"),

@@ -44,14 +44,23 @@ impl<E: Engine> Handshake<E> {
         self.records.engine()
     }
 
-    /// Goes on as far as the socket lets it. After an error, [`Handshake::farewell`] tells the other end why.
+    /// Goes on as far as the socket lets it. After an error, [`Handshake::farewell`] tells the
+    /// other end why.
     ///
     /// # Errors
     /// What is wrong with the other end, in words.
-    pub fn advance<'a>(&mut self, socket: &OwnedFd, view: impl Fn() -> View<'a>) -> Result<Progress, Error> {
+    pub fn advance<'a>(
+        &mut self,
+        socket: &OwnedFd,
+        view: impl Fn() -> View<'a>,
+    ) -> Result<Progress, Error> {
         loop {
             // Data that came right behind the handshake waits with the records.
-            match self.records.turn(&mut Room::new(&mut [])).map_err(|error| explain(&error, view()))? {
+            match self
+                .records
+                .turn(&mut Room::new(&mut []))
+                .map_err(|error| explain(&error, view()))?
+            {
                 Turn::Moved => {}
                 Turn::Ended => return Err(left()),
                 Turn::Traffic | Turn::Handshake => {
@@ -69,7 +78,8 @@ impl<E: Engine> Handshake<E> {
         }
     }
 
-    /// rustls bounds what may come before both ends know each other: 64 KiB a message, and no message out of turn.
+    /// rustls bounds what may come before both ends know each other: 64 KiB a message, and no
+    /// message out of turn.
     fn fill(&mut self, socket: &OwnedFd) -> Result<bool, Error> {
         match self.records.fill(socket, FILL_BYTES) {
             Ok(Fill::End) => Err(left()),
@@ -95,5 +105,9 @@ fn left() -> Error {
 }
 
 fn broken(error: &io::Error) -> Error {
-    Error::new(ErrorKind::ConnectionLost, "secure the connection", format!("the connection broke: {error}"))
+    Error::new(
+        ErrorKind::ConnectionLost,
+        "secure the connection",
+        format!("the connection broke: {error}"),
+    )
 }

@@ -1,8 +1,8 @@
 //! TLS transport: TLS 1.3 over TCP, where both ends show a certificate of one private authority.
 //!
-//! rustls does the handshake and the records; this crate moves bytes between it and a socket that never blocks, and says
-//! in words what is wrong with a certificate. A stream exists only when both ends have proved who they are: who fails
-//! never reaches the server behind the listener.
+//! rustls does the handshake and the records; this crate moves bytes between it and a socket that
+//! never blocks, and says in words what is wrong with a certificate. A stream exists only when both
+//! ends have proved who they are: who fails never reaches the server behind the listener.
 
 mod certificate;
 mod config;

@@ -1,8 +1,9 @@
-//! Listening beyond this machine: a stream is handed over when its handshake is done, and not before.
+//! Listening beyond this machine: a stream is handed over when its handshake is done, and not
+//! before.
 //!
-//! Handshakes lie in a table of bounded length, each with a time limit (`pending.rs` says who goes when it is full): whoever
-//! opens connections and says nothing keeps nobody out. One descriptor tells of all of it: an epoll of the listening
-//! socket, the sockets in the table, and a clock.
+//! Handshakes lie in a table of bounded length, each with a time limit (`pending.rs` says who goes
+//! when it is full): whoever opens connections and says nothing keeps nobody out. One descriptor
+//! tells of all of it: an epoll of the listening socket, the sockets in the table, and a clock.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,7 +15,9 @@ use std::time::{Duration, Instant};
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_link::stream::{self, ByteStream, Peer, Proof};
 use rustix::event::{Timespec, epoll};
-use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
 use rustls::server::UnbufferedServerConnection;
 
 use crate::certificate::Certificate;
@@ -31,7 +34,8 @@ const OPERATION: &str = "listen";
 const SOCKET: u64 = 0;
 const CLOCK: u64 = 1;
 const FIRST: u64 = 2;
-/// Things looked at in one turn, and refusals remembered: together they are told within what a server accepts at once.
+/// Things looked at in one turn, and refusals remembered: together they are told within what a
+/// server accepts at once.
 const EVENTS_MAX: usize = 32;
 /// Connections taken from the system in one accept.
 const ACCEPTS_MAX: usize = 16;
@@ -46,11 +50,13 @@ pub struct ListenerLimits {
     pub silence_max: Duration,
 }
 
-/// A listening port. Every stream it accepts reports the name in the certificate that its other end showed.
+/// A listening port. Every stream it accepts reports the name in the certificate that its other end
+/// showed.
 pub struct Listener {
     socket: TcpListener,
     address: SocketAddr,
-    /// As the manifest or the person wrote it: the name in the certificate is the one to connect by.
+    /// As the manifest or the person wrote it: the name in the certificate is the one to connect
+    /// by.
     host: String,
     limits: ListenerLimits,
     revocations: Arc<Revocations>,
@@ -68,13 +74,20 @@ impl Listener {
     /// Listens on `port` (0: any free one) of `host`, and serves with what `files` hold.
     ///
     /// # Errors
-    /// As `Credentials::read`; `Unreachable` when the port is taken or the host is not this machine's.
-    pub fn bind(host: &str, port: u16, files: ServerFiles, limits: ListenerLimits) -> Result<Listener> {
+    /// As `Credentials::read`; `Unreachable` when the port is taken or the host is not this
+    /// machine's.
+    pub fn bind(
+        host: &str,
+        port: u16,
+        files: ServerFiles,
+        limits: ListenerLimits,
+    ) -> Result<Listener> {
         let revocations = Arc::new(Revocations::read(files)?);
         let explain = |error| explain(host, port, error);
         let socket = TcpListener::bind((host, port)).map_err(explain)?;
         socket.set_nonblocking(true).map_err(explain)?;
-        // Hundreds of programs of one job dial in at once; whoever finds no place tries again a second later.
+        // Hundreds of programs of one job dial in at once; whoever finds no place tries again a
+        // second later.
         rustix::net::listen(&socket, QUEUE_MAX).map_err(|errno| explain(errno.into()))?;
         let address = socket.local_addr().map_err(explain)?;
         let system = |errno: rustix::io::Errno| explain(errno.into());
@@ -156,7 +169,9 @@ impl Listener {
         self.next += 1;
         let until = Instant::now() + self.limits.handshake_max;
         let handshake = Box::new(Handshake::new(engine));
-        if let Some(evicted) = self.pending.begin(number, PendingHandshake { socket, peer, until, handshake }) {
+        if let Some(evicted) =
+            self.pending.begin(number, PendingHandshake { socket, peer, until, handshake })
+        {
             self.refuse(crowded(self.limits.handshakes_max), evicted.peer);
         }
         self.set_clock();
@@ -165,16 +180,24 @@ impl Listener {
     fn go_on(&mut self, number: u64) {
         let Some(mut stranger) = self.pending.take(number) else { return };
         let presented = std::cell::OnceCell::new();
-        let view = || View::Server(presented.get_or_init(|| self.revocations.presented()).as_deref());
+        let view =
+            || View::Server(presented.get_or_init(|| self.revocations.presented()).as_deref());
         match stranger.handshake.advance(&stranger.socket, view) {
-            Ok(Progress::Done) => self.hand_over(*stranger.handshake, stranger.socket, stranger.peer),
+            Ok(Progress::Done) => {
+                self.hand_over(*stranger.handshake, stranger.socket, stranger.peer)
+            }
             Ok(progress) => {
                 let flags = match progress {
                     Progress::WaitsForRoom => epoll::EventFlags::OUT,
                     _ => epoll::EventFlags::IN,
                 };
                 // Cannot fail for a descriptor that was added; its time limit would end it.
-                let _ = epoll::modify(&self.poller, &stranger.socket, epoll::EventData::new_u64(number), flags);
+                let _ = epoll::modify(
+                    &self.poller,
+                    &stranger.socket,
+                    epoll::EventData::new_u64(number),
+                    flags,
+                );
                 self.pending.go_on(number, stranger);
             }
             Err(error) => {
@@ -184,10 +207,17 @@ impl Listener {
         }
     }
 
-    fn hand_over(&mut self, handshake: Handshake<UnbufferedServerConnection>, socket: OwnedFd, peer: SocketAddr) {
+    fn hand_over(
+        &mut self,
+        handshake: Handshake<UnbufferedServerConnection>,
+        socket: OwnedFd,
+        peer: SocketAddr,
+    ) {
         let _ = epoll::delete(&self.poller, &socket);
         let shown = handshake.engine().peer_certificates().and_then(|chain| chain.first());
-        let no_certificate = || Error::internal("secure the connection", "a client without a certificate was accepted");
+        let no_certificate = || {
+            Error::internal("secure the connection", "a client without a certificate was accepted")
+        };
         let certificate = shown.ok_or_else(no_certificate).and_then(|der| Certificate::parse(der));
         match certificate {
             Ok(certificate) => {
@@ -195,7 +225,12 @@ impl Listener {
                 let proof = Proof::Certificate { name: certificate.name.clone() };
                 let guard = Guard::new(self.revocations.clone(), certificate);
                 let peer = Peer { address: peer.to_string(), proof };
-                self.known.push_back(Box::new(TlsByteStream::new(handshake.into_records(), socket, peer, Some(guard))));
+                self.known.push_back(Box::new(TlsByteStream::new(
+                    handshake.into_records(),
+                    socket,
+                    peer,
+                    Some(guard),
+                )));
             }
             Err(error) => self.refuse(error, peer),
         }
@@ -221,7 +256,8 @@ impl Listener {
         self.set_clock();
     }
 
-    /// Who takes a few at a time comes back for those that are left: the sockets alone would not tell of them.
+    /// Who takes a few at a time comes back for those that are left: the sockets alone would not
+    /// tell of them.
     fn ring_for_the_rest(&mut self) {
         if self.rings || (self.known.is_empty() && self.refused.is_empty()) {
             return;
@@ -237,7 +273,8 @@ impl Listener {
         }
         let next = self.pending.next_end();
         // Zero would stop the clock.
-        let left = next.map(|at| at.saturating_duration_since(Instant::now()).max(Duration::from_millis(1)));
+        let left = next
+            .map(|at| at.saturating_duration_since(Instant::now()).max(Duration::from_millis(1)));
         let never = Timespec { tv_sec: 0, tv_nsec: 0 };
         self.set_clock_to(left.and_then(|left| Timespec::try_from(left).ok()).unwrap_or(never));
     }
@@ -264,8 +301,13 @@ fn crowded(handshakes_max: usize) -> Error {
 
 /// The client gave up while it waited: an affair of its own, not of the listener.
 fn vanished(error: &io::Error) -> bool {
-    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, InvalidInput, NotConnected};
-    matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted | NotConnected | InvalidInput)
+    use io::ErrorKind::{
+        ConnectionAborted, ConnectionReset, Interrupted, InvalidInput, NotConnected,
+    };
+    matches!(
+        error.kind(),
+        ConnectionAborted | ConnectionReset | Interrupted | NotConnected | InvalidInput
+    )
 }
 
 fn explain(host: &str, port: u16, error: io::Error) -> Error {
@@ -274,12 +316,16 @@ fn explain(host: &str, port: u16, error: io::Error) -> Error {
         Error::new(ErrorKind::Unreachable, OPERATION, message).fix(fix.to_owned())
     };
     let error = match error.kind() {
-        io::ErrorKind::AddrInUse => {
-            taken("the port is taken", "stop the program that listens there, or choose another port").source(error)
-        }
-        io::ErrorKind::AddrNotAvailable => {
-            taken("the host is not this machine", "listen on 0.0.0.0, or on an address of this machine").source(error)
-        }
+        io::ErrorKind::AddrInUse => taken(
+            "the port is taken",
+            "stop the program that listens there, or choose another port",
+        )
+        .source(error),
+        io::ErrorKind::AddrNotAvailable => taken(
+            "the host is not this machine",
+            "listen on 0.0.0.0, or on an address of this machine",
+        )
+        .source(error),
         _ => Error::system(OPERATION, error),
     };
     error.with("host", host).with("port", port)
@@ -294,7 +340,8 @@ impl stream::Listener for Listener {
         let refused = self.refused.pop_front();
         let known = if refused.is_none() { self.known.pop_front() } else { None };
         self.ring_for_the_rest();
-        refused.map_or(Ok(known), |error| Err(io::Error::new(io::ErrorKind::ConnectionAborted, error)))
+        refused
+            .map_or(Ok(known), |error| Err(io::Error::new(io::ErrorKind::ConnectionAborted, error)))
     }
 
     fn readiness(&self) -> Option<BorrowedFd<'_>> {
@@ -302,7 +349,8 @@ impl stream::Listener for Listener {
     }
 
     fn address(&self) -> String {
-        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        let host =
+            if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         format!("tls://{host}:{}", self.address.port())
     }
 

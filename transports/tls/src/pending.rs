@@ -1,9 +1,9 @@
 //! Handshakes under way, and which of them ends when there are too many.
 //!
-//! The address with the most of them loses one: first one that has said nothing, then the oldest. Addresses from which
-//! somebody completed a handshake not long ago have a share of their own, so that a crowd of strangers at many addresses
-//! does not push out those who come every day. Addresses of IPv6 count by their first 64 bits: whoever has one has all
-//! of its network.
+//! The address with the most of them loses one: first one that has said nothing, then the oldest.
+//! Addresses from which somebody completed a handshake not long ago have a share of their own, so
+//! that a crowd of strangers at many addresses does not push out those who come every day.
+//! Addresses of IPv6 count by their first 64 bits: whoever has one has all of its network.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -55,7 +55,13 @@ pub struct PendingHandshakes {
 impl PendingHandshakes {
     pub fn new(handshakes_max: usize) -> Self {
         let (table, recent) = Default::default();
-        PendingHandshakes { handshakes_max, table, strangers: Crowd::default(), known: Crowd::default(), recent }
+        PendingHandshakes {
+            handshakes_max,
+            table,
+            strangers: Crowd::default(),
+            known: Crowd::default(),
+            recent,
+        }
     }
 
     pub fn len(&self) -> usize {
@@ -113,14 +119,18 @@ impl PendingHandshakes {
     /// Takes out the one that goes when there is no room.
     pub fn evict(&mut self) -> Option<PendingHandshake> {
         let has_more_than_its_share = self.known.len() > self.handshakes_max / KNOWN_SHARE;
-        let crowd =
-            if has_more_than_its_share || self.strangers.is_empty() { &mut self.known } else { &mut self.strangers };
+        let crowd = if has_more_than_its_share || self.strangers.is_empty() {
+            &mut self.known
+        } else {
+            &mut self.strangers
+        };
         let number = crowd.evict()?;
         self.table.remove(&number)
     }
 }
 
-/// What counts as one address: an address of IPv4, also in the form of IPv6, or a network of 64 bits.
+/// What counts as one address: an address of IPv4, also in the form of IPv6, or a network of 64
+/// bits.
 fn network(peer: SocketAddr) -> IpAddr {
     match peer.ip().to_canonical() {
         IpAddr::V6(address) => {
@@ -151,7 +161,8 @@ mod tests {
         let now = Instant::now();
         for number in 0..KNOWN_MAX as u32 + 10 {
             let address = IpAddr::from(number.to_be_bytes());
-            pending.completed(SocketAddr::new(address, 1), now + Duration::from_nanos(number.into()));
+            pending
+                .completed(SocketAddr::new(address, 1), now + Duration::from_nanos(number.into()));
         }
         assert_eq!(pending.recent.len(), KNOWN_MAX);
         assert!(!pending.recent.contains_key(&IpAddr::from([0, 0, 0, 9])));

@@ -1,7 +1,9 @@
-//! Records: what arrives is decrypted where it lies and copied out once; what leaves is encrypted from where it lies.
+//! Records: what arrives is decrypted where it lies and copied out once; what leaves is encrypted
+//! from where it lies.
 //!
-//! Large buffers belong to the thread and not to the connection: a thread serves one stream at a time, and a thousand
-//! idle connections then hold no more than what an incomplete record left behind.
+//! Large buffers belong to the thread and not to the connection: a thread serves one stream at a
+//! time, and a thousand idle connections then hold no more than what an incomplete record left
+//! behind.
 
 use std::cell::Cell;
 use std::io::{self, IoSliceMut};
@@ -17,9 +19,11 @@ use crate::socket;
 pub const RECORD_BYTES: usize = 16 << 10;
 /// What a record adds: header, type and tag.
 const RECORD_EXTRA: usize = 5 + 1 + 16;
-/// Ciphertext taken by one system call. Much more falls out of the processor's second cache before it is decrypted.
+/// Ciphertext taken by one system call. Much more falls out of the processor's second cache before
+/// it is decrypted.
 const READ_MAX: usize = 256 << 10;
-/// The least that is read, and what is read where a record is incomplete: a whole one (RFC 8446, section 5.2).
+/// The least that is read, and what is read where a record is incomplete: a whole one (RFC 8446,
+/// section 5.2).
 const READ_MIN: usize = 4 << 10;
 const READ_RECORD: usize = RECORD_BYTES + 256 + 5;
 /// Room for what rustls puts before a record of ours: an alert, a change of keys.
@@ -38,8 +42,8 @@ pub fn with_scratch<T>(work: impl FnOnce(&mut Vec<u8>) -> T) -> T {
     outcome
 }
 
-/// Ciphertext on its way out: the first `length` bytes of a buffer that is never shortened, because clearing it again for
-/// every record costs as much as a copy.
+/// Ciphertext on its way out: the first `length` bytes of a buffer that is never shortened, because
+/// clearing it again for every record costs as much as a copy.
 pub struct Outgoing<'a> {
     buffer: &'a mut Vec<u8>,
     length: usize,
@@ -220,7 +224,8 @@ impl<E: Engine> Records<E> {
         }
     }
 
-    /// Does the next thing that the records ask for. Plaintext goes to `room`; what does not fit waits.
+    /// Does the next thing that the records ask for. Plaintext goes to `room`; what does not fit
+    /// waits.
     ///
     /// # Errors
     /// What is wrong with the other end, or with its records; the connection is over.
@@ -228,7 +233,8 @@ impl<E: Engine> Records<E> {
         if self.ended {
             return Ok(Turn::Ended);
         }
-        let status = self.engine.process(&mut self.incoming.bytes[self.incoming.begin..self.incoming.end]);
+        let status =
+            self.engine.process(&mut self.incoming.bytes[self.incoming.begin..self.incoming.end]);
         self.incoming.begin += status.discard;
         let turn = match status.state? {
             ConnectionState::ReadTraffic(mut traffic) => {
@@ -260,8 +266,9 @@ impl<E: Engine> Records<E> {
 
     /// After an error: puts what the other end is to be told of it into the bytes that leave.
     pub fn say_why(&mut self) {
-        // The engine gives out what it has to send before it looks at what came, so the next turn has the alert. One more would
-        // look at what was wrong again: rustls asserts that nobody does.
+        // The engine gives out what it has to send before it looks at what came, so the next turn
+        // has the alert. One more would look at what was wrong again: rustls asserts that nobody
+        // does.
         let _ = self.turn(&mut Room::new(&mut []));
     }
 
@@ -324,26 +331,35 @@ impl<E: Engine> Records<E> {
         &mut self,
         out: &mut Outgoing<'_>,
         reserve: usize,
-        make: impl FnOnce(&mut rustls::unbuffered::WriteTraffic<'_, E::Data>, &mut [u8]) -> Result<usize, EncryptError>,
+        make: impl FnOnce(
+            &mut rustls::unbuffered::WriteTraffic<'_, E::Data>,
+            &mut [u8],
+        ) -> Result<usize, EncryptError>,
     ) -> io::Result<()> {
         let broken = |_| io::Error::from(io::ErrorKind::NotConnected);
-        // Records that came are looked at first, because rustls answers some of them; their plaintext waits.
+        // Records that came are looked at first, because rustls answers some of them; their
+        // plaintext waits.
         while self.turn(&mut Room::new(&mut [])).map_err(broken)? == Turn::Moved {}
         out.append(&self.held);
         (self.held, self.held_sent) = (Vec::new(), 0);
-        let status = self.engine.process(&mut self.incoming.bytes[self.incoming.begin..self.incoming.end]);
+        let status =
+            self.engine.process(&mut self.incoming.bytes[self.incoming.begin..self.incoming.end]);
         self.incoming.begin += status.discard;
         let Ok(ConnectionState::WriteTraffic(mut traffic)) = status.state else {
             return Err(io::ErrorKind::NotConnected.into());
         };
         let written = make(&mut traffic, out.room(reserve));
-        out.length += written.map_err(|error| io::Error::new(io::ErrorKind::NotConnected, error))?;
+        out.length +=
+            written.map_err(|error| io::Error::new(io::ErrorKind::NotConnected, error))?;
         Ok(())
     }
 }
 
 /// Lets rustls append what it has to say.
-fn append(out: &mut Vec<u8>, mut encode: impl FnMut(&mut [u8]) -> Result<usize, EncodeError>) -> Result<(), Error> {
+fn append(
+    out: &mut Vec<u8>,
+    mut encode: impl FnMut(&mut [u8]) -> Result<usize, EncodeError>,
+) -> Result<(), Error> {
     let begin = out.len();
     let mut room = CONTROL_ROOM;
     loop {

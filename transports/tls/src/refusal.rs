@@ -1,4 +1,5 @@
-//! What is wrong with the other end, or what it finds wrong with us, in words and with the command that mends it.
+//! What is wrong with the other end, or what it finds wrong with us, in words and with the command
+//! that mends it.
 
 use std::io;
 
@@ -59,15 +60,24 @@ type Explained = (ErrorKind, String, String);
 
 fn wrong_certificate(reason: &CertificateError, view: View<'_>) -> Explained {
     let (whose, renew) = match view {
-        View::Server(Some(name)) => (format!("the certificate of \"{name}\""), format!("farcall ca renew {name}")),
-        View::Server(None) => ("the client's certificate".to_owned(), "farcall ca renew NAME".to_owned()),
-        View::Client(_) => ("the server's certificate".to_owned(), "farcall ca renew NAME".to_owned()),
+        View::Server(Some(name)) => {
+            (format!("the certificate of \"{name}\""), format!("farcall ca renew {name}"))
+        }
+        View::Server(None) => {
+            ("the client's certificate".to_owned(), "farcall ca renew NAME".to_owned())
+        }
+        View::Client(_) => {
+            ("the server's certificate".to_owned(), "farcall ca renew NAME".to_owned())
+        }
     };
     let (message, fix) = match reason {
-        CertificateError::Expired => (format!("{whose} expired"), format!("create a new one: {renew}")),
-        CertificateError::ExpiredContext { not_after, .. } => {
-            (format!("{whose} expired on {}", moment(*not_after)), format!("create a new one: {renew}"))
+        CertificateError::Expired => {
+            (format!("{whose} expired"), format!("create a new one: {renew}"))
         }
+        CertificateError::ExpiredContext { not_after, .. } => (
+            format!("{whose} expired on {}", moment(*not_after)),
+            format!("create a new one: {renew}"),
+        ),
         CertificateError::NotValidYetContext { not_before, .. } => (
             format!("{whose} is valid only from {}", moment(*not_before)),
             "check the clocks of both machines".to_owned(),
@@ -82,14 +92,20 @@ fn wrong_certificate(reason: &CertificateError, view: View<'_>) -> Explained {
         CertificateError::UnknownIssuer | CertificateError::BadSignature => foreign(&whose, view),
         CertificateError::NotValidForNameContext { presented, .. } => other_host(presented, view),
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => (
-            format!("{whose} is of the wrong kind: a user's certificate cannot serve, and a server's cannot call"),
+            format!(
+                "{whose} is of the wrong kind: a user's certificate cannot serve, and a server's \
+                    cannot call"
+            ),
             "create the other kind: farcall ca user NAME, farcall ca server HOST".to_owned(),
         ),
         CertificateError::UnknownRevocationStatus => (
             "the list of revoked certificates is from another authority".to_owned(),
             "put revoked.crl of this server's authority next to its certificate".to_owned(),
         ),
-        other => (format!("{whose} is not accepted: {other}"), "create a new one with farcall ca".to_owned()),
+        other => (
+            format!("{whose} is not accepted: {other}"),
+            "create a new one with farcall ca".to_owned(),
+        ),
     };
     (ErrorKind::PermissionDenied, message, fix)
 }
@@ -102,7 +118,8 @@ fn foreign(whose: &str, view: View<'_>) -> (String, String) {
         ),
         View::Client(_) => (
             format!("{whose} is from another authority than yours"),
-            "use the file from this server's administrator: set FARCALL_CREDENTIALS to it".to_owned(),
+            "use the file from this server's administrator: set FARCALL_CREDENTIALS to it"
+                .to_owned(),
         ),
     }
 }
@@ -110,7 +127,8 @@ fn foreign(whose: &str, view: View<'_>) -> (String, String) {
 fn other_host(presented: &[String], view: View<'_>) -> (String, String) {
     // rustls writes "DnsName(\"host\")" and "IpAddress(127.0.0.1)".
     let plain = |name: &String| {
-        let inner = name.split_once('(').map_or(name.as_str(), |(_, rest)| rest.trim_end_matches(')'));
+        let inner =
+            name.split_once('(').map_or(name.as_str(), |(_, rest)| rest.trim_end_matches(')'));
         inner.trim_matches('"').to_owned()
     };
     let names = presented.iter().map(plain).collect::<Vec<_>>().join(", ");
@@ -120,7 +138,10 @@ fn other_host(presented: &[String], view: View<'_>) -> (String, String) {
     };
     (
         format!("the server's certificate is for {names}, not for {host}"),
-        format!("connect by a name that it has, or make one that has yours: farcall ca server NAME,{host}"),
+        format!(
+            "connect by a name that it has, or make one that has yours: farcall ca server \
+                NAME,{host}"
+        ),
     )
 }
 
@@ -128,7 +149,8 @@ fn other_host(presented: &[String], view: View<'_>) -> (String, String) {
 fn refused_by_peer(alert: AlertDescription, view: View<'_>) -> Explained {
     let View::Client(_) = view else {
         let message = format!("the client refused this server: {alert:?}");
-        let fix = "the client says why: its user may have a file of another authority, or the server's name is wrong";
+        let fix = "the client says why: its user may have a file of another authority, or the \
+            server's name is wrong";
         return (ErrorKind::PermissionDenied, message, fix.to_owned());
     };
     let (message, fix) = match alert {
@@ -152,9 +174,10 @@ fn refused_by_peer(alert: AlertDescription, view: View<'_>) -> Explained {
             "the server refuses your certificate: a server's cannot be used to call",
             "ask its administrator for a user's certificate: farcall ca user NAME",
         ),
-        AlertDescription::NoApplicationProtocol => {
-            ("the other end speaks TLS, but not Farcall", "check host and port: `farcall serve` prints them")
-        }
+        AlertDescription::NoApplicationProtocol => (
+            "the other end speaks TLS, but not Farcall",
+            "check host and port: `farcall serve` prints them",
+        ),
         _ => {
             let message = format!("the server refuses the connection: {alert:?}");
             return (ErrorKind::PermissionDenied, message, "its audit log says why".to_owned());
@@ -170,9 +193,11 @@ fn no_tls(error: &TlsError, view: View<'_>) -> Explained {
             format!("the other end does not speak TLS as Farcall does: {error}"),
             "check host and port: `farcall serve --listen tls://HOST:PORT` prints them".to_owned(),
         ),
-        View::Server(_) => {
-            (ErrorKind::Protocol, format!("the client does not speak TLS as Farcall does: {error}"), String::new())
-        }
+        View::Server(_) => (
+            ErrorKind::Protocol,
+            format!("the client does not speak TLS as Farcall does: {error}"),
+            String::new(),
+        ),
     }
 }
 

@@ -1,4 +1,5 @@
-//! What a running server trusts: its own certificate and the list of revoked ones, read again when the files change.
+//! What a running server trusts: its own certificate and the list of revoked ones, read again when
+//! the files change.
 
 use std::collections::HashSet;
 use std::fs;
@@ -73,8 +74,8 @@ impl Revocations {
         Ok(Revocations { files, presented, watched: Mutex::new(watched) })
     }
 
-    /// What a new connection is served with. While the files are damaged there is none: a list that cannot be read
-    /// may hold whoever asks.
+    /// What a new connection is served with. While the files are damaged there is none: a list that
+    /// cannot be read may hold whoever asks.
     ///
     /// # Errors
     /// What is wrong with the files.
@@ -82,7 +83,9 @@ impl Revocations {
         let watched = self.look(Duration::ZERO);
         match &watched.trouble {
             None => Ok(watched.trust.config.clone()),
-            Some(trouble) => Err(Error::new(ErrorKind::InvalidSource, "secure the connection", trouble.clone())),
+            Some(trouble) => {
+                Err(Error::new(ErrorKind::InvalidSource, "secure the connection", trouble.clone()))
+            }
         }
     }
 
@@ -128,23 +131,35 @@ fn stamps(files: &ServerFiles) -> [Stamp; 2] {
 
 fn read(files: &ServerFiles, presented: &Presented) -> Result<Trust> {
     let credentials = Credentials::read(&files.credentials, Whose::Server)?;
-    let list = read_list(&files.revocations).map_err(|error| error.with("path", files.revocations.display()))?;
-    let revoked = serials(&list).map_err(|error| error.with("path", files.revocations.display()))?;
+    let list = read_list(&files.revocations)
+        .map_err(|error| error.with("path", files.revocations.display()))?;
+    let revoked =
+        serials(&list).map_err(|error| error.with("path", files.revocations.display()))?;
     Ok(Trust { config: config::server(&credentials, list, presented)?, revoked })
 }
 
 fn damaged() -> Error {
-    Error::new(ErrorKind::InvalidSource, "read the list of revoked certificates", "the file does not have such a list")
-        .fix("copy the file revoked.crl that farcall ca writes to that place")
+    Error::new(
+        ErrorKind::InvalidSource,
+        "read the list of revoked certificates",
+        "the file does not have such a list",
+    )
+    .fix("copy the file revoked.crl that farcall ca writes to that place")
 }
 
 fn read_list(path: &Path) -> Result<CertificateRevocationListDer<'static>> {
-    let text = plain_file::read(path, LIST_BYTES_MAX).map_err(|error| {
-        let kind = if error.kind() == io::ErrorKind::NotFound { ErrorKind::NotFound } else { ErrorKind::System };
-        Error::new(kind, "read the list of revoked certificates", error.to_string())
-            .fix("copy revoked.crl of the authority there: farcall ca init creates it, farcall ca revoke rewrites it")
+    let text =
+        plain_file::read(path, LIST_BYTES_MAX).map_err(|error| {
+            let kind = if error.kind() == io::ErrorKind::NotFound {
+                ErrorKind::NotFound
+            } else {
+                ErrorKind::System
+            };
+            Error::new(kind, "read the list of revoked certificates", error.to_string())
+            .fix("copy revoked.crl of the authority there: farcall ca init creates it, farcall ca \
+                revoke rewrites it")
             .source(error)
-    })?;
+        })?;
     CertificateRevocationListDer::from_pem_slice(&text).map_err(|_| damaged())
 }
 
@@ -174,7 +189,8 @@ impl Guard {
         hexadecimal(&self.certificate.serial)
     }
 
-    /// Whether the connection may go on, by what the files said within the last second: cheap enough for every message.
+    /// Whether the connection may go on, by what the files said within the last second: cheap
+    /// enough for every message.
     ///
     /// # Errors
     /// `PermissionDenied`.
@@ -191,10 +207,14 @@ impl Guard {
     }
 
     fn check_by(&self, age: Duration) -> io::Result<()> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
+        let now =
+            SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
         let name = &self.certificate.name;
         let (what, fix) = if self.revocations.is_revoked(&self.certificate.serial, age) {
-            ("was revoked".to_owned(), format!("if this was a mistake, create another: farcall ca user {name}"))
+            (
+                "was revoked".to_owned(),
+                format!("if this was a mistake, create another: farcall ca user {name}"),
+            )
         } else if now > self.certificate.not_after {
             let when = date(self.certificate.not_after);
             (format!("expired on {when}"), format!("create a new one: farcall ca renew {name}"))
@@ -202,6 +222,8 @@ impl Guard {
             return Ok(());
         };
         let message = format!("the certificate of \"{name}\" {what}");
-        Err(carried(Error::new(ErrorKind::PermissionDenied, "go on with a connection", message).fix(fix)))
+        Err(carried(
+            Error::new(ErrorKind::PermissionDenied, "go on with a connection", message).fix(fix),
+        ))
     }
 }

@@ -11,8 +11,8 @@ use crate::refusal::refusal;
 use crate::revocation::Guard;
 use crate::socket;
 
-/// Plaintext that is encrypted before the socket is asked to take it: few system calls, and little that a full socket
-/// leaves behind.
+/// Plaintext that is encrypted before the socket is asked to take it: few system calls, and little
+/// that a full socket leaves behind.
 const SEND_BYTES: usize = 16 * RECORD_BYTES;
 /// Parts shorter than this are gathered into one record.
 const PART_MIN: usize = 2 << 10;
@@ -24,7 +24,8 @@ pub struct TlsByteStream<E: Engine> {
     peer: Peer,
     /// Whether the peer's certificate still holds; on the server's side.
     guard: Option<Guard>,
-    /// Bytes that were encrypted and are not reported as sent, because their records have not all left.
+    /// Bytes that were encrypted and are not reported as sent, because their records have not all
+    /// left.
     encrypted: usize,
 }
 
@@ -43,14 +44,20 @@ impl<E: Engine> TlsByteStream<E> {
             match self.records.turn(room).map_err(|error| self.broken(&error))? {
                 Turn::Moved => {}
                 Turn::Ended => return Ok(()),
-                // What the socket held is used up: asking again would cost a system call only to hear so.
-                Turn::Traffic | Turn::Handshake if last => return Err(io::ErrorKind::WouldBlock.into()),
-                Turn::Traffic | Turn::Handshake => match self.records.fill(&self.socket, room.left())? {
-                    Fill::More => {}
-                    Fill::Last => last = true,
-                    // Without the farewell that TLS ends with: somebody may have cut the stream short.
-                    Fill::End => return Err(io::ErrorKind::UnexpectedEof.into()),
-                },
+                // What the socket held is used up: asking again would cost a system call only to
+                // hear so.
+                Turn::Traffic | Turn::Handshake if last => {
+                    return Err(io::ErrorKind::WouldBlock.into());
+                }
+                Turn::Traffic | Turn::Handshake => {
+                    match self.records.fill(&self.socket, room.left())? {
+                        Fill::More => {}
+                        Fill::Last => last = true,
+                        // Without the farewell that TLS ends with: somebody may have cut the stream
+                        // short.
+                        Fill::End => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    }
+                }
             }
         }
     }
@@ -62,7 +69,8 @@ impl<E: Engine> TlsByteStream<E> {
         refusal(error, &self.peer)
     }
 
-    /// A peer that refused us closes its socket after it said why: what it said is more use than that sending failed.
+    /// A peer that refused us closes its socket after it said why: what it said is more use than
+    /// that sending failed.
     fn reason_of(&mut self, error: io::Error) -> io::Error {
         use io::ErrorKind::{BrokenPipe, ConnectionReset};
         if !matches!(error.kind(), BrokenPipe | ConnectionReset) {
@@ -105,7 +113,11 @@ impl<E: Engine> TlsByteStream<E> {
         }
     }
 
-    fn encrypt_some(&mut self, cursor: &mut Cursor<'_, '_>, out: &mut Outgoing<'_>) -> io::Result<usize> {
+    fn encrypt_some(
+        &mut self,
+        cursor: &mut Cursor<'_, '_>,
+        out: &mut Outgoing<'_>,
+    ) -> io::Result<usize> {
         let mut count = 0;
         let mut gathered = [0; RECORD_BYTES];
         while count < SEND_BYTES {
@@ -141,7 +153,8 @@ impl<'a, 'b> Cursor<'a, 'b> {
         }
     }
 
-    /// The next bytes, at most `most`: of one part, or of several short ones in `gathered`. Empty at the end.
+    /// The next bytes, at most `most`: of one part, or of several short ones in `gathered`. Empty
+    /// at the end.
     fn next<'c>(&mut self, most: usize, gathered: &'c mut [u8]) -> &'c [u8]
     where
         'a: 'c,
@@ -174,11 +187,14 @@ impl<'a, 'b> Cursor<'a, 'b> {
 }
 
 impl<E: Engine> ByteStream for TlsByteStream<E> {
-    /// Bytes count as sent when their records have left. So what is sent after `WouldBlock` must begin with the bytes
-    /// that were refused, as it does where nothing is taken back.
+    /// Bytes count as sent when their records have left. So what is sent after `WouldBlock` must
+    /// begin with the bytes that were refused, as it does where nothing is taken back.
     fn send(&mut self, parts: &[IoSlice<'_>], descriptors: &[BorrowedFd<'_>]) -> io::Result<usize> {
         if !descriptors.is_empty() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "descriptors cannot be sent over TLS"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "descriptors cannot be sent over TLS",
+            ));
         }
         if !self.records.flush(&self.socket).map_err(|error| self.reason_of(error))? {
             return Err(io::ErrorKind::WouldBlock.into());

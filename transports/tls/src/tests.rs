@@ -16,7 +16,8 @@ use super::*;
 use authority::Authority;
 
 const PATIENCE: Duration = Duration::from_secs(10);
-const LIMITS: ListenerLimits = ListenerLimits { handshakes_max: 8, handshake_max: PATIENCE, silence_max: PATIENCE };
+const LIMITS: ListenerLimits =
+    ListenerLimits { handshakes_max: 8, handshake_max: PATIENCE, silence_max: PATIENCE };
 
 /// A stream, or why there is none.
 type Met = Result<Box<dyn ByteStream>, Error>;
@@ -38,7 +39,8 @@ fn accept(listener: &mut Listener) -> Met {
     panic!("nobody came");
 }
 
-/// Both ends; each may be refused. The listener needs a thread, because connecting waits for its answer.
+/// Both ends; each may be refused. The listener needs a thread, because connecting waits for its
+/// answer.
 fn meet(authority: &Authority, user: &std::path::Path, host: &str) -> (Met, Met) {
     let mut listener = Listener::bind("127.0.0.1", 0, authority.files(), LIMITS).unwrap();
     let port = listener.port();
@@ -48,9 +50,9 @@ fn meet(authority: &Authority, user: &std::path::Path, host: &str) -> (Met, Met)
 }
 
 fn rig() -> Rig {
-    // C programs die of a SIGPIPE unless they say otherwise, and Farcall runs inside them; Rust's own start-up ignores
-    // it, which would hide a send that raises one.
-    // SAFETY: the default action is no code of ours.
+    // C programs die of a SIGPIPE unless they say otherwise, and Farcall runs inside them; Rust's
+    // own start-up ignores it, which would hide a send that raises one. SAFETY: the default action
+    // is no code of ours.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     let authority = Authority::new();
     let user = authority.user("anna");

@@ -1,12 +1,14 @@
-//! Copies between a caller's array and shared memory, at the speed of the memory rather than of one page.
+//! Copies between a caller's array and shared memory, at the speed of the memory rather than of one
+//! page.
 //!
-//! Below [`STREAM_MIN`] this is plain `memcpy`. Above it the destination will not be read from the cache, so it is
-//! written past it (non-temporal stores): a plain store would first fetch each line that it overwrites. One stream of
-//! such stores keeps one DRAM page busy and is slower than `memcpy`; four pages written in turn are twice as fast.
-//! (glibc has the same trick, but starts it at a size derived from the whole machine's cache, too late on a slice.)
+//! Below [`STREAM_MIN`] this is plain `memcpy`. Above it the destination will not be read from the
+//! cache, so it is written past it (non-temporal stores): a plain store would first fetch each line
+//! that it overwrites. One stream of such stores keeps one DRAM page busy and is slower than
+//! `memcpy`; four pages written in turn are twice as fast. (glibc has the same trick, but starts it
+//! at a size derived from the whole machine's cache, too late on a slice.)
 //!
-//! A destination whose pages nobody has touched yet, as memory fresh from `malloc`, is given them by one system call for
-//! many: a fault for each costs more than the copy does.
+//! A destination whose pages nobody has touched yet, as memory fresh from `malloc`, is given them
+//! by one system call for many: a fault for each costs more than the copy does.
 
 use farcall_base::Result;
 use farcall_link::memory::{Region, Space};
@@ -17,7 +19,8 @@ pub const STREAM_MIN: usize = 4 << 20;
 const FRESH_MIN: usize = 64 << 10;
 /// So many bytes are given pages at once: they are still in the cache when they are written.
 const FRESH_STEP: usize = 1 << 20;
-/// Where pages are larger, the system refuses what is asked in these, and everything is as it would be without.
+/// Where pages are larger, the system refuses what is asked in these, and everything is as it would
+/// be without.
 const PAGE: usize = 4096;
 
 /// Copies an array into a region.
@@ -26,7 +29,8 @@ const PAGE: usize = 4096;
 /// `Internal` when it does not lie within the region.
 pub fn copy_in(region: &dyn Region, offset: usize, source: &[u8]) -> Result<()> {
     let mut space = Space::of(region, offset, source.len())?;
-    // SAFETY: both ranges are valid for their length; a region never overlaps memory that Rust lends out as a slice.
+    // SAFETY: both ranges are valid for their length; a region never overlaps memory that Rust
+    // lends out as a slice.
     unsafe { copy_bytes(space.bytes().as_mut_ptr(), source.as_ptr(), source.len()) };
     Ok(())
 }
@@ -76,7 +80,8 @@ unsafe fn copy_known(destination: *mut u8, source: *const u8, length: usize) {
     unsafe { std::ptr::copy_nonoverlapping(source, destination, length) }
 }
 
-/// A strided view: `count` runs of `bytes` bytes, the first byte of each `stride` bytes behind that of the one before.
+/// A strided view: `count` runs of `bytes` bytes, the first byte of each `stride` bytes behind that
+/// of the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Runs {
     /// Number of runs.
@@ -90,7 +95,8 @@ pub struct Runs {
 /// Packs a strided view into contiguous bytes.
 ///
 /// # Safety
-/// `destination` must be valid for `count * bytes` bytes and each run of `source` for `bytes`; they must not overlap.
+/// `destination` must be valid for `count * bytes` bytes and each run of `source` for `bytes`; they
+/// must not overlap.
 pub unsafe fn gather(destination: *mut u8, source: *const u8, runs: Runs) {
     let packed = isize::try_from(runs.bytes).expect("a run fits into the address space");
     // SAFETY: the caller's promise.
@@ -100,7 +106,8 @@ pub unsafe fn gather(destination: *mut u8, source: *const u8, runs: Runs) {
 /// Spreads contiguous bytes over a strided view.
 ///
 /// # Safety
-/// `source` must be valid for `count * bytes` bytes and each run of `destination` for `bytes`; they must not overlap.
+/// `source` must be valid for `count * bytes` bytes and each run of `destination` for `bytes`; they
+/// must not overlap.
 pub unsafe fn scatter(destination: *mut u8, source: *const u8, runs: Runs) {
     let packed = isize::try_from(runs.bytes).expect("a run fits into the address space");
     // SAFETY: the caller's promise.
@@ -108,7 +115,13 @@ pub unsafe fn scatter(destination: *mut u8, source: *const u8, runs: Runs) {
 }
 
 /// Runs that lie one behind the other on both sides are one run.
-unsafe fn copy_runs(to: *mut u8, to_stride: isize, from: *const u8, from_stride: isize, runs: Runs) {
+unsafe fn copy_runs(
+    to: *mut u8,
+    to_stride: isize,
+    from: *const u8,
+    from_stride: isize,
+    runs: Runs,
+) {
     // SAFETY: the callers' callers' promise, for every arm.
     unsafe {
         match runs.bytes {
@@ -127,7 +140,8 @@ unsafe fn copy_runs(to: *mut u8, to_stride: isize, from: *const u8, from_stride:
     }
 }
 
-/// Single elements, of a size that the compiler knows: one load and one store each instead of a call of `memcpy`.
+/// Single elements, of a size that the compiler knows: one load and one store each instead of a
+/// call of `memcpy`.
 unsafe fn copy_elements<const BYTES: usize>(
     mut to: *mut u8,
     to_stride: isize,
@@ -180,8 +194,11 @@ mod fresh {
     /// The bytes may be written.
     pub unsafe fn make_pages(base: *mut u8, bytes: usize) {
         let before = base.addr() % PAGE;
-        // SAFETY: these are the pages of bytes that may be written, and whatever they hold stays as it is.
-        let _ = unsafe { madvise(base.wrapping_sub(before).cast(), before + bytes, Advice::LinuxPopulateWrite) };
+        // SAFETY: these are the pages of bytes that may be written, and whatever they hold stays as
+        // it is.
+        let _ = unsafe {
+            madvise(base.wrapping_sub(before).cast(), before + bytes, Advice::LinuxPopulateWrite)
+        };
     }
 }
 
@@ -204,8 +221,8 @@ mod streaming {
         let head = destination.align_offset(PAGE).min(length);
         let blocks = (length - head) / BLOCK;
         let tail = head + blocks * BLOCK;
-        // SAFETY: head, blocks and tail lie one behind the other within the caller's ranges; every block begins at a
-        // page boundary of the destination, as the stores demand.
+        // SAFETY: head, blocks and tail lie one behind the other within the caller's ranges; every
+        // block begins at a page boundary of the destination, as the stores demand.
         unsafe {
             copy_nonoverlapping(source, destination, head);
             for block in 0..blocks {
@@ -214,8 +231,8 @@ mod streaming {
             }
             copy_nonoverlapping(source.add(tail), destination.add(tail), length - tail);
         }
-        // Streaming stores are ordered by nothing else: without this, another process told that the array is ready
-        // could still read old bytes.
+        // Streaming stores are ordered by nothing else: without this, another process told that the
+        // array is ready could still read old bytes.
         _mm_sfence();
     }
 

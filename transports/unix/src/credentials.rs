@@ -7,12 +7,14 @@ use farcall_link::stream::Proof;
 
 /// User and process of the other end, as they were when it connected, listened or made the pair.
 ///
-/// The process id is 0 when the process cannot be seen from here (another pid namespace); this is why rustix, whose
-/// process ids are never 0, does not make the call.
+/// The process id is 0 when the process cannot be seen from here (another pid namespace); this is
+/// why rustix, whose process ids are never 0, does not make the call.
 pub fn of_peer(socket: BorrowedFd<'_>) -> io::Result<Proof> {
     let mut credentials = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
-    let mut length = libc::socklen_t::try_from(size_of::<libc::ucred>()).expect("a ucred is a few bytes");
-    // SAFETY: the pointers name a ucred and its length, both alive during the call, and the kernel writes no more.
+    let mut length =
+        libc::socklen_t::try_from(size_of::<libc::ucred>()).expect("a ucred is a few bytes");
+    // SAFETY: the pointers name a ucred and its length, both alive during the call, and the kernel
+    // writes no more.
     let result = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),

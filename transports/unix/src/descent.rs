@@ -1,9 +1,11 @@
-//! Whether a process was started by this one: what a server starts has its user, and is not its owner for that.
+//! Whether a process was started by this one: what a server starts has its user, and is not its
+//! owner for that.
 //!
-//! A routine's process cannot leave its process group and comes to its zygote when it loses its parent, so that it, or the
-//! leader of its group, descends from the server however often it forks. What an MPI's launcher started can lose all of
-//! these; but like every process of a module it has given up new privileges, and has more filters of system calls than its
-//! server, for good. A shell beside the server has as many as that.
+//! A routine's process cannot leave its process group and comes to its zygote when it loses its
+//! parent, so that it, or the leader of its group, descends from the server however often it forks.
+//! What an MPI's launcher started can lose all of these; but like every process of a module it has
+//! given up new privileges, and has more filters of system calls than its server, for good. A shell
+//! beside the server has as many as that.
 
 use std::fs;
 
@@ -18,8 +20,8 @@ fn parent_and_group(pid: u32) -> Option<(u32, u32)> {
     Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
 }
 
-/// Whether `pid` was started by this process, or by what this process started. A process that is gone by now is nobody's
-/// owner either.
+/// Whether `pid` was started by this process, or by what this process started. A process that is
+/// gone by now is nobody's owner either.
 pub fn was_started_here(pid: u32) -> bool {
     was_started_by(std::process::id(), pid)
 }
@@ -51,10 +53,13 @@ fn descends(server: u32, pid: u32) -> bool {
     true
 }
 
-/// Whether a process has given up new privileges, and how many filters of system calls it has; no number before Linux 5.9.
+/// Whether a process has given up new privileges, and how many filters of system calls it has; no
+/// number before Linux 5.9.
 fn limits_of(pid: u32) -> Option<(bool, u32)> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let value = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u32>().ok());
+    let value = |name: &str| {
+        status.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u32>().ok())
+    };
     Some((value("NoNewPrivs:") == Some(1), value("Seccomp_filters:").unwrap_or(0)))
 }
 
@@ -66,7 +71,8 @@ mod tests {
 
     use super::*;
 
-    /// A shell that has given up new privileges, and prints the number of a process that it leaves behind.
+    /// A shell that has given up new privileges, and prints the number of a process that it leaves
+    /// behind.
     fn orphan(script: &str) -> (std::process::Child, u32) {
         let mut shell = Command::new("setpriv");
         shell.args(["--no-new-privs", "/bin/sh", "-c", script]).stdout(Stdio::piped());

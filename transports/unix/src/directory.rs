@@ -1,4 +1,5 @@
-//! The directory a socket file lives in: made private, judged before use, locked while a socket changes hands.
+//! The directory a socket file lives in: made private, judged before use, locked while a socket
+//! changes hands.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -49,7 +50,10 @@ fn judge(directory: &Path) -> Result<()> {
     let trusted = |uid: u32| uid == own_uid() || uid == 0;
     if named.is_symlink() && !trusted(named.uid()) {
         // The classic trap in /tmp: a link planted where the next server will look.
-        return Err(unsafe_directory(directory, format!("is a symbolic link made by uid {}", named.uid())));
+        return Err(unsafe_directory(
+            directory,
+            format!("is a symbolic link made by uid {}", named.uid()),
+        ));
     }
     let real = fs::metadata(directory).map_err(system)?;
     if !real.is_dir() {
@@ -59,7 +63,10 @@ fn judge(directory: &Path) -> Result<()> {
         return Err(unsafe_directory(directory, format!("belongs to uid {}", real.uid())));
     }
     if real.mode() & OTHERS_WRITE != 0 && real.mode() & STICKY == 0 {
-        return Err(unsafe_directory(directory, format!("is writable for others (mode {:o})", real.mode() & 0o7777)));
+        return Err(unsafe_directory(
+            directory,
+            format!("is writable for others (mode {:o})", real.mode() & 0o7777),
+        ));
     }
     Ok(())
 }
@@ -76,13 +83,16 @@ fn unsafe_directory(directory: &Path, what: String) -> Error {
 /// # Errors
 /// `Unreachable` when somebody holds the lock for seconds.
 pub fn lock(directory: &Path) -> Result<File> {
-    let system = |error: io::Error| Error::system(OPERATION, error).with("directory", directory.display());
+    let system =
+        |error: io::Error| Error::system(OPERATION, error).with("directory", directory.display());
     let file = File::open(directory).map_err(system)?;
     let begin = Instant::now();
     loop {
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(file),
-            Err(Errno::WOULDBLOCK | Errno::INTR) if begin.elapsed() < LOCK_MAX => std::thread::sleep(LOCK_PAUSE),
+            Err(Errno::WOULDBLOCK | Errno::INTR) if begin.elapsed() < LOCK_MAX => {
+                std::thread::sleep(LOCK_PAUSE)
+            }
             Err(Errno::WOULDBLOCK) => {
                 let message = "another process holds the lock of the socket's directory";
                 return Err(Error::new(ErrorKind::Unreachable, OPERATION, message)

@@ -1,8 +1,10 @@
-//! A byte stream over what a relay was given: it hands its standard input and output over, and bytes pass it by.
+//! A byte stream over what a relay was given: it hands its standard input and output over, and
+//! bytes pass it by.
 //!
-//! `sshd` joins the relay by two pipes, or by one socket. The relay connects to the server's socket, sends both descriptors
-//! with one byte, and waits: for the end of either side. Who is to wait for two pipes needs one descriptor for that: an epoll
-//! of them is a bell as [`ByteStream::readiness`] wants it, struck whenever one of them becomes readable or writable.
+//! `sshd` joins the relay by two pipes, or by one socket. The relay connects to the server's
+//! socket, sends both descriptors with one byte, and waits: for the end of either side. Who is to
+//! wait for two pipes needs one descriptor for that: an epoll of them is a bell as
+//! [`ByteStream::readiness`] wants it, struck whenever one of them becomes readable or writable.
 
 use std::fs::File;
 use std::io::{self, ErrorKind as IoErrorKind, IoSlice, IoSliceMut, Read, Write};
@@ -12,13 +14,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use farcall_link::stream::{ByteStream, Peer};
 use rustix::event::{PollFd, PollFlags, epoll, poll};
 use rustix::net::{
-    self, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    self, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags,
 };
 
 /// What rides with the descriptors.
 const OFFER: [u8; 1] = [b'p'];
-/// What a pipe is to hold: the most that a user may ask for by default (pipe(7)). `ssh` fills and empties it a piece at a
-/// time, and each wakes the other less often.
+/// What a pipe is to hold: the most that a user may ask for by default (pipe(7)). `ssh` fills and
+/// empties it a piece at a time, and each wakes the other less often.
 const PIPE_BYTES: usize = 1 << 20;
 
 /// One end: the server's.
@@ -55,7 +58,8 @@ impl HandedStream {
         let mut control = RecvAncillaryBuffer::new(&mut room);
         let mut offer = OFFER;
         let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-        let message = net::recvmsg(&self.socket, &mut [IoSliceMut::new(&mut offer)], &mut control, flags)?;
+        let message =
+            net::recvmsg(&self.socket, &mut [IoSliceMut::new(&mut offer)], &mut control, flags)?;
         let handed: Vec<OwnedFd> = control
             .drain()
             .filter_map(|item| match item {
@@ -68,9 +72,14 @@ impl HandedStream {
             return Err(IoErrorKind::ConnectionReset.into());
         }
         let Ok([input, output]) = <[OwnedFd; 2]>::try_from(handed) else {
-            return Err(io::Error::new(IoErrorKind::InvalidData, "a relay hands two descriptors over"));
+            return Err(io::Error::new(
+                IoErrorKind::InvalidData,
+                "a relay hands two descriptors over",
+            ));
         };
-        for (descriptor, direction) in [(&input, epoll::EventFlags::IN), (&output, epoll::EventFlags::OUT)] {
+        for (descriptor, direction) in
+            [(&input, epoll::EventFlags::IN), (&output, epoll::EventFlags::OUT)]
+        {
             rustix::io::ioctl_fionbio(descriptor, true)?;
             // Sockets have no such size, and a user may have too many pipes.
             let _ = rustix::pipe::fcntl_setpipe_size(descriptor, PIPE_BYTES);
@@ -87,7 +96,11 @@ impl HandedStream {
     }
 }
 
-fn strike_for(bell: &OwnedFd, descriptor: BorrowedFd<'_>, direction: epoll::EventFlags) -> io::Result<()> {
+fn strike_for(
+    bell: &OwnedFd,
+    descriptor: BorrowedFd<'_>,
+    direction: epoll::EventFlags,
+) -> io::Result<()> {
     let flags = direction | epoll::EventFlags::ET;
     Ok(epoll::add(bell, descriptor, epoll::EventData::new_u64(0), flags)?)
 }
@@ -95,7 +108,10 @@ fn strike_for(bell: &OwnedFd, descriptor: BorrowedFd<'_>, direction: epoll::Even
 impl ByteStream for HandedStream {
     fn send(&mut self, parts: &[IoSlice<'_>], descriptors: &[BorrowedFd<'_>]) -> io::Result<usize> {
         if !descriptors.is_empty() {
-            return Err(io::Error::new(IoErrorKind::InvalidInput, "descriptors cannot be sent through a relay"));
+            return Err(io::Error::new(
+                IoErrorKind::InvalidInput,
+                "descriptors cannot be sent through a relay",
+            ));
         }
         self.pipes()?.1.write_vectored(parts)
     }
@@ -129,11 +145,18 @@ impl ByteStream for HandedStream {
 ///
 /// # Errors
 /// What the system says.
-pub fn hand_over(socket: BorrowedFd<'_>, input: BorrowedFd<'_>, output: BorrowedFd<'_>) -> io::Result<()> {
+pub fn hand_over(
+    socket: BorrowedFd<'_>,
+    input: BorrowedFd<'_>,
+    output: BorrowedFd<'_>,
+) -> io::Result<()> {
     let descriptors = [input, output];
     let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut control = SendAncillaryBuffer::new(&mut room);
-    assert!(control.push(SendAncillaryMessage::ScmRights(&descriptors)), "the room was made for this many");
+    assert!(
+        control.push(SendAncillaryMessage::ScmRights(&descriptors)),
+        "the room was made for this many"
+    );
     net::sendmsg(socket, &[IoSlice::new(&OFFER)], &mut control, SendFlags::NOSIGNAL)?;
     Ok(())
 }

@@ -1,9 +1,11 @@
 //! Unix socket transport with shared argument memory.
 //!
-//! The default way between client, server and executables on one host: the kernel says who is at the other end
-//! (`SO_PEERCRED`), and descriptors travel, so arrays need not. What only Linux has sits in named modules:
+//! The default way between client, server and executables on one host: the kernel says who is at
+//! the other end (`SO_PEERCRED`), and descriptors travel, so arrays need not. What only Linux has
+//! sits in named modules:
 //! [`memory`] (memfd and seals), [`ring`] (eventfd), `handed` (epoll), `credentials` (`SO_PEERCRED`), [`copy`] (AVX2, with a plain copy elsewhere). A port
-//! replaces those; [`connect`], [`Listener`] and the stream are POSIX but for the close-on-exec flags.
+//! replaces those; [`connect`], [`Listener`] and the stream are POSIX but for the close-on-exec
+//! flags.
 
 mod connect;
 pub mod copy;
@@ -17,7 +19,10 @@ mod process;
 pub mod ring;
 mod stream;
 
-pub use connect::{common_socket_path, connect, connect_to_user, connect_within, default_socket_path, own_socket_path};
+pub use connect::{
+    common_socket_path, connect, connect_to_user, connect_within, default_socket_path,
+    own_socket_path,
+};
 pub use descent::was_started_here;
 pub use directory::prepare as prepare_directory;
 pub use handed::hand_over;

@@ -36,8 +36,8 @@ enum Streams {
 
 /// A socket file and the socket behind it.
 ///
-/// Every stream it accepts reports the other end's user; whether that user is welcome is the server's to decide, so
-/// that it can say why not.
+/// Every stream it accepts reports the other end's user; whether that user is welcome is the
+/// server's to decide, so that it can say why not.
 pub struct Listener {
     socket: OwnedFd,
     path: PathBuf,
@@ -47,18 +47,18 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens on `path` with mode 0600, in a directory that no other user can write to; makes the directory if it is
-    /// missing. The file of a dead server is replaced in one step.
+    /// Listens on `path` with mode 0600, in a directory that no other user can write to; makes the
+    /// directory if it is missing. The file of a dead server is replaced in one step.
     ///
     /// # Errors
-    /// `Unreachable` when another server already listens there, `PermissionDenied` for an unsafe directory,
-    /// `InvalidArgument` when the path is too long or names something that is no socket.
+    /// `Unreachable` when another server already listens there, `PermissionDenied` for an unsafe
+    /// directory, `InvalidArgument` when the path is too long or names something that is no socket.
     pub fn bind(path: &Path) -> Result<Listener> {
         Listener::bind_for(path, Streams::Direct)
     }
 
-    /// The same for relays, which hand over what leads to their clients ([`crate::hand_over`]): nothing but bytes comes from
-    /// these, and goes to them.
+    /// The same for relays, which hand over what leads to their clients ([`crate::hand_over`]):
+    /// nothing but bytes comes from these, and goes to them.
     ///
     /// # Errors
     /// As [`Listener::bind`].
@@ -76,14 +76,16 @@ impl Listener {
 
     fn bind_for(path: &Path, streams: Streams) -> Result<Listener> {
         let path = std::path::absolute(path).map_err(|error| Error::system(OPERATION, error))?;
-        // Bound under a short name and renamed, a socket with a long one would exist, and nobody could reach it.
+        // Bound under a short name and renamed, a socket with a long one would exist, and nobody
+        // could reach it.
         SocketAddrUnix::new(&path).map_err(|errno| explain(&path, errno.into()))?;
         let directory = directory::prepare(&path)?;
-        // Two servers that start together would both find a dead file and replace each other's fresh one.
+        // Two servers that start together would both find a dead file and replace each other's
+        // fresh one.
         let _lock = directory::lock(&directory)?;
         refuse_unless_free(&path)?;
-        // Listening under a name of our own and renaming it leaves no moment without a working socket, and none in
-        // which the file has a wider mode.
+        // Listening under a name of our own and renaming it leaves no moment without a working
+        // socket, and none in which the file has a wider mode.
         let fresh = directory.join(format!(".f{}", std::process::id()));
         let bound = listen_at(&fresh).and_then(|socket| {
             fs::rename(&fresh, &path)?;
@@ -127,27 +129,45 @@ fn refuse_unless_free(path: &Path) -> Result<()> {
         Ok(there) => there,
     };
     if !there.file_type().is_socket() {
-        return Err(at(Error::new(ErrorKind::InvalidArgument, OPERATION, "a file that is not a socket has this path")
-            .fix("remove it or choose another path")));
+        return Err(at(Error::new(
+            ErrorKind::InvalidArgument,
+            OPERATION,
+            "a file that is not a socket has this path",
+        )
+        .fix("remove it or choose another path")));
     }
     match connect::connected_socket(path, Duration::ZERO) {
         // Dead, or removed by its owner a moment ago.
-        Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::CONNREFUSED | Errno::NOENT)) => Ok(()),
-        Ok(_) => Err(at(Error::new(ErrorKind::Unreachable, OPERATION, "another server already listens there")
-            .fix("use that server, stop it, or choose another path"))),
-        Err(error) => {
-            Err(at(Error::new(ErrorKind::Unreachable, OPERATION, "a socket that may be in use has this path")
-                .fix("choose another path")
-                .source(error)))
+        Err(error)
+            if matches!(Errno::from_io_error(&error), Some(Errno::CONNREFUSED | Errno::NOENT)) =>
+        {
+            Ok(())
         }
+        Ok(_) => Err(at(Error::new(
+            ErrorKind::Unreachable,
+            OPERATION,
+            "another server already listens there",
+        )
+        .fix("use that server, stop it, or choose another path"))),
+        Err(error) => Err(at(Error::new(
+            ErrorKind::Unreachable,
+            OPERATION,
+            "a socket that may be in use has this path",
+        )
+        .fix("choose another path")
+        .source(error))),
     }
 }
 
 fn explain(path: &Path, error: io::Error) -> Error {
     if Errno::from_io_error(&error) == Some(Errno::NAMETOOLONG) {
-        return Error::new(ErrorKind::InvalidArgument, OPERATION, "the path is too long for a socket")
-            .with("path", path.display())
-            .fix("use one of at most 100 bytes");
+        return Error::new(
+            ErrorKind::InvalidArgument,
+            OPERATION,
+            "the path is too long for a socket",
+        )
+        .with("path", path.display())
+        .fix("use one of at most 100 bytes");
     }
     Error::system(OPERATION, error).with("path", path.display())
 }
@@ -184,11 +204,14 @@ impl stream::Listener for Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // Under the lock, so that a successor's file is never taken for ours between the look and the removal.
+        // Under the lock, so that a successor's file is never taken for ours between the look and
+        // the removal.
         let lock = self.path.parent().and_then(|directory| directory::lock(directory).ok());
-        let ours = fs::symlink_metadata(&self.path).is_ok_and(|file| (file.dev(), file.ino()) == self.file);
+        let ours = fs::symlink_metadata(&self.path)
+            .is_ok_and(|file| (file.dev(), file.ino()) == self.file);
         if lock.is_some() && ours {
-            // A file that stays behind is replaced by the next server, so failing here harms nobody.
+            // A file that stays behind is replaced by the next server, so failing here harms
+            // nobody.
             let _ = fs::remove_file(&self.path);
         }
     }

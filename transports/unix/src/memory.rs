@@ -1,10 +1,12 @@
-//! Shared argument memory (Linux): pooled memfds, sealed so that nobody can take the bytes away under a reader.
+//! Shared argument memory (Linux): pooled memfds, sealed so that nobody can take the bytes away
+//! under a reader.
 //!
-//! Making memory is six times as dear as sending it (the kernel clears and the host faults every fresh page), so
-//! regions go back to a pool when their last user drops them, and come out of it with the bytes of their last call.
-//! Therefore **one source serves one principal**: build a source for each, and never hand its regions to another.
-//! A region that a user keeps is private to each process after a fork, and goes back to the system instead.
-//! Without a descriptor left, regions are ordinary memory, and their bytes go through the stream.
+//! Making memory is six times as dear as sending it (the kernel clears and the host faults every
+//! fresh page), so regions go back to a pool when their last user drops them, and come out of it
+//! with the bytes of their last call. Therefore **one source serves one principal**: build a source
+//! for each, and never hand its regions to another. A region that a user keeps is private to each
+//! process after a fork, and goes back to the system instead. Without a descriptor left, regions
+//! are ordinary memory, and their bytes go through the stream.
 
 pub(crate) mod mapping;
 mod pool;
@@ -23,7 +25,8 @@ use pool::Pool;
 /// How much memory a source may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryLimits {
-    /// Bytes of all regions, in use and idle; adopted ones are counted apart, up to the same number.
+    /// Bytes of all regions, in use and idle; adopted ones are counted apart, up to the same
+    /// number.
     pub bytes_max: u64,
     /// Bytes of idle regions kept for the next call.
     pub idle_bytes_max: u64,
@@ -57,19 +60,25 @@ impl SharedMemory {
         SharedMemory::of_kind(Kind::Shared, limits)
     }
 
-    /// A source of memory for this process alone, in pages as large as the machine has them: what it is for is that it is
-    /// used again, since the first touch of fresh memory costs more than what is put there.
+    /// A source of memory for this process alone, in pages as large as the machine has them: what
+    /// it is for is that it is used again, since the first touch of fresh memory costs more than
+    /// what is put there.
     pub fn private(limits: MemoryLimits) -> SharedMemory {
         SharedMemory::of_kind(Kind::Private, limits)
     }
 
     fn of_kind(kind: Kind, limits: MemoryLimits) -> SharedMemory {
-        SharedMemory { pool: Arc::new(Mutex::new(Pool::new(limits))), obituaries: Obituaries::default(), kind }
+        SharedMemory {
+            pool: Arc::new(Mutex::new(Pool::new(limits))),
+            obituaries: Obituaries::default(),
+            kind,
+        }
     }
 
     /// Gives regions back to the system that nobody has used for this long; returns their bytes.
     pub fn trim(&self, older_than: Duration) -> u64 {
-        // Unmapping gigabytes takes milliseconds: it happens when `idle` drops, after the lock is gone.
+        // Unmapping gigabytes takes milliseconds: it happens when `idle` drops, after the lock is
+        // gone.
         let idle = lock(&self.pool).take_older(older_than, Instant::now());
         idle.iter().map(|mapping| mapping.bytes() as u64).sum()
     }
@@ -104,8 +113,8 @@ impl MemorySource for SharedMemory {
 
     fn adopt(&self, descriptor: OwnedFd, bytes: usize) -> Result<Arc<dyn Region>> {
         lock(&self.pool).reserve_adopted(bytes as u64)?;
-        let mapping =
-            Mapping::adopt(descriptor, bytes).inspect_err(|_| lock(&self.pool).release_adopted(bytes as u64))?;
+        let mapping = Mapping::adopt(descriptor, bytes)
+            .inspect_err(|_| lock(&self.pool).release_adopted(bytes as u64))?;
         let home = Home::Peer(Arc::downgrade(&self.pool));
         Ok(Arc::new(SharedRegion { mapping: Some(mapping), home }))
     }
@@ -144,10 +153,21 @@ fn lock(pool: &Mutex<Pool>) -> MutexGuard<'_, Pool> {
 }
 
 fn too_much(bytes: u64, limit: u64) -> Error {
-    Error::new(ErrorKind::LimitExceeded, "allocate argument memory", format!("{} are too much", Bytes(bytes)))
-        .with("limit", Bytes(limit))
-        .fix("raise the memory limit in the configuration file, or free results that are no longer needed")
-        .retryable()
+    Error::new(
+        ErrorKind::LimitExceeded,
+        "allocate argument memory",
+        format!(
+            "{} are too \
+        much",
+            Bytes(bytes)
+        ),
+    )
+    .with("limit", Bytes(limit))
+    .fix(
+        "raise the memory limit in the configuration file, or free results that are no \
+            longer needed",
+    )
+    .retryable()
 }
 
 /// Where a region goes when its last user drops it.

@@ -1,5 +1,5 @@
-//! Whether this is still the process that made something, or a fork of it: asked with every call, so without asking the
-//! system.
+//! Whether this is still the process that made something, or a fork of it: asked with every call,
+//! so without asking the system.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,7 +29,8 @@ fn mark() -> u64 {
         0 => {
             // Numbers given before a fork are known to the fork, so the next one is new to both.
             let fresh = NEXT.fetch_add(1, Ordering::Relaxed);
-            word.compare_exchange(0, fresh, Ordering::Relaxed, Ordering::Relaxed).map_or_else(|known| known, |_| fresh)
+            word.compare_exchange(0, fresh, Ordering::Relaxed, Ordering::Relaxed)
+                .map_or_else(|known| known, |_| fresh)
         }
         known => known,
     }
@@ -42,8 +43,14 @@ fn wiped_on_fork() -> Option<&'static AtomicU64> {
     // Both calls round up to whole pages.
     let bytes = size_of::<AtomicU64>();
     // SAFETY: a fresh mapping of our own.
-    let page =
-        unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE) };
+    let page = unsafe {
+        mmap_anonymous(
+            std::ptr::null_mut(),
+            bytes,
+            ProtFlags::READ | ProtFlags::WRITE,
+            MapFlags::PRIVATE,
+        )
+    };
     let page = page.ok()?;
     // SAFETY: the page just mapped, which nobody else uses.
     unsafe { madvise(page, bytes, Advice::LinuxWipeOnFork) }.ok()?;
@@ -67,7 +74,8 @@ mod tests {
         // SAFETY: the child only reads and writes words, and ends at once.
         let child = unsafe { libc::fork() };
         if child == 0 {
-            let right = !parent.is_here() && Birthplace::here() != parent && Birthplace::here().is_here();
+            let right =
+                !parent.is_here() && Birthplace::here() != parent && Birthplace::here().is_here();
             // SAFETY: ends the child without running anything of the parent's.
             unsafe { libc::_exit(i32::from(!right)) };
         }

@@ -1,12 +1,13 @@
 //! A byte stream through shared memory (Linux): two rings of bytes, and a bell for each end.
 //!
-//! Between a server and its executable on one host a small message costs two copies of its bytes and, if the other end
-//! sleeps, one write to an eventfd; a socket would cost two system calls with a buffer of the kernel's for each. The
-//! Unix socket that the two were joined by stays: descriptors travel over it, and its end is the end of the stream when
-//! a process dies without a word.
+//! Between a server and its executable on one host a small message costs two copies of its bytes
+//! and, if the other end sleeps, one write to an eventfd; a socket would cost two system calls with
+//! a buffer of the kernel's for each. The Unix socket that the two were joined by stays:
+//! descriptors travel over it, and its end is the end of the stream when a process dies without a
+//! word.
 //!
-//! Neither end believes the other's positions: they are checked against what is possible before they are used, and bytes
-//! are copied out before anybody reads them.
+//! Neither end believes the other's positions: they are checked against what is possible before
+//! they are used, and bytes are copied out before anybody reads them.
 
 mod memory;
 
@@ -32,8 +33,8 @@ const POSITION_BYTES: usize = 8;
 /// One end.
 pub struct RingStream {
     memory: RingMemory,
-    /// Bytes sent and bytes received so far. The copies in the shared memory are for the peer to read; a peer that
-    /// changes them harms nobody but itself.
+    /// Bytes sent and bytes received so far. The copies in the shared memory are for the peer to
+    /// read; a peer that changes them harms nobody but itself.
     sent: u64,
     received: u64,
     socket: UnixStream,
@@ -52,7 +53,8 @@ pub struct RingStream {
 /// Makes rings and offers them to whoever holds the other end of a connected Unix socket.
 ///
 /// # Errors
-/// `InvalidArgument` when `descriptor` is no such socket, `System` when memory or descriptors are short.
+/// `InvalidArgument` when `descriptor` is no such socket, `System` when memory or descriptors are
+/// short.
 pub fn offer(descriptor: OwnedFd, proof: Proof) -> Result<Box<dyn ByteStream>> {
     let system = |errno: rustix::io::Errno| Error::system("make a ring", errno.into());
     let socket = unix_stream(descriptor, proof)?;
@@ -60,12 +62,15 @@ pub fn offer(descriptor: OwnedFd, proof: Proof) -> Result<Box<dyn ByteStream>> {
     let descriptor = memory.descriptor()?;
     let make_bell = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(system);
     let (bell, peer_bell) = (make_bell()?, make_bell()?);
-    // Asks to be woken before the other end can know of the rings: what that sends at once would ring no bell otherwise.
+    // Asks to be woken before the other end can know of the rings: what that sends at once would
+    // ring no bell otherwise.
     let mut stream = RingStream::new(memory, socket, bell, peer_bell);
     let riding = [descriptor.as_fd(), stream.peer_bell.as_fd(), stream.bell.as_fd()];
     match stream.socket.send(&[IoSlice::new(&OFFER)], &riding) {
         Ok(count) if count == OFFER.len() => Ok(Box::new(stream)),
-        Ok(_) => Err(Error::internal("offer a ring", "the socket accepted less than a new one can hold")),
+        Ok(_) => {
+            Err(Error::internal("offer a ring", "the socket accepted less than a new one can hold"))
+        }
         Err(error) if error.kind() == IoErrorKind::BrokenPipe => {
             Err(Error::new(ErrorKind::ConnectionLost, "offer a ring", "the other end has ended"))
         }
@@ -73,8 +78,8 @@ pub fn offer(descriptor: OwnedFd, proof: Proof) -> Result<Box<dyn ByteStream>> {
     }
 }
 
-/// Takes over a connected Unix socket whose other end was made by [`offer`], or by somebody who offers no ring and
-/// simply begins to speak. Waits for the first bytes.
+/// Takes over a connected Unix socket whose other end was made by [`offer`], or by somebody who
+/// offers no ring and simply begins to speak. Waits for the first bytes.
 ///
 /// # Errors
 /// As [`crate::from_descriptor`]; `Protocol` when the offer is not whole.
@@ -91,8 +96,8 @@ pub fn accept(descriptor: OwnedFd, proof: Proof) -> Result<Box<dyn ByteStream>> 
     if !taken.is_ok_and(|count| count == OFFER.len()) {
         return Err(broken("the offer was incomplete"));
     }
-    let [memory, bell, peer_bell] =
-        <[OwnedFd; 3]>::try_from(descriptors).map_err(|_| broken("the offer does not have three descriptors"))?;
+    let [memory, bell, peer_bell] = <[OwnedFd; 3]>::try_from(descriptors)
+        .map_err(|_| broken("the offer does not have three descriptors"))?;
     let stream = RingStream::new(RingMemory::adopt(memory)?, socket, bell, peer_bell);
     // What the other end sent before we asked for it rang no bell.
     strike(&stream.bell);
@@ -100,8 +105,14 @@ pub fn accept(descriptor: OwnedFd, proof: Proof) -> Result<Box<dyn ByteStream>> 
 }
 
 impl RingStream {
-    fn new(memory: RingMemory, socket: UnixStream, bell: OwnedFd, peer_bell: OwnedFd) -> RingStream {
-        // Whoever was never told that the ring is empty would sleep without having asked to be woken.
+    fn new(
+        memory: RingMemory,
+        socket: UnixStream,
+        bell: OwnedFd,
+        peer_bell: OwnedFd,
+    ) -> RingStream {
+        // Whoever was never told that the ring is empty would sleep without having asked to be
+        // woken.
         memory.ask(Wants::BYTES);
         RingStream {
             memory,
@@ -159,12 +170,16 @@ impl RingStream {
             let mut position = [0; POSITION_BYTES];
             let mut descriptors = Vec::new();
             // Who counts a message has sent it before: what is not there now never was.
-            let count = match self.socket.receive(&mut [IoSliceMut::new(&mut position)], &mut descriptors) {
+            let count = match self
+                .socket
+                .receive(&mut [IoSliceMut::new(&mut position)], &mut descriptors)
+            {
                 Err(error) if error.kind() == IoErrorKind::WouldBlock => return Err(corrupt()),
                 other => other?,
             };
             let position = u64::from_le_bytes(position);
-            // Not before the bytes that were received already, and not behind those that can be there.
+            // Not before the bytes that were received already, and not behind those that can be
+            // there.
             let is_near = position.wrapping_sub(self.received) <= CAPACITY;
             if count != POSITION_BYTES || descriptors.is_empty() || !is_near {
                 return Err(corrupt());
@@ -177,11 +192,13 @@ impl RingStream {
 
     /// Hands over the descriptors that ride with the bytes received so far.
     fn deliver_riders(&mut self, descriptors: &mut Vec<OwnedFd>) {
-        // Positions may lie ahead by less than the capacity, so the sign of the difference tells before from behind.
+        // Positions may lie ahead by less than the capacity, so the sign of the difference tells
+        // before from behind.
         while let Some((position, _)) = self.riders.front()
             && (position.wrapping_sub(self.received) as i64) < 0
         {
-            descriptors.extend(self.riders.pop_front().map(|(_, riding)| riding).unwrap_or_default());
+            descriptors
+                .extend(self.riders.pop_front().map(|(_, riding)| riding).unwrap_or_default());
         }
     }
 
@@ -218,7 +235,9 @@ impl RingStream {
             let behind = skip.min(part.len());
             skip -= behind;
             let piece = (part.len() - behind).min(available as usize - done);
-            self.memory.incoming().read(self.received.wrapping_add(done as u64), &mut part[behind..behind + piece]);
+            self.memory
+                .incoming()
+                .read(self.received.wrapping_add(done as u64), &mut part[behind..behind + piece]);
             done += piece;
         }
         self.received = self.received.wrapping_add(done as u64);
@@ -226,7 +245,11 @@ impl RingStream {
         done
     }
 
-    fn try_send(&mut self, parts: &[IoSlice<'_>], descriptors: &[BorrowedFd<'_>]) -> io::Result<usize> {
+    fn try_send(
+        &mut self,
+        parts: &[IoSlice<'_>],
+        descriptors: &[BorrowedFd<'_>],
+    ) -> io::Result<usize> {
         let mut room = self.room()?;
         if room == 0 {
             // Only a peer that is awake makes room.
@@ -241,15 +264,23 @@ impl RingStream {
         if !descriptors.is_empty() && !self.send_riders(descriptors)? {
             self.memory.ask(Wants::ROOM);
             if !self.send_riders(descriptors)? {
-                return Err(if self.peer_is_gone() { gone() } else { IoErrorKind::WouldBlock.into() });
+                return Err(if self.peer_is_gone() {
+                    gone()
+                } else {
+                    IoErrorKind::WouldBlock.into()
+                });
             }
         }
         Ok(self.put(parts, room))
     }
 
-    /// Receives until `parts` are full or nothing is left, in which case the bell was asked for: who gets less than he
-    /// had room for may sleep.
-    fn try_receive(&mut self, parts: &mut [IoSliceMut<'_>], descriptors: &mut Vec<OwnedFd>) -> io::Result<usize> {
+    /// Receives until `parts` are full or nothing is left, in which case the bell was asked for:
+    /// who gets less than he had room for may sleep.
+    fn try_receive(
+        &mut self,
+        parts: &mut [IoSliceMut<'_>],
+        descriptors: &mut Vec<OwnedFd>,
+    ) -> io::Result<usize> {
         let room: usize = parts.iter().map(|part| part.len()).sum();
         let mut done = 0;
         let mut asked = false;
@@ -291,7 +322,11 @@ impl ByteStream for RingStream {
         outcome
     }
 
-    fn receive(&mut self, parts: &mut [IoSliceMut<'_>], descriptors: &mut Vec<OwnedFd>) -> io::Result<usize> {
+    fn receive(
+        &mut self,
+        parts: &mut [IoSliceMut<'_>],
+        descriptors: &mut Vec<OwnedFd>,
+    ) -> io::Result<usize> {
         let count = self.try_receive(parts, descriptors)?;
         if count > 0 {
             self.ring(Wants::ROOM);
@@ -354,8 +389,12 @@ fn gone() -> io::Error {
 }
 
 fn corrupt() -> io::Error {
-    let error = Error::new(ErrorKind::Protocol, "receive", "the other end wrote invalid positions into the ring")
-        .fix("its process is faulty or hostile; the connection is closed");
+    let error = Error::new(
+        ErrorKind::Protocol,
+        "receive",
+        "the other end wrote invalid positions into the ring",
+    )
+    .fix("its process is faulty or hostile; the connection is closed");
     io::Error::new(IoErrorKind::InvalidData, error)
 }
 

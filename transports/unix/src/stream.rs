@@ -8,17 +8,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_link::stream::{ByteStream, Peer, Proof};
 use rustix::net::{
-    self, AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+    self, AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
 
-/// Most descriptors that one send carries. A message with more breaks the connection at the receiver.
+/// Most descriptors that one send carries. A message with more breaks the connection at the
+/// receiver.
 pub const DESCRIPTORS_MAX: usize = 32;
 
 const CONTROL_BYTES: usize = rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX));
 
-/// A connected Unix stream socket. Whether the descriptor itself blocks does not matter: every call says it must not,
-/// so an inherited one keeps the flags that its other users rely on.
+/// A connected Unix stream socket. Whether the descriptor itself blocks does not matter: every call
+/// says it must not, so an inherited one keeps the flags that its other users rely on.
 pub struct UnixStream {
     socket: OwnedFd,
     peer: Peer,
@@ -43,24 +44,40 @@ impl UnixStream {
 
 impl ByteStream for UnixStream {
     fn send(&mut self, parts: &[IoSlice<'_>], descriptors: &[BorrowedFd<'_>]) -> io::Result<usize> {
-        // NOSIGNAL: a peer that vanished is an error of this connection, not a SIGPIPE for the process.
+        // NOSIGNAL: a peer that vanished is an error of this connection, not a SIGPIPE for the
+        // process.
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         if descriptors.is_empty() {
-            return Ok(net::sendmsg(&self.socket, parts, &mut SendAncillaryBuffer::default(), flags)?);
+            return Ok(net::sendmsg(
+                &self.socket,
+                parts,
+                &mut SendAncillaryBuffer::default(),
+                flags,
+            )?);
         }
         if !self.is_direct {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "descriptors cannot be sent through a relay"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "descriptors cannot be sent through a relay",
+            ));
         }
         if descriptors.len() > DESCRIPTORS_MAX || parts.iter().all(|part| part.is_empty()) {
             return Err(impossible_descriptors());
         }
         let mut room = [MaybeUninit::uninit(); CONTROL_BYTES];
         let mut control = SendAncillaryBuffer::new(&mut room);
-        assert!(control.push(SendAncillaryMessage::ScmRights(descriptors)), "the room was made for this many");
+        assert!(
+            control.push(SendAncillaryMessage::ScmRights(descriptors)),
+            "the room was made for this many"
+        );
         Ok(net::sendmsg(&self.socket, parts, &mut control, flags)?)
     }
 
-    fn receive(&mut self, parts: &mut [IoSliceMut<'_>], descriptors: &mut Vec<OwnedFd>) -> io::Result<usize> {
+    fn receive(
+        &mut self,
+        parts: &mut [IoSliceMut<'_>],
+        descriptors: &mut Vec<OwnedFd>,
+    ) -> io::Result<usize> {
         let mut room = [MaybeUninit::uninit(); CONTROL_BYTES];
         let mut control = RecvAncillaryBuffer::new(&mut room);
         let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
@@ -93,9 +110,10 @@ impl ByteStream for UnixStream {
     }
 }
 
-/// What takes the place of a descriptor that was lost because this process could open no more, so that those behind it
-/// stay with their frames. Whoever looks at it gives it back at once: there may be none to be had. Two, because a frame
-/// may be cut before the next begins; a peer that sends more at a time loses its connection.
+/// What takes the place of a descriptor that was lost because this process could open no more, so
+/// that those behind it stay with their frames. Whoever looks at it gives it back at once: there
+/// may be none to be had. Two, because a frame may be cut before the next begins; a peer that sends
+/// more at a time loses its connection.
 static STAND_INS: Mutex<Vec<OwnedFd>> = Mutex::new(Vec::new());
 const STAND_INS_MAX: usize = 2;
 
@@ -106,7 +124,9 @@ fn stand_ins() -> MutexGuard<'static, Vec<OwnedFd>> {
 fn prepare_stand_ins() {
     let mut ready = stand_ins();
     while ready.len() < STAND_INS_MAX {
-        let Ok(made) = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC) else { return };
+        let Ok(made) = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC) else {
+            return;
+        };
         ready.push(made);
     }
 }
@@ -122,12 +142,16 @@ pub(crate) fn give_back_stand_in(descriptor: OwnedFd) {
 /// Whether a descriptor is no more than the place of one that was lost.
 pub(crate) fn is_stand_in(descriptor: &OwnedFd) -> bool {
     // What is no file, socket or pipe at all: an eventfd, or some kin of it that is no more use.
-    let kind = rustix::fs::fstat(descriptor).map(|status| rustix::fs::FileType::from_raw_mode(status.st_mode));
+    let kind = rustix::fs::fstat(descriptor)
+        .map(|status| rustix::fs::FileType::from_raw_mode(status.st_mode));
     kind == Ok(rustix::fs::FileType::Unknown)
 }
 
 fn too_many_descriptors() -> io::Error {
-    let what = format!("the peer sent more than {DESCRIPTORS_MAX} descriptors at once, or this process is out of them");
+    let what = format!(
+        "the peer sent more than {DESCRIPTORS_MAX} descriptors at once, or this process is out of \
+            them"
+    );
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
@@ -137,7 +161,8 @@ pub(crate) fn impossible_descriptors() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, what)
 }
 
-/// Takes over a connected Unix stream socket that somebody else made: an executable's inherited descriptor 0.
+/// Takes over a connected Unix stream socket that somebody else made: an executable's inherited
+/// descriptor 0.
 ///
 /// # Errors
 /// `InvalidArgument` when it is no Unix stream socket.
@@ -145,8 +170,8 @@ pub fn from_descriptor(descriptor: OwnedFd, proof: Proof) -> Result<Box<dyn Byte
     Ok(Box::new(unix_stream(descriptor, proof)?))
 }
 
-/// Takes over one end of a socket behind whose other end a relay passes bytes on, such as `ssh`. `address` says to people
-/// where they go.
+/// Takes over one end of a socket behind whose other end a relay passes bytes on, such as `ssh`.
+/// `address` says to people where they go.
 pub fn relayed(descriptor: OwnedFd, address: String, proof: Proof) -> Box<dyn ByteStream> {
     Box::new(UnixStream::relayed(descriptor, Peer { address, proof }))
 }
@@ -162,8 +187,14 @@ pub(crate) fn unix_stream(descriptor: OwnedFd, proof: Proof) -> Result<UnixStrea
     });
     match found {
         Ok((AddressFamily::UNIX, SocketType::STREAM)) => {}
-        Ok(_) => return Err(wrong("the inherited descriptor is a socket, but not a Unix stream socket".into())),
-        Err(errno) => return Err(wrong(format!("the inherited descriptor is not a socket: {errno}"))),
+        Ok(_) => {
+            return Err(wrong(
+                "the inherited descriptor is a socket, but not a Unix stream socket".into(),
+            ));
+        }
+        Err(errno) => {
+            return Err(wrong(format!("the inherited descriptor is not a socket: {errno}")));
+        }
     }
     rustix::io::fcntl_setfd(&descriptor, rustix::io::FdFlags::CLOEXEC)
         .map_err(|errno| Error::system("take over a connection", errno.into()))?;
@@ -175,7 +206,8 @@ pub(crate) fn unix_stream(descriptor: OwnedFd, proof: Proof) -> Result<UnixStrea
 /// # Errors
 /// `System` when the process is out of descriptors.
 pub fn pair() -> Result<(Box<dyn ByteStream>, Box<dyn ByteStream>)> {
-    let (one, other) = net::socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
-        .map_err(|errno| Error::system("make a pair of sockets", errno.into()))?;
+    let (one, other) =
+        net::socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+            .map_err(|errno| Error::system("make a pair of sockets", errno.into()))?;
     Ok((from_descriptor(one, Proof::Inherited)?, from_descriptor(other, Proof::Inherited)?))
 }

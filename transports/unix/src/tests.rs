@@ -22,7 +22,8 @@ impl Scratch {
     fn new() -> Scratch {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("farcall-unix-{}-{number}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("farcall-unix-{}-{number}", std::process::id()));
         fs::create_dir(&path).unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o700)).unwrap();
         Scratch(path)
@@ -43,8 +44,8 @@ fn rest() {
     std::thread::sleep(Duration::from_micros(100));
 }
 
-/// C programs die of a SIGPIPE unless they say otherwise, and Farcall runs inside them; Rust's own start-up ignores
-/// it, which would hide a send that raises one.
+/// C programs die of a SIGPIPE unless they say otherwise, and Farcall runs inside them; Rust's own
+/// start-up ignores it, which would hide a send that raises one.
 fn as_in_a_c_program() {
     // SAFETY: the default action is no code of ours.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
@@ -107,13 +108,19 @@ fn the_socket_and_a_missing_directory_are_made_private() {
     assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
     drop(listener);
     assert!(!path.exists(), "removed on drop");
-    assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 0, "nothing else stays behind");
+    assert_eq!(
+        fs::read_dir(path.parent().unwrap()).unwrap().count(),
+        0,
+        "nothing else stays behind"
+    );
 }
 
 #[test]
 fn a_directory_that_others_may_write_to_is_refused() {
     let scratch = Scratch::new();
-    for (bits, allowed) in [(0o777, false), (0o720, false), (0o702, false), (0o1777, true), (0o755, true)] {
+    for (bits, allowed) in
+        [(0o777, false), (0o720, false), (0o702, false), (0o1777, true), (0o755, true)]
+    {
         fs::set_permissions(&scratch.0, Permissions::from_mode(bits)).unwrap();
         let bound = Listener::bind(&scratch.join("s"));
         assert_eq!(bound.is_ok(), allowed, "mode {bits:o}");

@@ -1,5 +1,5 @@
-//! The battery over what relays hand over: two pipes, or one socket, as `sshd` gives them to a command. In a process of its
-//! own, which ignores SIGPIPE as the server does.
+//! The battery over what relays hand over: two pipes, or one socket, as `sshd` gives them to a
+//! command. In a process of its own, which ignores SIGPIPE as the server does.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{IoSliceMut, Write};
@@ -24,7 +24,8 @@ impl Relays {
     fn new() -> Relays {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("farcall-handed-{}-{number}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("farcall-handed-{}-{number}", std::process::id()));
         let listener = Listener::bind_for_relays(&folder.join("s")).unwrap();
         Relays { folder, listener, relays: Vec::new() }
     }

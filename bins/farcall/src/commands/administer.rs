@@ -18,19 +18,21 @@ const CONNECT_MAX: Duration = Duration::from_secs(30);
 const BUILD_MAX: Duration = Duration::from_secs(3600);
 /// Time for what a server does at once.
 const ORDER_MAX: Duration = Duration::from_secs(60);
-/// Time that a server has beyond that of its calls. After it, the command reports that the server does not stop.
+/// Time that a server has beyond that of its calls. After it, the command reports that the server
+/// does not stop.
 const END_MAX: Duration = Duration::from_millis(900);
 
 /// A user who reloads a server may have changed something else.
-const NOT_RELOADED: &str = "these modules are published again from their files, and the table of rights is read again \
-    from the configuration file. Certificates and the list of revoked certificates need no reload. All other settings \
-    (limits, addresses) are read when a server starts: systemctl restart farcall, or farcall drain and farcall serve";
+const NOT_RELOADED: &str = "these modules are published again from their files, and the table of \
+    rights is read again from the configuration file. Certificates and the list of revoked \
+    certificates need no reload. All other settings (limits, addresses) are read when a server \
+    starts: systemctl restart farcall, or farcall drain and farcall serve";
 
 /// Publishes files.
 #[derive(Args)]
 pub struct PublishArguments {
-    /// Interface files or Python files on the server's host, or names of libraries that come with Farcall (lapack,
-    /// fftw)
+    /// Interface files or Python files on the server's host, or names of libraries that come with
+    /// Farcall (lapack, fftw)
     #[arg(required = true)]
     files: Vec<PathBuf>,
     /// Print what was published as a JSON array
@@ -68,7 +70,8 @@ pub struct ReloadArguments {
 /// Stops a server.
 #[derive(Args)]
 pub struct DrainArguments {
-    /// Seconds after which the server stops even if calls still run [default: the server's drain_ms]
+    /// Seconds after which the server stops even if calls still run [default: the server's
+    /// drain_ms]
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     timeout: Option<f64>,
     /// Print how long it took as a JSON object
@@ -103,8 +106,8 @@ fn missing_there(error: Error, server: &str, file: &Path) -> Error {
     let is_elsewhere = ["ssh://", "tls://"].iter().any(|begin| server.starts_with(begin));
     if error.kind() == ErrorKind::NotFound && is_elsewhere && file.exists() {
         error.fix(
-            "the file is on this host, and the server reads files of its own host: copy it there, and pass its full \
-             path there",
+            "the file is on this host, and the server reads files of its own host: copy it there, \
+             and pass its full path there",
         )
     } else {
         error
@@ -179,19 +182,23 @@ fn value(report: &ModuleReport) -> Value {
 }
 
 fn milliseconds(seconds: f64) -> Result<u64> {
-    let time = Duration::try_from_secs_f64(seconds).ok().and_then(|time| u64::try_from(time.as_millis()).ok());
+    let time = Duration::try_from_secs_f64(seconds)
+        .ok()
+        .and_then(|time| u64::try_from(time.as_millis()).ok());
     time.ok_or_else(|| {
         Error::new(ErrorKind::InvalidArgument, "drain a server", format!("{seconds} is not a time"))
             .fix("write seconds: --timeout 30")
     })
 }
 
-/// A file by its whole path; a bare name that is no file here stands for what comes with the server.
+/// A file by its whole path; a bare name that is no file here stands for what comes with the
+/// server.
 pub fn named(file: &Path) -> Result<String> {
     let bare = file.components().count() == 1 && file.extension().is_none() && !file.exists();
     let path = if bare { file.to_path_buf() } else { absolute(file)? };
     path.into_os_string().into_string().map_err(|path| {
-        Error::new(ErrorKind::InvalidArgument, "publish a file", "its path is not UTF-8").with("path", path.display())
+        Error::new(ErrorKind::InvalidArgument, "publish a file", "its path is not UTF-8")
+            .with("path", path.display())
     })
 }
 
@@ -205,11 +212,16 @@ fn tell(reports: &[ModuleReport]) -> Result<()> {
             say(report.warnings.trim_end());
         }
         if let Some(failure) = &report.failure {
-            notice(&format!("{} is served as before: {}", report.module, Error::from(failure.clone())));
+            notice(&format!(
+                "{} is served as before: {}",
+                report.module,
+                Error::from(failure.clone())
+            ));
         }
     }
     let done = reports.iter().filter(|report| report.failure.is_none());
-    let rows: Vec<_> = done.map(|report| (report.module.clone(), routines(report.routines))).collect();
+    let rows: Vec<_> =
+        done.map(|report| (report.module.clone(), routines(report.routines))).collect();
     print(|out| table(out, &rows))
 }
 

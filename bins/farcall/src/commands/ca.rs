@@ -1,4 +1,5 @@
-//! `farcall ca`: a private authority, and the certificates that let servers and users know each other.
+//! `farcall ca`: a private authority, and the certificates that let servers and users know each
+//! other.
 
 use std::path::PathBuf;
 
@@ -127,8 +128,10 @@ pub fn ca(arguments: &CaArguments) -> Result<()> {
 fn check_hosts(hosts: &[String]) -> Result<()> {
     let Some(host) = hosts.iter().find(|host| !is_host(host)) else { return Ok(()) };
     let message = format!("\"{host}\" cannot be a host");
-    Err(Error::new(ErrorKind::InvalidArgument, "make a certificate", message)
-        .fix("write names or addresses as clients use them, separated by commas: cluster.example,10.0.0.1"))
+    Err(Error::new(ErrorKind::InvalidArgument, "make a certificate", message).fix(
+        "write names or addresses as clients use them, separated by commas: \
+            cluster.example,10.0.0.1",
+    ))
 }
 
 /// The file's path goes to standard output, for programs; the rest is for people.
@@ -136,7 +139,12 @@ fn made(issued: &Issued) -> Result<()> {
     print(|out| writeln!(out, "{}", issued.file.display()))
 }
 
-fn make_server(authority: &mut Authority, hosts: &[String], out: Option<PathBuf>, days: u32) -> Result<()> {
+fn make_server(
+    authority: &mut Authority,
+    hosts: &[String],
+    out: Option<PathBuf>,
+    days: u32,
+) -> Result<()> {
     let (file, elsewhere) = (out.clone().unwrap_or_else(|| authority.server_file()), out.is_some());
     // An IPv6 address cannot stand in tables and file names.
     let name = hosts.iter().find(|host| is_name(host)).map_or("server", String::as_str).to_owned();
@@ -147,10 +155,14 @@ fn make_server(authority: &mut Authority, hosts: &[String], out: Option<PathBuf>
     let until = date(issued.valid.1);
     let hosts = hosts.join(", ");
     if elsewhere {
-        notice(&format!("a server certificate for {hosts}, valid until {until}; put {} next to it", list.display()));
+        notice(&format!(
+            "a server certificate for {hosts}, valid until {until}; put {} next to it",
+            list.display()
+        ));
     } else {
         notice(&format!(
-            "a server certificate for {hosts}, valid until {until}; serve: farcall serve --listen tls://0.0.0.0:4711"
+            "a server certificate for {hosts}, valid until {until}; serve: farcall serve --listen \
+                tls://0.0.0.0:4711"
         ));
     }
     Ok(())
@@ -169,17 +181,27 @@ fn make_user(authority: &mut Authority, user: &UserArguments) -> Result<()> {
             format!("\"{}\" has a certificate until {}", user.name, date(valid.valid.1)),
         )
         .with("path", valid.file.display())
-        .fix(format!("renew it with farcall ca renew {0}, or revoke it with farcall ca revoke {0}", user.name)));
+        .fix(format!(
+            "renew it with farcall ca renew {0}, or revoke it with farcall ca revoke {0}",
+            user.name
+        )));
     }
     let file = user.out.clone().unwrap_or_else(|| authority.user_file(&user.name));
-    let order = Order { kind: Kind::User, name: user.name.clone(), hosts: Vec::new(), days: user.validity.days, file };
+    let order = Order {
+        kind: Kind::User,
+        name: user.name.clone(),
+        hosts: Vec::new(),
+        days: user.validity.days,
+        file,
+    };
     give(authority.issue(&order)?)
 }
 
 fn give(issued: &Issued) -> Result<()> {
     made(issued)?;
     notice(&format!(
-        "give this file only to {}; it is valid until {} and goes to ~/.config/farcall/credentials.pem with mode 600",
+        "give this file only to {}; it is valid until {} and goes to \
+            ~/.config/farcall/credentials.pem with mode 600",
         issued.name,
         date(issued.valid.1)
     ));
@@ -199,7 +221,10 @@ fn make_again(authority: &mut Authority, renew: &RenewArguments) -> Result<()> {
         Kind::User => give(issued),
         Kind::Server => {
             made(issued)?;
-            notice(&format!("valid until {}; a running server reads it by itself", date(issued.valid.1)));
+            notice(&format!(
+                "valid until {}; a running server reads it by itself",
+                date(issued.valid.1)
+            ));
             Ok(())
         }
     }
@@ -212,8 +237,8 @@ fn take_back(authority: &mut Authority, name: &str) -> Result<()> {
     notice(&match count {
         0 => format!("\"{name}\" had no valid certificate"),
         _ => format!(
-            "{count} of \"{name}\" revoked; servers that read this list refuse it from now on, on other machines after it \
-             is copied there"
+            "{count} of \"{name}\" revoked; servers that read this list refuse it from now on, on \
+             other machines after it is copied there"
         ),
     });
     Ok(())
@@ -233,7 +258,12 @@ fn show(authority: &Authority, as_json: bool) -> Result<()> {
     print(|out| {
         authority.issued().iter().try_for_each(|issued| {
             let kind = if issued.kind == Kind::User { "user  " } else { "server" };
-            let line = format!("{:width$}  {kind}  {:7}  until {}", issued.name, issued.state(), date(issued.valid.1));
+            let line = format!(
+                "{:width$}  {kind}  {:7}  until {}",
+                issued.name,
+                issued.state(),
+                date(issued.valid.1)
+            );
             match issued.hosts.as_slice() {
                 [] => writeln!(out, "{line}"),
                 hosts => writeln!(out, "{line}  for {}", hosts.join(", ")),

@@ -33,8 +33,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 pub struct CallArguments {
     /// The routine: MODULE/NAME, or NAME if only one module has it
     name: String,
-    /// Arguments in the order of `farcall show`, or by name (NAME=VALUE): 3, 0.5, 1+2j, text, [[1,2],[3,4]], @file.npy,
-    /// @file.mtx, or @- for a NumPy file on standard input
+    /// Arguments in the order of `farcall show`, or by name (NAME=VALUE): 3, 0.5, 1+2j, text,
+    /// [[1,2],[3,4]], @file.npy, @file.mtx, or @- for a NumPy file on standard input
     #[arg(value_name = "ARGUMENT", allow_negative_numbers = true)]
     arguments: Vec<String>,
     /// Write a result to a file (arrays as .npy or .mtx) instead of printing it; may be repeated
@@ -52,7 +52,8 @@ pub struct CallArguments {
     /// Hide the routine's output and all progress
     #[arg(short, long)]
     quiet: bool,
-    /// Print the results as a JSON object, and progress as one JSON object per line on standard error
+    /// Print the results as a JSON object, and progress as one JSON object per line on standard
+    /// error
     #[arg(long)]
     pub(super) json: bool,
     #[command(flatten)]
@@ -92,14 +93,17 @@ pub fn call(arguments: &CallArguments) -> Result<()> {
     let (connection, deadline) = connect(arguments)?;
     let routine = match deadline {
         // The connection's own patience may end first: it is the same time.
-        Some(deadline) => match connection.client.routine_within(&arguments.name, deadline.left()) {
-            Err(error) if error.kind() == ErrorKind::TimedOut => None,
-            found => found?,
-        },
+        Some(deadline) => {
+            match connection.client.routine_within(&arguments.name, deadline.left()) {
+                Err(error) if error.kind() == ErrorKind::TimedOut => None,
+                found => found?,
+            }
+        }
         None => Some(connection.client.routine(&arguments.name)?),
     };
-    let routine =
-        routine.ok_or_else(|| late("the server does not show the interface of the routine", arguments.timeout()))?;
+    let routine = routine.ok_or_else(|| {
+        late("the server does not show the interface of the routine", arguments.timeout())
+    })?;
     let interface = routine.interface();
     let mut values: Vec<(usize, Value)> = Vec::new();
     // Files of the user's that the routine writes, by parameter.
@@ -112,7 +116,9 @@ pub fn call(arguments: &CallArguments) -> Result<()> {
         values.push((index, value(interface, parameter, text)?));
     }
     let files = destinations(interface, &arguments.out, &mut replaced)?;
-    for (index, path) in replaced.iter().filter(|(index, _)| !interface.parameters[*index].mode.is_input()) {
+    for (index, path) in
+        replaced.iter().filter(|(index, _)| !interface.parameters[*index].mode.is_input())
+    {
         values.push((*index, Argument::Text(path.as_os_str().as_encoded_bytes().to_vec()).into()));
     }
     let outputs = invoke(&routine, &mut values, arguments, deadline)?;
@@ -121,7 +127,8 @@ pub fn call(arguments: &CallArguments) -> Result<()> {
     show(interface, &outputs, files, replaced, arguments.json)
 }
 
-/// Writes arrays to their files and prints the rest. `written` are files that have their content already.
+/// Writes arrays to their files and prints the rest. `written` are files that have their content
+/// already.
 fn show(
     interface: &Interface,
     outputs: &Outputs,
@@ -150,8 +157,9 @@ pub(super) fn give(
 ) -> Result<()> {
     for (index, path) in &contents {
         if let Some(Output::Text(Some(content))) = outputs.all().get(*index) {
-            std::fs::write(path, content)
-                .map_err(|error| Error::system("write a result", error).with("file", path.display()))?;
+            std::fs::write(path, content).map_err(|error| {
+                Error::system("write a result", error).with("file", path.display())
+            })?;
         }
     }
     show(interface, outputs, files, contents, as_json)
@@ -162,7 +170,8 @@ pub(super) fn give(
 struct Deadline(Instant);
 
 impl Deadline {
-    /// What is left; a moment at least, in which nothing is done, so that whoever needs it says what he waits for.
+    /// What is left; a moment at least, in which nothing is done, so that whoever needs it says
+    /// what he waits for.
     fn left(self) -> Duration {
         self.0.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))
     }
@@ -194,7 +203,9 @@ fn late(message: &'static str, timeout: Option<Duration>) -> Error {
 fn in_time(error: Error, timeout: Duration) -> Error {
     let known = error.advice().map(|known| format!("{known}, or "));
     let known = known.unwrap_or_else(|| "check the server with `farcall doctor`, or ".to_owned());
-    error.with("timeout", format!("{} s", timeout.as_secs_f64())).fix(format!("{known}raise --timeout"))
+    error
+        .with("timeout", format!("{} s", timeout.as_secs_f64()))
+        .fix(format!("{known}raise --timeout"))
 }
 
 /// Makes the call and waits for its end.
@@ -205,10 +216,13 @@ fn invoke(
     deadline: Option<Deadline>,
 ) -> Result<Outputs> {
     let parameters = &routine.interface().parameters;
-    let named = values.iter_mut().map(|(index, value)| (parameters[*index].name.as_str(), value.argument()));
+    let named = values
+        .iter_mut()
+        .map(|(index, value)| (parameters[*index].name.as_str(), value.argument()));
     let timeout = deadline.map(Deadline::left);
     let (ranks, told) = (arguments.ranks.unwrap_or(0), !arguments.quiet);
-    let options = CallOptions { timeout, output: told, progress: told, ranks, ..CallOptions::default() };
+    let options =
+        CallOptions { timeout, output: told, progress: told, ranks, ..CallOptions::default() };
     let mut screen = Screen::new(!arguments.quiet && !arguments.json, arguments.progress_form());
     let mut interrupt = Interrupt::heard()?;
     let outcome = routine.call_watched(named, &options, Some(LOOK_EVERY), |call, news| {
@@ -231,7 +245,10 @@ fn wrong(message: impl Into<String>) -> Error {
 }
 
 /// Which parameter each argument is for.
-pub(super) fn assign<'a>(interface: &Interface, arguments: &'a [String]) -> Result<Vec<(usize, &'a str)>> {
+pub(super) fn assign<'a>(
+    interface: &Interface,
+    arguments: &'a [String],
+) -> Result<Vec<(usize, &'a str)>> {
     let order = positional(interface);
     let mut next = order.iter().copied();
     let mut assigned: Vec<(usize, &str)> = Vec::new();
@@ -247,7 +264,8 @@ pub(super) fn assign<'a>(interface: &Interface, arguments: &'a [String]) -> Resu
         assigned.push((index, text));
     }
     let given = |index: &usize| assigned.iter().any(|(known, _)| known == index);
-    // What the routine refers to on a condition may be left out where that does not hold: the client's core knows.
+    // What the routine refers to on a condition may be left out where that does not hold: the
+    // client's core knows.
     let conditional = |index: &usize| interface.parameters[*index].when.is_some();
     match order.iter().find(|index| !given(index) && !conditional(index)) {
         Some(missing) => Err(wrong(format!("{} is missing", interface.parameters[*missing].name))
@@ -261,7 +279,8 @@ pub(super) fn assign<'a>(interface: &Interface, arguments: &'a [String]) -> Resu
 fn named(argument: &str) -> Option<(&str, &str)> {
     let (name, text) = argument.split_once('=')?;
     let word = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    (word && !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit())).then_some((name, text))
+    (word && !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit()))
+        .then_some((name, text))
 }
 
 fn too_many(interface: &Interface, count: usize) -> Error {
@@ -299,8 +318,8 @@ fn is_file(parameter: &Parameter) -> bool {
     parameter.element == ElementType::Filename && parameter.shape == Shape::Scalar
 }
 
-/// The files of `--out`, made before the call: it must not be lost for a wrong folder. Those that the routine itself
-/// writes are `replaced`.
+/// The files of `--out`, made before the call: it must not be lost for a wrong folder. Those that
+/// the routine itself writes are `replaced`.
 pub(super) fn destinations(
     interface: &Interface,
     out: &[String],
@@ -310,22 +329,26 @@ pub(super) fn destinations(
     let mut places: Vec<PathBuf> = Vec::new();
     for text in out {
         let Some((name, path)) = text.split_once('=').filter(|(_, path)| !path.is_empty()) else {
-            return Err(wrong(format!("--out {text} does not name a file")).fix("write --out NAME=FILE.npy"));
+            return Err(wrong(format!("--out {text} does not name a file"))
+                .fix("write --out NAME=FILE.npy"));
         };
         let (index, parameter) = find(interface, name)?;
         if !parameter.mode.is_output() || parameter.mode == Mode::Work {
-            let names: Vec<_> = results(interface).map(|(_, parameter)| parameter.name.as_str()).collect();
+            let names: Vec<_> =
+                results(interface).map(|(_, parameter)| parameter.name.as_str()).collect();
             return Err(wrong(format!("{name} is not a result of {}", interface.full_name()))
                 .fix(format!("its results are {}", names.join(", "))));
         }
-        let twice = files.iter().any(|(known, _)| *known == index) || replaced.iter().any(|(known, _)| *known == index);
+        let twice = files.iter().any(|(known, _)| *known == index)
+            || replaced.iter().any(|(known, _)| *known == index);
         match (is_file(parameter), parameter.mode.is_input()) {
             (true, true) => {
                 return Err(wrong(format!("the file {name} is replaced in place"))
                     .fix("pass its path as the argument, without --out"));
             }
             _ if twice => {
-                return Err(wrong(format!("--out {name} was passed twice")).fix("name one file, and copy it later"));
+                return Err(wrong(format!("--out {name} was passed twice"))
+                    .fix("name one file, and copy it later"));
             }
             (false, _) => files.push((index, Pending::create(path.as_ref())?)),
             (true, false) => replaced.push((index, PathBuf::from(path))),
@@ -333,7 +356,8 @@ pub(super) fn destinations(
         // The later one would be all that is left.
         let place = place_of(path.as_ref());
         if places.contains(&place) {
-            return Err(wrong(format!("two results have the same file, {path}")).fix("name a different file for each"));
+            return Err(wrong(format!("two results have the same file, {path}"))
+                .fix("name a different file for each"));
         }
         places.push(place);
     }
@@ -344,9 +368,8 @@ pub(super) fn destinations(
 fn data_of(interface: &Interface, outputs: &Outputs, index: usize) -> Result<Data> {
     let parameter = &interface.parameters[index];
     let Some(Output::Array(array)) = outputs.all().get(index) else {
-        return Err(
-            wrong("the result is not an array: it was not computed, or is text").with("result", &parameter.name)
-        );
+        return Err(wrong("the result is not an array: it was not computed, or is text")
+            .with("result", &parameter.name));
     };
     let order = match &parameter.shape {
         Shape::Array { order, .. } if array.shape.len() > 1 => *order,

@@ -52,7 +52,9 @@ pub fn check(arguments: &CheckArguments) -> Result<ExitCode> {
                     explain(&error);
                 }
                 // A file with mistakes counts for more than one that is not there.
-                worst = Some(worst.filter(|worst| worst.kind() == ErrorKind::InvalidSource).unwrap_or(error));
+                worst = Some(
+                    worst.filter(|worst| worst.kind() == ErrorKind::InvalidSource).unwrap_or(error),
+                );
             }
         }
     }
@@ -92,13 +94,20 @@ fn warn(warnings: &str) {
 
 /// What the file publishes: one line for each routine.
 fn summarise(file: &Path, Checked { module, warnings }: &Checked) -> Result<()> {
-    let row = |routine: &Routine| (format!("  {}", routine.interface.full_name()), signature(&routine.interface));
+    let row = |routine: &Routine| {
+        (format!("  {}", routine.interface.full_name()), signature(&routine.interface))
+    };
     let mut rows: Vec<_> = module.routines.iter().map(row).collect();
     for class in &module.classes {
-        let methods = class.methods.iter().map(|method| method.interface.name.as_str()).collect::<Vec<_>>();
-        rows.push((format!("  {}/{}", module.name, class.name), format!("class with {}", methods.join(", "))));
+        let methods =
+            class.methods.iter().map(|method| method.interface.name.as_str()).collect::<Vec<_>>();
+        rows.push((
+            format!("  {}/{}", module.name, class.name),
+            format!("class with {}", methods.join(", ")),
+        ));
     }
-    let verdict = if warnings.trim().is_empty() { "no mistakes" } else { "with the warnings above" };
+    let verdict =
+        if warnings.trim().is_empty() { "no mistakes" } else { "with the warnings above" };
     print(|out| {
         writeln!(out, "{}: module {}, {verdict}", file.display(), module.name)?;
         table(out, &rows)
@@ -107,7 +116,8 @@ fn summarise(file: &Path, Checked { module, warnings }: &Checked) -> Result<()> 
 
 /// A file that cannot be read counts as one mistake at line 0.
 fn values(file: &Path, error: &Error) -> Vec<Value> {
-    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<Diagnostics>());
+    let source =
+        std::error::Error::source(error).and_then(|source| source.downcast_ref::<Diagnostics>());
     match source {
         Some(diagnostics) => diagnostics.list().iter().map(value).collect(),
         None => vec![json!({

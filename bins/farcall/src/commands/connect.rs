@@ -16,11 +16,12 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 pub struct ConnectArguments {
     /// [USER@]HOST[:PORT], or a host of your ssh configuration; HOST/slurm runs the routines in Slurm jobs there
     host: String,
-    /// Seconds that the server keeps running after its last client and last kept call; 0: it stops at once [default:
-    /// $FARCALL_LINGER, or 600]
+    /// Seconds that the server keeps running after its last client and last kept call; 0: it stops
+    /// at once [default: $FARCALL_LINGER, or 600]
     #[arg(long, value_name = "SECONDS")]
     linger: Option<u64>,
-    /// Also copy libfarcall.so to the host, so that its C compiler can link interface files that contain code
+    /// Also copy libfarcall.so to the host, so that its C compiler can link interface files that
+    /// contain code
     #[arg(long)]
     library: bool,
 }
@@ -32,20 +33,30 @@ pub fn connect(arguments: &ConnectArguments) -> Result<()> {
         None => format!("ssh://{}", arguments.host),
     };
     let address: Address = text.parse().map_err(|_| {
-        Error::new(ErrorKind::InvalidArgument, "connect", format!("\"{}\" is not a host", arguments.host))
-            .fix("write USER@HOST, HOST:PORT, [IPV6-ADDRESS]:PORT, or a host of your ssh configuration")
+        Error::new(
+            ErrorKind::InvalidArgument,
+            "connect",
+            format!("\"{}\" is not a host", arguments.host),
+        )
+        .fix("write USER@HOST, HOST:PORT, [IPV6-ADDRESS]:PORT, or a host of your ssh configuration")
     })?;
     let linger = arguments.linger.map(Duration::from_secs);
     let brings_library = arguments.library;
-    let options =
-        ConnectOptions { timeout: at_most(TIMEOUT), until: end(), linger, brings_library, ..ConnectOptions::default() };
+    let options = ConnectOptions {
+        timeout: at_most(TIMEOUT),
+        until: end(),
+        linger,
+        brings_library,
+        ..ConnectOptions::default()
+    };
     let client = Client::connect_with(&address, &options)?;
     let mut modules: BTreeMap<String, usize> = BTreeMap::new();
     for routine in client.routines()? {
         let module = routine.name().split('/').next().unwrap_or_default().to_owned();
         *modules.entry(module).or_default() += 1;
     }
-    let all: Vec<String> = modules.iter().map(|(name, count)| format!("{name} ({count})")).collect();
+    let all: Vec<String> =
+        modules.iter().map(|(name, count)| format!("{name} ({count})")).collect();
     print(|out| {
         writeln!(out, "{} serves {}", client.address(), all.join(", "))?;
         writeln!(out, "programs and commands use it with")?;

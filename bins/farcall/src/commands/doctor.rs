@@ -1,4 +1,5 @@
-//! `farcall doctor`: looks for what is wrong on this host, and with a server, and says the fix for each.
+//! `farcall doctor`: looks for what is wrong on this host, and with a server, and says the fix for
+//! each.
 
 mod host;
 mod judge;
@@ -59,12 +60,20 @@ impl Finding {
     }
 
     /// Something that may be lived with.
-    pub fn warning(name: &'static str, message: impl Into<String>, fix: impl Into<String>) -> Finding {
+    pub fn warning(
+        name: &'static str,
+        message: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Finding {
         Finding { name, state: State::Warning, message: message.into(), fix: Some(fix.into()) }
     }
 
     /// Something that must be mended.
-    pub fn wrong(name: &'static str, message: impl Into<String>, fix: impl Into<String>) -> Finding {
+    pub fn wrong(
+        name: &'static str,
+        message: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Finding {
         Finding { name, state: State::Wrong, message: message.into(), fix: Some(fix.into()) }
     }
 

@@ -51,7 +51,8 @@ enum Layout {
 fn format_one(file: &Path, check: bool) -> Result<Layout> {
     let from_stdin = file == Path::new("-");
     let name = if from_stdin { "standard input".to_owned() } else { file.display().to_string() };
-    let text = text_of(if from_stdin { from_input()? } else { Source::open(file)?.bytes()? }, &name)?;
+    let text =
+        text_of(if from_stdin { from_input()? } else { Source::open(file)?.bytes()? }, &name)?;
     let laid_out = format(&name, &text).map_err(Error::from)?;
     match (check, laid_out == text) {
         (true, false) => {
@@ -77,7 +78,11 @@ fn text_of(bytes: Vec<u8>, name: &str) -> Result<String> {
 fn from_input() -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let most = FILE_BYTES_MAX as u64 + 1;
-    std::io::stdin().lock().take(most).read_to_end(&mut bytes).map_err(|error| Error::system(OPERATION, error))?;
+    std::io::stdin()
+        .lock()
+        .take(most)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Error::system(OPERATION, error))?;
     Ok(bytes)
 }
 

@@ -1,4 +1,5 @@
-//! `farcall jobs`: jobs of batch systems and other launchers that run a server's routines, and the end of one.
+//! `farcall jobs`: jobs of batch systems and other launchers that run a server's routines, and the
+//! end of one.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -34,8 +35,12 @@ pub fn jobs(arguments: &JobsArguments) -> Result<()> {
         return client.administer(Order::EndJob(number), ANSWER_MAX).map(drop);
     }
     let jobs = client.status(ANSWER_MAX)?.jobs.ok_or_else(|| {
-        Error::new(ErrorKind::PermissionDenied, "list jobs", "only administrators of the server see them")
-            .fix("ask the server's administrator for the right: administer = true in farcall.toml")
+        Error::new(
+            ErrorKind::PermissionDenied,
+            "list jobs",
+            "only administrators of the server see them",
+        )
+        .fix("ask the server's administrator for the right: administer = true in farcall.toml")
     })?;
     match arguments.json {
         true => print(|out| out.write_all(jobs.iter().map(line).collect::<String>().as_bytes())),

@@ -41,7 +41,8 @@ pub struct SubmitArguments {
 pub struct FetchArguments {
     /// The id that `farcall submit` printed
     id: CallId,
-    /// Write a result to a file (arrays as .npy or .mtx, files unchanged) instead of printing it; may be repeated
+    /// Write a result to a file (arrays as .npy or .mtx, files unchanged) instead of printing it;
+    /// may be repeated
     #[arg(long, value_name = "NAME=FILE")]
     out: Vec<String>,
     /// Time limit for connecting and for the call to finish
@@ -76,10 +77,14 @@ pub fn submit(arguments: &SubmitArguments) -> Result<()> {
     let routine = client.routine(&arguments.name)?;
     let interface = routine.interface();
     let given = assign(interface, &arguments.arguments)?;
-    let read = |(index, text): (usize, &str)| Ok((index, value(interface, &interface.parameters[index], text)?));
+    let read = |(index, text): (usize, &str)| {
+        Ok((index, value(interface, &interface.parameters[index], text)?))
+    };
     let mut values: Vec<(usize, Value)> = given.into_iter().map(read).collect::<Result<_>>()?;
     let parameters = &interface.parameters;
-    let named = values.iter_mut().map(|(index, value)| (parameters[*index].name.as_str(), value.argument()));
+    let named = values
+        .iter_mut()
+        .map(|(index, value)| (parameters[*index].name.as_str(), value.argument()));
     let keep = Keep { after_end: arguments.keep, durable: !arguments.volatile };
     let id = routine.submit(named, keep)?;
     print(|out| writeln!(out, "{id}"))

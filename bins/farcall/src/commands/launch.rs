@@ -63,7 +63,8 @@ pub fn launch(arguments: &LaunchArguments) -> Result<ExitCode> {
 fn slurm_settings(arguments: &LaunchArguments) -> Result<Settings> {
     let mut settings = Settings::new(fresh_name()?);
     settings.interval_min = Duration::from_secs_f64(arguments.interval_min);
-    settings.interval_max = Duration::from_secs_f64(arguments.interval_max.max(arguments.interval_min));
+    settings.interval_max =
+        Duration::from_secs_f64(arguments.interval_max.max(arguments.interval_min));
     settings.settle = Duration::from_secs_f64(arguments.settle);
     settings.limit = Duration::from_secs_f64(arguments.limit);
     Ok(settings)

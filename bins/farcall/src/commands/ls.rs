@@ -28,7 +28,8 @@ pub fn ls(arguments: &LsArguments) -> Result<()> {
         let list: Vec<Value> = routines.iter().map(entry).collect();
         return print_json(&Value::from(list));
     }
-    let rows: Vec<_> = routines.iter().map(|routine| (routine.name().to_owned(), about(routine))).collect();
+    let rows: Vec<_> =
+        routines.iter().map(|routine| (routine.name().to_owned(), about(routine))).collect();
     print(|out| table(out, &rows))
 }
 

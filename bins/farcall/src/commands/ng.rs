@@ -1,4 +1,5 @@
-//! `farcall ng`: what stands behind `$NG_DIR/bin`, so that Makefiles written for Ninf-G and Ninf work.
+//! `farcall ng`: what stands behind `$NG_DIR/bin`, so that Makefiles written for Ninf-G and Ninf
+//! work.
 
 mod cc;
 mod generate;

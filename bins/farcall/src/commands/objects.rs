@@ -22,7 +22,8 @@ pub struct ObjectsArguments {
     /// Print JSON, one object per line
     #[arg(long)]
     json: bool,
-    /// Delete these objects and cancel the calls on them; objects of other users need an administrator
+    /// Delete these objects and cancel the calls on them; objects of other users need an
+    /// administrator
     #[arg(long, value_name = "ID", num_args = 1..)]
     delete: Vec<ObjectId>,
 }
@@ -73,7 +74,8 @@ fn table(status: &Status) -> String {
         return "no objects\n".to_owned();
     }
     let width = status.objects.iter().map(|one| one.name.chars().count()).max().unwrap_or(0).max(6);
-    let whose = status.objects.iter().map(|one| one.principal.chars().count()).max().unwrap_or(0).max(4);
+    let whose =
+        status.objects.iter().map(|one| one.principal.chars().count()).max().unwrap_or(0).max(4);
     let mut text = String::new();
     let _ = writeln!(
         text,
@@ -81,7 +83,8 @@ fn table(status: &Status) -> String {
         "ID", "OBJECT", "USER", "STATE", "CALLS", "WAITING", "LEASE"
     );
     for one in &status.objects {
-        let lease = one.lease_left_ns.map_or("-".to_owned(), |left| format!("{:.0} s", left as f64 / 1e9));
+        let lease =
+            one.lease_left_ns.map_or("-".to_owned(), |left| format!("{:.0} s", left as f64 / 1e9));
         let pid = one.pid.map_or("-".to_owned(), |pid| pid.to_string());
         let (id, state) = (one.id.to_string(), one.state.word());
         let reason = one.reason.as_ref().map_or(String::new(), |reason| format!("  {reason}"));

@@ -1,4 +1,5 @@
-//! `farcall scan`: drafts an interface file from a Fortran source, and compiles the library that it names.
+//! `farcall scan`: drafts an interface file from a Fortran source, and compiles the library that it
+//! names.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -23,17 +24,19 @@ pub struct ScanArguments {
     /// A Fortran source file; .f, .for, .ftn and .f77 are fixed form
     #[arg(value_name = "FILE.f90")]
     file: PathBuf,
-    /// Source file of a module that the source uses, for constants such as kinds; may be repeated, in the order of use
+    /// Source file of a module that the source uses, for constants such as kinds; may be repeated,
+    /// in the order of use
     #[arg(long, value_name = "FILE.f90")]
     uses: Vec<PathBuf>,
     /// Search this directory for included files; may be repeated
     #[arg(short = 'I', long = "include", value_name = "FOLDER")]
     includes: Vec<PathBuf>,
-    /// Interface file to write; the wrapper goes next to it [default: the source's name with .idl, in the working
-    /// directory]
+    /// Interface file to write; the wrapper goes next to it [default: the source's name with .idl,
+    /// in the working directory]
     #[arg(short, long, value_name = "FILE.idl")]
     output: Option<PathBuf>,
-    /// Shared library that the interface names [default: lib and the source's name, next to the interface]
+    /// Shared library that the interface names [default: lib and the source's name, next to the
+    /// interface]
     #[arg(long, value_name = "FILE.so")]
     library: Option<String>,
     /// Also compile the library with $FC or gfortran
@@ -56,7 +59,8 @@ impl Places {
     /// Names that follow from the source, unless they were given.
     fn of(arguments: &ScanArguments) -> Places {
         let stem = arguments.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let interface = arguments.output.clone().unwrap_or_else(|| PathBuf::from(format!("{stem}.idl")));
+        let interface =
+            arguments.output.clone().unwrap_or_else(|| PathBuf::from(format!("{stem}.idl")));
         let wrapper = interface.with_file_name(format!("{stem}_farcall.f90"));
         let library = arguments.library.clone().unwrap_or_else(|| format!("./lib{stem}.so"));
         Places { interface, wrapper, library }
@@ -64,11 +68,15 @@ impl Places {
 
     /// Where the interface lies: libraries are named from there, as the server reads them.
     fn folder(&self) -> &Path {
-        self.interface.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+        self.interface
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty())
+            .unwrap_or(Path::new("."))
     }
 }
 
-/// Drafts, tells what was not decided, writes, and builds if asked to. Fails if something was not decided.
+/// Drafts, tells what was not decided, writes, and builds if asked to. Fails if something was not
+/// decided.
 pub fn scan(arguments: &ScanArguments) -> Result<ExitCode> {
     let places = Places::of(arguments);
     let drafted = drafted(arguments, &places)?;
@@ -83,9 +91,13 @@ pub fn scan(arguments: &ScanArguments) -> Result<ExitCode> {
         let message = "it has no public procedure";
         return Err(Error::new(ErrorKind::InvalidSource, OPERATION, message)
             .with("file", name)
-            .fix("pass a source with a subroutine or function, outside a module or not PRIVATE in it"));
+            .fix(
+                "pass a source with a subroutine or function, outside a module or not PRIVATE in \
+                it",
+            ));
     }
-    let interface = format(&places.interface.display().to_string(), &drafted.interface).map_err(Error::from)?;
+    let interface =
+        format(&places.interface.display().to_string(), &drafted.interface).map_err(Error::from)?;
     write(&places.interface, &interface, arguments.force)?;
     if let Some(wrapper) = &drafted.wrapper {
         write(&places.wrapper, wrapper, arguments.force)?;
@@ -122,24 +134,29 @@ fn drafted(arguments: &ScanArguments, places: &Places) -> Result<Draft> {
     })
 }
 
-/// The text of a source. Bytes that are no UTF-8, in comments of old ones, become the replacement character.
+/// The text of a source. Bytes that are no UTF-8, in comments of old ones, become the replacement
+/// character.
 ///
 /// # Errors
 /// `NotFound`, `InvalidArgument` for what is no plain file, `LimitExceeded`.
 fn read(file: &Path) -> Result<String> {
     let failed = |error: std::io::Error| {
         let (kind, message, fix) = match error.kind() {
-            std::io::ErrorKind::NotFound => {
-                (ErrorKind::NotFound, "there is no such file", "check the path: it is relative to this directory")
-            }
+            std::io::ErrorKind::NotFound => (
+                ErrorKind::NotFound,
+                "there is no such file",
+                "check the path: it is relative to this directory",
+            ),
             std::io::ErrorKind::InvalidInput => (
                 ErrorKind::InvalidArgument,
                 "it is not a regular file",
                 "pass the Fortran source itself, such as heat.f90",
             ),
-            std::io::ErrorKind::FileTooLarge => {
-                (ErrorKind::LimitExceeded, "it is longer than 4 MiB", "split it into several sources, and scan each")
-            }
+            std::io::ErrorKind::FileTooLarge => (
+                ErrorKind::LimitExceeded,
+                "it is longer than 4 MiB",
+                "split it into several sources, and scan each",
+            ),
             _ => return Error::system(OPERATION, error).with("file", file.display()),
         };
         Error::new(kind, OPERATION, message).with("file", file.display()).fix(fix)
@@ -148,12 +165,14 @@ fn read(file: &Path) -> Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The text of a file that a source includes: beside the source, or in one of the folders that were named.
+/// The text of a file that a source includes: beside the source, or in one of the folders that were
+/// named.
 fn included(arguments: &ScanArguments, name: &str) -> std::result::Result<String, String> {
     let beside = arguments.file.parent().unwrap_or(Path::new(""));
     let folders = std::iter::once(beside).chain(arguments.includes.iter().map(PathBuf::as_path));
     let found = folders.map(|folder| folder.join(name)).find(|file| file.is_file());
-    let file = found.ok_or("there is no such file next to the source; pass its directory with --include")?;
+    let file = found
+        .ok_or("there is no such file next to the source; pass its directory with --include")?;
     read(&file).map_err(|error| error.to_string())
 }
 
@@ -168,11 +187,15 @@ fn preprocessed(arguments: &ScanArguments, file: &Path, text: String) -> Result<
             .with("file", file.display())
             .with("line", line + 1)
             .with("command", command.join(" "))
-            .fix("set FC to a compiler, with the macros that the source needs: FC='gfortran -DDOUBLE'")
+            .fix(
+                "set FC to a compiler, with the macros that the source needs: FC='gfortran \
+                -DDOUBLE'",
+            )
     };
     let run = Command::new(&command[0]).args(&command[1..]).arg(file).output();
-    let run = run
-        .map_err(|error| failed(format!("it has preprocessor lines, and the preprocessor does not start: {error}")))?;
+    let run = run.map_err(|error| {
+        failed(format!("it has preprocessor lines, and the preprocessor does not start: {error}"))
+    })?;
     if !run.status.success() {
         let words = String::from_utf8_lossy(&run.stderr);
         return Err(failed(format!("the preprocessor failed: {}", first_lines(&words))));
@@ -184,7 +207,11 @@ fn preprocessed(arguments: &ScanArguments, file: &Path, text: String) -> Result<
 /// `$FC` and its options, or gfortran.
 fn compiler() -> Vec<String> {
     let compiler = std::env::var("FC").ok().filter(|compiler| !compiler.trim().is_empty());
-    compiler.unwrap_or_else(|| "gfortran".to_owned()).split_whitespace().map(str::to_owned).collect()
+    compiler
+        .unwrap_or_else(|| "gfortran".to_owned())
+        .split_whitespace()
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Folders of included files, for a compiler that runs elsewhere.
@@ -211,27 +238,40 @@ fn tell(file: &str, kind: &str, problem: &Problem) {
 fn write(file: &Path, text: &str, force: bool) -> Result<()> {
     let mut options = OpenOptions::new();
     options.write(true);
-    let opened =
-        if force { options.create(true).truncate(true).open(file) } else { options.create_new(true).open(file) };
+    let opened = if force {
+        options.create(true).truncate(true).open(file)
+    } else {
+        options.create_new(true).open(file)
+    };
     let written = opened.and_then(|mut opened| opened.write_all(text.as_bytes()));
     written.map_err(|error| {
         let exists = error.kind() == std::io::ErrorKind::AlreadyExists;
         let error = Error::system(OPERATION, error).with("file", file.display());
-        if exists { error.fix("write to another file with --output, or overwrite it with --force") } else { error }
+        if exists {
+            error.fix("write to another file with --output, or overwrite it with --force")
+        } else {
+            error
+        }
     })
 }
 
 /// What makes the library, in the interface's folder.
-fn compile_command(arguments: &ScanArguments, places: &Places, has_wrapper: bool) -> Result<Vec<String>> {
+fn compile_command(
+    arguments: &ScanArguments,
+    places: &Places,
+    has_wrapper: bool,
+) -> Result<Vec<String>> {
     let mut command = compiler();
     command.extend(["-O2", "-shared", "-fPIC", "-o", &places.library].map(str::to_owned));
     command.extend(include_options(arguments)?);
-    let here = std::fs::canonicalize(places.folder()).map_err(|error| Error::system(OPERATION, error))?;
+    let here =
+        std::fs::canonicalize(places.folder()).map_err(|error| Error::system(OPERATION, error))?;
     for file in arguments.uses.iter().chain([&arguments.file]) {
         let full = std::fs::canonicalize(file).map_err(|error| Error::system(OPERATION, error))?;
         // Short where it can be: people read it.
         command.push(
-            full.strip_prefix(&here).map_or_else(|_| full.display().to_string(), |short| short.display().to_string()),
+            full.strip_prefix(&here)
+                .map_or_else(|_| full.display().to_string(), |short| short.display().to_string()),
         );
     }
     if has_wrapper {
@@ -252,14 +292,22 @@ fn summarise(drafted: &Draft, places: &Places, command: &[String], builds: bool)
             drafted.routines
         )?;
         if drafted.wrapper.is_some() {
-            writeln!(out, "{}: what a server calls instead of module procedures", places.wrapper.display())?;
+            writeln!(
+                out,
+                "{}: what a server calls instead of module procedures",
+                places.wrapper.display()
+            )?;
         }
         match drafted.problems.len() {
             0 => {}
-            1 => writeln!(out, "1 thing is left to decide: see the error, and the comments in the interface file")?,
+            1 => writeln!(
+                out,
+                "1 thing is left to decide: see the error, and the comments in the interface file"
+            )?,
             many => writeln!(
                 out,
-                "{many} things are left to decide: see the errors, and the comments in the interface file"
+                "{many} things are left to decide: see the errors, and the comments in the \
+                    interface file"
             )?,
         }
         let word = if builds { "compiling" } else { "compile the library" };
@@ -267,12 +315,17 @@ fn summarise(drafted: &Draft, places: &Places, command: &[String], builds: bool)
     })
 }
 
-/// Runs that command. Module files of the compiler go to a folder that is removed: nobody but it reads them.
+/// Runs that command. Module files of the compiler go to a folder that is removed: nobody but it
+/// reads them.
 fn build(places: &Places, command: &[String]) -> Result<()> {
     let modules = std::env::temp_dir().join(format!("farcall-scan-{}", std::process::id()));
     std::fs::create_dir_all(&modules).map_err(|error| Error::system(OPERATION, error))?;
-    let run =
-        Command::new(&command[0]).args(&command[1..]).arg("-J").arg(&modules).current_dir(places.folder()).output();
+    let run = Command::new(&command[0])
+        .args(&command[1..])
+        .arg("-J")
+        .arg(&modules)
+        .current_dir(places.folder())
+        .output();
     let _ = std::fs::remove_dir_all(&modules);
     let run = run.map_err(|error| {
         Error::system(OPERATION, error)
@@ -286,6 +339,8 @@ fn build(places: &Places, command: &[String]) -> Result<()> {
     let error = Error::new(ErrorKind::InvalidSource, "compile the library", first_lines(&words))
         .with("command", command.join(" "));
     // As gfortran and flang say it.
-    let lacks_module = ["Cannot open module file", "Cannot parse module file"].iter().any(|said| words.contains(said));
+    let lacks_module = ["Cannot open module file", "Cannot parse module file"]
+        .iter()
+        .any(|said| words.contains(said));
     Err(if lacks_module { error.fix("pass the file of that module with --uses") } else { error })
 }

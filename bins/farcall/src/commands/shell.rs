@@ -56,13 +56,16 @@ pub fn completions(arguments: &CompletionsArguments) -> Result<()> {
 pub fn man(arguments: &ManArguments) -> Result<()> {
     let folder = &arguments.folder;
     let made = create_dir_all(folder).and_then(|()| clap_mangen::generate_to(visible(), folder));
-    made.map_err(|error| Error::system("write manual pages", error).with("directory", folder.display()))
+    made.map_err(|error| {
+        Error::system("write manual pages", error).with("directory", folder.display())
+    })
 }
 
 /// The command line without what only servers use, so that completions do not offer it.
 fn visible() -> Command {
     let whole = Arguments::command();
-    let shown: Vec<Command> = whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned().collect();
+    let shown: Vec<Command> =
+        whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned().collect();
     let bare = Command::new("farcall").version(env!("CARGO_PKG_VERSION")).subcommand_required(true);
     whole.get_about().cloned().into_iter().fold(bare, Command::about).subcommands(shown)
 }

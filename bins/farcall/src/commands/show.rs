@@ -30,7 +30,9 @@ pub fn show(arguments: &ShowArguments) -> Result<()> {
     let routine = connection.client.routine(&arguments.name)?;
     let interface = routine.interface();
     let text = match arguments {
-        ShowArguments { json: true, .. } => printable_json(&format!("{:#}", to_json(interface))).into_owned(),
+        ShowArguments { json: true, .. } => {
+            printable_json(&format!("{:#}", to_json(interface))).into_owned()
+        }
         ShowArguments { idl: true, .. } => to_idl(interface),
         _ => help_page(interface),
     };

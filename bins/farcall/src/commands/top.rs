@@ -63,10 +63,15 @@ pub fn top(arguments: &TopArguments) -> Result<()> {
 }
 
 fn interval(seconds: f64) -> Result<Duration> {
-    let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| *time >= Duration::from_millis(10));
+    let time =
+        Duration::try_from_secs_f64(seconds).ok().filter(|time| *time >= Duration::from_millis(10));
     time.ok_or_else(|| {
-        Error::new(ErrorKind::InvalidArgument, "watch a server", format!("{seconds} s is not an interval"))
-            .fix("write seconds, at least 0.01: --interval 2")
+        Error::new(
+            ErrorKind::InvalidArgument,
+            "watch a server",
+            format!("{seconds} s is not an interval"),
+        )
+        .fix("write seconds, at least 0.01: --interval 2")
     })
 }
 
@@ -83,7 +88,9 @@ fn show(text: &str, is_screen: bool) -> Result<bool> {
     };
     let mut out = if is_screen { screen() } else { output() };
     let mut page = cleared.to_vec();
-    Printable(&mut page).write_all(text.as_bytes()).map_err(|error| Error::system("write the output", error))?;
+    Printable(&mut page)
+        .write_all(text.as_bytes())
+        .map_err(|error| Error::system("write the output", error))?;
     match out.write_all(&page) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),

@@ -1,7 +1,8 @@
-//! What a server that runs is told: orders of its clients, signals, the end of its standard input; and how it ends.
+//! What a server that runs is told: orders of its clients, signals, the end of its standard input;
+//! and how it ends.
 //!
-//! A signal or `farcall drain` begins the end: no new calls, those that are open go on, their results leave, every client
-//! hears goodbye. A second signal, or too much time, ends it at once.
+//! A signal or `farcall drain` begins the end: no new calls, those that are open go on, their
+//! results leave, every client hears goodbye. A second signal, or too much time, ends it at once.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -59,13 +60,29 @@ struct Woken {
 
 impl End {
     /// Takes orders from now on; those that are about modules go to `publisher`.
-    pub fn new(node: Node, rpc: RpcHandle, publisher: Port<Instruction>, drain_max: Duration) -> Result<End> {
+    pub fn new(
+        node: Node,
+        rpc: RpcHandle,
+        publisher: Port<Instruction>,
+        drain_max: Duration,
+    ) -> Result<End> {
         let (sender, events) = mailbox(EVENTS_MAX)?;
         rpc.obey(sender.port(Event::Instructed))?;
-        Ok(End { node, rpc, publisher, sender, events, drain_max, guard: None, until: None, asked: Vec::new() })
+        Ok(End {
+            node,
+            rpc,
+            publisher,
+            sender,
+            events,
+            drain_max,
+            guard: None,
+            until: None,
+            asked: Vec::new(),
+        })
     }
 
-    /// Ends in time even where something holds it up; all plugins together have `plugins_max` to stop.
+    /// Ends in time even where something holds it up; all plugins together have `plugins_max` to
+    /// stop.
     pub fn guarded(mut self, guard: EndGuard, plugins_max: Duration) -> End {
         guard.allow(self.drain_max.min(DRAIN_MAX), plugins_max);
         self.guard = Some(guard);
@@ -121,18 +138,22 @@ impl End {
     }
 
     fn sleep(&self, signals: &OwnedFd, private: bool, left: Option<Duration>) -> Result<Woken> {
-        let mut descriptors: Vec<BorrowedFd<'_>> = vec![signals.as_fd(), self.node.as_fd(), self.events.as_fd()];
+        let mut descriptors: Vec<BorrowedFd<'_>> =
+            vec![signals.as_fd(), self.node.as_fd(), self.events.as_fd()];
         if private {
             descriptors.push(rustix::stdio::stdin());
         }
-        let mut watched: Vec<_> =
-            descriptors.into_iter().map(|one| PollFd::from_borrowed_fd(one, PollFlags::IN)).collect();
+        let mut watched: Vec<_> = descriptors
+            .into_iter()
+            .map(|one| PollFd::from_borrowed_fd(one, PollFlags::IN))
+            .collect();
         let timeout = left.and_then(|left| Timespec::try_from(left).ok());
         match poll(&mut watched, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(Error::system("wait for the end", error.into())),
         }
-        let ready = |index: usize| watched.get(index).is_some_and(|entry| !entry.revents().is_empty());
+        let ready =
+            |index: usize| watched.get(index).is_some_and(|entry| !entry.revents().is_empty());
         Ok(Woken { signal: ready(0), plugin: ready(1), input: ready(3) })
     }
 
@@ -145,7 +166,9 @@ impl End {
                 self.drain(milliseconds.map_or(self.drain_max, Duration::from_millis))
             }
             order => {
-                if let Err(refused) = self.publisher.try_send(Instruction { order, reply, giver, by }) {
+                if let Err(refused) =
+                    self.publisher.try_send(Instruction { order, reply, giver, by })
+                {
                     refused.message.reply.answer(Err(refused.refusal.error("run a command")));
                 }
                 Ok(())
@@ -170,11 +193,16 @@ impl End {
         Ok(())
     }
 
-    /// Calls that are open end with the server: their clients are told so as far as that takes no time.
+    /// Calls that are open end with the server: their clients are told so as far as that takes no
+    /// time.
     fn cut_short(&mut self, why: &'static str) -> Error {
         let error = || {
-            Error::new(ErrorKind::ShuttingDown, "end the server", format!("running calls were ended: {why}"))
-                .fix("wait longer: farcall drain --timeout SECONDS, or drain_ms in farcall.toml")
+            Error::new(
+                ErrorKind::ShuttingDown,
+                "end the server",
+                format!("running calls were ended: {why}"),
+            )
+            .fix("wait longer: farcall drain --timeout SECONDS, or drain_ms in farcall.toml")
         };
         self.asked.drain(..).for_each(|reply| reply.answer(Err(error())));
         if let Ok((reply, gone)) = farcall_services::mailbox::question() {

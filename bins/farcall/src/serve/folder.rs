@@ -1,7 +1,9 @@
-//! The folder of a private server: its user alone can enter it, and it goes with its server, however that ends.
+//! The folder of a private server: its user alone can enter it, and it goes with its server,
+//! however that ends.
 //!
-//! A server that is killed leaves its folder behind, so the next one removes those whose server is dead. A server holds
-//! the lock of a file in its folder as long as it lives: a lock cannot be left behind, as a process number can.
+//! A server that is killed leaves its folder behind, so the next one removes those whose server is
+//! dead. A server holds the lock of a file in its folder as long as it lives: a lock cannot be left
+//! behind, as a process number can.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -14,7 +16,8 @@ use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
 
 /// Names tried for one process before it gives up.
 const NAMES_MAX: u32 = 100;
-/// Entries of the base folder that are looked at for dead servers' folders: a shared one may hold any number.
+/// Entries of the base folder that are looked at for dead servers' folders: a shared one may hold
+/// any number.
 const ENTRIES_MAX: usize = 10_000;
 /// The file whose lock says that the server lives.
 const LOCK: &str = "lock";
@@ -36,7 +39,9 @@ impl PrivateFolder {
     /// # Errors
     /// `System` when no folder can be made.
     pub fn new() -> Result<PrivateFolder> {
-        let base = std::env::var_os("XDG_RUNTIME_DIR").filter(|value| !value.is_empty()).map(PathBuf::from);
+        let base = std::env::var_os("XDG_RUNTIME_DIR")
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from);
         let base = base.filter(|base| base.is_dir()).unwrap_or_else(temporary::folder);
         remove_dead(&base);
         PrivateFolder::make(&base)
@@ -54,11 +59,13 @@ impl PrivateFolder {
                 Ok(Some(lock)) => return Ok(PrivateFolder { path, _lock: lock }),
                 Ok(None) => {}
                 Err(error) => {
-                    return Err(Error::system("make a private folder", error).with("folder", path.display()));
+                    return Err(Error::system("make a private folder", error)
+                        .with("folder", path.display()));
                 }
             }
         }
-        Err(Error::new(ErrorKind::System, "make a private folder", "every name is taken").with("in", base.display()))
+        Err(Error::new(ErrorKind::System, "make a private folder", "every name is taken")
+            .with("in", base.display()))
     }
 
     /// Where its server listens.
@@ -74,8 +81,9 @@ impl Drop for PrivateFolder {
     }
 }
 
-/// Takes the lock of a folder that was made just now; `None` when another server took it for a dead one's and removed
-/// it in between. The folder's own lock keeps the two apart: what is there once we hold it stays.
+/// Takes the lock of a folder that was made just now; `None` when another server took it for a dead
+/// one's and removed it in between. The folder's own lock keeps the two apart: what is there once
+/// we hold it stays.
 fn claim(path: &Path) -> io::Result<Option<File>> {
     match lock_in(path) {
         Ok(lock) => Ok(Some(lock)),
@@ -97,7 +105,8 @@ fn open_folder(path: &Path) -> io::Result<File> {
     Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
 }
 
-/// Removes the folders of servers that are dead. What cannot be judged or removed stays: it harms nobody.
+/// Removes the folders of servers that are dead. What cannot be judged or removed stays: it harms
+/// nobody.
 fn remove_dead(base: &Path) {
     let Ok(entries) = fs::read_dir(base) else { return };
     let names = entries.take(ENTRIES_MAX).flatten().map(|entry| entry.file_name());
@@ -138,9 +147,11 @@ fn remove_if_dead(path: &Path) -> io::Result<()> {
 /// The names in a folder, and which of them a private server made.
 fn names_in(path: &Path) -> io::Result<Vec<(String, bool)>> {
     let entry = |entry: fs::DirEntry| {
-        let (name, file_type) = (entry.file_name().to_string_lossy().into_owned(), entry.file_type()?);
+        let (name, file_type) =
+            (entry.file_name().to_string_lossy().into_owned(), entry.file_type()?);
         let is_socket = name == SOCKET || name.starts_with(FRESH_SOCKET);
-        let is_ours = if name == LOCK { file_type.is_file() } else { is_socket && file_type.is_socket() };
+        let is_ours =
+            if name == LOCK { file_type.is_file() } else { is_socket && file_type.is_socket() };
         Ok((name, is_ours))
     };
     // One more than a server makes is enough to see that somebody else made it.

@@ -10,7 +10,8 @@ struct Base(PathBuf);
 
 impl Base {
     fn new(name: &str) -> Base {
-        let path = std::env::temp_dir().join(format!("farcall-folders-{name}-{}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("farcall-folders-{name}-{}", std::process::id()));
         fs::create_dir(&path).unwrap();
         Base(path)
     }
@@ -73,10 +74,16 @@ fn a_folder_stays_while_its_server_lives() {
 #[test]
 fn what_is_not_ours_stays() {
     let base = Base::new("foreign");
-    let mut all: Vec<PathBuf> =
-        ["farcall-4000000", "farcall-4000000-", "farcall-a-0", "farcall-1-2-3", "x-farcall-1-2", "farcall-unix-1"]
-            .map(|name| base.dead(name))
-            .into();
+    let mut all: Vec<PathBuf> = [
+        "farcall-4000000",
+        "farcall-4000000-",
+        "farcall-a-0",
+        "farcall-1-2-3",
+        "x-farcall-1-2",
+        "farcall-unix-1",
+    ]
+    .map(|name| base.dead(name))
+    .into();
     let open = base.dead("farcall-4000000-1");
     fs::set_permissions(&open, PermissionsExt::from_mode(0o755)).unwrap();
     let used = base.dead("farcall-4000000-2");

@@ -1,7 +1,8 @@
 //! The end of a server that does not come to its end by itself.
 //!
-//! `End` and `while_wanted` hear signals on the main thread. Whatever holds that thread, or a plugin that is to stop, this ends
-//! the process: after the time that calls have, and a grace. Sockets and folders stay behind then; the next server takes them.
+//! `End` and `while_wanted` hear signals on the main thread. Whatever holds that thread, or a
+//! plugin that is to stop, this ends the process: after the time that calls have, and a grace.
+//! Sockets and folders stay behind then; the next server takes them.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -15,7 +16,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::output::say;
 
 /// Time beyond what calls and plugins have, for everything else that ends.
-const GRACE: Duration = if cfg!(test) { Duration::from_millis(200) } else { Duration::from_secs(5) };
+const GRACE: Duration =
+    if cfg!(test) { Duration::from_millis(200) } else { Duration::from_secs(5) };
 /// Exit status of a server that did not end by itself.
 const STATUS: i32 = 1;
 
@@ -37,11 +39,14 @@ impl EndGuard {
         let (signals, guard) = (signals()?, EndGuard::default());
         let watching = guard.clone();
         let thread = std::thread::Builder::new().name("end-guard".to_owned());
-        thread.spawn(move || watching.watch(&signals)).map_err(|error| Error::system("start a thread", error))?;
+        thread
+            .spawn(move || watching.watch(&signals))
+            .map_err(|error| Error::system("start a thread", error))?;
         Ok(guard)
     }
 
-    /// Calls are served from now on, and have this time after a signal; then plugins have theirs to stop.
+    /// Calls are served from now on, and have this time after a signal; then plugins have theirs to
+    /// stop.
     pub fn allow(&self, calls: Duration, plugins: Duration) {
         let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         self.calls_ms.store(milliseconds(calls), Ordering::Relaxed);
@@ -113,7 +118,8 @@ mod tests {
         for how in ["signal", "stop"] {
             let name = "serve::guard::tests::a_server_that_something_holds_up_is_ended";
             let mut held_up = Command::new(std::env::current_exe().unwrap());
-            let ended = held_up.args(["--exact", name, "--nocapture"]).env(HELD_UP, how).output().unwrap();
+            let ended =
+                held_up.args(["--exact", name, "--nocapture"]).env(HELD_UP, how).output().unwrap();
             let said = String::from_utf8_lossy(&ended.stderr);
             assert_eq!(ended.status.code(), Some(STATUS), "{said}");
             assert!(said.contains("did not stop in time"), "{said}");

@@ -1,4 +1,5 @@
-//! Tells a service manager how far the server is (sd_notify(3)): a datagram to the socket that it names.
+//! Tells a service manager how far the server is (sd_notify(3)): a datagram to the socket that it
+//! names.
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -18,7 +19,9 @@ pub fn stopping() {
 
 /// Whoever does not listen is not waited for: the server serves all the same.
 fn notify(state: &str) {
-    let Some(name) = std::env::var(SOCKET_VARIABLE).ok().filter(|name| !name.is_empty()) else { return };
+    let Some(name) = std::env::var(SOCKET_VARIABLE).ok().filter(|name| !name.is_empty()) else {
+        return;
+    };
     let address = match name.strip_prefix('@') {
         Some(name) => SocketAddr::from_abstract_name(name),
         None => SocketAddr::from_pathname(&name),

@@ -18,7 +18,11 @@ pub(crate) struct Values {
 }
 
 /// Checks a section of `kind`; mistakes are noted, and what is right is kept.
-pub(crate) fn check(section: &Section, kind: &'static SectionKind, remarks: &mut Remarks) -> Values {
+pub(crate) fn check(
+    section: &Section,
+    kind: &'static SectionKind,
+    remarks: &mut Remarks,
+) -> Values {
     let mut values = Values { kind, place: section.name.place.clone(), found: BTreeMap::new() };
     let mut seen: Vec<&'static str> = Vec::new();
     for item in &section.items {
@@ -36,7 +40,11 @@ pub(crate) fn check(section: &Section, kind: &'static SectionKind, remarks: &mut
     }
     for attribute in kind.attributes.iter().filter(|a| a.required && !seen.contains(&a.name)) {
         let message = format!("a section {} has no {}", kind.name, attribute.name);
-        remarks.mistake(&values.place, message, Some(format!("add a line: {} VALUE", attribute.name)));
+        remarks.mistake(
+            &values.place,
+            message,
+            Some(format!("add a line: {} VALUE", attribute.name)),
+        );
     }
     values
 }
@@ -45,7 +53,8 @@ pub(crate) fn check(section: &Section, kind: &'static SectionKind, remarks: &mut
 fn unknown(item: &Item, kind: &SectionKind, remarks: &mut Remarks) {
     let name = &item.name.text;
     let message = format!("{} has no attribute {}", kind.name, shown(name));
-    let owners: Vec<&str> = SECTIONS.iter().filter(|it| it.attribute(name).is_some()).map(|it| it.name).collect();
+    let owners: Vec<&str> =
+        SECTIONS.iter().filter(|it| it.attribute(name).is_some()).map(|it| it.name).collect();
     let advice = if owners.is_empty() {
         let names: Vec<&str> = kind.attributes.iter().map(|attribute| attribute.name).collect();
         meant(name, &names)
@@ -55,19 +64,32 @@ fn unknown(item: &Item, kind: &SectionKind, remarks: &mut Remarks) {
     remarks.mistake(&item.name.place, message, advice);
 }
 
-/// The words that are values: a number and its unit are one, and signals may stand in quotes together.
+/// The words that are values: a number and its unit are one, and signals may stand in quotes
+/// together.
 fn joined(item: &Item, attribute: &Attribute) -> Vec<Word> {
     match item.values.as_slice() {
         [number, unit] if attribute.kind.has_unit() => {
-            vec![Word { text: format!("{} {}", number.text, unit.text), place: number.place.clone() }]
+            vec![Word {
+                text: format!("{} {}", number.text, unit.text),
+                place: number.place.clone(),
+            }]
         }
         words if attribute.kind == Kind::Signals => {
-            let names = |word: &Word| word.text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-            let each =
-                |word: &Word| names(word).into_iter().map(|text| Word { text, place: word.place.clone() }).collect();
+            let names =
+                |word: &Word| word.text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+            let each = |word: &Word| {
+                names(word)
+                    .into_iter()
+                    .map(|text| Word { text, place: word.place.clone() })
+                    .collect()
+            };
             words
                 .iter()
-                .flat_map(|word| if word.text.trim().is_empty() { vec![word.clone()] } else { each(word) })
+                .flat_map(
+                    |word| {
+                        if word.text.trim().is_empty() { vec![word.clone()] } else { each(word) }
+                    },
+                )
                 .collect()
         }
         words => words.to_vec(),
@@ -80,11 +102,16 @@ impl Values {
         match words.as_slice() {
             [] => {
                 let message = format!("{} has no value", attribute.name);
-                remarks.mistake(&item.name.place, message, Some("write it after the name, on the same line".into()));
+                remarks.mistake(
+                    &item.name.place,
+                    message,
+                    Some("write it after the name, on the same line".into()),
+                );
             }
             [_, second, ..] if attribute.arity != Arity::List => {
                 let message = format!("{} takes one value, and there are more", attribute.name);
-                let advice = "put a value with blanks in double quotes, and each attribute on its own line";
+                let advice =
+                    "put a value with blanks in double quotes, and each attribute on its own line";
                 remarks.mistake(&second.place, message, Some(advice.into()));
             }
             words => words.iter().for_each(|word| self.add_value(word, attribute, remarks)),
@@ -98,7 +125,8 @@ impl Values {
                 remarks.mistake(&word.place, message, wrong.advice);
             }
             Ok(value) if self.has(attribute.name, &value) => {
-                let message = format!("{} has the value {} twice", attribute.name, shown(&word.text));
+                let message =
+                    format!("{} has the value {} twice", attribute.name, shown(&word.text));
                 remarks.mistake(&word.place, message, Some("remove one of them".into()));
             }
             Ok(value) => {
@@ -121,8 +149,13 @@ impl Values {
         let Use::Unused { reason, unless } = attribute.effect else { return };
         if self.kind.unused.is_empty() && (unless.is_empty() || word.text != unless) {
             // A server and the default of servers speak of the same thing.
-            let what = format!("{} {}", self.kind.name.trim_end_matches("_DEFAULT"), attribute.name);
-            remarks.warn_once(&what, &word.place, format!("{} has no effect: {reason}", attribute.name));
+            let what =
+                format!("{} {}", self.kind.name.trim_end_matches("_DEFAULT"), attribute.name);
+            remarks.warn_once(
+                &what,
+                &word.place,
+                format!("{} has no effect: {reason}", attribute.name),
+            );
         }
     }
 

@@ -1,4 +1,5 @@
-//! Files that include files: all sections in the order of the text, within bounds, and no file within itself.
+//! Files that include files: all sections in the order of the text, within bounds, and no file
+//! within itself.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -13,7 +14,8 @@ use super::text::{Section, sections};
 pub(crate) const FILE_BYTES_MAX: u64 = 4 << 20;
 /// How deep files may include files.
 const DEPTH_MAX: usize = 16;
-/// How many files there may be in all, so that a few that include one another twice do not become a million.
+/// How many files there may be in all, so that a few that include one another twice do not become a
+/// million.
 const FILES_MAX: usize = 256;
 
 /// Reads a file of at most [`FILE_BYTES_MAX`] bytes: the system, or a test.
@@ -50,7 +52,11 @@ impl<'a> Reader<'a> {
         let name: Arc<Path> = path.as_path().into();
         if text.contains('\0') {
             let place = Place { file: name, line: 1, column: 1 };
-            self.remarks.mistake(&place, "it is not text", Some("name a configuration file".into()));
+            self.remarks.mistake(
+                &place,
+                "it is not text",
+                Some("name a configuration file".into()),
+            );
             return;
         }
         self.count += 1;
@@ -86,13 +92,22 @@ impl<'a> Reader<'a> {
     fn included(&mut self, name: &str, place: &Place) -> Result<(), (String, &'static str)> {
         let path = beside(&place.file, Path::new(name));
         if self.open.contains(&plain(&path)) {
-            return Err((format!("{} includes itself", shown(name)), "remove one of the INCLUDE sections"));
+            return Err((
+                format!("{} includes itself", shown(name)),
+                "remove one of the INCLUDE sections",
+            ));
         }
         if self.open.len() >= DEPTH_MAX {
-            return Err((format!("INCLUDE is nested more than {DEPTH_MAX} levels deep"), "use fewer levels"));
+            return Err((
+                format!("INCLUDE is nested more than {DEPTH_MAX} levels deep"),
+                "use fewer levels",
+            ));
         }
         if self.count >= FILES_MAX {
-            return Err((format!("more than {FILES_MAX} files are included"), "combine some of them"));
+            return Err((
+                format!("more than {FILES_MAX} files are included"),
+                "combine some of them",
+            ));
         }
         let bytes = (self.read)(&path).map_err(|error| {
             let message = format!("cannot read {}: {error}", path.display());
@@ -108,7 +123,8 @@ pub(crate) fn beside(file: &Path, name: &Path) -> PathBuf {
     file.parent().map_or_else(|| name.to_path_buf(), |folder| folder.join(name))
 }
 
-/// The same path without detours, so that a file is known again. Links may still lead in circles: the depth is bounded.
+/// The same path without detours, so that a file is known again. Links may still lead in circles:
+/// the depth is bounded.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for component in path.components() {

@@ -29,7 +29,9 @@ impl Launch {
     pub(crate) fn of(server: &Values) -> Option<Launch> {
         let launcher = launcher(&server.text("invoke_server")?)?;
         let options = server.texts("invoke_server_option").into_iter();
-        let user = options.filter_map(|(option, _)| Some(option.strip_prefix(USER)?.trim().to_owned())).next();
+        let user = options
+            .filter_map(|(option, _)| Some(option.strip_prefix(USER)?.trim().to_owned()))
+            .next();
         Some(Launch { user, launcher })
     }
 
@@ -47,12 +49,17 @@ pub(crate) fn is_known(section: &Values, attribute: &'static str) -> bool {
 }
 
 /// Says of options that they have no effect, and of which type's section what else has none.
-pub(crate) fn check(section: &Values, attribute: &'static str, options: &'static str, remarks: &mut Remarks) {
+pub(crate) fn check(
+    section: &Values,
+    attribute: &'static str,
+    options: &'static str,
+    remarks: &mut Remarks,
+) {
     for (option, place) in section.texts(options) {
         let name = option.split(' ').next().unwrap_or_default();
         if !is_known(section, attribute) || !option.starts_with(USER) {
-            let reason =
-                "ssh uses its own configuration (~/.ssh/config); of a launcher's options, only ssh_user is used";
+            let reason = "ssh uses its own configuration (~/.ssh/config); of a launcher's \
+                options, only ssh_user is used";
             let message = format!("the option {} has no effect: {reason}", shown(name));
             remarks.warn_once(&format!("option {name}"), &place, message);
         }
@@ -61,7 +68,8 @@ pub(crate) fn check(section: &Values, attribute: &'static str, options: &'static
     let is_section = attribute == "type";
     if let Some(name) = rest.into_iter().find(|name| is_section && !section.all(name).is_empty()) {
         let what = section.text("type").unwrap_or_default();
-        let message = format!("{name} has no effect: for the type {}, your own ssh runs", shown(&what));
+        let message =
+            format!("{name} has no effect: for the type {}, your own ssh runs", shown(&what));
         remarks.warn_once(&format!("section {what}"), &section.place_of(name), message);
     }
 }

@@ -72,11 +72,15 @@ impl From<Mistakes> for Error {
     /// The first mistake as the house's error; all of them are its source.
     fn from(mistakes: Mistakes) -> Error {
         let Some(first) = mistakes.list.first() else {
-            return Error::internal("read the configuration", "the file was refused without a mistake");
+            return Error::internal(
+                "read the configuration",
+                "the file was refused without a mistake",
+            );
         };
-        let error = Error::new(ErrorKind::InvalidSource, "read the configuration", first.message.clone())
-            .with("at", &first.place)
-            .with("mistakes", mistakes.list.len() + mistakes.omitted);
+        let error =
+            Error::new(ErrorKind::InvalidSource, "read the configuration", first.message.clone())
+                .with("at", &first.place)
+                .with("mistakes", mistakes.list.len() + mistakes.omitted);
         let error = match &first.advice {
             Some(advice) => error.fix(advice.clone()),
             None => error,
@@ -97,7 +101,12 @@ pub(crate) struct Remarks {
 
 impl Remarks {
     /// Adds a mistake.
-    pub(crate) fn mistake(&mut self, place: &Place, message: impl Into<String>, advice: Option<String>) {
+    pub(crate) fn mistake(
+        &mut self,
+        place: &Place,
+        message: impl Into<String>,
+        advice: Option<String>,
+    ) {
         let remark = Remark { place: place.clone(), message: message.into(), advice };
         // What holds for all servers is looked at with each of them.
         if self.mistakes.contains(&remark) {

@@ -1,4 +1,5 @@
-//! The page docs/reference/gridrpc-configuration.md names every section and attribute, with what the table says of it.
+//! The page docs/reference/gridrpc-configuration.md names every section and attribute, with what
+//! the table says of it.
 #![allow(clippy::unwrap_used)]
 
 use super::table::{Arity, Attribute, SECTIONS, SectionKind, Use};
@@ -16,7 +17,9 @@ fn values(attribute: &Attribute) -> String {
         Kind::Time { unit: 60, .. } => "time, in minutes".to_owned(),
         Kind::Time { .. } => "time".to_owned(),
         Kind::Size => "size".to_owned(),
-        Kind::Choice(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
+        Kind::Choice(words) => {
+            words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+        }
         Kind::Level => "log level".to_owned(),
         Kind::Signals => "names of signals, or `none`".to_owned(),
         Kind::Environment => "`VARIABLE` or `VARIABLE=value`".to_owned(),
@@ -49,7 +52,9 @@ fn reason(attribute: &Attribute) -> &'static str {
 
 fn part(section: &SectionKind) -> &'static str {
     let begin = format!("\n## {}\n", section.name);
-    let (_, rest) = PAGE.split_once(&begin).unwrap_or_else(|| panic!("the page has no section {}", section.name));
+    let (_, rest) = PAGE
+        .split_once(&begin)
+        .unwrap_or_else(|| panic!("the page has no section {}", section.name));
     rest.split("\n## ").next().unwrap()
 }
 
@@ -70,7 +75,12 @@ fn the_page_says_what_the_table_says() {
             }
         }
         if rows.len() != section.attributes.len() {
-            wrong.push(format!("{}: {} rows for {} attributes", section.name, rows.len(), section.attributes.len()));
+            wrong.push(format!(
+                "{}: {} rows for {} attributes",
+                section.name,
+                rows.len(),
+                section.attributes.len()
+            ));
         }
     }
     assert!(wrong.is_empty(), "the page is to say:\n{}", wrong.join("\n"));

@@ -12,7 +12,8 @@ use super::value::Value;
 /// Bytes of a log file that is one of several, at which the next begins.
 const LOG_BYTES: u64 = 1 << 20;
 
-/// How much is logged: 0 nothing, 1 what is fatal, 2 errors, 3 warnings, 4 information, 5 everything.
+/// How much is logged: 0 nothing, 1 what is fatal, 2 errors, 3 warnings, 4 information, 5
+/// everything.
 pub type LogLevel = u8;
 
 /// What CLIENT says of this program.
@@ -43,7 +44,8 @@ pub struct Client {
 /// Files of a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogFile {
-    /// Name, with %t for the time, %h for the host and %p for the process; standard error by default.
+    /// Name, with %t for the time, %h for the host and %p for the process; standard error by
+    /// default.
     pub path: Option<String>,
     /// What a file's number is replaced by.
     pub suffix: Option<String>,
@@ -97,7 +99,8 @@ pub struct NamedFile {
 }
 
 impl NamedFile {
-    /// Where to look for it: the folder that the program runs in, as ever, and the folder of the configuration file.
+    /// Where to look for it: the folder that the program runs in, as ever, and the folder of the
+    /// configuration file.
     pub fn candidates(&self) -> [PathBuf; 2] {
         [self.name.clone(), beside(&self.place.file, &self.name)]
     }
@@ -193,7 +196,10 @@ pub struct Server {
 }
 
 /// The log of attributes that begin with `log_` or `commLog_`.
-fn log_file(values: &Values, [path, suffix, files, bytes, overwrite]: [&'static str; 5]) -> LogFile {
+fn log_file(
+    values: &Values,
+    [path, suffix, files, bytes, overwrite]: [&'static str; 5],
+) -> LogFile {
     let files_max = Some(values.count(files)).filter(|count| *count > 0);
     let bytes = values.number(bytes).and_then(|bytes| u64::try_from(bytes).ok());
     LogFile {
@@ -220,10 +226,18 @@ impl Client {
     pub(crate) fn of(values: &Values, surroundings: &Surroundings) -> Client {
         let level = |name| values.number(name).and_then(|level| LogLevel::try_from(level).ok());
         let log_level = level("loglevel").or(surroundings.log_level).unwrap_or(2);
-        let log = ["log_filePath", "log_suffix", "log_nFiles", "log_maxFileSize", "log_overwriteDirectory"];
+        let log = [
+            "log_filePath",
+            "log_suffix",
+            "log_nFiles",
+            "log_maxFileSize",
+            "log_overwriteDirectory",
+        ];
         Client {
             hostname: values.text("hostname").unwrap_or_else(|| surroundings.hostname.clone()),
-            sessions_kept: values.number("save_sessionInfo").and_then(|count| u32::try_from(count).ok()),
+            sessions_kept: values
+                .number("save_sessionInfo")
+                .and_then(|count| u32::try_from(count).ok()),
             log_level,
             log_level_protocol: level("loglevel_ninfgProtocol").unwrap_or(log_level),
             log_level_internal: level("loglevel_ninfgInternal").unwrap_or(log_level),
@@ -267,7 +281,11 @@ impl FunctionInfo {
 
 impl InterfaceFiles {
     /// Of an INFORMATION_SOURCE (its files are `source`) or a LOCAL_LDIF (`filename`).
-    pub(crate) fn of(values: &Values, tag: Option<String>, attribute: &'static str) -> InterfaceFiles {
+    pub(crate) fn of(
+        values: &Values,
+        tag: Option<String>,
+        attribute: &'static str,
+    ) -> InterfaceFiles {
         let named = |(name, place): (String, Place)| NamedFile { name: name.into(), place };
         InterfaceFiles { tag, files: values.texts(attribute).into_iter().map(named).collect() }
     }
@@ -294,7 +312,10 @@ impl Server {
             place: values.place.clone(),
             hostname: String::new(),
             tag: values.text("tag"),
-            port: values.number("port").and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0),
+            port: values
+                .number("port")
+                .and_then(|port| u16::try_from(port).ok())
+                .filter(|port| *port > 0),
             launch: Launch::of(values),
             environment: environment(values),
             ranks: ranks(values),
@@ -307,7 +328,11 @@ impl Server {
             heartbeat: values.timeout("heartbeat"),
             heartbeat_count: values.count("heartbeat_timeoutCount"),
             redirect_output: values.flag("redirect_outerr"),
-            information_sources: values.texts("information_source_tag").into_iter().map(|(tag, _)| tag).collect(),
+            information_sources: values
+                .texts("information_source_tag")
+                .into_iter()
+                .map(|(tag, _)| tag)
+                .collect(),
             communication_log: values.flag("commLog_enable").then(|| log_file(values, log)),
             debug: values.flag("debug").then(|| debug(values)),
         }
@@ -315,12 +340,13 @@ impl Server {
 }
 
 impl Server {
-    /// Processes that MPI is to start for calls of a function, which may be named with its module or without; 0 where
-    /// nothing is said.
+    /// Processes that MPI is to start for calls of a function, which may be named with its module
+    /// or without; 0 where nothing is said.
     pub fn ranks_of(&self, function: &str) -> u32 {
         let bare = |name: &str| name.rsplit('/').next().unwrap_or("").to_owned();
         let is_it = |name: &str| {
-            name == function || (!(name.contains('/') && function.contains('/')) && bare(name) == bare(function))
+            name == function
+                || (!(name.contains('/') && function.contains('/')) && bare(name) == bare(function))
         };
         let named = self.ranks.iter().find(|(name, _)| name.as_deref().is_some_and(is_it));
         let found = named.or_else(|| self.ranks.iter().find(|(name, _)| name.is_none()));
@@ -344,8 +370,8 @@ fn environment(values: &Values) -> Vec<(String, Option<String>)> {
     variables.collect()
 }
 
-/// Nothing is tried again of its own accord: with Ninf-G it was the remote executable that connected, here it is the
-/// program, and a default handle has other servers to ask.
+/// Nothing is tried again of its own accord: with Ninf-G it was the remote executable that
+/// connected, here it is the program, and a default handle has other servers to ask.
 fn connect_retry(values: &Values) -> Option<ConnectRetry> {
     const NAMES: [&str; 4] = [
         "tcp_connect_retryCount",
@@ -366,7 +392,9 @@ fn connect_retry(values: &Values) -> Option<ConnectRetry> {
 fn compression(values: &Values) -> Option<Compress> {
     let threshold = values.number("compress_threshold").and_then(|bytes| u64::try_from(bytes).ok());
     match values.all("compress").first()? {
-        (Value::Text(text), _) if text == "zlib" => Some(Compress::From(threshold.unwrap_or_default())),
+        (Value::Text(text), _) if text == "zlib" => {
+            Some(Compress::From(threshold.unwrap_or_default()))
+        }
         _ => Some(Compress::Raw),
     }
 }

@@ -1,4 +1,5 @@
-//! Every section and attribute of the configuration file: how often it may stand, what it takes, what holds without it.
+//! Every section and attribute of the configuration file: how often it may stand, what it takes,
+//! what holds without it.
 
 use super::value::Kind;
 
@@ -18,7 +19,8 @@ pub(crate) enum Arity {
 pub(crate) enum Use {
     /// What it says.
     Obeyed,
-    /// Nothing, for this reason; who writes the value `unless` gets what was asked for all the same.
+    /// Nothing, for this reason; who writes the value `unless` gets what was asked for all the
+    /// same.
     Unused { reason: &'static str, unless: &'static str },
 }
 
@@ -89,17 +91,22 @@ const BACKEND: Kind = Kind::Choice(&["normal", "mpi", "blacs"]);
 const GLOBUS: &str = "Farcall uses no Globus; farcall ca creates certificates";
 const LAUNCHERS: &str = "Farcall connects to servers by itself and runs no launcher";
 /// What is said of launchers that have no counterpart.
-const NO_LAUNCHER: &str = "Farcall uses a running server there; to start one, write invoke_server SSH for a host that \
-     ssh reaches, or Slurm for jobs on its nodes";
+const NO_LAUNCHER: &str = "Farcall uses a running server there; to start one, write invoke_server \
+     SSH for a host that ssh reaches, or Slurm for jobs on its nodes";
 const BATCH: &str = "this version of Farcall submits no batch jobs";
-const INWARD: &str = "nothing connects to the client: one connection to the server carries everything";
+const INWARD: &str =
+    "nothing connects to the client: one connection to the server carries everything";
 const BLOCKS: &str = "Farcall sends arrays in blocks that are as large as the receiver accepts";
 const FORMAT: &str = "numbers are sent as they are in memory, and the receiver converts them";
 const PROXIES: &str = "Farcall uses no proxy: one connection to the server carries everything";
 
 /// The section that names further files.
-pub(crate) const INCLUDE: SectionKind =
-    SectionKind { name: "INCLUDE", many: true, attributes: &[many("filename", Kind::Text).required()], unused: "" };
+pub(crate) const INCLUDE: SectionKind = SectionKind {
+    name: "INCLUDE",
+    many: true,
+    attributes: &[many("filename", Kind::Text).required()],
+    unused: "",
+};
 
 /// The section about this program.
 pub(crate) const CLIENT: SectionKind = SectionKind {
@@ -108,7 +115,11 @@ pub(crate) const CLIENT: SectionKind = SectionKind {
     unused: "",
     attributes: &[
         one("hostname", Kind::Text, ""),
-        one("save_sessionInfo", Kind::Integer { least: i32::MIN as i64, most: i32::MAX as i64 }, "256"),
+        one(
+            "save_sessionInfo",
+            Kind::Integer { least: i32::MIN as i64, most: i32::MAX as i64 },
+            "256",
+        ),
         one("loglevel", Kind::Level, ""),
         one("loglevel_globusToolkit", Kind::Level, "").unused(GLOBUS),
         one("loglevel_ninfgProtocol", Kind::Level, ""),
@@ -120,14 +131,17 @@ pub(crate) const CLIENT: SectionKind = SectionKind {
         one("log_maxFileSize", Kind::Size, ""),
         one("log_overwriteDirectory", Kind::Flag, "false"),
         one("tmp_dir", Kind::Text, ""),
-        one("refresh_credential", SECONDS, "0").fixed("0", "Farcall's certificates do not need to be refreshed"),
+        one("refresh_credential", SECONDS, "0")
+            .fixed("0", "Farcall's certificates do not need to be refreshed"),
         one("invoke_server_log", Kind::Text, "").unused(LAUNCHERS),
         one("client_communication_proxy_log", Kind::Text, "").unused(PROXIES),
-        one("information_service_log", Kind::Text, "").unused("Farcall asks the servers for interfaces"),
+        one("information_service_log", Kind::Text, "")
+            .unused("Farcall asks the servers for interfaces"),
         one("fortran_compatible", Kind::Flag, "false"),
         one("handling_signals", Kind::Signals, "").list(),
         one("listen_port", PORT, "0").fixed("0", INWARD),
-        one("use_vfork", Kind::Flag, "false").unused("the client starts no processes for its calls"),
+        one("use_vfork", Kind::Flag, "false")
+            .unused("the client starts no processes for its calls"),
         one("gass_scheme", Kind::Choice(&["http", "https"]), "").unused(GLOBUS),
     ],
 };
@@ -141,8 +155,10 @@ pub(crate) const FUNCTION_INFO: SectionKind = SectionKind {
         one("hostname", Kind::Text, "").required(),
         one("funcname", Kind::Text, "").required(),
         one("path", Kind::Text, "").required(),
-        one("staging", Kind::Flag, "false").fixed("false", "Farcall copies no executables to servers"),
-        one("backend", BACKEND, "normal").fixed("normal", "the server knows how its executables are started"),
+        one("staging", Kind::Flag, "false")
+            .fixed("false", "Farcall copies no executables to servers"),
+        one("backend", BACKEND, "normal")
+            .fixed("normal", "the server knows how its executables are started"),
         one("session_timeout", SECONDS, "0"),
         one("transferTimeout_argument", SECONDS, "0"),
         one("transferTimeout_result", SECONDS, "0"),
@@ -198,8 +214,12 @@ pub(crate) const INFORMATION_SOURCE: SectionKind = SectionKind {
 };
 
 /// Ninf-G2's section about interface files.
-pub(crate) const LOCAL_LDIF: SectionKind =
-    SectionKind { name: "LOCAL_LDIF", many: true, attributes: &[many("filename", Kind::Text).required()], unused: "" };
+pub(crate) const LOCAL_LDIF: SectionKind = SectionKind {
+    name: "LOCAL_LDIF",
+    many: true,
+    attributes: &[many("filename", Kind::Text).required()],
+    unused: "",
+};
 
 /// Ninf-G2's section about Globus' information service.
 pub(crate) const MDS_SERVER: SectionKind = SectionKind {
@@ -284,8 +304,10 @@ const SERVER_ATTRIBUTES: &[Attribute] = &[
     one("force_xdr", Kind::Flag, "false").fixed("false", FORMAT),
     one("protocol", Kind::Choice(&["XML", "binary"]), "XML").unused(FORMAT),
     // The connection.
-    one("crypt", Kind::Choice(&["false", "authonly", "SSL", "GSI"]), "false")
-        .fixed("SSL", "connections to other hosts are always encrypted, and both sides show certificates"),
+    one("crypt", Kind::Choice(&["false", "authonly", "SSL", "GSI"]), "false").fixed(
+        "SSL",
+        "connections to other hosts are always encrypted, and both sides show certificates",
+    ),
     one("keep_connection", Kind::Flag, "true")
         .fixed("true", "the client keeps the connection and reconnects if it breaks"),
     one("tcp_nodelay", Kind::Flag, "false").fixed("true", "small messages are never delayed"),
@@ -295,7 +317,8 @@ const SERVER_ATTRIBUTES: &[Attribute] = &[
     one("tcp_connect_retryRandom", Kind::Flag, "true"),
     one("heartbeat", SECONDS, "60"),
     one("heartbeat_timeoutCount", Kind::Integer { least: 1, most: u32::MAX as i64 }, "5"),
-    one("heartbeat_timeoutCountOnTransfer", COUNT, "").unused("arriving data counts as a heartbeat"),
+    one("heartbeat_timeoutCountOnTransfer", COUNT, "")
+        .unused("arriving data counts as a heartbeat"),
     one("redirect_outerr", Kind::Flag, "true"),
     // Proxies and information.
     one("communication_proxy", Kind::Text, "none"),

@@ -17,7 +17,9 @@ pub(super) fn surroundings() -> Surroundings {
 pub(super) fn read_all(files: &[(&str, &str)]) -> Result<Config> {
     let read = |path: &Path| {
         let found = files.iter().find(|(name, _)| Path::new(name) == path);
-        found.map(|(_, text)| text.as_bytes().to_vec()).ok_or_else(|| io::ErrorKind::NotFound.into())
+        found
+            .map(|(_, text)| text.as_bytes().to_vec())
+            .ok_or_else(|| io::ErrorKind::NotFound.into())
     };
     Config::read(Path::new(files[0].0), &surroundings(), &read)
 }
@@ -27,12 +29,14 @@ fn read(text: &str) -> Config {
 }
 
 pub(super) fn said(error: &Error) -> String {
-    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<Mistakes>());
+    let source =
+        std::error::Error::source(error).and_then(|source| source.downcast_ref::<Mistakes>());
     source.map_or_else(|| error.to_string(), Mistakes::to_string)
 }
 
 pub(super) fn refusal(text: &str) -> String {
-    let error = read_all(&[("c.conf", text)]).err().unwrap_or_else(|| panic!("this is taken:\n{text}"));
+    let error =
+        read_all(&[("c.conf", text)]).err().unwrap_or_else(|| panic!("this is taken:\n{text}"));
     assert_eq!(error.kind(), ErrorKind::InvalidSource);
     said(&error)
 }
@@ -68,10 +72,10 @@ fn an_empty_file_says_what_holds_by_default() {
 #[test]
 fn every_attribute_of_client() {
     let config = read(
-        "<CLIENT>\nhostname here\nsave_sessionInfo -1\nloglevel Debug\nloglevel_ninfgProtocol 0\nloglevel_ninfgInternal \
-         Fatal\nloglevel_ninfgGrpc 3\nlog_filePath /tmp/log%p\nlog_suffix num\nlog_nFiles 0\nlog_maxFileSize 2 \
-         Mega\nlog_overwriteDirectory true\ntmp_dir /scratch\nfortran_compatible true\nhandling_signals SIGUSR1 \
-         15\n</CLIENT>\n",
+        "<CLIENT>\nhostname here\nsave_sessionInfo -1\nloglevel Debug\nloglevel_ninfgProtocol \
+         0\nloglevel_ninfgInternal Fatal\nloglevel_ninfgGrpc 3\nlog_filePath \
+         /tmp/log%p\nlog_suffix num\nlog_nFiles 0\nlog_maxFileSize 2 Mega\nlog_overwriteDirectory \
+         true\ntmp_dir /scratch\nfortran_compatible true\nhandling_signals SIGUSR1 15\n</CLIENT>\n",
     );
     let log = LogFile {
         path: Some("/tmp/log%p".into()),
@@ -105,10 +109,14 @@ fn every_attribute_of_function_info() {
     let config = read(&format!("<FUNCTION_INFO>\n{required}</FUNCTION_INFO>"));
     let bare = config.function("a", "m/f").unwrap();
     assert_eq!(bare.path, PathBuf::from("/p/_stub_f"));
-    assert_eq!((bare.session_timeout, bare.argument_timeout, bare.result_timeout), (None, None, None));
+    assert_eq!(
+        (bare.session_timeout, bare.argument_timeout, bare.result_timeout),
+        (None, None, None)
+    );
     let config = read(&format!(
-        "<FUNCTION_INFO>\n{required}staging false\nbackend normal\nsession_timeout 1 minute\ntransferTimeout_argument \
-         2s\ntransferTimeout_result 3\ntransferTimeout_callbackArgument \"4 seconds\"\ntransferTimeout_callbackResult 1 \
+        "<FUNCTION_INFO>\n{required}staging false\nbackend normal\nsession_timeout 1 \
+         minute\ntransferTimeout_argument 2s\ntransferTimeout_result \
+         3\ntransferTimeout_callbackArgument \"4 seconds\"\ntransferTimeout_callbackResult 1 \
          h\n</FUNCTION_INFO>"
     ));
     let full = &config.functions[0];
@@ -116,8 +124,15 @@ fn every_attribute_of_function_info() {
         (full.session_timeout, full.argument_timeout, full.result_timeout),
         (seconds(60), seconds(2), seconds(3))
     );
-    assert_eq!((full.callback_argument_timeout, full.callback_result_timeout), (seconds(4), seconds(3600)));
-    assert!(config.function("b", "m/f").is_none() && config.function("a", "f").is_none() && config.warnings.is_empty());
+    assert_eq!(
+        (full.callback_argument_timeout, full.callback_result_timeout),
+        (seconds(4), seconds(3600))
+    );
+    assert!(
+        config.function("b", "m/f").is_none()
+            && config.function("a", "f").is_none()
+            && config.warnings.is_empty()
+    );
 }
 
 /// A server that says nothing but its host.
@@ -153,12 +168,15 @@ fn defaults_of_servers() {
 }
 
 /// Every attribute of a server that has an effect, with another value than its default.
-pub(super) const SERVER: &str = "tag t\nport 4000\nenvironment A=1\nenvironment \"B=x y\"\nenvironment C\nmpi_runNoOfCPUs pi=4\nmpi_runNoOfCPUs 2\nworkDirectory /w\njob_startTimeout \
-    7\njob_stopTimeout 0\nargument_transfer copy\ncompress zlib\ncompress_threshold 1K\ntcp_connect_retryCount \
-    1\ntcp_connect_retryBaseInterval 2\ntcp_connect_retryIncreaseRatio 1.5\ntcp_connect_retryRandom false\nheartbeat \
-    1\nheartbeat_timeoutCount 2\nredirect_outerr false\ninformation_source_tag n\ncommLog_enable true\ncommLog_filePath \
-    c.log\ncommLog_suffix s\ncommLog_nFiles 2\ncommLog_maxFileSize 5\ncommLog_overwriteDirectory true\ndebug \
-    true\ndebug_display :1\ndebug_terminal kterm\ndebug_debugger lldb\ndebug_busyLoop true\n";
+pub(super) const SERVER: &str = "tag t\nport 4000\nenvironment A=1\nenvironment \"B=x \
+    y\"\nenvironment C\nmpi_runNoOfCPUs pi=4\nmpi_runNoOfCPUs 2\nworkDirectory \
+    /w\njob_startTimeout 7\njob_stopTimeout 0\nargument_transfer copy\ncompress \
+    zlib\ncompress_threshold 1K\ntcp_connect_retryCount 1\ntcp_connect_retryBaseInterval \
+    2\ntcp_connect_retryIncreaseRatio 1.5\ntcp_connect_retryRandom false\nheartbeat \
+    1\nheartbeat_timeoutCount 2\nredirect_outerr false\ninformation_source_tag n\ncommLog_enable \
+    true\ncommLog_filePath c.log\ncommLog_suffix s\ncommLog_nFiles 2\ncommLog_maxFileSize \
+    5\ncommLog_overwriteDirectory true\ndebug true\ndebug_display :1\ndebug_terminal \
+    kterm\ndebug_debugger lldb\ndebug_busyLoop true\n";
 /// What SERVER refers to.
 pub(super) const SOURCE: &str =
     "<INFORMATION_SOURCE>\ntype NRF\ntag n\nsource a.nrf\nsource b.nrf\n</INFORMATION_SOURCE>\n";
@@ -176,14 +194,23 @@ fn full_server() -> Server {
     Server {
         tag: Some("t".into()),
         port: Some(4000),
-        environment: vec![variable("A", Some("1")), variable("B", Some("x y")), variable("C", None)],
+        environment: vec![
+            variable("A", Some("1")),
+            variable("B", Some("x y")),
+            variable("C", None),
+        ],
         ranks: vec![(Some("pi".into()), 4), (None, 2)],
         work_directory: Some("/w".into()),
         start_timeout: seconds(7),
         stop_timeout: Some(Duration::ZERO),
         transfer: ArgumentTransfer::Copy,
         compression: Some(Compress::From(1024)),
-        connect_retry: Some(ConnectRetry { count: 1, base: Duration::from_secs(2), ratio: 1.5, random: false }),
+        connect_retry: Some(ConnectRetry {
+            count: 1,
+            base: Duration::from_secs(2),
+            ratio: 1.5,
+            random: false,
+        }),
         heartbeat: seconds(1),
         heartbeat_count: 2,
         redirect_output: false,
@@ -196,7 +223,8 @@ fn full_server() -> Server {
 
 #[test]
 fn ranks_of_functions() {
-    let server = |lines: &str| read(&format!("<SERVER>\nhostname a\n{lines}</SERVER>")).servers.remove(0);
+    let server =
+        |lines: &str| read(&format!("<SERVER>\nhostname a\n{lines}</SERVER>")).servers.remove(0);
     let some = server("mpi_runNoOfCPUs m/pi=4\nmpi_runNoOfCPUs 2\nmpi_runNoOfCPUs heat=8\n");
     let ranks = ["m/pi", "pi", "n/pi", "n/heat", "heat", "other"].map(|name| some.ranks_of(name));
     assert_eq!(ranks, [4, 4, 2, 8, 8, 2]);
@@ -207,22 +235,33 @@ fn ranks_of_functions() {
 fn every_attribute_of_server() {
     let config = read(&format!("<SERVER>\nhostname a.example\n{SERVER}</SERVER>\n{SOURCE}"));
     assert_eq!((config.servers, config.warnings), (vec![full_server()], Vec::new()));
-    let files: Vec<_> = config.interface_files[0].files.iter().map(|file| file.name.clone()).collect();
-    assert_eq!((config.interface_files[0].tag.as_deref(), files), (Some("n"), vec!["a.nrf".into(), "b.nrf".into()]));
-    let never = read("<SERVER>\nhostname a\nheartbeat 0\njob_stopTimeout -1\nargument_transfer nowait\n</SERVER>");
+    let files: Vec<_> =
+        config.interface_files[0].files.iter().map(|file| file.name.clone()).collect();
+    assert_eq!(
+        (config.interface_files[0].tag.as_deref(), files),
+        (Some("n"), vec!["a.nrf".into(), "b.nrf".into()])
+    );
+    let never = read(
+        "<SERVER>\nhostname a\nheartbeat 0\njob_stopTimeout -1\nargument_transfer \
+            nowait\n</SERVER>",
+    );
     let server = &never.servers[0];
-    assert_eq!((server.heartbeat, server.stop_timeout, server.transfer), (None, None, ArgumentTransfer::NoWait));
+    assert_eq!(
+        (server.heartbeat, server.stop_timeout, server.transfer),
+        (None, None, ArgumentTransfer::NoWait)
+    );
 }
 
 #[test]
 fn defaults_may_come_last_and_give_way() {
     let config = read(&format!(
-        "<SERVER>\nhostname a.example\n</SERVER>\n<SERVER_DEFAULT>\n{SERVER}</SERVER_DEFAULT>\n{SOURCE}"
+        "<SERVER>\nhostname \
+            a.example\n</SERVER>\n<SERVER_DEFAULT>\n{SERVER}</SERVER_DEFAULT>\n{SOURCE}"
     ));
     assert_eq!(config.servers, [full_server()]);
     let config = read(
-        "<SERVER>\nhostname a\nport 7\nenvironment X\n</SERVER>\n<SERVER_DEFAULT>\nport 8\nenvironment Y\nheartbeat \
-         9\n</SERVER_DEFAULT>",
+        "<SERVER>\nhostname a\nport 7\nenvironment X\n</SERVER>\n<SERVER_DEFAULT>\nport \
+         8\nenvironment Y\nheartbeat 9\n</SERVER_DEFAULT>",
     );
     let server = &config.servers[0];
     assert_eq!((server.port, server.heartbeat), (Some(7), seconds(9)));
@@ -232,36 +271,61 @@ fn defaults_may_come_last_and_give_way() {
 #[test]
 fn a_file_that_is_read_later_takes_the_place_of_what_was_known() {
     let function = |time: u32| {
-        format!("<FUNCTION_INFO>\nhostname a\nfuncname m/f\npath /x\nsession_timeout {time}\n</FUNCTION_INFO>\n")
+        format!(
+            "<FUNCTION_INFO>\nhostname a\nfuncname m/f\npath /x\nsession_timeout \
+                {time}\n</FUNCTION_INFO>\n"
+        )
     };
     let server = |rest: &str| format!("<SERVER>\nhostname {rest}\n</SERVER>\n");
     let client = "<CLIENT>\nsave_sessionInfo 3\n</CLIENT>\n";
-    let mut config =
-        read(&[server("a"), server("b\ntag t"), function(1), SOURCE.to_owned(), client.to_owned()].concat());
+    let mut config = read(
+        &[server("a"), server("b\ntag t"), function(1), SOURCE.to_owned(), client.to_owned()]
+            .concat(),
+    );
     let source = "<INFORMATION_SOURCE>\ntype NRF\ntag n\nsource c.nrf\n</INFORMATION_SOURCE>\n";
     config.join(read(
-        &[server("c"), server("b\ntag t\nport 9"), server("a\nheartbeat 2"), function(7), source.to_owned()].concat(),
+        &[
+            server("c"),
+            server("b\ntag t\nport 9"),
+            server("a\nheartbeat 2"),
+            function(7),
+            source.to_owned(),
+        ]
+        .concat(),
     ));
-    let known: Vec<_> =
-        config.servers.iter().map(|known| (known.hostname.as_str(), known.port, known.heartbeat)).collect();
-    assert_eq!(known, [("a", None, seconds(2)), ("b", Some(9), seconds(60)), ("c", None, seconds(60))]);
-    assert_eq!(config.functions.iter().map(|known| known.session_timeout).collect::<Vec<_>>(), [seconds(7)]);
+    let known: Vec<_> = config
+        .servers
+        .iter()
+        .map(|known| (known.hostname.as_str(), known.port, known.heartbeat))
+        .collect();
+    assert_eq!(
+        known,
+        [("a", None, seconds(2)), ("b", Some(9), seconds(60)), ("c", None, seconds(60))]
+    );
+    assert_eq!(
+        config.functions.iter().map(|known| known.session_timeout).collect::<Vec<_>>(),
+        [seconds(7)]
+    );
     assert_eq!((config.interface_files.len(), config.interface_files[0].files.len()), (1, 1));
     assert_eq!(config.client.sessions_kept, Some(3), "a file without CLIENT leaves it as it was");
 }
 
 #[test]
 fn one_host_has_servers_at_several_ports() {
-    let config = read("<SERVER>\nhostname a\nport 1\n</SERVER>\n<SERVER>\nhostname a\nport 2\n</SERVER>");
-    assert_eq!(config.servers.iter().map(|server| server.port).collect::<Vec<_>>(), [Some(1), Some(2)]);
+    let config =
+        read("<SERVER>\nhostname a\nport 1\n</SERVER>\n<SERVER>\nhostname a\nport 2\n</SERVER>");
+    assert_eq!(
+        config.servers.iter().map(|server| server.port).collect::<Vec<_>>(),
+        [Some(1), Some(2)]
+    );
     assert_eq!(config.server("a").unwrap().port, Some(1));
 }
 
 #[test]
 fn servers_are_found_by_tag_and_then_by_host() {
     let config = read(
-        "<SERVER>\nhostname a b # two\nhostname \"c\"\n</SERVER>\n<SERVER>\nhostname a\ntag other\nport \
-         5\n</SERVER>\n<SERVER>\nhostname d\ntag b\n</SERVER>",
+        "<SERVER>\nhostname a b # two\nhostname \"c\"\n</SERVER>\n<SERVER>\nhostname a\ntag \
+         other\nport 5\n</SERVER>\n<SERVER>\nhostname d\ntag b\n</SERVER>",
     );
     let hosts: Vec<&str> = config.servers.iter().map(|server| server.hostname.as_str()).collect();
     assert_eq!(hosts, ["a", "b", "c", "a", "d"]);
@@ -273,18 +337,24 @@ fn servers_are_found_by_tag_and_then_by_host() {
 
 #[test]
 fn a_host_without_a_section_is_as_server_default_says() {
-    let config = read("<SERVER>\nhostname a\nheartbeat 7\n</SERVER>\n<SERVER_DEFAULT>\nheartbeat 9\n</SERVER_DEFAULT>");
+    let config = read(
+        "<SERVER>\nhostname a\nheartbeat 7\n</SERVER>\n<SERVER_DEFAULT>\nheartbeat \
+            9\n</SERVER_DEFAULT>",
+    );
     let unnamed = config.unnamed_server("b");
-    assert_eq!((unnamed.hostname.as_str(), unnamed.heartbeat, unnamed.tag), ("b", seconds(9), None));
+    assert_eq!(
+        (unnamed.hostname.as_str(), unnamed.heartbeat, unnamed.tag),
+        ("b", seconds(9), None)
+    );
     assert_eq!(read("").unnamed_server("b").heartbeat, seconds(60));
 }
 
 #[test]
 fn words_quotes_comments_and_line_ends() {
     let config = read(
-        "\u{feff}<SERVER>\r\n\thostname\ta#comment\r\n  environment \"A=say \\\"x\\\" # \\\\ y\" # comment\r\n < / \
-         SERVER > # end\r\n<SERVER_DEFAULT>\njob_rslExtensions \"one\ntwo # not a comment\nthree\"\n\
-         </SERVER_DEFAULT>",
+        "\u{feff}<SERVER>\r\n\thostname\ta#comment\r\n  environment \"A=say \\\"x\\\" # \\\\ y\" \
+         # comment\r\n < / SERVER > # end\r\n<SERVER_DEFAULT>\njob_rslExtensions \"one\ntwo # not \
+         a comment\nthree\"\n</SERVER_DEFAULT>",
     );
     assert_eq!(config.servers[0].environment[0].1.as_deref(), Some("say \"x\" # \\ y"));
     assert_eq!(config.warnings.len(), 1, "{:?}", config.warnings);
@@ -356,59 +426,76 @@ fn what_has_no_effect_is_said_once() {
     for (section, line, words) in UNUSED {
         // A second server says the same, and so does the default: still one warning.
         let again = if section == "SERVER" {
-            format!("<SERVER>\nhostname b\n{line}\n</SERVER>\n<SERVER_DEFAULT>\n{line}\n</SERVER_DEFAULT>\n")
+            format!(
+                "<SERVER>\nhostname \
+                    b\n{line}\n</SERVER>\n<SERVER_DEFAULT>\n{line}\n</SERVER_DEFAULT>\n"
+            )
         } else {
             String::new()
         };
-        let config = read(&format!("<{section}>\n{}{line}\n</{section}>\n{again}", required(section)));
+        let config =
+            read(&format!("<{section}>\n{}{line}\n</{section}>\n{again}", required(section)));
         let warnings: Vec<String> = config.warnings.iter().map(Remark::to_string).collect();
         assert!(warnings.len() == 1 && warnings[0].contains(words), "{line}: {warnings:?}");
         assert!(warnings[0].starts_with("c.conf:"), "{warnings:?}");
     }
     // None is forgotten here. What a section without any effect has, is not said one by one.
     for section in table::SECTIONS.iter().filter(|section| section.unused.is_empty()) {
-        let unused = section.attributes.iter().filter(|attribute| attribute.effect != table::Use::Obeyed);
+        let unused =
+            section.attributes.iter().filter(|attribute| attribute.effect != table::Use::Obeyed);
         for name in unused.map(|attribute| attribute.name) {
             let is_it = |line: &str| line.split(' ').next() == Some(name);
             let of = section.name.trim_end_matches("_DEFAULT");
-            assert!(UNUSED.iter().any(|(section, line, _)| *section == of && is_it(line)), "{of} {name}");
+            assert!(
+                UNUSED.iter().any(|(section, line, _)| *section == of && is_it(line)),
+                "{of} {name}"
+            );
         }
     }
     // What Farcall does in any case is no reason for a warning.
-    let asked = "crypt SSL\ntcp_nodelay true\nkeep_connection true\nforce_xdr false\ncommunication_proxy none\n";
+    let asked = "crypt SSL\ntcp_nodelay true\nkeep_connection true\nforce_xdr \
+        false\ncommunication_proxy none\n";
     assert!(read(&format!("<SERVER>\nhostname a\n{asked}</SERVER>")).warnings.is_empty());
 }
 
 #[test]
 fn launchers_that_have_a_counterpart_are_addresses() {
     let config = read(
-        "<SERVER>\nhostname a b\ninvoke_server SSH\ninvoke_server_option \"ssh_user me\"\n</SERVER>\n\
-         <SERVER>\nhostname c\ninvoke_server Slurm\n</SERVER>\n<SERVER>\nhostname d\n</SERVER>\n\
-         <SERVER>\nhostname e\ninvoke_server GT2c\n</SERVER>\n\
-         <INVOKE_SERVER>\ntype Slurm\noption \"ssh_user you\"\n</INVOKE_SERVER>\n<SERVER_DEFAULT>\ninvoke_server SSH\n\
-         </SERVER_DEFAULT>",
+        "<SERVER>\nhostname a b\ninvoke_server SSH\ninvoke_server_option \"ssh_user \
+         me\"\n</SERVER>\n<SERVER>\nhostname c\ninvoke_server \
+         Slurm\n</SERVER>\n<SERVER>\nhostname d\n</SERVER>\n<SERVER>\nhostname e\ninvoke_server \
+         GT2c\n</SERVER>\n<INVOKE_SERVER>\ntype Slurm\noption \"ssh_user \
+         you\"\n</INVOKE_SERVER>\n<SERVER_DEFAULT>\ninvoke_server SSH\n</SERVER_DEFAULT>",
     );
-    let address = |server: &Server| server.launch.as_ref().map(|launch| launch.address(&server.hostname));
+    let address =
+        |server: &Server| server.launch.as_ref().map(|launch| launch.address(&server.hostname));
     let all: Vec<_> = config.servers.iter().map(address).collect();
-    let expected = ["ssh://me@a", "ssh://me@b", "ssh://you@c/slurm", "ssh://d"].map(|one| Some(one.to_owned()));
+    let expected = ["ssh://me@a", "ssh://me@b", "ssh://you@c/slurm", "ssh://d"]
+        .map(|one| Some(one.to_owned()));
     assert_eq!(all, [&expected[..], &[None]].concat());
     let said: Vec<String> = config.warnings.iter().map(|warning| warning.message.clone()).collect();
     assert!(
-        said.len() == 1 && said[0].contains("the type GT2c") && said[0].contains("write invoke_server SSH"),
+        said.len() == 1
+            && said[0].contains("the type GT2c")
+            && said[0].contains("write invoke_server SSH"),
         "{said:?}"
     );
-    let options = read("<SERVER>\nhostname a\ninvoke_server SSH\ninvoke_server_option \"ssh_option -p 22\"\n</SERVER>");
+    let options = read(
+        "<SERVER>\nhostname a\ninvoke_server SSH\ninvoke_server_option \"ssh_option -p \
+            22\"\n</SERVER>",
+    );
     assert!(options.warnings[0].message.contains("~/.ssh/config"), "{:?}", options.warnings);
 }
 
 #[test]
 fn sections_without_effect_are_checked_all_the_same() {
-    let launcher = "type SSH\npath /p\nmax_jobs 3\nlog_filePath l\nstatus_polling 1 m\noption a\noption b\n";
+    let launcher =
+        "type SSH\npath /p\nmax_jobs 3\nlog_filePath l\nstatus_polling 1 m\noption a\noption b\n";
     let own = "type Slurm\npath /p/slurm\n";
     let proxy = "type GT\npath /p\nbuffer_size 1M\nmax_jobs 1\nlog_filePath l\noption a\n";
     let source = "type MDS4\ntag m\npath /p\nlog_filePath l\ntimeout 3\noption a\n";
-    let mds = "hostname m\ntag g\ntype MDS2\nport 2135\nprotocol http\npath p\nsubject s\nvo_name v\nclient_timeout \
-               1\nserver_timeout 2\n";
+    let mds = "hostname m\ntag g\ntype MDS2\nport 2135\nprotocol http\npath p\nsubject s\nvo_name \
+               v\nclient_timeout 1\nserver_timeout 2\n";
     let config = read(&format!(
         "<INVOKE_SERVER>\n{launcher}</INVOKE_SERVER>\n<INVOKE_SERVER>\n{own}</INVOKE_SERVER>\n\
          <CLIENT_COMMUNICATION_PROXY>\n{proxy}</CLIENT_COMMUNICATION_PROXY>\n\
@@ -418,7 +505,11 @@ fn sections_without_effect_are_checked_all_the_same() {
     ));
     let said: Vec<String> = config.warnings.iter().map(|warning| warning.message.clone()).collect();
     for words in ["type SSH", "type Slurm", "option a ", "type GT", "type MDS4", "MDS_SERVER"] {
-        assert_eq!(said.iter().filter(|message| message.contains(words)).count(), 1, "{words}: {said:#?}");
+        assert_eq!(
+            said.iter().filter(|message| message.contains(words)).count(),
+            1,
+            "{words}: {said:#?}"
+        );
     }
     assert_eq!(config.interface_files.len(), 1, "only local files are read");
     let candidates = config.interface_files[0].files[0].candidates();

@@ -39,7 +39,8 @@ pub(crate) struct Section {
 /// Reads the sections of a file. Whatever is wrong is noted, and reading goes on behind it.
 pub(crate) fn sections(file: &Arc<Path>, text: &str, remarks: &mut Remarks) -> Vec<Section> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut reader = Reader { file, lines: text.split('\n').zip(1..).collect(), next: 0, remarks, open: None };
+    let mut reader =
+        Reader { file, lines: text.split('\n').zip(1..).collect(), next: 0, remarks, open: None };
     let mut sections = Vec::new();
     while let Some((line, number)) = reader.take_line() {
         let begin = line.trim_start();
@@ -74,7 +75,11 @@ impl<'a> Reader<'a> {
     /// The place of byte `at` of a line.
     fn place(&self, line: &str, number: u32, at: usize) -> Place {
         let column = line[..at].chars().count() + 1;
-        Place { file: self.file.clone(), line: number, column: u32::try_from(column).unwrap_or(u32::MAX) }
+        Place {
+            file: self.file.clone(),
+            line: number,
+            column: u32::try_from(column).unwrap_or(u32::MAX),
+        }
     }
 
     /// A line that begins with `<`; gives the section that it ends.
@@ -82,14 +87,22 @@ impl<'a> Reader<'a> {
         let at = line.len() - line.trim_start().len();
         let place = self.place(line, number, at);
         let Some((name, rest)) = line[at + 1..].split_once('>') else {
-            self.remarks.mistake(&place, "the bracket < is not closed", Some("write <SECTION> or </SECTION>".into()));
+            self.remarks.mistake(
+                &place,
+                "the bracket < is not closed",
+                Some("write <SECTION> or </SECTION>".into()),
+            );
             return None;
         };
         let behind = rest.trim_start();
         if !behind.is_empty() && !behind.starts_with('#') {
             let place = self.place(line, number, line.len() - behind.len());
             let advice = "put the following text on its own line";
-            self.remarks.mistake(&place, "a section's name must be alone on its line", Some(advice.into()));
+            self.remarks.mistake(
+                &place,
+                "a section's name must be alone on its line",
+                Some(advice.into()),
+            );
         }
         match name.trim().strip_prefix('/') {
             Some(name) => self.close(name.trim(), place),
@@ -109,17 +122,29 @@ impl<'a> Reader<'a> {
     fn unclosed(&mut self, section: &Section) {
         let name = shown(&section.name.text);
         let advice = format!("end it with </{name}> on its own line");
-        self.remarks.mistake(&section.name.place, format!("the section {name} is not closed"), Some(advice));
+        self.remarks.mistake(
+            &section.name.place,
+            format!("the section {name} is not closed"),
+            Some(advice),
+        );
     }
 
     fn close(&mut self, name: &str, place: Place) -> Option<Section> {
         let Some(open) = self.open.take() else {
-            self.remarks.mistake(&place, format!("</{}> ends a section that was not opened", shown(name)), None);
+            self.remarks.mistake(
+                &place,
+                format!("</{}> ends a section that was not opened", shown(name)),
+                None,
+            );
             return None;
         };
         if open.name.text != name {
             let advice = format!("write </{}>", shown(&open.name.text));
-            self.remarks.mistake(&place, format!("</{}> ends another section", shown(name)), Some(advice));
+            self.remarks.mistake(
+                &place,
+                format!("</{}> ends another section", shown(name)),
+                Some(advice),
+            );
         }
         Some(open)
     }
@@ -132,7 +157,11 @@ impl<'a> Reader<'a> {
             Some(section) => section.items.push(item),
             None => {
                 let message = format!("{} is outside any section", shown(&item.name.text));
-                self.remarks.mistake(&item.name.place, message, Some("put it between <SERVER> and </SERVER>".into()));
+                self.remarks.mistake(
+                    &item.name.place,
+                    message,
+                    Some("put it between <SERVER> and </SERVER>".into()),
+                );
             }
         }
     }
@@ -145,10 +174,14 @@ impl<'a> Reader<'a> {
             let rest = &line[at..];
             let blank = rest.len() - rest.trim_start().len();
             at += blank;
-            let Some(first) = line[at..].chars().next().filter(|first| *first != '#') else { return words };
+            let Some(first) = line[at..].chars().next().filter(|first| *first != '#') else {
+                return words;
+            };
             let place = self.place(line, number, at);
             if first != '"' {
-                let length = line[at..].find(|c: char| c.is_whitespace() || c == '#').unwrap_or(line.len() - at);
+                let length = line[at..]
+                    .find(|c: char| c.is_whitespace() || c == '#')
+                    .unwrap_or(line.len() - at);
                 words.push(Word { text: line[at..at + length].to_owned(), place });
                 at += length;
                 continue;
@@ -172,7 +205,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Adds what stands before the closing quote to `text`, and moves behind the quote; `Err` where the line has none.
+/// Adds what stands before the closing quote to `text`, and moves behind the quote; `Err` where the
+/// line has none.
 fn unquote(line: &str, at: &mut usize, text: &mut String) -> Result<(), ()> {
     let mut letters = line[*at..].char_indices().peekable();
     while let Some((offset, letter)) = letters.next() {

@@ -91,7 +91,9 @@ impl Kind {
     /// Reads a value.
     pub(crate) fn read(self, text: &str) -> Result<Value, Wrong> {
         match self {
-            Kind::Text if text.is_empty() => Err(wrong(text, "a value", Some("write a value, or omit the attribute"))),
+            Kind::Text if text.is_empty() => {
+                Err(wrong(text, "a value", Some("write a value, or omit the attribute")))
+            }
             Kind::Text => Ok(Value::Text(text.to_owned())),
             Kind::Flag => word(text, &["true", "false"]).map(|at| Value::Flag(at == 0)),
             Kind::Choice(words) => word(text, words).map(|at| Value::Text(words[at].to_owned())),
@@ -108,7 +110,10 @@ impl Kind {
 }
 
 fn wrong(text: &str, what: &str, advice: Option<&str>) -> Wrong {
-    Wrong { message: format!("\"{}\" is not {what}", shown(text)), advice: advice.map(str::to_owned) }
+    Wrong {
+        message: format!("\"{}\" is not {what}", shown(text)),
+        advice: advice.map(str::to_owned),
+    }
 }
 
 fn word(text: &str, words: &[&str]) -> Result<usize, Wrong> {
@@ -123,7 +128,10 @@ fn integer(text: &str, least: i64, most: i64) -> Result<i64, Wrong> {
     if (least..=most).contains(&number) {
         return Ok(number);
     }
-    Err(Wrong { message: format!("{number} is out of range"), advice: Some(format!("write {least} to {most}")) })
+    Err(Wrong {
+        message: format!("{number} is out of range"),
+        advice: Some(format!("write {least} to {most}")),
+    })
 }
 
 fn ratio(text: &str) -> Result<f64, Wrong> {
@@ -133,7 +141,8 @@ fn ratio(text: &str) -> Result<f64, Wrong> {
 
 /// The number and the letters behind it.
 fn with_unit(text: &str) -> (&str, &str) {
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '-' && c != '+').unwrap_or(text.len());
+    let end =
+        text.find(|c: char| !c.is_ascii_digit() && c != '-' && c != '+').unwrap_or(text.len());
     (&text[..end], text[end..].trim())
 }
 
@@ -143,18 +152,31 @@ fn factor(letters: &str, names: &[(&'static str, i64)]) -> Result<i64, Wrong> {
     let found = names.iter().find(|(name, _)| name.starts_with(&wanted));
     found.map(|(_, factor)| *factor).ok_or_else(|| {
         let names: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
-        wrong(letters, "a unit", Some(&format!("write {}, or their first letters", names.join(", "))))
+        wrong(
+            letters,
+            "a unit",
+            Some(&format!("write {}, or their first letters", names.join(", "))),
+        )
     })
 }
 
 fn time(text: &str, unit: i64, least: i64) -> Result<i64, Wrong> {
     let (number, letters) = with_unit(text);
-    let number: i64 = number.parse().map_err(|_| wrong(text, "a time", Some("write one like 30 or \"30 sec\"")))?;
-    let unit =
-        if letters.is_empty() { unit } else { factor(letters, &[("seconds", 1), ("minutes", 60), ("hours", 3600)])? };
+    let number: i64 = number
+        .parse()
+        .map_err(|_| wrong(text, "a time", Some("write one like 30 or \"30 sec\"")))?;
+    let unit = if letters.is_empty() {
+        unit
+    } else {
+        factor(letters, &[("seconds", 1), ("minutes", 60), ("hours", 3600)])?
+    };
     if number < 0 {
         // The one negative time stands for no time at all, in whatever unit.
-        return if number >= least { Ok(number) } else { Err(wrong(text, "a time", Some("it may not be negative"))) };
+        return if number >= least {
+            Ok(number)
+        } else {
+            Err(wrong(text, "a time", Some("it may not be negative")))
+        };
     }
     let seconds = number.checked_mul(unit).filter(|seconds| *seconds <= SECONDS_MAX);
     seconds.ok_or_else(|| wrong(text, "a time", Some("it is longer than 100 years")))
@@ -192,13 +214,15 @@ fn signal(text: &str) -> Result<i64, Wrong> {
     let found = SIGNALS.iter().find(|(name, number)| *name == text || text.parse() == Ok(*number));
     found.map(|(_, number)| i64::from(*number)).ok_or_else(|| {
         let names: Vec<&str> = SIGNALS.iter().map(|(name, _)| *name).collect();
-        let advice = meant(text, &names).unwrap_or_else(|| "write names like SIGINT, or none".to_owned());
+        let advice =
+            meant(text, &names).unwrap_or_else(|| "write names like SIGINT, or none".to_owned());
         wrong(text, "a signal that can be handled", Some(&advice))
     })
 }
 
 fn variable(text: &str) -> Result<Value, Wrong> {
-    let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value.to_owned())));
+    let (name, value) =
+        text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value.to_owned())));
     if name.is_empty() || name.contains(|c: char| c.is_whitespace() || c.is_control()) {
         return Err(wrong(text, "a variable", Some("write VARIABLE or VARIABLE=value")));
     }
@@ -206,8 +230,10 @@ fn variable(text: &str) -> Result<Value, Wrong> {
 }
 
 fn processors(text: &str) -> Result<Value, Wrong> {
-    let (function, count) = text.split_once('=').map_or((None, text), |(name, count)| (Some(name), count));
-    let good = count.parse::<u32>().is_ok_and(|count| count > 0) && function.is_none_or(|name| !name.is_empty());
+    let (function, count) =
+        text.split_once('=').map_or((None, text), |(name, count)| (Some(name), count));
+    let good = count.parse::<u32>().is_ok_and(|count| count > 0)
+        && function.is_none_or(|name| !name.is_empty());
     if good {
         return Ok(Value::Text(text.to_owned()));
     }

@@ -29,7 +29,10 @@ const TYPES: [(&str, ElementType); 10] = [
 impl DataType {
     /// The type with this name.
     pub fn named(name: &str) -> Option<DataType> {
-        let element = TYPES.iter().find(|(known, _)| *known == name).map(|(_, element)| DataType::Element(*element));
+        let element = TYPES
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, element)| DataType::Element(*element));
         element.or((name == "callback").then_some(DataType::Callback))
     }
 
@@ -37,7 +40,9 @@ impl DataType {
     pub fn name(self) -> Option<&'static str> {
         match self {
             DataType::Callback => Some("callback"),
-            DataType::Element(wanted) => TYPES.iter().find(|(_, element)| *element == wanted).map(|(name, _)| *name),
+            DataType::Element(wanted) => {
+                TYPES.iter().find(|(_, element)| *element == wanted).map(|(name, _)| *name)
+            }
         }
     }
 }
@@ -87,14 +92,17 @@ pub struct Argument {
 }
 
 impl Method {
-    /// How the file's word differs from the interface that the server has, in one clause; `None` where it does not.
+    /// How the file's word differs from the interface that the server has, in one clause; `None`
+    /// where it does not.
     pub fn difference(&self, interface: &Interface) -> Option<String> {
         let (ours, theirs) = (self.arguments.len(), interface.parameters.len());
         if ours != theirs {
             return Some(format!("{ours} arguments here, {theirs} there"));
         }
         let mut pairs = self.arguments.iter().zip(&interface.parameters);
-        pairs.find_map(|(argument, parameter)| Some(format!("{}: {}", parameter.name, argument.difference(parameter)?)))
+        pairs.find_map(|(argument, parameter)| {
+            Some(format!("{}: {}", parameter.name, argument.difference(parameter)?))
+        })
     }
 }
 
@@ -103,7 +111,9 @@ impl Argument {
         let (data_type, dimensions) = match &parameter.shape {
             Shape::Callback { .. } => (DataType::Callback, &[][..]),
             Shape::Scalar => (DataType::Element(parameter.element), &[][..]),
-            Shape::Array { dimensions, .. } => (DataType::Element(parameter.element), dimensions.as_slice()),
+            Shape::Array { dimensions, .. } => {
+                (DataType::Element(parameter.element), dimensions.as_slice())
+            }
         };
         if self.data_type != data_type {
             let name = |data_type: DataType| data_type.name().unwrap_or("another type");
@@ -116,8 +126,14 @@ impl Argument {
             return Some(format!("{} here, {} there", self.mode.word(), parameter.mode.word()));
         }
         // What is one value for the IDL, an `OUT int *x`, is an array of one for Ninf-G.
-        if self.sizes.len() != dimensions.len() && !(dimensions.is_empty() && self.sizes == [Some(1)]) {
-            return Some(format!("{} dimensions here, {} there", self.sizes.len(), dimensions.len()));
+        if self.sizes.len() != dimensions.len()
+            && !(dimensions.is_empty() && self.sizes == [Some(1)])
+        {
+            return Some(format!(
+                "{} dimensions here, {} there",
+                self.sizes.len(),
+                dimensions.len()
+            ));
         }
         let sizes = dimensions.iter().map(constant);
         let differs = self
@@ -126,7 +142,9 @@ impl Argument {
             .copied()
             .zip(sizes)
             .find(|(ours, theirs)| ours.is_some() && theirs.is_some() && ours != theirs);
-        differs.map(|(ours, theirs)| format!("{} elements here, {} there", ours.unwrap_or(0), theirs.unwrap_or(0)))
+        differs.map(|(ours, theirs)| {
+            format!("{} elements here, {} there", ours.unwrap_or(0), theirs.unwrap_or(0))
+        })
     }
 }
 

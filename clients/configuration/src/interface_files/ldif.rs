@@ -1,4 +1,5 @@
-//! The older form: records of `name: value` lines, `name:: value` in base64, a line that begins with a blank goes on.
+//! The older form: records of `name: value` lines, `name:: value` in base64, a line that begins
+//! with a blank goes on.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +22,9 @@ pub(super) fn records(text: &str) -> Result<Vec<Description>> {
     }
     found.extend(record.description()?);
     if found.is_empty() {
-        return Err(invalid("it describes no function: there is no record with GridRPC-Funcname and GridRPC-Path"));
+        return Err(invalid(
+            "it describes no function: there is no record with GridRPC-Funcname and GridRPC-Path",
+        ));
     }
     Ok(found)
 }
@@ -81,7 +84,9 @@ impl Record {
     /// `module/function`, which is also written in two.
     fn name(&self) -> Option<String> {
         let whole = self.value("gridrpc-funcname").map(str::to_owned);
-        whole.or_else(|| Some(format!("{}/{}", self.value("gridrpc-module")?, self.value("gridrpc-entry")?)))
+        whole.or_else(|| {
+            Some(format!("{}/{}", self.value("gridrpc-module")?, self.value("gridrpc-entry")?))
+        })
     }
 
     fn class(&self, stub: &str) -> Result<Class> {

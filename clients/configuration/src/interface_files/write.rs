@@ -34,21 +34,37 @@ impl Stub {
     pub fn name(&self) -> String {
         let first = self.module.routines.first().map(|routine| &routine.interface);
         let name = first.map_or("", |interface| {
-            if interface.class.is_empty() { interface.name.as_str() } else { interface.class.as_str() }
+            if interface.class.is_empty() {
+                interface.name.as_str()
+            } else {
+                interface.class.as_str()
+            }
         });
-        if self.module.name.is_empty() { name.to_owned() } else { format!("{}/{name}", self.module.name) }
+        if self.module.name.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{}/{name}", self.module.name)
+        }
     }
 
     fn class(&self) -> String {
         let routines = &self.module.routines;
-        let mut text =
-            format!("<class name=\"{}\" version=\"1.0\" numMethods=\"{}\">\n", escaped(&self.name()), routines.len());
+        let mut text = format!(
+            "<class name=\"{}\" version=\"1.0\" numMethods=\"{}\">\n",
+            escaped(&self.name()),
+            routines.len()
+        );
         for (index, routine) in routines.iter().enumerate() {
             method(&mut text, index, &routine.interface);
         }
-        let backend = routines.first().map_or("", |routine| routine.implementation.backend.as_str());
+        let backend =
+            routines.first().map_or("", |routine| routine.implementation.backend.as_str());
         let backend = if backend.is_empty() { "normal" } else { backend };
-        let _ = writeln!(text, "  <classAttribute backend=\"{}\" language=\"C\"/>\n</class>", escaped(backend));
+        let _ = writeln!(
+            text,
+            "  <classAttribute backend=\"{}\" language=\"C\"/>\n</class>",
+            escaped(backend)
+        );
         text
     }
 }
@@ -56,7 +72,8 @@ impl Stub {
 /// The text of an `.nrf` file.
 pub fn nrf(stubs: &[Stub]) -> String {
     let mut text = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<nrf:NinfGRemoteInformation xmlns:nrf=\"{NRF}\" xmlns:rei=\"{REI}\">\n"
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<nrf:NinfGRemoteInformation \
+            xmlns:nrf=\"{NRF}\" xmlns:rei=\"{REI}\">\n"
     );
     for stub in stubs {
         let _ = write!(
@@ -79,13 +96,16 @@ pub fn ldif(stubs: &[Stub]) -> String {
         let name = stub.name();
         let entry = name.rsplit('/').next().unwrap_or_default();
         let encoded = STANDARD.encode(stub.class());
-        let lines: Vec<&str> =
-            encoded.as_bytes().chunks(LINE).filter_map(|line| std::str::from_utf8(line).ok()).collect();
+        let lines: Vec<&str> = encoded
+            .as_bytes()
+            .chunks(LINE)
+            .filter_map(|line| std::str::from_utf8(line).ok())
+            .collect();
         let _ = write!(
             text,
-            "dn: GridRPC-Funcname={name}, Mds-Host-hn={host}\nobjectClass: GridRPCEntry\nGridRPC-Hostname: \
-             {host}\nGridRPC-Funcname: {name}\nGridRPC-Module: {module}\nGridRPC-Entry: {entry}\nGridRPC-Path: \
-             {path}\nGridRPC-Stub:: {stub}\n\n",
+            "dn: GridRPC-Funcname={name}, Mds-Host-hn={host}\nobjectClass: \
+             GridRPCEntry\nGridRPC-Hostname: {host}\nGridRPC-Funcname: {name}\nGridRPC-Module: \
+             {module}\nGridRPC-Entry: {entry}\nGridRPC-Path: {path}\nGridRPC-Stub:: {stub}\n\n",
             host = stub.hostname,
             module = stub.module.name,
             path = stub.path.display(),
@@ -105,7 +125,9 @@ fn escaped(text: &str) -> String {
             '&' => escaped.push_str("&amp;"),
             '"' => escaped.push_str("&quot;"),
             '\n' | '\r' | '\t' => escaped.push(' '),
-            letter if letter.is_control() || ('\u{fffe}'..='\u{ffff}').contains(&letter) => escaped.push('?'),
+            letter if letter.is_control() || ('\u{fffe}'..='\u{ffff}').contains(&letter) => {
+                escaped.push('?')
+            }
             letter => escaped.push(letter),
         }
     }
@@ -113,16 +135,24 @@ fn escaped(text: &str) -> String {
 }
 
 fn method(text: &mut String, index: usize, interface: &Interface) {
-    let name = if interface.class.is_empty() { "__default__" } else { interface.method().unwrap_or(&interface.name) };
+    let name = if interface.class.is_empty() {
+        "__default__"
+    } else {
+        interface.method().unwrap_or(&interface.name)
+    };
     let _ = writeln!(text, "  <method name=\"{}\" id=\"{index}\">", escaped(name));
     for parameter in &interface.parameters {
         argument(text, parameter);
     }
-    let order = interface.complexity.as_ref().map(|order| interface.expression_text(order)).unwrap_or_default();
+    let order = interface
+        .complexity
+        .as_ref()
+        .map(|order| interface.expression_text(order))
+        .unwrap_or_default();
     let _ = writeln!(
         text,
-        "    <methodAttribute shrink=\"no\"><calculationOrder>{}</calculationOrder><description>{}</description>\
-         </methodAttribute>\n  </method>",
+        "    <methodAttribute \
+         shrink=\"no\"><calculationOrder>{}</calculationOrder><description>{}</description></methodAttribute>\n  </method>",
         escaped(&order),
         escaped(&interface.doc),
     );
@@ -132,7 +162,9 @@ fn argument(text: &mut String, parameter: &Parameter) {
     let (data_type, dimensions) = match &parameter.shape {
         Shape::Callback { .. } => (DataType::Callback, &[][..]),
         Shape::Scalar => (DataType::Element(parameter.element), &[][..]),
-        Shape::Array { dimensions, .. } => (DataType::Element(parameter.element), dimensions.as_slice()),
+        Shape::Array { dimensions, .. } => {
+            (DataType::Element(parameter.element), dimensions.as_slice())
+        }
     };
     // Types of ours alone: the nearest that readers of these files know.
     let data_type = data_type.name().unwrap_or("char");

@@ -75,7 +75,9 @@ impl Number {
 
     /// What an error stands for.
     pub fn of_error(error: &Error, code: Code) -> Number {
-        if let Some(url) = error.context().iter().find_map(|(key, url)| (key == "url").then_some(url)) {
+        if let Some(url) =
+            error.context().iter().find_map(|(key, url)| (key == "url").then_some(url))
+        {
             return of_fetching(error, url);
         }
         match error.kind() {
@@ -84,7 +86,9 @@ impl Number {
             ErrorKind::InterfaceChanged | ErrorKind::Ambiguous => Number::StubReadFail,
             ErrorKind::PermissionDenied => Number::AuthenticationFailed,
             ErrorKind::Protocol | ErrorKind::Version | ErrorKind::Damaged => Number::ProtocolError,
-            ErrorKind::LimitExceeded if error.advice().is_some_and(|advice| advice.contains("call_bytes_max")) => {
+            ErrorKind::LimitExceeded
+                if error.advice().is_some_and(|advice| advice.contains("call_bytes_max")) =>
+            {
                 Number::ServerCannotAllocate
             }
             _ => of_file(error.message()).unwrap_or(match error.kind() {
@@ -98,8 +102,10 @@ impl Number {
 
 /// A file of the caller's own.
 fn of_file(message: &str) -> Option<Number> {
-    let known =
-        [("the file cannot be read", Number::FileCannotOpen), ("the file cannot be written", Number::FileCannotWrite)];
+    let known = [
+        ("the file cannot be read", Number::FileCannotOpen),
+        ("the file cannot be written", Number::FileCannotWrite),
+    ];
     known.into_iter().find(|(words, _)| message.starts_with(words)).map(|(_, number)| number)
 }
 
@@ -112,25 +118,32 @@ fn of_fetching(error: &Error, url: &str) -> Number {
         ErrorKind::TimedOut => Number::Timeout,
         ErrorKind::LimitExceeded => Number::ServerCannotAllocate,
         ErrorKind::NotFound => of_either(Number::StorageNotFound, Number::HttpNotFound),
-        ErrorKind::InvalidArgument if message.starts_with("its URL cannot be used") => Number::MalformedUrl,
+        ErrorKind::InvalidArgument if message.starts_with("its URL cannot be used") => {
+            Number::MalformedUrl
+        }
         ErrorKind::InvalidArgument if error.operation() == "name a file" => {
             of_either(Number::StorageTypeMismatch, Number::HttpUnknownFormat)
         }
-        ErrorKind::InvalidArgument if error.operation() == "convert an array" || is_of_shape(message) => {
+        ErrorKind::InvalidArgument
+            if error.operation() == "convert an array" || is_of_shape(message) =>
+        {
             of_either(Number::StorageTypeMismatch, Number::HttpTypeMismatch)
         }
         ErrorKind::InvalidArgument if error.operation().starts_with("read a ") => {
             of_either(Number::StorageTypeMismatch, Number::HttpFormatError)
         }
         // It answers, though with something else.
-        ErrorKind::Unreachable if ["status", "http", "protocol"].iter().any(|word| message.contains(word)) => {
+        ErrorKind::Unreachable
+            if ["status", "http", "protocol"].iter().any(|word| message.contains(word)) =>
+        {
             Number::HttpHeaderReadError
         }
         _ => of_either(Number::StorageCannotOpen, Number::HttpCannotConnect),
     }
 }
 
-/// Whether an array that was fetched has another shape: in the words of this version's servers, or of earlier ones.
+/// Whether an array that was fetched has another shape: in the words of this version's servers, or
+/// of earlier ones.
 fn is_of_shape(message: &str) -> bool {
     message.contains("its shape differs") || message.contains("another shape")
 }
@@ -144,16 +157,27 @@ fn of_signal(message: &str) -> Number {
         ("SIGILL", Number::SignalIll),
         ("SIG", Number::Signal),
     ];
-    known.into_iter().find(|(word, _)| message.contains(word)).map_or(Number::StubError, |(_, number)| number)
+    known
+        .into_iter()
+        .find(|(word, _)| message.contains(word))
+        .map_or(Number::StubError, |(_, number)| number)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn number(kind: ErrorKind, operation: &'static str, message: &str, url: Option<&str>) -> Number {
+    fn number(
+        kind: ErrorKind,
+        operation: &'static str,
+        message: &str,
+        url: Option<&str>,
+    ) -> Number {
         let error = Error::new(kind, operation, message);
-        Number::of_error(&url.into_iter().fold(error, |error, url| error.with("url", url)), Code::OtherError)
+        Number::of_error(
+            &url.into_iter().fold(error, |error, url| error.with("url", url)),
+            Code::OtherError,
+        )
     }
 
     #[test]
@@ -162,13 +186,22 @@ mod tests {
         let wrong = ErrorKind::InvalidArgument;
         let shape = "its shape differs from the shape in the call";
         assert_eq!(number(ErrorKind::NotFound, "fetch an array", "", http), Number::HttpNotFound);
-        assert_eq!(number(ErrorKind::NotFound, "fetch an array", "", file), Number::StorageNotFound);
+        assert_eq!(
+            number(ErrorKind::NotFound, "fetch an array", "", file),
+            Number::StorageNotFound
+        );
         assert_eq!(number(wrong, "fetch an array", shape, http), Number::HttpTypeMismatch);
         assert_eq!(number(wrong, "fetch an array", shape, file), Number::StorageTypeMismatch);
         assert_eq!(number(wrong, "name a file", "", http), Number::HttpUnknownFormat);
         assert_eq!(number(wrong, "read a NumPy file", "", http), Number::HttpFormatError);
-        assert_eq!(number(ErrorKind::Unreachable, "fetch an array", "refused", http), Number::HttpCannotConnect);
-        assert_eq!(number(ErrorKind::System, "fetch an array", "", file), Number::StorageCannotOpen);
+        assert_eq!(
+            number(ErrorKind::Unreachable, "fetch an array", "refused", http),
+            Number::HttpCannotConnect
+        );
+        assert_eq!(
+            number(ErrorKind::System, "fetch an array", "", file),
+            Number::StorageCannotOpen
+        );
     }
 
     #[test]

@@ -17,9 +17,14 @@ unsafe extern "C" {
 ///
 /// # Safety
 /// NULL, or a place for them.
-pub unsafe fn give(context: &Context, raw: *mut RawHandle, attributes: HandleAttributes) -> Outcome<()> {
+pub unsafe fn give(
+    context: &Context,
+    raw: *mut RawHandle,
+    attributes: HandleAttributes,
+) -> Outcome<()> {
     // SAFETY: the caller's promise.
-    *unsafe { place(raw, "the place for the attributes") }? = context.handle_attributes.add(attributes);
+    *unsafe { place(raw, "the place for the attributes") }? =
+        context.handle_attributes.add(attributes);
     Ok(())
 }
 
@@ -37,7 +42,9 @@ unsafe fn release(value: *mut c_void) -> Outcome<()> {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn farcall_grpc_handle_attr_initialize_np(raw: *mut RawHandle) -> c_int {
     // SAFETY: grpc.h: a place for attributes.
-    enter("grpc_handle_attr_initialize_np", || unsafe { give(&*current()?, raw, HandleAttributes::default()) })
+    enter("grpc_handle_attr_initialize_np", || unsafe {
+        give(&*current()?, raw, HandleAttributes::default())
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -62,11 +69,17 @@ unsafe extern "C" fn farcall_grpc_handle_attr_get_np(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_handle_attr_set_np(raw: *const RawHandle, name: u32, value: *const c_void) -> c_int {
+unsafe extern "C" fn farcall_grpc_handle_attr_set_np(
+    raw: *const RawHandle,
+    name: u32,
+    value: *const c_void,
+) -> c_int {
     enter("grpc_handle_attr_set_np", || {
         let context = current()?;
         // SAFETY: grpc.h: attributes, and what the name asks for.
-        unsafe { context.handle_attributes.change(raw, |attributes| attributes.value(name)?.set(value)) }
+        unsafe {
+            context.handle_attributes.change(raw, |attributes| attributes.value(name)?.set(value))
+        }
     })
 }
 
@@ -80,7 +93,11 @@ unsafe extern "C" fn farcall_grpc_handle_attr_release_np(value: *mut c_void) -> 
 ///
 /// # Safety
 /// NULL, or a place for them.
-unsafe fn give_session(context: &Context, raw: *mut RawHandle, handle: &HandleAttributes) -> Outcome<()> {
+unsafe fn give_session(
+    context: &Context,
+    raw: *mut RawHandle,
+    handle: &HandleAttributes,
+) -> Outcome<()> {
     // SAFETY: the caller's promise.
     let place = unsafe { place(raw, "the place for the attributes") }?;
     *place = context.session_attributes.add(SessionAttributes::of_handle(handle));
@@ -88,7 +105,10 @@ unsafe fn give_session(context: &Context, raw: *mut RawHandle, handle: &HandleAt
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_session_attr_initialize_np(handle: *const RawHandle, raw: *mut RawHandle) -> c_int {
+unsafe extern "C" fn farcall_grpc_session_attr_initialize_np(
+    handle: *const RawHandle,
+    raw: *mut RawHandle,
+) -> c_int {
     enter("grpc_session_attr_initialize_np", || {
         let context = current()?;
         // SAFETY: grpc.h: a handle, and a place for attributes, here and below.
@@ -134,11 +154,17 @@ unsafe extern "C" fn farcall_grpc_session_attr_get_np(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_session_attr_set_np(raw: *const RawHandle, name: u32, value: *const c_void) -> c_int {
+unsafe extern "C" fn farcall_grpc_session_attr_set_np(
+    raw: *const RawHandle,
+    name: u32,
+    value: *const c_void,
+) -> c_int {
     enter("grpc_session_attr_set_np", || {
         let context = current()?;
         // SAFETY: grpc.h: attributes, and what the name asks for.
-        unsafe { context.session_attributes.change(raw, |attributes| attributes.value(name)?.set(value)) }
+        unsafe {
+            context.session_attributes.change(raw, |attributes| attributes.value(name)?.set(value))
+        }
     })
 }
 

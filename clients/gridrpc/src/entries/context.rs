@@ -10,7 +10,9 @@ use crate::pointers::optional_text;
 #[unsafe(no_mangle)]
 unsafe extern "C" fn farcall_grpc_initialize(file: *const c_char) -> c_int {
     // SAFETY: grpc.h: NULL or text.
-    enter("grpc_initialize", || initialize(unsafe { optional_text(file, "the configuration file") }?))
+    enter("grpc_initialize", || {
+        initialize(unsafe { optional_text(file, "the configuration file") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -26,7 +28,10 @@ unsafe extern "C" fn farcall_grpc_config_file_read_np(file: *const c_char) -> c_
         let given = unsafe { optional_text(file, "the configuration file") }?;
         match configuration(given) {
             Some(file) => context.servers.read_also(&file),
-            None => Err(Failure::new(Code::ConfigfileNotFound, "no file is named, and there is no $HOME/.ngconf")),
+            None => Err(Failure::new(
+                Code::ConfigfileNotFound,
+                "no file is named, and there is no $HOME/.ngconf",
+            )),
         }
     })
 }

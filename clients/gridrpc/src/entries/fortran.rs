@@ -35,8 +35,17 @@ unsafe fn call_gridrpc(request: &RawFortran) -> Outcome<()> {
         false => Some(unsafe { context.session_attributes.find(request.attributes) }?),
     };
     let (given, count) = (request.variable, None);
-    let wanted =
-        Wanted { context, handle, given, method, attributes, count, by_address: false, classic: false, fortran: true };
+    let wanted = Wanted {
+        context,
+        handle,
+        given,
+        method,
+        attributes,
+        count,
+        by_address: false,
+        classic: false,
+        fortran: true,
+    };
     // SAFETY: as above.
     let next = unsafe { passed.in_turn() };
     if request.session.is_null() {
@@ -68,5 +77,7 @@ unsafe extern "C" fn farcall_Ninf_fortran(request: *const RawFortran) -> c_int {
     // SAFETY: as above.
     let name = unsafe { text(request.name, "the entry's name") }.unwrap_or("NINF_CALL");
     // SAFETY: as above.
-    ninf::enter_fortran(name, || unsafe { ninf::call_fortran(text(request.called, "what is to be called")?, request) })
+    ninf::enter_fortran(name, || unsafe {
+        ninf::call_fortran(text(request.called, "what is to be called")?, request)
+    })
 }

@@ -58,12 +58,19 @@ unsafe fn places<'a>(handles: *mut RawHandle, count: usize) -> Outcome<&'a mut [
     Ok(places)
 }
 
-/// Objects, and functions of arrays, have processes of their own; a single function has one where it is bound to a server that
-/// was named.
-fn bind(wanted: &Wanted, places: &mut [RawHandle], name: &str, attributes: &HandleAttributes) -> Outcome<()> {
+/// Objects, and functions of arrays, have processes of their own; a single function has one where
+/// it is bound to a server that was named.
+fn bind(
+    wanted: &Wanted,
+    places: &mut [RawHandle],
+    name: &str,
+    attributes: &HandleAttributes,
+) -> Outcome<()> {
     let context = current()?;
     let processes = match wanted {
-        Wanted { kind: Kind::Function, is_array: false, .. } if attributes.host.is_none() => Processes::Shared,
+        Wanted { kind: Kind::Function, is_array: false, .. } if attributes.host.is_none() => {
+            Processes::Shared
+        }
         Wanted { kind: Kind::Function, is_array: false, .. } => Processes::Preferred,
         _ => Processes::Own(places.len()),
     };
@@ -74,11 +81,17 @@ fn bind(wanted: &Wanted, places: &mut [RawHandle], name: &str, attributes: &Hand
     Ok(())
 }
 
-/// Binds handles to a server's routine or class; to the first server that has it where `server` is NULL.
+/// Binds handles to a server's routine or class; to the first server that has it where `server` is
+/// NULL.
 ///
 /// # Safety
 /// NULL, or places for so many handles; text.
-unsafe fn init(wanted: &Wanted, handles: *mut RawHandle, server: *const c_char, name: *const c_char) -> Outcome<()> {
+unsafe fn init(
+    wanted: &Wanted,
+    handles: *mut RawHandle,
+    server: *const c_char,
+    name: *const c_char,
+) -> Outcome<()> {
     current()?;
     // SAFETY: the caller's promise, here and below.
     let places = unsafe { places(handles, wanted.count) }?;
@@ -91,13 +104,20 @@ unsafe fn init(wanted: &Wanted, handles: *mut RawHandle, server: *const c_char, 
 
 /// # Safety
 /// NULL, or places for so many handles; attributes.
-unsafe fn init_with(wanted: &Wanted, handles: *mut RawHandle, raw: *const RawHandle) -> Outcome<()> {
+unsafe fn init_with(
+    wanted: &Wanted,
+    handles: *mut RawHandle,
+    raw: *const RawHandle,
+) -> Outcome<()> {
     let context = current()?;
     // SAFETY: the caller's promise, here and below.
     let places = unsafe { places(handles, wanted.count) }?;
     // SAFETY: as above.
     let attributes = unsafe { context.handle_attributes.find(raw) }?;
-    let name = attributes.function.clone().ok_or_else(|| Failure::other("set GRPC_HANDLE_ATTR_FUNCNAME first"))?;
+    let name = attributes
+        .function
+        .clone()
+        .ok_or_else(|| Failure::other("set GRPC_HANDLE_ATTR_FUNCNAME first"))?;
     bind(wanted, places, &name, &attributes)
 }
 
@@ -175,26 +195,39 @@ unsafe fn is_ready(kind: Kind, handle: *const RawHandle) -> Outcome<()> {
     if ready { Ok(()) } else { Err(Failure::new(Code::NotCompleted, "its process starts")) }
 }
 
-/// The thirteen entries of one kind, as grpc.h says; that text is what makes each `unsafe` in them right.
+/// The thirteen entries of one kind, as grpc.h says; that text is what makes each `unsafe` in them
+/// right.
 macro_rules! entries {
     ($kind:expr, $default:ident $default_array:ident $init:ident $init_array:ident $with:ident $with_array:ident
      $destruct:ident $destruct_array:ident $attributes:ident $perror:ident $error:ident $ready:ident) => {
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $default(handle: *mut RawHandle, name: *const c_char) -> c_int {
             // SAFETY: grpc.h: a place for the handle, and text, here and below.
-            enter(spoken(stringify!($default)), || unsafe { init(&Wanted::one($kind), handle, std::ptr::null(), name) })
+            enter(spoken(stringify!($default)), || unsafe {
+                init(&Wanted::one($kind), handle, std::ptr::null(), name)
+            })
         }
         #[unsafe(no_mangle)]
-        unsafe extern "C" fn $default_array(handles: *mut RawHandle, count: usize, name: *const c_char) -> c_int {
+        unsafe extern "C" fn $default_array(
+            handles: *mut RawHandle,
+            count: usize,
+            name: *const c_char,
+        ) -> c_int {
             // SAFETY: as above, for so many handles.
             enter(spoken(stringify!($default_array)), || unsafe {
                 init(&Wanted::array($kind, count), handles, std::ptr::null(), name)
             })
         }
         #[unsafe(no_mangle)]
-        unsafe extern "C" fn $init(handle: *mut RawHandle, server: *const c_char, name: *const c_char) -> c_int {
+        unsafe extern "C" fn $init(
+            handle: *mut RawHandle,
+            server: *const c_char,
+            name: *const c_char,
+        ) -> c_int {
             // SAFETY: as above.
-            enter(spoken(stringify!($init)), || unsafe { init(&Wanted::one($kind), handle, server, name) })
+            enter(spoken(stringify!($init)), || unsafe {
+                init(&Wanted::one($kind), handle, server, name)
+            })
         }
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $init_array(
@@ -211,10 +244,16 @@ macro_rules! entries {
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $with(handle: *mut RawHandle, attributes: *const RawHandle) -> c_int {
             // SAFETY: as above, and attributes.
-            enter(spoken(stringify!($with)), || unsafe { init_with(&Wanted::one($kind), handle, attributes) })
+            enter(spoken(stringify!($with)), || unsafe {
+                init_with(&Wanted::one($kind), handle, attributes)
+            })
         }
         #[unsafe(no_mangle)]
-        unsafe extern "C" fn $with_array(handles: *mut RawHandle, count: usize, attributes: *const RawHandle) -> c_int {
+        unsafe extern "C" fn $with_array(
+            handles: *mut RawHandle,
+            count: usize,
+            attributes: *const RawHandle,
+        ) -> c_int {
             // SAFETY: as above.
             enter(spoken(stringify!($with_array)), || unsafe {
                 init_with(&Wanted::array($kind, count), handles, attributes)
@@ -228,12 +267,19 @@ macro_rules! entries {
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $destruct_array(handles: *mut RawHandle, count: usize) -> c_int {
             // SAFETY: as above.
-            enter(spoken(stringify!($destruct_array)), || unsafe { destruct($kind, handles, count) })
+            enter(spoken(stringify!($destruct_array)), || unsafe {
+                destruct($kind, handles, count)
+            })
         }
         #[unsafe(no_mangle)]
-        unsafe extern "C" fn $attributes(handle: *const RawHandle, attributes: *mut RawHandle) -> c_int {
+        unsafe extern "C" fn $attributes(
+            handle: *const RawHandle,
+            attributes: *mut RawHandle,
+        ) -> c_int {
             // SAFETY: as above, and a place for attributes.
-            enter(spoken(stringify!($attributes)), || unsafe { get_attributes($kind, handle, attributes) })
+            enter(spoken(stringify!($attributes)), || unsafe {
+                get_attributes($kind, handle, attributes)
+            })
         }
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $perror(handle: *const RawHandle, text: *const c_char) -> c_int {

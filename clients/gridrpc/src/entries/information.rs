@@ -102,7 +102,8 @@ impl Measured {
         let real = |duration| Pair::new(duration, Duration::ZERO);
         let of_files = |any: bool, duration| if any { real(duration) } else { Pair::default() };
         let callbacks = c_int::try_from(self.callbacks.count).unwrap_or(c_int::MAX);
-        let (callback_arguments, callback_results) = (real(self.callbacks.arguments), real(self.callbacks.results));
+        let (callback_arguments, callback_results) =
+            (real(self.callbacks.arguments), real(self.callbacks.results));
         let callback_calculation = real(self.callbacks.calculation);
         let executable = OfExecutable {
             callbacks,
@@ -140,7 +141,8 @@ impl Measured {
             let time = Pair::new(array.saved.time, Duration::ZERO);
             let (compression, decompression) =
                 if is_result { (Pair::default(), time) } else { (time, Pair::default()) };
-            let (original, travelled) = (size(array.bytes), size(array.bytes.saturating_sub(array.saved.bytes)));
+            let (original, travelled) =
+                (size(array.bytes), size(array.bytes.saturating_sub(array.saved.bytes)));
             *place = OfCompression { valid: 1, original, travelled, compression, decompression };
         }
         Box::into_raw(all.into_boxed_slice()).cast()
@@ -149,7 +151,12 @@ impl Measured {
     /// The same as [`Measured::raw`], with what was compressed.
     fn whole(&self) -> RawInformation {
         let elements = c_int::try_from(self.arguments).unwrap_or(c_int::MAX);
-        RawInformation { elements, to_remote: self.compression(false), to_client: self.compression(true), ..self.raw() }
+        RawInformation {
+            elements,
+            to_remote: self.compression(false),
+            to_client: self.compression(true),
+            ..self.raw()
+        }
     }
 }
 
@@ -193,7 +200,11 @@ fn look_at_last(table: &Table) -> Outcome<(RawInformation, c_int)> {
 
 /// # Safety
 /// NULL, or places, here and below.
-unsafe fn tell(found: (RawInformation, c_int), information: *mut RawInformation, status: *mut c_int) {
+unsafe fn tell(
+    found: (RawInformation, c_int),
+    information: *mut RawInformation,
+    status: *mut c_int,
+) {
     // SAFETY: the caller's promise.
     if let Some(place) = unsafe { information.as_mut() } {
         *place = found.0;
@@ -225,7 +236,9 @@ unsafe extern "C" fn farcall_grpc_session_info_get_np(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_session_info_release_np(information: *mut RawInformation) -> c_int {
+unsafe extern "C" fn farcall_grpc_session_info_release_np(
+    information: *mut RawInformation,
+) -> c_int {
     enter("grpc_session_info_release_np", || {
         current()?;
         // SAFETY: grpc.h: what `grpc_session_info_get_np` gave, which the caller gives up.
@@ -253,7 +266,10 @@ unsafe extern "C" fn farcall_grpc_get_info_np(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_get_last_info_np(information: *mut RawInformation, status: *mut c_int) -> c_int {
+unsafe extern "C" fn farcall_grpc_get_last_info_np(
+    information: *mut RawInformation,
+    status: *mut c_int,
+) -> c_int {
     enter("grpc_get_last_info_np", || {
         let context = current()?;
         let table = context.sessions.lock();

@@ -16,6 +16,9 @@ fn set(signal: c_int, handler: Option<extern "C" fn(c_int)>) -> Outcome<()> {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn farcall_grpc_signal_handler_set_np(signal: c_int, handler: Option<extern "C" fn(c_int)>) -> c_int {
+extern "C" fn farcall_grpc_signal_handler_set_np(
+    signal: c_int,
+    handler: Option<extern "C" fn(c_int)>,
+) -> c_int {
     enter("grpc_signal_handler_set_np", || set(signal, handler))
 }

@@ -36,9 +36,12 @@ impl OnStack {
     ) -> Outcome<T> {
         let context = current()?;
         // SAFETY: the caller's promise, here and below.
-        let method = self.method.map(|method| unsafe { text(method, "the method's name") }).transpose()?;
+        let method =
+            self.method.map(|method| unsafe { text(method, "the method's name") }).transpose()?;
         // SAFETY: as above.
-        let given = self.attributes.map(|attributes| unsafe { context.session_attributes.find(attributes) });
+        let given = self
+            .attributes
+            .map(|attributes| unsafe { context.session_attributes.find(attributes) });
         // SAFETY: as above.
         let arguments = unsafe { elements(self.stack) }?;
         // SAFETY: as above.
@@ -79,20 +82,29 @@ impl OnStack {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_call_arg_stack(handle: *mut RawHandle, stack: *const Stack) -> c_int {
+unsafe extern "C" fn farcall_grpc_call_arg_stack(
+    handle: *mut RawHandle,
+    stack: *const Stack,
+) -> c_int {
     // SAFETY: grpc.h: a handle, and a stack of what the interface says, here and below.
     enter_or_minus_one("grpc_call_arg_stack", || unsafe { OnStack::function(handle, stack).call() })
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_call_arg_stack_async(handle: *mut RawHandle, stack: *const Stack) -> c_int {
+unsafe extern "C" fn farcall_grpc_call_arg_stack_async(
+    handle: *mut RawHandle,
+    stack: *const Stack,
+) -> c_int {
     let wanted = OnStack::function(handle, stack);
     // SAFETY: as above.
     enter_or_minus_one("grpc_call_arg_stack_async", || unsafe { wanted.start() }.map(drop))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_call_argstack(handle: *mut RawHandle, stack: *const Stack) -> c_int {
+unsafe extern "C" fn farcall_grpc_call_argstack(
+    handle: *mut RawHandle,
+    stack: *const Stack,
+) -> c_int {
     // SAFETY: as above.
     enter("grpc_call_argstack", || unsafe { OnStack::function(handle, stack).call() })
 }
@@ -133,7 +145,9 @@ unsafe extern "C" fn farcall_grpc_call_arg_stack_async_with_attr_np(
 ) -> c_int {
     let wanted = OnStack { handle, method: None, attributes: Some(attributes), stack };
     // SAFETY: as above, and attributes.
-    enter_or_minus_one("grpc_call_arg_stack_async_with_attr_np", || unsafe { wanted.start() }.map(drop))
+    enter_or_minus_one("grpc_call_arg_stack_async_with_attr_np", || {
+        unsafe { wanted.start() }.map(drop)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -179,5 +193,7 @@ unsafe extern "C" fn farcall_grpc_invoke_arg_stack_async_with_attr_np(
 ) -> c_int {
     let wanted = OnStack { handle, method: Some(method), attributes: Some(attributes), stack };
     // SAFETY: as above, text and attributes.
-    enter_or_minus_one("grpc_invoke_arg_stack_async_with_attr_np", || unsafe { wanted.start() }.map(drop))
+    enter_or_minus_one("grpc_invoke_arg_stack_async_with_attr_np", || {
+        unsafe { wanted.start() }.map(drop)
+    })
 }

@@ -11,7 +11,8 @@ use crate::stacks::{Stack, create, destruct, pop, push};
 extern "C" fn farcall_grpc_arg_stack_new(max: c_int) -> *mut Stack {
     let mut made = std::ptr::null_mut();
     enter("grpc_arg_stack_new", || {
-        let max = usize::try_from(max).map_err(|_| Failure::other(format!("a stack of {max} arguments")))?;
+        let max = usize::try_from(max)
+            .map_err(|_| Failure::other(format!("a stack of {max} arguments")))?;
         made = create(max)?;
         Ok(())
     });
@@ -29,7 +30,10 @@ extern "C" fn farcall_grpc_stack_create(max: usize) -> *mut Stack {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_arg_stack_push_arg(stack: *const Stack, argument: *mut c_void) -> c_int {
+unsafe extern "C" fn farcall_grpc_arg_stack_push_arg(
+    stack: *const Stack,
+    argument: *mut c_void,
+) -> c_int {
     // SAFETY: grpc.h: a stack.
     enter_or_minus_one("grpc_arg_stack_push_arg", || unsafe { push(stack, argument) })
 }
@@ -52,7 +56,10 @@ unsafe extern "C" fn farcall_grpc_arg_stack_pop_arg(stack: *const Stack) -> *mut
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_stack_pop(stack: *const Stack, argument: *mut *mut c_void) -> c_int {
+unsafe extern "C" fn farcall_grpc_stack_pop(
+    stack: *const Stack,
+    argument: *mut *mut c_void,
+) -> c_int {
     enter("grpc_stack_pop", || {
         // SAFETY: grpc.h: a place for an address, and a stack, here and below.
         let place = unsafe { place(argument, "the place for the argument") }?;

@@ -22,7 +22,8 @@ fn of_one(failure: Option<Failure>) -> Outcome<()> {
 /// What waiting for several comes to: the first failure that is no time-out, or a time-out.
 fn of_many(failures: Vec<Failure>) -> Outcome<()> {
     let count = failures.len();
-    let worst = failures.into_iter().reduce(|one, next| if one.code == Code::Timeout { next } else { one });
+    let worst =
+        failures.into_iter().reduce(|one, next| if one.code == Code::Timeout { next } else { one });
     let Some(worst) = worst else { return Ok(()) };
     let code = if worst.code == Code::Timeout { Code::Timeout } else { Code::SessionFailed };
     let more = if count > 1 { format!(" (and {} more)", count - 1) } else { String::new() };
@@ -38,7 +39,11 @@ extern "C" fn farcall_grpc_probe(session: c_int) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_probe_or(sessions: *const c_int, count: usize, session: *mut c_int) -> c_int {
+unsafe extern "C" fn farcall_grpc_probe_or(
+    sessions: *const c_int,
+    count: usize,
+    session: *mut c_int,
+) -> c_int {
     enter("grpc_probe_or", || {
         let context = current()?;
         // SAFETY: grpc.h: a place for a number, and numbers, here and below.
@@ -49,7 +54,8 @@ unsafe extern "C" fn farcall_grpc_probe_or(sessions: *const c_int, count: usize,
         let none = || Failure::new(Code::NoneCompleted, "all of them are running");
         let table = context.sessions.lock();
         // One that was waited for has ended as well; others may be of more use.
-        let waited = || set.iter().copied().find(|session| table.has_ended(*session).unwrap_or(false));
+        let waited =
+            || set.iter().copied().find(|session| table.has_ended(*session).unwrap_or(false));
         *found = any_ended(&table, &set)?.or_else(waited).ok_or_else(none)?;
         Ok(())
     })
@@ -74,7 +80,8 @@ unsafe extern "C" fn farcall_grpc_wait_and(sessions: *const c_int, count: usize)
         let set = unsafe { set(sessions, count) }?;
         let mut remaining = Remaining::of(&set);
         let failures = context.sessions.wait_until(|table| match remaining.have_ended(table) {
-            Ok(all) => all.then(|| Ok(set.iter().filter_map(|session| table.waited_for(*session)).collect())),
+            Ok(all) => all
+                .then(|| Ok(set.iter().filter_map(|session| table.waited_for(*session)).collect())),
             Err(failure) => Some(Err(failure)),
         })?;
         of_many(failures)
@@ -82,7 +89,11 @@ unsafe extern "C" fn farcall_grpc_wait_and(sessions: *const c_int, count: usize)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_wait_or(sessions: *const c_int, count: usize, session: *mut c_int) -> c_int {
+unsafe extern "C" fn farcall_grpc_wait_or(
+    sessions: *const c_int,
+    count: usize,
+    session: *mut c_int,
+) -> c_int {
     enter("grpc_wait_or", || {
         let context = current()?;
         // SAFETY: grpc.h: a place for a number, and numbers, here and below.
@@ -93,10 +104,11 @@ unsafe extern "C" fn farcall_grpc_wait_or(sessions: *const c_int, count: usize, 
         if set.is_empty() {
             return Ok(());
         }
-        let (ended, failure) = context.sessions.wait_until(|table| match any_ended(table, &set) {
-            Ok(ended) => ended.map(|ended| Ok((ended, table.waited_for(ended)))),
-            Err(failure) => Some(Err(failure)),
-        })?;
+        let (ended, failure) =
+            context.sessions.wait_until(|table| match any_ended(table, &set) {
+                Ok(ended) => ended.map(|ended| Ok((ended, table.waited_for(ended)))),
+                Err(failure) => Some(Err(failure)),
+            })?;
         *found = ended;
         of_many(failure.into_iter().collect())
     })

@@ -26,14 +26,18 @@ pub struct Any {
 }
 
 impl Any {
-    /// As the interface wants it with this tag, where it can be; what is of another kind is refused later.
+    /// As the interface wants it with this tag, where it can be; what is of another kind is refused
+    /// later.
     pub fn tagged(&self, tag: u32) -> TaggedValue {
         // SAFETY: any bits are a value of each of the three, and the kind says which one was set.
-        let (integer, real, address) = unsafe { (self.value.integer, self.value.real, self.value.address) };
+        let (integer, real, address) =
+            unsafe { (self.value.integer, self.value.real, self.value.address) };
         match self.kind {
             ADDRESS => TaggedValue::of_pointer(address.cast()),
             REAL => TaggedValue::of_real(real),
-            _ if tag & POINTER != 0 && integer == 0 => TaggedValue::of_pointer(std::ptr::null_mut()),
+            _ if tag & POINTER != 0 && integer == 0 => {
+                TaggedValue::of_pointer(std::ptr::null_mut())
+            }
             _ => TaggedValue::of_integer(integer),
         }
     }
@@ -48,7 +52,8 @@ unsafe fn set(place: *mut Any, kind: c_int, value: Value) {
     }
 }
 
-/// The entries that take a whole number, a real one, or an address. ninf.h: NULL or a place, for all of them.
+/// The entries that take a whole number, a real one, or an address. ninf.h: NULL or a place, for
+/// all of them.
 macro_rules! setters {
     ($($name:ident $type:ty, $kind:ident $member:ident;)*) => {
         $(#[unsafe(no_mangle)]

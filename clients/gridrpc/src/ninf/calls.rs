@@ -45,7 +45,8 @@ struct Made {
 }
 
 impl Made {
-    /// Makes it, starts it and gives its session, or writes it down where a transaction is under way.
+    /// Makes it, starts it and gives its session, or writes it down where a transaction is under
+    /// way.
     ///
     /// # Safety
     /// Arguments as the interface says, until the call is over.
@@ -55,12 +56,16 @@ impl Made {
         if transactions::is_under_way() {
             let interface = self.handle.routine(None)?.0.interface().clone();
             self.count.map_or(Ok(()), |count| farcall_c::check_count(&interface, count))?;
-            let values = interface.caller_parameters().map(|(_, parameter)| next(passing(parameter))).collect();
+            let values = interface
+                .caller_parameters()
+                .map(|(_, parameter)| next(passing(parameter)))
+                .collect();
             // SAFETY: the caller's promise; ninf.h has arguments stay until the transaction's end.
             unsafe { transactions::record(Recorded { handle: self.handle.clone(), values }) }?;
             return Ok(OK);
         }
-        let (context, handle, count, fortran) = (ninf().context()?, self.handle.clone(), self.count, self.fortran);
+        let (context, handle, count, fortran) =
+            (ninf().context()?, self.handle.clone(), self.count, self.fortran);
         let given = std::ptr::null_mut();
         let wanted = Wanted {
             context,
@@ -120,7 +125,9 @@ impl RawRequest {
     /// As ninf.h says of the entry.
     unsafe fn act(&self) -> Outcome<c_int> {
         let count = usize::try_from(self.count).ok();
-        let group = (!self.group.is_null()).then(|| ninf().groups.find(self.group, "the group")).transpose()?;
+        let group = (!self.group.is_null())
+            .then(|| ninf().groups.find(self.group, "the group"))
+            .transpose()?;
         // SAFETY: the caller's promise, here and below.
         let handle = unsafe { self.handle(group.as_deref()) }?;
         let made = Made { handle, count, starts: self.asynchronous != 0, fortran: false };
@@ -163,7 +170,8 @@ pub fn enter_call(name: &str, body: impl FnOnce() -> Outcome<c_int>) -> c_int {
 /// As many as the function has parameters, each as the interface says.
 pub unsafe fn call_values(handle: Arc<Handle>, values: &[TaggedValue]) -> Outcome<c_int> {
     let mut values = values.iter();
-    let next = |_| values.next().copied().unwrap_or_else(|| TaggedValue::of_pointer(std::ptr::null_mut()));
+    let next =
+        |_| values.next().copied().unwrap_or_else(|| TaggedValue::of_pointer(std::ptr::null_mut()));
     // SAFETY: the caller's promise.
     unsafe { Made { handle, count: None, starts: false, fortran: false }.act(next) }
 }
@@ -177,10 +185,11 @@ pub unsafe fn call_fortran(entry: &str, request: &RawFortran) -> Outcome<c_int> 
     let interface = handle.routine(None)?.0.interface().clone();
     // SAFETY: the caller's promise, here and below.
     let passed = unsafe { request.passed(&interface) }?;
-    let calls_back = interface.parameters.iter().any(|one| matches!(one.shape, Shape::Callback { .. }));
+    let calls_back =
+        interface.parameters.iter().any(|one| matches!(one.shape, Shape::Callback { .. }));
     if transactions::is_under_way() && (calls_back || passed.has_texts()) {
-        let words = "a transaction of a FORTRAN program cannot keep texts or procedures: call this function outside \
-            the transaction";
+        let words = "a transaction of a FORTRAN program cannot keep texts or procedures: call \
+            this function outside the transaction";
         return Err(Failure::other(words));
     }
     let made = Made { handle, count: None, starts: !request.session.is_null(), fortran: true };
@@ -194,12 +203,17 @@ pub unsafe fn call_fortran(entry: &str, request: &RawFortran) -> Outcome<c_int> 
 /// As many values as the function has parameters, each as the interface says.
 unsafe fn call_with(handle: Arc<Handle>, arguments: *const Any, starts: bool) -> Outcome<c_int> {
     let mut index = 0;
-    // SAFETY: the caller's promise, here and below. None is looked at of a function without parameters.
+    // SAFETY: the caller's promise, here and below. None is looked at of a function without
+    // parameters.
     unsafe {
         Made { handle, count: None, starts, fortran: false }.act(|tag| {
             let value = arguments.wrapping_add(index);
             index += 1;
-            if arguments.is_null() { TaggedValue::of_pointer(std::ptr::null_mut()) } else { (*value).tagged(tag) }
+            if arguments.is_null() {
+                TaggedValue::of_pointer(std::ptr::null_mut())
+            } else {
+                (*value).tagged(tag)
+            }
         })
     }
 }
@@ -215,7 +229,10 @@ unsafe extern "C" fn farcall_Ninf_call_v(entry: *const c_char, arguments: *const
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_Ninf_call_v_async(entry: *const c_char, arguments: *const Any) -> c_int {
+unsafe extern "C" fn farcall_Ninf_call_v_async(
+    entry: *const c_char,
+    arguments: *const Any,
+) -> c_int {
     enter_call("Ninf_call_v_async", || {
         // SAFETY: as above.
         let handle = ninf().handle(unsafe { text(entry, "the entry") }?)?;
@@ -235,15 +252,23 @@ unsafe extern "C" fn farcall_Ninf_call_body_v(stub: *const Stub, arguments: *con
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_Ninf_call_body_v_async(stub: *const Stub, arguments: *const Any) -> c_int {
+unsafe extern "C" fn farcall_Ninf_call_body_v_async(
+    stub: *const Stub,
+    arguments: *const Any,
+) -> c_int {
     // SAFETY: ninf.h: a value per parameter.
     enter_call("Ninf_call_body_v_async", || unsafe { call_with(of_stub(stub)?, arguments, true) })
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_Ninf_get_stub(entry: *const c_char, types: *mut c_int, stub: *mut *mut Stub) -> c_int {
+unsafe extern "C" fn farcall_Ninf_get_stub(
+    entry: *const c_char,
+    types: *mut c_int,
+    stub: *mut *mut Stub,
+) -> c_int {
     enter("Ninf_get_stub", || {
-        // SAFETY: ninf.h: a place for the stub, text, and NULL or room for the types, here and below.
+        // SAFETY: ninf.h: a place for the stub, text, and NULL or room for the types, here and
+        // below.
         let place = unsafe { place(stub, "the place for the stub") }?;
         *place = std::ptr::null_mut();
         // SAFETY: as above.
@@ -265,7 +290,8 @@ extern "C" fn farcall_Ninf_free_stub(stub: *mut Stub) -> c_int {
 unsafe extern "C" fn farcall_Ninf_get_executable(entry: *const c_char) -> *mut Stub {
     enter_or("Ninf_get_executable", std::ptr::null_mut(), || {
         // SAFETY: ninf.h: text.
-        let made = unsafe { text(entry, "the entry") }.and_then(|entry| ninf().executable(entry))?;
+        let made =
+            unsafe { text(entry, "the entry") }.and_then(|entry| ninf().executable(entry))?;
         Ok(ninf().executables.give(Stub { handle: made }))
     })
 }
@@ -291,7 +317,9 @@ fn group(entry: &str) -> Outcome<Group> {
         let home = entry.at_home(&lock(&ninf().settings));
         return Ok(Group::new(vec![ninf().handle_of(home)?]));
     }
-    let at = |(host, port): (String, u16)| ninf().handle_of(Entry { host: Some(host), port, ..entry.clone() });
+    let at = |(host, port): (String, u16)| {
+        ninf().handle_of(Entry { host: Some(host), port, ..entry.clone() })
+    };
     let mut failure = None;
     let found: Vec<Arc<Handle>> =
         map.into_iter().filter_map(|one| at(one).map_err(|its| failure = Some(its)).ok()).collect();

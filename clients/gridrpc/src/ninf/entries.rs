@@ -20,10 +20,15 @@ fn malformed(text: &str, why: &str) -> Failure {
 }
 
 impl Entry {
-    /// `function`, `module/function`, `ninf://HOST:PORT/module/function`, `http://HOST:PORT/function`.
+    /// `function`, `module/function`, `ninf://HOST:PORT/module/function`,
+    /// `http://HOST:PORT/function`.
     pub fn read(text: &str) -> Outcome<Entry> {
         let entry = Entry::take_apart(text)?;
-        if entry.name.is_empty() { Err(malformed(text, "no function was named")) } else { Ok(entry) }
+        if entry.name.is_empty() {
+            Err(malformed(text, "no function was named"))
+        } else {
+            Ok(entry)
+        }
     }
 
     /// Words, or words after `ninf://HOST:PORT/`; there may be none.
@@ -33,13 +38,18 @@ impl Entry {
 
     fn take_apart(text: &str) -> Outcome<Entry> {
         let bare = text.strip_suffix("()").unwrap_or(text);
-        let scheme = ["ninf://", "http://"].into_iter().find_map(|scheme| bare.strip_prefix(scheme));
+        let scheme =
+            ["ninf://", "http://"].into_iter().find_map(|scheme| bare.strip_prefix(scheme));
         match scheme {
-            None if bare.contains("://") => Err(malformed(text, "write ninf://HOST:PORT/module/function")),
+            None if bare.contains("://") => {
+                Err(malformed(text, "write ninf://HOST:PORT/module/function"))
+            }
             None => Ok(Entry { host: None, port: 0, name: bare.to_owned() }),
             Some(rest) => {
-                let (place, name) = rest.split_once('/').ok_or_else(|| malformed(text, "no function was named"))?;
-                let (host, port) = host_and_port(place).ok_or_else(|| malformed(text, "no HOST:PORT"))?;
+                let (place, name) =
+                    rest.split_once('/').ok_or_else(|| malformed(text, "no function was named"))?;
+                let (host, port) =
+                    host_and_port(place).ok_or_else(|| malformed(text, "no HOST:PORT"))?;
                 Ok(Entry { host: Some(host), port, name: name.trim_start_matches('/').to_owned() })
             }
         }
@@ -68,9 +78,20 @@ mod tests {
     fn entries_of_all_forms() {
         assert_eq!(Entry::read("dmmul").unwrap(), entry(None, 0, "dmmul"));
         assert_eq!(Entry::read("linpack/dgefa()").unwrap(), entry(None, 0, "linpack/dgefa"));
-        assert_eq!(Entry::read("ninf://hpc:3000/linpack/dgefa").unwrap(), entry(Some("hpc"), 3000, "linpack/dgefa"));
+        assert_eq!(
+            Entry::read("ninf://hpc:3000/linpack/dgefa").unwrap(),
+            entry(Some("hpc"), 3000, "linpack/dgefa")
+        );
         assert_eq!(Entry::read("http://hpc/dmmul").unwrap(), entry(Some("hpc"), 0, "dmmul"));
-        for wrong in ["", "()", "ninf://hpc:3000", "ninf://hpc:many/f", "ninf:///f", "ftp://hpc/f", "ninf://hpc/"] {
+        for wrong in [
+            "",
+            "()",
+            "ninf://hpc:3000",
+            "ninf://hpc:many/f",
+            "ninf:///f",
+            "ftp://hpc/f",
+            "ninf://hpc/",
+        ] {
             assert!(Entry::read(wrong).is_err(), "{wrong:?}");
         }
     }

@@ -1,5 +1,5 @@
-//! Arguments that are objects of another system (Lisp, Mathematica): functions of the program's turn them into numbers and
-//! back.
+//! Arguments that are objects of another system (Lisp, Mathematica): functions of the program's
+//! turn them into numbers and back.
 
 use std::ffi::{c_char, c_int, c_long, c_void};
 use std::sync::Arc;
@@ -19,9 +19,19 @@ use super::lookup::{FILENAME, STRING, type_of};
 use super::{lock, ninf, transactions};
 
 /// `ninf_cim_get`: writes elements of an object.
-type Get = unsafe extern "C" fn(object: *mut c_void, kind: c_int, count: c_long, elements: *mut c_void) -> c_int;
+type Get = unsafe extern "C" fn(
+    object: *mut c_void,
+    kind: c_int,
+    count: c_long,
+    elements: *mut c_void,
+) -> c_int;
 /// `ninf_cim_put`: makes an object of elements.
-type Put = unsafe extern "C" fn(object: *mut c_void, kind: c_int, count: c_long, elements: *const c_void) -> c_int;
+type Put = unsafe extern "C" fn(
+    object: *mut c_void,
+    kind: c_int,
+    count: c_long,
+    elements: *const c_void,
+) -> c_int;
 
 /// `CIM_OK`; 0 is as good.
 const CIM_OK: c_int = 28;
@@ -48,7 +58,8 @@ fn answer(status: c_int, parameter: &Parameter) -> Outcome<()> {
         32 => Number::CimArrayBound,
         _ => Number::CimTypeMismatch,
     };
-    Err(Failure::other(format!("{}: the program's function returned {status}", parameter.name)).numbered(number))
+    Err(Failure::other(format!("{}: the program's function returned {status}", parameter.name))
+        .numbered(number))
 }
 
 /// One argument.
@@ -91,7 +102,9 @@ impl Given<'_> {
         let put = functions.put.ok_or_else(|| undefined("no function puts values"))?;
         // SAFETY: as above.
         answer(
-            unsafe { put(self.object, type_of(self.parameter), self.count, self.memory.as_ptr().cast()) },
+            unsafe {
+                put(self.object, type_of(self.parameter), self.count, self.memory.as_ptr().cast())
+            },
             self.parameter,
         )
     }
@@ -131,7 +144,8 @@ fn check(routine: &Routine, index: usize, parameter: &Parameter) -> Outcome<()> 
     if fits {
         return Ok(());
     }
-    let words = format!("{}: an object cannot be this kind of argument; use Ninf_call", parameter.name);
+    let words =
+        format!("{}: an object cannot be this kind of argument; use Ninf_call", parameter.name);
     Err(Failure::other(words).numbered(Number::CimTypeMismatch))
 }
 
@@ -142,11 +156,18 @@ fn measure(routine: &Routine, given: &mut [Given<'_>]) -> Outcome<()> {
         if one.is_array() { TaggedValue::of_pointer(place(index)) } else { one.value() }
     };
     let values: Vec<TaggedValue> = given.iter_mut().enumerate().map(value).collect();
-    // SAFETY: scalars as the interface says. Arrays are not looked at: none of them is one that sizes depend on.
+    // SAFETY: scalars as the interface says. Arrays are not looked at: none of them is one that
+    // sizes depend on.
     let spans = unsafe { spans(routine, &values) }?.unwrap_or_default();
     for (index, one) in given.iter_mut().enumerate().filter(|(_, one)| one.is_array()) {
-        let bytes = spans.iter().find(|span| span.start == place(index) as usize).map_or(0, |span| span.bytes);
-        let full = || Failure::other(format!("no memory for {bytes} bytes")).numbered(Number::CimCannotAllocate);
+        let bytes = spans
+            .iter()
+            .find(|span| span.start == place(index) as usize)
+            .map_or(0, |span| span.bytes);
+        let full = || {
+            Failure::other(format!("no memory for {bytes} bytes"))
+                .numbered(Number::CimCannotAllocate)
+        };
         one.memory.try_reserve_exact(bytes / 8 + 2).map_err(|_| full())?;
         one.memory.resize(bytes / 8 + 2, 0);
         let is_text = type_of(one.parameter) == STRING;
@@ -159,7 +180,10 @@ fn measure(routine: &Routine, given: &mut [Given<'_>]) -> Outcome<()> {
 
 /// # Safety
 /// As many objects as the interface has arguments.
-unsafe fn given_of<'a>(interface: &'a Interface, objects: *const *mut c_void) -> Outcome<Vec<Given<'a>>> {
+unsafe fn given_of<'a>(
+    interface: &'a Interface,
+    objects: *const *mut c_void,
+) -> Outcome<Vec<Given<'a>>> {
     let one = |(at, (_, parameter)): (usize, (usize, &'a Parameter))| {
         if objects.is_null() {
             return Err(missing("the array of objects"));
@@ -181,7 +205,10 @@ unsafe fn call(handle: Arc<Handle>, objects: *const *mut c_void) -> Outcome<c_in
     }
     let functions = *lock(&ninf().foreign);
     let routine = handle.routine(None)?.0;
-    routine.interface().caller_parameters().try_for_each(|(index, one)| check(&routine, index, one))?;
+    routine
+        .interface()
+        .caller_parameters()
+        .try_for_each(|(index, one)| check(&routine, index, one))?;
     // SAFETY: the caller's promise, here and below.
     let mut given = unsafe { given_of(routine.interface(), objects) }?;
     for one in given.iter_mut().filter(|one| !one.is_array()) {
@@ -211,7 +238,10 @@ extern "C" fn farcall_Ninf_set_cim_funcs(get: Option<Get>, put: Option<Put>) -> 
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_Ninf_cim_main(entry: *const c_char, objects: *const *mut c_void) -> c_int {
+unsafe extern "C" fn farcall_Ninf_cim_main(
+    entry: *const c_char,
+    objects: *const *mut c_void,
+) -> c_int {
     enter("Ninf_cim_main", || {
         // SAFETY: ninf.h: text, and an object per argument, here and below.
         let handle = ninf().handle(unsafe { text(entry, "the entry") }?)?;

@@ -40,7 +40,8 @@ impl<T> Given<T> {
         if pointer.is_null() {
             return Err(missing(what));
         }
-        let gone = || Failure::other(format!("{what} was released before")).numbered(Number::StubRemoved);
+        let gone =
+            || Failure::other(format!("{what} was released before")).numbered(Number::StubRemoved);
         found.ok_or_else(gone)
     }
 }

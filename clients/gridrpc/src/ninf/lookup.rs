@@ -13,7 +13,8 @@ use super::entries::Entry;
 use super::failure::enter;
 use super::{lock, ninf};
 
-/// `NINF_STRING`, `NINF_FILENAME`, `NINF_FUNCTION` and `NINF_STRUCT`: what is no number. Numbers are `enum farcall_element`.
+/// `NINF_STRING`, `NINF_FILENAME`, `NINF_FUNCTION` and `NINF_STRUCT`: what is no number. Numbers
+/// are `enum farcall_element`.
 pub const STRING: c_int = 64;
 pub const FILENAME: c_int = 65;
 const FUNCTION: c_int = 66;
@@ -46,7 +47,8 @@ pub unsafe fn write_types(interface: &Interface, place: *mut c_int) {
 
 /// A line for people.
 fn line(interface: &Interface) -> String {
-    let names: Vec<&str> = interface.caller_parameters().map(|(_, parameter)| parameter.name.as_str()).collect();
+    let names: Vec<&str> =
+        interface.caller_parameters().map(|(_, parameter)| parameter.name.as_str()).collect();
     format!("{}({}) {}", interface.full_name(), names.join(", "), interface.doc.replace('\n', " "))
 }
 
@@ -55,9 +57,11 @@ fn search(question: &str) -> Outcome<Vec<String>> {
     let entry = Entry::of_question(question)?.at_home(&lock(&ninf().settings));
     let context = ninf().context()?;
     let servers = context.servers.named(entry.host.as_deref(), entry.port.into(), "")?;
-    let server = servers.first().ok_or_else(|| Failure::new(Code::ServerNotFound, "no server was named"))?;
+    let server =
+        servers.first().ok_or_else(|| Failure::new(Code::ServerNotFound, "no server was named"))?;
     let connection = server.connect(None)?;
-    let routines: Vec<Routine> = connection.client.routines().inspect_err(|error| server.note(&connection, error))?;
+    let routines: Vec<Routine> =
+        connection.client.routines().inspect_err(|error| server.note(&connection, error))?;
     let words: Vec<String> = entry.name.split_whitespace().map(str::to_lowercase).collect();
     let has_all = |line: &String| words.iter().all(|word| line.to_lowercase().contains(word));
     Ok(routines.iter().map(|routine| line(routine.interface())).filter(has_all).collect())
@@ -72,7 +76,8 @@ unsafe extern "C" fn farcall_Ninf_query(question: *const c_char, found: *mut *mu
             **place = std::ptr::null_mut();
         }
         // SAFETY: as above.
-        let lines = search(unsafe { optional_text(question, "the question") }?.unwrap_or_default())?;
+        let lines =
+            search(unsafe { optional_text(question, "the question") }?.unwrap_or_default())?;
         if let Some(place) = place {
             let text: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
             *place = allocated(text.as_bytes())?;

@@ -12,7 +12,8 @@ use super::{lock, ninf};
 const HOSTS_MAX: usize = 1 << 16;
 /// Options with a value that have no effect, and those without a value.
 const VALUES: [&str; 4] = ["-callback_port", "-ssl_cert", "-ssl_key", "-cproxy"];
-const FLAGS: [&str; 7] = ["-privileged", "-shell", "-shell_callback", "-log_record", "-ssl", "-debug", "-quiet"];
+const FLAGS: [&str; 7] =
+    ["-privileged", "-shell", "-shell_callback", "-log_record", "-ssl", "-debug", "-quiet"];
 
 /// What was said of servers.
 #[derive(Default)]
@@ -30,7 +31,9 @@ impl Settings {
         let (host, port) = match &self.host {
             Some(host) => (Some(host.clone()), self.port),
             None => {
-                let port = variable("NINF_SERVER_PORT").and_then(|port| port.trim().parse().ok()).unwrap_or(self.port);
+                let port = variable("NINF_SERVER_PORT")
+                    .and_then(|port| port.trim().parse().ok())
+                    .unwrap_or(self.port);
                 (variable("NINF_SERVER"), port)
             }
         };
@@ -58,7 +61,9 @@ pub fn host_and_port(place: &str) -> Option<(String, u16)> {
 
 /// A host, or an address as it is; `HOST:PORT` is both at once, and the port of its own counts.
 fn split(text: &str, port: u16) -> (String, u16) {
-    host_and_port(text).filter(|(host, port)| *port > 0 && !host.contains(':')).unwrap_or((text.to_owned(), port))
+    host_and_port(text)
+        .filter(|(host, port)| *port > 0 && !host.contains(':'))
+        .unwrap_or((text.to_owned(), port))
 }
 
 /// A line per host: `HOST`, `HOST PORT` or `HOST:PORT`, `#` before comments.
@@ -80,8 +85,9 @@ fn take(settings: &mut Settings, option: &str, value: Option<&str>) -> Outcome<b
         "-port" => settings.port = port(needed()?)?,
         "-map" => {
             let file = needed()?;
-            let text = std::fs::read_to_string(file)
-                .map_err(|error| Failure::other(format!("{file}: {error}")).numbered(Number::FileCannotOpen))?;
+            let text = std::fs::read_to_string(file).map_err(|error| {
+                Failure::other(format!("{file}: {error}")).numbered(Number::FileCannotOpen)
+            })?;
             settings.map = read_map(&text)?;
         }
         _ => return Ok(false),
@@ -102,8 +108,10 @@ unsafe fn parse(count: c_int, arguments: *mut *mut c_char) -> Outcome<c_int> {
     let all = unsafe { std::slice::from_raw_parts_mut(arguments, count) };
     // SAFETY: as above.
     let word = |word: &*mut c_char| unsafe { word.as_ref().map(|first| CStr::from_ptr(first)) };
-    let words: Vec<String> =
-        all.iter().map(|one| word(one).map_or_else(String::new, |one| one.to_string_lossy().into())).collect();
+    let words: Vec<String> = all
+        .iter()
+        .map(|one| word(one).map_or_else(String::new, |one| one.to_string_lossy().into()))
+        .collect();
     let mut settings = lock(&ninf().settings);
     let (mut kept, mut at) = (1, 1);
     while at < count {
@@ -134,7 +142,9 @@ unsafe extern "C" fn farcall_Ninf_parse_arg(count: c_int, arguments: *mut *mut c
 unsafe extern "C" fn farcall_Ninf_set_server(host: *const c_char, wanted: *const c_char) {
     enter("Ninf_set_server", || {
         // SAFETY: ninf.h: NULL or text, here and below.
-        let host = unsafe { optional_text(host, "the host") }?.filter(|host| !host.is_empty()).map(str::to_owned);
+        let host = unsafe { optional_text(host, "the host") }?
+            .filter(|host| !host.is_empty())
+            .map(str::to_owned);
         // SAFETY: as above.
         let wanted = unsafe { optional_text(wanted, "the port") }?.filter(|port| !port.is_empty());
         let port = wanted.map_or(Ok(0), port)?;
@@ -151,7 +161,9 @@ mod tests {
 
     #[test]
     fn a_map_has_a_host_per_line() {
-        let map = read_map("# all of them\nalpha 3000\n\n beta # the slow one\ngamma:3001\nunix:/s\n").unwrap();
+        let map =
+            read_map("# all of them\nalpha 3000\n\n beta # the slow one\ngamma:3001\nunix:/s\n")
+                .unwrap();
         let expected = [("alpha", 3000), ("beta", 0), ("gamma", 3001), ("unix:/s", 0)];
         assert_eq!(map, expected.map(|(host, port)| (host.to_owned(), port)));
         assert!(read_map("alpha many").is_err());
@@ -159,7 +171,9 @@ mod tests {
 
     #[test]
     fn a_port_is_told_beside_the_host_or_behind_it() {
-        let server = |host: Option<&str>, port| Settings { host: host.map(str::to_owned), port, map: vec![] }.server();
+        let server = |host: Option<&str>, port| {
+            Settings { host: host.map(str::to_owned), port, map: vec![] }.server()
+        };
         let at = |host: &str, port| (Some(host.to_owned()), port);
         assert_eq!(server(Some("hpc"), 3001), at("hpc", 3001));
         assert_eq!(server(Some("hpc:3002"), 0), at("hpc", 3002));

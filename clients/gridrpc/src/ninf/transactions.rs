@@ -63,7 +63,9 @@ pub fn miss(failure: &Failure) {
 /// Whether the two must run in their order. A call of which nothing is known keeps its place.
 fn depend(one: &Option<Vec<Span>>, other: &Option<Vec<Span>>) -> bool {
     match (one, other) {
-        (Some(one), Some(other)) => one.iter().any(|span| other.iter().any(|its| span.conflicts(its))),
+        (Some(one), Some(other)) => {
+            one.iter().any(|span| other.iter().any(|its| span.conflicts(its)))
+        }
         _ => true,
     }
 }
@@ -78,7 +80,8 @@ pub unsafe fn record(call: Recorded) -> Outcome<()> {
     let used = unsafe { spans(&routine, &call.values) }?;
     WRITTEN.with(|written| {
         let mut written = written.borrow_mut();
-        let steps = &mut written.as_mut().ok_or_else(|| Failure::other("no transaction is open"))?.steps;
+        let steps =
+            &mut written.as_mut().ok_or_else(|| Failure::other("no transaction is open"))?.steps;
         if steps.len() >= CALLS_MAX {
             let words = format!("a transaction of more than {CALLS_MAX} calls");
             return Err(Failure::other(words).numbered(Number::CantAllocateSession));
@@ -107,7 +110,8 @@ unsafe fn begin(call: &Recorded) -> Outcome<c_int> {
         fortran: false,
         classic: true,
     };
-    let next = |_| values.next().copied().unwrap_or_else(|| TaggedValue::of_pointer(std::ptr::null_mut()));
+    let next =
+        |_| values.next().copied().unwrap_or_else(|| TaggedValue::of_pointer(std::ptr::null_mut()));
     // SAFETY: the caller's promise.
     unsafe { start(&wanted, next) }
 }
@@ -199,8 +203,11 @@ impl Run {
         }
         match self.failures.into_iter().next() {
             None => Ok(()),
-            Some(first) => Err(Failure::new(first.code, format!("{}; {kept_back} calls did not run", first.words))
-                .numbered(Number::TransactionFailed)),
+            Some(first) => Err(Failure::new(
+                first.code,
+                format!("{}; {kept_back} calls did not run", first.words),
+            )
+            .numbered(Number::TransactionFailed)),
         }
     }
 }

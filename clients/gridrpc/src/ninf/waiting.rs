@@ -46,7 +46,8 @@ pub fn wait_for_one(sessions: &[c_int]) -> Outcome<(c_int, Option<Failure>)> {
 
 /// How many a set has, as the program says.
 fn counted(count: c_int) -> Outcome<usize> {
-    usize::try_from(count).map_err(|_| Failure::other(format!("the set does not have {count} sessions")))
+    usize::try_from(count)
+        .map_err(|_| Failure::other(format!("the set does not have {count} sessions")))
 }
 
 /// # Safety
@@ -73,7 +74,11 @@ unsafe extern "C" fn farcall_Ninf_wait_and(sessions: *const c_int, count: c_int)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_Ninf_wait_or(sessions: *const c_int, count: c_int, session: *mut c_int) -> c_int {
+unsafe extern "C" fn farcall_Ninf_wait_or(
+    sessions: *const c_int,
+    count: c_int,
+    session: *mut c_int,
+) -> c_int {
     enter("Ninf_wait_or", || {
         // SAFETY: ninf.h: a place for a number, and so many numbers, here and below.
         unsafe { give(session, VOID) };
@@ -112,7 +117,8 @@ unsafe extern "C" fn farcall_Ninf_wait_any(session: *mut c_int) -> c_int {
         unsafe { give(session, VOID) };
         let found = ninf().context()?.sessions.wait_until(|table| match table.first_fresh() {
             Some(first) => Some(Ok((first, ended(table, first)))),
-            None => (table.running() == 0).then(|| Err(Failure::new(Code::InvalidSessionId, "no session is left"))),
+            None => (table.running() == 0)
+                .then(|| Err(Failure::new(Code::InvalidSessionId, "no session is left"))),
         })?;
         // SAFETY: as above.
         unsafe { give(session, found.0) };
@@ -122,7 +128,9 @@ unsafe extern "C" fn farcall_Ninf_wait_any(session: *mut c_int) -> c_int {
 
 #[unsafe(no_mangle)]
 extern "C" fn farcall_Ninf_session_probe(session: c_int) -> c_int {
-    enter("Ninf_session_probe", || ninf().context()?.sessions.lock().has_ended(session).map(c_int::from))
+    enter("Ninf_session_probe", || {
+        ninf().context()?.sessions.lock().has_ended(session).map(c_int::from)
+    })
 }
 
 fn cancel(session: c_int) -> Outcome<()> {
@@ -156,7 +164,9 @@ extern "C" fn farcall_Ninf_session_remove(session: c_int) -> c_int {
 
 #[unsafe(no_mangle)]
 extern "C" fn farcall_Ninf_get_executable_from_session(session: c_int) -> *mut c_void {
-    lock(&ninf().started).get(&session).map_or(std::ptr::null_mut(), |address| *address as *mut c_void)
+    lock(&ninf().started)
+        .get(&session)
+        .map_or(std::ptr::null_mut(), |address| *address as *mut c_void)
 }
 
 /// `struct _exec_info_struct`.
@@ -204,7 +214,9 @@ fn told(session: c_int, measured: &Measured) -> *mut Information {
         send: seconds(measured.sending),
         wait: seconds(measured.started),
         execute: seconds(measured.finished.saturating_sub(measured.started)),
-        receive: seconds(measured.whole.saturating_sub(measured.sending).saturating_sub(measured.finished)),
+        receive: seconds(
+            measured.whole.saturating_sub(measured.sending).saturating_sub(measured.finished),
+        ),
         total: seconds(measured.whole),
     };
     TOLD.with(|place| {

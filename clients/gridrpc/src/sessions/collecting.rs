@@ -14,7 +14,8 @@ use crate::handles::Handle;
 use crate::printing::pass_on;
 
 thread_local! {
-    /// Which session of which [`Sessions`] this thread was made for, to run functions of the program.
+    /// Which session of which [`Sessions`] this thread was made for, to run functions of the
+    /// program.
     static CALLED_BACK_BY: Cell<Option<(usize, i32)>> = const { Cell::new(None) };
 }
 
@@ -29,7 +30,9 @@ impl Sessions {
                 break;
             }
             table.deadlines.pop_first();
-            late.extend(table.running.get(&session).map(|running| (running.connection.key, running.number)));
+            late.extend(
+                table.running.get(&session).map(|running| (running.connection.key, running.number)),
+            );
         }
         drop(table);
         self.collect(&late);
@@ -45,12 +48,14 @@ impl Sessions {
         table.collecting += 1;
         drop(table);
         // The calls are given up here, and so is the program's memory.
-        let looked: Vec<Looked> = late.into_iter().map(|(taken, words)| taken.give_up(words)).collect();
+        let looked: Vec<Looked> =
+            late.into_iter().map(|(taken, words)| taken.give_up(words)).collect();
         self.conclude(looked, true);
     }
 
-    /// Collects the outcomes of calls that are over, and runs what they call back: functions of the program in threads of
-    /// their own, so that one that blocks keeps no other session from its end.
+    /// Collects the outcomes of calls that are over, and runs what they call back: functions of the
+    /// program in threads of their own, so that one that blocks keeps no other session from its
+    /// end.
     pub fn collect(self: &Arc<Self>, numbers: &[Number]) {
         if numbers.is_empty() {
             return;
@@ -59,7 +64,8 @@ impl Sessions {
         let taken: Vec<Taken> = numbers.iter().filter_map(|number| table.take(*number)).collect();
         table.collecting += 1;
         drop(table);
-        let (calling, plain): (Vec<Taken>, Vec<Taken>) = taken.into_iter().partition(|taken| taken.calls_back);
+        let (calling, plain): (Vec<Taken>, Vec<Taken>) =
+            taken.into_iter().partition(|taken| taken.calls_back);
         calling.into_iter().for_each(|taken| self.look_apart(taken));
         self.conclude(plain.into_iter().map(Taken::look).collect(), true);
     }
@@ -80,10 +86,19 @@ impl Sessions {
             CALLED_BACK_BY.set(Some((sessions.identity(), session)));
             sessions.conclude(vec![taken.look()], false);
         };
-        if let Err(error) = std::thread::Builder::new().name("farcall-callback".to_owned()).spawn(run) {
+        if let Err(error) =
+            std::thread::Builder::new().name("farcall-callback".to_owned()).spawn(run)
+        {
             // The call was given up with the closure.
             let failure = Failure::other(format!("start a thread for a callback: {error}"));
-            self.conclude(vec![Looked { session, number, found: Found::Over(Some(failure), Spent::default()) }], false);
+            self.conclude(
+                vec![Looked {
+                    session,
+                    number,
+                    found: Found::Over(Some(failure), Spent::default()),
+                }],
+                false,
+            );
         }
     }
 
@@ -93,7 +108,8 @@ impl Sessions {
         if counted {
             table.collecting -= 1;
         }
-        let dropped: Vec<Looked> = looked.into_iter().filter_map(|one| table.conclude(one)).collect();
+        let dropped: Vec<Looked> =
+            looked.into_iter().filter_map(|one| table.conclude(one)).collect();
         let again = std::mem::take(&mut table.again);
         drop(table);
         drop(dropped);
@@ -115,8 +131,8 @@ struct Taken {
     sent: bool,
 }
 
-// SAFETY: places of strings are addresses here, written to by whoever collects the outcome, alone; grpc.h has them stay
-// until then.
+// SAFETY: places of strings are addresses here, written to by whoever collects the outcome, alone;
+// grpc.h has them stay until then.
 unsafe impl Send for Taken {}
 
 /// What came of it: the call itself when it is not over.
@@ -145,11 +161,16 @@ impl Taken {
     fn give_up(self, words: String) -> Looked {
         let number = (self.connection.key, self.pending.number());
         let failure = Failure::new(Code::Timeout, format!("{}: {words}", self.handle.name));
-        Looked { session: self.session, number, found: Found::Over(Some(self.handle.noted(failure)), Spent::default()) }
+        Looked {
+            session: self.session,
+            number,
+            found: Found::Over(Some(self.handle.noted(failure)), Spent::default()),
+        }
     }
 
     fn spent(&self, outputs: Option<&Outputs>) -> Spent {
-        let callbacks = if self.calls_back { self.pending.callbacks() } else { CallbackTimes::default() };
+        let callbacks =
+            if self.calls_back { self.pending.callbacks() } else { CallbackTimes::default() };
         let times = outputs.map(Outputs::times);
         let arguments = outputs.map_or(0, |outputs| outputs.all().len());
         let compressed = outputs.map_or_else(Vec::new, |outputs| outputs.compressed().to_vec());
@@ -159,7 +180,9 @@ impl Taken {
     fn look(mut self) -> Looked {
         let number = (self.connection.key, self.pending.number());
         // Why it would fail is what waiting says below.
-        while self.connection.prints && pass_on(&mut self.pending, Some(Duration::ZERO)).unwrap_or(false) {}
+        while self.connection.prints
+            && pass_on(&mut self.pending, Some(Duration::ZERO)).unwrap_or(false)
+        {}
         let found = match self.pending.wait_for(Duration::ZERO) {
             Ok(None) => Found::UnderWay(self.pending, self.places),
             Ok(Some(outputs)) => {
@@ -169,7 +192,10 @@ impl Taken {
             }
             Err(error) => {
                 self.handle.server.note(&self.connection, &error);
-                Found::Over(Some(self.handle.failed(error).in_sending(!self.sent)), self.spent(None))
+                Found::Over(
+                    Some(self.handle.failed(error).in_sending(!self.sent)),
+                    self.spent(None),
+                )
             }
         };
         if let Found::Over(failure, _) = &found {
@@ -185,8 +211,13 @@ impl Table {
     fn late(&mut self) -> Vec<(Taken, String)> {
         let mut late = Vec::new();
         for session in self.limited.clone() {
-            let Some(Running { pending: Some(pending), watch: Some(watch), connection, number, .. }) =
-                self.running.get_mut(&session)
+            let Some(Running {
+                pending: Some(pending),
+                watch: Some(watch),
+                connection,
+                number,
+                ..
+            }) = self.running.get_mut(&session)
             else {
                 continue;
             };
@@ -208,7 +239,8 @@ impl Table {
             running.again = true;
             return None;
         };
-        let (places, calls_back, sent) = (std::mem::take(&mut running.places), running.calls_back, running.sent);
+        let (places, calls_back, sent) =
+            (std::mem::take(&mut running.places), running.calls_back, running.sent);
         let (handle, connection) = (running.handle.clone(), running.connection.clone());
         Some(Taken { session, pending, places, handle, connection, calls_back, sent })
     }
@@ -216,7 +248,9 @@ impl Table {
     /// Keeps what came of a call; gives it back when nobody wants it any more.
     fn conclude(&mut self, looked: Looked) -> Option<Looked> {
         let Looked { session, number, found } = looked;
-        let Some(running) = self.running.get_mut(&session) else { return Some(Looked { session, number, found }) };
+        let Some(running) = self.running.get_mut(&session) else {
+            return Some(Looked { session, number, found });
+        };
         match found {
             Found::UnderWay(pending, places) => {
                 running.pending = Some(pending);

@@ -1,12 +1,10 @@
 """Farcall: call numerical routines on another machine as if they were local.
 
-    import farcall
-    server = farcall.connect()          # a private server; or "unix:PATH", "tls://host:port"
-    r = server.dgesv(A, b)              # IN and INOUT arrays in interface order; the rest is inferred, or by name
-    r.b, r.ipiv                         # results; A and b stay as they are
-    help(server.dgesv)                  # the routine's page
-    f = server.dgesv.submit(A, b)       # a concurrent.futures.Future
-    server.call("lapack/dgesv", A, b, timeout=5)
+import farcall server = farcall.connect()          # a private server; or "unix:PATH",
+"tls://host:port" r = server.dgesv(A, b)              # IN and INOUT arrays in interface order; the
+rest is inferred, or by name r.b, r.ipiv                         # results; A and b stay as they are
+help(server.dgesv)                  # the routine's page f = server.dgesv.submit(A, b)       # a
+concurrent.futures.Future server.call("lapack/dgesv", A, b, timeout=5)
 """
 
 from ._arguments import URL

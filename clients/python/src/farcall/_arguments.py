@@ -1,8 +1,10 @@
-"""From Python values to the core's arguments: arrays by address, numbers and text by value, nothing rounded unasked.
+"""From Python values to the core's arguments: arrays by address, numbers and text by value, nothing
+rounded unasked.
 
-Arrays of the interface's type are taken as they lie, whatever their order and strides. Others are converted, into a
-copy, if no value can change: safe widening (int32 to int64, float32 to float64, real to complex), the other byte order,
-and what fits of Python's own numbers and lists. Narrowing is refused.
+Arrays of the interface's type are taken as they lie, whatever their order and strides. Others are
+converted, into a copy, if no value can change: safe widening (int32 to int64, float32 to float64,
+real to complex), the other byte order, and what fits of Python's own numbers and lists. Narrowing
+is refused.
 """
 
 from __future__ import annotations
@@ -30,10 +32,12 @@ _KEEP = List[Any]
 
 
 class URL(str):
-    """An array that the server fetches by itself, from where its manifest allows it: `server.dmmul(URL("https://…/a.npy"), B, n=100)`.
+    """An array that the server fetches by itself, from where its manifest allows it:
+    `server.dmmul(URL("https://…/a.npy"), B, n=100)`.
 
-    The file is NumPy's (`.npy`) or Matrix Market's (`.mtx`), and holds the type that the routine takes, or numbers that fit
-    it. What sizes the array must be given by another argument: this program does not see it. An array argument alone.
+    The file is NumPy's (`.npy`) or Matrix Market's (`.mtx`), and holds the type that the routine
+    takes, or numbers that fit it. What sizes the array must be given by another argument: this
+    program does not see it. An array argument alone.
     """
 
     __slots__ = ()
@@ -42,14 +46,17 @@ class URL(str):
         return f"URL({str(self)!r})"
 
 
-def refuse(routine: str, parameter: Parameter, message: str, advice: str = "", wrong_type: bool = False) -> NoReturn:
+def refuse(
+    routine: str, parameter: Parameter, message: str, advice: str = "", wrong_type: bool = False
+) -> NoReturn:
     """An argument that does not fit."""
     kind = _errors.WrongType if wrong_type else _errors.InvalidArgument
     raise _errors.make(kind, "call", message, advice, parameter=parameter.name, routine=routine)
 
 
 class Filler:
-    """Fills one call's argument array; `keep` holds what the core's pointers point to until the call is over."""
+    """Fills one call's argument array; `keep` holds what the core's pointers point to until the
+    call is over."""
 
     __slots__ = ("routine", "slots", "keep", "given", "paths", "functions", "array_bytes")
 
@@ -81,7 +88,8 @@ class Filler:
         elif parameter.is_text:
             self._text(parameter, value)
         elif value is None:
-            # As in the signature: inferred, defaulted, or not referred to. The core says if none of them is so.
+            # As in the signature: inferred, defaulted, or not referred to. The core says if none of
+            # them is so.
             return
         elif parameter.is_array:
             self._array(parameter, value)
@@ -93,11 +101,16 @@ class Filler:
             self._number(parameter, value)
 
     def destination(self, parameter: Parameter, array: Any, kind: int) -> None:
-        """Where the result of an OUT parameter (kind 0) or an INOUT parameter (IN_PLACE, INTO) goes."""
+        """Where the result of an OUT parameter (kind 0) or an INOUT parameter (IN_PLACE, INTO)
+        goes."""
         self._check_destination(parameter, array)
         slot = self.slots[parameter.index]
         if kind == INTO:
-            slot.into_element, slot.into, slot.into_rank = parameter.element, _address(array), array.ndim
+            slot.into_element, slot.into, slot.into_rank = (
+                parameter.element,
+                _address(array),
+                array.ndim,
+            )
             slot.into_shape, slot.into_strides = self._shape(array)
         elif kind == 0:
             self._lay(slot, parameter, array)
@@ -106,7 +119,12 @@ class Filler:
     def _check_destination(self, parameter: Parameter, array: Any) -> None:
         if not isinstance(array, np.ndarray):
             found = type(array).__name__
-            refuse(self.routine, parameter, f"results go into NumPy arrays, not a {found}", wrong_type=True)
+            refuse(
+                self.routine,
+                parameter,
+                f"results go into NumPy arrays, not a {found}",
+                wrong_type=True,
+            )
         if not fits_exactly(array.dtype, parameter):
             advice = f"make it with dtype={dtype_text(parameter)}"
             message = f"the result is {dtype_text(parameter)}, the array for it {array.dtype}"
@@ -115,12 +133,20 @@ class Filler:
             message = "results do not go into masked arrays"
             refuse(self.routine, parameter, message, "pass a plain array", wrong_type=True)
         if not array.flags.writeable:
-            refuse(self.routine, parameter, "the array for the result is read-only", "pass one that may be written to")
+            refuse(
+                self.routine,
+                parameter,
+                "the array for the result is read-only",
+                "pass one that may be written to",
+            )
         if _overlaps_itself(array):
-            message = f"elements of the array for the result overlap (strides {array.strides} bytes)"
+            message = (
+                f"elements of the array for the result overlap (strides {array.strides} bytes)"
+            )
             refuse(self.routine, parameter, message, "pass one whose elements lie apart")
 
-    # ---- Files -------------------------------------------------------------------------------------------------------
+    # ---- Files
+    # -------------------------------------------------------------------------------------------------------
 
     def path(self, parameter: Parameter, path: Any) -> None:
         """The file that an argument is read from, or a result is written to."""
@@ -137,7 +163,9 @@ class Filler:
         if value is None:
             slot.kind = NULL
             return
-        if isinstance(value, (str, bytes, bytearray, os.PathLike)) or not hasattr(value, "__iter__"):
+        if isinstance(value, (str, bytes, bytearray, os.PathLike)) or not hasattr(
+            value, "__iter__"
+        ):
             message = f"the interface wants several files, not a {type(value).__name__}"
             refuse(self.routine, parameter, message, "pass a list of paths", wrong_type=True)
         paths = list(value)
@@ -148,12 +176,20 @@ class Filler:
                 self._put_bytes(items[index], self._encoded_path(parameter, path))
         slot.kind, slot.value.texts.items, slot.value.texts.count = TEXTS, items, len(paths)
         if parameter.is_output:
-            self.paths[parameter.index] = [None if path is None else pathlib.Path(path) for path in paths]
+            self.paths[parameter.index] = [
+                None if path is None else pathlib.Path(path) for path in paths
+            ]
 
     def _encoded_path(self, parameter: Parameter, path: Any) -> bytes:
         if not isinstance(path, (str, os.PathLike)):
             found = type(path).__name__
-            refuse(self.routine, parameter, f"a file is named by its path, not by a {found}", "pass a path", wrong_type=True)
+            refuse(
+                self.routine,
+                parameter,
+                f"a file is named by its path, not by a {found}",
+                "pass a path",
+                wrong_type=True,
+            )
         encoded = os.fsencode(path)
         if b"\0" in encoded:
             refuse(self.routine, parameter, f"the path {_short(path)} contains a NUL")
@@ -172,18 +208,36 @@ class Filler:
             content = memoryview(value).cast("B")
         except TypeError:
             message = f"the interface wants a file, not a {type(value).__name__}"
-            refuse(self.routine, parameter, message, "pass its path, or its content as bytes", wrong_type=True)
+            refuse(
+                self.routine,
+                parameter,
+                message,
+                "pass its path, or its content as bytes",
+                wrong_type=True,
+            )
         slot.kind = RAW
         self._put_bytes(slot.value.text, content)
 
     def _url(self, parameter: Parameter, value: URL) -> None:
-        if not parameter.is_array or parameter.is_text or parameter.is_file or parameter.element == STRUCT:
-            refuse(self.routine, parameter, "only an array of numbers can be fetched", "pass the value itself", wrong_type=True)
+        if (
+            not parameter.is_array
+            or parameter.is_text
+            or parameter.is_file
+            or parameter.element == STRUCT
+        ):
+            refuse(
+                self.routine,
+                parameter,
+                "only an array of numbers can be fetched",
+                "pass the value itself",
+                wrong_type=True,
+            )
         slot = self.slots[parameter.index]
         slot.kind = FETCHED
         self._put_bytes(slot.value.text, value.encode("utf-8", "surrogateescape"))
 
-    # ---- Text --------------------------------------------------------------------------------------------------------
+    # ---- Text
+    # --------------------------------------------------------------------------------------------------------
 
     def _put_text(self, place: Any, parameter: Parameter, value: Any) -> bool:
         """Sets a farcall_text; False for what is no text."""
@@ -222,26 +276,41 @@ class Filler:
             return
         if isinstance(value, (str, bytes, bytearray)) or not hasattr(value, "__iter__"):
             message = f"the interface wants strings, not a {type(value).__name__}"
-            refuse(self.routine, parameter, message, "pass a list of str, bytes or None", wrong_type=True)
+            refuse(
+                self.routine,
+                parameter,
+                message,
+                "pass a list of str, bytes or None",
+                wrong_type=True,
+            )
         values = value.tolist() if isinstance(value, np.ndarray) else list(value)
         items = ffi.new("farcall_text[]", max(len(values), 1))
         self.keep.append(items)
         for index, one in enumerate(values):
             if not self._put_text(items[index], parameter, one):
                 message = f"item {index} is a {type(one).__name__} and no string"
-                refuse(self.routine, parameter, message, "pass a list of str, bytes or None", wrong_type=True)
+                refuse(
+                    self.routine,
+                    parameter,
+                    message,
+                    "pass a list of str, bytes or None",
+                    wrong_type=True,
+                )
         slot.kind, slot.value.texts.items, slot.value.texts.count = TEXTS, items, len(values)
 
     def _character(self, parameter: Parameter, value: Any) -> None:
         data = value.encode("utf-8", "replace") if isinstance(value, str) else value
         if not isinstance(data, bytes) or len(data) != 1:
             message = f"the interface wants one character, not {_short(value)}"
-            refuse(self.routine, parameter, message, "pass a text of one character", wrong_type=True)
+            refuse(
+                self.routine, parameter, message, "pass a text of one character", wrong_type=True
+            )
         slot = self.slots[parameter.index]
         slot.kind = TEXT
         self._put_bytes(slot.value.text, data)
 
-    # ---- Numbers -----------------------------------------------------------------------------------------------------
+    # ---- Numbers
+    # -----------------------------------------------------------------------------------------------------
 
     def _number(self, parameter: Parameter, value: Any) -> None:
         if isinstance(value, np.ndarray) and value.ndim == 0:
@@ -257,7 +326,11 @@ class Filler:
             slot.kind, slot.value.real = REAL, float(value)
         elif kind == "c" and isinstance(value, (complex, np.complexfloating)):
             self._check_exact(parameter, value, complex(value))
-            slot.kind, slot.value.parts.real, slot.value.parts.imaginary = COMPLEX, value.real, value.imag
+            slot.kind, slot.value.parts.real, slot.value.parts.imaginary = (
+                COMPLEX,
+                value.real,
+                value.imag,
+            )
         else:
             self._refuse_number(parameter, value)
 
@@ -277,7 +350,8 @@ class Filler:
         slot.kind, slot.value.integer = INTEGER, value
 
     def _check_range(self, parameter: Parameter, value: Any) -> None:
-        """Python's floats carry no precision of their own, so they are rounded; but infinity is no rounding."""
+        """Python's floats carry no precision of their own, so they are rounded; but infinity is no
+        rounding."""
         part = parameter.dtype.type(0).real.dtype
         if np.isfinite(value) and abs(float(value)) > float(np.finfo(part).max):
             refuse(self.routine, parameter, f"{value} does not fit {parameter.type}")
@@ -287,25 +361,35 @@ class Filler:
         is_long = isinstance(value, np.generic) and value.dtype.char in "gG"
         if is_long and rounded != value and not np.isnan(value):
             message = f"{value} of {value.dtype} is not exact as {dtype_text(parameter)}"
-            refuse(self.routine, parameter, message, f"pass {type(rounded).__name__}(...) to round it")
+            refuse(
+                self.routine, parameter, message, f"pass {type(rounded).__name__}(...) to round it"
+            )
 
     def _refuse_number(self, parameter: Parameter, value: Any) -> NoReturn:
         advice = ""
         if parameter.dtype.kind in "iu" and isinstance(value, (float, np.floating)):
             advice = "pass int(...) if you mean a whole number"
-        wanted = {"i": "a whole number", "u": "a whole number", "f": "a real number", "c": "a number"}
+        wanted = {
+            "i": "a whole number",
+            "u": "a whole number",
+            "f": "a real number",
+            "c": "a number",
+        }
         message = f"the interface wants {wanted[parameter.dtype.kind]} ({parameter.type}), not {_short(value)}"
         refuse(self.routine, parameter, message, advice, wrong_type=True)
 
     def _struct(self, parameter: Parameter, value: Any) -> None:
         one = self._struct_array(parameter, value)
         if one.size != 1:
-            refuse(self.routine, parameter, f"the interface wants one {parameter.type}, not {one.size}")
+            refuse(
+                self.routine, parameter, f"the interface wants one {parameter.type}, not {one.size}"
+            )
         slot = self.slots[parameter.index]
         slot.kind = RAW
         self._put_bytes(slot.value.text, one.tobytes())
 
-    # ---- Arrays ------------------------------------------------------------------------------------------------------
+    # ---- Arrays
+    # ------------------------------------------------------------------------------------------------------
 
     def _array(self, parameter: Parameter, value: Any) -> None:
         if parameter.element == CHAR and isinstance(value, (str, bytes, bytearray)):
@@ -340,7 +424,12 @@ class Filler:
         device = tuple(value.__dlpack_device__())
         if device[0] not in _HOST_DEVICES:
             message = f"this {name} is on a device (DLPack {int(device[0])}:{device[1]}), which routines cannot access"
-            refuse(self.routine, parameter, message, f"copy it to the host: {parameter.name}.cpu() or the like")
+            refuse(
+                self.routine,
+                parameter,
+                message,
+                f"copy it to the host: {parameter.name}.cpu() or the like",
+            )
         try:
             return np.from_dlpack(value)
         except (BufferError, TypeError, ValueError, RuntimeError, AttributeError) as error:
@@ -375,16 +464,28 @@ class Filler:
         if not safe and (typed or not _is_weaker(array.dtype, parameter.dtype)):
             what = "an array" if typed else "a list"
             message = f"{what} of {array.dtype}, the interface wants {dtype_text(parameter)}"
-            refuse(self.routine, parameter, message, _conversion(parameter, array, typed), wrong_type=True)
+            refuse(
+                self.routine,
+                parameter,
+                message,
+                _conversion(parameter, array, typed),
+                wrong_type=True,
+            )
         return self._cast(parameter, array)
 
     def _refuse_elements(self, parameter: Parameter, value: Any, array: Any) -> NoReturn:
         """What NumPy makes no array of numbers of."""
         wanted, found = dtype_text(parameter), type(value).__name__
-        if isinstance(value, Iterable) and not isinstance(value, (Sequence, np.ndarray)) and array.ndim == 0:
+        if (
+            isinstance(value, Iterable)
+            and not isinstance(value, (Sequence, np.ndarray))
+            and array.ndim == 0
+        ):
             message = f"the interface wants an array of {wanted}, not a {found}"
             # Of a dictionary it would be the keys, and of a sparse matrix its rows.
-            advice = "pass list(...) of it" if not isinstance(value, dict) else "pass list(....values())"
+            advice = (
+                "pass list(...) of it" if not isinstance(value, dict) else "pass list(....values())"
+            )
             if hasattr(value, "toarray"):
                 advice = "pass its toarray()"
             refuse(self.routine, parameter, message, advice, wrong_type=True)
@@ -402,16 +503,25 @@ class Filler:
         with np.errstate(over="ignore", invalid="ignore"):
             cast = array.astype(parameter.dtype)
             # A whole number must stay itself; a Python float may be rounded, but not to infinity.
-            changed = (cast.real.astype(array.dtype) != array) if whole else (np.isinf(cast) & ~np.isinf(array))
+            changed = (
+                (cast.real.astype(array.dtype) != array)
+                if whole
+                else (np.isinf(cast) & ~np.isinf(array))
+            )
         if whole and cast.dtype.kind in "fc":
-            # What a real number beyond the whole ones becomes on its way back depends on the processor.
+            # What a real number beyond the whole ones becomes on its way back depends on the
+            # processor.
             changed = changed | (np.abs(cast) > _INT64_MAX)
         if np.any(changed):
             index = tuple(int(places[0]) for places in np.nonzero(changed)) if array.ndim else ()
             place = "".join(f"[{position}]" for position in index)
             what = f"the element {place} is {array[index]}, which" if place else f"{array[()]}"
             message = f"{what} does not fit {dtype_text(parameter)}"
-            refuse(self.routine, parameter, f"{message} exactly" if whole else f"{message}: it would become infinite")
+            refuse(
+                self.routine,
+                parameter,
+                f"{message} exactly" if whole else f"{message}: it would become infinite",
+            )
         return cast
 
     def _characters(self, parameter: Parameter, value: Any) -> Any:
@@ -419,7 +529,13 @@ class Filler:
         array = np.asarray(value)
         if array.dtype.kind != "S" or array.dtype.itemsize == 0:
             message = f"the interface wants characters, not an array of {array.dtype}"
-            refuse(self.routine, parameter, message, "pass bytes, or an array of dtype 'S1'", wrong_type=True)
+            refuse(
+                self.routine,
+                parameter,
+                message,
+                "pass bytes, or an array of dtype 'S1'",
+                wrong_type=True,
+            )
         width = array.dtype.itemsize
         return np.ascontiguousarray(array).view("S1").reshape(array.shape + (width,))
 
@@ -434,7 +550,13 @@ class Filler:
             return np.asarray(value, dtype=parameter.dtype)
         except (ValueError, TypeError) as error:
             message = f"no {parameter.type} can be made of it: {error}"
-            refuse(self.routine, parameter, message, f"pass tuples of ({', '.join(names)})", wrong_type=True)
+            refuse(
+                self.routine,
+                parameter,
+                message,
+                f"pass tuples of ({', '.join(names)})",
+                wrong_type=True,
+            )
 
     def _shape(self, array: Any) -> Tuple[Any, Any]:
         shape = ffi.new("uint64_t[]", array.shape or (1,))
@@ -443,7 +565,12 @@ class Filler:
         return shape, strides
 
     def _lay(self, slot: Any, parameter: Parameter, array: Any) -> None:
-        slot.kind, slot.element, slot.data, slot.rank = ARRAY, parameter.element, _address(array), array.ndim
+        slot.kind, slot.element, slot.data, slot.rank = (
+            ARRAY,
+            parameter.element,
+            _address(array),
+            array.ndim,
+        )
         slot.shape, slot.strides = self._shape(array)
         self.keep.append(array)
         self.array_bytes += array.nbytes
@@ -462,7 +589,8 @@ def _address(array: Any) -> Any:
 
 
 def fits_exactly(dtype: Any, parameter: Parameter) -> bool:
-    """Whether elements of this type are the interface's, bit by bit. A character may be any byte."""
+    """Whether elements of this type are the interface's, bit by bit. A character may be any
+    byte."""
     if dtype == parameter.dtype:
         return True
     return bool(parameter.element == CHAR and dtype.itemsize == 1 and dtype.kind in "iuS")
@@ -477,21 +605,36 @@ def _conversion(parameter: Parameter, array: Any, typed: bool) -> str:
     """How to make an array of the interface's type of it, if that loses nothing but precision."""
     wanted, name = parameter.dtype, parameter.name
     if array.dtype.kind == "c" and wanted.kind != "c":
-        return f"pass its real part: {name}.real" if typed else f"pass real numbers, or np.real({name})"
+        return (
+            f"pass its real part: {name}.real"
+            if typed
+            else f"pass real numbers, or np.real({name})"
+        )
     if array.dtype.kind == "f" and wanted.kind in "iu":
         return "pass whole numbers"
     with np.errstate(all="ignore"):
         cast = array.astype(wanted)
-        fits = (cast == array).all() if wanted.kind in "iu" else (np.isfinite(cast) == np.isfinite(array)).all()
-    return f"convert it: {name}.astype({dtype_text(parameter)!r})" if fits else "it has values that do not fit"
+        fits = (
+            (cast == array).all()
+            if wanted.kind in "iu"
+            else (np.isfinite(cast) == np.isfinite(array)).all()
+        )
+    return (
+        f"convert it: {name}.astype({dtype_text(parameter)!r})"
+        if fits
+        else "it has values that do not fit"
+    )
 
 
 def _overlaps_itself(array: Any) -> bool:
-    """Whether elements may share memory: each axis must step over all that the axes of smaller strides reach."""
+    """Whether elements may share memory: each axis must step over all that the axes of smaller
+    strides reach."""
     if array.size == 0:
         return False
     reached = array.itemsize
-    for stride, count in sorted((abs(stride), count) for stride, count in zip(array.strides, array.shape) if count > 1):
+    for stride, count in sorted(
+        (abs(stride), count) for stride, count in zip(array.strides, array.shape) if count > 1
+    ):
         if stride < reached:
             return True
         reached += stride * (count - 1)
@@ -499,13 +642,15 @@ def _overlaps_itself(array: Any) -> bool:
 
 
 def _is_weaker(given: Any, wanted: Any) -> bool:
-    """Whether Python's own numbers may become the wanted ones, each value checked: whole < real < complex."""
+    """Whether Python's own numbers may become the wanted ones, each value checked: whole < real <
+    complex."""
     rank = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
     return bool(rank[given.kind] <= rank[wanted.kind])
 
 
 def _struct_names(value: Any) -> Any:
-    """Names of the fields of the structs in nested lists: None for tuples, False for what is no struct."""
+    """Names of the fields of the structs in nested lists: None for tuples, False for what is no
+    struct."""
     while isinstance(value, list) and value:
         value = value[0]
     if isinstance(value, (tuple, list)):

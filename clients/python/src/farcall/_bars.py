@@ -1,4 +1,5 @@
-"""Progress as a person sees it: a bar in a notebook's cell, or a line of the terminal that changes."""
+"""Progress as a person sees it: a bar in a notebook's cell, or a line of the terminal that
+changes."""
 
 from __future__ import annotations
 
@@ -58,7 +59,13 @@ class Bar:
         if self._cell is not None:
             self._cell.show(page(self._name, done, words))
             return
-        line = line_of(self._name, done, printable_line(words), time.monotonic() - self._begun, shutil.get_terminal_size().columns - 1)
+        line = line_of(
+            self._name,
+            done,
+            printable_line(words),
+            time.monotonic() - self._begun,
+            shutil.get_terminal_size().columns - 1,
+        )
         _write("\r" + line.ljust(self._columns))
         self._columns = len(line)
 

@@ -1,4 +1,5 @@
-"""Functions that are passed to routines: called with NumPy arrays by whoever waits for the call, their results checked."""
+"""Functions that are passed to routines: called with NumPy arrays by whoever waits for the call,
+their results checked."""
 
 from __future__ import annotations
 
@@ -63,14 +64,22 @@ class Passed:
             if returned is not None and self._callback.written:
                 name = self._callback.written[0].name
                 message = f"it returned {_described(returned)}, and the routine reads {name}, which is INOUT"
-                raise _wrong(self.name, message, f"write to it in place: {name}[...] = …; and return nothing")
+                raise _wrong(
+                    self.name, message, f"write to it in place: {name}[...] = …; and return nothing"
+                )
             return ()
         if len(wanted) == 1:
             return returned if isinstance(returned, tuple) and len(returned) == 1 else (returned,)
         if not isinstance(returned, (tuple, list)) or len(returned) != len(wanted):
             names = ", ".join(one.name for one in wanted)
-            found = f"{len(returned)} values" if isinstance(returned, tuple) else _described(returned)
-            raise _wrong(self.name, f"it returned {found}, and {len(wanted)} are declared", f"return ({names})")
+            found = (
+                f"{len(returned)} values" if isinstance(returned, tuple) else _described(returned)
+            )
+            raise _wrong(
+                self.name,
+                f"it returned {found}, and {len(wanted)} are declared",
+                f"return ({names})",
+            )
         return tuple(returned)
 
     def _give(self, running: Any, parameter: Parameter, view: Any, result: Any) -> None:
@@ -86,7 +95,10 @@ class Passed:
             return
         text = result.encode("utf-8", "surrogateescape") if isinstance(result, str) else result
         answer = lib.farcall_running_answer_at
-        if not isinstance(text, bytes) or answer(running, parameter.index, element, text, len(text)) != 0:
+        if (
+            not isinstance(text, bytes)
+            or answer(running, parameter.index, element, text, len(text)) != 0
+        ):
             message = f"it returned {_described(result)} as {parameter.name}, which is a string"
             raise _wrong(self.name, message, "return a str without a NUL, or None")
 
@@ -94,8 +106,14 @@ class Passed:
         """Takes the strings of an array; nothing returned leaves an INOUT one as it is."""
         if result is None and parameter.is_input:
             return
-        if isinstance(result, (str, bytes)) or not isinstance(result, (Sequence, np.ndarray)) or len(result) != count:
-            message = f"it returned {_described(result)} as {parameter.name}, which is {count} strings"
+        if (
+            isinstance(result, (str, bytes))
+            or not isinstance(result, (Sequence, np.ndarray))
+            or len(result) != count
+        ):
+            message = (
+                f"it returned {_described(result)} as {parameter.name}, which is {count} strings"
+            )
             raise _wrong(self.name, message, "return a list of them")
         for element, one in enumerate(result):
             if one is None:
@@ -103,7 +121,9 @@ class Passed:
             self._answer(running, parameter, one, element)
 
 
-@ffi.callback("farcall_callback_body", onerror=lambda kind, error, trace: _interrupted(error, trace))  # type: ignore[untyped-decorator]
+@ffi.callback(
+    "farcall_callback_body", onerror=lambda kind, error, trace: _interrupted(error, trace)
+)  # type: ignore[untyped-decorator]
 def _run(context: Any, running: Any) -> None:
     ffi.from_handle(context).run(running)
 
@@ -125,9 +145,18 @@ def pass_function(filler: Filler, parameter: Parameter, function: Any) -> Option
         return None
     if not callable(function):
         message = f"the routine wants a function, not {_described(function)}"
-        refuse(filler.routine, parameter, message, f"pass {parameter.callback.example()}", wrong_type=True)
+        refuse(
+            filler.routine,
+            parameter,
+            message,
+            f"pass {parameter.callback.example()}",
+            wrong_type=True,
+        )
     if inspect.iscoroutinefunction(function):
-        message, advice = "it is a coroutine function, which would never be awaited", "pass an ordinary function"
+        message, advice = (
+            "it is a coroutine function, which would never be awaited",
+            "pass an ordinary function",
+        )
         refuse(filler.routine, parameter, message, advice, wrong_type=True)
     passed = Passed(filler.routine, parameter, function)
     slot.kind, slot.value.callback.body, slot.value.callback.context = CALLBACK, _run, passed.handle
@@ -136,8 +165,9 @@ def pass_function(filler: Filler, parameter: Parameter, function: Any) -> Option
 
 
 def given_to(routine: str, parameter: Parameter, function: Callable[..., Any]) -> List[Parameter]:
-    """What a function is called with: all IN and INOUT parameters, or those without what the arrays' extents say. As many
-    as it takes decide that; arguments with defaults do not count unless they have to."""
+    """What a function is called with: all IN and INOUT parameters, or those without what the
+    arrays' extents say. As many as it takes decide that; arguments with defaults do not count
+    unless they have to."""
     callback: Callback = parameter.callback
     try:
         taken = list(inspect.signature(function).parameters.values())
@@ -147,9 +177,13 @@ def given_to(routine: str, parameter: Parameter, function: Callable[..., Any]) -
     kinds = inspect.Parameter
     if any(one.kind == kinds.VAR_POSITIONAL for one in taken):
         return callback.inputs
-    by_position = [one for one in taken if one.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
+    by_position = [
+        one for one in taken if one.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
+    ]
     needed = [one for one in by_position if one.default is kinds.empty]
-    by_name = [one for one in taken if one.kind == kinds.KEYWORD_ONLY and one.default is kinds.empty]
+    by_name = [
+        one for one in taken if one.kind == kinds.KEYWORD_ONLY and one.default is kinds.empty
+    ]
     if not by_name:
         for given in (callback.inputs, callback.brief):
             if len(given) == len(needed):
@@ -164,8 +198,8 @@ def given_to(routine: str, parameter: Parameter, function: Callable[..., Any]) -
 
 
 def value_of(parameter: Parameter, view: Any) -> Any:
-    """What a function is given: a number, a text, or an array of its own, which lives as long as anything uses it; a list
-    of texts."""
+    """What a function is given: a number, a text, or an array of its own, which lives as long as
+    anything uses it; a list of texts."""
     if view.kind == lib.FARCALL_PARAMETER_TEXT:
         return text_at(view)
     if view.kind == lib.FARCALL_PARAMETER_TEXTS:
@@ -175,7 +209,13 @@ def value_of(parameter: Parameter, view: Any) -> Any:
     array = array_at(view, parameter.dtype)
     if parameter.is_single and array.size == 1:
         one = array.reshape(())[()]
-        return one.tobytes().decode("latin-1") if parameter.element == CHAR else one.item() if parameter.dtype.names is None else one.copy()
+        return (
+            one.tobytes().decode("latin-1")
+            if parameter.element == CHAR
+            else one.item()
+            if parameter.dtype.names is None
+            else one.copy()
+        )
     if parameter.element == CHAR and not parameter.is_output and array.ndim == 1:
         return array.tobytes()
     own = array.copy("K")
@@ -187,7 +227,11 @@ def give(function: str, parameter: Parameter, place: "np.ndarray[Any, Any]", res
     """Takes what a function returned for a parameter, checked, into its place."""
     if result is None:
         declared = _declared(parameter, place)
-        raise _wrong(function, f"it returned nothing as {parameter.name}, which is {declared}", f"return {parameter.name}")
+        raise _wrong(
+            function,
+            f"it returned nothing as {parameter.name}, which is {declared}",
+            f"return {parameter.name}",
+        )
     if parameter.element == CHAR and isinstance(result, str):
         result = result.encode("utf-8", "replace")
     if parameter.element == CHAR and isinstance(result, (bytes, bytearray)):
@@ -204,7 +248,11 @@ def give(function: str, parameter: Parameter, place: "np.ndarray[Any, Any]", res
 
 
 def _declared(parameter: Parameter, place: "np.ndarray[Any, Any]") -> str:
-    return f"one {dtype_text(parameter)}" if parameter.is_single else f"{dtype_text(parameter)} of shape {place.shape}"
+    return (
+        f"one {dtype_text(parameter)}"
+        if parameter.is_single
+        else f"{dtype_text(parameter)} of shape {place.shape}"
+    )
 
 
 def _described(value: Any) -> str:
@@ -220,7 +268,11 @@ def _wrong(function: str, message: str, advice: str) -> _errors.Error:
 def _said(error: BaseException) -> str:
     """What an exception says, and where it was raised."""
     try:
-        words = str(error) if isinstance(error, _errors.Error) else f"{type(error).__name__}: {error}".rstrip(": ")
+        words = (
+            str(error)
+            if isinstance(error, _errors.Error)
+            else f"{type(error).__name__}: {error}".rstrip(": ")
+        )
     except BaseException:
         words = f"{type(error).__name__}, which cannot say what is wrong"
     place = traceback.extract_tb(error.__traceback__)[-1:]

@@ -66,7 +66,8 @@ typedef struct farcall_connect_options {
     double heartbeat_seconds;
     double reconnect_seconds;
 } farcall_connect_options;
-int farcall_connect_with(const farcall_connect_options *options, farcall_client **client, farcall_error **error);
+int farcall_connect_with(
+    const farcall_connect_options *options, farcall_client **client, farcall_error **error);
 int farcall_running_server(farcall_client **client, farcall_error **error);
 void farcall_disconnect(farcall_client *client);
 const char *farcall_address(const farcall_client *client);
@@ -79,15 +80,18 @@ typedef struct farcall_server_options {
     size_t argument_count;
     double timeout_seconds;
 } farcall_server_options;
-int farcall_server_start(const farcall_server_options *options, farcall_server **server, farcall_error **error);
+int farcall_server_start(
+    const farcall_server_options *options, farcall_server **server, farcall_error **error);
 const char *farcall_server_address(const farcall_server *server);
 void farcall_server_stop(farcall_server *server);
-int farcall_lookup(farcall_client *client, const char *name, farcall_routine **routine, farcall_error **error);
-int farcall_lookup_within(farcall_client *client, const char *name, double timeout_seconds, farcall_routine **routine,
-                          farcall_error **error);
+int farcall_lookup(
+    farcall_client *client, const char *name, farcall_routine **routine, farcall_error **error);
+int farcall_lookup_within(farcall_client *client, const char *name, double timeout_seconds,
+    farcall_routine **routine, farcall_error **error);
 void farcall_routine_free(farcall_routine *routine);
 int farcall_list(farcall_client *client, char **json, farcall_error **error);
-int farcall_list_within(farcall_client *client, double timeout_seconds, char **json, farcall_error **error);
+int farcall_list_within(
+    farcall_client *client, double timeout_seconds, char **json, farcall_error **error);
 void farcall_text_free(char *text);
 const char *farcall_routine_name(const farcall_routine *routine);
 const char *farcall_routine_json(const farcall_routine *routine);
@@ -105,9 +109,11 @@ typedef struct farcall_declared {
     uint32_t column;
     uint32_t reserved[3];
 } farcall_declared;
-int farcall_routine_declared(const farcall_routine *routine, size_t index, farcall_declared *declared);
+int farcall_routine_declared(
+    const farcall_routine *routine, size_t index, farcall_declared *declared);
 int farcall_routine_find(const farcall_routine *routine, const char *parameter);
-size_t farcall_routine_positional(const farcall_routine *routine, uint32_t *indexes, size_t capacity);
+size_t farcall_routine_positional(
+    const farcall_routine *routine, uint32_t *indexes, size_t capacity);
 size_t farcall_routine_passing(const farcall_routine *routine, uint32_t *tags, size_t capacity);
 enum farcall_argument_kind {
     FARCALL_UNSET = 0,
@@ -189,24 +195,26 @@ typedef struct farcall_hold_options {
     uint32_t ranks;
 } farcall_hold_options;
 int farcall_hold_start(const farcall_client *client, const char *name, uint32_t count,
-                       const farcall_hold_options *options, farcall_hold **hold, farcall_error **error);
+    const farcall_hold_options *options, farcall_hold **hold, farcall_error **error);
 int farcall_hold_ready(const farcall_hold *hold, double timeout_seconds, farcall_error **error);
 const char *farcall_hold_name(const farcall_hold *hold);
 uint32_t farcall_hold_count(const farcall_hold *hold);
-int farcall_hold_id(const farcall_hold *hold, uint32_t index, unsigned char *id, farcall_error **error);
+int farcall_hold_id(
+    const farcall_hold *hold, uint32_t index, unsigned char *id, farcall_error **error);
 int farcall_hold_release(const farcall_hold *hold, double timeout_seconds, farcall_error **error);
 void farcall_hold_free(farcall_hold *hold);
 enum farcall_wanted {
     FARCALL_WANT_PROGRESS = 1,
     FARCALL_WANT_OUTPUT = 2
 };
-int farcall_call_arguments(const farcall_routine *routine, const farcall_argument *arguments, size_t count,
-                           const farcall_call_options *options, farcall_results **results, farcall_error **error);
-int farcall_start_arguments(const farcall_routine *routine, const farcall_argument *arguments, size_t count,
-                            const farcall_call_options *options, farcall_call **call, farcall_error **error);
-int farcall_start_within(const farcall_routine *routine, const farcall_argument *arguments, size_t count,
-                         const farcall_call_options *options, double wait_seconds, farcall_call **call,
-                         farcall_error **error);
+int farcall_call_arguments(const farcall_routine *routine, const farcall_argument *arguments,
+    size_t count, const farcall_call_options *options, farcall_results **results,
+    farcall_error **error);
+int farcall_start_arguments(const farcall_routine *routine, const farcall_argument *arguments,
+    size_t count, const farcall_call_options *options, farcall_call **call, farcall_error **error);
+int farcall_start_within(const farcall_routine *routine, const farcall_argument *arguments,
+    size_t count, const farcall_call_options *options, double wait_seconds, farcall_call **call,
+    farcall_error **error);
 int farcall_call_wait(farcall_call *call, double timeout_seconds, farcall_results **results,
                       farcall_error **error);
 int farcall_call_poll(farcall_call *call, farcall_results **results, farcall_error **error);
@@ -227,19 +235,21 @@ typedef struct farcall_news {
     size_t bytes;
     uint64_t reserved[2];
 } farcall_news;
-int farcall_call_news(farcall_call *call, double timeout_seconds, farcall_news *news, farcall_error **error);
+int farcall_call_news(
+    farcall_call *call, double timeout_seconds, farcall_news *news, farcall_error **error);
 int farcall_call_cancel(farcall_call *call, farcall_error **error);
 uint64_t farcall_call_number(const farcall_call *call);
 void farcall_call_free(farcall_call *call);
 int farcall_call_wait_kept(farcall_call *call, double timeout_seconds, farcall_error **error);
 int farcall_call_id(const farcall_call *call, char *id);
-int farcall_fetch(farcall_client *client, const char *id, const farcall_call_options *options, farcall_routine **routine,
-                  farcall_call **call, farcall_error **error);
+int farcall_fetch(farcall_client *client, const char *id, const farcall_call_options *options,
+    farcall_routine **routine, farcall_call **call, farcall_error **error);
 int farcall_forget(farcall_client *client, const char *id, farcall_error **error);
 int farcall_kept(farcall_client *client, char **json, farcall_error **error);
 int farcall_events(const farcall_client *client);
 int farcall_process(farcall_client *client, farcall_error **error);
-int farcall_next_finished(farcall_client *client, double timeout_seconds, uint64_t *number, farcall_error **error);
+int farcall_next_finished(
+    farcall_client *client, double timeout_seconds, uint64_t *number, farcall_error **error);
 enum farcall_result_kind {
     FARCALL_RESULT_NONE = 0,
     FARCALL_RESULT_NULL = 1,
@@ -262,13 +272,15 @@ typedef struct farcall_times {
     uint64_t finished;
 } farcall_times;
 int farcall_results_kind(const farcall_results *results, size_t parameter);
-int farcall_results_array(const farcall_results *results, size_t parameter, farcall_array_view *view,
-                          farcall_error **error);
+int farcall_results_array(const farcall_results *results, size_t parameter,
+    farcall_array_view *view, farcall_error **error);
 int farcall_results_take(const farcall_results *results, size_t parameter, farcall_array_view *view,
                          farcall_memory **memory, farcall_error **error);
-int farcall_memory_allocate(size_t bytes, void **data, farcall_memory **memory, farcall_error **error);
+int farcall_memory_allocate(
+    size_t bytes, void **data, farcall_memory **memory, farcall_error **error);
 void farcall_memory_free(farcall_memory *memory);
-const char *farcall_results_text(const farcall_results *results, size_t parameter, size_t index, size_t *bytes);
+const char *farcall_results_text(
+    const farcall_results *results, size_t parameter, size_t index, size_t *bytes);
 size_t farcall_results_text_count(const farcall_results *results, size_t parameter);
 int farcall_results_times(const farcall_results *results, farcall_times *times);
 void farcall_results_free(farcall_results *results);
@@ -286,7 +298,8 @@ struct farcall_entry {
     const char *name;
     void (*function)(void);
 };
-int farcall_executable_main(int argc, char **argv, const struct farcall_entry *entries, size_t count);
+int farcall_executable_main(
+    int argc, char **argv, const struct farcall_entry *entries, size_t count);
 struct farcall_ranks {
     size_t size;
     int (*begin)(int *rank, int *count);
@@ -324,15 +337,17 @@ typedef const char *(*farcall_load)(void *context, const char *file, const char 
 typedef void (*farcall_body)(void *context, const char *routine, farcall_running *running);
 int farcall_executable_serve(farcall_load load, farcall_body body, void *context);
 size_t farcall_running_parameters(const farcall_running *running);
-int farcall_running_parameter(const farcall_running *running, size_t index, farcall_parameter *parameter);
+int farcall_running_parameter(
+    const farcall_running *running, size_t index, farcall_parameter *parameter);
 int farcall_running_answer(farcall_running *running, size_t index, const char *text, size_t bytes);
-int farcall_running_answer_at(farcall_running *running, size_t index, size_t element, const char *text, size_t bytes);
+int farcall_running_answer_at(
+    farcall_running *running, size_t index, size_t element, const char *text, size_t bytes);
 void farcall_running_fail(farcall_running *running, const char *words);
 const char *farcall_running_json(const farcall_running *running);
-int farcall_running_arrange(const farcall_running *running, size_t index, farcall_parameter *parameters, size_t count,
-                            char *words, size_t words_bytes);
-int farcall_running_call(const farcall_running *running, size_t index, void **addresses, size_t count, char *words,
-                         size_t words_bytes);
+int farcall_running_arrange(const farcall_running *running, size_t index,
+    farcall_parameter *parameters, size_t count, char *words, size_t words_bytes);
+int farcall_running_call(const farcall_running *running, size_t index, void **addresses,
+    size_t count, char *words, size_t words_bytes);
 typedef int (*farcall_door)(char *words, size_t words_bytes);
 void farcall_executable_door(farcall_door door);
 typedef struct farcall_host {

@@ -1,4 +1,5 @@
-"""A connection to a server and what ends with it: handles of the core, a private server, the thread for futures."""
+"""A connection to a server and what ends with it: handles of the core, a private server, the thread
+for futures."""
 
 from __future__ import annotations
 
@@ -14,7 +15,17 @@ import numpy as np
 from . import _errors
 from ._future import Waiter
 from ._interface import Names
-from ._library import check, error_place, ffi, find, handle_place, interruptible, lib, text, wait_for
+from ._library import (
+    check,
+    error_place,
+    ffi,
+    find,
+    handle_place,
+    interruptible,
+    lib,
+    text,
+    wait_for,
+)
 from ._starter import Starter
 
 # What `connect` without an address connects to, if set.
@@ -25,10 +36,16 @@ FOR_EVER_SECONDS = 2.0**32
 
 def seconds(operation: str, given: Any, advice: str, **context: object) -> Optional[float]:
     """A time limit in seconds; None for one without end."""
-    if isinstance(given, (bool, np.bool_)) or not isinstance(given, (int, float, np.integer, np.floating)):
-        raise _errors.make(_errors.WrongType, operation, f"a timeout of {given!r}", advice, **context)
+    if isinstance(given, (bool, np.bool_)) or not isinstance(
+        given, (int, float, np.integer, np.floating)
+    ):
+        raise _errors.make(
+            _errors.WrongType, operation, f"a timeout of {given!r}", advice, **context
+        )
     if not given > 0:
-        raise _errors.make(_errors.InvalidArgument, operation, f"a timeout of {given} s", advice, **context)
+        raise _errors.make(
+            _errors.InvalidArgument, operation, f"a timeout of {given} s", advice, **context
+        )
     # Whole numbers of Python's may be larger than any float.
     return float(given) if given < FOR_EVER_SECONDS else None
 
@@ -38,9 +55,21 @@ def count_of(operation: str, option: str, given: Any, **context: object) -> int:
     if given is None:
         return 0
     if isinstance(given, (bool, np.bool_)) or not isinstance(given, (int, np.integer)):
-        raise _errors.make(_errors.WrongType, operation, f"{option}={given!r} is not an integer", "give one", **context)
+        raise _errors.make(
+            _errors.WrongType,
+            operation,
+            f"{option}={given!r} is not an integer",
+            "give one",
+            **context,
+        )
     if not 0 < given < 1 << 32:
-        raise _errors.make(_errors.InvalidArgument, operation, f"{option}={given}", "give a number above 0", **context)
+        raise _errors.make(
+            _errors.InvalidArgument,
+            operation,
+            f"{option}={given}",
+            "give a number above 0",
+            **context,
+        )
     return int(given)
 
 
@@ -51,9 +80,11 @@ def not_portable(what: str) -> _errors.Error:
 
 
 class Handles:
-    """The core's client and private server: freed once, and never while a function of the core uses them.
+    """The core's client and private server: freed once, and never while a function of the core uses
+    them.
 
-    Whoever uses the client holds its place. That needs no counting, which an interrupt could leave half done.
+    Whoever uses the client holds its place. That needs no counting, which an interrupt could leave
+    half done.
     """
 
     def __init__(self, client: Any, server: Any, reconnect: Callable[[], Any]) -> None:
@@ -75,7 +106,8 @@ class Handles:
         self._lock = threading.RLock()
 
     def after_fork(self) -> None:
-        """In the child: what the parent connected is the parent's, and its threads and locks are not here."""
+        """In the child: what the parent connected is the parent's, and its threads and locks are
+        not here."""
         if self.closed:
             return
         self._inherited += [self._client, self._server]
@@ -88,9 +120,13 @@ class Handles:
         return self._client is None and not self.forked
 
     def client(self) -> Any:
-        """The place of the client, which stays connected while it is held, or why it cannot be used."""
+        """The place of the client, which stays connected while it is held, or why it cannot be
+        used."""
         if os.getpid() != self.pid:
-            message, advice = "this connection belongs to the parent process, before the fork", "after the fork"
+            message, advice = (
+                "this connection belongs to the parent process, before the fork",
+                "after the fork",
+            )
             raise _errors.make(_errors.ConnectionLost, "call", message, f"connect again {advice}")
         client = self._client
         if client is None and self.forked:
@@ -119,7 +155,8 @@ class Handles:
         try:
             self.waiter.stop()
         finally:
-            # Disconnects, unless somebody uses the client at this moment and does so when the call is over.
+            # Disconnects, unless somebody uses the client at this moment and does so when the call
+            # is over.
             del client
             if self._server is not None:
                 ffi.release(self._server)
@@ -138,7 +175,8 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 class Connection:
-    """What servers, modules and routines of Python share. It closes with the last of them, or with the interpreter."""
+    """What servers, modules and routines of Python share. It closes with the last of them, or with
+    the interpreter."""
 
     def __init__(self, server: Any, connect: Callable[[], Any]) -> None:
         client = connect()
@@ -155,7 +193,8 @@ class Connection:
         self._finalizer()
 
     def lookup(self, name: str, within: Optional[float] = None) -> Any:
-        """The place of a routine handle of the core. The name may be in another case where that is unique."""
+        """The place of a routine handle of the core. The name may be in another case where that is
+        unique."""
         if "\0" in name:
             raise _errors.make(_errors.NotFound, "find a routine", f"no routine is called {name!r}")
         go_on = self._until(name, within)
@@ -175,7 +214,9 @@ class Connection:
             self.handles.client()
             if deadline is not None and time.monotonic() >= deadline:
                 advice = "raise timeout=, or check the server: farcall doctor"
-                raise _errors.make(_errors.TimedOut, "find a routine", "no answer in time", advice, routine=name)
+                raise _errors.make(
+                    _errors.TimedOut, "find a routine", "no answer in time", advice, routine=name
+                )
 
         return go_on
 
@@ -183,11 +224,16 @@ class Connection:
         client = self.handles.client()
         place, error = handle_place("farcall_routine **", lib.farcall_routine_free), error_place()
         wanted = name.encode("utf-8", "replace")
-        wait_for(lambda seconds: lib.farcall_lookup_within(client[0], wanted, seconds, place, error), error, go_on)
+        wait_for(
+            lambda seconds: lib.farcall_lookup_within(client[0], wanted, seconds, place, error),
+            error,
+            go_on,
+        )
         return place
 
     def _routine_names(self, go_on: Callable[[], object]) -> List[str]:
-        """Full names, and bare ones: those of several modules twice, which makes them no name in another case."""
+        """Full names, and bare ones: those of several modules twice, which makes them no name in
+        another case."""
         listed = self.listed(go_on=go_on)
         return [one["full_name"] for one in listed] + [one["name"] for one in listed]
 
@@ -197,13 +243,19 @@ class Connection:
             self.routines.pop(name, None)
         self._listed = None
 
-    def listed(self, fresh: bool = False, go_on: Optional[Callable[[], object]] = None) -> List[Dict[str, Any]]:
+    def listed(
+        self, fresh: bool = False, go_on: Optional[Callable[[], object]] = None
+    ) -> List[Dict[str, Any]]:
         """The interfaces of all routines as the core's JSON says, asked for once unless `fresh`."""
         listed = self._listed
         if listed is None or fresh:
             client = self.handles.client()
             place, error = handle_place("char **", lib.farcall_text_free), error_place()
-            wait_for(lambda seconds: lib.farcall_list_within(client[0], seconds, place, error), error, go_on or self.handles.client)
+            wait_for(
+                lambda seconds: lib.farcall_list_within(client[0], seconds, place, error),
+                error,
+                go_on or self.handles.client,
+            )
             listed = self._listed = list(json.loads(ffi.string(place[0])))
         return listed
 
@@ -267,14 +319,20 @@ def _connect(
     options = ffi.new("farcall_connect_options *")
     options.size = ffi.sizeof("farcall_connect_options")
     options.address, options.token_file = address_text, token_text
-    options.timeout_seconds = seconds("connect", timeout, "give seconds above 0") or FOR_EVER_SECONDS
+    options.timeout_seconds = (
+        seconds("connect", timeout, "give seconds above 0") or FOR_EVER_SECONDS
+    )
     if heartbeat is not None:
         # 0 is for ever here, and what the environment says there.
         advice = "give at least 1 s, or 0 for no limit"
-        options.heartbeat_seconds = -1.0 if heartbeat == 0 else seconds("connect", heartbeat, advice) or -1.0
+        options.heartbeat_seconds = (
+            -1.0 if heartbeat == 0 else seconds("connect", heartbeat, advice) or -1.0
+        )
     if reconnect is not None:
         advice = "give seconds, or 0 to end calls at once"
-        options.reconnect_seconds = -1.0 if reconnect == 0 else seconds("connect", reconnect, advice) or FOR_EVER_SECONDS
+        options.reconnect_seconds = (
+            -1.0 if reconnect == 0 else seconds("connect", reconnect, advice) or FOR_EVER_SECONDS
+        )
     texts = (address_text, token_text)
     check(interruptible(lib.farcall_connect_with, options, place, error, used=texts), error)
     return place
@@ -290,7 +348,10 @@ def _start(files: Sequence[str], program: str, arguments: Sequence[str], timeout
     place, error = handle_place("farcall_server **", lib.farcall_server_stop), error_place()
     doing = "start a private server"
     program_text = _encoded(doing, program)
-    file_texts, argument_texts = [_encoded(doing, one) for one in files], [_encoded(doing, one) for one in arguments]
+    file_texts, argument_texts = (
+        [_encoded(doing, one) for one in files],
+        [_encoded(doing, one) for one in arguments],
+    )
     file_list, argument_list = ffi.new("char *[]", file_texts), ffi.new("char *[]", argument_texts)
     options = ffi.new("farcall_server_options *")
     options.size = ffi.sizeof("farcall_server_options")

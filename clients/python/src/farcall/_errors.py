@@ -1,4 +1,5 @@
-"""What can go wrong: one exception class per kind of error of the core, each also a builtin one that fits."""
+"""What can go wrong: one exception class per kind of error of the core, each also a builtin one
+that fits."""
 
 from __future__ import annotations
 
@@ -6,7 +7,8 @@ from typing import Any, Dict, Optional, Tuple, Type
 
 
 class Error(Exception):
-    """Any failure of Farcall. Its text says what was tried, what happened, where, and what to do about it.
+    """Any failure of Farcall. Its text says what was tried, what happened, where, and what to do
+    about it.
 
     Attributes:
         kind: what went wrong, from a closed set: "invalid-argument", "timed-out", ...
@@ -18,7 +20,12 @@ class Error(Exception):
     kind = "error"
 
     def __init__(
-        self, message: str, *, operation: str = "", advice: Optional[str] = None, retryable: bool = False
+        self,
+        message: str,
+        *,
+        operation: str = "",
+        advice: Optional[str] = None,
+        retryable: bool = False,
     ) -> None:
         super().__init__(message)
         self.operation = operation
@@ -26,11 +33,14 @@ class Error(Exception):
         self.retryable = retryable
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        # Errors cross process boundaries in pools; the keyword arguments would be lost by the default.
+        # Errors cross process boundaries in pools; the keyword arguments would be lost by the
+        # default.
         return (_rebuild, (type(self), str(self), self.operation, self.advice, self.retryable))
 
 
-def _rebuild(kind: Type[Error], message: str, operation: str, advice: Optional[str], retryable: bool) -> Error:
+def _rebuild(
+    kind: Type[Error], message: str, operation: str, advice: Optional[str], retryable: bool
+) -> Error:
     return kind(message, operation=operation, advice=advice, retryable=retryable)
 
 
@@ -41,11 +51,13 @@ class InvalidArgument(Error, ValueError):
 
 
 class WrongType(InvalidArgument, TypeError):
-    """An argument is of a type that does not fit: an `InvalidArgument` that is also a `TypeError`."""
+    """An argument is of a type that does not fit: an `InvalidArgument` that is also a
+    `TypeError`."""
 
 
 class NotFound(Error, AttributeError, LookupError):
-    """No such routine, module, parameter or file. An `AttributeError`, so that `hasattr` answers."""
+    """No such routine, module, parameter or file. An `AttributeError`, so that `hasattr`
+    answers."""
 
     kind = "not-found"
 
@@ -111,7 +123,8 @@ class RoutineCrashed(Error, RuntimeError):
 
 
 class RoutineExited(Error, RuntimeError):
-    """The routine called exit(); the text has the status and the last lines that it wrote to stderr."""
+    """The routine called exit(); the text has the status and the last lines that it wrote to
+    stderr."""
 
     kind = "routine-exited"
 
@@ -191,12 +204,16 @@ KINDS: Tuple[Type[Error], ...] = (
 
 
 def class_of(number: int) -> Type[Error]:
-    """The class for a number of enum farcall_status; `Error` itself for one that a later library has."""
+    """The class for a number of enum farcall_status; `Error` itself for one that a later library
+    has."""
     return KINDS[number - 1] if 1 <= number <= len(KINDS) else Error
 
 
-def make(kind: Type[Error], operation: str, message: str, advice: str = "", **context: object) -> Error:
-    """An error met on this side, in the words of the core: `operation: message (key: value); advice`."""
+def make(
+    kind: Type[Error], operation: str, message: str, advice: str = "", **context: object
+) -> Error:
+    """An error met on this side, in the words of the core: `operation: message (key: value);
+    advice`."""
     facts: Dict[str, object] = {key: value for key, value in context.items() if value is not None}
     text = f"{operation}: {message}"
     if facts:

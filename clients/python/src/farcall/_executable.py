@@ -1,7 +1,8 @@
-"""Runs the routines of a Python file for a server: `python -I -m farcall._executable FILE`, started by servers only.
+"""Runs the routines of a Python file for a server: `python -I -m farcall._executable FILE`, started
+by servers only.
 
-With `--places` it says which interpreter this is; with `--describe FILE` it reads a module's source from standard input
-and says what its interfaces are. Both answer with one JSON object.
+With `--places` it says which interpreter this is; with `--describe FILE` it reads a module's source
+from standard input and says what its interfaces are. Both answer with one JSON object.
 """
 
 from __future__ import annotations
@@ -69,7 +70,11 @@ class _Parameter:
         """What the function is given; `wanted` is its annotation."""
         if self.kind == _TEXT:
             text = self._view.data
-            return None if text == ffi.NULL else ffi.buffer(text, self.shape[0])[:].decode("utf-8", "replace")
+            return (
+                None
+                if text == ffi.NULL
+                else ffi.buffer(text, self.shape[0])[:].decode("utf-8", "replace")
+            )
         if self.kind == _ARRAY:
             return self.array()
         if self.kind == _FILE:
@@ -87,18 +92,25 @@ class _Parameter:
     def path(self) -> Optional[pathlib.Path]:
         """The file of a parameter that is one."""
         text = self._view.data
-        return None if text == ffi.NULL else pathlib.Path(os.fsdecode(ffi.string(ffi.cast("char *", text))))
+        return (
+            None
+            if text == ffi.NULL
+            else pathlib.Path(os.fsdecode(ffi.string(ffi.cast("char *", text))))
+        )
 
     def set_file(self, result: Any) -> None:
         """Takes the content of the file that a routine returned."""
         if not isinstance(result, (str, os.PathLike)) or not os.path.isfile(result):
-            raise _Unfit(f"it returned {_described(result)} as {self.name}, which is not the path of a file")
+            raise _Unfit(
+                f"it returned {_described(result)} as {self.name}, which is not the path of a file"
+            )
         place = self.path()
         if place is not None:
             shutil.copyfile(result, place)
 
     def set(self, result: Any, found: Tuple[Optional[str], ...] = ()) -> None:
-        """Takes a result, checked. In dimensions that have a name in `found` it may be smaller than declared."""
+        """Takes a result, checked. In dimensions that have a name in `found` it may be smaller than
+        declared."""
         if self.kind == _ARRAY and (any(found) or not self._is_scalar(result)):
             return self._set_array(result, found)
         if self.kind not in (_NUMBER, _ARRAY):
@@ -108,7 +120,9 @@ class _Parameter:
         try:
             place[...] = _converted(result, place.dtype)
         except (TypeError, ValueError, OverflowError):
-            raise _Unfit(f"it returned {_described(result)} as {self.name}, which is declared {_name(place.dtype)}") from None
+            raise _Unfit(
+                f"it returned {_described(result)} as {self.name}, which is declared {_name(place.dtype)}"
+            ) from None
         return None
 
     def _is_scalar(self, result: Any) -> bool:
@@ -118,16 +132,26 @@ class _Parameter:
     def _set_array(self, result: Any, found: Tuple[Optional[str], ...]) -> None:
         place = self.array()
         place.flags.writeable = True
-        is_array = isinstance(result, np.ndarray) and result.dtype == place.dtype and result.ndim == place.ndim
+        is_array = (
+            isinstance(result, np.ndarray)
+            and result.dtype == place.dtype
+            and result.ndim == place.ndim
+        )
         if not is_array or not _fits(result.shape, place.shape, found):
             declared = f"{_name(place.dtype)} of shape {_shown(place.shape, found)}"
-            raise _Unfit(f"it returned {_described(result)} as {self.name}, which is declared {declared}")
+            raise _Unfit(
+                f"it returned {_described(result)} as {self.name}, which is declared {declared}"
+            )
         place[tuple(slice(0, count) for count in result.shape)] = result
 
 
-def _fits(shape: Tuple[int, ...], declared: Tuple[int, ...], found: Tuple[Optional[str], ...]) -> bool:
+def _fits(
+    shape: Tuple[int, ...], declared: Tuple[int, ...], found: Tuple[Optional[str], ...]
+) -> bool:
     bounded = found or (None,) * len(declared)
-    return all(own <= most if name else own == most for own, most, name in zip(shape, declared, bounded))
+    return all(
+        own <= most if name else own == most for own, most, name in zip(shape, declared, bounded)
+    )
 
 
 def _shown(declared: Tuple[int, ...], found: Tuple[Optional[str], ...]) -> str:
@@ -141,7 +165,9 @@ def _converted(result: Any, dtype: "np.dtype[Any]") -> Any:
         return operator.index(bool(result) if isinstance(result, np.bool_) else result)
     if isinstance(result, (str, bytes)):
         raise TypeError
-    converted = float(result) if dtype.kind == "f" else complex(result) if dtype.kind == "c" else result
+    converted = (
+        float(result) if dtype.kind == "f" else complex(result) if dtype.kind == "c" else result
+    )
     # Compared as integers: as floating-point numbers they would be rounded alike.
     if isinstance(result, (int, np.integer)) and int(dtype.type(converted).real) != result:
         raise OverflowError
@@ -149,10 +175,13 @@ def _converted(result: Any, dtype: "np.dtype[Any]") -> Any:
 
 
 def _truth(name: str, result: Any) -> bool:
-    """A result that is declared bool: Python would take most things for true, and callers would get other numbers."""
+    """A result that is declared bool: Python would take most things for true, and callers would get
+    other numbers."""
     if isinstance(result, (bool, np.bool_, int, np.integer)) and result in (0, 1):
         return bool(result)
-    raise _Unfit(f"it returned {_described(result)} as {name}, which is declared bool; return True or False, or bool(...) of it")
+    raise _Unfit(
+        f"it returned {_described(result)} as {name}, which is declared bool; return True or False, or bool(...) of it"
+    )
 
 
 def _name(dtype: "np.dtype[Any]") -> str:
@@ -217,7 +246,8 @@ class _Program:
             _flush()
 
     def _begin(self) -> None:
-        """A fork of a process that has loaded the module must not draw the same random numbers as its sisters."""
+        """A fork of a process that has loaded the module must not draw the same random numbers as
+        its sisters."""
         if os.getpid() != self._process:
             self._process = os.getpid()
             random.seed()
@@ -237,18 +267,27 @@ class _Program:
         return told.encode("utf-8", "replace")
 
     def _run(self, name: str, running: Any) -> Dict[str, Any]:
-        """Calls the function and takes its results; returns what leads to the arrays that it was lent, by name."""
+        """Calls the function and takes its results; returns what leads to the arrays that it was
+        lent, by name."""
         routine = self._routines[name]
         parameters = self._parameters(running)
         inputs = {one.name: one for one in parameters if one.is_input}
         hints = getattr(routine.function, "__annotations__", {})
         functions = {one.name: one for one in parameters if one.kind == _CALLBACK}
         taken = Lent(running, self._interfaces, name) if functions else None
-        arguments = {one: inputs[one].value(hints.get(one)) for one in routine.takes if one in inputs}
+        arguments = {
+            one: inputs[one].value(hints.get(one)) for one in routine.takes if one in inputs
+        }
         for one in routine.takes:
             if taken is not None and one in functions:
-                arguments[one] = None if functions[one].is_null else taken.function(functions[one].index)
-        arrays = {key: one for key, one in arguments.items() if isinstance(one, np.ndarray) and one.base is not None}
+                arguments[one] = (
+                    None if functions[one].is_null else taken.function(functions[one].index)
+                )
+        arrays = {
+            key: one
+            for key, one in arguments.items()
+            if isinstance(one, np.ndarray) and one.base is not None
+        }
         lent = {key: weakref.ref(array) for key, array in arrays.items()}
         try:
             returned = routine.function(**arguments)
@@ -257,7 +296,11 @@ class _Program:
                 taken.end()
         declared = {one.name: one for one in routine.results}
         extents: Dict[str, Optional[int]] = {name: None for name in found_names(routine.results)}
-        outputs = [one for one in parameters if one.is_output and not one.is_input and one.name not in extents]
+        outputs = [
+            one
+            for one in parameters
+            if one.is_output and not one.is_input and one.name not in extents
+        ]
         for parameter, result in zip(outputs, _split(returned, len(outputs))):
             if parameter.kind == _TEXT:
                 self._answer(running, parameter, result)
@@ -266,7 +309,12 @@ class _Program:
             else:
                 hint = declared.get(parameter.name)
                 found = hint.found if hint is not None else ()
-                parameter.set(_truth(parameter.name, result) if hint is not None and hint.is_truth else result, found)
+                parameter.set(
+                    _truth(parameter.name, result)
+                    if hint is not None and hint.is_truth
+                    else result,
+                    found,
+                )
                 _note(extents, parameter.name, result, found)
         for parameter in parameters:
             if parameter.name in extents:
@@ -283,20 +331,26 @@ class _Program:
 
     def _answer(self, running: Any, parameter: _Parameter, result: Any) -> None:
         if not isinstance(result, str):
-            raise _Unfit(f"it returned {_described(result)} as {parameter.name}, which is declared str")
+            raise _Unfit(
+                f"it returned {_described(result)} as {parameter.name}, which is declared str"
+            )
         text = result.encode("utf-8", "surrogateescape")
         if lib.farcall_running_answer(running, parameter.index, text, len(text)) != 0:
             raise _Unfit(f"it returned a text with a NUL inside as {parameter.name}")
 
 
-def _note(extents: Dict[str, Optional[int]], name: str, result: Any, found: Tuple[Optional[str], ...]) -> None:
+def _note(
+    extents: Dict[str, Optional[int]], name: str, result: Any, found: Tuple[Optional[str], ...]
+) -> None:
     """What a result's extents are, by the names that its declaration gives them."""
     for position, extent in enumerate(found):
         if extent is None:
             continue
         count = result.shape[position]
         if extents[extent] not in (None, count):
-            raise _Unfit(f"it returned {count} elements as {name}, and another result has {extents[extent]}; both are {extent}")
+            raise _Unfit(
+                f"it returned {count} elements as {name}, and another result has {extents[extent]}; both are {extent}"
+            )
         extents[extent] = count
 
 
@@ -304,7 +358,9 @@ def _split(returned: Any, count: int) -> Tuple[Any, ...]:
     """One for each result."""
     if count == 1 and not isinstance(returned, tuple):
         return (returned,)
-    results = () if returned is None else tuple(returned) if isinstance(returned, tuple) else (returned,)
+    results = (
+        () if returned is None else tuple(returned) if isinstance(returned, tuple) else (returned,)
+    )
     if len(results) != count:
         what = f"a tuple of {len(results)}" if isinstance(returned, tuple) else _described(returned)
         raise _Unfit(f"it returned {what}, and a tuple of {count} results is declared")
@@ -312,12 +368,16 @@ def _split(returned: Any, count: int) -> Tuple[Any, ...]:
 
 
 def _take_back(lent: Dict[str, Any]) -> None:
-    """Ends a process whose routine has kept an argument: other calls' numbers would appear in it without a word."""
+    """Ends a process whose routine has kept an argument: other calls' numbers would appear in it
+    without a word."""
     kept = [name for name, array in lent.items() if array() is not None]
     if kept and gc.collect() >= 0:
         kept = [name for name in kept if lent[name]() is not None]
     if kept:
-        print(f"farcall: the routine keeps its argument {kept[0]}, whose memory ends with the call", file=sys.stderr)
+        print(
+            f"farcall: the routine keeps its argument {kept[0]}, whose memory ends with the call",
+            file=sys.stderr,
+        )
         print(f"farcall: keep a copy instead: {kept[0]}.copy()", file=sys.stderr)
         _leave(SystemExit(_KEPT_STATUS))
 
@@ -333,7 +393,8 @@ def _leave(end: SystemExit) -> None:
 
 
 def _print_traceback() -> None:
-    """The routine may have closed what it is printed to, or its error may raise another when it is printed."""
+    """The routine may have closed what it is printed to, or its error may raise another when it is
+    printed."""
     try:
         traceback.print_exc()
     except BaseException:

@@ -1,4 +1,5 @@
-"""A server as the standard library's Executor: for code that is written for thread and process pools."""
+"""A server as the standard library's Executor: for code that is written for thread and process
+pools."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ _UNDER_WAY: Set[CallFuture] = set()
 
 
 def _finish() -> None:
-    """Waits at the end of the program for what was submitted, as the standard library's executors do."""
+    """Waits at the end of the program for what was submitted, as the standard library's executors
+    do."""
     concurrent.futures.wait(list(_UNDER_WAY))
 
 
@@ -32,16 +34,18 @@ os.register_at_fork(after_in_child=_UNDER_WAY.clear)
 
 @functools.lru_cache(maxsize=None)
 def _finish_at_exit() -> None:
-    # Not before there is a connection: whatever is registered last runs first, and connections close at exit, too.
+    # Not before there is a connection: whatever is registered last runs first, and connections
+    # close at exit, too.
     atexit.register(_finish)
 
 
 class Executor(concurrent.futures.Executor):
     """Runs routines of a server: `executor.submit(server.dgesv, A, b)`, or a name for the routine.
 
-    Everything of `concurrent.futures.Executor`: `map`, `shutdown`, `with`, and its futures in `wait` and `as_completed`.
-    `submit` waits for nothing: what the server has no room for yet waits in order. Shutting down leaves the connection
-    open. A program that ends waits for what it submitted, unless that was cancelled.
+    Everything of `concurrent.futures.Executor`: `map`, `shutdown`, `with`, and its futures in
+    `wait` and `as_completed`. `submit` waits for nothing: what the server has no room for yet waits
+    in order. Shutting down leaves the connection open. A program that ends waits for what it
+    submitted, unless that was cancelled.
     """
 
     def __init__(self, server: Server) -> None:
@@ -71,7 +75,9 @@ class Executor(concurrent.futures.Executor):
             raise
         return future
 
-    def _start(self, future: CallFuture, routine: Routine, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
+    def _start(
+        self, future: CallFuture, routine: Routine, args: Tuple[Any, ...], kwargs: Dict[str, Any]
+    ) -> None:
         with self._lock:
             if not self._open:
                 raise RuntimeError("cannot schedule new futures after shutdown")
@@ -87,9 +93,9 @@ class Executor(concurrent.futures.Executor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Takes no more calls. `wait` for those that were submitted.
 
-        `cancel_futures` cancels all that are not done, as each future's `cancel()` does: what waits here for room, what
-        waits in the server's queue, and what runs there, too, for a routine can be ended where a thread's function
-        cannot. What is done already keeps its results.
+        `cancel_futures` cancels all that are not done, as each future's `cancel()` does: what waits
+        here for room, what waits in the server's queue, and what runs there, too, for a routine can
+        be ended where a thread's function cannot. What is done already keeps its results.
         """
         with self._lock:
             self._open = False

@@ -1,4 +1,5 @@
-"""Calls that run while the program goes on: futures, and the one thread per connection that completes them."""
+"""Calls that run while the program goes on: futures, and the one thread per connection that
+completes them."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from ._results import Results
     from ._routine import Prepared
 
-# A thread without calls to wait for ends after this many seconds, so that it keeps no connection alive.
+# A thread without calls to wait for ends after this many seconds, so that it keeps no connection
+# alive.
 _IDLE_SECONDS = 0.5
 # The longest that the thread waits without looking whether it is to stop.
 _SLICE_SECONDS = 0.25
@@ -38,8 +40,8 @@ _LOG = logging.getLogger("concurrent.futures")
 class _Condition(threading.Condition):
     """A condition whose lock is taken and given back by C alone.
 
-    In `Condition.__enter__`, which is Python, an interrupt may come when the lock is taken and no `with` knows of it:
-    nobody could complete the future any more.
+    In `Condition.__enter__`, which is Python, an interrupt may come when the lock is taken and no
+    `with` knows of it: nobody could complete the future any more.
     """
 
     __enter__: Any = property(operator.attrgetter("_lock.__enter__"))
@@ -47,11 +49,12 @@ class _Condition(threading.Condition):
 
 
 class CallFuture(concurrent.futures.Future["Results"]):
-    """The future of a call. Its arrays must not be changed until it is done; its `result()` is a `farcall.Results`.
+    """The future of a call. Its arrays must not be changed until it is done; its `result()` is a
+    `farcall.Results`.
 
-    `cancel()` succeeds until the call is done: the future is cancelled at once, the server is asked to end the call, and
-    the arrays are the caller's again. Callbacks run in the connection's thread, so they should be short; one that waits for another call has
-    another thread take over.
+    `cancel()` succeeds until the call is done: the future is cancelled at once, the server is asked
+    to end the call, and the arrays are the caller's again. Callbacks run in the connection's
+    thread, so they should be short; one that waits for another call has another thread take over.
     """
 
     def __init__(self) -> None:
@@ -84,7 +87,9 @@ class CallFuture(concurrent.futures.Future["Results"]):
         waiter.add(self, self.number)
         if prepared.calls_back:
             self._attended = True
-            attend = threading.Thread(target=self._attend, args=(call, prepared), name="farcall callbacks", daemon=True)
+            attend = threading.Thread(
+                target=self._attend, args=(call, prepared), name="farcall callbacks", daemon=True
+            )
             attend.start()
         # Who cancelled it meanwhile found nothing to end.
         if self.cancelled():
@@ -97,12 +102,13 @@ class CallFuture(concurrent.futures.Future["Results"]):
 
     @property
     def id(self) -> Optional[str]:
-        """What `Server.fetch` finds the call by, from any process of the same user; None for a call that ends with this
-        program."""
+        """What `Server.fetch` finds the call by, from any process of the same user; None for a call
+        that ends with this program."""
         return self._id
 
     def wait_kept(self) -> None:
-        """Waits until the server has said that the call goes on without this program; raises why it never did."""
+        """Waits until the server has said that the call goes on without this program; raises why it
+        never did."""
         call, self._unkept = self._unkept, None
         while call is not None:
             error = error_place()
@@ -122,37 +128,46 @@ class CallFuture(concurrent.futures.Future["Results"]):
 
     def __reduce__(self) -> NoReturn:
         message = "a call belongs to the connection of this process"
-        raise _errors.make(_errors.WrongType, "pickle", message, "send its result() to the other process")
+        raise _errors.make(
+            _errors.WrongType, "pickle", message, "send its result() to the other process"
+        )
 
     def _repr_html_(self) -> str:
         """How the call is doing, in notebooks."""
         if self.cancelled():
             return _pages.of_future(self._routine, "cancelled", "")
         if not self.done():
-            return _pages.of_future(self._routine, "under way" if self.sent else "waits to be sent", "")
+            return _pages.of_future(
+                self._routine, "under way" if self.sent else "waits to be sent", ""
+            )
         raised = super().exception()
         if raised is not None:
             return _pages.of_future(self._routine, f"failed: {type(raised).__name__}", str(raised))
         return _pages.of_future(self._routine, "done", repr(super().result()))
 
     def running(self) -> bool:
-        """Whether the server has the call, which is not over: it is in the server's queue, or its routine runs. Not so of
-        what waits here for room; `cancel()` succeeds in both cases."""
+        """Whether the server has the call, which is not over: it is in the server's queue, or its
+        routine runs. Not so of what waits here for room; `cancel()` succeeds in both cases."""
         return self.sent and not self.done()
 
     def result(self, timeout: Optional[float] = None) -> Results:
-        """Waits for the end of the call, for at most `timeout` seconds: its results, or what went wrong, raised."""
+        """Waits for the end of the call, for at most `timeout` seconds: its results, or what went
+        wrong, raised."""
         self._hand_over()
         return super().result(timeout)
 
     def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
-        """Waits for the end of the call, for at most `timeout` seconds: what went wrong, or None."""
+        """Waits for the end of the call, for at most `timeout` seconds: what went wrong, or
+        None."""
         self._hand_over()
         return super().exception(timeout)
 
     def _hand_over(self) -> None:
         if self._pid != os.getpid() and not self.done():
-            message, advice = "this call belongs to the process that this one was forked from", "call again"
+            message, advice = (
+                "this call belongs to the process that this one was forked from",
+                "call again",
+            )
             raise _errors.make(_errors.ConnectionLost, "wait for a call", message, advice)
         if self._waiter is not None and not self.done():
             self._waiter.hand_over()
@@ -185,13 +200,16 @@ class CallFuture(concurrent.futures.Future["Results"]):
             lib.farcall_call_cancel(call[0], ffi.NULL)
 
     def _attend(self, call: Any, prepared: Prepared) -> None:
-        """Runs the functions that it passes, in a thread of its own: one that blocks holds up no other call."""
+        """Runs the functions that it passes, in a thread of its own: one that blocks holds up no
+        other call."""
         place, error = handle_place("farcall_results **", lib.farcall_results_free), error_place()
         status = PENDING
         while status == PENDING and not self.done():
             if prepared.listener.wanted:
                 self._pass_news_on(call, prepared, _SLICE_SECONDS)
-            status = lib.farcall_call_wait(call[0], 0.0 if prepared.listener.wanted else _SLICE_SECONDS, place, error)
+            status = lib.farcall_call_wait(
+                call[0], 0.0 if prepared.listener.wanted else _SLICE_SECONDS, place, error
+            )
         if status == PENDING:
             return
         number = self.number
@@ -211,14 +229,16 @@ class CallFuture(concurrent.futures.Future["Results"]):
             _LOG.exception("exception calling callback for %r", self)
 
     def _announce(self) -> bool:
-        """Tells those who wait for several futures of a cancellation; whether a result is wanted still."""
+        """Tells those who wait for several futures of a cancellation; whether a result is wanted
+        still."""
         try:
             return self.set_running_or_notify_cancel()
         except (concurrent.futures.InvalidStateError, RuntimeError):
             return False
 
     def hear(self) -> bool:
-        """Passes news of the call on; whether it is over. What its functions raise is logged, and they hear no more."""
+        """Passes news of the call on; whether it is over. What its functions raise is logged, and
+        they hear no more."""
         call, prepared = self._call, self._prepared
         if call is None or prepared is None or not prepared.listener.wanted:
             return True
@@ -230,12 +250,15 @@ class CallFuture(concurrent.futures.Future["Results"]):
             try:
                 over = prepared.listener.take(call, seconds)
             except BaseException:
-                _LOG.exception("exception calling on_output or progress of a call of %s", self._routine)
+                _LOG.exception(
+                    "exception calling on_output or progress of a call of %s", self._routine
+                )
                 prepared.listener.deafen()
         return bool(over)
 
     def collect(self) -> None:
-        """Takes the outcome of a call that is over, or whose time is. Its callbacks run, and may raise anything."""
+        """Takes the outcome of a call that is over, or whose time is. Its callbacks run, and may
+        raise anything."""
         call, prepared = self._call, self._prepared
         if self._attended and not (prepared is not None and self._is_overdue()):
             return
@@ -310,7 +333,10 @@ class CallFuture(concurrent.futures.Future["Results"]):
             self._waiter.forget(number)
         self._call = self._prepared = None
         if not self.done() and self._announce():
-            message, advice = "the connection was closed, and the call continues without it", f"fetch it by its id, {self._id}"
+            message, advice = (
+                "the connection was closed, and the call continues without it",
+                f"fetch it by its id, {self._id}",
+            )
             self.set_exception(_errors.make(_errors.Cancelled, "wait for a call", message, advice))
 
     @property
@@ -322,9 +348,9 @@ class CallFuture(concurrent.futures.Future["Results"]):
 class Waiter:
     """Completes the futures of a connection, in one daemon thread that runs while there are any.
 
-    An interrupt may come between any two steps of Python's in the main thread, which therefore takes only what C takes
-    and gives back in one: an `RLock`, and no `Condition`. It is re-entrant because garbage may be collected, and a
-    connection closed with it, while it is held.
+    An interrupt may come between any two steps of Python's in the main thread, which therefore
+    takes only what C takes and gives back in one: an `RLock`, and no `Condition`. It is re-entrant
+    because garbage may be collected, and a connection closed with it, while it is held.
     """
 
     def __init__(self, handles: Any) -> None:
@@ -332,7 +358,8 @@ class Waiter:
         self._lock = threading.RLock()
         self._bell: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._pending: Dict[int, CallFuture] = {}
-        # When the time of which call is over, the first in front; also of calls that are over already.
+        # When the time of which call is over, the first in front; also of calls that are over
+        # already.
         self._deadlines: List[Tuple[float, int]] = []
         # Told of before their future was added, and collected before they were told of.
         self._early: Set[int] = set()
@@ -368,18 +395,22 @@ class Waiter:
             self._early.discard(number)
 
     def hand_over(self) -> None:
-        """Has another thread do the work of this one, if this is it: a callback is about to wait for a call."""
+        """Has another thread do the work of this one, if this is it: a callback is about to wait
+        for a call."""
         with self._lock:
             if self._thread is threading.current_thread():
                 self._have_thread()
 
     def _have_thread(self) -> None:
-        """Starts a thread unless there is one, other than this, that takes care of what is pending."""
+        """Starts a thread unless there is one, other than this, that takes care of what is
+        pending."""
         thread = self._thread
         # One whose start was interrupted is not alive.
         if thread is None or not thread.is_alive() or thread is threading.current_thread():
             client = self._handles.client()
-            thread = threading.Thread(target=self._run, args=(client,), name="farcall futures", daemon=True)
+            thread = threading.Thread(
+                target=self._run, args=(client,), name="farcall futures", daemon=True
+            )
             self._thread = thread
             thread.start()
         self._ring()
@@ -445,11 +476,17 @@ class Waiter:
             if not self._pending:
                 return 0.0
             at = self._next_deadline()
-        return _SLICE_SECONDS if at is None else min(max(at - time.monotonic(), 0.0), _SLICE_SECONDS)
+        return (
+            _SLICE_SECONDS if at is None else min(max(at - time.monotonic(), 0.0), _SLICE_SECONDS)
+        )
 
     def _next_deadline(self) -> Optional[float]:
         if len(self._deadlines) > 2 * len(self._pending) + _STALE_MAX:
-            self._deadlines = [(one.deadline, number) for number, one in self._pending.items() if one.deadline is not None]
+            self._deadlines = [
+                (one.deadline, number)
+                for number, one in self._pending.items()
+                if one.deadline is not None
+            ]
             heapq.heapify(self._deadlines)
         while self._deadlines:
             at, number = self._deadlines[0]
@@ -500,7 +537,8 @@ class Waiter:
             self._collect_untold(number)
 
     def _collect_untold(self, number: int) -> None:
-        """One at a time: while a callback waits for one of the others, another thread can take that."""
+        """One at a time: while a callback waits for one of the others, another thread can take
+        that."""
         with self._lock:
             future = self._pending.pop(number, None)
             if future is not None:
@@ -513,6 +551,6 @@ class Waiter:
         try:
             future.collect()
         except BaseException:
-            # The standard library lets pass what is no Exception, such as that of sys.exit(). Others wait for this
-            # thread, too.
+            # The standard library lets pass what is no Exception, such as that of sys.exit().
+            # Others wait for this thread, too.
             _LOG.exception("exception calling callback for %r", future)

@@ -1,4 +1,5 @@
-"""Interfaces from type hints: what a Python function takes and gives, as a line of the interface language."""
+"""Interfaces from type hints: what a Python function takes and gives, as a line of the interface
+language."""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ class Value(NamedTuple):
     element: str
     rank: int
     extents: Tuple[str, ...] = ()
-    # Of a result, for each dimension: the name of what comes with it, where the extent is only a bound.
+    # Of a result, for each dimension: the name of what comes with it, where the extent is only a
+    # bound.
     found: Tuple[Optional[str], ...] = ()
     default: Optional[str] = None
     # Of a function of the caller's: what it takes and gives.
@@ -82,11 +84,17 @@ def read(function: Callable[..., Any]) -> Hinted:
     try:
         hints = typing.get_type_hints(function, include_extras=True)
     except Exception as error:
-        raise Mistake(f"the hints of {name} cannot be read: {error}", "import what they name", _line(function)) from error
+        raise Mistake(
+            f"the hints of {name} cannot be read: {error}", "import what they name", _line(function)
+        ) from error
     try:
         if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
-            raise Mistake("it does not return its results when it is called", "make it an ordinary function")
-        arguments = tuple(_argument(one, hints) for one in inspect.signature(function).parameters.values())
+            raise Mistake(
+                "it does not return its results when it is called", "make it an ordinary function"
+            )
+        arguments = tuple(
+            _argument(one, hints) for one in inspect.signature(function).parameters.values()
+        )
         if "return" not in hints:
             raise Mistake("it does not say what it returns", f"write `-> {_EXAMPLE}`, or `-> None`")
         results = _results(hints["return"])
@@ -105,11 +113,15 @@ def _argument(parameter: inspect.Parameter, hints: Dict[str, Any]) -> Value:
     if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
         raise Mistake(f"{parameter} takes any number of arguments", "name each, with its type")
     if name not in hints:
-        raise Mistake(f"the argument {name} has no type", f"write `{name}: float`, or `{name}: {_EXAMPLE}`")
+        raise Mistake(
+            f"the argument {name} has no type", f"write `{name}: float`, or `{name}: {_EXAMPLE}`"
+        )
     hint = _expanded(hints[name])
     if typing.get_origin(hint) is collections.abc.Callable:
         if parameter.default is not inspect.Parameter.empty:
-            raise Mistake(f"{name} is a function, which callers cannot leave out", "drop the default")
+            raise Mistake(
+                f"{name} is a function, which callers cannot leave out", "drop the default"
+            )
         return _function(name, *typing.get_args(hint))
     value = _value(name, hints[name])
     if parameter.default is inspect.Parameter.empty:
@@ -120,20 +132,31 @@ def _argument(parameter: inspect.Parameter, hints: Dict[str, Any]) -> Value:
 def _function(name: str, takes: Any = ..., gives: Any = None) -> Value:
     """A function of the caller's, by its hint."""
     if not isinstance(takes, (list, tuple)):
-        raise Mistake(f"{name} does not say what the function takes", f"write `{name}: Callable[[float], float]`")
+        raise Mistake(
+            f"{name} does not say what the function takes",
+            f"write `{name}: Callable[[float], float]`",
+        )
     arguments = tuple(_value(f"argument{number}", hint) for number, hint in enumerate(takes, 1))
     results = _results(gives)
     for value in arguments + results:
         if value.element == "filename":
-            raise Mistake(f"{name} takes or gives a file, which callbacks do not", "pass its content: NDArray[np.uint8]")
+            raise Mistake(
+                f"{name} takes or gives a file, which callbacks do not",
+                "pass its content: NDArray[np.uint8]",
+            )
     _check_names(arguments, results)
     return Value(name, _FUNCTION, -1, function=Hinted(arguments, results))
 
 
 def _default(value: Value, default: Any) -> str:
     whole = isinstance(default, (int, np.integer))
-    if value.rank < 0 and value.element not in ("string", "filename", "dcomplex", "scomplex") and (
-        whole or (value.element in ("double", "float") and isinstance(default, (float, np.floating)))
+    if (
+        value.rank < 0
+        and value.element not in ("string", "filename", "dcomplex", "scomplex")
+        and (
+            whole
+            or (value.element in ("double", "float") and isinstance(default, (float, np.floating)))
+        )
     ):
         number = int(default) if whole else float(default)
         if abs(number) < 2**63 if whole else np.isfinite(number):
@@ -155,7 +178,9 @@ def _results(hint: Any) -> Tuple[Value, ...]:
         items = typing.get_args(hint)
         if Ellipsis in items:
             raise Mistake("it returns any number of results", "write each: `tuple[float, int]`")
-        return tuple(_with_bounds(_value(f"result{number}", item)) for number, item in enumerate(items, 1))
+        return tuple(
+            _with_bounds(_value(f"result{number}", item)) for number, item in enumerate(items, 1)
+        )
     return (_with_bounds(_value("result", hint)),)
 
 
@@ -165,7 +190,10 @@ def _check_names(arguments: Tuple[Value, ...], results: Tuple[Value, ...]) -> No
         if names.count(name) > 1:
             raise Mistake(f"{name} is an argument and a result", "give one of them another name")
         if not re.fullmatch(r"[A-Za-z_]\w*", name, flags=re.ASCII):
-            raise Mistake(f"{name} is not a name that other languages accept", "use letters from a to z, digits and _")
+            raise Mistake(
+                f"{name} is not a name that other languages accept",
+                "use letters from a to z, digits and _",
+            )
 
 
 def _value(name: str, hint: Any) -> Value:
@@ -187,7 +215,8 @@ def _value(name: str, hint: Any) -> Value:
 
 
 def _expanded(hint: Any) -> Any:
-    """What an alias stands for: those of a `type` statement, which NumPy's NDArray is in newer versions, are objects."""
+    """What an alias stands for: those of a `type` statement, which NumPy's NDArray is in newer
+    versions, are objects."""
     for _ in range(_ALIASES_MAX):
         # With arguments it passes for the alias itself, whose value does not have them.
         if hasattr(typing.get_origin(hint), "__value__"):
@@ -200,7 +229,11 @@ def _expanded(hint: Any) -> Any:
 
 
 def _shown(hint: Any) -> str:
-    return hint.__name__ if isinstance(hint, type) and not isinstance(hint, types.GenericAlias) else str(hint)
+    return (
+        hint.__name__
+        if isinstance(hint, type) and not isinstance(hint, types.GenericAlias)
+        else str(hint)
+    )
 
 
 def _element(name: str, scalar: Any) -> str:
@@ -209,13 +242,20 @@ def _element(name: str, scalar: Any) -> str:
         return _ELEMENTS[f"{dtype.kind}{dtype.itemsize}"]
     except (KeyError, TypeError):
         known = "float64, complex128, int64, int32, uint8 or another number"
-        raise Mistake(f"{name} has elements of type {_shown(scalar)}, which do not travel", f"use np.{known}") from None
+        raise Mistake(
+            f"{name} has elements of type {_shown(scalar)}, which do not travel", f"use np.{known}"
+        ) from None
 
 
 def _rank_of_type(shape: Any) -> Optional[int]:
-    """The rank of np.ndarray[tuple[int, int], …]; None where the type leaves it open, as NDArray does."""
+    """The rank of np.ndarray[tuple[int, int], …]; None where the type leaves it open, as NDArray
+    does."""
     items = typing.get_args(shape)
-    return len(items) if typing.get_origin(shape) is tuple and items and all(item is int for item in items) else None
+    return (
+        len(items)
+        if typing.get_origin(shape) is tuple and items and all(item is int for item in items)
+        else None
+    )
 
 
 def _array(name: str, element: str, rank: Optional[int], notes: List[Any]) -> Value:
@@ -229,13 +269,22 @@ def _array(name: str, element: str, rank: Optional[int], notes: List[Any]) -> Va
             break
     if not extents:
         if rank is None:
-            raise Mistake(f"{name} does not say how many dimensions it has", f"write {_EXAMPLE}; an argument may say their number alone: {_EXAMPLE[:-7]}2]")
+            raise Mistake(
+                f"{name} does not say how many dimensions it has",
+                f"write {_EXAMPLE}; an argument may say their number alone: {_EXAMPLE[:-7]}2]",
+            )
         extents = (":",) * rank
     if rank is not None and rank != len(extents):
-        raise Mistake(f"{name} has {rank} dimensions by its type, and {len(extents)} extents", "make them agree")
+        raise Mistake(
+            f"{name} has {rank} dimensions by its type, and {len(extents)} extents",
+            "make them agree",
+        )
     for extent in extents:
         if not extent or not re.fullmatch(r"[\w\s+\-*/%()?:<>=!&|,^]*", extent, flags=re.ASCII):
-            raise Mistake(f"{name} has the extent {extent!r}", 'write a name, a number or "2*n+1"; `:` for any')
+            raise Mistake(
+                f"{name} has the extent {extent!r}",
+                'write a name, a number or "2*n+1"; `:` for any',
+            )
     return Value(name, element, len(extents), extents)
 
 
@@ -246,7 +295,10 @@ def _with_bounds(value: Value) -> Value:
     for extent in value.extents:
         name, _, bound = extent.rpartition("<=")
         if name and not re.fullmatch(r"[A-Za-z_]\w*", name.strip(), flags=re.ASCII):
-            raise Mistake(f"{value.name} has the extent {extent!r}", 'write "found <= n": a name, and the most that it can be')
+            raise Mistake(
+                f"{value.name} has the extent {extent!r}",
+                'write "found <= n": a name, and the most that it can be',
+            )
         found.append(name.strip() or None)
         bounds.append(bound.strip())
     return value._replace(extents=tuple(bounds), found=tuple(found))
@@ -259,7 +311,7 @@ def _names_in(extent: str) -> List[str]:
 def define(function: Callable[..., Any], hinted: Hinted) -> str:
     """The line of the interface language for a function."""
     name = function.__name__
-    return f"Define {name}({', '.join(_lines(function, hinted))}) {described(function)} Calls \"C\" {name}();"
+    return f'Define {name}({", ".join(_lines(function, hinted))}) {described(function)} Calls "C" {name}();'
 
 
 def _lines(function: Callable[..., Any], hinted: Hinted) -> List[str]:
@@ -271,7 +323,10 @@ def _lines(function: Callable[..., Any], hinted: Hinted) -> List[str]:
     for value in arguments:
         for name in (name for extent in value.extents for name in _names_in(extent)):
             if name in declared and (declared[name].rank >= 0 or declared[name].element != "int64"):
-                raise _wrong(function, f"{value.name} has the extent {name}, which is an argument, but no int")
+                raise _wrong(
+                    function,
+                    f"{value.name} has the extent {name}, which is an argument, but no int",
+                )
             if name not in declared and name not in extents:
                 extents.append(name)
     for result in hinted.results:
@@ -280,7 +335,9 @@ def _lines(function: Callable[..., Any], hinted: Hinted) -> List[str]:
     lines += [_declared(value, "IN") for value in arguments]
     lines += [f"OUT int64 {name}" for name in found_names(hinted.results)]
     lines += [_declared(value, "OUT") for value in hinted.results]
-    passed = [(value.name, value.function) for value in hinted.arguments if value.function is not None]
+    passed = [
+        (value.name, value.function) for value in hinted.arguments if value.function is not None
+    ]
     return lines + [f"{name}({', '.join(_lines(function, of))})" for name, of in passed]
 
 
@@ -290,7 +347,10 @@ def _wrong(function: Callable[..., Any], message: str, fix: str = "use another n
 
 def _numbered(value: Value) -> Value:
     """An argument's open extents get names of their own."""
-    extents = tuple(f"{value.name}_{number}" if extent == ":" else extent for number, extent in enumerate(value.extents, 1))
+    extents = tuple(
+        f"{value.name}_{number}" if extent == ":" else extent
+        for number, extent in enumerate(value.extents, 1)
+    )
     return value._replace(extents=extents)
 
 
@@ -304,12 +364,18 @@ def _check_result(function: Callable[..., Any], result: Value, known: "set[str]"
             )
         missing = [name for name in _names_in(extent) if name not in known]
         if missing:
-            raise _wrong(function, f"{result.name} has the extent {extent}, and no argument says what {missing[0]} is")
+            raise _wrong(
+                function,
+                f"{result.name} has the extent {extent}, and no argument says what {missing[0]} is",
+            )
 
 
 def _declared(value: Value, mode: str) -> str:
     found = value.found or (None,) * len(value.extents)
-    extents = "".join(f"[{extent}:{name}]" if name else f"[{extent}]" for extent, name in zip(value.extents, found))
+    extents = "".join(
+        f"[{extent}:{name}]" if name else f"[{extent}]"
+        for extent, name in zip(value.extents, found)
+    )
     constant = "const " if extents and mode == "IN" else ""
     default = f" = {value.default}" if value.default is not None else ""
     return f"{constant}{mode} {value.element} {value.name}{extents}{default}"

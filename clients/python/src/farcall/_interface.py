@@ -1,4 +1,5 @@
-"""A routine's interface, as the core describes it in JSON: parameters, their types as NumPy's, and Python's signature."""
+"""A routine's interface, as the core describes it in JSON: parameters, their types as NumPy's, and
+Python's signature."""
 
 from __future__ import annotations
 
@@ -104,18 +105,31 @@ class Callback:
 
     def __init__(self, name: str, described: Dict[str, Any], structs: Dict[str, Any]) -> None:
         self.name = name
-        self.parameters = [Parameter(index, one, structs) for index, one in enumerate(described["parameters"])]
+        self.parameters = [
+            Parameter(index, one, structs) for index, one in enumerate(described["parameters"])
+        ]
         self.inputs = [one for one in self.parameters if one.is_input]
         # Without the scalars that follow from the extents of arrays.
         brief = set(described.get("positional", ()))
         self.brief = [one for one in self.inputs if one.name in brief]
         # INOUT arrays, which it writes to in place; all else that comes back is returned.
-        self.written = [one for one in self.inputs if one.is_output and one.is_array and not one.is_single and not one.is_text]
-        self.returned = [one for one in self.parameters if one.is_output and one not in self.written]
+        self.written = [
+            one
+            for one in self.inputs
+            if one.is_output and one.is_array and not one.is_single and not one.is_text
+        ]
+        self.returned = [
+            one for one in self.parameters if one.is_output and one not in self.written
+        ]
 
     def example(self) -> str:
         """How such a function looks."""
-        forms = list(dict.fromkeys(", ".join(python_name(one.name) for one in given) for given in (self.inputs, self.brief)))
+        forms = list(
+            dict.fromkeys(
+                ", ".join(python_name(one.name) for one in given)
+                for given in (self.inputs, self.brief)
+            )
+        )
         results = ", ".join(one.name for one in self.returned)
         gives = f"that returns {results}" if results else "that returns nothing"
         return " or ".join(f"a function of ({form})" for form in forms) + f" {gives}"
@@ -125,7 +139,9 @@ class Interface:
     """All of a routine's parameters, and how Python names them."""
 
     def __init__(self, described: Dict[str, Any]) -> None:
-        structs = {structure["name"]: struct_dtype(structure) for structure in described.get("structs", ())}
+        structs = {
+            structure["name"]: struct_dtype(structure) for structure in described.get("structs", ())
+        }
         self.name: str = described["name"]
         self.full_name: str = described["full_name"]
         self.doc: str = described.get("doc", "")
@@ -136,7 +152,9 @@ class Interface:
         self.visible = [one for one in self.parameters if one.mode != "work"]
         by_name = {one.name: one for one in self.visible}
         self.positional = [by_name[name] for name in described.get("positional", ())]
-        self.by_keyword = [one for one in self.visible if one.is_input and one not in self.positional]
+        self.by_keyword = [
+            one for one in self.visible if one.is_input and one not in self.positional
+        ]
         self.outputs = [one for one in self.visible if one.is_output]
         self.array_outputs = [one for one in self.outputs if not one.is_single and not one.is_text]
         self.names = Names([one.name for one in self.visible])
@@ -148,20 +166,26 @@ class Interface:
         return None if name is None else self._by_name[name]
 
     def signature(self) -> inspect.Signature:
-        """Arguments by position, then those by name; `None` stands for what is inferred or computed."""
+        """Arguments by position, then those by name; `None` stands for what is inferred or
+        computed."""
         kinds = inspect.Parameter
-        arguments = [kinds(python_name(one.name), kinds.POSITIONAL_OR_KEYWORD) for one in self.positional]
+        arguments = [
+            kinds(python_name(one.name), kinds.POSITIONAL_OR_KEYWORD) for one in self.positional
+        ]
         for one in self.by_keyword:
             default = constant(one.default, one.type)
             arguments.append(kinds(python_name(one.name), kinds.KEYWORD_ONLY, default=default))
         for option in OPTIONS:
             default = False if option == "inplace" else None
-            arguments.append(kinds(option_name(option, self.names), kinds.KEYWORD_ONLY, default=default))
+            arguments.append(
+                kinds(option_name(option, self.names), kinds.KEYWORD_ONLY, default=default)
+            )
         return inspect.Signature(arguments)
 
 
 class Names:
-    """Names that are found exactly, or in another case where that is unique, or with the underscore of keywords."""
+    """Names that are found exactly, or in another case where that is unique, or with the underscore
+    of keywords."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.exact = set(names)
@@ -188,12 +212,14 @@ def python_name(name: str) -> str:
 
 
 def option_name(option: str, names: Names) -> str:
-    """How an option of calls is spelled: a parameter of the same name has precedence, and the option an underscore."""
+    """How an option of calls is spelled: a parameter of the same name has precedence, and the
+    option an underscore."""
     return option + "_" if option in names.exact else option
 
 
 def constant(written: Optional[str], kind: str) -> Any:
-    """A default that is a constant, as Python's; None for what is computed when the call is made."""
+    """A default that is a constant, as Python's; None for what is computed when the call is
+    made."""
     if written is None:
         return None
     try:

@@ -53,7 +53,9 @@ class Fetched:
     def timed_out(self) -> _errors.Error:
         """The error of a call whose time to wait is over."""
         facts = {"routine": self.routine.name, "timeout": f"{self.timeout:g} s"}
-        return _errors.make(_errors.TimedOut, "fetch a call", "it is not over yet", "fetch it again later", **facts)
+        return _errors.make(
+            _errors.TimedOut, "fetch a call", "it is not over yet", "fetch it again later", **facts
+        )
 
     @property
     def calls_back(self) -> bool:
@@ -74,19 +76,40 @@ class Fetched:
 def _encoded(call: object) -> bytes:
     if isinstance(call, str) and "\0" not in call:
         return call.encode("utf-8", "replace")
-    raise _errors.make(_errors.WrongType, "find a call", f"a call is named by the str of its id, not by {call!r}")
+    raise _errors.make(
+        _errors.WrongType, "find a call", f"a call is named by the str of its id, not by {call!r}"
+    )
 
 
 def fetch(connection: Connection, call: object, timeout: Optional[float], make: Any) -> CallFuture:
     """Takes a call up. `make` makes a routine of its handle."""
     client = connection.handles.client()
-    limit = None if timeout is None else seconds("fetch a call", timeout, "give seconds above 0, or None")
+    limit = (
+        None
+        if timeout is None
+        else seconds("fetch a call", timeout, "give seconds above 0, or None")
+    )
     options = ffi.new("farcall_call_options *")
     options.size = ffi.sizeof("farcall_call_options")
     options.timeout_seconds, options.announced = limit or 0.0, 1
-    place, routine = handle_place("farcall_call **", lib.farcall_call_free), handle_place("farcall_routine **", lib.farcall_routine_free)
+    place, routine = (
+        handle_place("farcall_call **", lib.farcall_call_free),
+        handle_place("farcall_routine **", lib.farcall_routine_free),
+    )
     error, wanted = error_place(), ffi.new("char[]", _encoded(call))
-    check(interruptible(lib.farcall_fetch, client[0], wanted, options, routine, place, error, used=(client, wanted, options)), error)
+    check(
+        interruptible(
+            lib.farcall_fetch,
+            client[0],
+            wanted,
+            options,
+            routine,
+            place,
+            error,
+            used=(client, wanted, options),
+        ),
+        error,
+    )
     future = CallFuture()
     future.started(place, Fetched(make(routine), limit), connection.handles.waiter)
     return future
@@ -94,7 +117,11 @@ def fetch(connection: Connection, call: object, timeout: Optional[float], make: 
 
 def forget(connection: Connection, call: object) -> None:
     """Has a call forgotten."""
-    client, error, wanted = connection.handles.client(), error_place(), ffi.new("char[]", _encoded(call))
+    client, error, wanted = (
+        connection.handles.client(),
+        error_place(),
+        ffi.new("char[]", _encoded(call)),
+    )
     check(interruptible(lib.farcall_forget, client[0], wanted, error, used=(client, wanted)), error)
 
 
@@ -103,4 +130,7 @@ def kept(connection: Connection) -> List[KeptCall]:
     client, error = connection.handles.client(), error_place()
     place = handle_place("char **", lib.farcall_text_free)
     check(interruptible(lib.farcall_kept, client[0], place, error, used=(client,)), error)
-    return [KeptCall(*(one[name] for name in KeptCall._fields)) for one in json.loads(ffi.string(place[0]))]
+    return [
+        KeptCall(*(one[name] for name in KeptCall._fields))
+        for one in json.loads(ffi.string(place[0]))
+    ]

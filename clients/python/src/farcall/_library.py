@@ -27,7 +27,8 @@ BUNDLE = _PACKAGE / "_bundle"
 
 
 def _stage() -> Optional[pathlib.Path]:
-    """Where a build stages what it made: $FARCALL_STAGE, or build/ of the checkout that this file lies in."""
+    """Where a build stages what it made: $FARCALL_STAGE, or build/ of the checkout that this file
+    lies in."""
     named = os.environ.get("FARCALL_STAGE")
     if named:
         return pathlib.Path(named)
@@ -44,7 +45,8 @@ def _places(folder: str, name: str) -> Iterator[pathlib.Path]:
 
 
 def find(variable: str, folder: str, name: str) -> str:
-    """The file that `variable` names, or the first of the package's, the stage's and the system's own (a bare name)."""
+    """The file that `variable` names, or the first of the package's, the stage's and the system's
+    own (a bare name)."""
     named = os.environ.get(variable)
     if named:
         return named
@@ -102,15 +104,16 @@ def check(status: int, place: Any) -> int:
 
 
 def wait_for(waiting: Callable[[float], int], place: Any, between: Callable[[], object]) -> None:
-    """Waits for what a function of the core waits for that takes seconds: in slices, so that signals are handled.
-    `between` two slices raises when nobody is to wait any longer."""
+    """Waits for what a function of the core waits for that takes seconds: in slices, so that
+    signals are handled. `between` two slices raises when nobody is to wait any longer."""
     while check(waiting(SLICE_SECONDS), place) == PENDING:
         between()
 
 
 def interruptible(waiting: Callable[..., int], *arguments: Any, used: Any) -> int:
-    """What a function of the core gives that waits in one piece; `used` is the memory that its arguments point to.
-    Signals are handled meanwhile: after an interrupt it ends by itself, and what it made goes with its place."""
+    """What a function of the core gives that waits in one piece; `used` is the memory that its
+    arguments point to. Signals are handled meanwhile: after an interrupt it ends by itself, and
+    what it made goes with its place."""
     if threading.current_thread() is not threading.main_thread():
         return waiting(*arguments)
     status: queue.SimpleQueue[int] = queue.SimpleQueue()
@@ -128,14 +131,17 @@ def error_place() -> Any:
 
 
 def handle_place(kind: str, free: Any, used: Any = None) -> Any:
-    """A place for a handle of the core, which is freed with the last reference to its place. `used` lives as long.
+    """A place for a handle of the core, which is freed with the last reference to its place. `used`
+    lives as long.
 
-    The place and not the handle, because an interrupt may come as soon as the core has filled it. No Python runs at its
-    end: what an interrupt raised there would be printed, and forgotten. After a fork the child has copies of the
-    handles, but not the threads and locks that their objects rely on, and frees none.
+    The place and not the handle, because an interrupt may come as soon as the core has filled it.
+    No Python runs at its end: what an interrupt raised there would be printed, and forgotten. After
+    a fork the child has copies of the handles, but not the threads and locks that their objects
+    rely on, and frees none.
 
-    The collector of cycles calls destructors before anything else, in any order, and finalizers of the program that use
-    the place may follow. An array is what it does not look into: the destructor behind it waits for the last reference.
+    The collector of cycles calls destructors before anything else, in any order, and finalizers of
+    the program that use the place may follow. An array is what it does not look into: the
+    destructor behind it waits for the last reference.
     """
     owner = ffi.new("farcall_place *")
     owner.free, owner.process = _freeing(free), os.getpid()

@@ -1,4 +1,5 @@
-"""Arrays that travel without a copy to a server on the same host: they lie in memory that it can share."""
+"""Arrays that travel without a copy to a server on the same host: they lie in memory that it can
+share."""
 
 from __future__ import annotations
 
@@ -16,16 +17,19 @@ Shape = Union[int, Sequence[int]]
 
 
 def empty(shape: Shape, dtype: Any = float, order: str = "C") -> Any:
-    """An array of any values, as `numpy.empty` makes it, that travels without a copy to a server on the same host.
+    """An array of any values, as `numpy.empty` makes it, that travels without a copy to a server on
+    the same host.
 
-    So do views and slices of it that lie as the interface stores the array: for `column` in Fortran order. As an
-    argument the routine reads it where it lies; as `out=`, or with `inplace=True`, it writes there. Over TCP, and to a
-    second server at a time, it is an array like any other.
+    So do views and slices of it that lie as the interface stores the array: for `column` in Fortran
+    order. As an argument the routine reads it where it lies; as `out=`, or with `inplace=True`, it
+    writes there. Over TCP, and to a second server at a time, it is an array like any other.
     """
     kind = np.dtype(dtype)
     if kind.hasobject:
         advice = "give the type of numbers"
-        raise _errors.make(_errors.WrongType, "make an array", f"elements of {kind} do not travel", advice)
+        raise _errors.make(
+            _errors.WrongType, "make an array", f"elements of {kind} do not travel", advice
+        )
     extents = _extents(shape)
     count = kind.itemsize
     for extent in extents:
@@ -66,5 +70,7 @@ def _extents(shape: Shape) -> Sequence[int]:
         message = f"the shape {shape!r} is made of something else than whole numbers"
         raise _errors.make(_errors.WrongType, "make an array", message) from None
     if any(extent < 0 for extent in extents):
-        raise _errors.make(_errors.InvalidArgument, "make an array", f"the shape {shape!r} has a negative extent")
+        raise _errors.make(
+            _errors.InvalidArgument, "make an array", f"the shape {shape!r} has a negative extent"
+        )
     return extents

@@ -1,4 +1,5 @@
-"""What is told of a call while it is running: its place in the queue, its begin, and what the routine prints."""
+"""What is told of a call while it is running: its place in the queue, its begin, and what the
+routine prints."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ class Progress:
     done: Optional[float] = None
     """The part that is done, from 0 to 1, if the routine says so."""
     text: str = ""
-    """A word of the routine on it; while it is queued, what it waits for, such as a job of Slurm's, and where that stands."""
+    """A word of the routine on it; while it is queued, what it waits for, such as a job of Slurm's,
+    and where that stands."""
 
 
 class Listener:
@@ -49,7 +51,9 @@ class Listener:
         self._output = _hearer(routine, "on_output", on_output)
         self._bar: Optional[Bar] = Bar(routine) if progress is True else None
         heard = None if progress is False else self._bar or progress
-        self._progress: Optional[Callable[[Progress], Any]] = _hearer(routine, "progress", heard, writes=False)
+        self._progress: Optional[Callable[[Progress], Any]] = _hearer(
+            routine, "progress", heard, writes=False
+        )
         output = lib.FARCALL_WANT_OUTPUT if self._output is not None else 0
         # Bits of enum farcall_wanted; 0 if nobody wants anything.
         self.wanted = int(output | (lib.FARCALL_WANT_PROGRESS if self._progress is not None else 0))
@@ -68,7 +72,8 @@ class Listener:
             self._bar.close(ended_well)
 
     def take(self, call: Any, seconds: float) -> Optional[bool]:
-        """Waits for the next news and passes them on: True when the call is over, None if there are none by then."""
+        """Waits for the next news and passes them on: True when the call is over, None if there are
+        none by then."""
         news, error = ffi.new("farcall_news *"), error_place()
         status = lib.farcall_call_news(call[0], seconds, news, error)
         if status == PENDING:
@@ -91,7 +96,11 @@ class Listener:
         elif news.kind == lib.FARCALL_NEWS_PROGRESS:
             text = bytes(ffi.buffer(news.text, news.bytes)).decode(errors="replace")
             # Before a routine begins, its server says what the call waits for.
-            self._tell(Progress(self._state, done=news.done if self._state == "running" else None, text=text))
+            self._tell(
+                Progress(
+                    self._state, done=news.done if self._state == "running" else None, text=text
+                )
+            )
         elif news.kind == lib.FARCALL_NEWS_OVER:
             for kind in _STREAMS:
                 self._print(kind, b"", final=True)
@@ -117,13 +126,20 @@ def _is_terminal(file: Any) -> bool:
 def _hearer(routine: str, option: str, given: Any, writes: bool = True) -> Any:
     """What is called with news: a function, or the `write` of a file."""
     if inspect.iscoroutinefunction(given):
-        message, advice = f"{option} is a coroutine function, which would never be awaited", "give a function that starts a task"
+        message, advice = (
+            f"{option} is a coroutine function, which would never be awaited",
+            "give a function that starts a task",
+        )
         raise _errors.make(_errors.WrongType, "call", message, advice, routine=routine)
     if given is None or callable(given):
         return given
     write = getattr(given, "write", None)
     if writes and callable(write):
         return (lambda said: write(printable_output(said))) if _is_terminal(given) else write
-    advice = "give a function of one argument" + ("" if writes else ", or True for a bar") + (", or a text file such as sys.stderr" if writes else "")
+    advice = (
+        "give a function of one argument"
+        + ("" if writes else ", or True for a bar")
+        + (", or a text file such as sys.stderr" if writes else "")
+    )
     message = f"{option} is of type {type(given).__name__}, which cannot be called"
     raise _errors.make(_errors.WrongType, "call", message, advice, routine=routine)

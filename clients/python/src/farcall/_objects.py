@@ -1,4 +1,5 @@
-"""Objects of a server's classes, and arrays of function handles: executables that are held for this program."""
+"""Objects of a server's classes, and arrays of function handles: executables that are held for this
+program."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ _MOMENT_SECONDS = 1e-3
 
 
 class Held:
-    """What a server holds for this program. It ends with its last reference, without waiting for that."""
+    """What a server holds for this program. It ends with its last reference, without waiting for
+    that."""
 
     def __init__(self, connection: Connection, name: str, count: int, options: Any) -> None:
         self.connection = connection
@@ -30,13 +32,19 @@ class Held:
         self.closed = False
         self._place, error = handle_place("farcall_hold **", lib.farcall_hold_free), error_place()
         client = connection.handles.client()
-        check(lib.farcall_hold_start(client[0], name.encode(), count, options, self._place, error), error)
+        check(
+            lib.farcall_hold_start(client[0], name.encode(), count, options, self._place, error),
+            error,
+        )
         self.name = text(lib.farcall_hold_name(self._place[0])) or name
 
     def handle(self, operation: str) -> Any:
         """The core's handle, while there is something to do with it."""
         if self.pid != os.getpid():
-            message, advice = "it belongs to the process that this one was forked from", "make one in this process"
+            message, advice = (
+                "it belongs to the process that this one was forked from",
+                "make one in this process",
+            )
             raise _errors.make(_errors.ConnectionLost, operation, message, advice, object=self.name)
         if self.closed:
             message, advice = "it was closed", "make another one"
@@ -52,18 +60,24 @@ class Held:
     def wait(self) -> None:
         """Waits until all take calls; signals are handled meanwhile."""
         handle, error = self.handle("make an object"), error_place()
-        wait_for(lambda time: lib.farcall_hold_ready(handle, time, error), error, self.connection.handles.client)
+        wait_for(
+            lambda time: lib.farcall_hold_ready(handle, time, error),
+            error,
+            self.connection.handles.client,
+        )
 
     def close(self) -> None:
         """Ends them, and waits until they have; once is enough."""
         try:
             self._release(-1.0)
         except _errors.NotFound:
-            # It has ended before: its lease was over, somebody deleted it, or its server was restarted.
+            # It has ended before: its lease was over, somebody deleted it, or its server was
+            # restarted.
             pass
 
     def abandon(self, wait: float) -> None:
-        """Ends them when they could not be made, and waits at most so many seconds until they have."""
+        """Ends them when they could not be made, and waits at most so many seconds until they
+        have."""
         try:
             self._release(wait)
         except _errors.Error:
@@ -80,13 +94,17 @@ class Held:
         check(lib.farcall_hold_release(self._place[0], wait, error), error)
 
 
-def _hold_options(lease: Optional[float], timeout: Optional[float], detached: bool, ranks: Optional[int] = None) -> Any:
+def _hold_options(
+    lease: Optional[float], timeout: Optional[float], detached: bool, ranks: Optional[int] = None
+) -> Any:
     options = ffi.new("farcall_hold_options *")
     options.size = ffi.sizeof("farcall_hold_options")
     if lease is not None:
         options.lease_seconds = seconds("make an object", lease, "give seconds above 0") or 0.0
     if timeout is not None:
-        options.start_seconds = seconds("make an object", timeout, "give seconds above 0, or None") or 0.0
+        options.start_seconds = (
+            seconds("make an object", timeout, "give seconds above 0, or None") or 0.0
+        )
     options.detached = bool(detached)
     options.ranks = count_of("make an object", "ranks", ranks)
     return options
@@ -95,12 +113,14 @@ def _hold_options(lease: Optional[float], timeout: Optional[float], detached: bo
 class Class:
     """A class of a server. Calling it makes an object there: `solver = server.Heat(n)`.
 
-    What it is called with is what its `_initialize` takes. Four options are understood by every class:
+    What it is called with is what its `_initialize` takes. Four options are understood by every
+    class:
 
     lease: seconds for which the object stays when the connection is lost, a minute by default.
-    timeout: seconds that its start may take, its `_initialize` included; `farcall.TimedOut` when they are over.
-    detached: True to leave it, for its lease, when the connection is closed or its last reference is gone.
-    ranks: processes of which it consists, where MPI starts it (`Backend "MPI"`).
+    timeout: seconds that its start may take, its `_initialize` included; `farcall.TimedOut` when
+    they are over. detached: True to leave it, for its lease, when the connection is closed or its
+    last reference is gone. ranks: processes of which it consists, where MPI starts it (`Backend
+    "MPI"`).
     """
 
     def __init__(self, server: Server, name: str, methods: List[str]) -> None:
@@ -144,7 +164,9 @@ class Class:
             message = f"{self.__name__} takes no arguments"
             raise _errors.make(_errors.WrongType, "make an object", message, "leave them out")
         begin = time.monotonic()
-        held = Held(self._server._connection, self.name, 1, _hold_options(lease, timeout, detached, ranks))
+        held = Held(
+            self._server._connection, self.name, 1, _hold_options(lease, timeout, detached, ranks)
+        )
         made = Object(self, held)
         held.wait()
         if self._begins:
@@ -161,10 +183,12 @@ class Class:
 
 
 class Object:
-    """An object of a server's class. Its methods are attributes that are called like routines: `solver.step(10)`,
-    `solver.step.submit(10)`; calls on it run one after the other, in their order.
+    """An object of a server's class. Its methods are attributes that are called like routines:
+    `solver.step(10)`, `solver.step.submit(10)`; calls on it run one after the other, in their
+    order.
 
-    It ends with `close()`, a `with` block, or its last reference; `close` waits until its `_finalize` has run.
+    It ends with `close()`, a `with` block, or its last reference; `close` waits until its
+    `_finalize` has run.
     """
 
     def __init__(self, of: Class, held: Held) -> None:
@@ -189,7 +213,9 @@ class Object:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_"):
-            raise AttributeError(f"{name!r} of {self!r} cannot be assigned to: its state is on the server")
+            raise AttributeError(
+                f"{name!r} of {self!r} cannot be assigned to: its state is on the server"
+            )
         super().__setattr__(name, value)
 
     def __getattr__(self, name: str) -> Method:
@@ -207,22 +233,25 @@ class Object:
         return self._held.id(0).hex()
 
     def close(self) -> None:
-        """Ends it, and calls under way on it, and waits until it has. What goes wrong in its `_finalize` is raised; it has
-        ended all the same."""
+        """Ends it, and calls under way on it, and waits until it has. What goes wrong in its
+        `_finalize` is raised; it has ended all the same."""
         self._held.close()
 
 
 class Handles:
-    """An array of function handles: each is a process of its own that runs the routine, and keeps its static variables.
+    """An array of function handles: each is a process of its own that runs the routine, and keeps
+    its static variables.
 
-    `handles[3](x)` calls one; calls on one run in their order, those on several at the same time. They end with `close()`,
-    a `with` block, or their last reference.
+    `handles[3](x)` calls one; calls on one run in their order, those on several at the same time.
+    They end with `close()`, a `with` block, or their last reference.
     """
 
     def __init__(self, routine: Any, count: int, wait: bool, options: Any) -> None:
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
             message = f"{count!r} is not a number of handles"
-            raise _errors.make(_errors.WrongType, "make handles", message, "give a whole number above 0")
+            raise _errors.make(
+                _errors.WrongType, "make handles", message, "give a whole number above 0"
+            )
         self._routine, self._count = routine, count
         self._held = Held(routine._connection, routine.name, count, options)
         if wait:
@@ -255,7 +284,8 @@ class Handles:
         return (self[index] for index in range(self._count))
 
     def map(self, *columns: Any, **named: Any) -> List[Results]:
-        """Calls handle after handle with an item of each column, as far as the shortest goes: results in their order."""
+        """Calls handle after handle with an item of each column, as far as the shortest goes:
+        results in their order."""
         rows: List[Tuple[Any, ...]] = list(zip(*columns))
         calls = [self[index % self._count].submit(*row, **named) for index, row in enumerate(rows)]
         return [call.result() for call in calls]

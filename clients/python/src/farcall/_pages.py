@@ -1,4 +1,5 @@
-"""Pages of servers, modules, routines and futures in HTML, as notebooks show them. Nothing here needs one."""
+"""Pages of servers, modules, routines and futures in HTML, as notebooks show them. Nothing here
+needs one."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ def of_server(title: str, listed: Sequence[Dict[str, Any]]) -> str:
     for name in sorted(modules):
         count = len(modules[name])
         what = f"<b>{escape(name)}</b>: {count} routine{'s' if count != 1 else ''}"
-        parts.append(f"<details{unfolded}><summary>{what}</summary>{_routines(modules[name])}</details>")
+        parts.append(
+            f"<details{unfolded}><summary>{what}</summary>{_routines(modules[name])}</details>"
+        )
     return "".join(parts)
 
 
@@ -34,7 +37,11 @@ def of_module(title: str, listed: Sequence[Dict[str, Any]]) -> str:
 def of_routine(described: Dict[str, Any], signature: str) -> str:
     """A routine's signature, what it does, and its parameters."""
     rows = [_parameter(one) for one in described["parameters"] if one.get("mode") != "work"]
-    doc = "".join(f"<p>{escape(paragraph)}</p>" for paragraph in described.get("doc", "").split("\n\n") if paragraph)
+    doc = "".join(
+        f"<p>{escape(paragraph)}</p>"
+        for paragraph in described.get("doc", "").split("\n\n")
+        if paragraph
+    )
     head = f"<div><b>{escape(described['full_name'])}</b></div><div><code>{escape(signature)}</code></div>{doc}"
     return head + _table(["parameter", "", "type", "shape", "what it is"], rows)
 
@@ -42,7 +49,9 @@ def of_routine(described: Dict[str, Any], signature: str) -> str:
 def of_future(routine: str, state: str, detail: str) -> str:
     """How a call is doing."""
     name = f"call of <code>{escape(routine)}</code>" if routine else "call"
-    return f"<div>{name}: <b>{escape(state)}</b></div>" + (f"<div>{escape(detail)}</div>" if detail else "")
+    return f"<div>{name}: <b>{escape(state)}</b></div>" + (
+        f"<div>{escape(detail)}</div>" if detail else ""
+    )
 
 
 def _routines(listed: Iterable[Dict[str, Any]]) -> str:
@@ -54,15 +63,27 @@ def _routines(listed: Iterable[Dict[str, Any]]) -> str:
 
 
 def _parameter(described: Dict[str, Any]) -> List[str]:
-    """A row: name, mode, type as NumPy calls it, shape as the caller's array has it, description and unit."""
+    """A row: name, mode, type as NumPy calls it, shape as the caller's array has it, description
+    and unit."""
     kind = described.get("type", "function")
     if kind in ELEMENTS and kind != "char":
         kind = ELEMENTS[kind][1].name
     shape = ", ".join(one.get("end", one["size"]) for one in described.get("dimensions", ()))
-    order = ", by columns" if described.get("order") == "column" and len(described["dimensions"]) > 1 else ""
+    order = (
+        ", by columns"
+        if described.get("order") == "column" and len(described["dimensions"]) > 1
+        else ""
+    )
     unit = f" [{described['unit']}]" if described.get("unit") else ""
-    cells = [python_name(described["name"]), described.get("mode", "in"), kind, f"({shape}){order}" if shape else ""]
-    return [f"<code>{escape(cells[0])}</code>"] + [escape(one) for one in cells[1:] + [described.get("doc", "") + unit]]
+    cells = [
+        python_name(described["name"]),
+        described.get("mode", "in"),
+        kind,
+        f"({shape}){order}" if shape else "",
+    ]
+    return [f"<code>{escape(cells[0])}</code>"] + [
+        escape(one) for one in cells[1:] + [described.get("doc", "") + unit]
+    ]
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -1,12 +1,14 @@
-"""Text of others as a terminal may show it: shown, never obeyed. The C library does the same to what servers say; this is for
-what comes as bytes, and what stands in Python's own lines. `spec/vectors/printable.txt` has what comes out for what goes in."""
+"""Text of others as a terminal may show it: shown, never obeyed. The C library does the same to
+what servers say; this is for what comes as bytes, and what stands in Python's own lines.
+`spec/vectors/printable.txt` has what comes out for what goes in."""
 
 from __future__ import annotations
 
 import re
 
-# As `is_obeyed` of base/src/printable.rs: controls, what is invisible, what separates lines or turns the direction of
-# writing, what is not a character; and halves of pairs, which Rust's texts have none of.
+# As `is_obeyed` of base/src/printable.rs: controls, what is invisible, what separates lines or
+# turns the direction of writing, what is not a character; and halves of pairs, which Rust's texts
+# have none of.
 _OBEYED = (
     "\\x00-\\x1f\\x7f-\\x9f\\xad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u2028-\\u202e"
     "\\u2060-\\u206f\\u3164\\ud800-\\udfff\\ufdd0-\\ufdef\\ufeff\\uffa0\\ufff0-\\ufffb\\ufffe\\uffff\\U0001bca0-\\U0001bca3"

@@ -1,7 +1,7 @@
 """What a call gave back: one value per OUT and INOUT parameter, in interface order.
 
-Arrays lie in the memory that the core received them in, on one host memory shared with the server: nothing is copied
-to make them NumPy's, and the memory is freed with the last array that uses it.
+Arrays lie in the memory that the core received them in, on one host memory shared with the server:
+nothing is copied to make them NumPy's, and the memory is freed with the last array that uses it.
 """
 
 from __future__ import annotations
@@ -31,13 +31,15 @@ class Times(NamedTuple):
 class Results:
     """The results of a call, always in this form, however many there are.
 
-    By attribute (`r.ipiv`), by name (`r["ipiv"]`), by position (`r[0]`), or unpacked (`a, ipiv, b, info = r`), in the
-    interface's order; names are found in any case where that is unique. `dict(r)` makes a dictionary. Where there is
-    just one result, it is `r.value` too. `r.times` are the server's. A result called like one of these names or a
-    method has precedence over it, except for `keys`, which `dict` calls: such a result is `r["keys"]`.
+    By attribute (`r.ipiv`), by name (`r["ipiv"]`), by position (`r[0]`), or unpacked (`a, ipiv, b,
+    info = r`), in the interface's order; names are found in any case where that is unique.
+    `dict(r)` makes a dictionary. Where there is just one result, it is `r.value` too. `r.times` are
+    the server's. A result called like one of these names or a method has precedence over it, except
+    for `keys`, which `dict` calls: such a result is `r["keys"]`.
 
-    What is declared as a scalar or as `[1]` is a Python number (or str for char), a char vector is bytes, a string is
-    str (bytes if it is not UTF-8). A file is its path if it was written to one, and its content as bytes otherwise. A result that the routine did not refer to is None.
+    What is declared as a scalar or as `[1]` is a Python number (or str for char), a char vector is
+    bytes, a string is str (bytes if it is not UTF-8). A file is its path if it was written to one,
+    and its content as bytes otherwise. A result that the routine did not refer to is None.
     """
 
     _names: Names
@@ -68,7 +70,12 @@ class Results:
         name = Names(list(self._values)).find(key)
         if name is None:
             names = ", ".join(self._values) or "no results"
-            raise _errors.make(_errors.NotFound, "read a result", f'no result is called "{key}"', f"there are {names}")
+            raise _errors.make(
+                _errors.NotFound,
+                "read a result",
+                f'no result is called "{key}"',
+                f"there are {names}",
+            )
         return self._values[name]
 
     def __iter__(self) -> Iterator[Any]:
@@ -96,7 +103,11 @@ class Results:
         return sorted({*self._values, "keys", "values", "items", "times"})
 
     def __repr__(self) -> str:
-        return "Results(" + ", ".join(f"{name}={_shown(value)}" for name, value in self._values.items()) + ")"
+        return (
+            "Results("
+            + ", ".join(f"{name}={_shown(value)}" for name, value in self._values.items())
+            + ")"
+        )
 
 
 def _shown(value: Any) -> str:
@@ -108,7 +119,8 @@ def _shown(value: Any) -> str:
 
 
 def collect(interface: Interface, results: Any, places: Dict[int, Any]) -> Results:
-    """Takes over the core's results, and frees what is left of them. `places` are arrays that the caller gave."""
+    """Takes over the core's results, and frees what is left of them. `places` are arrays that the
+    caller gave."""
     handle = results[0]
     try:
         values = {one.name: _value(one, handle, places) for one in interface.outputs}
@@ -147,7 +159,8 @@ def _view(results: Any, index: int) -> Any:
 
 
 def _written(array: Any, view: Any) -> Any:
-    """The caller's array, or the part of it that has results where the routine says how many there are."""
+    """The caller's array, or the part of it that has results where the routine says how many there
+    are."""
     # It may have fewer dimensions than declared: the missing ones count as 1.
     shape = tuple(view.shape[axis] for axis in range(min(view.rank, array.ndim)))
     return array if shape == array.shape else array[tuple(slice(count) for count in shape)]
@@ -155,7 +168,9 @@ def _written(array: Any, view: Any) -> Any:
 
 def _array(parameter: Parameter, results: Any) -> Any:
     view = _view(results, parameter.index)
-    single = (parameter.is_single or view.rank == 0) and all(view.shape[axis] == 1 for axis in range(view.rank))
+    single = (parameter.is_single or view.rank == 0) and all(
+        view.shape[axis] == 1 for axis in range(view.rank)
+    )
     if single:
         return _single(parameter, view)
     if parameter.element == CHAR and view.rank == 1 and view.strides[0] == 1:

@@ -17,17 +17,27 @@ from ._arguments import Filler
 from ._connection import FOR_EVER_SECONDS, Connection, count_of, not_portable, seconds
 from ._future import CallFuture
 from ._interface import OPTIONS, Interface, Parameter, option_name, python_name
-from ._library import PENDING, SLICE_SECONDS, check, error_place, ffi, handle_place, lib, text, wait_for
+from ._library import (
+    PENDING,
+    SLICE_SECONDS,
+    check,
+    error_place,
+    ffi,
+    handle_place,
+    lib,
+    text,
+    wait_for,
+)
 from ._news import Listener
 from ._results import Results, collect
-
 
 
 class Routine:
     """A routine of a server. Calling it runs it there and returns `farcall.Results`.
 
-    IN and INOUT arrays, strings, and scalars that neither arrays nor defaults determine go by position, in interface
-    order; everything may be given by name. Seven options are understood by every routine:
+    IN and INOUT arrays, strings, and scalars that neither arrays nor defaults determine go by
+    position, in interface order; everything may be given by name. Seven options are understood by
+    every routine:
 
     timeout: seconds for the whole call; `farcall.TimedOut` when they are over.
     out: where results go: a dictionary of arrays by name, a tuple in the order of the results (None: a new array), or
@@ -40,8 +50,8 @@ class Routine:
         outcome survives the server: `Server.fetch(call.id)`.
     ranks: processes that MPI starts for the call, of a routine with `Backend "MPI"`. Other routines run in one.
 
-    Without `out` or `inplace` no argument is changed. An option of the same name as a parameter is written with an
-    underscore behind it.
+    Without `out` or `inplace` no argument is changed. An option of the same name as a parameter is
+    written with an underscore behind it.
     """
 
     def __init__(self, connection: Connection, place: Any) -> None:
@@ -71,7 +81,8 @@ class Routine:
         raise not_portable("a routine")
 
     def _in_python(self, signature: str) -> str:
-        """The core's signature with parameters as keywords may be spelled; the routine's own name stays."""
+        """The core's signature with parameters as keywords may be spelled; the routine's own name
+        stays."""
         name, bracket, rest = signature.partition("(")
         for one in self._interface.visible:
             if python_name(one.name) != one.name:
@@ -79,7 +90,8 @@ class Routine:
         return name + bracket + rest
 
     def _option(self, option: str) -> Optional[str]:
-        """The name by which calls take an option of Farcall's: another one where a parameter has that name."""
+        """The name by which calls take an option of Farcall's: another one where a parameter has
+        that name."""
         return next((name for name, meant in self._options.items() if meant == option), None)
 
     def _handle(self) -> Any:
@@ -88,8 +100,13 @@ class Routine:
             place = self._connection.lookup(self.name)
             if (text(lib.farcall_routine_json(place[0])) or "{}") != self._json:
                 self._connection.forget(self)
-                message, advice = "its interface changed after the client fetched it", "look it up again"
-                raise _errors.make(_errors.InterfaceChanged, "call", message, advice, routine=self.name)
+                message, advice = (
+                    "its interface changed after the client fetched it",
+                    "look it up again",
+                )
+                raise _errors.make(
+                    _errors.InterfaceChanged, "call", message, advice, routine=self.name
+                )
             # The parent's keeps what lies there; nothing is freed of it here.
             self._inherited, self._place, self._pid = self._place, place, os.getpid()
         return self._place[0]
@@ -113,17 +130,19 @@ class Routine:
         wait: bool = True,
         ranks: Optional[int] = None,
     ) -> Any:
-        """So many processes of its own on the server that run it and nothing else: `farcall.Handles`. With `wait=False`
-        without waiting for their start; calls may follow at once. `ranks`: processes of which MPI makes each."""
+        """So many processes of its own on the server that run it and nothing else:
+        `farcall.Handles`. With `wait=False` without waiting for their start; calls may follow at
+        once. `ranks`: processes of which MPI makes each."""
         from ._objects import Handles, _hold_options
 
         return Handles(self, count, wait, _hold_options(lease, timeout, False, ranks))
 
     async def aio(self, /, *arguments: Any, **named: Any) -> Results:
-        """Calls it from a coroutine: `results = await routine.aio(...)`. The event loop goes on meanwhile.
+        """Calls it from a coroutine: `results = await routine.aio(...)`. The event loop goes on
+        meanwhile.
 
-        Any number may be under way, in any number of loops and threads. If the awaiting task is cancelled, the server is
-        asked to end the call, and its arrays are the caller's again.
+        Any number may be under way, in any number of loops and threads. If the awaiting task is
+        cancelled, the server is asked to end the call, and its arrays are the caller's again.
         """
         starter = self._connection.handles.starter
         await starter.turn()
@@ -136,10 +155,11 @@ class Routine:
             future.cancel()
 
     def submit(self, /, *arguments: Any, **named: Any) -> CallFuture:
-        """Starts it, and returns a `concurrent.futures.Future`. Whatever goes wrong is raised by its `result()`.
+        """Starts it, and returns a `concurrent.futures.Future`. Whatever goes wrong is raised by
+        its `result()`.
 
-        With `keep` it returns when the server has said that the call goes on without this program, and raises why if it
-        does not: a call that has an id is found by it.
+        With `keep` it returns when the server has said that the call goes on without this program,
+        and raises why if it does not: a call that has an id is found by it.
         """
         future = CallFuture()
         try:
@@ -156,7 +176,8 @@ class Routine:
 
 
 class Method(Routine):
-    """A routine that runs in one certain process of the server: a method of an object, or one of an array of handles."""
+    """A routine that runs in one certain process of the server: a method of an object, or one of an
+    array of handles."""
 
     def __init__(self, routine: Routine, held: Any, index: int) -> None:
         self.__dict__.update(routine.__dict__)
@@ -172,7 +193,9 @@ class Method(Routine):
         return ffi.new("unsigned char[16]", self._held.id(self._index))
 
     def hold(self, *_: Any, **__: Any) -> NoReturn:
-        raise _errors.make(_errors.WrongType, "make handles", "it is a method, or one of such handles already")
+        raise _errors.make(
+            _errors.WrongType, "make handles", "it is a method, or one of such handles already"
+        )
 
 
 class Prepared:
@@ -192,11 +215,18 @@ class Prepared:
         self.listener = Listener(routine.name, options.get("on_output"), options.get("progress"))
         keep, advice = options.get("keep"), "give seconds above 0, or None"
         # How long is too long, the server says: for ever, too.
-        self.keep = None if keep is None else seconds("keep a call", keep, advice, routine=routine.name) or FOR_EVER_SECONDS
+        self.keep = (
+            None
+            if keep is None
+            else seconds("keep a call", keep, advice, routine=routine.name) or FOR_EVER_SECONDS
+        )
         self.ranks = count_of("call", "ranks", options.get("ranks"), routine=routine.name)
-        self._set_destinations(options.get("out"), self._flag("inplace", options.get("inplace", False)))
+        self._set_destinations(
+            options.get("out"), self._flag("inplace", options.get("inplace", False))
+        )
 
-    # ---- Arguments ---------------------------------------------------------------------------------------------------
+    # ---- Arguments
+    # ---------------------------------------------------------------------------------------------------
 
     def _wrong(self, message: str, advice: str = "") -> _errors.Error:
         return _errors.make(_errors.WrongType, "call", message, advice, routine=self.routine.name)
@@ -212,7 +242,9 @@ class Prepared:
                 continue
             parameter = self._named(name)
             if parameter.index in given or parameter.index in self.places:
-                raise self._wrong(f"{parameter.name} was passed twice", "give it by position or by name")
+                raise self._wrong(
+                    f"{parameter.name} was passed twice", "give it by position or by name"
+                )
             if parameter.is_input:
                 given[parameter.index] = value
             elif value is not None:
@@ -245,7 +277,9 @@ class Prepared:
     def _set_timeout(self, timeout: Any) -> None:
         if timeout is None:
             return
-        self.timeout = seconds("call", timeout, "give seconds above 0, or None", routine=self.routine.name)
+        self.timeout = seconds(
+            "call", timeout, "give seconds above 0, or None", routine=self.routine.name
+        )
         if self.timeout is not None:
             self.deadline = time.monotonic() + self.timeout
 
@@ -254,7 +288,8 @@ class Prepared:
             raise self._wrong(f"{option}={value!r} is neither True nor False", "give one of them")
         return bool(value)
 
-    # ---- Destinations ------------------------------------------------------------------------------------------------
+    # ---- Destinations
+    # ------------------------------------------------------------------------------------------------
 
     def _set_destinations(self, out: Any, inplace: bool) -> None:
         for parameter, array in self._pairs(out):
@@ -277,11 +312,15 @@ class Prepared:
         if isinstance(out, (tuple, list)):
             if len(out) != len(outputs):
                 names = ", ".join(one.name for one in outputs)
-                raise self._wrong(f"out has {len(out)} items, and there are {len(outputs)} results ({names})")
+                raise self._wrong(
+                    f"out has {len(out)} items, and there are {len(outputs)} results ({names})"
+                )
             return list(zip(outputs, out))
         if len(arrays) != 1:
             names = ", ".join(one.name for one in arrays) or "none"
-            raise self._wrong(f"one array cannot be for all array results ({names})", "say out={name: array, ...}")
+            raise self._wrong(
+                f"one array cannot be for all array results ({names})", "say out={name: array, ...}"
+            )
         return [(arrays[0], out)]
 
     def _into(self, parameter: Parameter, array: Any) -> None:
@@ -291,7 +330,9 @@ class Prepared:
             self._into_file(parameter, array)
             return
         if parameter.is_text or not parameter.is_array and parameter.is_input:
-            raise self._wrong(f"the result {parameter.name} is not an array", "leave it out of `out`")
+            raise self._wrong(
+                f"the result {parameter.name} is not an array", "leave it out of `out`"
+            )
         if parameter.index in self.places:
             raise self._wrong(f"two places for the result {parameter.name}", "name one")
         self.filler.destination(parameter, array, _arguments.INTO if parameter.is_input else 0)
@@ -323,9 +364,12 @@ class Prepared:
             for other, another in arrays[:position]:
                 if np.shares_memory(one, another):
                     names = [self.interface.parameters[place].name for place in (other, index)]
-                    raise self._wrong(f"{names[0]} and {names[1]} would be written to the same memory")
+                    raise self._wrong(
+                        f"{names[0]} and {names[1]} would be written to the same memory"
+                    )
 
-    # ---- The call ----------------------------------------------------------------------------------------------------
+    # ---- The call
+    # ----------------------------------------------------------------------------------------------------
 
     def collect(self, results: Any) -> Results:
         """The core's results as Python's."""
@@ -353,13 +397,19 @@ class Prepared:
         return options
 
     def _start(self, announced: bool, wait: float) -> Any:
-        """The place of a call under way, which keeps alive all that its arguments name; None if there is no room for one."""
+        """The place of a call under way, which keeps alive all that its arguments name; None if
+        there is no room for one."""
         # Says why if the connection cannot be used.
         self.routine._connection.handles.client()
-        place, error = handle_place("farcall_call **", lib.farcall_call_free, used=self), error_place()
+        place, error = (
+            handle_place("farcall_call **", lib.farcall_call_free, used=self),
+            error_place(),
+        )
         slots, count = self.filler.slots, len(self.interface.parameters)
         options = self._options(announced)
-        status = lib.farcall_start_within(self.routine._handle(), slots, count, options, wait, place, error)
+        status = lib.farcall_start_within(
+            self.routine._handle(), slots, count, options, wait, place, error
+        )
         self._waited = check(status, error) == PENDING
         return None if self._waited else place
 
@@ -374,8 +424,8 @@ class Prepared:
         return bool(self.filler.functions)
 
     def explained(self, error: BaseException) -> BaseException:
-        """What is to be raised for a call that failed: what one of its functions raised has led to it, or is meant to end the
-        program."""
+        """What is to be raised for a call that failed: what one of its functions raised has led to
+        it, or is meant to end the program."""
         raised = [one.raised for one in self.filler.functions if one.raised is not None]
         if raised and isinstance(error, _errors.RoutineFailed):
             error.__cause__ = raised[-1]
@@ -406,12 +456,14 @@ class Prepared:
         return _errors.make(_errors.TimedOut, "call", "timed out", "raise timeout=", **facts)
 
     def forget_routine(self) -> None:
-        """Has the routine looked up again when it is named again: its interface is another one by now."""
+        """Has the routine looked up again when it is named again: its interface is another one by
+        now."""
         self.routine._connection.forget(getattr(self.routine, "_of", self.routine))
 
     def _interruptible(self) -> Results:
         results, error = handle_place("farcall_results **", lib.farcall_results_free), error_place()
-        # Says so when another thread closes the connection. Only then this call lets go of it: it has a share in it.
+        # Says so when another thread closes the connection. Only then this call lets go of it: it
+        # has a share in it.
         client = self.routine._connection.handles.client
 
         def connected() -> None:
@@ -426,7 +478,11 @@ class Prepared:
         try:
             while self.listener.wanted and not self.listener.take(call, SLICE_SECONDS):
                 connected()
-            wait_for(lambda seconds: lib.farcall_call_wait(call[0], seconds, results, error), error, connected)
+            wait_for(
+                lambda seconds: lib.farcall_call_wait(call[0], seconds, results, error),
+                error,
+                connected,
+            )
             self.check_functions()
             ended_well = True
             return self.collect(results)

@@ -1,4 +1,5 @@
-"""What a published function asks and says while it runs, and the functions of its caller's that it calls."""
+"""What a published function asks and says while it runs, and the functions of its caller's that it
+calls."""
 
 from __future__ import annotations
 
@@ -21,19 +22,22 @@ _libc = ffi.dlopen(None)
 
 
 def is_cancelled() -> bool:
-    """In a published function: whether the call is to end, since it was cancelled, its time is over or its caller is gone.
+    """In a published function: whether the call is to end, since it was cancelled, its time is over
+    or its caller is gone.
 
-    A module whose source has this name is given `cancel_grace_ms` of the server's farcall.toml to return, and what it returns
-    is thrown away; any other is ended at once, with its process. False where no call runs, as in a test of the function.
+    A module whose source has this name is given `cancel_grace_ms` of the server's farcall.toml to
+    return, and what it returns is thrown away; any other is ended at once, with its process. False
+    where no call runs, as in a test of the function.
     """
     return bool(lib.farcall_is_cancelled() == 1)
 
 
 def progress(done: float, words: str = "") -> None:
-    """In a published function: says how far it is, from 0 to 1, with a word on it. Whoever watches the call sees it.
+    """In a published function: says how far it is, from 0 to 1, with a word on it. Whoever watches
+    the call sees it.
 
-    May be called as often as is convenient: what comes faster than fifty times a second is left out. Does nothing where no
-    call runs, as in a test of the function.
+    May be called as often as is convenient: what comes faster than fifty times a second is left
+    out. Does nothing where no call runs, as in a test of the function.
     """
     lib.farcall_progress(float(done), words.replace("\0", " ").encode("utf-8", "replace"))
 
@@ -47,19 +51,25 @@ class Lent:
         self._busy = 0
         self._over = False
         if routine not in interfaces:
-            interfaces[routine] = Interface(json.loads(text(lib.farcall_running_json(running)) or "{}"))
+            interfaces[routine] = Interface(
+                json.loads(text(lib.farcall_running_json(running)) or "{}")
+            )
         self._interface = interfaces[routine]
 
     def function(self, index: int) -> Function:
         """The one that is this parameter."""
-        return Function(self, index, self._interface.parameters[index].callback, self._interface.full_name)
+        return Function(
+            self, index, self._interface.parameters[index].callback, self._interface.full_name
+        )
 
     def enter(self, name: str) -> Any:
         """The call that runs, which goes on until `leave`."""
         with self._lock:
             if self._over:
                 advice = "call it before the routine returns"
-                raise _errors.make(_errors.Cancelled, "call back", "its call has ended", advice, function=name)
+                raise _errors.make(
+                    _errors.Cancelled, "call back", "its call has ended", advice, function=name
+                )
             self._busy += 1
             return self._running
 
@@ -79,8 +89,9 @@ class Lent:
 class Function:
     """A function of the caller's, as a published function is given it.
 
-    It is called with all IN and INOUT parameters of the callback, or without the numbers that the arrays' extents say, and
-    returns what is OUT: one value, or a tuple. INOUT arrays are changed in place.
+    It is called with all IN and INOUT parameters of the callback, or without the numbers that the
+    arrays' extents say, and returns what is OUT: one value, or a tuple. INOUT arrays are changed in
+    place.
     """
 
     def __init__(self, lent: Lent, index: int, callback: Callback, routine: str) -> None:
@@ -92,7 +103,8 @@ class Function:
         return f"<the caller's function {self.__qualname__}>"
 
     def __call__(self, *arguments: Any) -> Any:
-        """Calls it and waits for it, at the caller's. What it raises there is a `farcall.RoutineFailed` here."""
+        """Calls it and waits for it, at the caller's. What it raises there is a
+        `farcall.RoutineFailed` here."""
         running = self._lent.enter(self.__qualname__)
         try:
             return self._call(running, arguments)
@@ -106,11 +118,15 @@ class Function:
         for one, given in zip(self._given(len(arguments)), arguments):
             values[one.index].give(given)
         words = ffi.new("char[]", _WORDS_BYTES)
-        if lib.farcall_running_arrange(running, self._index, views, len(parameters), words, _WORDS_BYTES):
+        if lib.farcall_running_arrange(
+            running, self._index, views, len(parameters), words, _WORDS_BYTES
+        ):
             raise _errors.InvalidArgument(text(words) or "")
         addresses = ffi.new("void *[]", [values[one.index].address() for one in parameters] or 1)
         before = list(addresses)
-        failed = lib.farcall_running_call(running, self._index, addresses, len(parameters), words, _WORDS_BYTES)
+        failed = lib.farcall_running_call(
+            running, self._index, addresses, len(parameters), words, _WORDS_BYTES
+        )
         for one in parameters:
             values[one.index].taken_text(addresses[one.index], before[one.index])
         if failed or lib.farcall_callback_failure(words, _WORDS_BYTES) == 1:
@@ -126,7 +142,13 @@ class Function:
             if len(given) == count:
                 return given
         advice = f"it is {self._callback.example()}"
-        raise _errors.make(_errors.WrongType, "call back", f"it is called with {count} arguments", advice, function=self.__qualname__)
+        raise _errors.make(
+            _errors.WrongType,
+            "call back",
+            f"it is called with {count} arguments",
+            advice,
+            function=self.__qualname__,
+        )
 
 
 class _Value:
@@ -155,7 +177,9 @@ class _Value:
                 view.data, view.shape[0] = self._text, len(self._text) - 1
             return
         if parameter.element == CHAR and isinstance(value, (str, bytes, bytearray)):
-            value = np.frombuffer(value.encode("utf-8", "replace") if isinstance(value, str) else bytes(value), "S1")
+            value = np.frombuffer(
+                value.encode("utf-8", "replace") if isinstance(value, str) else bytes(value), "S1"
+            )
         array = Filler(self._function, 0).as_array(parameter, value)
         if parameter.is_single:
             if array.size != 1:
@@ -166,7 +190,9 @@ class _Value:
             self._check_written(value)
         self._own = value
         self._array = np.asarray(array, order="F" if parameter.is_column else "C")
-        view.kind = lib.FARCALL_PARAMETER_ARRAY if parameter.is_array else lib.FARCALL_PARAMETER_NUMBER
+        view.kind = (
+            lib.FARCALL_PARAMETER_ARRAY if parameter.is_array else lib.FARCALL_PARAMETER_NUMBER
+        )
         view.data, view.rank = _address(self._array), self._array.ndim if parameter.is_array else 0
         for position, count in enumerate(self._array.shape):
             view.shape[position] = count
@@ -174,13 +200,23 @@ class _Value:
     def _encoded(self, value: Any) -> bytes:
         data = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
         if not isinstance(data, bytes) or b"\0" in data:
-            raise self._wrong(f"it is a string, and no {type(value).__name__}", "pass a str without a NUL, or None")
+            raise self._wrong(
+                f"it is a string, and no {type(value).__name__}",
+                "pass a str without a NUL, or None",
+            )
         return data
 
     def _check_written(self, value: Any) -> None:
-        if not isinstance(value, np.ndarray) or not fits_exactly(value.dtype, self._parameter) or not value.flags.writeable:
+        if (
+            not isinstance(value, np.ndarray)
+            or not fits_exactly(value.dtype, self._parameter)
+            or not value.flags.writeable
+        ):
             message = "the function changes it in place"
-            raise self._wrong(message, f"pass an array of {dtype_text(self._parameter)} that may be written to: .copy()")
+            raise self._wrong(
+                message,
+                f"pass an array of {dtype_text(self._parameter)} that may be written to: .copy()",
+            )
 
     def _wrong(self, message: str, advice: str) -> _errors.Error:
         facts = {"parameter": self._parameter.name, "function": self._function}
@@ -193,11 +229,19 @@ class _Value:
             return self._text if self._text is not None else ffi.NULL
         if view.kind != lib.FARCALL_PARAMETER_ARRAY:
             return _address(self._array) if self._array is not None else ffi.NULL
-        shape, strides, before = shape_of(view), strides_of(view), int(ffi.cast("uintptr_t", view.data))
+        shape, strides, before = (
+            shape_of(view),
+            strides_of(view),
+            int(ffi.cast("uintptr_t", view.data)),
+        )
         if 0 in shape:
             self._laid = np.empty(shape, self._parameter.dtype)
             return ffi.NULL
-        if self._array is not None and before == 0 and self._array.reshape(shape, order="A").strides == strides:
+        if (
+            self._array is not None
+            and before == 0
+            and self._array.reshape(shape, order="A").strides == strides
+        ):
             self._laid = self._array.reshape(shape, order="A")
             return _address(self._array)
         memory = np.zeros(before + reach_of(view), np.uint8)
@@ -226,7 +270,11 @@ class _Value:
 
     def write_back(self) -> None:
         """Puts what the function wrote where its caller has it."""
-        if self._laid is not None and self._own is not None and not np.shares_memory(self._laid, self._own):
+        if (
+            self._laid is not None
+            and self._own is not None
+            and not np.shares_memory(self._laid, self._own)
+        ):
             self._own[...] = self._laid.reshape(self._own.shape)
 
 

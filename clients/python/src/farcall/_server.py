@@ -5,10 +5,29 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Dict, Generic, Iterator, List, NoReturn, Optional, Sequence, TypeVar, Union
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Dict,
+    Generic,
+    Iterator,
+    List,
+    NoReturn,
+    Optional,
+    Sequence,
+    TypeVar,
+    Union,
+)
 
 from . import _errors, _keeping, _pages
-from ._connection import SERVER_VARIABLE, Connection, not_portable, open_connection, open_private, open_running
+from ._connection import (
+    SERVER_VARIABLE,
+    Connection,
+    not_portable,
+    open_connection,
+    open_private,
+    open_running,
+)
 from ._executor import Executor
 from ._future import CallFuture
 from ._keeping import KeptCall
@@ -18,7 +37,8 @@ from ._routine import Routine
 
 # What routines have and modules have not.
 _OF_ROUTINES = ("submit", "aio", "interface", "name", "hold")
-# What a look-up may take beyond the time of the call that it is for: a name that is known at once costs a round trip.
+# What a look-up may take beyond the time of the call that it is for: a name that is known at once
+# costs a round trip.
 _LOOKUP_SECONDS = 0.25
 # What a call has at least, whose time is over before it begins: so that it says so itself.
 _MOMENT_SECONDS = 1e-3
@@ -40,8 +60,8 @@ def connect(
 ) -> Server:
     """Connects to a server.
 
-    Without an address to the one that $FARCALL_SERVER names. If there is none, or with `files`, a private server is
-    started: a `farcall serve` child that ends with the connection.
+    Without an address to the one that $FARCALL_SERVER names. If there is none, or with `files`, a
+    private server is started: a `farcall serve` child that ends with the connection.
 
     Args:
         address: "unix:PATH", "tls://HOST:PORT" or "farcall://HOST:PORT".
@@ -67,7 +87,11 @@ def connect(
     if address is not None or named:
         if files or program or arguments:
             message = "files, program and arguments are for a private server, and an address names another"
-            advice = f"unset {SERVER_VARIABLE}, or leave them out" if address is None else "leave out the address, or them"
+            advice = (
+                f"unset {SERVER_VARIABLE}, or leave them out"
+                if address is None
+                else "leave out the address, or them"
+            )
             raise _errors.make(_errors.InvalidArgument, "connect", message, advice)
         # The core takes the variable's by itself, and says so when it cannot connect.
         given = None if address is None else str(address)
@@ -76,14 +100,19 @@ def connect(
     if any(path.endswith(".py") for path in paths) and "--python" not in arguments:
         # This interpreter has farcall, for one.
         arguments = ["--python", sys.executable, *arguments]
-    return Server(open_private(paths, _path(program), arguments, _path(token_file), timeout, heartbeat, reconnect))
+    return Server(
+        open_private(
+            paths, _path(program), arguments, _path(token_file), timeout, heartbeat, reconnect
+        )
+    )
 
 
 def running_server() -> Server:
     """In a routine that Farcall runs: its own server, to call other routines.
 
-    The calls are part of the one that runs: they are made with its caller's rights, in what is left of its time, and end
-    with it. Ask again in each call; `with farcall.running_server() as server:` frees it at once.
+    The calls are part of the one that runs: they are made with its caller's rights, in what is left
+    of its time, and end with it. Ask again in each call; `with farcall.running_server() as server:`
+    frees it at once.
 
     Raises:
         Unavailable: no call runs in this process, or its server lets routines call no others.
@@ -113,7 +142,8 @@ def _shown(names: List[str]) -> List[str]:
 
 
 class _Namespace(Generic[_Named]):
-    """What servers and modules have in common: names that become routines when they are asked for."""
+    """What servers and modules have in common: names that become routines when they are asked
+    for."""
 
     _connection: Connection
 
@@ -132,7 +162,9 @@ class _Namespace(Generic[_Named]):
     def __setattr__(self, name: str, value: Any) -> None:
         # It would hide a routine.
         if not name.startswith("_"):
-            raise AttributeError(f"{name!r} of a {type(self).__name__} cannot be assigned to: routines are published")
+            raise AttributeError(
+                f"{name!r} of a {type(self).__name__} cannot be assigned to: routines are published"
+            )
         super().__setattr__(name, value)
 
     def __getitem__(self, name: str) -> _Named:
@@ -164,11 +196,13 @@ class _Namespace(Generic[_Named]):
 
 
 class Server(_Namespace["Found"]):
-    """A connection to a server. Routines are attributes: `server.dgesv(A, b)`, or `server.lapack.dgesv` in full.
+    """A connection to a server. Routines are attributes: `server.dgesv(A, b)`, or
+    `server.lapack.dgesv` in full.
 
-    A bare name works where it is unique; where a module and a routine share a name, the attribute is the module, which
-    can be called too. `server["map"]` reaches any name, those of methods too. It may be used by any number of threads,
-    ends with `close()`, a `with` block, its last reference or the interpreter; after a fork the child has its own.
+    A bare name works where it is unique; where a module and a routine share a name, the attribute
+    is the module, which can be called too. `server["map"]` reaches any name, those of methods too.
+    It may be used by any number of threads, ends with `close()`, a `with` block, its last reference
+    or the interpreter; after a fork the child has its own.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -199,7 +233,8 @@ class Server(_Namespace["Found"]):
     def close(self) -> None:
         """Ends calls under way and the connection, and a private server too. Results stay valid.
 
-        Other threads that wait for a call hear of it at once: `farcall.ConnectionLost`; futures raise `farcall.Cancelled`.
+        Other threads that wait for a call hear of it at once: `farcall.ConnectionLost`; futures
+        raise `farcall.Cancelled`.
         """
         self._connection.close()
 
@@ -220,18 +255,22 @@ class Server(_Namespace["Found"]):
         return Executor(self)
 
     def fetch(self, call: str, *, timeout: Optional[float] = None) -> CallFuture:
-        """Takes up a call that was submitted with `keep`, by its id, from this process or another of the same user.
+        """Takes up a call that was submitted with `keep`, by its id, from this process or another
+        of the same user.
 
-        Its `result()` has the results as ever, with memory of their own; files are their contents. They stay with the
-        server until their time expires, or `forget`. `timeout` is for waiting.
+        Its `result()` has the results as ever, with memory of their own; files are their contents.
+        They stay with the server until their time expires, or `forget`. `timeout` is for waiting.
 
         Raises:
             NotFound: it was never accepted, is forgotten, or is another user's.
         """
-        return _keeping.fetch(self._connection, call, timeout, lambda place: Routine(self._connection, place))
+        return _keeping.fetch(
+            self._connection, call, timeout, lambda place: Routine(self._connection, place)
+        )
 
     def kept(self) -> List[KeptCall]:
-        """Your calls that the server keeps, or will: those that are forgotten next first, at most 1000."""
+        """Your calls that the server keeps, or will: those that are forgotten next first, at most
+        1000."""
         return _keeping.kept(self._connection)
 
     def forget(self, call: str) -> None:
@@ -246,7 +285,9 @@ class Server(_Namespace["Found"]):
         routines: Dict[str, Routine] = self._connection.routines
         known = routines.get(name)
         if known is None:
-            known = routines[name] = Routine(self._connection, self._connection.lookup(name, within))
+            known = routines[name] = Routine(
+                self._connection, self._connection.lookup(name, within)
+            )
         return known
 
     def _routine_of(self, function: object) -> Routine:
@@ -312,7 +353,9 @@ class Module(_Namespace[Routine]):
     def _repr_html_(self) -> str:
         """Its routines, in notebooks."""
         try:
-            listed = [one for one in self._connection.listed() if one.get("module", "") == self.__name__]
+            listed = [
+                one for one in self._connection.listed() if one.get("module", "") == self.__name__
+            ]
         except _errors.Error:
             listed = []
         return _pages.of_module(f"{self.__name__} at {self._connection.address}", listed)
@@ -326,7 +369,9 @@ class Module(_Namespace[Routine]):
             return self._server._routine(f"{self.__name__}/{self.__name__}")
         message = f'the module "{self.__name__}" is not a routine'
         advice = "it has " + ", ".join(self._names())
-        raise _errors.make(_errors.WrongType, "call", message, advice, server=self._connection.address)
+        raise _errors.make(
+            _errors.WrongType, "call", message, advice, server=self._connection.address
+        )
 
     def _found(self, name: str) -> Any:
         names = self._names()

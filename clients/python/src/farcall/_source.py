@@ -17,14 +17,15 @@ _IDL = "__farcall_idl__"
 
 
 def routine(interface: str) -> Callable[[Any], Any]:
-    """Publishes a function with an interface of your own: a line `Define name(…)` of the interface language.
+    """Publishes a function with an interface of your own: a line `Define name(…)` of the interface
+    language.
 
         @farcall.routine("Define scale(IN int n, INOUT double x[n], IN double factor)")
         def scale(x, factor):
             x *= factor
 
-    The function is given the IN and INOUT parameters that it has arguments for, by name, and returns the OUT ones in
-    their order. INOUT arrays are written to in place.
+    The function is given the IN and INOUT parameters that it has arguments for, by name, and
+    returns the OUT ones in their order. INOUT arrays are written to in place.
     """
 
     def mark(function: Any) -> Any:
@@ -80,7 +81,9 @@ def published(module: types.ModuleType) -> Tuple[Dict[str, Published], List[str]
                 continue
             hinted = _hints.read(function)
             takes = tuple(one.name for one in hinted.arguments)
-            routines[name] = Published(value, takes, _hints.define(function, hinted), hinted.results)
+            routines[name] = Published(
+                value, takes, _hints.define(function, hinted), hinted.results
+            )
     return routines, left_out
 
 
@@ -89,7 +92,11 @@ def _marked(function: Callable[..., Any], interface: str) -> Published:
     name = function.__name__
     if not text.startswith("Define"):
         fix = f'write @farcall.routine("Define {name}(IN int n, …)")'
-        raise Mistake(f"{name}: its interface does not begin with Define", fix, inspect.unwrap(function).__code__.co_firstlineno)
+        raise Mistake(
+            f"{name}: its interface does not begin with Define",
+            fix,
+            inspect.unwrap(function).__code__.co_firstlineno,
+        )
     takes = tuple(inspect.signature(function).parameters)
     description = "" if text.rstrip().endswith('"') else _hints.described(function)
     return Published(function, takes, f'{text} {description} Calls "C" {name}();')
@@ -99,7 +106,11 @@ def located(error: BaseException, file: str) -> Tuple[str, Optional[int]]:
     """What an exception says, and the line of the file in which it arose, or led to it."""
     if isinstance(error, SyntaxError) and error.filename == file:
         return f"{type(error).__name__}: {error.msg}", error.lineno
-    lines = [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == file]
+    lines = [
+        line
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if frame.f_code.co_filename == file
+    ]
     words = str(error)
     name = type(error).__name__
     return (f"{name}: {words}" if words else name), (lines[-1] if lines else None)
@@ -120,7 +131,13 @@ def places() -> Dict[str, Any]:
     """This interpreter, and what it reads."""
     import sysconfig
 
-    folders = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, *sysconfig.get_paths().values()}
+    folders = {
+        sys.prefix,
+        sys.base_prefix,
+        sys.exec_prefix,
+        sys.base_exec_prefix,
+        *sysconfig.get_paths().values(),
+    }
     folders |= {entry for entry in sys.path if entry}
     package = os.path.dirname(os.path.realpath(__file__))
     from ._library import LIBRARY_NAME, find
@@ -128,4 +145,7 @@ def places() -> Dict[str, Any]:
     library = os.path.dirname(os.path.realpath(find("FARCALL_LIBRARY", "lib", LIBRARY_NAME)))
     folders |= {package, library}
     real = {os.path.realpath(folder) for folder in folders}
-    return {"program": sys.executable, "readable": sorted(folder for folder in real | folders if os.path.isdir(folder))}
+    return {
+        "program": sys.executable,
+        "readable": sorted(folder for folder in real | folders if os.path.isdir(folder)),
+    }

@@ -1,4 +1,5 @@
-"""Starts calls for event loops: what would hold a loop up is done by one thread per connection, in order."""
+"""Starts calls for event loops: what would hold a loop up is done by one thread per connection, in
+order."""
 
 from __future__ import annotations
 
@@ -19,9 +20,11 @@ if TYPE_CHECKING:
 _IDLE_SECONDS = 0.5
 # The longest that the thread waits for room without looking whether the call is wanted still.
 _SLICE_SECONDS = 0.25
-# Calls of larger arrays are started by the thread: on one host, copying this many bytes takes about 0.1 ms.
+# Calls of larger arrays are started by the thread: on one host, copying this many bytes takes about
+# 0.1 ms.
 _AT_ONCE_BYTES = 1 << 20
-# Calls that are prepared and wait for room. Who comes later waits before anything is made of his arguments.
+# Calls that are prepared and wait for room. Who comes later waits before anything is made of his
+# arguments.
 _QUEUE_MAX = 1024
 
 _Queued = Tuple["CallFuture", "Prepared"]
@@ -65,7 +68,9 @@ class Starter:
             self._queue.put((future, prepared))
             thread = self._thread
             if thread is None or not thread.is_alive():
-                self._thread = threading.Thread(target=self._run, name="farcall starter", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._run, name="farcall starter", daemon=True
+                )
                 self._thread.start()
 
     def _run(self) -> None:

@@ -1,4 +1,5 @@
-"""Values of a call as the core shows them (`farcall_parameter`): memory as NumPy arrays, text as str."""
+"""Values of a call as the core shows them (`farcall_parameter`): memory as NumPy arrays, text as
+str."""
 
 from __future__ import annotations
 
@@ -35,11 +36,17 @@ def array_at(view: Any, dtype: Any) -> "np.ndarray[Any, Any]":
 
 def text_at(view: Any) -> Optional[str]:
     """A copy of a text."""
-    return None if view.data == ffi.NULL else ffi.buffer(view.data, view.shape[0])[:].decode("utf-8", "replace")
+    return (
+        None
+        if view.data == ffi.NULL
+        else ffi.buffer(view.data, view.shape[0])[:].decode("utf-8", "replace")
+    )
 
 
 def texts_at(view: Any) -> List[Optional[str]]:
     """Copies of an array of texts."""
     pointers = ffi.cast("char **", view.data)
     texts = [pointers[index] for index in range(view.shape[0] if pointers != ffi.NULL else 0)]
-    return [None if one == ffi.NULL else ffi.string(one).decode("utf-8", "replace") for one in texts]
+    return [
+        None if one == ffi.NULL else ffi.string(one).decode("utf-8", "replace") for one in texts
+    ]

@@ -1,7 +1,8 @@
-"""Types of a server's routines for editors and type checkers: `python -m farcall.stubs ADDRESS > catalogue.pyi`.
+"""Types of a server's routines for editors and type checkers: `python -m farcall.stubs ADDRESS >
+catalogue.pyi`.
 
-The stub has a class `Server` whose attributes are the server's modules and routines, each with its own signature,
-results and page. A program takes its connection for one:
+The stub has a class `Server` whose attributes are the server's modules and routines, each with its
+own signature, results and page. A program takes its connection for one:
 
     if TYPE_CHECKING:
         from catalogue import Server
@@ -76,8 +77,15 @@ _OPTIONS = {
     "ranks": "_t.Optional[_b.int]",
 }
 # What every class understands, and one that takes nothing else.
-_MADE_WITH = {"lease": "_t.Optional[_b.float]", "timeout": "_t.Optional[_b.float]", "detached": "_b.bool", "ranks": "_t.Optional[_b.int]"}
-_MADE_ALONE = ", ".join(["self", "/", "*"] + [f"{name}: {kind} = ..." for name, kind in _MADE_WITH.items()])
+_MADE_WITH = {
+    "lease": "_t.Optional[_b.float]",
+    "timeout": "_t.Optional[_b.float]",
+    "detached": "_b.bool",
+    "ranks": "_t.Optional[_b.int]",
+}
+_MADE_ALONE = ", ".join(
+    ["self", "/", "*"] + [f"{name}: {kind} = ..." for name, kind in _MADE_WITH.items()]
+)
 _NUMBERS = {"i": "_Whole", "u": "_Whole", "f": "_Real", "c": "_Complex"}
 _RESULTS = {"i": "_b.int", "u": "_b.int", "f": "_b.float", "c": "_b.complex"}
 # What a result must not be called without the checker being told.
@@ -95,18 +103,26 @@ def stub(server: Server, modules: Collection[str] = ()) -> str:
     for module in modules:
         if module not in published:
             names = ", ".join(sorted(published)) or "none"
-            raise make(NotFound, "write a stub", f'no module is called "{module}"', f"the server's modules: {names}")
+            raise make(
+                NotFound,
+                "write a stub",
+                f'no module is called "{module}"',
+                f"the server's modules: {names}",
+            )
     listed = [one for one in listed if not modules or one.get("module", "") in modules]
     return _Writer(server.address, listed).text()
 
 
 class _Writer:
-    """Writes the classes of all routines, then those of the modules and of the server that have them."""
+    """Writes the classes of all routines, then those of the modules and of the server that have
+    them."""
 
     def __init__(self, address: str, listed: Sequence[Dict[str, Any]]) -> None:
         self.parts = [_HEADER.format(address=_escaped(address))]
         # Names of classes by what they are of. The header's are taken.
-        self.classes: Dict[str, str] = {name: name for name in re.findall(r"\b_[A-Za-z]\w*", _HEADER)}
+        self.classes: Dict[str, str] = {
+            name: name for name in re.findall(r"\b_[A-Za-z]\w*", _HEADER)
+        }
         # Full names of the routines of each module, by bare name.
         self.modules: Dict[str, Dict[str, Interface]] = {}
         for described in listed:
@@ -123,10 +139,11 @@ class _Writer:
                 bare.setdefault(name, []).append(kind)
             attributes[module] = self._module(module)
         for name, classes in bare.items():
-            # What several modules have goes by its full name only, and a module goes before a routine.
+            # What several modules have goes by its full name only, and a module goes before a
+            # routine.
             if len(classes) == 1:
                 attributes.setdefault(name, classes[0])
-        lines = ['class Server(_Server):', '    """Cast a connection to this."""', ""]
+        lines = ["class Server(_Server):", '    """Cast a connection to this."""', ""]
         lines += _attributes(attributes, dir(Server))
         self.parts.append("\n".join(lines) + "\n")
         return "\n".join(self.parts)
@@ -149,13 +166,19 @@ class _Writer:
     def _server_class(self, module: str, of: str, methods: Dict[str, Interface]) -> str:
         """A class of the server's, and its objects."""
         kind, made = self._class(f"{module}/{of}/"), self._class(f"{module}/{of}/object")
-        lines = [f"class {made}(_Object):", f"    def __enter__(self) -> \"{made}\": ..."]
-        listed = {name: self.classes[one.full_name] for name, one in methods.items() if not name.startswith("_")}
+        lines = [f"class {made}(_Object):", f'    def __enter__(self) -> "{made}": ...']
+        listed = {
+            name: self.classes[one.full_name]
+            for name, one in methods.items()
+            if not name.startswith("_")
+        }
         lines += _attributes(listed, dir(Object))
         self.parts.append("\n".join(lines) + "\n")
         begins = methods.get("_initialize")
         given = _arguments(begins, _MADE_WITH) if begins is not None else _MADE_ALONE
-        lines = [f"class {kind}(_Class):"] + _docstring(f"The class {module}/{of}." if begins is None else _page(begins))
+        lines = [f"class {kind}(_Class):"] + _docstring(
+            f"The class {module}/{of}." if begins is None else _page(begins)
+        )
         self.parts.append("\n".join(lines + [f"    def __call__({given}) -> {made}: ..."]) + "\n")
         return kind
 
@@ -178,17 +201,28 @@ class _Writer:
 
     def _results(self, interface: Interface) -> None:
         """The classes of a routine's results and of its future."""
-        results, future = (self._class(f"{interface.full_name}/{one}") for one in ("results", "future"))
-        fields = {one.name: _result_type(one) for one in interface.outputs if _is_attribute(one.name, ("keys",))}
+        results, future = (
+            self._class(f"{interface.full_name}/{one}") for one in ("results", "future")
+        )
+        fields = {
+            one.name: _result_type(one)
+            for one in interface.outputs
+            if _is_attribute(one.name, ("keys",))
+        }
         if len(interface.outputs) == 1:
             fields.setdefault("value", _result_type(interface.outputs[0]))
         lines = [f"class {results}(_Results):"]
         for name, kind in fields.items():
-            lines.append(f"    {name}: {kind}" + ("  # type: ignore[assignment]" if name in _OF_RESULTS else ""))
+            lines.append(
+                f"    {name}: {kind}"
+                + ("  # type: ignore[assignment]" if name in _OF_RESULTS else "")
+            )
         if not fields:
             lines.append("    ...")
         lines += ["", f"class {future}(_farcall.CallFuture):"]
-        lines.append(f"    def result(self, timeout: _t.Optional[_b.float] = ...) -> {results}: ...")
+        lines.append(
+            f"    def result(self, timeout: _t.Optional[_b.float] = ...) -> {results}: ..."
+        )
         self.parts.append("\n".join(lines) + "\n")
 
     def _module(self, module: str) -> str:
@@ -196,7 +230,11 @@ class _Writer:
         routines = self.modules[module]
         own = routines.get(module)
         lines = [f"class {name}(_Module):"]
-        lines += _docstring(f"The module {module}." if own is None else f"The module {module}, and its routine.\n\n{_page(own)}")
+        lines += _docstring(
+            f"The module {module}."
+            if own is None
+            else f"The module {module}, and its routine.\n\n{_page(own)}"
+        )
         if own is not None:
             # Of the routine of the same name, which nothing else stands for.
             lines += self._methods(own, without=routines)
@@ -207,19 +245,40 @@ class _Writer:
     def _methods(self, interface: Interface, without: Collection[str] = ()) -> List[str]:
         """How it is called, in its three forms."""
         given = _arguments(interface)
-        results, future = (self.classes[f"{interface.full_name}/{one}"] for one in ("results", "future"))
-        forms = {"__call__": ("def", results), "submit": ("def", future), "aio": ("async def", results)}
-        return [f"    {how} {name}({given}) -> {kind}: ..." for name, (how, kind) in forms.items() if name not in without]
+        results, future = (
+            self.classes[f"{interface.full_name}/{one}"] for one in ("results", "future")
+        )
+        forms = {
+            "__call__": ("def", results),
+            "submit": ("def", future),
+            "aio": ("async def", results),
+        }
+        return [
+            f"    {how} {name}({given}) -> {kind}: ..."
+            for name, (how, kind) in forms.items()
+            if name not in without
+        ]
 
 
 def _is_attribute(name: str, taken: Collection[str]) -> bool:
-    return name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("_") and name not in taken
+    return (
+        name.isidentifier()
+        and not keyword.iskeyword(name)
+        and not name.startswith("_")
+        and name not in taken
+    )
 
 
 def _attributes(classes: Dict[str, str], taken: Collection[str]) -> List[str]:
     """Attributes, and what only `[...]` reaches."""
-    lines = [f"    {name}: {kind}" for name, kind in sorted(classes.items()) if _is_attribute(name, taken)]
-    others = [(name, kind) for name, kind in sorted(classes.items()) if not _is_attribute(name, taken)]
+    lines = [
+        f"    {name}: {kind}"
+        for name, kind in sorted(classes.items())
+        if _is_attribute(name, taken)
+    ]
+    others = [
+        (name, kind) for name, kind in sorted(classes.items()) if not _is_attribute(name, taken)
+    ]
     for name, kind in others:
         lines.append("    @_t.overload")
         lines.append(f"    def __getitem__(self, name: _t.Literal[{name!r}]) -> {kind}: ...")
@@ -258,7 +317,11 @@ def _arguments(interface: Interface, options: Optional[Dict[str, str]] = None) -
 
 def _argument_type(parameter: Parameter, may_be_left_out: bool) -> str:
     kind = _given_type(parameter)
-    return f"_t.Optional[{kind}]" if may_be_left_out or parameter.is_conditional or parameter.is_text else kind
+    return (
+        f"_t.Optional[{kind}]"
+        if may_be_left_out or parameter.is_conditional or parameter.is_text
+        else kind
+    )
 
 
 def _given_type(parameter: Parameter) -> str:
@@ -311,10 +374,21 @@ def _docstring(text: str) -> List[str]:
 
 def main(arguments: Optional[Sequence[str]] = None) -> None:
     """The command: prints a stub."""
-    parser = argparse.ArgumentParser("python -m farcall.stubs", description="Prints a stub file for a server's routines.")
-    parser.add_argument("address", nargs="?", help="of the server; by default $FARCALL_SERVER, or a private server")
-    parser.add_argument("--file", action="append", default=[], help="an interface file, for a private server; repeatable")
-    parser.add_argument("--module", action="append", default=[], help="only this module; repeatable")
+    parser = argparse.ArgumentParser(
+        "python -m farcall.stubs", description="Prints a stub file for a server's routines."
+    )
+    parser.add_argument(
+        "address", nargs="?", help="of the server; by default $FARCALL_SERVER, or a private server"
+    )
+    parser.add_argument(
+        "--file",
+        action="append",
+        default=[],
+        help="an interface file, for a private server; repeatable",
+    )
+    parser.add_argument(
+        "--module", action="append", default=[], help="only this module; repeatable"
+    )
     options = parser.parse_args(arguments)
     try:
         with connect(options.address, files=options.file) as server:
@@ -323,7 +397,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     except Error as error:
         sys.exit(f"farcall: {error}")
     except BrokenPipeError:
-        # Who closed the pipe has what he wanted. What is left must not be written when the interpreter ends.
+        # Who closed the pipe has what he wanted. What is left must not be written when the
+        # interpreter ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

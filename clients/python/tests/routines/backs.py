@@ -24,7 +24,9 @@ def apply(f: Callable[[Vector], Vector], x: Vector) -> Vector:
     return f(x)
 
 
-def turn(f: Callable[[Plate], Annotated[NDArray[np.float64], "m, n"]], a: Plate) -> Annotated[NDArray[np.float64], "m, n"]:
+def turn(
+    f: Callable[[Plate], Annotated[NDArray[np.float64], "m, n"]], a: Plate
+) -> Annotated[NDArray[np.float64], "m, n"]:
     """Arrays of two dimensions, in an order of the routine's own."""
     return f(np.asfortranarray(a))
 
@@ -54,7 +56,8 @@ def careful(f: Callable[[int], None], times: int) -> int:
 
 
 def together(f: Callable[[int], None], threads: int) -> int:
-    """Calls it in threads, which it fails for if their number is odd; counts those that hear of another's failure, or not of theirs."""
+    """Calls it in threads, which it fails for if their number is odd; counts those that hear of
+    another's failure, or not of theirs."""
     wrong = []
 
     def call(one):

@@ -31,7 +31,9 @@ def heat(u: Plate, steps: int, kappa: float = 0.25) -> Plate:
         raise ValueError("steps must not be negative")
     u = u.copy()
     for _ in range(steps):
-        u[1:-1, 1:-1] += kappa * (u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1])
+        u[1:-1, 1:-1] += kappa * (
+            u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1]
+        )
     return u
 
 
@@ -45,16 +47,26 @@ def fit(x: np.ndarray[tuple[int], np.dtype[np.float64]], y: Vector) -> Fit:
     return Fit(float(x @ y), np.ones(len(y) + 1, np.float32))
 
 
-def peaks(x: Vector) -> tuple[Annotated[NDArray[np.float64], "found <= n"], Annotated[NDArray[np.int64], "found <= n"]]:
+def peaks(
+    x: Vector,
+) -> tuple[
+    Annotated[NDArray[np.float64], "found <= n"], Annotated[NDArray[np.int64], "found <= n"]
+]:
     places = np.flatnonzero(x > 1)
     return x[places], places
 
 
-def corner(u: Plate, rows: int, columns: int) -> Annotated[NDArray[np.float64], "height <= n, width <= m"]:
+def corner(
+    u: Plate, rows: int, columns: int
+) -> Annotated[NDArray[np.float64], "height <= n, width <= m"]:
     return u[:rows, :columns]
 
 
-def uneven(x: Vector) -> tuple[Annotated[NDArray[np.float64], "found <= n"], Annotated[NDArray[np.float64], "found <= n"]]:
+def uneven(
+    x: Vector,
+) -> tuple[
+    Annotated[NDArray[np.float64], "found <= n"], Annotated[NDArray[np.float64], "found <= n"]
+]:
     return x, x[1:]
 
 
@@ -70,7 +82,7 @@ def nowhere() -> pathlib.Path:
     return pathlib.Path("/nowhere")
 
 
-@farcall.routine("Define append(INOUT filename log, IN string line) \"Adds a line.\"")
+@farcall.routine('Define append(INOUT filename log, IN string line) "Adds a line."')
 def append(log, line):
     with log.open("a") as file:
         file.write(line + "\n")
@@ -123,7 +135,8 @@ def process(seconds: float) -> int:
     return os.getpid()
 
 
-# NumPy makes its generator when it is first asked for: here, before the processes of calls are forked.
+# NumPy makes its generator when it is first asked for: here, before the processes of calls are
+# forked.
 np.random.random()
 
 
@@ -132,7 +145,9 @@ def draw(x: int) -> tuple[int, float, float]:
     return os.getpid(), float(np.random.random()), random.random()
 
 
-@farcall.routine("Define scale(IN int n, INOUT double x[n], IN double factor, OUT double before) \"Scales in place.\"")
+@farcall.routine(
+    'Define scale(IN int n, INOUT double x[n], IN double factor, OUT double before) "Scales in place."'
+)
 def scale(x, factor):
     before = x.sum()
     x *= factor

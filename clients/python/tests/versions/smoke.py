@@ -1,4 +1,5 @@
-"""A little of everything, for each version of Python (tools/python-versions.sh): what breaks between them shows here."""
+"""A little of everything, for each version of Python (tools/python-versions.sh): what breaks
+between them shows here."""
 
 import array
 import asyncio
@@ -24,7 +25,11 @@ def check_calls(server):
     shared = farcall.empty((2, 2), order="F")
     shared[...] = A
     assert server.dgesv(shared, array.array("d", B), inplace=False).info == 0
-    assert "dgesv" in server and "dgesv(a, b" in repr(server.dgesv) and "<table" in server.dgesv._repr_html_()
+    assert (
+        "dgesv" in server
+        and "dgesv(a, b" in repr(server.dgesv)
+        and "<table" in server.dgesv._repr_html_()
+    )
 
 
 def check_futures(server):
@@ -39,7 +44,10 @@ def check_futures(server):
 
 
 def check_errors(server):
-    for wrong, kind in ((lambda: server.dgesw, farcall.NotFound), (lambda: server.dgesv(A, B, nn=1), farcall.WrongType)):
+    for wrong, kind in (
+        (lambda: server.dgesw, farcall.NotFound),
+        (lambda: server.dgesv(A, B, nn=1), farcall.WrongType),
+    ):
         try:
             wrong()
         except kind as error:

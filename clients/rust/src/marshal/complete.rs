@@ -35,18 +35,27 @@ pub fn complete(contract: &Contract, arguments: &[Argument<'_>]) -> Result<Value
     let contents: Vec<Option<InlineBytes>> = arguments
         .iter()
         .enumerate()
-        .map(|(index, argument)| content_of(interface, argument, index, contract.sizer.is_inline(index)))
+        .map(|(index, argument)| {
+            content_of(interface, argument, index, contract.sizer.is_inline(index))
+        })
         .collect::<Result<_>>()?;
     let given: Vec<Given<'_>> = interface
         .caller_parameters()
-        .map(|(index, parameter)| given(parameter, &arguments[index], &counts[index], contents[index].as_deref()))
+        .map(|(index, parameter)| {
+            given(parameter, &arguments[index], &counts[index], contents[index].as_deref())
+        })
         .collect::<Result<_>>()?;
     let completed = infer::complete(interface, &given)?;
     let ranks = completed.lower_ranks.into_iter().collect();
     let mut bytes = contents;
     for (index, value) in completed.scalars.iter().enumerate() {
         if let Some(value) = value {
-            bytes[index] = Some(scalar_bytes(interface, &interface.parameters[index], *value, &arguments[index])?);
+            bytes[index] = Some(scalar_bytes(
+                interface,
+                &interface.parameters[index],
+                *value,
+                &arguments[index],
+            )?);
         }
     }
     Ok(Values { bytes, ranks })
@@ -66,15 +75,21 @@ pub fn scalar_bytes(
         return Ok(bytes);
     }
     let mut bytes = InlineBytes::from_elem(0, element_bytes(interface, parameter.element) as usize);
-    value.write_exactly(parameter.element, &mut bytes).map_err(|error| error.with("parameter", &parameter.name))?;
+    value
+        .write_exactly(parameter.element, &mut bytes)
+        .map_err(|error| error.with("parameter", &parameter.name))?;
     Ok(bytes)
 }
 
 /// The same for the commonest types, of which there is nothing to check.
 fn common_bytes(element: ElementType, value: ScalarValue) -> Option<InlineBytes> {
     match (element, value) {
-        (ElementType::Float64, ScalarValue::Real(value)) => Some(InlineBytes::from_slice(&value.to_ne_bytes())),
-        (ElementType::Int64, ScalarValue::Integer(value)) => Some(InlineBytes::from_slice(&value.to_ne_bytes())),
+        (ElementType::Float64, ScalarValue::Real(value)) => {
+            Some(InlineBytes::from_slice(&value.to_ne_bytes()))
+        }
+        (ElementType::Int64, ScalarValue::Integer(value)) => {
+            Some(InlineBytes::from_slice(&value.to_ne_bytes()))
+        }
         (ElementType::Int32, ScalarValue::Integer(value)) => {
             i32::try_from(value).ok().map(|value| InlineBytes::from_slice(&value.to_ne_bytes()))
         }
@@ -90,7 +105,8 @@ fn strings_of(argument: &Argument<'_>) -> [u64; 1] {
     }
 }
 
-/// Bytes of values that sizes may refer to: strings, raw scalars, and the elements of arrays that must travel inline.
+/// Bytes of values that sizes may refer to: strings, raw scalars, and the elements of arrays that
+/// must travel inline.
 fn content_of(
     interface: &Interface,
     argument: &Argument<'_>,
@@ -112,13 +128,21 @@ fn content_of(
                 Shape::Scalar | Shape::Callback { .. } => (shape.len(), Order::Column),
             };
             let axes = transfer_axes(shape, strides, rank, order);
-            let array = Strided { offset: 0, element_bytes: element_bytes(interface, parameter.element), axes };
+            let array = Strided {
+                offset: 0,
+                element_bytes: element_bytes(interface, parameter.element),
+                axes,
+            };
             let mut packing = packing_of(&view.place, &array)?;
             let length = packing.left();
             if length > INLINE_MAX * 64 {
-                return Err(Error::new(ErrorKind::LimitExceeded, "call", "an array that sizes depend on is too long")
-                    .with("parameter", &parameter.name)
-                    .with("bytes", length));
+                return Err(Error::new(
+                    ErrorKind::LimitExceeded,
+                    "call",
+                    "an array that sizes depend on is too long",
+                )
+                .with("parameter", &parameter.name)
+                .with("bytes", length));
             }
             gather(&mut packing).map(|bytes| Some(bytes.into()))
         }
@@ -145,9 +169,15 @@ fn given<'a>(
             .with("parameter", &parameter.name)
             .fix("pass the value itself"));
         }
-        _ if parameter.element == ElementType::Filename && parameter.shape == Shape::Scalar => Given::Other,
+        _ if parameter.element == ElementType::Filename && parameter.shape == Shape::Scalar => {
+            Given::Other
+        }
         // NULL is a value of texts and arrays; it says nothing of sizes.
-        Argument::Null if parameter.shape != Shape::Scalar || parameter.element == ElementType::String => Given::Other,
+        Argument::Null
+            if parameter.shape != Shape::Scalar || parameter.element == ElementType::String =>
+        {
+            Given::Other
+        }
         Argument::Null => Given::Unset,
         Argument::Callback(_) => Given::Other,
         Argument::Integer(value) => Given::Integer(*value),
@@ -167,7 +197,8 @@ fn given<'a>(
         Argument::Texts(_) => Given::Array { shape: count },
         Argument::Array(view) => {
             if let Some((shape, _)) = &view.place.shape {
-                return Ok(content.map_or(Given::Array { shape }, |bytes| Given::Elements { shape, bytes }));
+                return Ok(content
+                    .map_or(Given::Array { shape }, |bytes| Given::Elements { shape, bytes }));
             }
             if matches!(parameter.shape, Shape::Scalar) {
                 return Err(Error::new(

@@ -41,10 +41,13 @@ pub fn copy_arrays(contract: &Contract, passed: &mut Passed, limit: Bytes) -> Re
             Some((counts, _)) => counts.clone(),
             None => array.dimensions.iter().map(|dimension| dimension.count).collect(),
         };
-        let Some(strides) = packed_strides(&counts, array.element_bytes, array.order) else { continue };
+        let Some(strides) = packed_strides(&counts, array.element_bytes, array.order) else {
+            continue;
+        };
         let axes = transfer_axes(&counts, &strides, array.dimensions.len(), array.order);
         let inside = Strided { offset: 0, element_bytes: array.element_bytes, axes };
-        let region: Arc<dyn Region> = Arc::new(HeapRegion::new(usize::try_from(from.bytes()).unwrap_or(usize::MAX))?);
+        let region: Arc<dyn Region> =
+            Arc::new(HeapRegion::new(usize::try_from(from.bytes()).unwrap_or(usize::MAX))?);
         copy_place(place, &from, &region, &inside, Direction::In)?;
         let copy = View::kept(region, parameter.element, (counts, strides));
         let given = std::mem::replace(&mut passed.arguments[index], Argument::Array(copy));

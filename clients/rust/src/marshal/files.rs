@@ -24,17 +24,25 @@ impl One<'_> {
                 return Ok(());
             }
             (Argument::Unset, Mode::Out) => (None, Target::Memory),
-            (Argument::Unset, _) => return Err(self.wrong("a file is missing").fix("pass its path, or its content")),
+            (Argument::Unset, _) => {
+                return Err(self.wrong("a file is missing").fix("pass its path, or its content"));
+            }
             (Argument::Text(path), Mode::Out) => (None, Target::file(path).map_err(named)?),
             (Argument::Text(path), Mode::InOut) => {
                 let target = Target::file(path).map_err(named)?;
                 (Some(SentFile::open(self.index, path).map_err(named)?), target)
             }
-            (Argument::Text(path), _) => (Some(SentFile::open(self.index, path).map_err(named)?), Target::Memory),
+            (Argument::Text(path), _) => {
+                (Some(SentFile::open(self.index, path).map_err(named)?), Target::Memory)
+            }
             (Argument::Raw(content), Mode::In | Mode::InOut) => {
                 (Some(SentFile::of_bytes(self.index, content.clone())), Target::Memory)
             }
-            _ => return Err(self.wrong("the interface wants a file here").fix("pass its path, or its content")),
+            _ => {
+                return Err(self
+                    .wrong("the interface wants a file here")
+                    .fix("pass its path, or its content"));
+            }
         };
         self.send_files(sent)?;
         self.receive_files(target)
@@ -54,14 +62,21 @@ impl One<'_> {
         let paths = match argument {
             Argument::Null => return self.file(argument),
             Argument::Texts(paths) if paths.len() as u64 != count => {
-                return Err(self.wrong("the number of files differs").with("given", paths.len()).with("needed", count));
+                return Err(self
+                    .wrong("the number of files differs")
+                    .with("given", paths.len())
+                    .with("needed", count));
             }
             Argument::Texts(paths) => paths.as_slice(),
             Argument::Unset if self.parameter.mode == Mode::Out => {
                 return (0..count).try_for_each(|_| self.receive_files(Target::Memory));
             }
             Argument::Unset => return Err(self.wrong("files are missing").fix("pass their paths")),
-            _ => return Err(self.wrong("the interface wants an array of files here").fix("pass their paths")),
+            _ => {
+                return Err(self
+                    .wrong("the interface wants an array of files here")
+                    .fix("pass their paths"));
+            }
         };
         if self.parameter.mode.is_input() {
             let sent = SentFile::several(self.index, paths).map_err(named)?;
@@ -76,7 +91,11 @@ impl One<'_> {
                 (Some(path), _) => Target::file(path).map_err(named)?,
                 // It is NULL for the routine, too: nothing comes back.
                 (None, Mode::InOut) => Target::Memory,
-                (None, _) => return Err(self.wrong("a file has no path").fix("name a different file for each")),
+                (None, _) => {
+                    return Err(self
+                        .wrong("a file has no path")
+                        .fix("name a different file for each"));
+                }
             };
             self.receive_files(target)?;
         }
@@ -100,7 +119,9 @@ impl One<'_> {
             return Ok(());
         }
         if self.call.targets.iter().any(|(_, known)| known.is_same_file(&target)) {
-            return Err(self.wrong("another result has the same file").fix("name a different file for each"));
+            return Err(self
+                .wrong("another result has the same file")
+                .fix("name a different file for each"));
         }
         self.want(WireArgument::Blocks(None));
         self.call.targets.push((self.index, target));

@@ -1,8 +1,9 @@
 //! Calls that are like one before: what was worked out for that one serves them, too.
 //!
-//! The layout of a call and the scalars that follow from its arrays depend on the kinds of its arguments, the shapes of its arrays
-//! and the values that sizes refer to. Whoever calls again and again changes none of these, most of the time. What is kept
-//! belongs to one contract, and goes with it when the routine is published again; the server checks every call all the same.
+//! The layout of a call and the scalars that follow from its arrays depend on the kinds of its
+//! arguments, the shapes of its arrays and the values that sizes refer to. Whoever calls again and
+//! again changes none of these, most of the time. What is kept belongs to one contract, and goes
+//! with it when the routine is published again; the server checks every call all the same.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -65,7 +66,8 @@ enum Kind {
 impl Kind {
     /// `None` for what is worked out again each time.
     fn of(contract: &Contract, index: usize, argument: &Argument<'_>) -> Option<Kind> {
-        let (parameter, decides) = (&contract.interface.parameters[index], contract.sizer.decides(index));
+        let (parameter, decides) =
+            (&contract.interface.parameters[index], contract.sizer.decides(index));
         match argument {
             Argument::Unset => Some(Kind::Unset),
             Argument::Null => Some(Kind::Null),
@@ -76,12 +78,18 @@ impl Kind {
             }
             // One number may stand for an array, and another thing for one.
             _ if parameter.shape != Shape::Scalar => None,
-            Argument::Text(_) if parameter.element == ElementType::String && !decides => Some(Kind::Text),
-            Argument::Text(text) if parameter.element == ElementType::Char && text.len() <= TEXT_BYTES_MAX => {
+            Argument::Text(_) if parameter.element == ElementType::String && !decides => {
+                Some(Kind::Text)
+            }
+            Argument::Text(text)
+                if parameter.element == ElementType::Char && text.len() <= TEXT_BYTES_MAX =>
+            {
                 Some(Kind::Characters(text.as_slice().into()))
             }
             _ if !is_number(parameter.element) => None,
-            Argument::Integer(_) | Argument::Real(_) | Argument::Complex(..) if !decides => Some(Kind::Number),
+            Argument::Integer(_) | Argument::Real(_) | Argument::Complex(..) if !decides => {
+                Some(Kind::Number)
+            }
             Argument::Integer(value) => Some(Kind::Integer(*value)),
             Argument::Real(value) => Some(Kind::Real(value.to_bits())),
             _ => None,
@@ -99,10 +107,14 @@ impl Kind {
             | (Kind::Null, Argument::Null)
             | (Kind::Function, Argument::Callback(_))
             | (Kind::Text, Argument::Text(_))
-            | (Kind::Number, Argument::Integer(_) | Argument::Real(_) | Argument::Complex(..)) => true,
+            | (Kind::Number, Argument::Integer(_) | Argument::Real(_) | Argument::Complex(..)) => {
+                true
+            }
             (Kind::Integer(known), Argument::Integer(given)) => known == given,
             (Kind::Real(known), Argument::Real(given)) => *known == given.to_bits(),
-            (Kind::Characters(known), Argument::Text(given)) => known.as_slice() == given.as_slice(),
+            (Kind::Characters(known), Argument::Text(given)) => {
+                known.as_slice() == given.as_slice()
+            }
             (Kind::Array(element, shape), Argument::Array(view)) => {
                 let given = view.place.shape.as_ref().map(|(counts, _)| counts.as_slice());
                 *element == view.place.element && shape.as_deref() == given
@@ -125,7 +137,11 @@ fn number(argument: &Argument<'_>) -> Option<ScalarValue> {
     }
 }
 
-fn number_bytes(contract: &Contract, parameter: &Parameter, argument: &Argument<'_>) -> Option<InlineBytes> {
+fn number_bytes(
+    contract: &Contract,
+    parameter: &Parameter,
+    argument: &Argument<'_>,
+) -> Option<InlineBytes> {
     let value = number(argument).filter(|value| value.fits(parameter.element))?;
     scalar_bytes(&contract.interface, parameter, value, argument).ok()
 }
@@ -144,9 +160,14 @@ impl Prepared {
         let completed = complete(contract, arguments)?;
         let bytes: Vec<Option<&[u8]>> = completed.bytes.iter().map(Option::as_deref).collect();
         let layout = contract.sizer.resolve(&contract.interface, &bytes, limit)?;
-        let kinds = arguments.iter().enumerate().map(|(index, argument)| Kind::of(contract, index, argument));
+        let kinds = arguments
+            .iter()
+            .enumerate()
+            .map(|(index, argument)| Kind::of(contract, index, argument));
         if let Some(kinds) = kinds.collect::<Option<Vec<Kind>>>() {
-            let kept = |(kind, bytes): (&Kind, &Option<InlineBytes>)| bytes.clone().filter(|_| !kind.varies());
+            let kept = |(kind, bytes): (&Kind, &Option<InlineBytes>)| {
+                bytes.clone().filter(|_| !kind.varies())
+            };
             let bytes = kinds.iter().zip(&completed.bytes).map(kept).collect();
             let ranks = completed.ranks.clone();
             contract.prepared.keep(Prepared { kinds, limit, layout: layout.clone(), ranks, bytes });
@@ -154,13 +175,16 @@ impl Prepared {
         Ok(Values { layout, ranks: completed.ranks, bytes: completed.bytes.into() })
     }
 
-    /// `None` where a number is not one that its parameter takes: that is told with all else that is wrong.
+    /// `None` where a number is not one that its parameter takes: that is told with all else that
+    /// is wrong.
     fn fill(&self, contract: &Contract, arguments: &[Argument<'_>]) -> Option<Values> {
         let mut bytes = SmallVec::with_capacity(self.kinds.len());
         let parameters = &contract.interface.parameters;
         for (index, kind) in self.kinds.iter().enumerate() {
             bytes.push(match kind {
-                Kind::Number => Some(number_bytes(contract, &parameters[index], &arguments[index])?),
+                Kind::Number => {
+                    Some(number_bytes(contract, &parameters[index], &arguments[index])?)
+                }
                 Kind::Text => None,
                 _ => self.bytes[index].clone(),
             });

@@ -16,7 +16,8 @@ use crate::array::Place;
 pub fn borrowed(place: &Place, array: &Strided) -> (Arc<dyn Region>, Strided) {
     let (low, high) = array.extent().unwrap_or((0, -1));
     // SAFETY: the caller says that its array lies there and lends it for the call.
-    let region = unsafe { BorrowedRegion::new(place.base.offset(low as isize), (high - low + 1) as usize) };
+    let region =
+        unsafe { BorrowedRegion::new(place.base.offset(low as isize), (high - low + 1) as usize) };
     // A call that is given up is gone before what is queued of it: that needs the memory still.
     let region = region.kept_by(place.keeper.clone());
     (Arc::new(region), Strided { offset: array.offset - low, ..array.clone() })
@@ -66,7 +67,8 @@ pub fn copy_place(
     }
 }
 
-/// Whether a result that lies in `region` as the interface lays it out is the caller's array itself.
+/// Whether a result that lies in `region` as the interface lays it out is the caller's array
+/// itself.
 pub fn lies_in(region: &Arc<dyn Region>, place: &Place, array: &ArrayLayout) -> Result<bool> {
     let (own, inside) = (elements_of(place, array)?, Strided::of_layout(array));
     Ok(address(place, &own) == region.base().addr().wrapping_add_signed(inside.offset as isize))
@@ -83,7 +85,8 @@ pub struct ResultCopy {
 impl ResultCopy {
     /// Copies, and gives the memory back.
     pub fn make(self) -> Result<()> {
-        let (own, inside) = (elements_of(&self.place, &self.array)?, Strided::of_layout(&self.array));
+        let (own, inside) =
+            (elements_of(&self.place, &self.array)?, Strided::of_layout(&self.array));
         copy_place(&self.place, &own, &self.region, &inside, Direction::Out)
     }
 }
@@ -103,8 +106,9 @@ pub fn spans(place: &Place, array: &ArrayLayout) -> Range<usize> {
 /// The addresses of all that the interface lays out, if the caller's array lies like that.
 pub fn laid_out(place: &Place, array: &ArrayLayout) -> Option<Range<usize>> {
     let (own, wanted) = (given_elements(place, array), Strided::of_layout(array));
-    let alike =
-        |(one, other): (&Axis, &Axis)| one.count == other.count && (one.count < 2 || one.stride == other.stride);
+    let alike = |(one, other): (&Axis, &Axis)| {
+        one.count == other.count && (one.count < 2 || one.stride == other.stride)
+    };
     if own.axes.len() != wanted.axes.len() || !own.axes.iter().zip(&wanted.axes).all(alike) {
         return None;
     }
@@ -146,12 +150,17 @@ pub fn receive_result(place: &Place, array: &ArrayLayout) -> Result<Packing> {
     packing_of(place, &elements_of(place, array)?)
 }
 
-/// The elements of the caller's array that `array` says travel, in transfer order. A caller that gave a shape gets the
-/// elements at the start of each dimension, which must have room for them: how many there are may be the routine's word.
+/// The elements of the caller's array that `array` says travel, in transfer order. A caller that
+/// gave a shape gets the elements at the start of each dimension, which must have room for them:
+/// how many there are may be the routine's word.
 fn elements_of(place: &Place, array: &ArrayLayout) -> Result<Strided> {
     let Some((room, strides)) = &place.shape else { return Ok(Strided::of_layout(array)) };
     let counts = counts_of(array);
-    if counts.iter().enumerate().any(|(index, count)| *count > room.get(index).copied().unwrap_or(1)) {
+    if counts
+        .iter()
+        .enumerate()
+        .any(|(index, count)| *count > room.get(index).copied().unwrap_or(1))
+    {
         let message = "the result is larger than the array for it";
         return Err(Error::new(ErrorKind::RoutineFailed, "receive a result", message)
             .with("result", format!("{counts:?}"))
@@ -174,12 +183,13 @@ fn in_transfer_order(counts: &[u64], strides: &[i64], array: &ArrayLayout) -> St
     Strided { offset: 0, element_bytes: array.element_bytes, axes }
 }
 
-/// Axes in transfer order, fastest first, of what the caller describes in logical order. What a lower rank leaves out
-/// counts 1.
+/// Axes in transfer order, fastest first, of what the caller describes in logical order. What a
+/// lower rank leaves out counts 1.
 pub fn transfer_axes(counts: &[u64], strides: &[i64], rank: usize, order: Order) -> Axes {
     let count = |index| counts.get(index).copied().unwrap_or(1);
     let stride = |index| strides.get(index).copied().unwrap_or(0);
-    let mut axes: Axes = (0..rank).map(|index| Axis { count: count(index), stride: stride(index) }).collect();
+    let mut axes: Axes =
+        (0..rank).map(|index| Axis { count: count(index), stride: stride(index) }).collect();
     if order == Order::Row {
         axes.reverse();
     }
@@ -199,5 +209,11 @@ pub fn gather(packing: &mut Packing) -> Result<Vec<u8>> {
 fn fast_copy(destination: &mut [u8], source: &[u8]) {
     debug_assert_eq!(destination.len(), source.len(), "copies have one length");
     // SAFETY: two slices of one length, one of them exclusive.
-    unsafe { farcall_transport_unix::copy::copy_bytes(destination.as_mut_ptr(), source.as_ptr(), source.len()) }
+    unsafe {
+        farcall_transport_unix::copy::copy_bytes(
+            destination.as_mut_ptr(),
+            source.as_ptr(),
+            source.len(),
+        )
+    }
 }

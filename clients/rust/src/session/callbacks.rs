@@ -16,7 +16,8 @@ use crate::clock::{now, since};
 type Run = farcall_peer::Run<Program>;
 
 thread_local! {
-    /// The sessions and calls whose functions this thread runs, from the outermost to the innermost.
+    /// The sessions and calls whose functions this thread runs, from the outermost to the
+    /// innermost.
     static WITHIN: RefCell<Vec<(usize, CallId)>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -52,7 +53,8 @@ pub enum Turn<T> {
 }
 
 impl Session {
-    /// Waits as [`Session::wait_until`], and runs the functions meanwhile that the routine of a call calls.
+    /// Waits as [`Session::wait_until`], and runs the functions meanwhile that the routine of a
+    /// call calls.
     pub(super) fn wait_and_run<T>(
         &self,
         number: u64,
@@ -60,10 +62,11 @@ impl Session {
         mut ready: impl FnMut(&mut Caller<Program>) -> Option<T>,
     ) -> Result<Option<T>> {
         loop {
-            let turn = self.wait_until(deadline, |core| match core.caller.next_callback(number) {
-                Some(run) => Some(Turn::Callback(run)),
-                None => ready(&mut core.caller).map(Turn::Over),
-            })?;
+            let turn =
+                self.wait_until(deadline, |core| match core.caller.next_callback(number) {
+                    Some(run) => Some(Turn::Callback(run)),
+                    None => ready(&mut core.caller).map(Turn::Over),
+                })?;
             match turn {
                 Some(Turn::Callback(run)) => self.run(&run),
                 Some(Turn::Over(found)) => return Ok(Some(found)),
@@ -90,10 +93,13 @@ impl Session {
         self.lock().caller.forget_callbacks(number);
     }
 
-    /// The call of this connection's whose function this thread runs, the innermost one. A call that it makes meanwhile is
-    /// part of that: so the server knows who waits for whom (spec/call.md, section 6.1).
+    /// The call of this connection's whose function this thread runs, the innermost one. A call
+    /// that it makes meanwhile is part of that: so the server knows who waits for whom
+    /// (spec/call.md, section 6.1).
     pub(super) fn within(&self) -> Option<CallId> {
-        WITHIN.with_borrow(|within| within.iter().rev().find(|(of, _)| *of == self.identity()).map(|(_, call)| *call))
+        WITHIN.with_borrow(|within| {
+            within.iter().rev().find(|(of, _)| *of == self.identity()).map(|(_, call)| *call)
+        })
     }
 
     /// Differs from that of every other session, for as long as one of its functions runs.
@@ -105,11 +111,15 @@ impl Session {
     fn run(&self, run: &Run) {
         let begun = Instant::now();
         WITHIN.with_borrow_mut(|within| within.push((self.identity(), run.parent())));
-        let answer = match catch_unwind(AssertUnwindSafe(|| run.callback.function.run(&run.callback.taken))) {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(error)) => Answer::failed(&error),
-            Err(_) => Answer::failed(&refused(ErrorKind::RoutineFailed, "the function panicked")),
-        };
+        let answer =
+            match catch_unwind(AssertUnwindSafe(|| run.callback.function.run(&run.callback.taken)))
+            {
+                Ok(Ok(answer)) => answer,
+                Ok(Err(error)) => Answer::failed(&error),
+                Err(_) => {
+                    Answer::failed(&refused(ErrorKind::RoutineFailed, "the function panicked"))
+                }
+            };
         WITHIN.with_borrow_mut(Vec::pop);
         let mut core = self.enter();
         let sending = Some(answer.sending).filter(|sending| !sending.is_empty());

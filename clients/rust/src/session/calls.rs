@@ -56,14 +56,19 @@ impl Conditions {
 }
 
 impl Session {
-    /// Asks the server, or goes on waiting for what was asked before. `None` when there is no answer after `wait`: then
-    /// the question stands, until it is as old as the client's patience.
+    /// Asks the server, or goes on waiting for what was asked before. `None` when there is no
+    /// answer after `wait`: then the question stands, until it is as old as the client's patience.
     pub fn ask(&self, request: &Request, wait: Option<Duration>) -> Result<Option<Reply>> {
         self.ask_for(request, wait, self.patience)
     }
 
     /// The same with a patience of its own.
-    pub fn ask_for(&self, request: &Request, wait: Option<Duration>, patience: Duration) -> Result<Option<Reply>> {
+    pub fn ask_for(
+        &self,
+        request: &Request,
+        wait: Option<Duration>,
+        patience: Duration,
+    ) -> Result<Option<Reply>> {
         let patience = self.at_most(patience);
         let until = wait.and_then(|wait| Instant::now().checked_add(wait));
         loop {
@@ -71,15 +76,23 @@ impl Session {
             if wait == Some(Duration::ZERO) {
                 self.process()?;
             }
-            match self.wait_until(earlier(until, Some(expires)), |core| core.caller.take_answer(question))? {
+            match self.wait_until(earlier(until, Some(expires)), |core| {
+                core.caller.take_answer(question)
+            })? {
                 Some(Some(reply)) => return Ok(Some(reply)),
                 // Another thread that asked the same has taken it.
                 Some(None) => {}
                 None if expires <= Instant::now() => {
                     self.lock().caller.drop_question(question);
-                    return Err(Error::new(ErrorKind::TimedOut, "ask the server", "no answer in time")
-                        .with("timeout", format!("{} s", patience.as_secs_f64()))
-                        .fix("try again when the server is less busy, or connect with a larger timeout="));
+                    return Err(Error::new(
+                        ErrorKind::TimedOut,
+                        "ask the server",
+                        "no answer in time",
+                    )
+                    .with("timeout", format!("{} s", patience.as_secs_f64()))
+                    .fix(
+                        "try again when the server is less busy, or connect with a larger timeout=",
+                    ));
                 }
                 None => return Ok(None),
             }
@@ -94,8 +107,8 @@ impl Session {
         Ok((question, until(expires)))
     }
 
-    /// Asks the server, and waits for nothing: [`Session::answer`] has the answer some time, or [`Session::forget`] wants
-    /// none.
+    /// Asks the server, and waits for nothing: [`Session::answer`] has the answer some time, or
+    /// [`Session::forget`] wants none.
     pub fn begin(&self, request: &Request) -> Result<u64> {
         let mut core = self.enter();
         core.check_alive()?;
@@ -107,7 +120,9 @@ impl Session {
 
     /// The answer to a question that was begun, once; `None` past the deadline.
     pub fn answer(&self, question: u64, deadline: Option<Instant>) -> Result<Option<Reply>> {
-        match self.wait_until(earlier(deadline, self.until), |core| core.caller.take_answer(question))? {
+        match self
+            .wait_until(earlier(deadline, self.until), |core| core.caller.take_answer(question))?
+        {
             Some(Some(reply)) => Ok(Some(reply)),
             Some(None) => {
                 self.lock().check_alive()?;
@@ -127,8 +142,8 @@ impl Session {
         self.lock().caller.random()
     }
 
-    /// Opens a call; returns its number. Waits for another to end while as many are open as the server takes: `None` when
-    /// there is no room after `wait`.
+    /// Opens a call; returns its number. Waits for another to end while as many are open as the
+    /// server takes: `None` when there is no room after `wait`.
     pub fn open(
         &self,
         contract: &Arc<Contract>,
@@ -147,7 +162,8 @@ impl Session {
             Some(core.open(contract.clone(), passed, conditions))
         })?;
         let late = conditions.deadline.is_some_and(|deadline| deadline <= Instant::now());
-        let Some(number) = opened.or_else(|| late.then(|| Err(too_late(contract)))).transpose()? else {
+        let Some(number) = opened.or_else(|| late.then(|| Err(too_late(contract)))).transpose()?
+        else {
             return Ok(None);
         };
         let mut core = self.lock();
@@ -158,8 +174,8 @@ impl Session {
         Ok(Some(number))
     }
 
-    /// Sends on as long as the server takes it, at most until the deadline: so a started call is on its way before its
-    /// caller turns to something else. What is left leaves while somebody waits.
+    /// Sends on as long as the server takes it, at most until the deadline: so a started call is on
+    /// its way before its caller turns to something else. What is left leaves while somebody waits.
     pub fn push(&self, deadline: Option<Instant>) {
         loop {
             let sent = {
@@ -171,7 +187,8 @@ impl Session {
             };
             let until = earlier(Some(Instant::now() + STALL), deadline);
             // Whatever ends the connection is the outcome of the call, and collected as such.
-            let pushed = self.wait_until(until, |core| (core.link.bytes_queued() == 0).then_some(()));
+            let pushed =
+                self.wait_until(until, |core| (core.link.bytes_queued() == 0).then_some(()));
             let over = deadline.is_some_and(|deadline| deadline <= Instant::now());
             if !matches!(pushed, Ok(None)) || over || self.lock().sent() == sent {
                 return;
@@ -204,8 +221,8 @@ impl Session {
         })
     }
 
-    /// Gives a call up that nobody waits for any more: the server is asked to end it, and its memory is the caller's
-    /// again. Waits for nothing.
+    /// Gives a call up that nobody waits for any more: the server is asked to end it, and its
+    /// memory is the caller's again. Waits for nothing.
     pub fn abandon(&self, number: u64) {
         let mut core = self.enter();
         core.caller.abandon(number);

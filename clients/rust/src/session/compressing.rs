@@ -9,7 +9,8 @@ use super::Session;
 /// The variable with the choice: `auto`, `off` or `always`.
 pub const VARIABLE: &str = "FARCALL_COMPRESSION";
 
-/// The feature's name, where it is offered: not to a server that arrays reach through shared memory.
+/// The feature's name, where it is offered: not to a server that arrays reach through shared
+/// memory.
 pub fn offered(stream: &dyn ByteStream, mode: Compression) -> Option<String> {
     (mode != Compression::Off && !stream.passes_descriptors()).then(|| COMPRESSION.to_owned())
 }

@@ -13,12 +13,19 @@ impl Session {
 
 /// What a process hears that uses the connection of the one it was forked from.
 pub(super) fn forked() -> Error {
-    Error::new(ErrorKind::ConnectionLost, "call", "this connection belongs to the parent process, before the fork")
-        .fix("connect again after the fork")
+    Error::new(
+        ErrorKind::ConnectionLost,
+        "call",
+        "this connection belongs to the parent process, before the fork",
+    )
+    .fix("connect again after the fork")
 }
 
 /// What it means by itself.
 pub(super) fn closed() -> Error {
     Error::new(ErrorKind::ConnectionLost, "wait for the server", "the server closed the connection")
-        .fix("check whether the server runs and why it ended, then connect again or to another server")
+        .fix(
+            "check whether the server runs and why it ended, then connect again or to another \
+            server",
+        )
 }

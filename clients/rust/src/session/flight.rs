@@ -18,7 +18,9 @@ use super::incoming::Incoming;
 use crate::argument::Passed;
 use crate::contract::Contract;
 use crate::files::SentFile;
-use crate::marshal::{Marshalled, ResultCopy, Shared, Side, lies_in, packed, receive_result, write_result};
+use crate::marshal::{
+    Marshalled, ResultCopy, Shared, Side, lies_in, packed, receive_result, write_result,
+};
 use crate::results::{CompressedArray, Output, Outputs, OwnedArray};
 
 /// What came of a call that went well.
@@ -40,7 +42,10 @@ pub struct Call {
 impl Call {
     /// What the server is told of it.
     pub fn open(&self, id: CallId, data: &mut Marshalled) -> Open {
-        let left = self.conditions.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let left = self
+            .conditions
+            .deadline
+            .map(|deadline| deadline.saturating_duration_since(Instant::now()));
         Open {
             call: id,
             routine: std::mem::take(&mut data.routine),
@@ -70,7 +75,8 @@ impl Call {
         if *wants == 0 && on.is_none() && keep.is_none() && *ranks == 0 {
             return None;
         }
-        let attribute = |name: &str, critical, value| Attribute { name: name.to_owned(), critical, value };
+        let attribute =
+            |name: &str, critical, value| Attribute { name: name.to_owned(), critical, value };
         let wants = Some(self.conditions.wants).filter(|wants| *wants != 0);
         let notices = wants.map(|wants| attribute(NOTICES, false, vec![wants]));
         let on = self.conditions.on.map(|id| attribute(ON, true, id.0.to_vec()));
@@ -87,7 +93,8 @@ pub struct InFlight {
     pub data: Marshalled,
     pub after: Option<Arc<CallLayout>>,
     pub receiving: FxHashMap<u16, (Packing, Option<Arc<dyn Region>>)>,
-    /// Files that come, by parameter, and those that have come and replace the caller's if all goes well.
+    /// Files that come, by parameter, and those that have come and replace the caller's if all goes
+    /// well.
     pub files: Incoming,
 }
 
@@ -96,10 +103,13 @@ impl InFlight {
         InFlight { data, after: None, receiving: FxHashMap::default(), files: Incoming::default() }
     }
 
-    /// What the server may use until it says that the call is over, under the numbers that it knows.
+    /// What the server may use until it says that the call is over, under the numbers that it
+    /// knows.
     pub fn shared_memory(self) -> Vec<Shared> {
         self.data.own.iter().for_each(|own| own.take_back());
-        let shared = |(_, side): (usize, Side)| Some(Shared { region: side.region?, segment: side.segment? });
+        let shared = |(_, side): (usize, Side)| {
+            Some(Shared { region: side.region?, segment: side.segment? })
+        };
         self.data.sides.into_iter().filter_map(shared).collect()
     }
 
@@ -134,7 +144,8 @@ impl InFlight {
         let bytes = result.results.iter().map(inline_bytes);
         self.after = contract.sizer.resolve_results(interface, bytes, &self.data.layout)?;
         let layout = self.after.as_ref().unwrap_or(&self.data.layout);
-        for (slot, (argument, layout)) in result.results.iter().zip(&layout.parameters).enumerate() {
+        for (slot, (argument, layout)) in result.results.iter().zip(&layout.parameters).enumerate()
+        {
             let WireArgument::Blocks(length) = argument else { continue };
             let named = |error: Error| error.with("parameter", &interface.parameters[slot].name);
             let ParameterLayout::Array(array) = layout else {
@@ -149,7 +160,9 @@ impl InFlight {
             };
             let receiving = match (&side.written, &side.region) {
                 (Some(view), _) => (receive_result(view, array).map_err(named)?, None),
-                (None, Some(region)) => (Packing::new(region.clone(), 0, &packed(array))?, Some(region.clone())),
+                (None, Some(region)) => {
+                    (Packing::new(region.clone(), 0, &packed(array))?, Some(region.clone()))
+                }
                 (None, None) => return Err(named(without_memory())),
             };
             self.receiving.insert(slot as u16, receiving);
@@ -195,7 +208,12 @@ impl InFlight {
             outputs.push(output.map_err(|error| error.with("parameter", &parameter.name))?);
         }
         self.files.replace()?;
-        let outputs = Outputs { interface: contract.interface.clone(), outputs, times: result.times, compressed };
+        let outputs = Outputs {
+            interface: contract.interface.clone(),
+            outputs,
+            times: result.times,
+            compressed,
+        };
         Ok(Came { outputs, copies })
     }
 
@@ -204,8 +222,10 @@ impl InFlight {
         if self.data.sending.is_empty() && self.receiving.is_empty() {
             return Vec::new();
         }
-        let sent = self.data.sending.iter().map(|(parameter, packing)| (*parameter, false, packing));
-        let came = self.receiving.iter().map(|(slot, (packing, _))| (usize::from(*slot), true, packing));
+        let sent =
+            self.data.sending.iter().map(|(parameter, packing)| (*parameter, false, packing));
+        let came =
+            self.receiving.iter().map(|(slot, (packing, _))| (usize::from(*slot), true, packing));
         let arrays = sent.chain(came).filter(|(.., packing)| packing.saved.bytes > 0);
         let told = |(parameter, is_result, packing): (usize, bool, &Packing)| CompressedArray {
             parameter,
@@ -230,7 +250,9 @@ impl InFlight {
         }
         let array = match layout {
             ParameterLayout::Array(array) => array,
-            ParameterLayout::Text | ParameterLayout::TextArray { .. } if parameter.element == ElementType::Filename => {
+            ParameterLayout::Text | ParameterLayout::TextArray { .. }
+                if parameter.element == ElementType::Filename =>
+            {
                 let is_array = *layout != ParameterLayout::Text;
                 return self.files.take(&self.data, slot, argument, is_array);
             }
@@ -242,7 +264,9 @@ impl InFlight {
             }
             ParameterLayout::TextArray { .. } => {
                 return Ok(match argument {
-                    WireArgument::Texts(texts) => Output::Texts(texts.into_iter().map(|t| t.map(Into::into)).collect()),
+                    WireArgument::Texts(texts) => {
+                        Output::Texts(texts.into_iter().map(|t| t.map(Into::into)).collect())
+                    }
                     _ => Output::Null,
                 });
             }
@@ -261,12 +285,18 @@ impl InFlight {
                 if bytes.len() as u64 != array.transfer_bytes {
                     return Err(wrong_length());
                 }
-                Ok(Output::Array(OwnedArray::of_bytes(&bytes, parameter.element, array)?.with_rank(rank)))
+                Ok(Output::Array(
+                    OwnedArray::of_bytes(&bytes, parameter.element, array)?.with_rank(rank),
+                ))
             }
             (WireArgument::Shared(..), Some(view)) => {
                 let region = side.and_then(|side| side.region.as_ref()).ok_or_else(not_offered)?;
                 if !lies_in(region, view, array)? {
-                    let copy = ResultCopy { region: region.clone(), place: view.clone(), array: array.clone() };
+                    let copy = ResultCopy {
+                        region: region.clone(),
+                        place: view.clone(),
+                        array: array.clone(),
+                    };
                     copies.push(copy);
                 }
                 Ok(Output::Written(shape()))
@@ -274,16 +304,27 @@ impl InFlight {
             (WireArgument::Shared(..), None) => {
                 let region = side.and_then(|side| side.region.clone()).ok_or_else(not_offered)?;
                 region.keep();
-                Ok(Output::Array(OwnedArray::laid_out_in(region, parameter.element, array).with_rank(rank)))
+                Ok(Output::Array(
+                    OwnedArray::laid_out_in(region, parameter.element, array).with_rank(rank),
+                ))
             }
             (WireArgument::Blocks(_), Some(_)) => Ok(Output::Written(shape())),
             (WireArgument::Blocks(_), None) => {
                 let region = self.receiving.remove(&(slot as u16)).and_then(|(_, region)| region);
                 Ok(Output::Array(
-                    OwnedArray::packed_in(region.ok_or_else(without_memory)?, parameter.element, array).with_rank(rank),
+                    OwnedArray::packed_in(
+                        region.ok_or_else(without_memory)?,
+                        parameter.element,
+                        array,
+                    )
+                    .with_rank(rank),
                 ))
             }
-            _ => Err(Error::new(ErrorKind::Protocol, "receive the results", "a result has an unknown kind")),
+            _ => Err(Error::new(
+                ErrorKind::Protocol,
+                "receive the results",
+                "a result has an unknown kind",
+            )),
         }
     }
 }
@@ -293,7 +334,11 @@ fn wrong_length() -> Error {
 }
 
 fn not_offered() -> Error {
-    Error::new(ErrorKind::Protocol, "receive the results", "a result is in shared memory that was not offered")
+    Error::new(
+        ErrorKind::Protocol,
+        "receive the results",
+        "a result is in shared memory that was not offered",
+    )
 }
 
 fn without_memory() -> Error {

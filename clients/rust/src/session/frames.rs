@@ -19,7 +19,12 @@ use crate::clock::{CLOCK, now};
 pub struct Receiving<'a>(pub &'a mut Caller<Program>);
 
 impl FrameHandler for Receiving<'_> {
-    fn control(&mut self, header: &FrameHeader, body: &[u8], _: &mut VecDeque<OwnedFd>) -> Result<()> {
+    fn control(
+        &mut self,
+        header: &FrameHeader,
+        body: &[u8],
+        _: &mut VecDeque<OwnedFd>,
+    ) -> Result<()> {
         if header.kind == FrameKind::Share as u8 {
             return Err(Error::new(
                 ErrorKind::Protocol,
@@ -43,7 +48,9 @@ impl FrameHandler for Receiving<'_> {
 
     fn data_expanded(&mut self, header: &FrameHeader, saved: Saved) {
         let transfer = self.0.transfer(header.channel);
-        if let Some((packing, _)) = transfer.and_then(|transfer| transfer.receiving.get_mut(&header.slot)) {
+        if let Some((packing, _)) =
+            transfer.and_then(|transfer| transfer.receiving.get_mut(&header.slot))
+        {
             packing.saved += saved;
         }
     }
@@ -67,14 +74,18 @@ impl FrameSource for Sending<'_> {
     }
 
     fn descriptors(&mut self, _: &FrameHeader, shares: Option<u32>) -> Result<Vec<Arc<OwnedFd>>> {
-        let descriptor = shares.map(|segment| self.0.application_mut().descriptor(segment)).transpose()?;
+        let descriptor =
+            shares.map(|segment| self.0.application_mut().descriptor(segment)).transpose()?;
         Ok(descriptor.into_iter().collect())
     }
 
     fn queue_data(&mut self, link: &mut Link, header: FrameHeader, place: &Place) -> Result<()> {
         if place.side == Side::Results {
             let gone = || Error::internal("send a callback's result", "it is gone");
-            let packing = self.0.callback_answer(place.channel).and_then(|sending| sending.get_mut(&place.slot));
+            let packing = self
+                .0
+                .callback_answer(place.channel)
+                .and_then(|sending| sending.get_mut(&place.slot));
             link.queue_array(header, packing.ok_or_else(gone)?)?;
             self.0.callback_sent(place.channel, now());
             return Ok(());

@@ -1,9 +1,10 @@
 //! Calls that leave together.
 //!
-//! A program that keeps many short calls under way starts one for each answer that it takes, and answers come in bunches. A
-//! system call for each costs it, and the server, more than the rest of the call. So a call may wait for those that follow
-//! it, as long as an answer lies here that the program has not taken: it will come for it. Only calls of routines that
-//! take less time than anybody would notice wait like this, and whatever else the program asks of the connection sends
+//! A program that keeps many short calls under way starts one for each answer that it takes, and
+//! answers come in bunches. A system call for each costs it, and the server, more than the rest of
+//! the call. So a call may wait for those that follow it, as long as an answer lies here that the
+//! program has not taken: it will come for it. Only calls of routines that take less time than
+//! anybody would notice wait like this, and whatever else the program asks of the connection sends
 //! them on their way.
 
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,5 @@
-//! Files among the results of a call: they come beside the caller's files and replace them when all is there.
+//! Files among the results of a call: they come beside the caller's files and replace them when all
+//! is there.
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_link::memory::Space;
@@ -28,7 +29,9 @@ impl Coming {
         let targets: Vec<&Target> =
             data.targets.iter().filter(|(of, _)| *of == slot).map(|(_, target)| target).collect();
         match targets.as_slice() {
-            _ if is_array => Sinks::new(targets.into_iter().cloned().collect(), travelling).map(Coming::Several),
+            _ if is_array => {
+                Sinks::new(targets.into_iter().cloned().collect(), travelling).map(Coming::Several)
+            }
             [target] => Sink::new(target, travelling).map(Coming::One),
             _ => Err(unwanted()),
         }
@@ -67,7 +70,13 @@ impl Coming {
 
 impl Incoming {
     /// Data frames come for a parameter that is a file, or an array of them.
-    pub fn expect(&mut self, data: &Marshalled, slot: usize, length: Option<u64>, is_array: bool) -> Result<()> {
+    pub fn expect(
+        &mut self,
+        data: &Marshalled,
+        slot: usize,
+        length: Option<u64>,
+        is_array: bool,
+    ) -> Result<()> {
         let coming = Coming::new(data, slot, length.unwrap_or(0), is_array)?;
         self.coming.push((slot as u16, coming));
         Ok(())
@@ -85,7 +94,13 @@ impl Incoming {
     }
 
     /// What became of the files of a parameter.
-    pub fn take(&mut self, data: &Marshalled, slot: usize, argument: WireArgument, is_array: bool) -> Result<Output> {
+    pub fn take(
+        &mut self,
+        data: &Marshalled,
+        slot: usize,
+        argument: WireArgument,
+        is_array: bool,
+    ) -> Result<Output> {
         let coming = match argument {
             WireArgument::Null | WireArgument::Absent => return Ok(Output::Null),
             WireArgument::Inline(bytes) => {
@@ -134,5 +149,9 @@ impl Incoming {
 }
 
 fn unwanted() -> Error {
-    Error::new(ErrorKind::Protocol, "receive the results", "data arrived in a form that was not requested")
+    Error::new(
+        ErrorKind::Protocol,
+        "receive the results",
+        "data arrived in a form that was not requested",
+    )
 }

@@ -1,4 +1,5 @@
-//! Calls that go on without this program, and their outcomes: made by it before, or by another that told it their ids.
+//! Calls that go on without this program, and their outcomes: made by it before, or by another that
+//! told it their ids.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,7 +17,8 @@ impl Session {
         CallId(self.lock().caller.random())
     }
 
-    /// Takes a call up by its id; waits until the server has said what it was. `None` at the deadline.
+    /// Takes a call up by its id; waits until the server has said what it was. `None` at the
+    /// deadline.
     pub fn seek(
         &self,
         id: CallId,
@@ -44,7 +46,8 @@ impl Session {
         found?.transpose().map(|found| found.map(|contract| (number, contract)))
     }
 
-    /// Waits until the server has said that a call goes on without us, or it is over. False at the deadline.
+    /// Waits until the server has said that a call goes on without us, or it is over. False at the
+    /// deadline.
     pub fn wait_kept(&self, number: u64, deadline: Option<Instant>) -> Result<bool> {
         let kept = self.wait_until(deadline, |core| core.caller.is_kept(number).then_some(()))?;
         Ok(kept.is_some())
@@ -55,7 +58,8 @@ impl Session {
         self.lock().caller.was_kept(number)
     }
 
-    /// Why a call is over that the server never said it keeps; its outcome is still to be collected.
+    /// Why a call is over that the server never said it keeps; its outcome is still to be
+    /// collected.
     pub fn refusal(&self, number: u64) -> Option<Failure> {
         self.lock().caller.refusal(number)
     }
@@ -65,7 +69,8 @@ impl Session {
         self.lock().caller.forget_kept(number);
     }
 
-    /// Leaves a call that is kept to the server, which goes on with it; false if it would end with us.
+    /// Leaves a call that is kept to the server, which goes on with it; false if it would end with
+    /// us.
     pub fn leave(&self, number: u64) -> bool {
         let mut core = self.enter();
         let kept = core.caller.is_kept(number);

@@ -1,9 +1,9 @@
 //! When to look for an answer again and again before going to sleep.
 //!
-//! A call between two idle cores costs two wake-ups, some 30 µs each, and little else. Whoever polls the socket instead of
-//! sleeping saves its own. That pays only while answers come soon, and from another core: where both ends share one, the
-//! server cannot answer before its client sleeps. So polling stops after a few misses, and is tried again ever more
-//! seldom.
+//! A call between two idle cores costs two wake-ups, some 30 µs each, and little else. Whoever
+//! polls the socket instead of sleeping saves its own. That pays only while answers come soon, and
+//! from another core: where both ends share one, the server cannot answer before its client sleeps.
+//! So polling stops after a few misses, and is tried again ever more seldom.
 
 use std::time::Duration;
 

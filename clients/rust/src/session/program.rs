@@ -1,4 +1,5 @@
-//! What the calls of this client are, and the memory that their data move through: the program above `farcall_peer`.
+//! What the calls of this client are, and the memory that their data move through: the program
+//! above `farcall_peer`.
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -19,7 +20,9 @@ use crate::argument::{Argument, Passed};
 use crate::callback::Taken;
 use crate::contract::Contract;
 use crate::lending::{Borrower, Wanted, lend};
-use crate::marshal::{Marshalled, Memory, OwnMemory, Shared, Slots, copy_arrays, marshal, results_of};
+use crate::marshal::{
+    Marshalled, Memory, OwnMemory, Shared, Slots, copy_arrays, marshal, results_of,
+};
 
 /// Arrays of one callback, whatever the server says: they come unasked.
 const CALLBACK_BYTES_MAX: Bytes = Bytes(4 << 30);
@@ -54,7 +57,9 @@ impl Program {
 
     /// The descriptor for a Share frame that leaves now.
     pub fn descriptor(&mut self, segment: u32) -> Result<Arc<OwnedFd>> {
-        self.segments.descriptor(segment).ok_or_else(|| Error::internal("share memory", "the memory has been released"))
+        self.segments
+            .descriptor(segment)
+            .ok_or_else(|| Error::internal("share memory", "the memory has been released"))
     }
 
     /// Whether queued frames name memory of calls that are over.
@@ -63,7 +68,8 @@ impl Program {
     }
 }
 
-/// A call that is being opened: memory of the program's, and the connection over which the server is told of it.
+/// A call that is being opened: memory of the program's, and the connection over which the server
+/// is told of it.
 struct Opening<'a> {
     program: &'a mut Program,
     connection: &'a mut Connection,
@@ -72,7 +78,8 @@ struct Opening<'a> {
 
 impl Opening<'_> {
     fn open(&mut self, call: &mut Call, id: CallId) -> Result<(ChannelId, InFlight)> {
-        let limit = Bytes(self.connection.peer().map_or(u64::MAX, |peer| peer.limits.call_bytes_max));
+        let limit =
+            Bytes(self.connection.peer().map_or(u64::MAX, |peer| peer.limits.call_bytes_max));
         if std::mem::take(&mut call.conditions.copied) {
             copy_arrays(&call.contract, &mut call.passed, limit)?;
         }
@@ -132,7 +139,12 @@ impl Application for Program {
         self.segments.set_limit(self.source.shared_max().min(hello.limits.segments_max as usize));
     }
 
-    fn open(&mut self, call: &mut Call, id: CallId, connection: &mut Connection) -> Result<(ChannelId, InFlight)> {
+    fn open(
+        &mut self,
+        call: &mut Call,
+        id: CallId,
+        connection: &mut Connection,
+    ) -> Result<(ChannelId, InFlight)> {
         // What lies in memory that both ends share goes with this process.
         let shares = self.shares && !call.is_to_stay;
         Opening { program: self, connection, shares }.open(call, id)
@@ -149,7 +161,12 @@ impl Application for Program {
         }
     }
 
-    fn answered(&mut self, call: &Call, transfer: &mut InFlight, result: &CallResult) -> Result<()> {
+    fn answered(
+        &mut self,
+        call: &Call,
+        transfer: &mut InFlight,
+        result: &CallResult,
+    ) -> Result<()> {
         transfer.prepare_results(&call.contract, result)
     }
 
@@ -166,12 +183,19 @@ impl Application for Program {
     }
 
     fn forget_memory(&mut self, transfer: &InFlight) {
-        // It may have been the server's descriptors, and a segment that it never got: the next call shares this again.
+        // It may have been the server's descriptors, and a segment that it never got: the next call
+        // shares this again.
         let regions = transfer.data.sides.iter().filter_map(|(_, side)| side.region.as_ref());
         regions.for_each(|region| self.segments.forget(region));
     }
 
-    fn outcome(&mut self, id: CallId, call: &Call, transfer: &mut InFlight, result: Box<CallResult>) -> Result<Came> {
+    fn outcome(
+        &mut self,
+        id: CallId,
+        call: &Call,
+        transfer: &mut InFlight,
+        result: Box<CallResult>,
+    ) -> Result<Came> {
         transfer.outcome(id, &call.contract, *result)
     }
 
@@ -190,8 +214,11 @@ impl Application for Program {
         resume: Resume,
         bytes_max: u64,
     ) -> Result<(Call, InFlight, Arc<Contract>)> {
-        let untold = || Error::new(ErrorKind::Protocol, "fetch a call", "the server did not name the routine");
-        let contract = Arc::new(Contract::of_reply(Reply::Interface(resume.interface.ok_or_else(untold)?))?);
+        let untold = || {
+            Error::new(ErrorKind::Protocol, "fetch a call", "the server did not name the routine")
+        };
+        let contract =
+            Arc::new(Contract::of_reply(Reply::Interface(resume.interface.ok_or_else(untold)?))?);
         let data = sizes(&contract, &resume.arguments.ok_or_else(untold)?, Bytes(bytes_max))?;
         let passed = Passed::owned(Vec::new());
         let call = Call { contract: contract.clone(), passed, conditions, is_to_stay: true };
@@ -200,7 +227,9 @@ impl Application for Program {
 
     fn call_back(&mut self, call: &Call, slot: usize, open: &Open) -> Result<(Function, u64)> {
         let kind = call.contract.callbacks.iter().find(|(index, _)| *index == slot);
-        let (Some((_, kind)), Some(Argument::Callback(function))) = (kind, call.passed.arguments.get(slot)) else {
+        let (Some((_, kind)), Some(Argument::Callback(function))) =
+            (kind, call.passed.arguments.get(slot))
+        else {
             let message = "no function was passed for this parameter";
             return Err(Error::new(ErrorKind::InvalidArgument, "run a callback", message));
         };
@@ -219,7 +248,11 @@ fn sizes(contract: &Contract, arguments: &[WireArgument], limit: Bytes) -> Resul
         })
         .collect();
     if bytes.len() != contract.interface.parameters.len() {
-        return Err(Error::new(ErrorKind::Protocol, "fetch a call", "the server sent the wrong number of arguments"));
+        return Err(Error::new(
+            ErrorKind::Protocol,
+            "fetch a call",
+            "the server sent the wrong number of arguments",
+        ));
     }
     results_of(contract, contract.sizer.resolve(&contract.interface, &bytes, limit)?)
 }
@@ -236,9 +269,12 @@ pub fn terms(conditions: &Conditions, contract: Option<&Contract>) -> Terms {
 /// Call ids must not repeat between processes; they are no secrets.
 pub fn fresh_seed() -> u64 {
     let mut bytes = [0; 8];
-    if rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).is_ok_and(|count| count == 8) {
+    if rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .is_ok_and(|count| count == 8)
+    {
         return u64::from_ne_bytes(bytes);
     }
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let now =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     (now.as_nanos() as u64) ^ (u64::from(std::process::id()) << 32)
 }

@@ -22,7 +22,8 @@ impl Session {
 }
 
 impl Core {
-    /// How long to wait at most before the server is asked for a sign of life, or given up; `None` once it is.
+    /// How long to wait at most before the server is asked for a sign of life, or given up; `None`
+    /// once it is.
     #[allow(clippy::option_option, reason = "a wait without a limit is none")]
     pub(super) fn check_pulse(&mut self, left: Option<Duration>) -> Option<Option<Duration>> {
         let now = now();
@@ -34,7 +35,8 @@ impl Core {
             pulse = self.heartbeat.look(self.moved(), now);
         }
         if self.heartbeat.awaits_answer() {
-            // Seen at each step, so that the answer's time begins when the question has come there, and not much later.
+            // Seen at each step, so that the answer's time begins when the question has come there,
+            // and not much later.
             self.heartbeat.delivering(self.in_transit(), now);
             pulse = self.heartbeat.look(self.moved(), now);
         }

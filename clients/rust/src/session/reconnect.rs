@@ -58,7 +58,8 @@ impl WayBack {
         let _ = self.session.set(Arc::downgrade(session));
     }
 
-    /// Begins to make a connection again, after so many that were lost; false where there is no thread to be had.
+    /// Begins to make a connection again, after so many that were lost; false where there is no
+    /// thread to be had.
     pub(super) fn begin(self: &Arc<WayBack>, times: u64, heartbeat: Option<Duration>) -> bool {
         let way_back = self.clone();
         let attempts = Attempts::new(now(), self.keep, heartbeat);
@@ -91,7 +92,8 @@ impl WayBack {
 
     fn try_once(&self, times: u64, patience: Duration, met: &mut bool) -> Result<Greeted> {
         let until = Instant::now() + patience;
-        let stream = (self.dial)(patience).inspect_err(|error| *met = error.to_string().contains("accepted"))?;
+        let stream = (self.dial)(patience)
+            .inspect_err(|error| *met = error.to_string().contains("accepted"))?;
         *met = true;
         let mut hello = self.hello();
         hello.attributes.push(comes_again(times));
@@ -107,7 +109,12 @@ impl WayBack {
 struct Ungreeted<'a>(&'a mut Greeting);
 
 impl FrameHandler for Ungreeted<'_> {
-    fn control(&mut self, header: &FrameHeader, body: &[u8], _: &mut VecDeque<OwnedFd>) -> Result<()> {
+    fn control(
+        &mut self,
+        header: &FrameHeader,
+        body: &[u8],
+        _: &mut VecDeque<OwnedFd>,
+    ) -> Result<()> {
         self.0.handle_control(header, body)
     }
 
@@ -120,22 +127,36 @@ impl FrameHandler for Ungreeted<'_> {
     }
 }
 
-fn greet(mut link: Link, mut greeting: Greeting, socket: OwnedFd, until: Instant) -> Result<Greeted> {
+fn greet(
+    mut link: Link,
+    mut greeting: Greeting,
+    socket: OwnedFd,
+    until: Instant,
+) -> Result<Greeted> {
     loop {
         let sent = link.pump(QUEUE_BYTES, &mut Control(|| greeting.poll_transmit()))?;
         match link.receive(&mut Ungreeted(&mut greeting), 1)? {
-            _ if greeting.is_ready() => return Ok(Greeted { link, connection: greeting.end(), socket }),
+            _ if greeting.is_ready() => {
+                return Ok(Greeted { link, connection: greeting.end(), socket });
+            }
             Received::Closed => return Err(super::ending::closed()),
             Received::More => continue,
             Received::Blocked => {}
         }
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(Error::new(ErrorKind::TimedOut, "connect", "the server did not greet us in time"));
+            return Err(Error::new(
+                ErrorKind::TimedOut,
+                "connect",
+                "the server did not greet us in time",
+            ));
         }
         let flags = if sent { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
         // Errors and interruptions look like readiness: the next receive tells.
-        let _ = poll(&mut [PollFd::new(&socket, flags)], rustix::event::Timespec::try_from(left).ok().as_ref());
+        let _ = poll(
+            &mut [PollFd::new(&socket, flags)],
+            rustix::event::Timespec::try_from(left).ok().as_ref(),
+        );
     }
 }
 
@@ -143,7 +164,9 @@ impl Session {
     fn come_back(&self, greeted: Greeted) {
         let mut core = self.lock();
         let Greeted { link, connection, socket } = greeted;
-        if let Err(error) = epoll::add(&self.events, &socket, epoll::EventData::new_u64(0), epoll::EventFlags::IN) {
+        if let Err(error) =
+            epoll::add(&self.events, &socket, epoll::EventData::new_u64(0), epoll::EventFlags::IN)
+        {
             core.die(Error::system("connect", error.into()));
             return self.tell(&mut core);
         }
@@ -151,14 +174,16 @@ impl Session {
         self.advance(&mut core);
     }
 
-    /// The server is not to be reached: calls end with what happened first, unless the server says that we may not.
+    /// The server is not to be reached: calls end with what happened first, unless the server says
+    /// that we may not.
     fn give_up(&self, last: &Error) {
         let mut core = self.lock();
         let Line::Lost(reason) = &core.line else { return };
         let is_answer = matches!(last.kind(), ErrorKind::PermissionDenied | ErrorKind::Version);
         let error = super::copy_of(if is_answer { last } else { reason });
         let error = if is_answer { error } else { error.with("reconnecting", last) };
-        // Of the calls under way nobody can say now how far they came; later ones fail for the reason alone.
+        // Of the calls under way nobody can say now how far they came; later ones fail for the
+        // reason alone.
         core.caller.end_all(|| super::copy_of(&error).with("call", "it may have run"));
         core.die(error);
         self.tell(&mut core);
@@ -181,7 +206,9 @@ impl Core {
             return;
         }
         let may_return = self.caller.may_return() && !self.caller.application().shares;
-        let Some(way_back) = self.way_back.clone().filter(|_| may_return) else { return self.die(error) };
+        let Some(way_back) = self.way_back.clone().filter(|_| may_return) else {
+            return self.die(error);
+        };
         if !way_back.begin(self.losses + 1, self.heartbeat.time_limit()) {
             return self.die(error);
         }

@@ -1,8 +1,8 @@
 //! Memory that the server knows by number, and whose turn it is to be taken back.
 //!
-//! A segment costs a descriptor here and one at the server, so there is room for few. Regions that calls use again and
-//! again stay known; one that a user keeps as a result, or that waits in a pool, gives way to the next when all numbers
-//! are taken, the longest unused first.
+//! A segment costs a descriptor here and one at the server, so there is room for few. Regions that
+//! calls use again and again stay known; one that a user keeps as a result, or that waits in a
+//! pool, gives way to the next when all numbers are taken, the longest unused first.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -53,9 +53,13 @@ impl Segments {
         self.unannounced.remove(&number)
     }
 
-    /// The region's segment, announced if the server does not know it. `None` when it cannot be shared: open calls name
-    /// as many as there may be, or the region has no descriptor.
-    pub fn share(&mut self, region: &Arc<dyn Region>, connection: &mut Connection) -> Option<Segment> {
+    /// The region's segment, announced if the server does not know it. `None` when it cannot be
+    /// shared: open calls name as many as there may be, or the region has no descriptor.
+    pub fn share(
+        &mut self,
+        region: &Arc<dyn Region>,
+        connection: &mut Connection,
+    ) -> Option<Segment> {
         self.uses += 1;
         let segment = match self.known.get_mut(&region.identity()) {
             Some(known) => {
@@ -68,7 +72,11 @@ impl Segments {
         Some(segment)
     }
 
-    fn announce(&mut self, region: &Arc<dyn Region>, connection: &mut Connection) -> Option<Segment> {
+    fn announce(
+        &mut self,
+        region: &Arc<dyn Region>,
+        connection: &mut Connection,
+    ) -> Option<Segment> {
         let descriptor = region.descriptor()?;
         if self.known.len() >= self.limit && !self.withdraw_oldest() {
             return None;
@@ -76,18 +84,21 @@ impl Segments {
         self.ended.drain(..).for_each(|number| connection.unshare(number));
         self.last_number += 1;
         let segment = Arc::new(self.last_number);
-        let known = Known { segment: segment.clone(), region: Arc::downgrade(region), used: self.uses };
+        let known =
+            Known { segment: segment.clone(), region: Arc::downgrade(region), used: self.uses };
         self.known.insert(region.identity(), known);
         self.unannounced.insert(self.last_number, descriptor);
         connection.share(Share { segment: self.last_number, bytes: region.bytes() as u64 });
         Some(segment)
     }
 
-    /// Takes back the segment that was used longest ago and that no open call names; false when there is none. If a user
-    /// keeps its region, that becomes ordinary memory.
+    /// Takes back the segment that was used longest ago and that no open call names; false when
+    /// there is none. If a user keeps its region, that becomes ordinary memory.
     pub fn withdraw_oldest(&mut self) -> bool {
         let free = self.known.iter().filter(|(_, known)| !known.is_in_a_call());
-        let Some(identity) = free.min_by_key(|(_, known)| known.used).map(|(identity, _)| *identity) else {
+        let Some(identity) =
+            free.min_by_key(|(_, known)| known.used).map(|(identity, _)| *identity)
+        else {
             return false;
         };
         if let Some(region) = self.known.get(&identity).and_then(|known| known.region.upgrade()) {

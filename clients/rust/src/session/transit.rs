@@ -5,7 +5,8 @@ use std::os::fd::BorrowedFd;
 
 use rustix::ioctl::{Getter, Opcode, ioctl};
 
-/// SIOCOUTQ of tcp(7): how much is in a socket's queue that the other end's system has not acknowledged.
+/// SIOCOUTQ of tcp(7): how much is in a socket's queue that the other end's system has not
+/// acknowledged.
 const QUEUED: Opcode = 0x5411;
 
 /// Bytes on their way; none where that cannot be known.

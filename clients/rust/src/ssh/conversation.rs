@@ -1,5 +1,6 @@
-//! What is said to the shell on the far side, until it becomes a relay. Each line of ours is one command; what it says
-//! counts from a random mark on, so that whatever the user's own start-up files print goes by.
+//! What is said to the shell on the far side, until it becomes a relay. Each line of ours is one
+//! command; what it says counts from a random mark on, so that whatever the user's own start-up
+//! files print goes by.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -36,8 +37,21 @@ pub struct Conversation<'a> {
 }
 
 impl<'a> Conversation<'a> {
-    pub fn new(socket: &'a OwnedFd, ssh: &'a Ssh, limits: Limits, mark: String) -> Conversation<'a> {
-        Conversation { socket, ssh, limits, mark, line: Vec::new(), noise: Vec::new(), is_met: false }
+    pub fn new(
+        socket: &'a OwnedFd,
+        ssh: &'a Ssh,
+        limits: Limits,
+        mark: String,
+    ) -> Conversation<'a> {
+        Conversation {
+            socket,
+            ssh,
+            limits,
+            mark,
+            line: Vec::new(),
+            noise: Vec::new(),
+            is_met: false,
+        }
     }
 
     /// Holds it, until the host's shell has become a relay: on which host.
@@ -48,7 +62,8 @@ impl<'a> Conversation<'a> {
         // What else is brought goes before that, beside the program.
         let found_so = if self.ssh.brings_library { far::HAVE } else { &start };
         for _ in 0..far::ATTEMPTS_MAX {
-            let found = self.ask(&far::find_program(program.digest(), program.content().len(), found_so))?;
+            let found =
+                self.ask(&far::find_program(program.digest(), program.content().len(), found_so))?;
             match found.split_once(' ') {
                 Some(("need", machine)) => {
                     if self.bring(&program, machine)? {
@@ -72,7 +87,10 @@ impl<'a> Conversation<'a> {
             line = self.next_line(self.limits.sign)?;
         }
         let line = line.ok_or_else(|| {
-            self.not_met(ErrorKind::TimedOut, "the host did not answer in time: no shell ran a command")
+            self.not_met(
+                ErrorKind::TimedOut,
+                "the host did not answer in time: no shell ran a command",
+            )
         })?;
         self.is_met = true;
         if line == far::READY { Ok(()) } else { Err(self.nonsense(&line)) }
@@ -90,9 +108,17 @@ impl<'a> Conversation<'a> {
     /// Brings what code in interface files is linked with, unless it is there.
     fn bring_library(&mut self, library: &Library) -> Result<()> {
         let no_room = |why: &str| {
-            Error::new(ErrorKind::Unavailable, "connect", "the library cannot be copied to the host")
-                .with("why", why)
-                .fix("free disk space there, or set FARCALL_CACHE there to a directory with enough space")
+            Error::new(
+                ErrorKind::Unavailable,
+                "connect",
+                "the library cannot be copied to the \
+                host",
+            )
+            .with("why", why)
+            .fix(
+                "free disk space there, or set FARCALL_CACHE there to a directory with \
+                    enough space",
+            )
         };
         let found = self.ask(&library.search())?;
         match found.split_once(' ').unwrap_or((&found, "")) {
@@ -117,21 +143,34 @@ impl<'a> Conversation<'a> {
         let launcher = self.ssh.address.launcher.as_ref();
         let launcher = launcher.map_or(String::new(), |launcher| format!(" --launcher {launcher}"));
         format!(
-            "if why=$(\"$program\" --version 2>&1); then exec \"$program\" relay --mark \"$mark\" --name {name} \
-             --linger {linger}{launcher}; else echo \"$mark alien $(uname -s)-$(uname -m) $program:\" $why; exit 1; fi"
+            "if why=$(\"$program\" --version 2>&1); then exec \"$program\" relay --mark \"$mark\" \
+             --name {name} --linger {linger}{launcher}; else echo \"$mark alien $(uname \
+             -s)-$(uname -m) $program:\" $why; exit 1; fi"
         )
     }
 
     fn started(&self, answer: &str) -> Result<String> {
         match answer.split_once(' ') {
             Some(("relay", host)) => Ok(host.to_owned()),
-            Some(("failed", why)) => Err(Error::new(ErrorKind::Unavailable, "connect", why.to_owned())),
-            // The next attempt may come to another host of that name, or find that one up.
-            Some(("unreachable", why)) => Err(Error::new(ErrorKind::Unreachable, "connect", why.to_owned())),
-            Some(("alien", why)) => {
-                Err(Error::new(ErrorKind::Unavailable, "connect", format!("Farcall cannot run there: {why}"))
-                    .fix("build it for that machine (tools/build-portable.sh), and set FARCALL_REMOTE_PROGRAM to it"))
+            Some(("failed", why)) => {
+                Err(Error::new(ErrorKind::Unavailable, "connect", why.to_owned()))
             }
+            // The next attempt may come to another host of that name, or find that one up.
+            Some(("unreachable", why)) => {
+                Err(Error::new(ErrorKind::Unreachable, "connect", why.to_owned()))
+            }
+            Some(("alien", why)) => Err(Error::new(
+                ErrorKind::Unavailable,
+                "connect",
+                format!(
+                    "Farcall cannot run \
+                    there: {why}"
+                ),
+            )
+            .fix(
+                "build it for that machine (tools/build-portable.sh), and set \
+                        FARCALL_REMOTE_PROGRAM to it",
+            )),
             _ => Err(self.nonsense(answer)),
         }
     }
@@ -142,19 +181,19 @@ impl<'a> Conversation<'a> {
         self.answer()
     }
 
-    /// Waits for a far side that does not read until the time is over. An `ssh` that has ended is an error, and no SIGPIPE, of
-    /// which programs die that are not written in Rust.
+    /// Waits for a far side that does not read until the time is over. An `ssh` that has ended is
+    /// an error, and no SIGPIPE, of which programs die that are not written in Rust.
     fn send(&self, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() {
             match rustix::net::send(self.socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
                 Ok(count) => bytes = &bytes[count..],
                 Err(rustix::io::Errno::INTR) => {}
-                Err(rustix::io::Errno::AGAIN) if ready(self.socket.as_fd(), PollFlags::OUT, self.limits.until) => {}
+                Err(rustix::io::Errno::AGAIN)
+                    if ready(self.socket.as_fd(), PollFlags::OUT, self.limits.until) => {}
                 Err(rustix::io::Errno::AGAIN) => {
                     let message = "the host stopped reading, and the time limit passed";
-                    return Err(
-                        Error::new(ErrorKind::TimedOut, "connect", message).fix("check that `ssh` alone works there")
-                    );
+                    return Err(Error::new(ErrorKind::TimedOut, "connect", message)
+                        .fix("check that `ssh` alone works there"));
                 }
                 Err(errno) => return Err(self.lost(&std::io::Error::from(errno).to_string())),
             }
@@ -169,8 +208,12 @@ impl<'a> Conversation<'a> {
                 Some(line) if line == far::READY => {}
                 Some(line) => return Ok(line),
                 None => {
-                    return Err(Error::new(ErrorKind::TimedOut, "connect", "the host did not answer in time")
-                        .fix("check that `ssh` alone works there"));
+                    return Err(Error::new(
+                        ErrorKind::TimedOut,
+                        "connect",
+                        "the host did not answer in time",
+                    )
+                    .fix("check that `ssh` alone works there"));
                 }
             }
         }
@@ -191,7 +234,8 @@ impl<'a> Conversation<'a> {
             }
             let line = String::from_utf8_lossy(&self.line);
             // A start-up file may have printed something without a line's end before it.
-            let said = line.find(&self.mark).map(|at| line[at + self.mark.len()..].trim().to_owned());
+            let said =
+                line.find(&self.mark).map(|at| line[at + self.mark.len()..].trim().to_owned());
             if said.is_some() {
                 self.limits.sign = self.limits.until;
                 self.line.clear();
@@ -204,8 +248,8 @@ impl<'a> Conversation<'a> {
             .fix("change its startup files to print nothing without a terminal"))
     }
 
-    /// Takes what is there, and how many bytes that is: whole lines without a mark, or up to the end of one that has it. What
-    /// follows the relay's line is the stream's.
+    /// Takes what is there, and how many bytes that is: whole lines without a mark, or up to the
+    /// end of one that has it. What follows the relay's line is the stream's.
     fn take_bytes(&mut self) -> Result<usize> {
         let mut buffer = [0; LOOK_BYTES];
         let failed = |errno: rustix::io::Errno| std::io::Error::from(errno).to_string();
@@ -217,7 +261,8 @@ impl<'a> Conversation<'a> {
         };
         let had = self.line.len();
         self.line.extend_from_slice(came);
-        let mark = self.line.windows(self.mark.len()).position(|bytes| bytes == self.mark.as_bytes());
+        let mark =
+            self.line.windows(self.mark.len()).position(|bytes| bytes == self.mark.as_bytes());
         let is_end = |byte: &u8| *byte == b'\n';
         let end = match mark {
             Some(at) => self.line[at..].iter().position(is_end).map(|end| at + end),
@@ -265,8 +310,8 @@ impl<'a> Conversation<'a> {
         )
         .with("folders", why)
         .fix(
-            "free disk space in its home directory, or set FARCALL_CACHE there to a directory that allows \
-                programs to run",
+            "free disk space in its home directory, or set FARCALL_CACHE there to a directory \
+                that allows programs to run",
         )
     }
 
@@ -281,19 +326,28 @@ impl<'a> Conversation<'a> {
         if self.is_met {
             self.lost("it ended")
         } else {
-            self.not_met(ErrorKind::Unreachable, "the host ended the connection without running a command")
+            self.not_met(
+                ErrorKind::Unreachable,
+                "the host ended the connection without running a command",
+            )
         }
     }
 
     /// There is no shell that runs commands.
     fn not_met(&self, kind: ErrorKind, why: &str) -> Error {
         let error = Error::new(kind, "connect", why).fix(
-            "check that `ssh HOST echo yes` prints yes and exits; if not, check what the startup files there \
-            (.bashrc, .cshrc, ...) read or run without a terminal, and whether the account may run commands",
+            "check that `ssh HOST echo yes` prints yes and exits; if not, check what the startup \
+            files there (.bashrc, .cshrc, ...) read or run without a terminal, and whether the \
+            account may run commands",
         );
         let printed = String::from_utf8_lossy(&self.noise);
-        let lines: Vec<&str> = printed.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        if lines.is_empty() { error } else { error.with("it printed", lines.join("; ").replace(char::is_control, "")) }
+        let lines: Vec<&str> =
+            printed.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        if lines.is_empty() {
+            error
+        } else {
+            error.with("it printed", lines.join("; ").replace(char::is_control, ""))
+        }
     }
 
     fn lost(&self, why: &str) -> Error {

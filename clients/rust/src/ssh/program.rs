@@ -1,4 +1,5 @@
-//! The program that is brought to the far side: this installation's own `farcall`, under a name that says what is in it.
+//! The program that is brought to the far side: this installation's own `farcall`, under a name
+//! that says what is in it.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +16,8 @@ pub struct Program {
     digest: String,
 }
 
-/// The same program without what debuggers read, where the installation has one: a fifth of the bytes.
+/// The same program without what debuggers read, where the installation has one: a fifth of the
+/// bytes.
 fn lean(own: &Path) -> Option<PathBuf> {
     let lean = own.parent()?.parent()?.join("libexec/farcall-lean");
     lean.is_file().then_some(lean)
@@ -24,7 +26,8 @@ fn lean(own: &Path) -> Option<PathBuf> {
 impl Program {
     /// The one of this installation.
     pub fn own() -> Result<Program> {
-        let named = std::env::var_os(PROGRAM_VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from);
+        let named =
+            std::env::var_os(PROGRAM_VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from);
         let path = named.unwrap_or_else(|| {
             let own = own_program();
             lean(&own).unwrap_or(own)
@@ -57,8 +60,12 @@ impl Program {
         if machine == own || std::env::var_os(PROGRAM_VARIABLE).is_some() {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::Unavailable, "connect", format!("the host is {machine}, this program is for {own}"))
-            .with("program", self.path.display())
-            .fix("set FARCALL_REMOTE_PROGRAM to a farcall program for that machine"))
+        Err(Error::new(
+            ErrorKind::Unavailable,
+            "connect",
+            format!("the host is {machine}, this program is for {own}"),
+        )
+        .with("program", self.path.display())
+        .fix("set FARCALL_REMOTE_PROGRAM to a farcall program for that machine"))
     }
 }

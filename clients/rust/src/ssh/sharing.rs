@@ -1,5 +1,6 @@
-//! One authentication for several connections, and for a while: OpenSSH's own multiplexing, where the user has not arranged
-//! it otherwise. Each program and command is a connection of its own, and would ask for a second factor each time.
+//! One authentication for several connections, and for a while: OpenSSH's own multiplexing, where
+//! the user has not arranged it otherwise. Each program and command is a connection of its own, and
+//! would ask for a second factor each time.
 
 use std::ffi::OsStr;
 use std::io::Read;
@@ -13,9 +14,11 @@ use super::{Ssh, finish};
 const SHARE_VARIABLE: &str = "FARCALL_SSH_SHARE";
 /// For how long the shared connection stays open when nobody uses it, in seconds.
 const PERSIST_SECONDS: u64 = 600;
-/// After how much silence `ssh` asks whether the other end lives; three times. A network that is gone ends it so.
+/// After how much silence `ssh` asks whether the other end lives; three times. A network that is
+/// gone ends it so.
 const ALIVE_SECONDS: u64 = 15;
-/// Longest folder of its sockets: their names have 40 digits and 17 more while they are made, of 107 bytes (unix(7)).
+/// Longest folder of its sockets: their names have 40 digits and 17 more while they are made, of
+/// 107 bytes (unix(7)).
 const FOLDER_BYTES_MAX: usize = 107 - 1 - 40 - 17;
 /// Time that `ssh` has to say what is configured, or to end a shared connection.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
@@ -39,7 +42,10 @@ impl Sharing {
         let socket = farcall_transport_unix::default_socket_path().with_file_name("%C");
         let folder = socket.parent()?.as_os_str();
         let is_plain = !folder.to_string_lossy().contains(['%', '"', ' ', '$', '~']);
-        if folder.len() > FOLDER_BYTES_MAX || !is_plain || farcall_transport_unix::prepare_directory(&socket).is_err() {
+        if folder.len() > FOLDER_BYTES_MAX
+            || !is_plain
+            || farcall_transport_unix::prepare_directory(&socket).is_err()
+        {
             return None;
         }
         let configured = configured(program, ssh, until)?;
@@ -47,7 +53,8 @@ impl Sharing {
             let mut lines = configured.lines().filter_map(|line| line.split_once(' '));
             lines.find_map(|(name, value)| name.eq_ignore_ascii_case(key).then_some(value))
         };
-        let is_arranged = value("controlmaster")? != "false" || value("controlpath").is_some_and(|path| path != "none");
+        let is_arranged = value("controlmaster")? != "false"
+            || value("controlpath").is_some_and(|path| path != "none");
         if is_arranged {
             return None;
         }
@@ -93,7 +100,8 @@ fn configured(program: &OsStr, ssh: &Ssh, until: Instant) -> Option<String> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().ok()?;
     let output = child.stdout.take()?;
-    // Read beside: a program that is no ssh may never come to an end, and what it started may hold its output even longer.
+    // Read beside: a program that is no ssh may never come to an end, and what it started may hold
+    // its output even longer.
     let (sender, answer) = channel();
     let reader = move || {
         let mut text = String::new();

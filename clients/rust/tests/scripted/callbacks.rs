@@ -78,18 +78,32 @@ fn what_no_call_of_ours_passes_is_refused() {
         let plain = Open { attributes: None, ..inside(&around, 3, 1, good()) };
         refused("no callback", ErrorKind::NotFound, plain);
         refused("a number", ErrorKind::InvalidArgument, inside(&around, 4, 0, good()));
-        refused("a function that is NULL", ErrorKind::InvalidArgument, inside(&around, 5, 2, vec![int(1)]));
-        refused("a parameter that there is not", ErrorKind::InvalidArgument, inside(&around, 6, 99, good()));
+        refused(
+            "a function that is NULL",
+            ErrorKind::InvalidArgument,
+            inside(&around, 5, 2, vec![int(1)]),
+        );
+        refused(
+            "a parameter that there is not",
+            ErrorKind::InvalidArgument,
+            inside(&around, 6, 99, good()),
+        );
         let wrong = [
             ("an array too short", vec![int(1000), doubles(1), Argument::Absent]),
             ("an array too long", vec![int(1), doubles(2), Argument::Absent]),
             ("a negative size", vec![int(-1), doubles(0), Argument::Absent]),
             ("a number of the wrong size", vec![doubles(1), doubles(1), Argument::Absent]),
             ("no array", vec![int(1), Argument::Absent, Argument::Absent]),
-            ("an array to be fetched", vec![int(1), Argument::Url("http://host/x".into()), Argument::Absent]),
+            (
+                "an array to be fetched",
+                vec![int(1), Argument::Url("http://host/x".into()), Argument::Absent],
+            ),
             ("too few", vec![int(1), doubles(1)]),
             ("too many", vec![int(1), doubles(1), Argument::Absent, Argument::Absent]),
-            ("more than a client takes", vec![int(i32::MAX), Argument::Blocks(Some(17_179_869_176)), Argument::Absent]),
+            (
+                "more than a client takes",
+                vec![int(i32::MAX), Argument::Blocks(Some(17_179_869_176)), Argument::Absent],
+            ),
         ];
         for (number, (what, arguments)) in (10..).zip(wrong) {
             let result = server.call_back(&inside(&around, number, 1, arguments));
@@ -113,7 +127,8 @@ fn what_no_call_of_ours_passes_is_refused() {
     assert_eq!(runs.load(Ordering::Relaxed), 1);
 }
 
-/// As many callbacks as a server may open, of a call that nobody waits for: they end with it, and none runs.
+/// As many callbacks as a server may open, of a call that nobody waits for: they end with it, and
+/// none runs.
 #[test]
 fn callbacks_that_nobody_runs_end_with_their_call() {
     let (client, mut server) = pair(Wire::Blocks, APPLY, Duration::from_secs(10));
@@ -122,20 +137,27 @@ fn callbacks_that_nobody_runs_end_with_their_call() {
         server.tell_interface();
         let (channel, around) = server.opened();
         for number in 0..CHANNELS_MAX {
-            let open = inside(&around, number as u16, 1, vec![int(1), doubles(1), Argument::Absent]);
+            let open =
+                inside(&around, number as u16, 1, vec![int(1), doubles(1), Argument::Absent]);
             server.begin_callback(&open);
             if number % 64 == 0 {
                 server.read();
             }
         }
         server.finish(channel, vec![Argument::Absent; 3], Vec::new());
-        (0..CHANNELS_MAX).for_each(|_| assert_eq!(kind(&server.called_back()), ErrorKind::Cancelled));
+        (0..CHANNELS_MAX)
+            .for_each(|_| assert_eq!(kind(&server.called_back()), ErrorKind::Cancelled));
         // Their channels are free again.
-        let late = server.call_back(&inside(&around, 1, 1, vec![int(1), doubles(1), Argument::Absent]));
+        let late =
+            server.call_back(&inside(&around, 1, 1, vec![int(1), doubles(1), Argument::Absent]));
         assert_eq!(kind(&late), ErrorKind::NotFound);
     });
     let apply = client.routine("apply").unwrap();
-    let arguments = [("n", 1.into()), ("f", Given::Callback(function.clone())), ("g", Given::Callback(function))];
+    let arguments = [
+        ("n", 1.into()),
+        ("f", Given::Callback(function.clone())),
+        ("g", Given::Callback(function)),
+    ];
     let pending = apply.start(arguments, &CallOptions::default()).unwrap();
     while !script.is_finished() {
         client.process().unwrap();

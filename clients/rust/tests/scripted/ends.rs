@@ -8,11 +8,13 @@ use farcall_wire::Argument;
 
 use super::fake::{Wire, pair};
 
-const SUM: &str = "Module m;\nDefine sum(IN int n, IN double x[n], OUT double s) Calls \"C\" s = sum(n, x);\n";
-const FOUND: &str = "Module m;\nDefine found(IN int n, INOUT int m, OUT double w[n:m]) Calls \"C\" found(n, m, w);\n";
+const SUM: &str =
+    "Module m;\nDefine sum(IN int n, IN double x[n], OUT double s) Calls \"C\" s = sum(n, x);\n";
+const FOUND: &str = "Module m;\nDefine found(IN int n, INOUT int m, OUT double w[n:m]) Calls \
+    \"C\" found(n, m, w);\n";
 
-/// A server that refuses a call whose array is still on its way, and reads the rest later: by then the caller may have
-/// used the memory for something else.
+/// A server that refuses a call whose array is still on its way, and reads the rest later: by then
+/// the caller may have used the memory for something else.
 #[test]
 fn what_is_queued_of_a_refused_call_is_a_copy() {
     let (client, mut server) = pair(Wire::Blocks, SUM, Duration::from_secs(10));
@@ -26,7 +28,8 @@ fn what_is_queued_of_a_refused_call_is_a_copy() {
         (server, channel)
     });
     let mut x = vec![1.0_f64; 2 << 20];
-    let error = client.routine("sum").unwrap().call([("x", Array::vector(&x).into())]).err().unwrap();
+    let error =
+        client.routine("sum").unwrap().call([("x", Array::vector(&x).into())]).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
     x.fill(2.0);
     let (mut server, channel) = script.join().unwrap();
@@ -36,10 +39,14 @@ fn what_is_queued_of_a_refused_call_is_a_copy() {
     }
     let came = server.data(channel, 1);
     assert!(!came.is_empty());
-    assert!(came.chunks_exact(8).all(|number| number == 1.0_f64.to_ne_bytes()), "bytes of after the call were sent");
+    assert!(
+        came.chunks_exact(8).all(|number| number == 1.0_f64.to_ne_bytes()),
+        "bytes of after the call were sent"
+    );
 }
 
-/// A range that the routine itself decides may be longer than what the caller expected and made room for.
+/// A range that the routine itself decides may be longer than what the caller expected and made
+/// room for.
 #[test]
 fn results_longer_than_their_place_are_refused() {
     longer_than_its_place(Wire::Blocks);
@@ -52,7 +59,10 @@ fn longer_than_its_place(wire: Wire) {
         server.tell_interface();
         for count in [2_i32, 4] {
             let (channel, _) = server.opened();
-            let numbers = [1.0_f64, 2.0, 3.0, 4.0][..count as usize].iter().flat_map(|one| one.to_ne_bytes()).collect();
+            let numbers = [1.0_f64, 2.0, 3.0, 4.0][..count as usize]
+                .iter()
+                .flat_map(|one| one.to_ne_bytes())
+                .collect();
             let results = vec![
                 Argument::Absent,
                 Argument::Inline(count.to_ne_bytes().as_slice().into()),
@@ -66,7 +76,9 @@ fn longer_than_its_place(wire: Wire) {
     let mut w = [-1.0_f64; 6];
     let mut call = || {
         let place = ArrayMut::vector(&mut w[..2]).into();
-        found.call([("n", 100.into()), ("m", Array::vector(&[2_i32]).into()), ("w", place)]).map(|_| ())
+        found
+            .call([("n", 100.into()), ("m", Array::vector(&[2_i32]).into()), ("w", place)])
+            .map(|_| ())
     };
     call().unwrap();
     let error = call().unwrap_err();

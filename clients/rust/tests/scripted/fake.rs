@@ -1,4 +1,5 @@
-//! A server at the other end of a connection, moved by hand: it reads only when told to, and says what it is told.
+//! A server at the other end of a connection, moved by hand: it reads only when told to, and says
+//! what it is told.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::{TcpListener, TcpStream};
@@ -14,8 +15,8 @@ use farcall_link::memory::{Block, Space};
 use farcall_link::stream::{ByteStream, Proof};
 use farcall_link::{FrameHandler, Link, Received};
 use farcall_wire::{
-    Argument, ByteOrder, CallResult, CallTimes, FrameHeader, Hello, HelloLimits, InterfaceReply, Open, Reply, Request,
-    Role,
+    Argument, ByteOrder, CallResult, CallTimes, FrameHeader, Hello, HelloLimits, InterfaceReply,
+    Open, Reply, Request, Role,
 };
 
 /// What no test has to wait for.
@@ -55,7 +56,12 @@ struct Known {
 }
 
 impl FrameHandler for Known {
-    fn control(&mut self, header: &FrameHeader, body: &[u8], descriptors: &mut VecDeque<OwnedFd>) -> Result<()> {
+    fn control(
+        &mut self,
+        header: &FrameHeader,
+        body: &[u8],
+        descriptors: &mut VecDeque<OwnedFd>,
+    ) -> Result<()> {
         self.shared.extend(descriptors.drain(..));
         self.connection.handle_control(header, body)?;
         self.take_events();
@@ -65,7 +71,8 @@ impl FrameHandler for Known {
     fn data_space(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Space>> {
         self.connection.place(header, done)?;
         self.space.resize((header.length - done) as usize, 0);
-        // SAFETY: the bytes are received, and looked at, before anything else happens to the vector.
+        // SAFETY: the bytes are received, and looked at, before anything else happens to the
+        // vector.
         Ok(Some(unsafe { Space::borrowed(self.space.as_mut_ptr(), self.space.len()) }))
     }
 
@@ -93,19 +100,22 @@ fn streams(wire: Wire) -> (Box<dyn ByteStream>, Box<dyn ByteStream>) {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
             let (other, _) = listener.accept().unwrap();
-            let stream = |one: TcpStream| farcall_transport_tcp::from_descriptor(one.into(), Proof::Inherited).unwrap();
+            let stream = |one: TcpStream| {
+                farcall_transport_tcp::from_descriptor(one.into(), Proof::Inherited).unwrap()
+            };
             (stream(one), stream(other))
         }
     }
 }
 
 fn interface(idl: &str) -> Interface {
-    let module = farcall_client::idl::compile("fake.idl", idl).unwrap_or_else(|problems| panic!("{problems:?}"));
+    let module = farcall_client::idl::compile("fake.idl", idl)
+        .unwrap_or_else(|problems| panic!("{problems:?}"));
     module.routines[0].interface.clone()
 }
 
-/// A client, and the server that it is connected with. `idl` has the one routine that the server knows; `timeout` is the
-/// client's.
+/// A client, and the server that it is connected with. `idl` has the one routine that the server
+/// knows; `timeout` is the client's.
 pub fn pair(wire: Wire, idl: &str, timeout: Duration) -> (Client, Fake) {
     let limits = HelloLimits { initial_credit: INITIAL_CREDIT, ..HelloLimits::default() };
     pair_with(wire, idl, timeout, limits)
@@ -135,7 +145,8 @@ pub fn pair_with(wire: Wire, idl: &str, timeout: Duration, limits: HelloLimits) 
         results: HashMap::new(),
         times: CallTimes::default(),
     };
-    let client = std::thread::spawn(move || Client::over(near, None, "fake".to_owned(), timeout).unwrap());
+    let client =
+        std::thread::spawn(move || Client::over(near, None, "fake".to_owned(), timeout).unwrap());
     assert!(matches!(fake.event(), Event::Ready(_)));
     fake.send();
     (client.join().unwrap(), fake)
@@ -156,7 +167,8 @@ impl Fake {
 
     /// Reads what is there.
     pub fn read(&mut self) {
-        match self.link.receive(&mut self.known, 1 << 20).unwrap_or_else(|error| panic!("{error}")) {
+        match self.link.receive(&mut self.known, 1 << 20).unwrap_or_else(|error| panic!("{error}"))
+        {
             Received::Blocked => std::thread::sleep(Duration::from_millis(1)),
             Received::Closed => panic!("the client closed the connection"),
             Received::More => {}
@@ -167,7 +179,9 @@ impl Fake {
     fn send(&mut self) {
         while let Some(transmit) = self.known.connection.poll_transmit() {
             match transmit {
-                Transmit::Control { header, body, .. } => self.link.queue_control(header, &body, Vec::new()),
+                Transmit::Control { header, body, .. } => {
+                    self.link.queue_control(header, &body, Vec::new())
+                }
                 Transmit::Data { header, place } => {
                     let bytes = &self.results[&(place.channel, place.slot)];
                     let part = &bytes[place.offset as usize..][..header.length as usize];
@@ -189,7 +203,9 @@ impl Fake {
     /// Answers all questions for the interface that came by now.
     pub fn tell_what_is_asked(&mut self) {
         self.read();
-        while let Some(Event::Requested(channel, Request::Interface(_))) = self.known.events.pop_front() {
+        while let Some(Event::Requested(channel, Request::Interface(_))) =
+            self.known.events.pop_front()
+        {
             self.reply(channel, &Reply::Interface(self.interface_reply()));
         }
     }
@@ -212,7 +228,8 @@ impl Fake {
         self.send();
     }
 
-    /// Whether the client took shared memory back that this server was told of, in what came by now.
+    /// Whether the client took shared memory back that this server was told of, in what came by
+    /// now.
     pub fn lost_memory(&mut self) -> bool {
         (0..20).for_each(|_| self.read());
         self.known.events.iter().any(|event| matches!(event, Event::Unshared(_)))
@@ -235,7 +252,8 @@ impl Fake {
         assert!(self.known.events.is_empty(), "{:?}", self.known.events);
     }
 
-    /// The next thing that the client does, apart from the rest of a call, must be a question for the interface.
+    /// The next thing that the client does, apart from the rest of a call, must be a question for
+    /// the interface.
     pub fn asked(&mut self) -> ChannelId {
         loop {
             match self.event() {
@@ -256,7 +274,10 @@ impl Fake {
         loop {
             match self.event() {
                 Event::Opened(channel, open) => return (channel, open),
-                Event::Shared(_) | Event::Unshared(_) | Event::ArgumentsComplete(_) | Event::CancelRequested(_) => {}
+                Event::Shared(_)
+                | Event::Unshared(_)
+                | Event::ArgumentsComplete(_)
+                | Event::CancelRequested(_) => {}
                 other => panic!("{other:?}"),
             }
         }
@@ -275,12 +296,20 @@ impl Fake {
 
     /// Says that the interface must be fetched first.
     pub fn refuse_as_changed(&mut self, channel: ChannelId) {
-        let error = Error::new(ErrorKind::InterfaceChanged, "accept a call", "must be fetched first").retryable();
+        let error =
+            Error::new(ErrorKind::InterfaceChanged, "accept a call", "must be fetched first")
+                .retryable();
         self.refuse(channel, &error);
     }
 
-    /// Ends a call well. Arrays among the results follow as blocks: their bytes are in `data`, by slot.
-    pub fn finish(&mut self, channel: ChannelId, results: Vec<Argument>, data: Vec<(u16, Vec<u8>)>) {
+    /// Ends a call well. Arrays among the results follow as blocks: their bytes are in `data`, by
+    /// slot.
+    pub fn finish(
+        &mut self,
+        channel: ChannelId,
+        results: Vec<Argument>,
+        data: Vec<(u16, Vec<u8>)>,
+    ) {
         for (slot, bytes) in data {
             self.results.insert((channel, slot), bytes);
         }

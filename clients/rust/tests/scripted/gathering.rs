@@ -1,4 +1,5 @@
-//! Short calls that are started while answers lie about leave together, and never later than anybody waits.
+//! Short calls that are started while answers lie about leave together, and never later than
+//! anybody waits.
 
 use std::time::Duration;
 

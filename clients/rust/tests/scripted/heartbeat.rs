@@ -44,8 +44,8 @@ fn a_server_that_hangs_is_given_up() {
     }
 }
 
-/// The server answers the question for a sign of life and runs the routine for much longer than a heartbeat. Whoever waits
-/// in pieces, as Python does, hears the same.
+/// The server answers the question for a sign of life and runs the routine for much longer than a
+/// heartbeat. Whoever waits in pieces, as Python does, hears the same.
 #[test]
 fn a_server_that_takes_long_is_not() {
     for (wire, piece) in [(Wire::Shared, 10_000), (Wire::Blocks, 10_000), (Wire::Blocks, 20)] {

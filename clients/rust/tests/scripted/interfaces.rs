@@ -11,8 +11,10 @@ use farcall_wire::Argument;
 
 use super::fake::{Fake, Wire, pair};
 
-const SUM: &str = "Module m;\nDefine sum(IN int n, IN double x[n], OUT double s) Calls \"C\" s = sum(n, x);\n";
-const OTHER_SUM: &str = "Module m;\nDefine sum(IN int n, IN float x[n], OUT double s) Calls \"C\" s = sum(n, x);\n";
+const SUM: &str =
+    "Module m;\nDefine sum(IN int n, IN double x[n], OUT double s) Calls \"C\" s = sum(n, x);\n";
+const OTHER_SUM: &str =
+    "Module m;\nDefine sum(IN int n, IN float x[n], OUT double s) Calls \"C\" s = sum(n, x);\n";
 
 fn connected(wire: Wire) -> (Client, Fake) {
     pair(wire, SUM, Duration::from_secs(10))
@@ -23,7 +25,8 @@ fn start(client: &Client, options: &CallOptions) -> Result<PendingCall> {
     client.routine("sum")?.start([("x", x.into())], options)
 }
 
-/// A script that serves one call, but asks for the interface to be fetched first, as often as it is told to.
+/// A script that serves one call, but asks for the interface to be fetched first, as often as it is
+/// told to.
 fn serve(mut server: Fake, refusals: usize) -> JoinHandle<Fake> {
     std::thread::spawn(move || {
         server.tell_interface();
@@ -60,7 +63,11 @@ fn started_calls_fetch_it_and_go_on() {
     for wire in [Wire::Blocks, Wire::Shared] {
         collected(wire, wait, &CallOptions::default());
         collected(wire, poll, &CallOptions::default());
-        collected(wire, wait, &CallOptions { timeout: Some(Duration::from_secs(10)), ..CallOptions::default() });
+        collected(
+            wire,
+            wait,
+            &CallOptions { timeout: Some(Duration::from_secs(10)), ..CallOptions::default() },
+        );
     }
 }
 
@@ -79,7 +86,8 @@ fn blocking_calls_fetch_it_and_go_on() {
 fn an_announced_call_is_told_of_once() {
     let (client, server) = connected(Wire::Blocks);
     let script = serve(server, 1);
-    let mut call = start(&client, &CallOptions { announced: true, ..CallOptions::default() }).unwrap();
+    let mut call =
+        start(&client, &CallOptions { announced: true, ..CallOptions::default() }).unwrap();
     assert_eq!(client.next_finished(Some(Duration::from_secs(10))).unwrap(), Some(call.number()));
     assert_eq!(call.poll().unwrap().unwrap().scalar::<f64>("s").unwrap(), 2000.0);
     assert_eq!(client.next_finished(Some(Duration::ZERO)).unwrap(), None);
@@ -91,7 +99,15 @@ fn an_announced_call_is_told_of_once() {
 fn changes_in_a_row_are_borne() {
     let (client, server) = connected(Wire::Blocks);
     let script = serve(server, 8);
-    assert_eq!(start(&client, &CallOptions::default()).unwrap().wait().unwrap().scalar::<f64>("s").unwrap(), 2000.0);
+    assert_eq!(
+        start(&client, &CallOptions::default())
+            .unwrap()
+            .wait()
+            .unwrap()
+            .scalar::<f64>("s")
+            .unwrap(),
+        2000.0
+    );
     script.join().unwrap();
 }
 
@@ -112,7 +128,8 @@ fn the_ninth_refusal_is_final() {
     script.join().unwrap();
 }
 
-/// Arguments that were made for another interface are not sent; looking the routine up again gives the new one.
+/// Arguments that were made for another interface are not sent; looking the routine up again gives
+/// the new one.
 #[test]
 fn another_interface_is_an_error_that_can_be_acted_on() {
     let (client, mut server) = connected(Wire::Blocks);
@@ -127,7 +144,10 @@ fn another_interface_is_an_error_that_can_be_acted_on() {
     });
     let error = start(&client, &CallOptions::default()).unwrap().wait().err().unwrap();
     assert_eq!(error.kind(), ErrorKind::InterfaceChanged, "{error}");
-    assert!(!error.is_retryable() && error.to_string().contains("fetch the routine again"), "{error}");
+    assert!(
+        !error.is_retryable() && error.to_string().contains("fetch the routine again"),
+        "{error}"
+    );
     let fresh = client.routine("sum").unwrap();
     let error = fresh.call([("x", Array::vector(&[1.0_f64]).into())]).err().unwrap();
     assert!(error.to_string().contains("wants float"), "{error}");

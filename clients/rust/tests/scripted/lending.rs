@@ -1,15 +1,19 @@
-//! Memory of the program's that calls use where it lies: what a server writes after a call was given up reaches nobody.
+//! Memory of the program's that calls use where it lies: what a server writes after a call was
+//! given up reaches nobody.
 
 use std::time::Duration;
 
 use farcall_base::{ChannelId, Error, ErrorKind};
 use farcall_client::idl::interface::ElementType;
-use farcall_client::{Argument as Given, Array, ArrayMemory, CallOptions, PendingCall, Routine, View};
+use farcall_client::{
+    Argument as Given, Array, ArrayMemory, CallOptions, PendingCall, Routine, View,
+};
 use farcall_wire::{Argument, HelloLimits};
 
 use super::fake::{Fake, Wire, pair_with};
 
-const COPY: &str = "Module m;\nDefine copy(IN int n, IN double x[n], OUT double y[n]) Calls \"C\" copy(n, x, y);\n";
+const COPY: &str = "Module m;\nDefine copy(IN int n, IN double x[n], OUT double y[n]) Calls \"C\" \
+    copy(n, x, y);\n";
 const NUMBERS: usize = 1000;
 const BYTES: u64 = 8 * NUMBERS as u64;
 
@@ -24,12 +28,18 @@ fn connected() -> (Routine, Fake) {
 }
 
 /// Starts a call whose result is to lie in `memory` from number `first` on.
-fn start(copy: &Routine, x: &[f64], memory: &ArrayMemory, first: usize) -> farcall_client::Result<PendingCall> {
+fn start(
+    copy: &Routine,
+    x: &[f64],
+    memory: &ArrayMemory,
+    first: usize,
+) -> farcall_client::Result<PendingCall> {
     let base = memory.base().wrapping_add(8 * first);
     // SAFETY: the tests leave the numbers alone until the call is over.
     let y = unsafe { View::new(base, ElementType::Float64, Some((vec![NUMBERS as u64], vec![8]))) };
     let arguments = vec![Given::Unset, Array::vector(x).into(), Given::Array(y)];
-    let options = CallOptions { timeout: Some(Duration::from_millis(200)), ..CallOptions::default() };
+    let options =
+        CallOptions { timeout: Some(Duration::from_millis(200)), ..CallOptions::default() };
     // SAFETY: the arrays outlive the calls of these tests.
     unsafe { copy.start_borrowed(arguments, Vec::new(), &options) }
 }
@@ -92,7 +102,10 @@ fn a_call_that_was_given_up_writes_nowhere_and_its_neighbour_where_it_should() {
     finish(&mut server, first, &place);
     let again = start(&copy, &x, &memory, 0).unwrap();
     let (_, place) = wanted(&mut server);
-    assert!(!matches!(place, Argument::Shared(number, ..) if number == segment), "the server may still write there");
+    assert!(
+        !matches!(place, Argument::Shared(number, ..) if number == segment),
+        "the server may still write there"
+    );
     drop(again);
 }
 
@@ -106,7 +119,8 @@ fn a_lost_server_writes_nowhere() {
     let Argument::Shared(segment, offset, _) = place else { panic!("{place:?}") };
     let memory_of_server = server.hang_up();
     assert_eq!(call.wait().err().unwrap().kind(), ErrorKind::ConnectionLost);
-    let written = rustix::io::pwrite(&memory_of_server[segment as usize - 1], &bytes(7.0), offset).unwrap();
+    let written =
+        rustix::io::pwrite(&memory_of_server[segment as usize - 1], &bytes(7.0), offset).unwrap();
     assert_eq!((written as u64, number(&memory, 0), number(&memory, 999)), (BYTES, 5.0, 5.0));
 }
 

@@ -24,7 +24,10 @@ fn took(begun: Instant, least: Duration) {
 #[test]
 fn the_clients_timeout_is_that_of_its_questions() {
     let (client, _server) = connected();
-    for ask in [|client: &Client| client.routine("half").map(|_| ()), |client: &Client| client.routines().map(|_| ())] {
+    for ask in [
+        |client: &Client| client.routine("half").map(|_| ()),
+        |client: &Client| client.routines().map(|_| ()),
+    ] {
         let begun = Instant::now();
         let error = ask(&client).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
@@ -33,7 +36,8 @@ fn the_clients_timeout_is_that_of_its_questions() {
     }
 }
 
-/// A question that is waited for in pieces is asked once, and is no younger with the last piece than with the first.
+/// A question that is waited for in pieces is asked once, and is no younger with the last piece
+/// than with the first.
 #[test]
 fn waiting_in_pieces_is_waiting_for_one_answer() {
     let (client, mut server) = connected();
@@ -44,8 +48,15 @@ fn waiting_in_pieces_is_waiting_for_one_answer() {
     took(begun, 3 * PIECE);
     assert!(client.routine_within("half", Duration::ZERO).unwrap().is_none());
     server.tell_interface();
-    assert_eq!(client.routine_within("half", Duration::from_secs(1)).unwrap().unwrap().name(), "m/half");
-    assert_eq!(client.routine_within("half", Duration::ZERO).unwrap().unwrap().name(), "m/half", "it is kept");
+    assert_eq!(
+        client.routine_within("half", Duration::from_secs(1)).unwrap().unwrap().name(),
+        "m/half"
+    );
+    assert_eq!(
+        client.routine_within("half", Duration::ZERO).unwrap().unwrap().name(),
+        "m/half",
+        "it is kept"
+    );
     let begun = Instant::now();
     let error = loop {
         match client.routines_within(PIECE) {
@@ -68,7 +79,8 @@ fn list_asked(server: &mut Fake) -> ChannelId {
     }
 }
 
-/// What comes when nobody waits any more is no answer to the next question, though it has the same channel.
+/// What comes when nobody waits any more is no answer to the next question, though it has the same
+/// channel.
 #[test]
 fn late_answers_are_dropped() {
     let (client, mut server) = connected();
@@ -118,10 +130,12 @@ fn an_answer_that_nobody_took_grows_old() {
 fn threads_that_ask_the_same_are_all_answered() {
     let (client, mut server) = pair(Wire::Blocks, HALF, Duration::from_secs(20));
     std::thread::scope(|scope| {
-        let asking: Vec<_> =
-            (0..4).map(|_| scope.spawn(|| client.routine("half").unwrap().name().to_owned())).collect();
+        let asking: Vec<_> = (0..4)
+            .map(|_| scope.spawn(|| client.routine("half").unwrap().name().to_owned()))
+            .collect();
         std::thread::sleep(PIECE);
-        // Whoever comes too late for the answer, and too early for what the client keeps, asks once more.
+        // Whoever comes too late for the answer, and too early for what the client keeps, asks once
+        // more.
         while !asking.iter().all(std::thread::ScopedJoinHandle::is_finished) {
             server.tell_what_is_asked();
         }

@@ -11,7 +11,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use super::fake::{Fake, Wire, pair_with};
 
-const SUM: &str = "Module m;\nDefine sum(IN int n, IN double x[n], OUT double s) Calls \"C\" s = sum(n, x);\n";
+const SUM: &str =
+    "Module m;\nDefine sum(IN int n, IN double x[n], OUT double s) Calls \"C\" s = sum(n, x);\n";
 /// Numbers of an array that no socket takes at once.
 const MANY: usize = 4 << 20;
 
@@ -56,7 +57,11 @@ fn take(server: &mut Fake) -> ChannelId {
 
 fn answer(server: &mut Fake, channel: ChannelId) {
     let sum = server.data(channel, 1).len() as f64 / 8.0;
-    let results = vec![Argument::Absent, Argument::Absent, Argument::Inline(sum.to_ne_bytes().as_slice().into())];
+    let results = vec![
+        Argument::Absent,
+        Argument::Absent,
+        Argument::Inline(sum.to_ne_bytes().as_slice().into()),
+    ];
     server.finish(channel, results, Vec::new());
 }
 
@@ -76,8 +81,9 @@ fn a_started_call_does_not_wait_for_a_server_that_takes_nothing() {
     script.join().unwrap();
 }
 
-/// A server that takes bytes, if slowly, gets all of them from a started call. One that takes none for a tenth of a second
-/// does not, and on a busy machine this one may: so it is tried several times.
+/// A server that takes bytes, if slowly, gets all of them from a started call. One that takes none
+/// for a tenth of a second does not, and on a busy machine this one may: so it is tried several
+/// times.
 #[test]
 fn a_started_call_is_on_its_way() {
     let tried = || {
@@ -102,13 +108,14 @@ fn a_started_call_is_on_its_way() {
 fn a_call_has_its_deadline_while_it_is_sent() {
     let (_client, routine, _server) = connected();
     let x = vec![1.0_f64; MANY];
-    let options = CallOptions { timeout: Some(Duration::from_millis(300)), ..CallOptions::default() };
+    let options =
+        CallOptions { timeout: Some(Duration::from_millis(300)), ..CallOptions::default() };
     let error = routine.call_with([("x", Array::vector(&x).into())], &options).err().unwrap();
     assert!(matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::ConnectionLost), "{error}");
 }
 
-/// One thread waits for bytes alone, since nothing was queued when it began; then another has much to send. It must
-/// wait for room, too.
+/// One thread waits for bytes alone, since nothing was queued when it began; then another has much
+/// to send. It must wait for room, too.
 #[test]
 fn whoever_reads_sends_for_others() {
     let (_client, routine, mut server) = connected();
@@ -137,7 +144,8 @@ fn event_loops_hear_of_room() {
     });
     let timeout = rustix::event::Timespec { tv_sec: 5, tv_nsec: 0 };
     let outputs = loop {
-        let ready = poll(&mut [PollFd::new(&client.events(), PollFlags::IN)], Some(&timeout)).unwrap();
+        let ready =
+            poll(&mut [PollFd::new(&client.events(), PollFlags::IN)], Some(&timeout)).unwrap();
         assert_eq!(ready, 1, "nothing to do, and the call is not over");
         client.process().unwrap();
         if let Some(outputs) = call.poll().unwrap() {
@@ -179,7 +187,8 @@ fn starting_without_room_waits_as_long_as_it_may() {
     let late = CallOptions { timeout: Some(Duration::from_millis(50)), ..CallOptions::default() };
     let arguments = vec![Given::Unset, numbers(1000).into(), Given::Unset];
     // SAFETY: the call keeps its array.
-    let refused = unsafe { routine.start_within(arguments, Vec::new(), &late, Duration::from_secs(10)) };
+    let refused =
+        unsafe { routine.start_within(arguments, Vec::new(), &late, Duration::from_secs(10)) };
     assert_eq!(refused.err().unwrap().kind(), ErrorKind::TimedOut);
     drop(second);
 }

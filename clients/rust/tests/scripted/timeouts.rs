@@ -1,4 +1,5 @@
-//! Servers that do not answer: callers are told that their calls timed out, and get their memory back.
+//! Servers that do not answer: callers are told that their calls timed out, and get their memory
+//! back.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +9,8 @@ use farcall_wire::{Argument, HelloLimits};
 
 use super::fake::{Fake, Wire, pair_with};
 
-const COPY: &str = "Module m;\nDefine copy(IN int n, IN double x[n], OUT double y[n]) Calls \"C\" copy(n, x, y);\n";
+const COPY: &str = "Module m;\nDefine copy(IN int n, IN double x[n], OUT double y[n]) Calls \"C\" \
+    copy(n, x, y);\n";
 const NUMBERS: usize = 4 << 20;
 const TIMEOUT: Duration = Duration::from_millis(300);
 
@@ -45,7 +47,11 @@ fn bytes(count: usize, number: f64) -> Vec<u8> {
 /// What a server says of a call of `count` numbers that it ran: y is this number throughout.
 fn finish(server: &mut Fake, channel: ChannelId, count: usize, number: f64) {
     let y = Argument::Blocks(Some(8 * count as u64));
-    server.finish(channel, vec![Argument::Absent, Argument::Absent, y], vec![(2, bytes(count, number))]);
+    server.finish(
+        channel,
+        vec![Argument::Absent, Argument::Absent, y],
+        vec![(2, bytes(count, number))],
+    );
 }
 
 /// The caller hears at its deadline, not when the server takes notice; the connection goes on.
@@ -76,7 +82,8 @@ fn a_silent_server_delays_nobody() {
     }
 }
 
-/// Memory that the server may still write to is not given to another call before the server is done with the first.
+/// Memory that the server may still write to is not given to another call before the server is done
+/// with the first.
 #[test]
 fn shared_memory_stays_the_servers_until_it_is_done() {
     let (client, copy, mut server) = connected(Wire::Shared);
@@ -84,7 +91,9 @@ fn shared_memory_stays_the_servers_until_it_is_done() {
     let segments = |open: &farcall_wire::Open| -> Vec<u32> {
         let places = open.arguments.iter().chain(open.wanted.iter().flatten());
         places
-            .filter_map(|place| if let Argument::Shared(segment, ..) = place { Some(*segment) } else { None })
+            .filter_map(|place| {
+                if let Argument::Shared(segment, ..) = place { Some(*segment) } else { None }
+            })
             .collect()
     };
     times_out(&copy, &x, &mut y);
@@ -103,7 +112,8 @@ fn shared_memory_stays_the_servers_until_it_is_done() {
     assert!(segments(&open).iter().any(|segment| *segment <= 4), "it is pooled: {open:?}");
 }
 
-/// A server that takes no more segments than the lost call has: they are not taken back to make room for the next.
+/// A server that takes no more segments than the lost call has: they are not taken back to make
+/// room for the next.
 #[test]
 fn numbers_of_shared_memory_stay_the_servers_too() {
     let (_client, copy, mut server) =
@@ -149,7 +159,10 @@ fn a_late_rest_of_a_result_is_thrown_away() {
     let mut other = vec![0.0; 1000];
     call(&copy, &x[..1000], &mut other, Duration::from_secs(20)).unwrap();
     assert!(other.iter().all(|number| *number == 9.0));
-    assert!(y.iter().all(|number| *number == -1.0), "the caller's memory was written to after its call");
+    assert!(
+        y.iter().all(|number| *number == -1.0),
+        "the caller's memory was written to after its call"
+    );
     let _server = script.join().unwrap();
     drop(client);
 }
@@ -167,8 +180,15 @@ fn a_late_rest_of_an_argument_is_a_copy() {
         server.read();
     }
     let came = server.data(channel, 1);
-    assert!(!came.is_empty() && came.len() < 8 * NUMBERS, "what was not queued never comes: {}", came.len());
-    assert!(came.chunks_exact(8).all(|number| number == 1.0_f64.to_ne_bytes()), "bytes of after the call were sent");
+    assert!(
+        !came.is_empty() && came.len() < 8 * NUMBERS,
+        "what was not queued never comes: {}",
+        came.len()
+    );
+    assert!(
+        came.chunks_exact(8).all(|number| number == 1.0_f64.to_ne_bytes()),
+        "bytes of after the call were sent"
+    );
 }
 
 /// Whoever drops a call, or looks at it when its time is over, waits for nothing.
@@ -176,12 +196,17 @@ fn a_late_rest_of_an_argument_is_a_copy() {
 fn dropping_and_polling_wait_for_nothing() {
     let (client, copy, _server) = connected(Wire::Blocks);
     let x = || Array::vector(&[1.0_f64; 3]).into();
-    let call = copy.start([("x", x())], &CallOptions { announced: true, ..CallOptions::default() }).unwrap();
+    let call = copy
+        .start([("x", x())], &CallOptions { announced: true, ..CallOptions::default() })
+        .unwrap();
     let begun = Instant::now();
     drop(call);
     assert!(begun.elapsed() < Duration::from_millis(200), "{:?}", begun.elapsed());
     let mut call = copy
-        .start([("x", x())], &CallOptions { timeout: Some(TIMEOUT), announced: true, ..CallOptions::default() })
+        .start(
+            [("x", x())],
+            &CallOptions { timeout: Some(TIMEOUT), announced: true, ..CallOptions::default() },
+        )
         .unwrap();
     assert!(call.poll().unwrap().is_none());
     std::thread::sleep(TIMEOUT);
@@ -189,7 +214,11 @@ fn dropping_and_polling_wait_for_nothing() {
     let error = call.poll().err().unwrap();
     assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
     assert!(begun.elapsed() < Duration::from_millis(200), "{:?}", begun.elapsed());
-    assert_eq!(client.next_finished(Some(Duration::ZERO)).unwrap(), None, "nobody is told of what is collected");
+    assert_eq!(
+        client.next_finished(Some(Duration::ZERO)).unwrap(),
+        None,
+        "nobody is told of what is collected"
+    );
 }
 
 /// The server's own word comes a little after the deadline, and says more.
@@ -198,7 +227,9 @@ fn the_servers_word_counts_for_a_while() {
     let (_client, copy, mut server) = connected(Wire::Blocks);
     let script = std::thread::spawn(move || {
         let (channel, open) = server.opened();
-        std::thread::sleep(Duration::from_micros(open.remaining_us.unwrap()) + Duration::from_millis(50));
+        std::thread::sleep(
+            Duration::from_micros(open.remaining_us.unwrap()) + Duration::from_millis(50),
+        );
         server.refuse(channel, &Error::new(ErrorKind::TimedOut, "run", "it waited in the queue"));
         server
     });

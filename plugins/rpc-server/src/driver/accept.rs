@@ -1,5 +1,5 @@
-//! Strangers at the door: clients that connect, connections from inside calls, and what becomes of those for whom there is
-//! no room.
+//! Strangers at the door: clients that connect, connections from inside calls, and what becomes of
+//! those for whom there is no room.
 
 use std::os::fd::OwnedFd;
 
@@ -23,7 +23,9 @@ impl Driver {
                 Ok(Some(stream)) => self.greet(stream, None),
                 Ok(None) => return,
                 // A client that is gone already, or that the transport turned away.
-                Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => self.turned_away(error),
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => {
+                    self.turned_away(error)
+                }
                 Err(error) if is_out_of_descriptors(&error) && self.make_room() => {}
                 Err(error) => return self.turn_away(index, &error),
             }
@@ -62,19 +64,21 @@ impl Driver {
         let shares = stream.passes_descriptors();
         let certificate = stream.certificate().map(Into::into);
         let Some(connection) = self.add(stream) else { return };
-        let rights = access::rights(&self.options.access, &Principal { name: name.clone(), owns_server });
+        let rights =
+            access::rights(&self.options.access, &Principal { name: name.clone(), owns_server });
         self.tell_of(connection, "opened", &name, Some(&peer.address));
         self.world.set_principal(connection, name);
         let now = self.world.now();
         let caller = Caller { address: peer.address, rights, certificate };
-        let newcomer = Newcomer { caller, shares_memory: shares, token, refusal: stranger.or(refusal) };
+        let newcomer =
+            Newcomer { caller, shares_memory: shares, token, refusal: stranger.or(refusal) };
         self.server.accepted(connection, newcomer, now);
         // What came with the end of a handshake lies in the stream already.
         self.again.push(connection);
     }
 
-    /// Whether a process was started by this one. To ask takes a descriptor, which may be the last but one: whoever cannot
-    /// be told from a routine has none of its owner's rights.
+    /// Whether a process was started by this one. To ask takes a descriptor, which may be the last
+    /// but one: whoever cannot be told from a routine has none of its owner's rights.
     fn was_started_here(&mut self, pid: u32) -> bool {
         let had_spare = self.spare.take().is_some();
         let was = (self.transports.was_started_here)(pid);
@@ -84,7 +88,8 @@ impl Driver {
         was
     }
 
-    /// The routine of an executable calls others: it is a client of ours, at the other end of what came.
+    /// The routine of an executable calls others: it is a client of ours, at the other end of what
+    /// came.
     pub(super) fn nest(&mut self, nest: Nest, descriptor: OwnedFd) {
         // What is no socket, or cannot be watched, is closed; whoever sent it notices.
         let Ok(stream) = (self.transports.socket)(descriptor, Proof::Inherited) else { return };
@@ -96,8 +101,15 @@ impl Driver {
         self.again.push(connection);
     }
 
-    /// Logs that a client's connection begins or ends; a connection that is refused is begun, and then refused.
-    pub(super) fn tell_of(&self, connection: ConnectionId, outcome: &'static str, principal: &str, peer: Option<&str>) {
+    /// Logs that a client's connection begins or ends; a connection that is refused is begun, and
+    /// then refused.
+    pub(super) fn tell_of(
+        &self,
+        connection: ConnectionId,
+        outcome: &'static str,
+        principal: &str,
+        peer: Option<&str>,
+    ) {
         let Some(log) = &self.log else { return };
         log.life(LogLevel::Debug, || Life {
             connection: Some(connection.0),
@@ -108,8 +120,8 @@ impl Driver {
         });
     }
 
-    /// No descriptor is left for another connection: whoever has the most of them loses one, first those who have not said
-    /// who they are. Whether there is one now.
+    /// No descriptor is left for another connection: whoever has the most of them loses one, first
+    /// those who have not said who they are. Whether there is one now.
     fn make_room(&mut self) -> bool {
         if self.endings.close_all() {
             return true;
@@ -127,8 +139,9 @@ impl Driver {
         true
     }
 
-    /// There are no descriptors or no memory for another connection. The next client is told so in the place of the
-    /// spare descriptor; where there is none, clients wait, and the listeners rest: they would ask again at once.
+    /// There are no descriptors or no memory for another connection. The next client is told so in
+    /// the place of the spare descriptor; where there is none, clients wait, and the listeners
+    /// rest: they would ask again at once.
     pub(super) fn turn_away(&mut self, index: usize, error: &std::io::Error) {
         if self.spare.take().is_some()
             && let Ok(Some(stream)) = self.listeners[index].accept()
@@ -145,11 +158,17 @@ impl Driver {
         for (index, listener) in self.listeners.iter().enumerate() {
             let Some(descriptor) = listener.readiness() else { continue };
             // Cannot fail for a descriptor that was added.
-            let _ = epoll::modify(&self.poller, descriptor, epoll::EventData::new_u64(1 + index as u64), flags);
+            let _ = epoll::modify(
+                &self.poller,
+                descriptor,
+                epoll::EventData::new_u64(1 + index as u64),
+                flags,
+            );
         }
     }
 
-    /// Ends the listeners' rest when its time is over, and finds a new spare descriptor if one was given up.
+    /// Ends the listeners' rest when its time is over, and finds a new spare descriptor if one was
+    /// given up.
     pub(super) fn refresh(&mut self) {
         if self.spare.is_none() {
             self.spare = spare_descriptor();

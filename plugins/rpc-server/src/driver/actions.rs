@@ -9,13 +9,19 @@ impl Driver {
     pub(super) fn act(&mut self, action: Action) {
         match action {
             Action::Resolve { connection, channel, name, visible } => {
-                match self.sender.reply(move |answer| Message::Resolved(connection, channel, answer)) {
-                    Ok(reply) => self.services.directory.ask(Request::Resolve { name, visible }, reply),
+                match self
+                    .sender
+                    .reply(move |answer| Message::Resolved(connection, channel, answer))
+                {
+                    Ok(reply) => {
+                        self.services.directory.ask(Request::Resolve { name, visible }, reply)
+                    }
                     Err(error) => self.server.resolved(connection, channel, Err(error)),
                 }
             }
             Action::List { connection, channel } => {
-                match self.sender.reply(move |answer| Message::Listed(connection, channel, answer)) {
+                match self.sender.reply(move |answer| Message::Listed(connection, channel, answer))
+                {
                     Ok(reply) => self.services.directory.ask(Request::List, reply),
                     Err(error) => self.server.listed(connection, channel, Err(error)),
                 }
@@ -23,12 +29,16 @@ impl Driver {
             Action::Readmit => self.ask_to_readmit(),
             Action::Hold { hold, name, visible } => {
                 match self.sender.reply(move |answer| Message::Held(hold, answer)) {
-                    Ok(reply) => self.services.directory.ask(Request::Hold { name, visible }, reply),
+                    Ok(reply) => {
+                        self.services.directory.ask(Request::Hold { name, visible }, reply)
+                    }
                     Err(error) => self.server.held(&mut self.world, hold, Err(error)),
                 }
             }
             Action::Fetch { key, slot, wanted } => self.fetch(key, slot, wanted),
-            Action::Order { connection, channel, order, by } => self.pass_on(connection, channel, order, by),
+            Action::Order { connection, channel, order, by } => {
+                self.pass_on(connection, channel, order, by)
+            }
             Action::Start { executable, module, image } => self.start(executable, module, image),
             Action::Stop { executable, grace } => self.stop(executable, grace),
             Action::Listen(executable) => self.listen(executable),

@@ -1,7 +1,8 @@
 //! The audit log: one JSON object a line, written by a thread of its own.
 //!
-//! Nothing here makes the server wait: records go through a queue of bounded length, and what finds it full is counted and
-//! the count logged. A disk that is full costs lines, which are counted as well, and is reported on standard error.
+//! Nothing here makes the server wait: records go through a queue of bounded length, and what finds
+//! it full is counted and the count logged. A disk that is full costs lines, which are counted as
+//! well, and is reported on standard error.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::Write;
@@ -101,9 +102,10 @@ impl AuditLog {
     /// `System` when it cannot be written.
     pub fn open(options: AuditOptions) -> Result<AuditLog> {
         let file = open(&options.path).map_err(|error| {
-            Error::system(OPERATION, error)
-                .with("path", options.path.display())
-                .fix("set audit_file in farcall.toml to a regular file of this user, or to one that does not exist")
+            Error::system(OPERATION, error).with("path", options.path.display()).fix(
+                "set audit_file in farcall.toml to a regular file of this user, or to one \
+                    that does not exist",
+            )
         })?;
         let (sender, receiver) = sync_channel(options.records_max);
         let (done, ended) = sync_channel(1);
@@ -146,17 +148,21 @@ impl Drop for AuditLog {
     }
 }
 
-/// Opens the log, and no other file that somebody put in its place: a link, or another user's. What others may do with it is
-/// taken from them, but for a group that reads.
+/// Opens the log, and no other file that somebody put in its place: a link, or another user's. What
+/// others may do with it is taken from them, but for a group that reads.
 fn open(path: &Path) -> std::io::Result<File> {
     let refused = |words: &str| std::io::Error::new(std::io::ErrorKind::InvalidInput, words);
-    // NONBLOCK: a FIFO would not open before somebody reads it, and would hold the writer when nobody does.
+    // NONBLOCK: a FIFO would not open before somebody reads it, and would hold the writer when
+    // nobody does.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY).bits();
     let flags = i32::try_from(flags).expect("open flags fit a C int");
-    let opened = OpenOptions::new().create(true).append(true).mode(0o600).custom_flags(flags).open(path);
+    let opened =
+        OpenOptions::new().create(true).append(true).mode(0o600).custom_flags(flags).open(path);
     let file = opened.map_err(|error| match Errno::from_io_error(&error) {
         Some(Errno::LOOP) => refused("it is a symbolic link"),
-        Some(Errno::NXIO) => refused("it is not a regular file: a FIFO that nobody reads, or a socket"),
+        Some(Errno::NXIO) => {
+            refused("it is not a regular file: a FIFO that nobody reads, or a socket")
+        }
         _ => error,
     })?;
     let status = file.metadata()?;
@@ -226,7 +232,8 @@ impl Writer {
         self.written = self.file.metadata().map_or(self.written, |status| status.len());
     }
 
-    /// Another program moved the file away or removed it, as those that rotate logs do: the next line begins a new one.
+    /// Another program moved the file away or removed it, as those that rotate logs do: the next
+    /// line begins a new one.
     fn follow(&mut self) {
         let status = |status: &fs::Metadata| (status.dev(), status.ino());
         let open_now = self.file.metadata().map(|open| status(&open)).ok();
@@ -237,7 +244,8 @@ impl Writer {
         }
     }
 
-    /// A file at the log's place. Where none can be made the old one goes on: better too long, or elsewhere, than nothing.
+    /// A file at the log's place. Where none can be made the old one goes on: better too long, or
+    /// elsewhere, than nothing.
     fn begin_anew(&mut self) {
         match open(&self.options.path) {
             Ok(file) => {
@@ -257,7 +265,10 @@ impl Writer {
         let (lost, fix) = match error.kind() {
             std::io::ErrorKind::StorageFull => ("lines are lost: ", "make room"),
             _ if self.lost > 0 => ("lines are lost: ", "give the server's user write permission"),
-            _ => ("logging continues in the old file: ", "let the server's user create regular files there"),
+            _ => (
+                "logging continues in the old file: ",
+                "let the server's user create regular files there",
+            ),
         };
         let words = format!("farcall: {OPERATION}: {lost}{error} (path: {path}); {fix}\n");
         // Nobody may be reading.
@@ -354,9 +365,20 @@ pub fn line_of(time: SystemTime, entry: &Entry) -> Line<'_> {
     match entry {
         Entry::Record(record) => record_line(time, record),
         Entry::Stranger(error) => {
-            let peer = error.context().iter().find(|(key, _)| key == "peer").map(|(_, value)| value.as_str());
+            let peer = error
+                .context()
+                .iter()
+                .find(|(key, _)| key == "peer")
+                .map(|(_, value)| value.as_str());
             let (outcome, message) = (Some(error.kind().name()), Some(error.message().to_owned()));
-            Line { time: moment(time), event: "connection", peer, outcome, message, ..Line::default() }
+            Line {
+                time: moment(time),
+                event: "connection",
+                peer,
+                outcome,
+                message,
+                ..Line::default()
+            }
         }
         Entry::Results(kind, words) => Line {
             time: moment(time),
@@ -406,7 +428,11 @@ fn record_line(time: SystemTime, record: &AuditRecord) -> Line<'_> {
         pid: None,
         order: record.order.as_deref(),
         outcome: Some(record.failure.as_ref().map_or("done", |error| error.kind().name())),
-        message: record.failure.as_ref().filter(|error| call.is_none() || !may_quote(error.kind())).map(words),
+        message: record
+            .failure
+            .as_ref()
+            .filter(|error| call.is_none() || !may_quote(error.kind()))
+            .map(words),
         measures: call.map(|call| Measures {
             queued_us: call.times.queued_ns / 1000,
             started_us: call.times.started_ns / 1000,
@@ -422,8 +448,9 @@ fn words(error: &Error) -> String {
     error.message().to_owned()
 }
 
-/// Whether what is said of a call of this outcome may quote its arguments: a value that is refused, or words of the routine's
-/// and of the caller's function's own. Both logs have the kind, and the caller has the words.
+/// Whether what is said of a call of this outcome may quote its arguments: a value that is refused,
+/// or words of the routine's and of the caller's function's own. Both logs have the kind, and the
+/// caller has the words.
 fn may_quote(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::InvalidArgument | ErrorKind::RoutineFailed)
 }
@@ -452,11 +479,15 @@ pub fn moment(time: SystemTime) -> String {
     let (days, rest) = (since.as_secs() / SECONDS_A_DAY, since.as_secs() % SECONDS_A_DAY);
     let (year, month, day) = date(days);
     let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", since.subsec_millis())
+    format!(
+        "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z",
+        since.subsec_millis()
+    )
 }
 
-/// Year, month and day of a number of days since 1970, by counting from March of the year 0: then the day that some
-/// years have more is the last one (H. Hinnant, "chrono-compatible low-level date algorithms", civil_from_days).
+/// Year, month and day of a number of days since 1970, by counting from March of the year 0: then
+/// the day that some years have more is the last one (H. Hinnant, "chrono-compatible low-level date
+/// algorithms", civil_from_days).
 fn date(days: u64) -> (u64, u64, u64) {
     const ERA: u64 = 146_097;
     let days = days + 719_468;

@@ -22,7 +22,8 @@ impl Driver {
         }
     }
 
-    /// Asks the directory to tell of the next change, unless it was asked. One that is too busy is asked again later.
+    /// Asks the directory to tell of the next change, unless it was asked. One that is too busy is
+    /// asked again later.
     pub(super) fn watch_directory(&mut self) {
         if !self.is_watching
             && let Ok(reply) = self.sender.reply(Message::Changed)
@@ -44,7 +45,8 @@ impl Driver {
     pub(super) fn readmit(&mut self, routines: Result<Vec<Arc<PublishedRoutine>>>) {
         match routines {
             Ok(routines) => {
-                // Of those that are taken up now, some may be of callers who lost their certificates meanwhile.
+                // Of those that are taken up now, some may be of callers who lost their
+                // certificates meanwhile.
                 self.look_at_kept();
                 self.server.readmit(&mut self.world, &routines, &self.options.access);
             }

@@ -1,7 +1,8 @@
 //! The end of a connection whose client broke a rule, or lost the right to it.
 //!
-//! A socket that is closed while bytes lie in it takes back what it sent (RFC 1122, 4.2.2.13), and the client would not
-//! learn why. So its socket outlives the connection for a moment, and what still comes is thrown away.
+//! A socket that is closed while bytes lie in it takes back what it sent (RFC 1122, 4.2.2.13), and
+//! the client would not learn why. So its socket outlives the connection for a moment, and what
+//! still comes is thrown away.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -48,10 +49,12 @@ impl Endings {
     /// Throws away what came; true if there may be more although the socket does not say so.
     pub fn discard(&mut self, connection: ConnectionId) -> bool {
         let Some((link, _)) = self.sockets.get(&connection) else { return false };
-        // The socket's own bytes, whatever lies over it: a stream over TLS takes none from a user who lost the right to it.
+        // The socket's own bytes, whatever lies over it: a stream over TLS takes none from a user
+        // who lost the right to it.
         let mut bytes = [0; DISCARD_BYTES];
         let socket = link.stream().readiness();
-        let taken = socket.map(|socket| recv(socket, &mut bytes, RecvFlags::DONTWAIT).map(|(count, _)| count));
+        let taken = socket
+            .map(|socket| recv(socket, &mut bytes, RecvFlags::DONTWAIT).map(|(count, _)| count));
         match taken {
             Some(Ok(count)) if count > 0 => return true,
             Some(Err(Errno::AGAIN | Errno::INTR)) => {}
@@ -75,7 +78,9 @@ impl Driver {
         let is_client = self.server.executable_of(connection).is_none();
         let is_kept = is_client && self.endings.sockets.len() < SOCKETS_MAX;
         let wire = self.wires.get(&connection).filter(|wire| is_kept && wire.is_broken);
-        let Some(socket) = wire.filter(|wire| matches!(wire.interest, Interest::Socket(_))) else { return };
+        let Some(socket) = wire.filter(|wire| matches!(wire.interest, Interest::Socket(_))) else {
+            return;
+        };
         let Some(socket) = socket.link.stream().readiness() else { return };
         let data = epoll::EventData::new_u64(connection.0);
         let is_watched = epoll::modify(&self.poller, socket, data, epoll::EventFlags::IN).is_ok();

@@ -24,14 +24,28 @@ pub(super) enum Untold {
 }
 
 impl Driver {
-    pub(super) fn start(&mut self, executable: ExecutableId, module: String, image: ExecutableImage) {
+    pub(super) fn start(
+        &mut self,
+        executable: ExecutableId,
+        module: String,
+        image: ExecutableImage,
+    ) {
         let started = self.sender.reply(move |answer| Message::Started(executable, answer));
-        let exited = self.sender.reply(|answer: Result<Exited>| Message::Exited(answer.map(Box::new)));
+        let exited =
+            self.sender.reply(|answer: Result<Exited>| Message::Exited(answer.map(Box::new)));
         match (started, exited) {
             (Ok(started), Ok(exited)) => {
-                self.services.spawner_of_image(&image).start(Start { executable, module, image, started, exited });
+                self.services.spawner_of_image(&image).start(Start {
+                    executable,
+                    module,
+                    image,
+                    started,
+                    exited,
+                });
             }
-            (Err(error), _) | (_, Err(error)) => self.server.executable_failed(&mut self.world, executable, &error),
+            (Err(error), _) | (_, Err(error)) => {
+                self.server.executable_failed(&mut self.world, executable, &error)
+            }
         }
     }
 
@@ -43,12 +57,20 @@ impl Driver {
         });
         let (pid, limits) = (started.pid, started.limits);
         let (stream, launched) = match started.line {
-            Line::Inherited(descriptor) => ((self.transports.adopt)(descriptor, Proof::Inherited), false),
+            Line::Inherited(descriptor) => {
+                ((self.transports.adopt)(descriptor, Proof::Inherited), false)
+            }
             Line::Stream(stream) => (Ok(stream), true),
         };
         let added = stream.and_then(|stream| {
             let (shares, ahead) = (stream.passes_descriptors(), stream.turnstile().is_some());
-            let refused = || Error::new(ErrorKind::System, "start an executable", "its connection cannot be watched");
+            let refused = || {
+                Error::new(
+                    ErrorKind::System,
+                    "start an executable",
+                    "its connection cannot be watched",
+                )
+            };
             self.add(stream).map(|connection| (connection, shares, ahead)).ok_or_else(refused)
         });
         match added {
@@ -68,18 +90,29 @@ impl Driver {
     /// There is none: the error says why.
     pub(super) fn not_started(&mut self, executable: ExecutableId, error: &Error) {
         let message = || Some(error.message().to_owned());
-        self.tell(LogLevel::Warn, executable, || Life { outcome: "failed", message: message(), ..Life::default() });
+        self.tell(LogLevel::Warn, executable, || Life {
+            outcome: "failed",
+            message: message(),
+            ..Life::default()
+        });
         self.server.executable_failed(&mut self.world, executable, error);
     }
 
     pub(super) fn exited(&mut self, exited: &Exited) {
         let outcome = if exited.was_stopped { "stopped" } else { "ended" };
         // One that never came to a call says why: nobody may be left who is told.
-        let record = self.server.state().executables.get(&exited.executable).filter(|record| !record.loaded);
-        let trouble = record.and_then(|record| record.trouble.as_ref()).map(|error| error.message().to_owned());
+        let record =
+            self.server.state().executables.get(&exited.executable).filter(|record| !record.loaded);
+        let trouble = record
+            .and_then(|record| record.trouble.as_ref())
+            .map(|error| error.message().to_owned());
         let level = if trouble.is_some() { LogLevel::Warn } else { LogLevel::Info };
         let message = || Some(trouble.unwrap_or_else(|| exited.how.to_string()));
-        self.tell(level, exited.executable, || Life { outcome, message: message(), ..Life::default() });
+        self.tell(level, exited.executable, || Life {
+            outcome,
+            message: message(),
+            ..Life::default()
+        });
         self.take_last_words(exited.executable);
         self.server.executable_exited(&mut self.world, exited);
     }
@@ -167,13 +200,21 @@ impl Driver {
     /// Whoever started an executable, or is to.
     fn spawner_of(&self, executable: ExecutableId) -> &SpawnerHandle {
         let record = self.server.state().executables.get(&executable);
-        if record.is_some_and(|record| record.launched) { self.services.jobs.spawner() } else { &self.services.spawner }
+        if record.is_some_and(|record| record.launched) {
+            self.services.jobs.spawner()
+        } else {
+            &self.services.spawner
+        }
     }
 
-    /// Tells the spawner to end an executable; one that is too busy to listen is told again. One that is gone has ended
-    /// its executables itself.
+    /// Tells the spawner to end an executable; one that is too busy to listen is told again. One
+    /// that is gone has ended its executables itself.
     pub(super) fn stop(&mut self, executable: ExecutableId, grace: Duration) {
-        if self.spawner_of(executable).stop(executable, grace).is_err_and(|error| error.is_retryable()) {
+        if self
+            .spawner_of(executable)
+            .stop(executable, grace)
+            .is_err_and(|error| error.is_retryable())
+        {
             self.postpone(Untold::Stop(executable, grace));
         }
     }

@@ -1,7 +1,9 @@
-//! The log: a line for each event that is worth one, on standard error, written by a thread of its own.
+//! The log: a line for each event that is worth one, on standard error, written by a thread of its
+//! own.
 //!
-//! It has what the audit log has of an event, and its level. It never makes the server wait: what finds the queue full, or
-//! more lines in a second than are allowed, is counted, and the count logged.
+//! It has what the audit log has of an event, and its level. It never makes the server wait: what
+//! finds the queue full, or more lines in a second than are allowed, is counted, and the count
+//! logged.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -38,7 +40,11 @@ impl LogOptions {
     /// What the manifest wants logged, if it wants anything.
     pub fn of(options: &Options) -> Option<LogOptions> {
         let (level, format) = (options.log_level, options.log_format);
-        (level != LogLevel::Off).then_some(LogOptions { level, format, lines_max: options.log_lines_max })
+        (level != LogLevel::Off).then_some(LogOptions {
+            level,
+            format,
+            lines_max: options.log_lines_max,
+        })
     }
 }
 
@@ -114,7 +120,10 @@ impl Drop for Log {
 fn level_of(record: &AuditRecord) -> LogLevel {
     match record.failure.as_ref().map(Error::kind) {
         Some(
-            ErrorKind::PermissionDenied | ErrorKind::RoutineCrashed | ErrorKind::RoutineExited | ErrorKind::Internal,
+            ErrorKind::PermissionDenied
+            | ErrorKind::RoutineCrashed
+            | ErrorKind::RoutineExited
+            | ErrorKind::Internal,
         ) => LogLevel::Warn,
         Some(_) if record.call.is_none() && record.order.is_none() => LogLevel::Warn,
         Some(_) => LogLevel::Info,
@@ -188,7 +197,8 @@ impl<W: Write> Writer<W> {
 fn plain(line: &Line<'_>) -> String {
     let level = line.level.unwrap_or("info");
     let mut all = format!("{} {level} {}", line.time, line.event);
-    let numbers = [line.connection, line.executable, line.pid.map(u64::from)].map(|one| one.map(|n| n.to_string()));
+    let numbers = [line.connection, line.executable, line.pid.map(u64::from)]
+        .map(|one| one.map(|n| n.to_string()));
     let words = [
         ("principal", line.principal),
         ("peer", line.peer),
@@ -206,7 +216,10 @@ fn plain(line: &Line<'_>) -> String {
         all += &format!(" {key}={}", quoted(value));
     }
     if let Some(measures) = &line.measures {
-        all += &format!(" finished_us={} in={} out={}", measures.finished_us, measures.bytes_in, measures.bytes_out);
+        all += &format!(
+            " finished_us={} in={} out={}",
+            measures.finished_us, measures.bytes_in, measures.bytes_out
+        );
     }
     if let Some(count) = line.count {
         all += &format!(" count={count}");

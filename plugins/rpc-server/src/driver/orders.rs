@@ -63,7 +63,8 @@ impl Driver {
             Control::Linger(time, reply) => {
                 // Whoever started it for himself has to connect first.
                 let until = Some(self.world.now() + time.max(FIRST));
-                self.orders.lingering = Some(Lingering { time, reply, until, at_least: Duration::ZERO });
+                self.orders.lingering =
+                    Some(Lingering { time, reply, until, at_least: Duration::ZERO });
             }
             Control::Published => self.server.published(self.world.now()),
             Control::Grant(table) => {
@@ -80,8 +81,8 @@ impl Driver {
         }
     }
 
-    /// Whether clients have been away for too long, and nothing goes on without them. A call that was left to the server is
-    /// what it is there for.
+    /// Whether clients have been away for too long, and nothing goes on without them. A call that
+    /// was left to the server is what it is there for.
     fn look_for_the_last(&mut self) {
         let Some(lingering) = &mut self.orders.lingering else { return };
         let (has_clients, has_calls) = (self.server.has_clients(), self.server.has_kept_calls());
@@ -100,26 +101,38 @@ impl Driver {
     }
 
     /// Hands a client's order to the binary.
-    pub(super) fn pass_on(&mut self, connection: ConnectionId, channel: ChannelId, order: Order, by: Orderer) {
+    pub(super) fn pass_on(
+        &mut self,
+        connection: ConnectionId,
+        channel: ChannelId,
+        order: Order,
+        by: Orderer,
+    ) {
         if let Order::EndJob(number) = order {
-            let told = move |outcome: Result<()>| Message::Obeyed(connection, channel, outcome.map(|()| Vec::new()));
+            let told = move |outcome: Result<()>| {
+                Message::Obeyed(connection, channel, outcome.map(|()| Vec::new()))
+            };
             return match self.sender.reply(told) {
                 Ok(done) => self.services.jobs.cancel(number, done),
                 Err(error) => self.server.obeyed(connection, channel, Err(error)),
             };
         }
-        let nobody = || Error::new(ErrorKind::Unavailable, "run a command", "this server accepts no commands");
+        let nobody = || {
+            Error::new(ErrorKind::Unavailable, "run a command", "this server accepts no commands")
+        };
         let sent = match &self.orders.port {
             None => Err(nobody()),
             Some(port) => {
                 let giver = Arc::downgrade(self.orders.givers.entry(connection).or_default());
-                self.sender.reply(move |outcome| Message::Obeyed(connection, channel, outcome)).and_then(|reply| {
-                    port.try_send(Instruction { order, reply, giver, by }).map_err(|refused| {
-                        // Its sender is told here, and not a second time.
-                        refused.message.reply.withdraw();
-                        refused.refusal.error("run a command")
+                self.sender
+                    .reply(move |outcome| Message::Obeyed(connection, channel, outcome))
+                    .and_then(|reply| {
+                        port.try_send(Instruction { order, reply, giver, by }).map_err(|refused| {
+                            // Its sender is told here, and not a second time.
+                            refused.message.reply.withdraw();
+                            refused.refusal.error("run a command")
+                        })
                     })
-                })
             }
         };
         if let Err(error) = sent {

@@ -33,7 +33,8 @@ use crate::step::{ReadBack, ReadMemory, SlotMemory, Surroundings, result_memory}
 
 /// Alignment of arrays that are read.
 const ALIGNMENT: u64 = 64;
-/// Time after which a folder that could not be opened is tried again: another server may have had it, which ends now.
+/// Time after which a folder that could not be opened is tried again: another server may have had
+/// it, which ends now.
 const REOPEN_AFTER: Duration = Duration::from_secs(2);
 
 /// What was read of a call.
@@ -90,8 +91,8 @@ impl Drop for Results {
 }
 
 impl Results {
-    /// Starts the thread, with what the folder has from an earlier server, and what is wrong there. A folder that is not
-    /// there is made when it is needed.
+    /// Starts the thread, with what the folder has from an earlier server, and what is wrong there.
+    /// A folder that is not there is made when it is needed.
     ///
     /// # Errors
     /// Why nothing can be kept there.
@@ -104,7 +105,9 @@ impl Results {
         }
         let (sender, receiver) = channel();
         let mut worker = Worker { path: path.to_owned(), folder };
-        let thread = std::thread::Builder::new().name("farcall-results".into()).spawn(move || worker.run(&receiver));
+        let thread = std::thread::Builder::new()
+            .name("farcall-results".into())
+            .spawn(move || worker.run(&receiver));
         let thread = thread.map_err(|error| Error::system("keep results", error))?;
         Ok((Results { sender: Some(sender), thread: Some(thread) }, found))
     }
@@ -117,13 +120,16 @@ impl Results {
     }
 }
 
-/// The folder of the manifest, or the user's own for a server that listens there. `None`: results are kept nowhere.
+/// The folder of the manifest, or the user's own for a server that listens there. `None`: results
+/// are kept nowhere.
 pub fn folder_of(options: &Options) -> Option<PathBuf> {
     match options.results_dir.as_str() {
         "off" => None,
         "" => {
-            let named = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-            let state = named("XDG_STATE_HOME").or_else(|| Some(named("HOME")?.join(".local").join("state")))?;
+            let named =
+                |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+            let state = named("XDG_STATE_HOME")
+                .or_else(|| Some(named("HOME")?.join(".local").join("state")))?;
             Some(state.join("farcall").join("results").join(server_name(&options.listen)))
         }
         path => Some(path.into()),
@@ -137,7 +143,8 @@ fn server_name(listen: &[String]) -> String {
     }
     let all = listen.join(" ");
     let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
-    let short: String = all.chars().rev().take(40).collect::<Vec<_>>().into_iter().rev().map(plain).collect();
+    let short: String =
+        all.chars().rev().take(40).collect::<Vec<_>>().into_iter().rev().map(plain).collect();
     format!("{short}-{:016x}", xxhash_rust::xxh3::xxh3_64(all.as_bytes()))
 }
 
@@ -151,20 +158,29 @@ impl Worker {
         while let Ok(job) = jobs.recv() {
             match job {
                 Job::Record(head, mut arrays, reply) => {
-                    reply.answer(self.folder().and_then(|folder| folder.accept(*head, &mut arrays)));
+                    reply
+                        .answer(self.folder().and_then(|folder| folder.accept(*head, &mut arrays)));
                 }
-                Job::Begin(id, reply) => reply.answer(self.folder().and_then(|folder| folder.begin(id))),
+                Job::Begin(id, reply) => {
+                    reply.answer(self.folder().and_then(|folder| folder.begin(id)))
+                }
                 Job::Trim(id) => self.folder.iter().for_each(|folder| folder.trim(id)),
                 // Nobody is there any more who could be told.
-                Job::WaitAgain(id) => self.folder.iter().for_each(|folder| drop(folder.wait_again(id))),
+                Job::WaitAgain(id) => {
+                    self.folder.iter().for_each(|folder| drop(folder.wait_again(id)))
+                }
                 Job::Load(id, arrays, reply) => {
                     reply.answer(self.folder().and_then(|folder| load(folder, id, arrays)));
                 }
                 Job::Store(id, head, mut arrays, reply) => {
-                    reply.answer(self.folder().and_then(|folder| folder.store(id, &head, &mut arrays)));
+                    reply.answer(
+                        self.folder().and_then(|folder| folder.store(id, &head, &mut arrays)),
+                    );
                 }
                 Job::Fetch(id, describe, source, reply) => {
-                    reply.answer(self.folder().and_then(|folder| read(folder, id, describe, &*source)));
+                    reply.answer(
+                        self.folder().and_then(|folder| read(folder, id, describe, &*source)),
+                    );
                 }
                 Job::Erase(id, reply) => {
                     let erased = self.folder.as_ref().map_or(Ok(()), |folder| folder.erase(id));
@@ -184,7 +200,9 @@ impl Worker {
         if self.folder.is_none() {
             self.folder = Some(Folder::open(&self.path)?);
         }
-        self.folder.as_mut().ok_or_else(|| Error::internal("keep a result", "the folder is not open"))
+        self.folder
+            .as_mut()
+            .ok_or_else(|| Error::internal("keep a result", "the folder is not open"))
     }
 }
 
@@ -207,11 +225,22 @@ fn load(folder: &Folder, id: CallId, arrays: Vec<Packing>) -> Result<()> {
     reader.check(&mut file)
 }
 
-fn read(folder: &Folder, id: CallId, describe: bool, source: &dyn MemorySource) -> Result<Box<Read>> {
-    read_file(folder, id, describe, source).map_err(|error| error.with("file", folder.place(id, Stage::Over).display()))
+fn read(
+    folder: &Folder,
+    id: CallId,
+    describe: bool,
+    source: &dyn MemorySource,
+) -> Result<Box<Read>> {
+    read_file(folder, id, describe, source)
+        .map_err(|error| error.with("file", folder.place(id, Stage::Over).display()))
 }
 
-fn read_file(folder: &Folder, id: CallId, describe: bool, source: &dyn MemorySource) -> Result<Box<Read>> {
+fn read_file(
+    folder: &Folder,
+    id: CallId,
+    describe: bool,
+    source: &dyn MemorySource,
+) -> Result<Box<Read>> {
     let (mut file, head) = folder.read(id)?;
     let mut places = BTreeMap::new();
     let mut end: u64 = 0;
@@ -222,12 +251,14 @@ fn read_file(folder: &Folder, id: CallId, describe: bool, source: &dyn MemorySou
     }
     let mut region = None;
     if !places.is_empty() {
-        let bytes = usize::try_from(end)
-            .map_err(|_| Error::new(ErrorKind::LimitExceeded, "read a result", "it exceeds the address space"))?;
+        let bytes = usize::try_from(end).map_err(|_| {
+            Error::new(ErrorKind::LimitExceeded, "read a result", "it exceeds the address space")
+        })?;
         let memory = source.allocate(bytes)?;
         let mut reader = ArrayReader::new();
         for (offset, bytes) in places.values() {
-            reader.read(&mut file, Space::of(&*memory, *offset as usize, *bytes as usize)?.bytes())?;
+            reader
+                .read(&mut file, Space::of(&*memory, *offset as usize, *bytes as usize)?.bytes())?;
         }
         reader.check(&mut file)?;
         region = Some(memory);
@@ -238,8 +269,8 @@ fn read_file(folder: &Folder, id: CallId, describe: bool, source: &dyn MemorySou
 }
 
 impl Driver {
-    /// Opens the results folder. Where that cannot be, calls that are to survive the server are refused, the log says why,
-    /// and it is tried again.
+    /// Opens the results folder. Where that cannot be, calls that are to survive the server are
+    /// refused, the log says why, and it is tried again.
     pub(super) fn open_results(&mut self) {
         let Some(path) = folder_of(&self.options) else { return };
         let now = self.world.now();
@@ -280,22 +311,32 @@ impl Driver {
             ResultsOrder::Record(accepted, key) => {
                 let (id, has_begun) = (accepted.open.call, accepted.has_begun);
                 let arrays = if has_begun { Ok(Vec::new()) } else { self.arguments_of(key) };
-                let reply = self.sender.reply(move |done| Message::Results(ResultsNews::Recorded(id, done)));
+                let reply = self
+                    .sender
+                    .reply(move |done| Message::Results(ResultsNews::Recorded(id, done)));
                 match arrays.and_then(|arrays| Ok((arrays, reply?))) {
                     Ok((arrays, reply)) => {
-                        self.tell_results(Job::Record(Box::new(AcceptedHead::new(*accepted)), arrays, reply));
+                        self.tell_results(Job::Record(
+                            Box::new(AcceptedHead::new(*accepted)),
+                            arrays,
+                            reply,
+                        ));
                     }
                     Err(error) => self.server.recorded(&mut self.world, id, Err(error)),
                 }
             }
             ResultsOrder::Begin(id, executable) => {
-                match self.sender.reply(move |done| Message::Results(ResultsNews::Begun(id, executable, done))) {
+                match self
+                    .sender
+                    .reply(move |done| Message::Results(ResultsNews::Begun(id, executable, done)))
+                {
                     Ok(reply) => self.tell_results(Job::Begin(id, reply)),
                     Err(error) => self.server.begun(&mut self.world, id, executable, Err(error)),
                 }
             }
             ResultsOrder::Load(id, key) => {
-                let reply = self.sender.reply(move |done| Message::Results(ResultsNews::Loaded(key, done)));
+                let reply =
+                    self.sender.reply(move |done| Message::Results(ResultsNews::Loaded(key, done)));
                 match self.arguments_of(key).and_then(|arrays| Ok((arrays, reply?))) {
                     Ok((arrays, reply)) => self.tell_results(Job::Load(id, arrays, reply)),
                     Err(error) => self.server.loaded_arguments(&mut self.world, key, Err(error)),
@@ -304,14 +345,20 @@ impl Driver {
             ResultsOrder::Store { written, finished, left } => self.store(*written, finished, left),
             ResultsOrder::Fetch { call, principal, client, describe } => {
                 let source = self.world.source_of(&principal);
-                match self.sender.reply(move |read| Message::Results(ResultsNews::Fetched(call, client, read))) {
+                match self
+                    .sender
+                    .reply(move |read| Message::Results(ResultsNews::Fetched(call, client, read)))
+                {
                     Ok(reply) => self.tell_results(Job::Fetch(call, describe, source, reply)),
                     Err(error) => self.server.read_back(&mut self.world, call, client, Err(error)),
                 }
             }
             ResultsOrder::Erase(id, None) => self.tell_results(Job::Erase(id, None)),
             ResultsOrder::Erase(id, Some(client)) => {
-                match self.sender.reply(move |done| Message::Results(ResultsNews::Erased(client, done))) {
+                match self
+                    .sender
+                    .reply(move |done| Message::Results(ResultsNews::Erased(client, done)))
+                {
                     Ok(reply) => self.tell_results(Job::Erase(id, Some(reply))),
                     Err(error) => self.server.erased(client.0, client.1, Err(error)),
                 }
@@ -330,14 +377,18 @@ impl Driver {
         self.server.stores(&mut self.world, finished);
     }
 
-    /// The server ends: what it decided is written down, and what it has not begun is as if nobody had thought of it.
+    /// The server ends: what it decided is written down, and what it has not begun is as if nobody
+    /// had thought of it.
     pub(super) fn end_results(&mut self) {
         while let Some(action) = self.server.poll_action() {
             if let Action::Results(order) = action {
                 self.order_results(order);
             }
         }
-        self.server.about_to_begin().into_iter().for_each(|id| self.tell_results(Job::WaitAgain(id)));
+        self.server
+            .about_to_begin()
+            .into_iter()
+            .for_each(|id| self.tell_results(Job::WaitAgain(id)));
     }
 
     fn tell_results(&self, job: Job) {
@@ -347,7 +398,8 @@ impl Driver {
     }
 
     fn stored(&mut self, id: CallId, outcome: Result<u64>) {
-        let error = outcome.as_ref().err().map(|error| Error::from(farcall_wire::Failure::from(error)));
+        let error =
+            outcome.as_ref().err().map(|error| Error::from(farcall_wire::Failure::from(error)));
         let is_news = self.server.stored(&mut self.world, id, outcome);
         if let Some(error) = error.filter(|_| is_news) {
             self.complain(&error.with("call", id));
@@ -361,17 +413,27 @@ impl Driver {
 
     fn packing(&self, place: &SlotMemory) -> Result<Packing> {
         let gone = || Error::internal("keep a result", "its memory has been released");
-        Packing::new(self.world.region(place.memory).ok_or_else(gone)?, place.base as usize, &place.array)
+        Packing::new(
+            self.world.region(place.memory).ok_or_else(gone)?,
+            place.base as usize,
+            &place.array,
+        )
     }
 
     /// The arrays of an outcome, to be written one after the other.
     fn arrays_of(&self, finished: &Finished) -> Result<Vec<Packing>> {
         let results = finished.result.results.iter().enumerate();
-        let blocks = results.filter(|(_, argument)| matches!(argument, Argument::Blocks(Some(1..))));
+        let blocks =
+            results.filter(|(_, argument)| matches!(argument, Argument::Blocks(Some(1..))));
         let gone = || Error::internal("keep a result", "its memory has been released");
         blocks
             .map(|(slot, _)| {
-                let place = Place { channel: ChannelId(0), side: Side::Results, slot: slot as u16, offset: 0 };
+                let place = Place {
+                    channel: ChannelId(0),
+                    side: Side::Results,
+                    slot: slot as u16,
+                    offset: 0,
+                };
                 self.packing(&result_memory(finished, &place).ok_or_else(gone)?)
             })
             .collect()
@@ -380,7 +442,9 @@ impl Driver {
     /// What the results folder's thread has done.
     pub(super) fn results_news(&mut self, news: ResultsNews) {
         match news {
-            ResultsNews::Recorded(id, outcome) => self.server.recorded(&mut self.world, id, outcome),
+            ResultsNews::Recorded(id, outcome) => {
+                self.server.recorded(&mut self.world, id, outcome)
+            }
             ResultsNews::Stored(id, outcome) => self.stored(id, outcome),
             ResultsNews::Begun(id, executable, outcome) => {
                 let trims = outcome.is_ok();
@@ -395,7 +459,9 @@ impl Driver {
                 }
                 self.server.loaded_arguments(&mut self.world, key, outcome);
             }
-            ResultsNews::Erased((connection, channel), outcome) => self.server.erased(connection, channel, outcome),
+            ResultsNews::Erased((connection, channel), outcome) => {
+                self.server.erased(connection, channel, outcome)
+            }
             ResultsNews::Fetched(id, client, read) => {
                 if let Err(error) = &read {
                     self.complain(error);

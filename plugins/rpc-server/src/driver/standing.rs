@@ -1,7 +1,9 @@
-//! The end of a connection whose client lost the right to it: his certificate was revoked, or expired.
+//! The end of a connection whose client lost the right to it: his certificate was revoked, or
+//! expired.
 //!
-//! A client that says nothing, or waits for a long call, gives no occasion to look. So there is a look once in a while,
-//! as long as there is a connection that can lose its standing; a server without any sleeps.
+//! A client that says nothing, or waits for a long call, gives no occasion to look. So there is a
+//! look once in a while, as long as there is a connection that can lose its standing; a server
+//! without any sleeps.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -70,7 +72,8 @@ impl Driver {
         }
     }
 
-    /// Tells those who lost their standing why, and closes their connections, which ends their calls.
+    /// Tells those who lost their standing why, and closes their connections, which ends their
+    /// calls.
     pub(super) fn look_at_standings(&mut self) {
         let now = self.world.now();
         self.standings.keep(self.server.has_certificates_of_kept(), now);
@@ -80,7 +83,8 @@ impl Driver {
         self.standings.next = Some(now + LOOK_EVERY);
         self.look_at_kept();
         for connection in self.standings.connections.iter().copied().collect::<Vec<_>>() {
-            let standing = self.wires.get(&connection).and_then(|wire| wire.link.stream().standing());
+            let standing =
+                self.wires.get(&connection).and_then(|wire| wire.link.stream().standing());
             let Some(Err(error)) = standing else { continue };
             // Once: until all that it is told has left, it stays among the open ones.
             self.standings.forget(connection);
@@ -88,7 +92,11 @@ impl Driver {
                 continue;
             }
             let error = error.downcast::<Error>().unwrap_or_else(|other| {
-                Error::new(ErrorKind::PermissionDenied, "go on with a connection", other.to_string())
+                Error::new(
+                    ErrorKind::PermissionDenied,
+                    "go on with a connection",
+                    other.to_string(),
+                )
             });
             self.has_broken(connection);
             self.server.broken(connection, &error);

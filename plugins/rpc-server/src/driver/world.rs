@@ -1,4 +1,5 @@
-//! What the server's decisions need of the real world: the clock, argument memory, shared descriptors.
+//! What the server's decisions need of the real world: the clock, argument memory, shared
+//! descriptors.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -23,8 +24,8 @@ use crate::{Options, Transports};
 /// Memory that a client shares.
 struct Segment {
     descriptor: Arc<OwnedFd>,
-    /// Where it is mapped, once a call's data passes through here. It stays so: to map it and touch its pages for every call costs
-    /// more than the data's way from the executable.
+    /// Where it is mapped, once a call's data passes through here. It stays so: to map it and touch
+    /// its pages for every call costs more than the data's way from the executable.
     mapped: Option<Arc<dyn Region>>,
     /// How many calls' data has passed through here.
     passed: u32,
@@ -32,14 +33,15 @@ struct Segment {
     settled_bytes: u64,
 }
 
-/// Data of so many calls is written to a segment before it goes through the mapping: a page that this process touches for the
-/// first time costs more than to write it twice.
+/// Data of so many calls is written to a segment before it goes through the mapping: a page that
+/// this process touches for the first time costs more than to write it twice.
 const WRITTEN_CALLS: u32 = 2;
 
 /// Clock, memory and descriptors.
 pub struct World {
     clock: SystemClock,
-    /// What the clock said last. Read once per connection and turn: a call passes a dozen places that ask for the time.
+    /// What the clock said last. Read once per connection and turn: a call passes a dozen places
+    /// that ask for the time.
     now: Instant,
     transports: Transports,
     options: Options,
@@ -141,7 +143,12 @@ impl World {
     }
 
     /// The array whose next bytes a data frame carries.
-    pub fn sending(&mut self, server: &Server, connection: ConnectionId, place: &Place) -> Result<&mut Packing> {
+    pub fn sending(
+        &mut self,
+        server: &Server,
+        connection: ConnectionId,
+        place: &Place,
+    ) -> Result<&mut Packing> {
         let memory = if place.offset == 0 { server.memory_of(connection, place) } else { None };
         self.transfers.sending(connection, place, memory)
     }
@@ -208,12 +215,19 @@ impl Surroundings for World {
         let _ = rustix::fs::fallocate(&*descriptor, rustix::fs::FallocateFlags::empty(), 0, bytes);
     }
 
-    fn announce(&mut self, executable: ConnectionId, segment: u32, source: SharedSource) -> Result<()> {
+    fn announce(
+        &mut self,
+        executable: ConnectionId,
+        segment: u32,
+        source: SharedSource,
+    ) -> Result<()> {
         let descriptor = match source {
             SharedSource::Client(client, segment) => {
                 self.segments.get(&(client, segment)).map(|known| known.descriptor.clone())
             }
-            SharedSource::Own(identity) => self.transfers.by_identity(identity).and_then(|region| region.descriptor()),
+            SharedSource::Own(identity) => {
+                self.transfers.by_identity(identity).and_then(|region| region.descriptor())
+            }
         };
         self.announced.insert((executable, segment), descriptor.ok_or_else(gone)?);
         Ok(())
@@ -229,11 +243,18 @@ impl Surroundings for World {
 }
 
 impl World {
-    fn adopt(&mut self, client: ConnectionId, segment: u32, bytes: usize) -> Result<Arc<dyn Region>> {
+    fn adopt(
+        &mut self,
+        client: ConnectionId,
+        segment: u32,
+        bytes: usize,
+    ) -> Result<Arc<dyn Region>> {
         let descriptor = self.segments.get(&(client, segment)).ok_or_else(gone)?.descriptor.clone();
         let source = self.source(client).clone();
         let adopt = || {
-            let copy = descriptor.try_clone().map_err(|error| Error::system("map a client's memory", error))?;
+            let copy = descriptor
+                .try_clone()
+                .map_err(|error| Error::system("map a client's memory", error))?;
             source.adopt(copy, bytes)
         };
         let mut region = adopt();
@@ -249,9 +270,17 @@ impl World {
         Ok(region)
     }
 
-    fn allocate_from(&mut self, source: &dyn MemorySource, bytes: u64) -> Result<(MemoryId, u64, u64)> {
+    fn allocate_from(
+        &mut self,
+        source: &dyn MemorySource,
+        bytes: u64,
+    ) -> Result<(MemoryId, u64, u64)> {
         let bytes = usize::try_from(bytes).map_err(|_| {
-            Error::new(ErrorKind::LimitExceeded, "accept a call", "its arrays exceed the address space")
+            Error::new(
+                ErrorKind::LimitExceeded,
+                "accept a call",
+                "its arrays exceed the address space",
+            )
         })?;
         self.check_room_for(bytes as u64)?;
         let region = source.allocate(bytes)?;
@@ -266,7 +295,8 @@ impl World {
     /// Calls of all clients share what there is.
     fn check_room_for(&self, bytes: u64) -> Result<()> {
         let most = self.memory_all_max;
-        let used: u64 = self.sources.values().map(|source| source.held().saturating_sub(source.idle())).sum();
+        let used: u64 =
+            self.sources.values().map(|source| source.held().saturating_sub(source.idle())).sum();
         if used.saturating_add(bytes) <= most {
             return Ok(());
         }
@@ -278,7 +308,10 @@ impl World {
         .with("bytes", Bytes(bytes))
         .with("memory_all_bytes_max", Bytes(most))
         .with("memory", machine_memory())
-        .fix("try again later, send less per call, or raise memory_all_bytes_max in the server's farcall.toml")
+        .fix(
+            "try again later, send less per call, or raise memory_all_bytes_max in the server's \
+            farcall.toml",
+        )
         .retryable())
     }
 
@@ -294,9 +327,14 @@ impl World {
         self.sources.entry(principal).or_insert_with(make)
     }
 
-    /// Memory that is not what it is said to be would end the executable that maps it, and with it somebody's call. Once
-    /// per segment; no page of it is touched.
-    fn check_shared(&mut self, client: ConnectionId, descriptor: OwnedFd, bytes: u64) -> Result<OwnedFd> {
+    /// Memory that is not what it is said to be would end the executable that maps it, and with it
+    /// somebody's call. Once per segment; no page of it is touched.
+    fn check_shared(
+        &mut self,
+        client: ConnectionId,
+        descriptor: OwnedFd,
+        bytes: u64,
+    ) -> Result<OwnedFd> {
         self.source(client).check(descriptor, usize::try_from(bytes).unwrap_or(usize::MAX))
     }
 }
@@ -326,7 +364,8 @@ impl FrameSource for Sending<'_> {
     }
 
     fn descriptors(&mut self, _: &FrameHeader, shares: Option<u32>) -> Result<Vec<Arc<OwnedFd>>> {
-        let descriptor = shares.map(|segment| self.world.descriptor(self.connection, segment)).transpose()?;
+        let descriptor =
+            shares.map(|segment| self.world.descriptor(self.connection, segment)).transpose()?;
         Ok(descriptor.into_iter().collect())
     }
 
@@ -347,11 +386,17 @@ pub struct Taking<'a> {
 }
 
 impl Taking<'_> {
-    /// A peer that breaks the rules goes. What we have no descriptor or room left for costs the calls that name it.
+    /// A peer that breaks the rules goes. What we have no descriptor or room left for costs the
+    /// calls that name it.
     fn take_segment(&mut self, segment: u32, checked: Result<OwnedFd>) -> Result<()> {
         match checked {
             Ok(descriptor) => {
-                let known = Segment { descriptor: Arc::new(descriptor), mapped: None, passed: 0, settled_bytes: 0 };
+                let known = Segment {
+                    descriptor: Arc::new(descriptor),
+                    mapped: None,
+                    passed: 0,
+                    settled_bytes: 0,
+                };
                 self.world.segments.insert((self.connection, segment), known);
                 Ok(())
             }
@@ -365,11 +410,22 @@ impl Taking<'_> {
 }
 
 impl FrameHandler for Taking<'_> {
-    fn control(&mut self, header: &FrameHeader, body: &[u8], descriptors: &mut VecDeque<OwnedFd>) -> Result<()> {
+    fn control(
+        &mut self,
+        header: &FrameHeader,
+        body: &[u8],
+        descriptors: &mut VecDeque<OwnedFd>,
+    ) -> Result<()> {
         if header.kind == FrameKind::Share as u8 {
             // The descriptor must be at hand before the server learns of the segment.
             let share: Share = farcall_wire::message::decode("Share", body)?;
-            let missing = || Error::new(ErrorKind::Protocol, "take shared memory", "it arrived without a descriptor");
+            let missing = || {
+                Error::new(
+                    ErrorKind::Protocol,
+                    "take shared memory",
+                    "it arrived without a descriptor",
+                )
+            };
             let descriptor = descriptors.pop_front().ok_or_else(missing)?;
             let checked = self.world.check_shared(self.connection, descriptor, share.bytes);
             self.server.handle_control(self.world, self.connection, header, body)?;
@@ -377,7 +433,13 @@ impl FrameHandler for Taking<'_> {
         }
         self.server.handle_control(self.world, self.connection, header, body)?;
         if let Some(nest) = self.server.take_nest() {
-            let missing = || Error::new(ErrorKind::Protocol, "take a connection", "it arrived without a descriptor");
+            let missing = || {
+                Error::new(
+                    ErrorKind::Protocol,
+                    "take a connection",
+                    "it arrived without a descriptor",
+                )
+            };
             self.world.nests.push((nest, descriptors.pop_front().ok_or_else(missing)?));
         }
         if header.kind == FrameKind::Unshare as u8 {
@@ -392,8 +454,11 @@ impl FrameHandler for Taking<'_> {
     }
 
     fn data_space(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Space>> {
-        let Some(place) = self.server.place(self.connection, header, done)? else { return Ok(None) };
-        let memory = if place.offset == 0 { self.server.memory_of(self.connection, &place) } else { None };
+        let Some(place) = self.server.place(self.connection, header, done)? else {
+            return Ok(None);
+        };
+        let memory =
+            if place.offset == 0 { self.server.memory_of(self.connection, &place) } else { None };
         let left = (header.length - done) as usize;
         self.world.transfers.space(self.connection, &place, memory, left)
     }

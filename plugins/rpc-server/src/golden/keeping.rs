@@ -33,11 +33,9 @@ pub fn ordered(server: &mut Server, memory: &mut Memory, order: ResultsOrder) ->
             format!("load call {}: {arrays} arrays", name(&id))
         }
         ResultsOrder::Store { finished, left, .. } => {
-            let what = finished
-                .result
-                .failure
-                .as_ref()
-                .map_or(String::new(), |failure| format!(": failed: {}", Error::from(failure.clone())));
+            let what = finished.result.failure.as_ref().map_or(String::new(), |failure| {
+                format!(": failed: {}", Error::from(failure.clone()))
+            });
             let said = format!("store call {} for {} s{what}", name(&finished.id), left.as_secs());
             server.stores(memory, finished);
             said
@@ -93,34 +91,52 @@ fn other_contracts(routines: &[Arc<PublishedRoutine>]) -> Vec<Arc<PublishedRouti
 }
 
 impl Play {
-    /// `recorded CALL [full]`, `begun [full]`, `loaded [damaged]`, `stored CALL [full]`, `erased [full]`,
-    /// `read RESULT… | fail | damaged`, `restore NUMBER SECONDS [failed | ended | unreadable]`,
-    /// `restore NUMBER waits ROUTINE ARGUMENT…`, `published`, `readmit [other | nothing]`.
+    /// `recorded CALL [full]`, `begun [full]`, `loaded [damaged]`, `stored CALL [full]`, `erased
+    /// [full]`, `read RESULT… | fail | damaged`, `restore NUMBER SECONDS [failed | ended |
+    /// unreadable]`, `restore NUMBER waits ROUTINE ARGUMENT…`, `published`, `readmit [other |
+    /// nothing]`.
     pub fn results_event(&mut self, words: &[&str]) {
-        let full = || Error::new(ErrorKind::LimitExceeded, "keep a result", "the disk is full").retryable();
+        let full = || {
+            Error::new(ErrorKind::LimitExceeded, "keep a result", "the disk is full").retryable()
+        };
         let is_full = words.contains(&"full");
         match words[0] {
             "recorded" => {
                 let id = self.peers.id(words[1]);
-                self.server.recorded(&mut self.memory, id, if is_full { Err(full()) } else { Ok(()) });
+                self.server.recorded(
+                    &mut self.memory,
+                    id,
+                    if is_full { Err(full()) } else { Ok(()) },
+                );
             }
             "stored" => {
                 let id = self.peers.id(words[1]);
-                let is_news = self.server.stored(&mut self.memory, id, if is_full { Err(full()) } else { Ok(1500) });
+                let is_news = self.server.stored(
+                    &mut self.memory,
+                    id,
+                    if is_full { Err(full()) } else { Ok(1500) },
+                );
                 self.memory.said.extend(is_news.then(|| "the log tells of it".to_owned()));
             }
             "begun" => {
                 let (id, executable) = self.memory.beginning.pop_front().expect("a call begins");
-                self.server.begun(&mut self.memory, id, executable, if is_full { Err(full()) } else { Ok(()) });
+                self.server.begun(
+                    &mut self.memory,
+                    id,
+                    executable,
+                    if is_full { Err(full()) } else { Ok(()) },
+                );
             }
             "loaded" => {
                 let key = self.memory.loading.pop_front().expect("arguments are loaded");
-                let damaged = || Error::new(ErrorKind::Damaged, "read a result", "its file was damaged");
+                let damaged =
+                    || Error::new(ErrorKind::Damaged, "read a result", "its file was damaged");
                 let outcome = if words.contains(&"damaged") { Err(damaged()) } else { Ok(()) };
                 self.server.loaded_arguments(&mut self.memory, key, outcome);
             }
             "erased" => {
-                let (connection, channel) = self.memory.erasing.pop_front().expect("somebody waits for that");
+                let (connection, channel) =
+                    self.memory.erasing.pop_front().expect("somebody waits for that");
                 self.server.erased(connection, channel, if is_full { Err(full()) } else { Ok(()) });
             }
             "published" => self.server.published(self.memory.now),
@@ -143,12 +159,20 @@ impl Play {
         let keep = Keep { after_end_us: 3_600_000_000, durable: true };
         let (resume, principal) = (Resume::new(id), "uid 1".to_owned());
         let written = Written { resume, routine: "m/scale".to_owned(), principal, keep };
-        let ended = Error::new(ErrorKind::ShuttingDown, "run a routine", "the server stopped while the call ran");
+        let ended = Error::new(
+            ErrorKind::ShuttingDown,
+            "run a routine",
+            "the server stopped while the call ran",
+        );
         let was = match &words[2..] {
             ["waits", request @ ..] => Was::Waiting(Box::new(Accepted {
                 open: open(
                     id,
-                    &request.iter().copied().filter(|word| *word != "certificate").collect::<Vec<_>>(),
+                    &request
+                        .iter()
+                        .copied()
+                        .filter(|word| *word != "certificate")
+                        .collect::<Vec<_>>(),
                     &self.routines,
                 ),
                 written: Written { routine: request[0].to_owned(), ..written.clone() },
@@ -195,9 +219,14 @@ impl Play {
         });
         let bytes: BTreeMap<u16, u64> = blocks.collect();
         let memory = (!bytes.is_empty()).then(|| {
-            let (id, identity, size) = self.memory.allocate(ConnectionId(0), bytes.values().sum()).unwrap();
-            let memory =
-                OwnMemory { id, identity, bytes: size, offsets: bytes.keys().map(|slot| (*slot, 0)).collect() };
+            let (id, identity, size) =
+                self.memory.allocate(ConnectionId(0), bytes.values().sum()).unwrap();
+            let memory = OwnMemory {
+                id,
+                identity,
+                bytes: size,
+                offsets: bytes.keys().map(|slot| (*slot, 0)).collect(),
+            };
             ReadMemory { memory, bytes }
         });
         let result = CallResult { failure, results, times: CallTimes::default(), attributes: None };

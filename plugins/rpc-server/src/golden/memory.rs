@@ -50,9 +50,17 @@ impl Surroundings for Memory {
         Ok(MemoryId(self.next))
     }
 
-    fn announce(&mut self, executable: ConnectionId, segment: u32, source: MemorySource) -> Result<()> {
+    fn announce(
+        &mut self,
+        executable: ConnectionId,
+        segment: u32,
+        source: MemorySource,
+    ) -> Result<()> {
         if let MemorySource::Own(identity) = source {
-            assert!(self.taken.contains_key(&MemoryId(identity)), "memory is announced that was given back");
+            assert!(
+                self.taken.contains_key(&MemoryId(identity)),
+                "memory is announced that was given back"
+            );
         }
         assert_eq!(self.announced.insert((executable, segment), source), None);
         Ok(())

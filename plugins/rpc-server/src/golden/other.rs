@@ -1,4 +1,5 @@
-//! One of the other ends: what it knows, what it does in the words of scripts, and what is seen of what it is sent.
+//! One of the other ends: what it knows, what it does in the words of scripts, and what is seen of
+//! what it is sent.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -8,8 +9,8 @@ use farcall_call::{Connection, Event, Setup, Transmit};
 use farcall_link::turnstile::Turnstile;
 use farcall_services::directory::PublishedRoutine;
 use farcall_wire::{
-    Argument, Attribute, ByteOrder, CallResult, CallTimes, Failure, Hello, HelloLimits, Loaded, Notice, Open, Order,
-    Publication, Reply, Request, Resume, Role, Share, callback_slot,
+    Argument, Attribute, ByteOrder, CallResult, CallTimes, Failure, Hello, HelloLimits, Loaded,
+    Notice, Open, Order, Publication, Reply, Request, Resume, Role, Share, callback_slot,
 };
 
 use super::memory::Memory;
@@ -70,7 +71,8 @@ impl Other {
             token: None,
             attributes,
         };
-        let machine = Connection::new(Setup { hello, initiator: executable.is_none(), token: None });
+        let machine =
+            Connection::new(Setup { hello, initiator: executable.is_none(), token: None });
         let (calls, running, mapped) = (BTreeMap::new(), VecDeque::new(), BTreeMap::new());
         Other {
             name,
@@ -93,7 +95,8 @@ impl Other {
         }
     }
 
-    /// Something a client does, in the words of the script: under this id, and with the call that the last word names.
+    /// Something a client does, in the words of the script: under this id, and with the call that
+    /// the last word names.
     pub fn does_as_client(
         &mut self,
         what: &str,
@@ -112,7 +115,8 @@ impl Other {
                 self.machine.request(&Request::Status).unwrap();
             }
             "load" => {
-                let publication = Publication { module: Vec::new(), libraries: Vec::new(), object: None };
+                let publication =
+                    Publication { module: Vec::new(), libraries: Vec::new(), object: None };
                 self.machine.request(&Request::Load(publication)).unwrap();
             }
             "open" => {
@@ -127,7 +131,8 @@ impl Other {
             }
             "resume" => {
                 let describe = words.contains(&"described").then_some(true);
-                let channel = self.machine.resume(&Resume { describe, ..Resume::new(named) }).unwrap();
+                let channel =
+                    self.machine.resume(&Resume { describe, ..Resume::new(named) }).unwrap();
                 self.calls.insert(words[0].to_owned(), channel);
             }
             "forget" => drop(self.machine.request(&Request::Forget(named)).unwrap()),
@@ -188,7 +193,12 @@ impl Other {
     }
 
     /// Something an executable does, in the words of the script.
-    pub fn does_as_executable(&mut self, what: &str, words: &[&str], (id, named): (CallId, CallId)) {
+    pub fn does_as_executable(
+        &mut self,
+        what: &str,
+        words: &[&str],
+        (id, named): (CallId, CallId),
+    ) {
         let error = || Error::new(ErrorKind::RoutineFailed, "run a routine", words.join(" "));
         match what {
             "load-asks" => {
@@ -198,9 +208,14 @@ impl Other {
             }
             "progress" => {
                 let (channel, _) = self.running.front().expect("it has a call");
-                self.machine.notice(*channel, &Notice::Progress(words[0].parse().unwrap(), words[1..].join(" ")));
+                self.machine.notice(
+                    *channel,
+                    &Notice::Progress(words[0].parse().unwrap(), words[1..].join(" ")),
+                );
             }
-            "load-ok" => self.machine.reply(self.load.take().expect("it was told to load"), &Reply::Done),
+            "load-ok" => {
+                self.machine.reply(self.load.take().expect("it was told to load"), &Reply::Done)
+            }
             "load-failed" => {
                 let error = Error::new(ErrorKind::Unavailable, "load a module", words.join(" "));
                 let channel = self.load.take().expect("it was told to load");
@@ -236,8 +251,10 @@ impl Other {
                     _ => panic!("executables do not {what}"),
                 };
                 let finished_ns = if what == "soon" { 1000 } else { u64::MAX };
-                let times = CallTimes { queued_ns: 0, started_ns: 0, finished_ns, processor_ns: None };
-                self.machine.respond(channel, &CallResult { failure, results, times, attributes: None });
+                let times =
+                    CallTimes { queued_ns: 0, started_ns: 0, finished_ns, processor_ns: None };
+                self.machine
+                    .respond(channel, &CallResult { failure, results, times, attributes: None });
             }
         }
     }
@@ -245,10 +262,15 @@ impl Other {
     /// Takes a frame of the server's.
     pub fn take(&mut self, transmit: Transmit, memory: &mut Memory) {
         match transmit {
-            Transmit::Control { header, body, .. } => self.machine.handle_control(&header, &body).unwrap(),
+            Transmit::Control { header, body, .. } => {
+                self.machine.handle_control(&header, &body).unwrap()
+            }
             Transmit::Data { header, .. } => {
-                let place = self.machine.place(&header, 0).unwrap().expect("data are for an open call");
-                memory.said.push(format!("{}: {} bytes of slot {}", self.name, header.length, place.slot));
+                let place =
+                    self.machine.place(&header, 0).unwrap().expect("data are for an open call");
+                memory
+                    .said
+                    .push(format!("{}: {} bytes of slot {}", self.name, header.length, place.slot));
                 self.machine.data_arrived(&header, header.length).unwrap();
             }
         }
@@ -263,7 +285,9 @@ impl Other {
             Event::Ready(_) => "is greeted".to_owned(),
             Event::Requested(channel, Request::Load(publication)) => {
                 self.load = Some(channel);
-                let object = publication.object.map_or_else(String::new, |class| format!(", to be a {class}"));
+                let object = publication
+                    .object
+                    .map_or_else(String::new, |class| format!(", to be a {class}"));
                 format!("load a module with {}{object}", publication.libraries.join(" "))
             }
             Event::Replied(_, reply) => match reply {
@@ -280,10 +304,16 @@ impl Other {
                     _ => 0,
                 });
                 self.machine.grant(channel, granted.sum());
-                let words = |arguments: &[Argument]| arguments.iter().map(word).collect::<Vec<_>>().join(" ");
+                let words = |arguments: &[Argument]| {
+                    arguments.iter().map(word).collect::<Vec<_>>().join(" ")
+                };
                 let wanted = open.wanted.as_deref().map(words).unwrap_or_default();
                 let said = match callback_slot(open.attributes.as_deref()) {
-                    Some(slot) => format!("is called back, {} slot {slot}: {}", open.routine, words(&open.arguments)),
+                    Some(slot) => format!(
+                        "is called back, {} slot {slot}: {}",
+                        open.routine,
+                        words(&open.arguments)
+                    ),
                     None => format!("call {} {} | {wanted}", open.routine, words(&open.arguments)),
                 };
                 self.running.push_back((channel, *open));
@@ -295,34 +325,50 @@ impl Other {
                 if let Some(at) = self.running.iter().position(|(of, _)| *of == channel) {
                     let one = self.running.remove(at).expect("it is there");
                     self.running.push_front(one);
-                    let error = Error::new(ErrorKind::Cancelled, "run a callback", "its call is over");
+                    let error =
+                        Error::new(ErrorKind::Cancelled, "run a callback", "its call is over");
                     self.answer(Some((&error).into()), Vec::new());
                 }
                 "hears that a callback is to end".to_owned()
             }
             Event::CancelRequested(channel) => {
-                let at = self.running.iter().position(|(of, _)| *of == channel).expect("it has the call");
+                let at = self
+                    .running
+                    .iter()
+                    .position(|(of, _)| *of == channel)
+                    .expect("it has the call");
                 if self.asks && at == 0 && (self.begun || self.turnstile.is_none()) {
                     return "hears that its call is to end".to_owned();
                 }
-                assert!(at > 0 || !self.begun || self.forged, "a call is taken back that has begun");
+                assert!(
+                    at > 0 || !self.begun || self.forged,
+                    "a call is taken back that has begun"
+                );
                 self.running.remove(at);
                 let error = Error::new(ErrorKind::Cancelled, "run a routine", "it had not begun");
                 let (failure, times) = (Some(Failure::from(&error)), CallTimes::default());
-                self.machine.respond(channel, &CallResult { failure, results: Vec::new(), times, attributes: None });
+                self.machine.respond(
+                    channel,
+                    &CallResult { failure, results: Vec::new(), times, attributes: None },
+                );
                 "gives a call back".to_owned()
             }
             Event::Resulted(channel, result) => {
-                let name = self.calls.iter().find(|(_, of)| **of == channel).map_or("?", |(name, _)| name);
+                let name =
+                    self.calls.iter().find(|(_, of)| **of == channel).map_or("?", |(name, _)| name);
                 match result.failure {
                     Some(failure) => format!("{name} failed: {}", full(failure)),
                     None => {
-                        format!("{name} returned {}", result.results.iter().map(word).collect::<Vec<_>>().join(" "))
+                        format!(
+                            "{name} returned {}",
+                            result.results.iter().map(word).collect::<Vec<_>>().join(" ")
+                        )
                     }
                 }
             }
             Event::Finished(channel) => {
-                let name = self.calls.iter().find(|(_, of)| **of == channel).map(|(name, _)| name.clone());
+                let name =
+                    self.calls.iter().find(|(_, of)| **of == channel).map(|(name, _)| name.clone());
                 let name = name.expect("a call ends once");
                 self.calls.remove(&name);
                 format!("{name} is over")
@@ -332,7 +378,9 @@ impl Other {
             }
             Event::Agreed(_, resume) => super::keeping::agreed(&resume),
             Event::Noticed(_, notice) => format!("hears {notice:?}"),
-            Event::Shared(share) => format!("shares segment {}: {} bytes", share.segment, share.bytes),
+            Event::Shared(share) => {
+                format!("shares segment {}: {} bytes", share.segment, share.bytes)
+            }
             Event::Unshared(segment) => format!("unshares segment {segment}"),
             Event::Left(failure) => {
                 self.left = true;

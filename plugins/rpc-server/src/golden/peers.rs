@@ -1,5 +1,5 @@
-//! The other ends: clients and executables with state machines of their own, joined to the server without a stream.
-//! They fail on anything that breaks the rules of the wire.
+//! The other ends: clients and executables with state machines of their own, joined to the server
+//! without a stream. They fail on anything that breaks the rules of the wire.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -49,11 +49,21 @@ fn audit(record: &AuditRecord) -> String {
         (None, None) => "connection".to_owned(),
     };
     let outcome = record.failure.as_ref().map_or("done", |error| error.kind().name());
-    format!("audit {} at {}: {what}: {outcome}", record.caller.rights.principal(), record.caller.address)
+    format!(
+        "audit {} at {}: {what}: {outcome}",
+        record.caller.rights.principal(),
+        record.caller.address
+    )
 }
 
 impl Peers {
-    fn add(&mut self, connection: ConnectionId, name: String, executable: Option<ExecutableId>, greets: bool) {
+    fn add(
+        &mut self,
+        connection: ConnectionId,
+        name: String,
+        executable: Option<ExecutableId>,
+        greets: bool,
+    ) {
         let (features, attributes) = std::mem::take(&mut self.lasting);
         let mut other = Other::new(name, executable, features, attributes);
         (other.mute, other.forged) = (!greets, self.forging);
@@ -64,8 +74,9 @@ impl Peers {
         self.add(connection, format!("client {connection}"), None, greets);
     }
 
-    /// `calls-back` for a client that takes callbacks, `keeps` for a client that may ask for calls to be kept, `lasting NUMBER
-    /// SECONDS` for one that comes back under this number if its connection is lost; with `again` it did so.
+    /// `calls-back` for a client that takes callbacks, `keeps` for a client that may ask for calls
+    /// to be kept, `lasting NUMBER SECONDS` for one that comes back under this number if its
+    /// connection is lost; with `again` it did so.
     pub fn comes_back(&mut self, words: &[&str]) {
         let lasting = words.iter().position(|word| *word == "lasting");
         if lasting.is_some() || words.contains(&"keeps") {
@@ -75,14 +86,18 @@ impl Peers {
             self.lasting.0.push(CALLBACKS.to_owned());
         }
         if let Some(at) = lasting {
-            let (number, seconds) = (words[at + 1].parse().unwrap(), words[at + 2].parse().unwrap());
-            self.lasting.1.extend(kept::asks_to_resume([number; 16], std::time::Duration::from_secs(seconds)));
+            let (number, seconds) =
+                (words[at + 1].parse().unwrap(), words[at + 2].parse().unwrap());
+            self.lasting.1.extend(kept::asks_to_resume(
+                [number; 16],
+                std::time::Duration::from_secs(seconds),
+            ));
             self.lasting.1.extend(words.contains(&"again").then(|| kept::comes_again(1)));
         }
     }
 
-    /// A call by its name in the script, or one that nobody made.
-    /// The id of a call by the name that its client gave it; `#N` is that of a call of an earlier server.
+    /// A call by its name in the script, or one that nobody made. The id of a call by the name that
+    /// its client gave it; `#N` is that of a call of an earlier server.
     pub fn id(&self, name: &str) -> CallId {
         if let Some(number) = name.strip_prefix('#').and_then(|number| number.parse().ok()) {
             return CallId([number; 16]);
@@ -104,7 +119,8 @@ impl Peers {
         self.forging = forging;
     }
 
-    /// Moves an executable's turnstile as no honest one would: so many calls have begun, or it is open again.
+    /// Moves an executable's turnstile as no honest one would: so many calls have begun, or it is
+    /// open again.
     pub fn lie(&mut self, connection: ConnectionId, begun: usize) {
         let Some(turnstile) = &self.other(connection).turnstile else { return };
         turnstile.open();
@@ -170,7 +186,8 @@ impl Peers {
         routines: &[Arc<PublishedRoutine>],
     ) {
         self.calls = self.calls.wrapping_add(1);
-        let (call, named) = (CallId([self.calls; 16]), self.id(words.last().copied().unwrap_or_default()));
+        let (call, named) =
+            (CallId([self.calls; 16]), self.id(words.last().copied().unwrap_or_default()));
         if what == "open" {
             self.ids.insert(words[0].to_owned(), call);
         }
@@ -199,7 +216,9 @@ impl Peers {
                 self.act(server, memory, action);
             }
             let touched: Vec<ConnectionId> = server.take_touched().collect();
-            for connection in touched.into_iter().chain(self.others.keys().copied().collect::<Vec<_>>()) {
+            for connection in
+                touched.into_iter().chain(self.others.keys().copied().collect::<Vec<_>>())
+            {
                 moved |= self.carry_to_peer(server, memory, connection);
                 moved |= self.carry_to_server(server, memory, connection);
             }
@@ -227,7 +246,10 @@ impl Peers {
             }
             Action::Fetch { key, slot, wanted } => {
                 self.fetches.push_back((key, slot));
-                format!("fetch {slot} {}, shape {:?}, for {}", wanted.url, wanted.shape, wanted.principal)
+                format!(
+                    "fetch {slot} {}, shape {:?}, for {}",
+                    wanted.url, wanted.shape, wanted.principal
+                )
             }
             Action::Order { connection, channel, order, .. } => {
                 self.questions.push_back((connection, channel));
@@ -238,7 +260,10 @@ impl Peers {
                 format!("start {executable}")
             }
             Action::Stop { executable, grace } => {
-                assert!(self.stopped.insert(executable), "executable {executable} is stopped twice");
+                assert!(
+                    self.stopped.insert(executable),
+                    "executable {executable} is stopped twice"
+                );
                 format!("stop {executable}, grace {grace:?}")
             }
             Action::Recall(executable, connection) => {
@@ -266,7 +291,12 @@ impl Peers {
         memory.said.push(said);
     }
 
-    fn carry_to_peer(&mut self, server: &mut Server, memory: &mut Memory, connection: ConnectionId) -> bool {
+    fn carry_to_peer(
+        &mut self,
+        server: &mut Server,
+        memory: &mut Memory,
+        connection: ConnectionId,
+    ) -> bool {
         let mut moved = false;
         if self.others.get(&connection).is_some_and(|other| other.deaf) {
             return moved;
@@ -274,18 +304,25 @@ impl Peers {
         while let Some(transmit) = server.poll_transmit(connection) {
             moved = true;
             if let Transmit::Control { shares: Some(segment), .. } = &transmit {
-                let source = memory.announced.remove(&(connection, *segment)).expect("a segment has memory");
+                let source =
+                    memory.announced.remove(&(connection, *segment)).expect("a segment has memory");
                 self.other(connection).mapped.insert(*segment, source);
             }
             if let Transmit::Data { place, .. } = &transmit {
                 let from = server.memory_of(connection, place).expect("data come from memory");
-                assert!(memory.taken.contains_key(&from.memory), "data come from memory that was given back");
+                assert!(
+                    memory.taken.contains_key(&from.memory),
+                    "data come from memory that was given back"
+                );
             }
-            let Some(other) = self.others.get_mut(&connection).filter(|other| !other.cut) else { continue };
+            let Some(other) = self.others.get_mut(&connection).filter(|other| !other.cut) else {
+                continue;
+            };
             other.take(transmit, memory);
         }
         server.settle(memory, connection);
-        if server.is_leaving(connection) && self.others.get(&connection).is_some_and(|other| !other.cut && !other.mute)
+        if server.is_leaving(connection)
+            && self.others.get(&connection).is_some_and(|other| !other.cut && !other.mute)
         {
             memory.said.push(format!("{} is disconnected", self.other(connection).name));
             self.recall(server, memory, connection);
@@ -296,9 +333,16 @@ impl Peers {
         moved
     }
 
-    fn carry_to_server(&mut self, server: &mut Server, memory: &mut Memory, connection: ConnectionId) -> bool {
+    fn carry_to_server(
+        &mut self,
+        server: &mut Server,
+        memory: &mut Memory,
+        connection: ConnectionId,
+    ) -> bool {
         let mut moved = false;
-        while let Some(other) = self.others.get_mut(&connection).filter(|other| !other.mute && !other.cut) {
+        while let Some(other) =
+            self.others.get_mut(&connection).filter(|other| !other.mute && !other.cut)
+        {
             // As the driver does.
             if server.is_clogged(connection) {
                 break;
@@ -325,7 +369,10 @@ impl Peers {
                     if let Some(place) = server.place(connection, &header, 0).unwrap() {
                         let to = server.memory_of(connection, &place);
                         let to = to.map(|to| memory.taken.contains_key(&to.memory));
-                        memory.said.push(format!("{} bytes come to slot {}: {to:?}", header.length, place.slot));
+                        memory.said.push(format!(
+                            "{} bytes come to slot {}: {to:?}",
+                            header.length, place.slot
+                        ));
                     }
                     server.data_arrived(memory, connection, &header, header.length).unwrap();
                 }
@@ -334,16 +381,26 @@ impl Peers {
         moved
     }
 
-    /// Memory was given back: no living executable may still have a call that names it, but one that said it had none.
+    /// Memory was given back: no living executable may still have a call that names it, but one
+    /// that said it had none.
     fn check_released(&self, memory: &mut Memory) {
         for released in memory.released.drain(..) {
-            for other in self.others.values().filter(|other| other.executable.is_some() && !other.forged) {
-                for argument in
-                    other.running.iter().flat_map(|(_, open)| open.arguments.iter().chain(open.wanted.iter().flatten()))
+            for other in
+                self.others.values().filter(|other| other.executable.is_some() && !other.forged)
+            {
+                for argument in other
+                    .running
+                    .iter()
+                    .flat_map(|(_, open)| open.arguments.iter().chain(open.wanted.iter().flatten()))
                 {
                     let Argument::Shared(segment, ..) = argument else { continue };
                     let source = other.mapped.get(segment);
-                    assert_ne!(source, Some(&MemorySource::Own(released.0)), "{} still writes to it", other.name);
+                    assert_ne!(
+                        source,
+                        Some(&MemorySource::Own(released.0)),
+                        "{} still writes to it",
+                        other.name
+                    );
                 }
             }
         }
@@ -388,7 +445,12 @@ impl Peers {
                     may.push(format!("lost {executable}"));
                 }
                 None => {
-                    may.extend(other.calls.keys().map(|call| format!("cancel {} {call}", &other.name[7..])));
+                    may.extend(
+                        other
+                            .calls
+                            .keys()
+                            .map(|call| format!("cancel {} {call}", &other.name[7..])),
+                    );
                     may.extend(other.answers().into_iter().flatten());
                 }
             }
@@ -399,7 +461,8 @@ impl Peers {
     /// Functions that a routine may call, and may not.
     fn callbacks_of(&self, executable: ExecutableId) -> impl Iterator<Item = String> {
         let number = self.callbacks;
-        let kinds = ["2 i1000 b8000 -", "2 i1 z8 -", "3 i7 -", "3 i7 - of nobody", "1 i7 -", "2 i9 z8 -"];
+        let kinds =
+            ["2 i1000 b8000 -", "2 i1 z8 -", "3 i7 -", "3 i7 - of nobody", "1 i7 -", "2 i9 z8 -"];
         kinds.into_iter().map(move |kind| format!("calls-back {executable} k{number} {kind}"))
     }
 
@@ -425,6 +488,9 @@ impl Peers {
         }
         let lines = state.pools.values().map(|pool| pool.waiting.len()).sum::<usize>();
         assert!(lines <= state.calls.len(), "calls that are over stand in line");
-        assert!(state.pools.values().all(|pool| pool.alive > 0 || !pool.waiting.is_empty()), "an empty pool stays");
+        assert!(
+            state.pools.values().all(|pool| pool.alive > 0 || !pool.waiting.is_empty()),
+            "an empty pool stays"
+        );
     }
 }

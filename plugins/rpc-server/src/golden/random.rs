@@ -26,11 +26,18 @@ struct Chat {
 
 impl Chat {
     fn new(seed: u64, ends: Ends) -> Chat {
-        let mut play =
-            Play::new("! connections_max=20 executables_max=2 calls_max=6 objects_max=4 objects_of_one_max=4");
+        let mut play = Play::new(
+            "! connections_max=20 executables_max=2 calls_max=6 objects_max=4 objects_of_one_max=4",
+        );
         play.peers.forge(ends == Ends::Lying);
-        let mut chat =
-            Chat { play, random: SeededRandom::new(seed), now: 0, calls: 0, clients: Vec::new(), connected: 0 };
+        let mut chat = Chat {
+            play,
+            random: SeededRandom::new(seed),
+            now: 0,
+            calls: 0,
+            clients: Vec::new(),
+            connected: 0,
+        };
         for _ in 0..CLIENTS {
             let client = chat.connect();
             chat.clients.push(client);
@@ -61,7 +68,10 @@ impl Chat {
     }
 
     fn pick(&mut self, events: &[String]) -> bool {
-        let Some(event) = (!events.is_empty()).then(|| events[self.draw(events.len())].clone()) else { return false };
+        let Some(event) = (!events.is_empty()).then(|| events[self.draw(events.len())].clone())
+        else {
+            return false;
+        };
         self.happen(&event);
         true
     }
@@ -124,12 +134,19 @@ impl Chat {
             // With functions, of which the routine calls some.
             let (array, wanted) = array.split_once(" | ").unwrap_or((array, ""));
             let wanted = if wanted.is_empty() { String::new() } else { format!(" | {wanted} - -") };
-            return self.happen(&format!("open {client} c{} back/apply i1000 {array} - -{wanted}{time}", self.calls));
+            return self.happen(&format!(
+                "open {client} c{} back/apply i1000 {array} - -{wanted}{time}",
+                self.calls
+            ));
         }
-        self.happen(&format!("open {client} c{} {module}/scale i1000 {array}{time}{on}", self.calls));
+        self.happen(&format!(
+            "open {client} c{} {module}/scale i1000 {array}{time}{on}",
+            self.calls
+        ));
     }
 
-    /// Everything that must happen does; then no call may be left, and when all have gone, nothing at all.
+    /// Everything that must happen does; then no call may be left, and when all have gone, nothing
+    /// at all.
     fn end(mut self) {
         for _ in 0..10_000 {
             let (must, _) = self.play.peers.possible();
@@ -159,16 +176,26 @@ fn fuzz_of_callbacks_that_nobody_answers_takes_bounded_memory() {
     // One client that answers nothing, and one that reads nothing.
     for deaf in [false, true] {
         let mut play = Play::new("! executables_max=1");
-        let events =
-            ["connect 1 calls-back", "ask 1 back/apply", "resolve back/apply", "open 1 a back/apply i1 z8 - -"];
-        for event in events.into_iter().chain(["start-ok 3", "load-ok 3"]).chain(deaf.then_some("deafen 1")) {
+        let events = [
+            "connect 1 calls-back",
+            "ask 1 back/apply",
+            "resolve back/apply",
+            "open 1 a back/apply i1 z8 - -",
+        ];
+        for event in
+            events.into_iter().chain(["start-ok 3", "load-ok 3"]).chain(deaf.then_some("deafen 1"))
+        {
             play.happen(1, event);
         }
         for number in 0..250 {
             play.happen(2, &format!("calls-back 3 k{number} 2 i1000 b8000 -"));
-            assert!(play.server.state().callbacks.values().count() <= 64 && play.memory.taken.len() <= 65);
+            assert!(
+                play.server.state().callbacks.values().count() <= 64
+                    && play.memory.taken.len() <= 65
+            );
         }
-        let refused = play.memory.said.iter().filter(|said| said.contains("too many open callbacks")).count();
+        let refused =
+            play.memory.said.iter().filter(|said| said.contains("too many open callbacks")).count();
         assert_eq!((play.server.state().callbacks.values().count(), refused), (64, 250 - 64));
         // All of it ends with the call.
         play.happen(3, "return 3 - z8 - -");
@@ -196,8 +223,8 @@ fn fuzz_of_conversations_keeps_all_promises() {
     hold_promises(300, Ends::Honest);
 }
 
-/// Executables that take calls ahead of time and lie about which of them have begun: calls may fail by that, or run again,
-/// but each ends, and nothing is left.
+/// Executables that take calls ahead of time and lie about which of them have begun: calls may fail
+/// by that, or run again, but each ends, and nothing is left.
 #[test]
 fn fuzz_of_turnstiles_loses_no_call() {
     hold_promises(300, Ends::Lying);

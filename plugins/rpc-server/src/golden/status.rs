@@ -6,10 +6,18 @@ use farcall_wire::{Status, Use};
 /// All of it that is not zero.
 pub fn shown(status: &Status) -> String {
     let calls = status.calls.iter();
-    let calls = calls
-        .map(|call| format!("{} {} {} {}ms", call.principal, call.routine, call.stage.word(), call.age_ns / 1_000_000));
+    let calls = calls.map(|call| {
+        format!(
+            "{} {} {} {}ms",
+            call.principal,
+            call.routine,
+            call.stage.word(),
+            call.age_ns / 1_000_000
+        )
+    });
     let modules = status.modules.iter().map(|module| {
-        let (waiting, executables) = (module.waiting, [module.starting, module.idle, module.busy, module.ending]);
+        let (waiting, executables) =
+            (module.waiting, [module.starting, module.idle, module.busy, module.ending]);
         format!("{} waiting {waiting} executables {executables:?}", module.module)
     });
     let totals = status.totals.iter().map(|totals| {
@@ -17,9 +25,14 @@ pub fn shown(status: &Status) -> String {
         format!("clients {} of {} executables {executables:?}", totals.clients, totals.connected)
     });
     let objects = status.objects.iter().map(|one| {
-        let lease = one.lease_left_ns.map_or(String::new(), |left| format!(" lease {}ms", left / 1_000_000));
+        let lease = one
+            .lease_left_ns
+            .map_or(String::new(), |left| format!(" lease {}ms", left / 1_000_000));
         let (state, principal) = (one.state.word(), &one.principal);
-        format!("{principal} object {} {state} calls {} waiting {}{lease}", one.name, one.calls, one.waiting)
+        format!(
+            "{principal} object {} {state} calls {} waiting {}{lease}",
+            one.name, one.calls, one.waiting
+        )
     });
     let uses = status.uses.iter().map(used);
     let all: Vec<String> = calls.chain(objects).chain(uses).chain(modules).chain(totals).collect();
@@ -27,10 +40,9 @@ pub fn shown(status: &Status) -> String {
 }
 
 fn used(one: &Use) -> String {
-    let failed = one
-        .failed
-        .iter()
-        .map(|(kind, count)| format!(" {} {count}", ErrorKind::from_code(*kind).map_or("unknown", ErrorKind::name)));
+    let failed = one.failed.iter().map(|(kind, count)| {
+        format!(" {} {count}", ErrorKind::from_code(*kind).map_or("unknown", ErrorKind::name))
+    });
     let (failed, bytes) = (failed.collect::<String>(), [one.bytes_in, one.bytes_out]);
     format!(
         "{} of {:?}: begun {} returned {}{failed} bytes {bytes:?}",

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use farcall_base::{CallId, ObjectId};
 use farcall_services::directory::PublishedRoutine;
-use farcall_wire::{Argument, Attribute, HoldRequest, Keep, NOTICES, ON, Open, callback_attribute, wants};
+use farcall_wire::{
+    Argument, Attribute, HoldRequest, Keep, NOTICES, ON, Open, callback_attribute, wants,
+};
 
 /// What an honest executable answers for the second parameter of `scale`.
 pub fn returned(open: &Open) -> String {
@@ -36,7 +38,8 @@ pub fn hold_request(words: &[&str]) -> HoldRequest {
     }
 }
 
-/// `ROUTINE ARGUMENT … [| WANTED …] [in MILLISECONDS] [changed] [told | watched] [keep SECONDS [durable]]
+/// `ROUTINE ARGUMENT … [| WANTED …] [in MILLISECONDS] [changed] [told | watched] [keep SECONDS
+/// [durable]]
 /// [on OBJECT] [inside NUMBER]`.
 pub fn open(call: CallId, words: &[&str], routines: &[Arc<PublishedRoutine>]) -> Open {
     let routine = routines.iter().find(|routine| routine.routine.interface.full_name() == words[0]);
@@ -52,12 +55,18 @@ pub fn open(call: CallId, words: &[&str], routines: &[Arc<PublishedRoutine>]) ->
             "keep" => {
                 let after_end_us = words.next().unwrap().parse::<u64>().unwrap() * 1_000_000;
                 let durable = words.clone().next() == Some(&"durable");
-                attributes.get_or_insert_with(Vec::new).push(Keep { after_end_us, durable }.attribute());
+                attributes
+                    .get_or_insert_with(Vec::new)
+                    .push(Keep { after_end_us, durable }.attribute());
             }
             "durable" => {}
             "on" => {
                 let value = words.next().map_or_else(Vec::new, |id| object_id(id).0.to_vec());
-                attributes.get_or_insert_with(Vec::new).push(Attribute { name: ON.to_owned(), critical: true, value });
+                attributes.get_or_insert_with(Vec::new).push(Attribute {
+                    name: ON.to_owned(),
+                    critical: true,
+                    value,
+                });
             }
             "inside" => parent = words.next().map(|call| vec![call.parse().unwrap(); 16].into()),
             "told" | "watched" => {
@@ -71,7 +80,8 @@ pub fn open(call: CallId, words: &[&str], routines: &[Arc<PublishedRoutine>]) ->
     }
     Open {
         call,
-        routine: routine.map_or("m/none".to_owned(), |routine| routine.routine.interface.full_name()),
+        routine: routine
+            .map_or("m/none".to_owned(), |routine| routine.routine.interface.full_name()),
         contract,
         arguments,
         wanted,
@@ -84,8 +94,8 @@ pub fn open(call: CallId, words: &[&str], routines: &[Arc<PublishedRoutine>]) ->
     }
 }
 
-/// `NAME SLOT ARGUMENT … [changed] [as ROUTINE] [of CALL]`: a callback inside the call that an executable works on, or
-/// inside the one that is named last.
+/// `NAME SLOT ARGUMENT … [changed] [as ROUTINE] [of CALL]`: a callback inside the call that an
+/// executable works on, or inside the one that is named last.
 pub fn callback(id: CallId, words: &[&str], around: Option<&Open>, named: CallId) -> Open {
     let mut open = Open {
         call: id,
@@ -112,9 +122,11 @@ pub fn callback(id: CallId, words: &[&str], around: Option<&Open>, named: CallId
     open
 }
 
-/// `-` absent, `null`, `i7` an int, `z16` zero bytes inline, `b800` blocks, `b` wanted as blocks, `s1,0,800` shared.
+/// `-` absent, `null`, `i7` an int, `z16` zero bytes inline, `b800` blocks, `b` wanted as blocks,
+/// `s1,0,800` shared.
 pub fn argument(word: &str) -> Argument {
-    let numbers = || word[1..].split(',').map(|number| number.parse::<u64>().unwrap()).collect::<Vec<_>>();
+    let numbers =
+        || word[1..].split(',').map(|number| number.parse::<u64>().unwrap()).collect::<Vec<_>>();
     match word.as_bytes()[0] {
         b'-' => Argument::Absent,
         b'n' => Argument::Null,

@@ -31,7 +31,8 @@ pub enum Action {
         /// On which channel.
         channel: ChannelId,
     },
-    /// Ask the directory for everything; tell [`crate::step::Server::readmit`], with the table of rights.
+    /// Ask the directory for everything; tell [`crate::step::Server::readmit`], with the table of
+    /// rights.
     Readmit,
     /// Ask the directory what is to be held; tell [`crate::step::Server::held`].
     Hold {
@@ -42,7 +43,8 @@ pub enum Action {
         /// What whoever asks may know of.
         visible: Visible,
     },
-    /// Have an array fetched and laid into [`crate::step::Server::fetched_memory`]; tell [`crate::step::Server::fetched`].
+    /// Have an array fetched and laid into [`crate::step::Server::fetched_memory`]; tell
+    /// [`crate::step::Server::fetched`].
     Fetch {
         /// Whose argument it is.
         key: CallKey,
@@ -62,7 +64,8 @@ pub enum Action {
         /// Whose order it is.
         by: Orderer,
     },
-    /// Start an executable; tell [`crate::step::Server::executable_started`] or `executable_exited`.
+    /// Start an executable; tell [`crate::step::Server::executable_started`] or
+    /// `executable_exited`.
     Start {
         /// Its name.
         executable: ExecutableId,
@@ -78,14 +81,17 @@ pub enum Action {
         /// Time to end politely.
         grace: Duration,
     },
-    /// Shut an executable's turnstile; tell [`crate::step::Server::recalled`] how many calls went through.
+    /// Shut an executable's turnstile; tell [`crate::step::Server::recalled`] how many calls went
+    /// through.
     Recall(ExecutableId, ConnectionId),
     /// Open an executable's turnstile again.
     Resume(ConnectionId),
-    /// Have the spawner tell [`crate::step::Server::said`] what an executable writes from now on, and
+    /// Have the spawner tell [`crate::step::Server::said`] what an executable writes from now on,
+    /// and
     /// [`crate::step::Server::listening`] when it does.
     Listen(ExecutableId),
-    /// Have the spawner tell the rest of what an executable wrote; then tell [`crate::step::Server::heard_out`].
+    /// Have the spawner tell the rest of what an executable wrote; then tell
+    /// [`crate::step::Server::heard_out`].
     Hush(ExecutableId),
     /// Take what came over a connection, though its bell may not have been struck.
     Look(ConnectionId),

@@ -107,18 +107,28 @@ impl Callbacks {
 
     /// Where those of a call came from.
     pub fn of(&self, outer: CallKey) -> Vec<Line> {
-        self.all.values().filter(|callback| callback.outer == outer).map(|callback| callback.executable).collect()
+        self.all
+            .values()
+            .filter(|callback| callback.outer == outer)
+            .map(|callback| callback.executable)
+            .collect()
     }
 
     /// Where those came from that were passed on to a connection, and are not answered.
     pub fn with(&self, client: ConnectionId) -> Vec<Line> {
-        let open = self.all.values().filter(|one| !one.answered && one.client.is_some_and(|line| line.0 == client));
+        let open = self
+            .all
+            .values()
+            .filter(|one| !one.answered && one.client.is_some_and(|line| line.0 == client));
         open.map(|one| one.executable).collect()
     }
 
     /// Where those came from whose outcome was given on a connection.
     pub fn answered_on(&self, connection: ConnectionId) -> Vec<Line> {
-        let answered = self.all.values().filter(|callback| callback.answered && callback.executable.0 == connection);
+        let answered = self
+            .all
+            .values()
+            .filter(|callback| callback.answered && callback.executable.0 == connection);
         answered.map(|callback| callback.executable).collect()
     }
 

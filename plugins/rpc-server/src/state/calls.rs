@@ -1,4 +1,5 @@
-//! The table of calls. Each call is looked up a dozen times on its way, so that its key says where it stands.
+//! The table of calls. Each call is looked up a dozen times on its way, so that its key says where
+//! it stands.
 
 use slab::Slab;
 
@@ -29,12 +30,18 @@ impl<T> Calls<T> {
     /// A call, unless it is over.
     pub fn get(&self, key: &CallKey) -> Option<&T> {
         // Another call may stand in its place by now.
-        self.places.get(key.place).filter(|(number, _)| *number == key.number).map(|(_, call)| &**call)
+        self.places
+            .get(key.place)
+            .filter(|(number, _)| *number == key.number)
+            .map(|(_, call)| &**call)
     }
 
     /// As [`Calls::get`], to change it.
     pub fn get_mut(&mut self, key: &CallKey) -> Option<&mut T> {
-        self.places.get_mut(key.place).filter(|(number, _)| *number == key.number).map(|(_, call)| &mut **call)
+        self.places
+            .get_mut(key.place)
+            .filter(|(number, _)| *number == key.number)
+            .map(|(_, call)| &mut **call)
     }
 
     /// Whether a call is not over.
@@ -54,8 +61,11 @@ impl<T> Calls<T> {
 
     /// All calls, the oldest first.
     pub fn by_age(&self) -> Vec<(CallKey, &T)> {
-        let mut calls: Vec<(CallKey, &T)> =
-            self.places.iter().map(|(place, (number, call))| (CallKey { number: *number, place }, &**call)).collect();
+        let mut calls: Vec<(CallKey, &T)> = self
+            .places
+            .iter()
+            .map(|(place, (number, call))| (CallKey { number: *number, place }, &**call))
+            .collect();
         calls.sort_by_key(|(key, _)| *key);
         calls
     }
@@ -82,7 +92,11 @@ mod tests {
         assert_eq!(calls.remove(&first).as_deref(), Some(&'a'));
         let third = calls.insert(7, Box::new('c'));
         assert!(third.place == first.place && first < second && second < third);
-        assert!(!calls.contains_key(&first) && calls.get_mut(&first).is_none() && calls.remove(&first).is_none());
+        assert!(
+            !calls.contains_key(&first)
+                && calls.get_mut(&first).is_none()
+                && calls.remove(&first).is_none()
+        );
         assert!(calls.get(&third) == Some(&'c') && calls.len() == 2);
         assert_eq!(calls.by_age(), [(second, &'b'), (third, &'c')]);
         assert!(calls.values().eq(&['c', 'b']) && !calls.is_empty());

@@ -1,18 +1,24 @@
-//! Calls that go on without their clients, and outcomes that wait for them (spec/wire.md, section 7).
+//! Calls that go on without their clients, and outcomes that wait for them (spec/wire.md, section
+//! 7).
 //!
-//! - A call that is kept stands in `calls` here from its Open, or from the loss of its connection, until it is forgotten.
-//! - A call that an earlier server accepted and never began is `Parked`, and stands in `parked` in its order, until it is in
-//!   the tables of this one or has failed.
-//! - An outcome that is to survive the server is `Ended` until it is on the disk, and `Stored` from then on.
-//! - What is counted as kept, by principal, is what the entries say, and nothing else; what connections hold is counted
-//!   beside it, and counts for its principal's share too, but makes room for what somebody asked to be kept.
+//! - A call that is kept stands in `calls` here from its Open, or from the loss of its connection,
+//!   until it is forgotten.
+//! - A call that an earlier server accepted and never began is `Parked`, and stands in `parked` in
+//!   its order, until it is in the tables of this one or has failed.
+//! - An outcome that is to survive the server is `Ended` until it is on the disk, and `Stored` from
+//!   then on.
+//! - What is counted as kept, by principal, is what the entries say, and nothing else; what
+//!   connections hold is counted beside it, and counts for its principal's share too, but makes
+//!   room for what somebody asked to be kept.
 //! - An outcome's memory is released when nothing sends it and nothing keeps it any more.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use farcall_base::{CallId, ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
+use farcall_base::{
+    CallId, ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result,
+};
 use farcall_call::Channels;
 use farcall_wire::{Argument, CallResult, Keep, Open, Resume};
 
@@ -86,8 +92,14 @@ impl Finished {
 
     /// The same in the results folder: the outcome alone.
     pub fn file_bytes(&self) -> u64 {
-        let blocks = |argument: &Argument| if let Argument::Blocks(Some(bytes)) = argument { *bytes } else { 0 };
-        let bytes = self.result.results.iter().map(|argument| inline_bytes(argument).saturating_add(blocks(argument)));
+        let blocks = |argument: &Argument| {
+            if let Argument::Blocks(Some(bytes)) = argument { *bytes } else { 0 }
+        };
+        let bytes = self
+            .result
+            .results
+            .iter()
+            .map(|argument| inline_bytes(argument).saturating_add(blocks(argument)));
         bytes.fold(OVERHEAD, u64::saturating_add)
     }
 }
@@ -105,7 +117,8 @@ pub const OVERHEAD: u64 = 1024;
 
 /// How far a kept call is.
 pub enum Outcome {
-    /// An earlier server accepted it, and it has not begun: its arguments are in the results folder.
+    /// An earlier server accepted it, and it has not begun: its arguments are in the results
+    /// folder.
     Parked(Box<Accepted>),
     /// It is open.
     Open(CallKey),
@@ -214,8 +227,8 @@ pub struct KeptCalls {
     /// Those that are not over and whose callers showed a certificate, which may be revoked.
     certified: BTreeSet<CallId>,
     by_principal: BTreeMap<String, Use>,
-    /// Bytes of outcomes of connections that are there, whose clients have not said that they have them; of all, and by
-    /// principal.
+    /// Bytes of outcomes of connections that are there, whose clients have not said that they have
+    /// them; of all, and by principal.
     held_bytes: u64,
     held: BTreeMap<String, u64>,
     /// Those who may come back.
@@ -226,7 +239,8 @@ pub struct KeptCalls {
     pub loading: BTreeSet<CallKey>,
     /// Calls that came since, and stand behind those that are parked or being loaded.
     pub behind: VecDeque<CallKey>,
-    /// Those who ask for a call that is parked: on which channel, and whether they want to know what it was.
+    /// Those who ask for a call that is parked: on which channel, and whether they want to know
+    /// what it was.
     pub asking: Vec<(CallId, (ConnectionId, ChannelId), bool)>,
     /// Calls whose files cannot be read, and why.
     pub unreadable: BTreeMap<CallId, ErrorKind>,
@@ -287,7 +301,8 @@ impl KeptCalls {
         }
     }
 
-    /// Whose connections hold the most, where what they hold leaves no room for so many bytes that are to be kept in memory.
+    /// Whose connections hold the most, where what they hold leaves no room for so many bytes that
+    /// are to be kept in memory.
     pub fn holds_too_much(&self, bytes: u64, limits: &KeepLimits) -> Option<&str> {
         let all = self.all.memory.saturating_add(self.held_bytes).saturating_add(bytes);
         let most = self.held.iter().max_by_key(|(_, held)| **held);
@@ -308,7 +323,8 @@ impl KeptCalls {
         self.calls.values().any(|kept| kept.storing)
     }
 
-    /// Whether a call is open, or an outcome is not where it will stay: the server must not end for lack of clients.
+    /// Whether a call is open, or an outcome is not where it will stay: the server must not end for
+    /// lack of clients.
     pub fn needs_server(&self) -> bool {
         let is_open = |kept: &Kept| matches!(kept.outcome, Outcome::Open(_) | Outcome::Parked(_));
         self.calls.values().any(|kept| is_open(kept) || kept.is_unstored())
@@ -393,15 +409,29 @@ impl KeptCalls {
     ///
     /// # Errors
     /// `LimitExceeded`, which may be retried.
-    pub fn check_room(&self, principal: &str, bytes: u64, durable: bool, limits: &KeepLimits) -> Result<()> {
+    pub fn check_room(
+        &self,
+        principal: &str,
+        bytes: u64,
+        durable: bool,
+        limits: &KeepLimits,
+    ) -> Result<()> {
         let mine = self.by_principal.get(principal).copied().unwrap_or_default();
         let calls_max = limits.calls_max as u64;
         if self.all.calls >= calls_max {
-            return full("the server has reached its limit of kept calls", "results_max", calls_max);
+            return full(
+                "the server has reached its limit of kept calls",
+                "results_max",
+                calls_max,
+            );
         }
         let own_max = limits.share(calls_max);
         if mine.calls >= own_max.max(1) {
-            return full("you have reached your limit of kept calls", "your share of results_max", own_max);
+            return full(
+                "you have reached your limit of kept calls",
+                "your share of results_max",
+                own_max,
+            );
         }
         self.check_bytes(principal, bytes, durable, limits)
     }
@@ -410,26 +440,41 @@ impl KeptCalls {
     ///
     /// # Errors
     /// `LimitExceeded`, which may be retried.
-    pub fn check_bytes(&self, principal: &str, bytes: u64, durable: bool, limits: &KeepLimits) -> Result<()> {
+    pub fn check_bytes(
+        &self,
+        principal: &str,
+        bytes: u64,
+        durable: bool,
+        limits: &KeepLimits,
+    ) -> Result<()> {
         let mine = self.by_principal.get(principal).copied().unwrap_or_default();
         let (all, own, max, name) = match durable {
             true => (self.all.files, mine.files, limits.file_bytes_max, "results_bytes_max"),
-            false => (self.all.memory, mine.memory, limits.memory_bytes_max, "results_memory_bytes_max"),
+            false => {
+                (self.all.memory, mine.memory, limits.memory_bytes_max, "results_memory_bytes_max")
+            }
         };
         if all.saturating_add(bytes) > max {
             return full("the server has reached its limit of kept bytes", name, max);
         }
         if own.saturating_add(bytes) > limits.share(max) {
-            return full("you have reached your limit of kept bytes", "your share", limits.share(max));
+            return full(
+                "you have reached your limit of kept bytes",
+                "your share",
+                limits.share(max),
+            );
         }
         Ok(())
     }
 }
 
 fn full(what: &'static str, name: &'static str, limit: u64) -> Result<()> {
-    const FIX: &str = "delete outcomes that you have fetched (`farcall kept`), wait until others expire, or raise the \
-        limit in the server's farcall.toml";
-    Err(Error::new(ErrorKind::LimitExceeded, "keep a call", what).with(name, limit).fix(FIX).retryable())
+    const FIX: &str = "delete outcomes that you have fetched (`farcall kept`), wait until others \
+        expire, or raise the limit in the server's farcall.toml";
+    Err(Error::new(ErrorKind::LimitExceeded, "keep a call", what)
+        .with(name, limit)
+        .fix(FIX)
+        .retryable())
 }
 
 /// What becomes of a connection's calls if it is lost.
@@ -439,7 +484,8 @@ pub struct Resuming {
     pub keep: Option<Duration>,
     /// How its client names itself.
     pub client: Option<ClientKey>,
-    /// The last outcome on each channel, until the client shows that it has it: by a Window, or the next Open there.
+    /// The last outcome on each channel, until the client shows that it has it: by a Window, or the
+    /// next Open there.
     pub held: Channels<Arc<Finished>>,
 }
 
@@ -447,7 +493,8 @@ pub struct Resuming {
 pub enum ResultsOrder {
     /// Write down that a call was accepted; tell [`crate::step::Server::recorded`].
     Record(Box<Accepted>, CallKey),
-    /// Write down that it begins; tell [`crate::step::Server::begun`] for the executable that is kept for it.
+    /// Write down that it begins; tell [`crate::step::Server::begun`] for the executable that is
+    /// kept for it.
     Begin(CallId, ExecutableId),
     /// Write its outcome down; tell [`crate::step::Server::stored`].
     Store {
@@ -471,7 +518,8 @@ pub enum ResultsOrder {
         /// Whether the client wants to know what the call was.
         describe: bool,
     },
-    /// Remove what is written of a call; tell [`crate::step::Server::erased`] if somebody waits for that.
+    /// Remove what is written of a call; tell [`crate::step::Server::erased`] if somebody waits for
+    /// that.
     Erase(CallId, Option<(ConnectionId, ChannelId)>),
 }
 

@@ -42,7 +42,9 @@ impl Known {
 
     /// Typical time of its calls with little data, where one has been seen.
     pub fn typical(&self) -> Option<Duration> {
-        Some(self.run_ns.load(Ordering::Relaxed)).filter(|known| *known > 0).map(Duration::from_nanos)
+        Some(self.run_ns.load(Ordering::Relaxed))
+            .filter(|known| *known > 0)
+            .map(Duration::from_nanos)
     }
 
     /// A call with little data took that long.

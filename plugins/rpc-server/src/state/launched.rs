@@ -1,4 +1,5 @@
-//! Executables that launchers have started elsewhere: they take no place of this host's, and leave when they were idle.
+//! Executables that launchers have started elsewhere: they take no place of this host's, and leave
+//! when they were idle.
 
 use std::collections::BTreeSet;
 
@@ -30,22 +31,30 @@ impl Launched {
 }
 
 impl State {
-    /// The last of a module's that are to come and that no call waits for any more: its job would hold its place in a queue, and
-    /// then processors, for nobody.
+    /// The last of a module's that are to come and that no call waits for any more: its job would
+    /// hold its place in a queue, and then processors, for nobody.
     pub fn unneeded(&self, module: &ModuleKey) -> Option<ExecutableId> {
         let pool = self.pools.get(module).filter(|pool| pool.coming > pool.waiting.len())?;
         let comes = |executable: &ExecutableId| {
             let record = self.executables.get(executable);
-            record.is_some_and(|record| record.module == *module && record.phase == Phase::Starting && record.launched)
+            record.is_some_and(|record| {
+                record.module == *module && record.phase == Phase::Starting && record.launched
+            })
         };
-        if pool.image.launcher.is_empty() { None } else { self.launched.pooled.iter().copied().rfind(comes) }
+        if pool.image.launcher.is_empty() {
+            None
+        } else {
+            self.launched.pooled.iter().copied().rfind(comes)
+        }
     }
 
     /// The one that leaves next if it stays idle, and when.
     pub fn next_launched_to_leave(&self) -> Option<(Instant, ExecutableId)> {
-        let idle = self.launched.pooled.iter().filter_map(|executable| match self.executables.get(executable)?.phase {
-            Phase::Idle { since } => Some((since + self.limits.launched_idle, *executable)),
-            _ => None,
+        let idle = self.launched.pooled.iter().filter_map(|executable| {
+            match self.executables.get(executable)?.phase {
+                Phase::Idle { since } => Some((since + self.limits.launched_idle, *executable)),
+                _ => None,
+            }
         });
         idle.min()
     }

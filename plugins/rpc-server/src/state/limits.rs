@@ -16,8 +16,8 @@ pub struct Limits {
     pub own_connections_max: usize,
     /// Of `connections_max`, what one user with a certificate may have.
     pub connections_share_percent: u64,
-    /// Bytes of questions, open calls and answers that wait to be read, of all clients together; and of answers, those of
-    /// one user on all connections together.
+    /// Bytes of questions, open calls and answers that wait to be read, of all clients together;
+    /// and of answers, those of one user on all connections together.
     pub under_way_bytes_max: u64,
     /// Connections at once whose clients have not said Hello.
     pub greetings_max: usize,
@@ -27,7 +27,8 @@ pub struct Limits {
     pub executables_max: usize,
     /// Largest sum of one call's arrays.
     pub call_bytes_max: Bytes,
-    /// Time that an idle executable stays while calls wait for further executables of other modules.
+    /// Time that an idle executable stays while calls wait for further executables of other
+    /// modules.
     pub executable_idle: Duration,
     /// Executables of pools that launchers start elsewhere, at a time.
     pub launched_max: usize,

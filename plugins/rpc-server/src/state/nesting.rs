@@ -19,7 +19,8 @@ pub struct Nest {
 pub struct Nesting {
     /// How many calls it stands in; 0 for that of a program.
     pub depth: u32,
-    /// How many of these steps routines made, and not functions of clients: `nesting_max` bounds them.
+    /// How many of these steps routines made, and not functions of clients: `nesting_max` bounds
+    /// them.
     pub levels: u32,
     /// The call that made it, and that one's id.
     pub parent: Option<(CallKey, CallId)>,

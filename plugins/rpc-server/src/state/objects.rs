@@ -1,7 +1,8 @@
-//! Objects: executables that are held for somebody, and the requests that are about several of them.
+//! Objects: executables that are held for somebody, and the requests that are about several of
+//! them.
 //!
-//! - An object stands in `all` under the number that its executable has, had or will have, from its Hold until nothing of
-//!   it is left.
+//! - An object stands in `all` under the number that its executable has, had or will have, from its
+//!   Hold until nothing of it is left.
 //! - It stands in `ids` until it is told to end.
 //! - `due` has exactly the times that objects and holds name.
 
@@ -33,7 +34,8 @@ pub struct Hold {
     pub missing: usize,
     /// Objects of it.
     pub objects: usize,
-    /// What can be called on them, by full name, in the version that they were made from; empty until that is known.
+    /// What can be called on them, by full name, in the version that they were made from; empty
+    /// until that is known.
     pub routines: BTreeMap<String, Arc<Known>>,
     /// What to start.
     pub image: Option<(ModuleKey, ExecutableImage)>,
@@ -144,7 +146,9 @@ impl Objects {
 
     /// A principal's object of this id.
     pub fn find(&self, principal: &str, id: ObjectId) -> Option<ExecutableId> {
-        self.called(id).find(|executable| self.all.get(executable).is_some_and(|one| &*one.principal == principal))
+        self.called(id).find(|executable| {
+            self.all.get(executable).is_some_and(|one| &*one.principal == principal)
+        })
     }
 
     /// Everybody's objects of this id.
@@ -153,13 +157,23 @@ impl Objects {
     }
 
     /// A principal's objects.
-    pub fn of<'a>(&'a self, principal: &'a str) -> impl Iterator<Item = (ExecutableId, &'a Object)> {
-        self.all.iter().filter(move |(_, one)| &*one.principal == principal).map(|(executable, one)| (*executable, one))
+    pub fn of<'a>(
+        &'a self,
+        principal: &'a str,
+    ) -> impl Iterator<Item = (ExecutableId, &'a Object)> {
+        self.all
+            .iter()
+            .filter(move |(_, one)| &*one.principal == principal)
+            .map(|(executable, one)| (*executable, one))
     }
 
     /// The objects of one request.
     pub fn of_hold(&self, hold: HoldNumber) -> Vec<ExecutableId> {
-        self.all.iter().filter(|(_, one)| one.hold == hold).map(|(executable, _)| *executable).collect()
+        self.all
+            .iter()
+            .filter(|(_, one)| one.hold == hold)
+            .map(|(executable, _)| *executable)
+            .collect()
     }
 
     /// The request in which an object was asked for.
@@ -216,7 +230,9 @@ impl Objects {
 
     /// An object that is told to end in order must have ended by then.
     pub fn set_end(&mut self, executable: ExecutableId, at: Instant) {
-        if let Some(Standing::Ending { in_order, .. }) = self.all.get_mut(&executable).map(|one| &mut one.standing) {
+        if let Some(Standing::Ending { in_order, .. }) =
+            self.all.get_mut(&executable).map(|one| &mut one.standing)
+        {
             *in_order = Some(at);
             self.due.insert((at, Due::End(executable)));
         }

@@ -1,7 +1,8 @@
 //! Results of launched executables on their way here: who sends, and who waits for its turn.
 //!
-//! Many executables that a launcher started end at the same time, as those of a sweep do. If all of them sent at once, the first
-//! result would be here as late as the last: its client would send the next call as late, and all would rest meanwhile.
+//! Many executables that a launcher started end at the same time, as those of a sweep do. If all of
+//! them sent at once, the first result would be here as late as the last: its client would send the
+//! next call as late, and all would rest meanwhile.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,7 +11,8 @@ use farcall_base::{ChannelId, ExecutableId, Instant};
 
 /// What an executable sends without a turn: small results take no detour.
 pub const FREE_BYTES: u64 = 64 << 10;
-/// So many send at a time: enough that nodes with slower networks than the server's fill it, few enough that the first is soon here.
+/// So many send at a time: enough that nodes with slower networks than the server's fill it, few
+/// enough that the first is soon here.
 const SENDERS_MAX: usize = 16;
 /// Who takes longer holds up nobody any more: its network or its node may be slow.
 const TURN_MAX: Duration = Duration::from_millis(500);
@@ -20,7 +22,8 @@ pub type Sender = (ExecutableId, ChannelId);
 
 /// Who sends and who waits, each in the order in which their routines ended.
 ///
-/// Invariant: those in `sending` are in the order of the ends of their turns, and no more than `SENDERS_MAX`.
+/// Invariant: those in `sending` are in the order of the ends of their turns, and no more than
+/// `SENDERS_MAX`.
 #[derive(Debug, Default)]
 pub struct Passing {
     sending: VecDeque<(Instant, Sender)>,
@@ -36,7 +39,8 @@ impl Passing {
     /// Whose turn it is; from now on it sends.
     pub fn next(&mut self, now: Instant) -> Option<Sender> {
         while self.sending.pop_front_if(|(until, _)| *until <= now).is_some() {}
-        let sender = if self.sending.len() < SENDERS_MAX { self.waiting.pop_front() } else { None }?;
+        let sender =
+            if self.sending.len() < SENDERS_MAX { self.waiting.pop_front() } else { None }?;
         self.sending.push_back((now + TURN_MAX, sender));
         Some(sender)
     }

@@ -1,8 +1,11 @@
-//! Clients that may come back when their connection is lost: which of their calls have certainly not run.
+//! Clients that may come back when their connection is lost: which of their calls have certainly
+//! not run.
 //!
-//! - A client stands here from its first Hello until it leaves in order, or for as long as its calls are kept.
-//! - Of a client that stands here, and has since its first connection, every call all of whose arguments came is open, held
-//!   or kept for it, or stands in `gone`; or the client has shown that it has the outcome.
+//! - A client stands here from its first Hello until it leaves in order, or for as long as its
+//!   calls are kept.
+//! - Of a client that stands here, and has since its first connection, every call all of whose
+//!   arguments came is open, held or kept for it, or stands in `gone`; or the client has shown that
+//!   it has the outcome.
 //! - `due` has exactly the times of those that are away, and `away` the same by principal.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -13,8 +16,8 @@ use farcall_base::{CallId, ConnectionId, Instant};
 /// A client: the name that it gave itself, and its principal.
 pub type ClientKey = Arc<([u8; 16], String)>;
 
-/// Clients that are away and remembered, and how many of these may be one principal's: whoever connects and goes, again and
-/// again, has no one else's forgotten.
+/// Clients that are away and remembered, and how many of these may be one principal's: whoever
+/// connects and goes, again and again, has no one else's forgotten.
 const AWAY_MAX: usize = 4096;
 const AWAY_OF_ONE_MAX: usize = AWAY_MAX / 2;
 /// Calls of one client that are remembered as gone.
@@ -46,8 +49,14 @@ impl Returning {
         self.clients.is_empty()
     }
 
-    /// A client says Hello, for the first time or `again`; returns the connection that it has lost, if that is open.
-    pub fn arrived(&mut self, key: &ClientKey, connection: ConnectionId, again: bool) -> Option<ConnectionId> {
+    /// A client says Hello, for the first time or `again`; returns the connection that it has lost,
+    /// if that is open.
+    pub fn arrived(
+        &mut self,
+        key: &ClientKey,
+        connection: ConnectionId,
+        again: bool,
+    ) -> Option<ConnectionId> {
         let unknown = || Client { unsure: again, ..Client::default() };
         let client = self.clients.entry(key.clone()).or_insert_with(unknown);
         let (until, before) = (client.until.take(), client.connection.replace(connection));
@@ -64,14 +73,17 @@ impl Returning {
 
     /// Its connection is lost; it is remembered until then.
     pub fn lost(&mut self, key: &ClientKey, connection: ConnectionId, until: Instant) {
-        let Some(client) = self.clients.get_mut(key).filter(|client| client.connection == Some(connection)) else {
+        let Some(client) =
+            self.clients.get_mut(key).filter(|client| client.connection == Some(connection))
+        else {
             return;
         };
         (client.connection, client.until) = (None, Some(until));
         self.due.insert((until, key.clone()));
         let away = self.away.entry(key.1.clone()).or_default();
         away.insert((until, key.clone()));
-        let forgotten = if away.len() > AWAY_OF_ONE_MAX { away.first().cloned() } else { self.one_too_many() };
+        let forgotten =
+            if away.len() > AWAY_OF_ONE_MAX { away.first().cloned() } else { self.one_too_many() };
         if let Some((until, first)) = forgotten {
             self.is_back(until, &first);
             self.clients.remove(&first);
@@ -145,7 +157,11 @@ mod tests {
     fn what_never_came_has_not_run() {
         let (mut all, one) = (Returning::default(), key(1));
         assert_eq!(all.arrived(&one, ConnectionId(1), false), None);
-        assert_eq!(all.arrived(&one, ConnectionId(2), true), Some(ConnectionId(1)), "the first is lost");
+        assert_eq!(
+            all.arrived(&one, ConnectionId(2), true),
+            Some(ConnectionId(1)),
+            "the first is lost"
+        );
         assert!(all.never_ran(&one, &CALL));
         all.lost(&one, ConnectionId(1), at(1));
         assert_eq!(all.next_due(), None, "its end is old news");
@@ -201,10 +217,14 @@ mod tests {
         };
         let anna: Vec<ClientKey> = (0..10).map(|name| goes(&mut all, name, "anna")).collect();
         let count = AWAY_MAX as u64 + 100;
-        let mallory: Vec<ClientKey> = (100..100 + count).map(|name| goes(&mut all, name, "mallory")).collect();
+        let mallory: Vec<ClientKey> =
+            (100..100 + count).map(|name| goes(&mut all, name, "mallory")).collect();
         assert!(anna.iter().all(|key| all.never_ran(key, &CALL)), "somebody else's came later");
         assert_eq!(all.away["mallory"].len(), AWAY_OF_ONE_MAX);
-        assert!(!all.never_ran(&mallory[0], &CALL) && all.never_ran(mallory.last().unwrap_or(&anna[0]), &CALL));
+        assert!(
+            !all.never_ran(&mallory[0], &CALL)
+                && all.never_ran(mallory.last().unwrap_or(&anna[0]), &CALL)
+        );
         // Together with a third one's there are too many: the two that have the most lose them.
         (10_000..10_000 + AWAY_MAX as u64 / 2).for_each(|name| drop(goes(&mut all, name, "carl")));
         assert_eq!(all.due.len(), AWAY_MAX);

@@ -1,10 +1,13 @@
-//! What clients have under way, in bytes: questions and calls that wait for an answer, and answers that wait to be read.
+//! What clients have under way, in bytes: questions and calls that wait for an answer, and answers
+//! that wait to be read.
 //!
-//! - A question counts for its connection's principal from the frame that asks it until its answer is queued, and the
-//!   answer from then until it leaves.
-//! - A connection is `paused` when its principal has more under way than it may, and nothing more is taken from it until
-//!   half of that is given back: so waking everybody costs little for each answer.
-//! - When all have more than there is for all, whoever has more than an equal part of it has too much.
+//! - A question counts for its connection's principal from the frame that asks it until its answer
+//!   is queued, and the answer from then until it leaves.
+//! - A connection is `paused` when its principal has more under way than it may, and nothing more
+//!   is taken from it until half of that is given back: so waking everybody costs little for each
+//!   answer.
+//! - When all have more than there is for all, whoever has more than an equal part of it has too
+//!   much.
 //!
 //! What is beyond these rules is small: a connection may always have [`LEAST`].
 
@@ -18,11 +21,11 @@ use slab::Slab;
 
 /// Bytes that every connection may have under way: about what its buffers take anyway.
 const LEAST: u64 = 4 << 10;
-/// What a question takes beside the bytes of its frame, about: its channel, its entry in the tables, a message to another
-/// plugin.
+/// What a question takes beside the bytes of its frame, about: its channel, its entry in the
+/// tables, a message to another plugin.
 const QUESTION_BYTES: u64 = 1024;
-/// Time after which a paused connection is read all the same that was answered nothing meanwhile: behind its questions may
-/// lie what their answers wait for, a Cancel or an array.
+/// Time after which a paused connection is read all the same that was answered nothing meanwhile:
+/// behind its questions may lie what their answers wait for, a Cancel or an array.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
 /// Large answers of one principal that are on their way at a time, however much memory there is.
 const LARGES_MAX: u64 = 16;
@@ -40,7 +43,8 @@ struct Mine {
     bytes: u64,
     /// What it may have.
     share: u64,
-    /// Of its connections, those with a large answer on its way, and those that wait for their turn to have one.
+    /// Of its connections, those with a large answer on its way, and those that wait for their turn
+    /// to have one.
     larges: usize,
     waiting: BTreeSet<ConnectionId>,
 }
@@ -51,7 +55,8 @@ pub struct Asked {
     by_channel: Channels<u64>,
     questions: u64,
     answers: u64,
-    /// It was paused for long: until its principal has no more than it may, it is read, and what is too much refused.
+    /// It was paused for long: until its principal has no more than it may, it is read, and what is
+    /// too much refused.
     pub presses: bool,
 }
 
@@ -85,7 +90,14 @@ impl UnderWay {
         let share = self.max / 100 * percent;
         let number = *self.numbers.entry(name.to_owned()).or_insert_with(|| {
             let waiting = BTreeSet::new();
-            self.principals.insert(Mine { name: name.to_owned(), connections: 0, bytes: 0, share, larges: 0, waiting })
+            self.principals.insert(Mine {
+                name: name.to_owned(),
+                connections: 0,
+                bytes: 0,
+                share,
+                larges: 0,
+                waiting,
+            })
         });
         self.principals[number].connections += 1;
         PrincipalNumber(number)
@@ -131,7 +143,10 @@ impl UnderWay {
         }
         asked.questions += bytes;
         self.take(number, bytes);
-        if !asked.presses && asked.bytes() > LEAST && self.principals[number.0].bytes > self.bound(number) {
+        if !asked.presses
+            && asked.bytes() > LEAST
+            && self.principals[number.0].bytes > self.bound(number)
+        {
             self.pause(connection, now + LOOK_AFTER);
         }
     }
@@ -201,8 +216,14 @@ impl UnderWay {
         std::mem::take(&mut self.woken)
     }
 
-    /// Whether a connection may be given a large answer, which may take so many bytes; otherwise it waits for its turn.
-    pub fn begin_large(&mut self, connection: ConnectionId, number: PrincipalNumber, bytes_max: u64) -> bool {
+    /// Whether a connection may be given a large answer, which may take so many bytes; otherwise it
+    /// waits for its turn.
+    pub fn begin_large(
+        &mut self,
+        connection: ConnectionId,
+        number: PrincipalNumber,
+        bytes_max: u64,
+    ) -> bool {
         let mine = &mut self.principals[number.0];
         let most = (mine.share / bytes_max.max(1)).clamp(1, LARGES_MAX);
         let may = (mine.larges as u64) < most;
@@ -295,7 +316,10 @@ mod tests {
         let (one, two) = ((ConnectionId(1), anna), (ConnectionId(2), all.join("anna", 50)));
         let (mut first, mut second) = (Asked::default(), Asked::default());
         let count = flood(&mut all, one, &mut first);
-        assert!((MAX / 2 / QUESTION_BYTES..=MAX / 2 / QUESTION_BYTES + 2).contains(&count.into()), "{count}");
+        assert!(
+            (MAX / 2 / QUESTION_BYTES..=MAX / 2 / QUESTION_BYTES + 2).contains(&count.into()),
+            "{count}"
+        );
         // However many connections it has; each has a little.
         let little = flood(&mut all, two, &mut second);
         assert!((1..=1 + (LEAST / QUESTION_BYTES) as u32).contains(&little), "{little}");
@@ -312,7 +336,12 @@ mod tests {
         [(one, first), (two, second), (bert, other)]
             .iter()
             .for_each(|((connection, number), asked)| all.leave(*connection, *number, asked));
-        assert!(all.bytes() == 0 && all.principals.is_empty() && all.numbers.is_empty() && all.paused.is_empty());
+        assert!(
+            all.bytes() == 0
+                && all.principals.is_empty()
+                && all.numbers.is_empty()
+                && all.paused.is_empty()
+        );
     }
 
     #[test]
@@ -321,7 +350,10 @@ mod tests {
         let one = (ConnectionId(1), all.join("anna", 50));
         let mut asked = Asked::default();
         flood(&mut all, one, &mut asked);
-        assert_eq!((all.look(Instant::default()), all.next_look()), (None, Some(Instant::default() + LOOK_AFTER)));
+        assert_eq!(
+            (all.look(Instant::default()), all.next_look()),
+            (None, Some(Instant::default() + LOOK_AFTER))
+        );
         assert_eq!(all.look(Instant::default() + LOOK_AFTER), Some(one.0));
         asked.presses = true;
         flood(&mut all, one, &mut asked);
@@ -332,7 +364,8 @@ mod tests {
     #[test]
     fn answers_that_wait_count_and_small_connections_go_on() {
         let mut all = UnderWay::new(MAX);
-        let (one, two) = ((ConnectionId(1), all.join("anna", 50)), (ConnectionId(2), all.join("anna", 50)));
+        let (one, two) =
+            ((ConnectionId(1), all.join("anna", 50)), (ConnectionId(2), all.join("anna", 50)));
         let (mut first, mut second) = (Asked::default(), Asked::default());
         all.count_answers(one, MAX, &mut first);
         flood(&mut all, two, &mut second);
@@ -349,7 +382,8 @@ mod tests {
     fn when_all_have_too_much_an_equal_part_is_left_to_each() {
         let mut all = UnderWay::new(MAX);
         let numbers = ["anna", "bert", "carl"].map(|name| all.join(name, 50));
-        let who: Vec<_> = numbers.iter().zip(1..).map(|(number, id)| (ConnectionId(id), *number)).collect();
+        let who: Vec<_> =
+            numbers.iter().zip(1..).map(|(number, id)| (ConnectionId(id), *number)).collect();
         let mut asked = [Asked::default(), Asked::default(), Asked::default()];
         flood(&mut all, who[0], &mut asked[0]);
         flood(&mut all, who[1], &mut asked[1]);

@@ -1,5 +1,5 @@
-//! Calls that wait, one behind the other. One that ends leaves without a search, however many there are: a client may
-//! cancel a hundred thousand.
+//! Calls that wait, one behind the other. One that ends leaves without a search, however many there
+//! are: a client may cancel a hundred thousand.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -9,7 +9,8 @@ use super::CallKey;
 /// Empty places that are kept beside as many as there are calls.
 const SPARE: usize = 32;
 
-/// Where a call stands: the deepest first, since others wait for them (`step/nest.rs`); then by this number.
+/// Where a call stands: the deepest first, since others wait for them (`step/nest.rs`); then by
+/// this number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Turn {
     depth: Reverse<u32>,
@@ -19,7 +20,8 @@ pub struct Turn {
 /// A line of calls.
 #[derive(Debug, Default)]
 pub struct WaitingLine {
-    /// In the order of their turns; a call that has left in the middle leaves an empty place. There is a call at both ends.
+    /// In the order of their turns; a call that has left in the middle leaves an empty place. There
+    /// is a call at both ends.
     places: VecDeque<(Turn, Option<CallKey>)>,
     calls: usize,
 }
@@ -55,10 +57,15 @@ impl WaitingLine {
         let depth = Reverse(depth);
         // Nearly always at the end.
         let at = match self.places.back() {
-            Some((last, _)) if last.depth > depth => self.places.partition_point(|(turn, _)| turn.depth <= depth),
+            Some((last, _)) if last.depth > depth => {
+                self.places.partition_point(|(turn, _)| turn.depth <= depth)
+            }
             _ => self.places.len(),
         };
-        let before = at.checked_sub(1).map(|before| self.places[before].0).filter(|turn| turn.depth == depth);
+        let before = at
+            .checked_sub(1)
+            .map(|before| self.places[before].0)
+            .filter(|turn| turn.depth == depth);
         self.put(at, Turn { depth, number: before.map_or(0, |turn| turn.number + 1) }, key)
     }
 
@@ -86,7 +93,9 @@ impl WaitingLine {
 
     /// A call leaves that was given this turn; whether it still stood here.
     pub fn remove(&mut self, key: CallKey, turn: Turn) -> bool {
-        let Ok(at) = self.places.binary_search_by_key(&turn, |(turn, _)| *turn) else { return false };
+        let Ok(at) = self.places.binary_search_by_key(&turn, |(turn, _)| *turn) else {
+            return false;
+        };
         // Its turn may be another's by now.
         if self.places[at].1 != Some(key) {
             return false;
@@ -94,7 +103,8 @@ impl WaitingLine {
         self.places[at].1 = None;
         self.calls -= 1;
         self.trim();
-        // Each of these moves pays for one that has left, so that leaving costs the same however long the line is.
+        // Each of these moves pays for one that has left, so that leaving costs the same however
+        // long the line is.
         if self.places.len() > 2 * self.calls + SPARE {
             self.places.retain(|(_, key)| key.is_some());
         }
@@ -162,7 +172,8 @@ mod tests {
         const COUNT: u64 = 10_000;
         let key = keys(COUNT);
         let mut line = WaitingLine::default();
-        let mut left: Vec<(CallKey, Turn)> = key.iter().map(|key| (*key, line.push_last(*key, 0))).collect();
+        let mut left: Vec<(CallKey, Turn)> =
+            key.iter().map(|key| (*key, line.push_last(*key, 0))).collect();
         let mut random = farcall_base::SeededRandom::new(7);
         while !left.is_empty() {
             let at = (farcall_base::Random::next(&mut random) % left.len() as u64) as usize;

@@ -23,8 +23,11 @@ impl Server {
         match self.may_order(connection, &order) {
             Ok(()) => {
                 // Without a peer there is nobody to give more than nothing.
-                let nobody =
-                    || Orderer { principal: String::new(), administers: false, visible: Visible::Only(Arc::default()) };
+                let nobody = || Orderer {
+                    principal: String::new(),
+                    administers: false,
+                    visible: Visible::Only(Arc::default()),
+                };
                 let by = self.rights(connection).map_or_else(nobody, Rights::orderer);
                 self.state.actions.push_back(Action::Order { connection, channel, order, by });
             }
@@ -54,12 +57,19 @@ impl Server {
         let Some(rights) = self.rights(connection) else { return Ok(()) };
         match order {
             Order::Publish(_) | Order::Withdraw(_) => rights.publish(),
-            Order::Reload(_) | Order::Drain(_) | Order::Delete(_) | Order::EndJob(_) => rights.administer(),
+            Order::Reload(_) | Order::Drain(_) | Order::Delete(_) | Order::EndJob(_) => {
+                rights.administer()
+            }
         }
     }
 
     /// What became of an order.
-    pub fn obeyed(&mut self, connection: ConnectionId, channel: ChannelId, outcome: Result<Vec<ModuleReport>>) {
+    pub fn obeyed(
+        &mut self,
+        connection: ConnectionId,
+        channel: ChannelId,
+        outcome: Result<Vec<ModuleReport>>,
+    ) {
         self.audit_order(connection, channel, outcome.as_ref().err());
         let reply = match outcome {
             Ok(reports) if reports.is_empty() => Reply::Done,
@@ -69,8 +79,9 @@ impl Server {
         self.reply(connection, channel, &reply);
     }
 
-    /// This is who may do what from now on. Calls and orders that are open go on with the rights that they came with, but for
-    /// calls that go on without their clients: these end. What routines call from now on is what their callers may call now.
+    /// This is who may do what from now on. Calls and orders that are open go on with the rights
+    /// that they came with, but for calls that go on without their clients: these end. What
+    /// routines call from now on is what their callers may call now.
     pub fn grant(&mut self, surroundings: &mut dyn Surroundings, table: &[Entry]) {
         self.end_forbidden(surroundings, table);
         for peer in self.state.peers.values_mut() {
@@ -88,11 +99,14 @@ impl Server {
         self.store_all(now);
     }
 
-    /// Whether it accepts no more calls and none is open: every result is written down and has left, every object has
-    /// ended.
+    /// Whether it accepts no more calls and none is open: every result is written down and has
+    /// left, every object has ended.
     pub fn is_drained(&self) -> bool {
-        let is_idle =
-            || self.state.calls.is_empty() && self.state.sending.is_empty() && !self.state.kept.is_being_written();
+        let is_idle = || {
+            self.state.calls.is_empty()
+                && self.state.sending.is_empty()
+                && !self.state.kept.is_being_written()
+        };
         self.state.draining && is_idle() && self.state.objects.all.is_empty()
     }
 
@@ -105,14 +119,18 @@ impl Server {
         if !self.state.draining {
             return Ok(());
         }
-        Err(shutting_down("accept a call", "the server accepts no more calls: it is stopping").retryable())
+        Err(shutting_down("accept a call", "the server accepts no more calls: it is stopping")
+            .retryable())
     }
 
-    /// Says goodbye to every client. Nothing of a client ran that has no call open: it may ask another server.
+    /// Says goodbye to every client. Nothing of a client ran that has no call open: it may ask
+    /// another server.
     pub fn farewell(&mut self) {
         self.state.ending = true;
         let clients = self.state.peers.iter().filter_map(|(connection, peer)| match &peer.kind {
-            PeerKind::Client { calls, .. } if !peer.leaving => Some((*connection, calls.is_empty())),
+            PeerKind::Client { calls, .. } if !peer.leaving => {
+                Some((*connection, calls.is_empty()))
+            }
             _ => None,
         });
         for (connection, unharmed) in clients.collect::<Vec<_>>() {
@@ -125,8 +143,8 @@ impl Server {
         }
     }
 
-    /// Whether the server must not end though no client is there: calls go on without one, or an outcome is not yet where it
-    /// will stay.
+    /// Whether the server must not end though no client is there: calls go on without one, or an
+    /// outcome is not yet where it will stay.
     pub fn has_kept_calls(&self) -> bool {
         self.state.kept.needs_server()
     }
@@ -145,7 +163,8 @@ fn words(order: &Order) -> String {
         Order::Reload(None) => "reload".to_owned(),
         Order::Reload(Some(module)) => format!("reload {module}"),
         Order::Delete(ids) => {
-            let ids: Vec<String> = ids.iter().take(WORDS_IDS_MAX).map(ObjectId::to_string).collect();
+            let ids: Vec<String> =
+                ids.iter().take(WORDS_IDS_MAX).map(ObjectId::to_string).collect();
             format!("delete {}", ids.join(" "))
         }
         Order::EndJob(number) => format!("end job {number}"),

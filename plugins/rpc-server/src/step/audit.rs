@@ -28,10 +28,16 @@ impl Server {
             bytes_out: if result.failure.is_none() { bytes_out } else { 0 },
         };
         let failure = result.failure.clone().map(Error::from);
-        self.record(AuditRecord { caller: call.caller.clone(), call: Some(audited), order: None, failure });
+        self.record(AuditRecord {
+            caller: call.caller.clone(),
+            call: Some(audited),
+            order: None,
+            failure,
+        });
     }
 
-    /// A call was refused before it began, or the question for its interface because of the table of rights.
+    /// A call was refused before it began, or the question for its interface because of the table
+    /// of rights.
     pub(super) fn audit_refused(
         &mut self,
         connection: ConnectionId,
@@ -45,7 +51,12 @@ impl Server {
         let parent = self.state.peers.get(&connection).and_then(|peer| peer.inside);
         let parent = parent.and_then(|key| self.state.calls.get(&key)).map(|call| call.id);
         let audited = AuditedCall { id: call, parent, routine, times, bytes_in: 0, bytes_out: 0 };
-        self.record(AuditRecord { caller, call: Some(audited), order: None, failure: Some(copy_of(error)) });
+        self.record(AuditRecord {
+            caller,
+            call: Some(audited),
+            order: None,
+            failure: Some(copy_of(error)),
+        });
     }
 
     /// A client must go.
@@ -61,10 +72,22 @@ impl Server {
     }
 
     /// An order was carried out, or not.
-    pub(super) fn audit_order(&mut self, connection: ConnectionId, channel: ChannelId, error: Option<&Error>) {
-        let Some((caller, order)) = self.state.orders.remove(&(connection, channel)) else { return };
+    pub(super) fn audit_order(
+        &mut self,
+        connection: ConnectionId,
+        channel: ChannelId,
+        error: Option<&Error>,
+    ) {
+        let Some((caller, order)) = self.state.orders.remove(&(connection, channel)) else {
+            return;
+        };
         if self.keeps_records() {
-            self.record(AuditRecord { caller, call: None, order: Some(order), failure: error.map(copy_of) });
+            self.record(AuditRecord {
+                caller,
+                call: None,
+                order: Some(order),
+                failure: error.map(copy_of),
+            });
         }
     }
 
@@ -82,9 +105,11 @@ fn copy_of(error: &Error) -> Error {
     Error::from(farcall_wire::Failure::from(error))
 }
 
-/// Bytes of numbers and arrays that a call of these sizes gives back, at most: whatever it may write.
+/// Bytes of numbers and arrays that a call of these sizes gives back, at most: whatever it may
+/// write.
 pub(super) fn result_bytes(interface: &Interface, layout: &CallLayout) -> u64 {
-    let written = interface.parameters.iter().zip(&layout.parameters).filter(|(one, _)| one.mode.is_output());
+    let written =
+        interface.parameters.iter().zip(&layout.parameters).filter(|(one, _)| one.mode.is_output());
     written.fold(0, |sum: u64, (_, layout)| sum.saturating_add(parameter_bytes(layout)))
 }
 
@@ -96,7 +121,8 @@ fn parameter_bytes(layout: &ParameterLayout) -> u64 {
     }
 }
 
-/// Bytes of numbers and arrays that went to the routine and came from it. Strings are not among them.
+/// Bytes of numbers and arrays that went to the routine and came from it. Strings are not among
+/// them.
 pub(super) fn bytes(call: &Call) -> (u64, u64) {
     let parameters = call.routine.routine.interface.parameters.iter().zip(&call.layout.parameters);
     parameters.fold((0, 0), |(to, from), (parameter, layout)| {

@@ -1,11 +1,12 @@
-//! Calls that come while calls of an earlier server still wait to be taken up: those of the same module stand behind them,
-//! whoever made them (spec/wire.md, section 7).
+//! Calls that come while calls of an earlier server still wait to be taken up: those of the same
+//! module stand behind them, whoever made them (spec/wire.md, section 7).
 
 use crate::state::{CallKey, Outcome, State};
 use crate::step::{Server, Surroundings};
 
 impl Server {
-    /// Whether a call that is complete waits for earlier ones of its module to stand in line. It is kept in mind then.
+    /// Whether a call that is complete waits for earlier ones of its module to stand in line. It is
+    /// kept in mind then.
     pub(super) fn stands_behind(&mut self, key: CallKey) -> bool {
         let kept = &self.state.kept;
         if kept.parked.is_empty() && kept.loading.is_empty() || kept.loading.contains(&key) {
@@ -34,18 +35,23 @@ impl Server {
 }
 
 impl State {
-    /// Whether an earlier server's calls of the same module do not stand in line yet. What a running call waits for does
-    /// not wait for them: it stands before them anyway.
+    /// Whether an earlier server's calls of the same module do not stand in line yet. What a
+    /// running call waits for does not wait for them: it stands before them anyway.
     fn has_earlier(&self, key: CallKey) -> bool {
-        let Some(call) = self.calls.get(&key).filter(|call| call.nesting.depth == 0) else { return false };
+        let Some(call) = self.calls.get(&key).filter(|call| call.nesting.depth == 0) else {
+            return false;
+        };
         let module = call.routine.module.name.as_str();
         let is_its = |routine: &str| routine.split_once('/').is_some_and(|(of, _)| of == module);
         let is_parked = |id| {
             let kept = self.kept.get(id);
-            kept.is_some_and(|kept| matches!(kept.outcome, Outcome::Parked(_)) && is_its(&kept.routine))
+            kept.is_some_and(|kept| {
+                matches!(kept.outcome, Outcome::Parked(_)) && is_its(&kept.routine)
+            })
         };
         let is_loading = |key| self.calls.get(key).is_some_and(|call| is_its(&call.routine.name));
         let passes = self.kept.lets_by || self.draining;
-        self.kept.loading.iter().any(is_loading) || !passes && self.kept.parked.iter().any(is_parked)
+        self.kept.loading.iter().any(is_loading)
+            || !passes && self.kept.parked.iter().any(is_parked)
     }
 }

@@ -1,12 +1,15 @@
-//! Calls of clients' functions by routines that run: checked like any call, relayed through memory of the client's share, and
-//! ended with the call that they belong to (spec/call.md, section 6.1).
+//! Calls of clients' functions by routines that run: checked like any call, relayed through memory
+//! of the client's share, and ended with the call that they belong to (spec/call.md, section 6.1).
 
 use std::time::Duration;
 
 use farcall_base::{CallId, ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Result};
 use farcall_idl::interface::Parameter;
 use farcall_idl::layout::ParameterLayout;
-use farcall_wire::{Argument, CALLBACKS, CallResult, CallTimes, InlineBytes, Open, callback_attribute, callback_slot};
+use farcall_wire::{
+    Argument, CALLBACKS, CallResult, CallTimes, InlineBytes, Open, callback_attribute,
+    callback_slot,
+};
 
 use crate::state::{Call, CallKey, Callback, Known};
 use crate::step::{Server, Surroundings, check};
@@ -23,9 +26,13 @@ impl Server {
         if routine.callbacks.is_empty() || self.has_feature(connection, CALLBACKS) {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::Unavailable, "accept a call", "the client does not support callbacks")
-            .with("routine", &routine.name)
-            .fix("call it with a newer version of Farcall"))
+        Err(Error::new(
+            ErrorKind::Unavailable,
+            "accept a call",
+            "the client does not support callbacks",
+        )
+        .with("routine", &routine.name)
+        .fix("call it with a newer version of Farcall"))
     }
 
     /// A routine calls a function of its client.
@@ -36,7 +43,9 @@ impl Server {
         channel: ChannelId,
         open: Open,
     ) {
-        let Some(connection) = self.state.executables.get(&executable).and_then(|record| record.connection) else {
+        let Some(connection) =
+            self.state.executables.get(&executable).and_then(|record| record.connection)
+        else {
             return;
         };
         match self.admit_callback(surroundings, executable, (connection, channel), open) {
@@ -52,12 +61,18 @@ impl Server {
     /// The call that an executable works on, if it may call back.
     fn calling_back(&self, executable: ExecutableId, open: &Open) -> Result<(CallKey, &Call)> {
         let over = || refused(ErrorKind::Cancelled, "its call has ended");
-        let parent = open.parent.as_ref().and_then(|parent| <[u8; 16]>::try_from(parent.as_slice()).ok()).map(CallId);
+        let parent = open
+            .parent
+            .as_ref()
+            .and_then(|parent| <[u8; 16]>::try_from(parent.as_slice()).ok())
+            .map(CallId);
         let line = self.state.executables.get(&executable).map(|record| &record.line);
         let mut keys = line.into_iter().flatten().map(|one| one.key);
-        let key = keys.find(|key| self.state.calls.get(key).is_some_and(|call| Some(call.id) == parent));
+        let key =
+            keys.find(|key| self.state.calls.get(key).is_some_and(|call| Some(call.id) == parent));
         let key = key.ok_or_else(over)?;
-        let call = self.state.calls.get(&key).filter(|call| call.unwanted.is_none()).ok_or_else(over)?;
+        let call =
+            self.state.calls.get(&key).filter(|call| call.unwanted.is_none()).ok_or_else(over)?;
         Ok((key, call))
     }
 
@@ -72,27 +87,44 @@ impl Server {
         let limit = self.state.limits.call_bytes_max;
         let (outer, call) = self.calling_back(executable, &open)?;
         let slot = callback_slot(open.attributes.as_deref());
-        let slot = slot.ok_or_else(|| refused(ErrorKind::Unavailable, "executables may open only callbacks"))?;
+        let slot = slot.ok_or_else(|| {
+            refused(ErrorKind::Unavailable, "executables may open only callbacks")
+        })?;
         let kind = call.routine.callbacks.iter().find(|(index, _)| *index == usize::from(slot));
         let kind = kind.map(|(_, kind)| kind.clone());
-        let kind = kind.ok_or_else(|| refused(ErrorKind::InvalidArgument, "the parameter is not a function"))?;
+        let kind = kind.ok_or_else(|| {
+            refused(ErrorKind::InvalidArgument, "the parameter is not a function")
+        })?;
         if call.open.arguments.get(usize::from(slot)) == Some(&Argument::Null) {
-            return Err(refused(ErrorKind::InvalidArgument, "the caller passed NULL for this function")
-                .with("callback", kind.interface.full_name()));
+            return Err(refused(
+                ErrorKind::InvalidArgument,
+                "the caller passed NULL for this function",
+            )
+            .with("callback", kind.interface.full_name()));
         }
         if (&open.routine, open.contract) != (&call.routine.name, call.routine.contract) {
-            return Err(refused(ErrorKind::InvalidArgument, "it names another routine than its call")
-                .with("routine", &open.routine));
+            return Err(refused(
+                ErrorKind::InvalidArgument,
+                "it names another routine than its call",
+            )
+            .with("routine", &open.routine));
         }
         if open.arguments.iter().any(|argument| matches!(argument, Argument::Url(_))) {
-            return Err(refused(ErrorKind::InvalidArgument, "only clients may request that an array is fetched"));
+            return Err(refused(
+                ErrorKind::InvalidArgument,
+                "only clients may request that an array is fetched",
+            ));
         }
-        let (client, _) =
-            call.client.ok_or_else(|| refused(ErrorKind::ConnectionLost, "its client has disconnected"))?;
+        let (client, _) = call
+            .client
+            .ok_or_else(|| refused(ErrorKind::ConnectionLost, "its client has disconnected"))?;
         if self.state.callbacks.count(outer) >= CALLBACKS_MAX {
-            return Err(refused(ErrorKind::LimitExceeded, "the routine has too many open callbacks")
-                .with("callbacks", CALLBACKS_MAX)
-                .fix("use fewer threads for callbacks"));
+            return Err(refused(
+                ErrorKind::LimitExceeded,
+                "the routine has too many open callbacks",
+            )
+            .with("callbacks", CALLBACKS_MAX)
+            .fix("use fewer threads for callbacks"));
         }
         let layout = check::layout(&kind.interface, &kind.sizer, &open, limit)?;
         let plan = check::plan(&kind.interface, &open, &layout, &Default::default(), limit)?;
@@ -122,7 +154,8 @@ impl Server {
         let Some(line) = self.line_of(executable, channel) else { return };
         let Some(callback) = self.state.callbacks.get(line) else { return };
         let Some(call) = self.state.calls.get(&callback.outer) else { return };
-        let left = call.deadline.map(|deadline| deadline.since(surroundings.now()).max(Duration::ZERO));
+        let left =
+            call.deadline.map(|deadline| deadline.since(surroundings.now()).max(Duration::ZERO));
         let open = Open {
             call: callback.open.call,
             routine: call.routine.name.clone(),
@@ -137,10 +170,12 @@ impl Server {
             attributes: Some(vec![callback_attribute(callback.slot)]),
         };
         let client = call.client.map(|(connection, _)| connection);
-        let peer = client.and_then(|connection| Some((connection, self.state.peers.get_mut(&connection)?)));
+        let peer = client
+            .and_then(|connection| Some((connection, self.state.peers.get_mut(&connection)?)));
         let gone = || refused(ErrorKind::ConnectionLost, "its client has disconnected");
-        let opened =
-            peer.ok_or_else(gone).and_then(|(connection, peer)| Ok((connection, peer.connection.open(&open)?)));
+        let opened = peer
+            .ok_or_else(gone)
+            .and_then(|(connection, peer)| Ok((connection, peer.connection.open(&open)?)));
         match opened {
             Ok(to) => {
                 self.state.touched.insert(to.0);
@@ -164,7 +199,11 @@ impl Server {
         channel: ChannelId,
     ) {
         if let Some(line) = self.line_of(executable, channel) {
-            self.end_callback(surroundings, line, &refused(ErrorKind::Cancelled, "the routine does not wait for it"));
+            self.end_callback(
+                surroundings,
+                line,
+                &refused(ErrorKind::Cancelled, "the routine does not wait for it"),
+            );
         }
     }
 
@@ -172,7 +211,11 @@ impl Server {
     ///
     /// # Errors
     /// The client sends what was not asked for.
-    pub(super) fn callback_resulted(&mut self, line: Line, mut result: Box<CallResult>) -> Result<()> {
+    pub(super) fn callback_resulted(
+        &mut self,
+        line: Line,
+        mut result: Box<CallResult>,
+    ) -> Result<()> {
         let Some(callback) = self.state.callbacks.get_mut(line) else { return Ok(()) };
         if result.failure.is_none() {
             let bytes = result.results.iter().map(|argument| match argument {
@@ -203,12 +246,15 @@ impl Server {
         let Some(callback) = self.state.callbacks.get_mut(line) else { return };
         let Some(mut result) = callback.results.take() else { return };
         let (connection, channel) = callback.executable;
-        result.results.iter_mut().filter(|one| **one == Argument::Blocks(Some(0))).for_each(|one| {
-            *one = Argument::Inline(InlineBytes::new());
-        });
+        result.results.iter_mut().filter(|one| **one == Argument::Blocks(Some(0))).for_each(
+            |one| {
+                *one = Argument::Inline(InlineBytes::new());
+            },
+        );
         result.times = CallTimes::default();
         callback.answered = true;
-        let sends_memory = result.results.iter().any(|argument| matches!(argument, Argument::Blocks(_)));
+        let sends_memory =
+            result.results.iter().any(|argument| matches!(argument, Argument::Blocks(_)));
         self.state.callbacks.leave_client(line);
         self.respond(connection, channel, &result);
         if !sends_memory {
@@ -216,13 +262,22 @@ impl Server {
         }
     }
 
-    /// The driver sent frames of a connection: callbacks whose last result frame left are forgotten.
-    pub(super) fn settle_callbacks(&mut self, surroundings: &mut dyn Surroundings, connection: ConnectionId) {
+    /// The driver sent frames of a connection: callbacks whose last result frame left are
+    /// forgotten.
+    pub(super) fn settle_callbacks(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        connection: ConnectionId,
+    ) {
         if self.state.callbacks.is_empty() {
             return;
         }
         for line in self.state.callbacks.answered_on(connection) {
-            let open = self.state.peers.get_mut(&connection).is_some_and(|peer| peer.connection.is_open(line.1));
+            let open = self
+                .state
+                .peers
+                .get_mut(&connection)
+                .is_some_and(|peer| peer.connection.is_open(line.1));
             if !open {
                 self.forget_callback(surroundings, line);
             }
@@ -246,8 +301,13 @@ impl Server {
         }
     }
 
-    /// A client's connection is gone, though its calls may be kept: what its functions would have answered never comes.
-    pub(super) fn callbacks_lost(&mut self, surroundings: &mut dyn Surroundings, client: ConnectionId) {
+    /// A client's connection is gone, though its calls may be kept: what its functions would have
+    /// answered never comes.
+    pub(super) fn callbacks_lost(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        client: ConnectionId,
+    ) {
         let lost = refused(ErrorKind::ConnectionLost, "the connection to its client was lost");
         for line in self.state.callbacks.with(client) {
             self.end_callback(surroundings, line, &lost);
@@ -277,7 +337,9 @@ fn check_results(callback: &Callback, results: &[Argument]) -> Result<()> {
     let parameters = &callback.kind.interface.parameters;
     for (slot, (parameter, result)) in parameters.iter().zip(results).enumerate() {
         if !fits(callback, slot, parameter, result) {
-            return Err(unasked("a result has the wrong kind or length").with("parameter", &parameter.name));
+            return Err(
+                unasked("a result has the wrong kind or length").with("parameter", &parameter.name)
+            );
         }
     }
     Ok(())
@@ -287,15 +349,20 @@ fn fits(callback: &Callback, slot: usize, parameter: &Parameter, result: &Argume
     if !parameter.mode.is_output() {
         return *result == Argument::Absent;
     }
-    let has_memory = callback.memory.as_ref().is_some_and(|memory| memory.offsets.contains_key(&(slot as u16)));
+    let has_memory =
+        callback.memory.as_ref().is_some_and(|memory| memory.offsets.contains_key(&(slot as u16)));
     match (callback.layout.parameters.get(slot), result) {
         (_, Argument::Null | Argument::Absent) => true,
-        (Some(ParameterLayout::Array(array)), Argument::Inline(bytes)) => bytes.len() as u64 == array.transfer_bytes,
+        (Some(ParameterLayout::Array(array)), Argument::Inline(bytes)) => {
+            bytes.len() as u64 == array.transfer_bytes
+        }
         (Some(ParameterLayout::Array(array)), Argument::Blocks(Some(bytes))) => {
             has_memory && *bytes == array.transfer_bytes
         }
         (Some(ParameterLayout::Text), Argument::Inline(_)) => true,
-        (Some(ParameterLayout::TextArray { count }), Argument::Texts(texts)) => texts.len() as u64 == *count,
+        (Some(ParameterLayout::TextArray { count }), Argument::Texts(texts)) => {
+            texts.len() as u64 == *count
+        }
         _ => false,
     }
 }

@@ -1,5 +1,5 @@
-//! How a call ends that an executable works on: its code hears of it where it asks, and has a while to end by itself;
-//! any other ends with its process, since nothing else stops it.
+//! How a call ends that an executable works on: its code hears of it where it asks, and has a while
+//! to end by itself; any other ends with its process, since nothing else stops it.
 
 use farcall_base::{ChannelId, ExecutableId, Instant};
 use farcall_wire::Notice;
@@ -11,11 +11,17 @@ const WORDS_BYTES_MAX: usize = 1024;
 
 impl Server {
     /// The call that an executable works on is to end.
-    pub(super) fn end_running(&mut self, surroundings: &mut dyn Surroundings, executable: ExecutableId) {
+    pub(super) fn end_running(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        executable: ExecutableId,
+    ) {
         let grace = self.state.limits.cancel_grace;
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
         // Those before it are over, though their outcomes may not have been read.
-        let Some(running) = record.line.back().copied() else { return self.stop_executable(executable) };
+        let Some(running) = record.line.back().copied() else {
+            return self.stop_executable(executable);
+        };
         let connection = record.connection.filter(|_| record.asks && !grace.is_zero());
         let Some(connection) = connection else {
             // The routine is not told: it would go on, and might return before it is stopped.
@@ -41,10 +47,16 @@ impl Server {
 
     /// Ends those whose code did not hear of it in time.
     pub(super) fn end_graces(&mut self, surroundings: &mut dyn Surroundings, now: Instant) {
-        let late: Vec<ExecutableId> =
-            self.state.graces.iter().filter(|(_, until)| **until <= now).map(|(executable, _)| *executable).collect();
+        let late: Vec<ExecutableId> = self
+            .state
+            .graces
+            .iter()
+            .filter(|(_, until)| **until <= now)
+            .map(|(executable, _)| *executable)
+            .collect();
         for executable in late {
-            let running = self.state.executables.get(&executable).and_then(|record| record.line.back());
+            let running =
+                self.state.executables.get(&executable).and_then(|record| record.line.back());
             if let Some(running) = running.copied() {
                 self.abandon_inside(surroundings, running.key);
             }
@@ -53,12 +65,20 @@ impl Server {
     }
 
     /// A routine said how far it is: that is told to the client, if he wants to know.
-    pub(super) fn executable_noticed(&mut self, executable: ExecutableId, channel: ChannelId, notice: Notice) {
+    pub(super) fn executable_noticed(
+        &mut self,
+        executable: ExecutableId,
+        channel: ChannelId,
+        notice: Notice,
+    ) {
         let Notice::Progress(done, mut words) = notice else { return };
         let Some(key) = self.in_line(executable, channel) else { return };
         if self.state.calls.get(&key).is_some_and(|call| call.wants.progress) {
             words.truncate(words.floor_char_boundary(WORDS_BYTES_MAX));
-            self.notify(key, &Notice::Progress(if done > 0.0 { done.min(1.0) } else { 0.0 }, words));
+            self.notify(
+                key,
+                &Notice::Progress(if done > 0.0 { done.min(1.0) } else { 0.0 }, words),
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Is a call what its interface says, and what memory does it need? Nothing of a client's is trusted beyond this.
+//! Is a call what its interface says, and what memory does it need? Nothing of a client's is
+//! trusted beyond this.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,13 +21,24 @@ pub const INLINE_MAX: u64 = 4096;
 pub(super) const ALIGNMENT: u64 = 64;
 
 /// Works out the sizes of a call from its inline values.
-pub fn layout(interface: &Interface, sizer: &Sizer, open: &Open, limit: Bytes) -> Result<Arc<CallLayout>> {
+pub fn layout(
+    interface: &Interface,
+    sizer: &Sizer,
+    open: &Open,
+    limit: Bytes,
+) -> Result<Arc<CallLayout>> {
     let count = interface.parameters.len();
-    if open.arguments.len() != count || open.wanted.as_ref().is_some_and(|wanted| wanted.len() != count) {
-        return Err(Error::new(ErrorKind::InvalidArgument, "accept a call", "wrong number of arguments")
-            .with("routine", interface.full_name())
-            .with("interface", count)
-            .with("call", open.arguments.len()));
+    if open.arguments.len() != count
+        || open.wanted.as_ref().is_some_and(|wanted| wanted.len() != count)
+    {
+        return Err(Error::new(
+            ErrorKind::InvalidArgument,
+            "accept a call",
+            "wrong number of arguments",
+        )
+        .with("routine", interface.full_name())
+        .with("interface", count)
+        .with("call", open.arguments.len()));
     }
     let given: Vec<Option<&[u8]>> = open
         .arguments
@@ -68,7 +80,8 @@ pub struct Plan {
 
 impl Plan {
     fn reserve(&mut self, slot: usize, bytes: u64) {
-        // The sum of all arrays was checked against the call's limit; should that be near 2^64, there is no such memory.
+        // The sum of all arrays was checked against the call's limit; should that be near 2^64,
+        // there is no such memory.
         let offset = self.bytes.checked_next_multiple_of(ALIGNMENT).unwrap_or(u64::MAX);
         self.offsets.insert(slot as u16, offset);
         self.bytes = offset.saturating_add(bytes);
@@ -80,16 +93,27 @@ impl Plan {
     }
 
     /// Gets the memory, if any is needed.
-    pub fn allocate(&self, surroundings: &mut dyn Surroundings, client: ConnectionId) -> Result<Option<OwnMemory>> {
+    pub fn allocate(
+        &self,
+        surroundings: &mut dyn Surroundings,
+        client: ConnectionId,
+    ) -> Result<Option<OwnMemory>> {
         self.allocate_by(|bytes| surroundings.allocate(client, bytes))
     }
 
     /// The same for a call of this principal, whose client is not here.
-    pub fn allocate_for(&self, surroundings: &mut dyn Surroundings, principal: &str) -> Result<Option<OwnMemory>> {
+    pub fn allocate_for(
+        &self,
+        surroundings: &mut dyn Surroundings,
+        principal: &str,
+    ) -> Result<Option<OwnMemory>> {
         self.allocate_by(|bytes| surroundings.allocate_for(principal, bytes))
     }
 
-    fn allocate_by(&self, allocate: impl FnOnce(u64) -> Result<(MemoryId, u64, u64)>) -> Result<Option<OwnMemory>> {
+    fn allocate_by(
+        &self,
+        allocate: impl FnOnce(u64) -> Result<(MemoryId, u64, u64)>,
+    ) -> Result<Option<OwnMemory>> {
         if self.offsets.is_empty() {
             return Ok(None);
         }
@@ -109,7 +133,9 @@ pub fn plan(
 ) -> Result<Plan> {
     let mut plan = Plan::default();
     let mut left = limit.0.saturating_sub(layout.array_bytes());
-    for (slot, (parameter, layout)) in interface.parameters.iter().zip(&layout.parameters).enumerate() {
+    for (slot, (parameter, layout)) in
+        interface.parameters.iter().zip(&layout.parameters).enumerate()
+    {
         let argument = &open.arguments[slot];
         let wanted = open.wanted.as_ref().map_or(&Argument::Blocks(None), |wanted| &wanted[slot]);
         if *layout == ParameterLayout::Callback {
@@ -134,7 +160,9 @@ pub fn plan(
             let bytes = files::check(parameter, argument)?;
             check_wanted_value(parameter, wanted)?;
             if let Some(bytes) = bytes {
-                left = left.checked_sub(bytes).ok_or_else(|| files::too_large(parameter, bytes, limit))?;
+                left = left
+                    .checked_sub(bytes)
+                    .ok_or_else(|| files::too_large(parameter, bytes, limit))?;
                 plan.announced += bytes;
                 plan.reserve(slot, bytes);
             }
@@ -150,7 +178,8 @@ pub fn plan(
 fn check_function(parameter: &Parameter, argument: &Argument, wanted: &Argument) -> Result<()> {
     match (argument, wanted) {
         (Argument::Absent | Argument::Null, Argument::Absent | Argument::Blocks(None)) => Ok(()),
-        _ => Err(misfit(parameter, "a function arrived as something else").with("kind", argument_word(argument))),
+        _ => Err(misfit(parameter, "a function arrived as something else")
+            .with("kind", argument_word(argument))),
     }
 }
 
@@ -160,14 +189,24 @@ pub(super) fn misfit(parameter: &Parameter, message: &'static str) -> Error {
         .fix("the client did not encode the call as its interface requires")
 }
 
-fn check_direction(parameter: &Parameter, layout: &ParameterLayout, argument: &Argument) -> Result<()> {
+fn check_direction(
+    parameter: &Parameter,
+    layout: &ParameterLayout,
+    argument: &Argument,
+) -> Result<()> {
     let expects = parameter.mode.is_input() && *layout != ParameterLayout::Absent;
     match argument {
-        Argument::Absent if expects && parameter.default.is_none() => Err(misfit(parameter, "an argument is missing")),
+        Argument::Absent if expects && parameter.default.is_none() => {
+            Err(misfit(parameter, "an argument is missing"))
+        }
         Argument::Absent => Ok(()),
-        _ if !expects => Err(misfit(parameter, "an argument was passed for a parameter that has none")),
-        Argument::Handle(_) => Err(misfit(parameter, "this server does not support this kind of argument")
-            .with("kind", argument_word(argument))),
+        _ if !expects => {
+            Err(misfit(parameter, "an argument was passed for a parameter that has none"))
+        }
+        Argument::Handle(_) => {
+            Err(misfit(parameter, "this server does not support this kind of argument")
+                .with("kind", argument_word(argument)))
+        }
         _ => Ok(()),
     }
 }
@@ -182,13 +221,16 @@ fn check_array(
         Argument::Absent | Argument::Null | Argument::Url(_) => Ok(()),
         Argument::Inline(bytes) if bytes.len() as u64 == array.transfer_bytes => Ok(()),
         Argument::Blocks(Some(length)) if *length == array.transfer_bytes => Ok(()),
-        Argument::Inline(_) | Argument::Blocks(_) => Err(misfit(parameter, "an array has the wrong length")
-            .with("needed", array.transfer_bytes)
-            .with("kind", argument_word(argument))),
+        Argument::Inline(_) | Argument::Blocks(_) => {
+            Err(misfit(parameter, "an array has the wrong length")
+                .with("needed", array.transfer_bytes)
+                .with("kind", argument_word(argument)))
+        }
         Argument::Shared(segment, offset, length) => {
             check_shared(parameter, array, (*segment, *offset, *length), segments)
         }
-        _ => Err(misfit(parameter, "an array arrived as something else").with("kind", argument_word(argument))),
+        _ => Err(misfit(parameter, "an array arrived as something else")
+            .with("kind", argument_word(argument))),
     }
 }
 
@@ -215,7 +257,10 @@ fn lost(parameter: &Parameter) -> Error {
     let message = "the server has no memory or file descriptor left for the memory of an array";
     Error::new(ErrorKind::LimitExceeded, "accept a call", message)
         .with("parameter", &parameter.name)
-        .fix("try again later; start the server with more open files (ulimit -n), or with fewer clients")
+        .fix(
+            "try again later; start the server with more open files (ulimit -n), or with fewer \
+            clients",
+        )
         .retryable()
 }
 
@@ -229,10 +274,17 @@ fn check_wanted(
     match wanted {
         Argument::Shared(segment, offset, length) if parameter.mode.is_output() => {
             check_shared(parameter, array, (*segment, *offset, *length), segments)?;
-            if parameter.mode == Mode::InOut && argument != wanted { Err(elsewhere(parameter)) } else { Ok(()) }
+            if parameter.mode == Mode::InOut && argument != wanted {
+                Err(elsewhere(parameter))
+            } else {
+                Ok(())
+            }
         }
-        // The routine works on the memory that the argument came in: nothing of ours holds the result.
-        Argument::Blocks(None) if parameter.mode == Mode::InOut && matches!(argument, Argument::Shared(..)) => {
+        // The routine works on the memory that the argument came in: nothing of ours holds the
+        // result.
+        Argument::Blocks(None)
+            if parameter.mode == Mode::InOut && matches!(argument, Argument::Shared(..)) =>
+        {
             Err(elsewhere(parameter))
         }
         Argument::Absent | Argument::Null | Argument::Blocks(None) => Ok(()),
@@ -253,7 +305,8 @@ fn check_wanted_value(parameter: &Parameter, wanted: &Argument) -> Result<()> {
 }
 
 fn wanted_impossibly(parameter: &Parameter, wanted: &Argument) -> Error {
-    misfit(parameter, "a result was requested in an unsupported way").with("kind", argument_word(wanted))
+    misfit(parameter, "a result was requested in an unsupported way")
+        .with("kind", argument_word(wanted))
 }
 
 fn check_value(parameter: &Parameter, layout: &ParameterLayout, argument: &Argument) -> Result<()> {
@@ -263,7 +316,9 @@ fn check_value(parameter: &Parameter, layout: &ParameterLayout, argument: &Argum
             Argument::Absent => true,
             _ => false,
         },
-        ParameterLayout::Text => matches!(argument, Argument::Absent | Argument::Null | Argument::Inline(_)),
+        ParameterLayout::Text => {
+            matches!(argument, Argument::Absent | Argument::Null | Argument::Inline(_))
+        }
         ParameterLayout::TextArray { count } => match argument {
             Argument::Texts(texts) => texts.len() as u64 == *count,
             Argument::Absent | Argument::Null => true,
@@ -271,11 +326,21 @@ fn check_value(parameter: &Parameter, layout: &ParameterLayout, argument: &Argum
         },
         _ => *argument == Argument::Absent,
     };
-    if fits { Ok(()) } else { Err(misfit(parameter, "a value does not fit").with("kind", argument_word(argument))) }
+    if fits {
+        Ok(())
+    } else {
+        Err(misfit(parameter, "a value does not fit").with("kind", argument_word(argument)))
+    }
 }
 
-/// Arrays that travel as frames lie in our memory; so do results too long to come inside the answer.
-fn needs_memory(parameter: &Parameter, array: &ArrayLayout, argument: &Argument, wanted: &Argument) -> bool {
+/// Arrays that travel as frames lie in our memory; so do results too long to come inside the
+/// answer.
+fn needs_memory(
+    parameter: &Parameter,
+    array: &ArrayLayout,
+    argument: &Argument,
+    wanted: &Argument,
+) -> bool {
     let comes = matches!(argument, Argument::Blocks(_) | Argument::Url(_));
     let goes = parameter.mode.is_output()
         && matches!(wanted, Argument::Blocks(None))

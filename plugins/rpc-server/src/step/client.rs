@@ -20,12 +20,19 @@ impl Server {
         connection: ConnectionId,
         event: Event,
     ) -> Result<()> {
-        if let Event::Requested(channel, _) | Event::Opened(channel, _) | Event::Resumed(channel, _) = &event {
+        if let Event::Requested(channel, _)
+        | Event::Opened(channel, _)
+        | Event::Resumed(channel, _) = &event
+        {
             self.count_question(surroundings.now(), connection, *channel);
         }
         match event {
-            Event::Requested(channel, request) => self.requested(surroundings, connection, channel, request),
-            Event::Resumed(channel, resume) => self.resume(surroundings, connection, channel, &resume),
+            Event::Requested(channel, request) => {
+                self.requested(surroundings, connection, channel, request)
+            }
+            Event::Resumed(channel, resume) => {
+                self.resume(surroundings, connection, channel, &resume)
+            }
             Event::Acknowledged(channel) => self.acknowledged(surroundings, connection, channel),
             Event::Opened(channel, open) => self.open(surroundings, connection, channel, *open),
             Event::ArgumentsComplete(channel) => {
@@ -35,16 +42,24 @@ impl Server {
                     self.record_kept(key);
                 }
             }
-            Event::CancelRequested(channel) => self.cancel_requested(surroundings, connection, channel),
+            Event::CancelRequested(channel) => {
+                self.cancel_requested(surroundings, connection, channel)
+            }
             Event::Shared(share) => {
                 if let Some(PeerKind::Client { segments, .. }) = self.kind_mut(connection) {
                     segments.insert(share.segment, share.bytes);
                 }
             }
             Event::Unshared(segment) => self.take_back(connection, segment)?,
-            Event::Resulted(channel, result) => self.callback_resulted((connection, channel), result)?,
+            Event::Resulted(channel, result) => {
+                self.callback_resulted((connection, channel), result)?
+            }
             Event::Finished(channel) => self.callback_finished(surroundings, (connection, channel)),
-            Event::Replied(..) | Event::Noticed(..) | Event::Agreed(..) | Event::Ready(_) | Event::Left(_) => {}
+            Event::Replied(..)
+            | Event::Noticed(..)
+            | Event::Agreed(..)
+            | Event::Ready(_)
+            | Event::Left(_) => {}
         }
         Ok(())
     }
@@ -75,7 +90,8 @@ impl Server {
             }
             Request::Nest(_) => {
                 let message = "only an executable may send this, to its server";
-                let error = Error::new(ErrorKind::PermissionDenied, "call from inside a routine", message);
+                let error =
+                    Error::new(ErrorKind::PermissionDenied, "call from inside a routine", message);
                 self.reply(connection, channel, &Reply::Failed((&error).into()));
             }
             Request::Hold(asked) => {
@@ -96,18 +112,24 @@ impl Server {
         }
     }
 
-    fn cancel_requested(&mut self, surroundings: &mut dyn Surroundings, connection: ConnectionId, channel: ChannelId) {
+    fn cancel_requested(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        connection: ConnectionId,
+        channel: ChannelId,
+    ) {
         match self.client_call(connection, channel) {
             Some(key) => {
-                let error = Error::new(ErrorKind::Cancelled, "run a routine", "the call was cancelled");
+                let error =
+                    Error::new(ErrorKind::Cancelled, "run a routine", "the call was cancelled");
                 self.abort(surroundings, key, error);
             }
             None => self.cancel_parked(surroundings, connection, channel),
         }
     }
 
-    /// There was no descriptor or room for memory that a client shared: calls that name it are refused, until the client
-    /// takes it back and shares it again.
+    /// There was no descriptor or room for memory that a client shared: calls that name it are
+    /// refused, until the client takes it back and shares it again.
     pub fn segment_lost(&mut self, connection: ConnectionId, segment: u32) {
         if let Some(PeerKind::Client { segments, .. }) = self.kind_mut(connection) {
             segments.remove(&segment);
@@ -118,25 +140,36 @@ impl Server {
         self.state.peers.get_mut(&connection).map(|peer| &mut peer.kind)
     }
 
-    /// The client ends a segment; not one that an open call names (spec/wire.md, section 5.4): a call that waits would run
-    /// without its memory, or on other memory that came under the same number.
+    /// The client ends a segment; not one that an open call names (spec/wire.md, section 5.4): a
+    /// call that waits would run without its memory, or on other memory that came under the same
+    /// number.
     fn take_back(&mut self, connection: ConnectionId, segment: u32) -> Result<()> {
-        let Some(PeerKind::Client { calls, segments }) = self.state.peers.get_mut(&connection).map(|p| &mut p.kind)
+        let Some(PeerKind::Client { calls, segments }) =
+            self.state.peers.get_mut(&connection).map(|p| &mut p.kind)
         else {
             return Ok(());
         };
-        let names = |key| self.state.calls.get(key).is_some_and(|call| call.segments.contains(&segment));
+        let names =
+            |key| self.state.calls.get(key).is_some_and(|call| call.segments.contains(&segment));
         if calls.values().any(names) {
-            return Err(Error::new(ErrorKind::Protocol, "take back memory", "an open call uses it")
-                .with("segment", segment)
-                .fix("keep memory shared until the calls that use it have finished"));
+            return Err(Error::new(
+                ErrorKind::Protocol,
+                "take back memory",
+                "an open call uses it",
+            )
+            .with("segment", segment)
+            .fix("keep memory shared until the calls that use it have finished"));
         }
         segments.remove(&segment);
         self.forget_memory(MemorySource::Client(connection, segment));
         Ok(())
     }
 
-    pub(super) fn client_call(&self, connection: ConnectionId, channel: ChannelId) -> Option<CallKey> {
+    pub(super) fn client_call(
+        &self,
+        connection: ConnectionId,
+        channel: ChannelId,
+    ) -> Option<CallKey> {
         match &self.state.peers.get(&connection)?.kind {
             PeerKind::Client { calls, .. } => calls.get(channel).copied(),
             PeerKind::Executable(_) => None,
@@ -151,7 +184,8 @@ impl Server {
         self.count_answer(connection, channel);
     }
 
-    /// What may not be called is refused whether it is there or not: the directory is not even asked.
+    /// What may not be called is refused whether it is there or not: the directory is not even
+    /// asked.
     fn asked_for_interface(&mut self, connection: ConnectionId, channel: ChannelId, name: String) {
         if let Err(error) = self.may_ask(connection, &name) {
             self.audit_refused(connection, None, &name, &error);
@@ -172,9 +206,16 @@ impl Server {
     }
 
     /// The directory knows the routine, or not.
-    pub fn resolved(&mut self, connection: ConnectionId, channel: ChannelId, answer: Result<Arc<PublishedRoutine>>) {
-        let asked = answer.as_ref().map_or(String::new(), |routine| routine.routine.interface.full_name());
-        let permitted = answer.and_then(|routine| self.may_call(connection, &routine).map(|()| routine));
+    pub fn resolved(
+        &mut self,
+        connection: ConnectionId,
+        channel: ChannelId,
+        answer: Result<Arc<PublishedRoutine>>,
+    ) {
+        let asked =
+            answer.as_ref().map_or(String::new(), |routine| routine.routine.interface.full_name());
+        let permitted =
+            answer.and_then(|routine| self.may_call(connection, &routine).map(|()| routine));
         let reply = match permitted {
             Ok(routine) => {
                 let _ = self.remember(&routine);
@@ -191,16 +232,26 @@ impl Server {
     }
 
     /// Whether the table of rights lets the peer call the routine.
-    pub(super) fn may_call(&self, connection: ConnectionId, routine: &PublishedRoutine) -> Result<()> {
+    pub(super) fn may_call(
+        &self,
+        connection: ConnectionId,
+        routine: &PublishedRoutine,
+    ) -> Result<()> {
         self.rights(connection).map_or(Ok(()), |rights| rights.call(&routine.module.name))
     }
 
     /// The directory's whole list, but for what the peer may not call.
-    pub fn listed(&mut self, connection: ConnectionId, channel: ChannelId, answer: Result<Vec<Arc<PublishedRoutine>>>) {
+    pub fn listed(
+        &mut self,
+        connection: ConnectionId,
+        channel: ChannelId,
+        answer: Result<Vec<Arc<PublishedRoutine>>>,
+    ) {
         let reply = match answer {
             Ok(routines) => {
                 routines.iter().for_each(|routine| drop(self.remember(routine)));
-                let permitted = routines.iter().filter(|routine| self.may_call(connection, routine).is_ok());
+                let permitted =
+                    routines.iter().filter(|routine| self.may_call(connection, routine).is_ok());
                 Reply::List(permitted.map(|routine| interface_reply(routine)).collect())
             }
             Err(error) => Reply::Failed((&error).into()),
@@ -208,7 +259,8 @@ impl Server {
         self.reply(connection, channel, &reply);
     }
 
-    /// What is published has changed: what was kept may be of the past. Whoever calls is told to ask again.
+    /// What is published has changed: what was kept may be of the past. Whoever calls is told to
+    /// ask again.
     pub fn directory_changed(&mut self) {
         self.state.routines.clear();
         if !self.state.kept.parked.is_empty() {
@@ -219,11 +271,14 @@ impl Server {
     /// Keeps a routine at hand, so that its calls need no question to the directory.
     pub(super) fn remember(&mut self, routine: &Arc<PublishedRoutine>) -> Arc<Known> {
         let name = routine.routine.interface.full_name();
-        if self.state.routines.len() >= self.state.limits.routines_max && !self.state.routines.contains_key(&name) {
+        if self.state.routines.len() >= self.state.limits.routines_max
+            && !self.state.routines.contains_key(&name)
+        {
             // Whoever calls a forgotten routine is told to ask again, which brings it back.
             self.state.routines.clear();
         }
-        let known = self.state.routines.get(&name).filter(|known| Arc::ptr_eq(&known.published, routine));
+        let known =
+            self.state.routines.get(&name).filter(|known| Arc::ptr_eq(&known.published, routine));
         if let Some(known) = known {
             return known.clone();
         }
@@ -232,7 +287,13 @@ impl Server {
         known
     }
 
-    fn open(&mut self, surroundings: &mut dyn Surroundings, connection: ConnectionId, channel: ChannelId, open: Open) {
+    fn open(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        connection: ConnectionId,
+        channel: ChannelId,
+        open: Open,
+    ) {
         self.acknowledged(surroundings, connection, channel);
         let mut open = Some(open);
         match self.admit(surroundings, connection, channel, &mut open) {
@@ -251,7 +312,8 @@ impl Server {
         }
     }
 
-    /// Checks a call and makes room for it; returns the bytes of data that come with it. Takes `open` if it does.
+    /// Checks a call and makes room for it; returns the bytes of data that come with it. Takes
+    /// `open` if it does.
     fn admit(
         &mut self,
         surroundings: &mut dyn Surroundings,
@@ -261,21 +323,34 @@ impl Server {
     ) -> Result<u64> {
         let Some(open) = taken.as_ref() else { return Ok(0) };
         self.check_id(&open.call)?;
-        let around = self.around(connection, open.parent.as_ref().map(|parent| parent.as_slice()))?;
+        let around =
+            self.around(connection, open.parent.as_ref().map(|parent| parent.as_slice()))?;
         self.check_calls_max(connection)?;
         self.may_ask(connection, &open.routine)?;
         let called = self.object_called(connection, open, &around)?;
         let on = called.as_ref().map(|(executable, _)| *executable);
-        let routine = called.map_or_else(|| self.routine_of_nobody(open), |(_, routine)| Ok(routine))?;
+        let routine =
+            called.map_or_else(|| self.routine_of_nobody(open), |(_, routine)| Ok(routine))?;
         self.may_call(connection, &routine)?;
-        let layout = check::layout(&routine.routine.interface, &routine.sizer, open, self.state.limits.call_bytes_max)?;
+        let layout = check::layout(
+            &routine.routine.interface,
+            &routine.sizer,
+            open,
+            self.state.limits.call_bytes_max,
+        )?;
         self.check_calls_back(connection, &routine)?;
         let ranks = ranks::of(&routine, open)?;
         let keep = self.keep_of(connection, open, around.nesting.levels)?;
         let Some(peer) = self.state.peers.get(&connection) else { return Ok(0) };
         let PeerKind::Client { segments, .. } = &peer.kind else { return Ok(0) };
         let (caller, counted) = (peer.caller.clone(), peer.counted);
-        let plan = check::plan(&routine.routine.interface, open, &layout, segments, self.state.limits.call_bytes_max)?;
+        let plan = check::plan(
+            &routine.routine.interface,
+            open,
+            &layout,
+            segments,
+            self.state.limits.call_bytes_max,
+        )?;
         if let Some(keep) = keep {
             let bytes = expected_bytes(&routine, &layout, open, plan.bytes(), keep);
             self.take_kept_room(surroundings, &caller, keep, bytes)?;
@@ -324,8 +399,15 @@ impl Server {
     }
 
     /// A call stands in the tables from now on.
-    fn enter(&mut self, connection: ConnectionId, channel: ChannelId, call: Call, plan: &check::Plan) {
-        let (now, deadline, on, parent) = (call.accepted, call.deadline, call.on, call.nesting.parent);
+    fn enter(
+        &mut self,
+        connection: ConnectionId,
+        channel: ChannelId,
+        call: Call,
+        plan: &check::Plan,
+    ) {
+        let (now, deadline, on, parent) =
+            (call.accepted, call.deadline, call.on, call.nesting.parent);
         let number = self.state.number();
         self.state.ids.insert(call.id);
         let key = self.state.calls.insert(number, Box::new(call));
@@ -349,24 +431,32 @@ impl Server {
         }
     }
 
-    /// Refuses an id that a call has, open or kept, whoever made it (spec/wire.md, section 7): whoever knows an id could have
-    /// its outcome, or have it vanish.
+    /// Refuses an id that a call has, open or kept, whoever made it (spec/wire.md, section 7):
+    /// whoever knows an id could have its outcome, or have it vanish.
     fn check_id(&self, id: &CallId) -> Result<()> {
         if !self.state.ids.contains(id) && !self.state.kept.has(id) {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::InvalidArgument, "accept a call", "a call with this id is already open or kept")
-            .fix("give each call its own id: sixteen random bytes"))
+        Err(Error::new(
+            ErrorKind::InvalidArgument,
+            "accept a call",
+            "a call with this id is already open or kept",
+        )
+        .fix("give each call its own id: sixteen random bytes"))
     }
 
     fn check_calls_max(&self, connection: ConnectionId) -> Result<()> {
         self.check_under_way(connection, "accept a call")?;
         // Calls whose results wait for a slow reader hold memory too.
         if self.state.calls.len() + self.state.sending.len() >= self.state.limits.calls_max {
-            return Err(Error::new(ErrorKind::LimitExceeded, "accept a call", "the server has too many calls")
-                .with("calls_max", self.state.limits.calls_max)
-                .fix("try again later, or raise calls_max in farcall.toml")
-                .retryable());
+            return Err(Error::new(
+                ErrorKind::LimitExceeded,
+                "accept a call",
+                "the server has too many calls",
+            )
+            .with("calls_max", self.state.limits.calls_max)
+            .fix("try again later, or raise calls_max in farcall.toml")
+            .retryable());
         }
         Ok(())
     }
@@ -376,9 +466,13 @@ impl Server {
         let routine = self.routine(open)?;
         match routine.routine.interface.full_class() {
             None => Ok(routine),
-            Some(class) => Err(Error::new(ErrorKind::InvalidArgument, "accept a call", "a method needs an object")
-                .with("method", &routine.name)
-                .fix(format!("hold an object of {class}, and call the method on that"))),
+            Some(class) => Err(Error::new(
+                ErrorKind::InvalidArgument,
+                "accept a call",
+                "a method needs an object",
+            )
+            .with("method", &routine.name)
+            .fix(format!("hold an object of {class}, and call the method on that"))),
         }
     }
 
@@ -389,7 +483,10 @@ impl Server {
                 ErrorKind::InterfaceChanged,
                 "accept a call",
                 match known {
-                    Some(_) => format!("the interface of \"{}\" changed after it was fetched", open.routine),
+                    Some(_) => format!(
+                        "the interface of \"{}\" changed after it was fetched",
+                        open.routine
+                    ),
                     None => format!("the interface of \"{}\" must be fetched first", open.routine),
                 },
             )
@@ -403,11 +500,21 @@ impl Server {
         self.respond(
             connection,
             channel,
-            &CallResult { failure, results: Vec::new(), times: CallTimes::default(), attributes: None },
+            &CallResult {
+                failure,
+                results: Vec::new(),
+                times: CallTimes::default(),
+                attributes: None,
+            },
         );
     }
 
-    pub(super) fn respond(&mut self, connection: ConnectionId, channel: ChannelId, result: &CallResult) {
+    pub(super) fn respond(
+        &mut self,
+        connection: ConnectionId,
+        channel: ChannelId,
+        result: &CallResult,
+    ) {
         if let Some(peer) = self.state.peers.get_mut(&connection) {
             peer.connection.respond(channel, result);
             self.state.touched.insert(connection);
@@ -418,7 +525,9 @@ impl Server {
 
 /// The segments that a call's arguments and wanted results lie in.
 fn named_segments(open: &Open) -> Vec<u32> {
-    let named = |argument: &Argument| if let Argument::Shared(segment, ..) = argument { Some(*segment) } else { None };
+    let named = |argument: &Argument| {
+        if let Argument::Shared(segment, ..) = argument { Some(*segment) } else { None }
+    };
     open.arguments.iter().chain(open.wanted.iter().flatten()).filter_map(named).collect()
 }
 

@@ -20,7 +20,8 @@ impl Server {
     ) -> Result<()> {
         let now = surroundings.now();
         let gone = || Error::internal("pass a call on", "its executable has ended");
-        let connection = self.state.executables.get(&executable).and_then(|e| e.connection).ok_or_else(gone)?;
+        let connection =
+            self.state.executables.get(&executable).and_then(|e| e.connection).ok_or_else(gone)?;
         let shares = self.state.peers.get(&connection).ok_or_else(gone)?.shares_memory;
         let open = self.translate(surroundings, key, executable, shares)?;
         self.tell_begin(key);
@@ -32,14 +33,16 @@ impl Server {
             call.started = now;
             call.executable = Some(executable);
         }
-        if let Some(seconds) = self.state.executables.get(&executable).and_then(|e| e.limits.call_seconds_max) {
+        if let Some(seconds) =
+            self.state.executables.get(&executable).and_then(|e| e.limits.call_seconds_max)
+        {
             self.allow(now, key, seconds);
         }
         Ok(())
     }
 
-    /// A call was passed on whose module allows it so much time. It begins at once, or within milliseconds
-    /// (`step/line.rs`).
+    /// A call was passed on whose module allows it so much time. It begins at once, or within
+    /// milliseconds (`step/line.rs`).
     fn allow(&mut self, now: Instant, key: CallKey, seconds: u64) {
         let end = now + Duration::from_secs(seconds);
         let Some(call) = self.state.calls.get_mut(&key) else { return };
@@ -55,12 +58,17 @@ impl Server {
             let words = call.map_or_else(|| "timed out".to_owned(), |call| timed_out(call, at));
             return Error::new(ErrorKind::TimedOut, "run a routine", words).fix("raise timeout=");
         };
-        Error::new(ErrorKind::LimitExceeded, "run a routine", "it ran longer than the server allows for its module")
-            .with("limits.call_seconds_max", seconds)
-            .fix("reduce the size of the problem, or raise the limit in the server's farcall.toml")
+        Error::new(
+            ErrorKind::LimitExceeded,
+            "run a routine",
+            "it ran longer than the server allows for its module",
+        )
+        .with("limits.call_seconds_max", seconds)
+        .fix("reduce the size of the problem, or raise the limit in the server's farcall.toml")
     }
 
-    /// The outcome's head came from the executable; results that are arrays may still come, in the extents it gives.
+    /// The outcome's head came from the executable; results that are arrays may still come, in the
+    /// extents it gives.
     pub(super) fn call_resulted(
         &mut self,
         surroundings: &mut dyn Surroundings,
@@ -88,8 +96,15 @@ impl Server {
     }
 
     /// An executable that a launcher started sends large results when it is their turn.
-    fn await_results(&mut self, now: Instant, executable: ExecutableId, channel: ChannelId, results: &[Argument]) {
-        let is_launched = self.state.executables.get(&executable).is_some_and(|record| record.launched);
+    fn await_results(
+        &mut self,
+        now: Instant,
+        executable: ExecutableId,
+        channel: ChannelId,
+        results: &[Argument],
+    ) {
+        let is_launched =
+            self.state.executables.get(&executable).is_some_and(|record| record.launched);
         // Files may be of a length that nobody knows.
         let length = |argument: &Argument| match argument {
             Argument::Blocks(length) => length.unwrap_or(u64::MAX),
@@ -104,7 +119,8 @@ impl Server {
     /// Has those send whose turn it is.
     pub(super) fn let_results_come(&mut self, now: Instant) {
         while let Some((executable, channel)) = self.state.passing.next(now) {
-            let connection = self.state.executables.get(&executable).and_then(|record| record.connection);
+            let connection =
+                self.state.executables.get(&executable).and_then(|record| record.connection);
             let Some(connection) = connection else { continue };
             if let Some(peer) = self.state.peers.get_mut(&connection) {
                 peer.connection.grant(channel, u64::MAX);
@@ -177,7 +193,9 @@ impl Server {
         }
         match (call.executable, call.on) {
             (Some(_), _) => {}
-            (None, Some(executable)) => self.leave_object_line(surroundings, key, &call, executable),
+            (None, Some(executable)) => {
+                self.leave_object_line(surroundings, key, &call, executable)
+            }
             (None, None) => self.leave_line(key, &call),
         }
         let result = outcome.and_then(|(results, times)| answer(&call, results, times));
@@ -211,9 +229,14 @@ impl Server {
         }
         let everything = ChannelId(u32::MIN)..=ChannelId(u32::MAX);
         let range = (connection, *everything.start())..=(connection, *everything.end());
-        let channels: Vec<ChannelId> = self.state.sending.range(range).map(|((_, channel), _)| *channel).collect();
+        let channels: Vec<ChannelId> =
+            self.state.sending.range(range).map(|((_, channel), _)| *channel).collect();
         for channel in channels {
-            let open = self.state.peers.get_mut(&connection).is_some_and(|peer| peer.connection.is_open(channel));
+            let open = self
+                .state
+                .peers
+                .get_mut(&connection)
+                .is_some_and(|peer| peer.connection.is_open(channel));
             if open {
                 continue;
             }
@@ -224,7 +247,12 @@ impl Server {
     }
 
     /// Ends a call early, for `error`: at once if it has not begun, with its executable if it runs.
-    pub(super) fn abort(&mut self, surroundings: &mut dyn Surroundings, key: CallKey, error: Error) {
+    pub(super) fn abort(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        key: CallKey,
+        error: Error,
+    ) {
         match self.state.calls.get(&key).map(|call| call.executable) {
             Some(Some(executable)) => self.take_from_line(surroundings, executable, key, error),
             Some(None) => self.finish(surroundings, key, Err(error)),
@@ -239,7 +267,8 @@ impl Server {
         if self.goes_on_alone(key) {
             return;
         }
-        let error = Error::new(ErrorKind::ConnectionLost, "run a routine", "its client has disconnected");
+        let error =
+            Error::new(ErrorKind::ConnectionLost, "run a routine", "its client has disconnected");
         self.abort(surroundings, key, error);
     }
 }

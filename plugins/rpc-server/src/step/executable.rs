@@ -15,7 +15,8 @@ use crate::step::line::may_run_again;
 use crate::step::pool::Waiting;
 use crate::step::{Server, Surroundings};
 
-/// Executables of a module that are killed one after the other before they take a call, until those who wait hear of it.
+/// Executables of a module that are killed one after the other before they take a call, until those
+/// who wait hear of it.
 const STARTS_AGAIN_MAX: u32 = 5;
 /// Executables that are lost within this time were lost with the same host.
 const SAME_END: Duration = Duration::from_secs(1);
@@ -46,7 +47,11 @@ impl Server {
             counted: self.state.counters.principal("inherited"),
             connection: Connection::new(Setup { hello, initiator: true, token: None }),
             shares_memory,
-            caller: Arc::new(Caller { address, rights: Rights::all("inherited"), certificate: None }),
+            caller: Arc::new(Caller {
+                address,
+                rights: Rights::all("inherited"),
+                certificate: None,
+            }),
             kind: PeerKind::Executable(executable),
             patience_until: Some(now + self.state.limits.greeting_max),
             leaving: false,
@@ -63,7 +68,12 @@ impl Server {
     }
 
     /// The process of an executable that runs, and what it may use.
-    pub fn executable_limited(&mut self, executable: ExecutableId, pid: u32, limits: ExecutableLimits) {
+    pub fn executable_limited(
+        &mut self,
+        executable: ExecutableId,
+        pid: u32,
+        limits: ExecutableLimits,
+    ) {
         if let Some(record) = self.state.executables.get_mut(&executable) {
             (record.pid, record.limits) = (Some(pid), limits);
         }
@@ -77,12 +87,20 @@ impl Server {
     ) -> Result<()> {
         match event {
             Event::Replied(channel, reply) => self.loaded(surroundings, executable, channel, reply),
-            Event::Resulted(channel, result) => self.call_resulted(surroundings, executable, channel, result)?,
+            Event::Resulted(channel, result) => {
+                self.call_resulted(surroundings, executable, channel, result)?
+            }
             Event::Finished(channel) => self.call_finished(surroundings, executable, channel),
             Event::Noticed(channel, notice) => self.executable_noticed(executable, channel, notice),
-            Event::Opened(channel, open) => self.call_back(surroundings, executable, channel, *open),
-            Event::ArgumentsComplete(channel) => self.pass_callback_on(surroundings, executable, channel),
-            Event::CancelRequested(channel) => self.callback_given_up(surroundings, executable, channel),
+            Event::Opened(channel, open) => {
+                self.call_back(surroundings, executable, channel, *open)
+            }
+            Event::ArgumentsComplete(channel) => {
+                self.pass_callback_on(surroundings, executable, channel)
+            }
+            Event::CancelRequested(channel) => {
+                self.callback_given_up(surroundings, executable, channel)
+            }
             Event::Requested(channel, Request::Nest(call)) => self.nest(executable, channel, call),
             Event::Requested(channel, _) => self.refuse_question(executable, channel),
             _ => {}
@@ -92,10 +110,16 @@ impl Server {
 
     /// Other questions are a client's, on connections of their own.
     fn refuse_question(&mut self, executable: ExecutableId, channel: ChannelId) {
-        let Some(connection) = self.state.executables.get(&executable).and_then(|record| record.connection) else {
+        let Some(connection) =
+            self.state.executables.get(&executable).and_then(|record| record.connection)
+        else {
             return;
         };
-        let error = Error::new(ErrorKind::Unavailable, "ask the server", "it does not answer requests of executables");
+        let error = Error::new(
+            ErrorKind::Unavailable,
+            "ask the server",
+            "it does not answer requests of executables",
+        );
         self.reply(connection, channel, &Reply::Failed((&error).into()));
     }
 
@@ -107,7 +131,11 @@ impl Server {
         }
         let pool = self.state.pools.get(&record.module).map(|pool| &pool.image);
         let hold = self.state.objects.hold_of(executable);
-        let image = if record.held { hold.and_then(|hold| hold.image.as_ref()).map(|(_, image)| image) } else { pool };
+        let image = if record.held {
+            hold.and_then(|hold| hold.image.as_ref()).map(|(_, image)| image)
+        } else {
+            pool
+        };
         let (Some(connection), Some(image)) = (record.connection, image) else { return Ok(()) };
         let libraries = match &image.kind {
             ImageKind::GenericHost { libraries } => libraries.clone(),
@@ -157,39 +185,54 @@ impl Server {
                 self.stop_executable(executable);
             }
             _ => {
-                let error = Error::new(ErrorKind::Protocol, "start an executable", "it sent the wrong kind of answer")
-                    .with("module", &module.0)
-                    .fix("the executable is damaged or from another version of Farcall: publish the module again");
+                let error = Error::new(
+                    ErrorKind::Protocol,
+                    "start an executable",
+                    "it sent the \
+                    wrong kind of answer",
+                )
+                .with("module", &module.0)
+                .fix(
+                    "the executable is damaged or from another version of Farcall: publish \
+                        the module again",
+                );
                 self.executable_broke(executable, &error);
             }
         }
     }
 
-    /// Ends executables that have not loaded their module in time: what a library does when it is opened may never end.
+    /// Ends executables that have not loaded their module in time: what a library does when it is
+    /// opened may never end.
     pub(super) fn end_slow_starts(&mut self, now: Instant) {
         while let Some(executable) = self.state.starts.due(now) {
             self.state.starts.end(executable);
             let Some(record) = self.state.executables.get_mut(&executable) else { continue };
-            let message = format!("its module was not loaded after {} s", self.state.limits.loading_max.as_secs_f32());
-            let error =
-                Error::new(ErrorKind::Unavailable, "start an executable", message).with("module", &record.module.0);
-            let fix = "ask the server's administrator what its libraries do when they are loaded, or to raise \
-                loading_ms in farcall.toml";
+            let message = format!(
+                "its module was not loaded after {} s",
+                self.state.limits.loading_max.as_secs_f32()
+            );
+            let error = Error::new(ErrorKind::Unavailable, "start an executable", message)
+                .with("module", &record.module.0);
+            let fix = "ask the server's administrator what its libraries do when they are loaded, \
+                or to raise loading_ms in farcall.toml";
             record.trouble = Some(error.fix(fix));
             self.state.starts.came_too_late(&record.module);
             self.stop_executable(executable);
         }
     }
 
-    /// Executables that a launcher started elsewhere end when they were idle: what they run in is others' to use.
+    /// Executables that a launcher started elsewhere end when they were idle: what they run in is
+    /// others' to use.
     pub(super) fn end_idle_launched(&mut self, now: Instant) {
-        while let Some((_, executable)) = self.state.next_launched_to_leave().filter(|(at, _)| *at <= now) {
+        while let Some((_, executable)) =
+            self.state.next_launched_to_leave().filter(|(at, _)| *at <= now)
+        {
             self.stop_executable(executable);
         }
     }
 
-    /// Tells an executable to end. Calls that it has not begun are taken back; the one that it works on fails as it was
-    /// said to, or with the report of the end.
+    /// Tells an executable to end. Calls that it has not begun are taken back; the one that it
+    /// works on fails as it was said to, or with the report of the end.
     pub(super) fn stop_executable(&mut self, executable: ExecutableId) {
         self.state.leave_pool(executable);
         self.state.graces.remove(&executable);
@@ -203,10 +246,13 @@ impl Server {
         if !record.line.is_empty() {
             self.recall(executable);
         }
-        self.state.actions.push_back(Action::Stop { executable, grace: self.state.limits.stop_grace });
+        self.state
+            .actions
+            .push_back(Action::Stop { executable, grace: self.state.limits.stop_grace });
     }
 
-    /// It broke a rule of the wire: that, and not how we ended it, is what its call or those that wait are told.
+    /// It broke a rule of the wire: that, and not how we ended it, is what its call or those that
+    /// wait are told.
     pub(super) fn executable_broke(&mut self, executable: ExecutableId, error: &Error) {
         let copy = || Error::from(farcall_wire::Failure::from(error));
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
@@ -217,8 +263,8 @@ impl Server {
         self.stop_executable(executable);
     }
 
-    /// There is no connection to an executable that was started. How it ended says more than `error`, if it has ended by
-    /// itself; its exit is reported either way.
+    /// There is no connection to an executable that was started. How it ended says more than
+    /// `error`, if it has ended by itself; its exit is reported either way.
     pub fn executable_unreachable(&mut self, executable: ExecutableId, error: Error) {
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
         if record.trouble.is_none() {
@@ -236,7 +282,12 @@ impl Server {
     }
 
     /// An executable could not be started.
-    pub fn executable_failed(&mut self, surroundings: &mut dyn Surroundings, executable: ExecutableId, error: &Error) {
+    pub fn executable_failed(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        executable: ExecutableId,
+        error: &Error,
+    ) {
         self.state.leave_pool(executable);
         let Some(record) = self.state.remove_executable(executable) else { return };
         self.state.counters.crashed += 1;
@@ -252,7 +303,8 @@ impl Server {
         self.start_executables(surroundings.now());
     }
 
-    /// An executable has ended; nothing of it is left, so memory it could write to is free now. If it had a turnstile,
+    /// An executable has ended; nothing of it is left, so memory it could write to is free now. If
+    /// it had a turnstile,
     /// [`Server::recalled`] was told before.
     pub fn executable_exited(&mut self, surroundings: &mut dyn Surroundings, exited: &Exited) {
         self.state.leave_pool(exited.executable);
@@ -264,9 +316,14 @@ impl Server {
             self.heard_out(surroundings, exited.executable);
         }
         let Some(mut record) = self.state.remove_executable(exited.executable) else { return };
-        let in_order = record.held && record.phase == Phase::Ending && exited.how == ExitHow::Status(0);
+        let in_order =
+            record.held && record.phase == Phase::Ending && exited.how == ExitHow::Status(0);
         let counters = &mut self.state.counters;
-        *(if exited.was_stopped || in_order { &mut counters.stopped } else { &mut counters.crashed }) += 1;
+        *(if exited.was_stopped || in_order {
+            &mut counters.stopped
+        } else {
+            &mut counters.crashed
+        }) += 1;
         if let Some(connection) = record.connection {
             self.leave(connection);
         }
@@ -278,7 +335,8 @@ impl Server {
         }
         if !record.loaded && !self.may_start_again(surroundings.now(), exited, &record) {
             // Another one would end the same way: starting again and again helps nobody.
-            let error = record.trouble.take().unwrap_or_else(|| end_at_start(exited, &record.module));
+            let error =
+                record.trouble.take().unwrap_or_else(|| end_at_start(exited, &record.module));
             self.could_not_start(surroundings, &record.module, &error);
         } else {
             self.forget(&record.module);
@@ -286,9 +344,14 @@ impl Server {
         self.serve_pool(surroundings, &record.module);
     }
 
-    /// An executable never came to take a call. Where the system was short of something and others of the module live, the
-    /// waiting calls are theirs; otherwise they fail.
-    fn could_not_start(&mut self, surroundings: &mut dyn Surroundings, module: &ModuleKey, error: &Error) {
+    /// An executable never came to take a call. Where the system was short of something and others
+    /// of the module live, the waiting calls are theirs; otherwise they fail.
+    fn could_not_start(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        module: &ModuleKey,
+        error: &Error,
+    ) {
         let others = self.state.pools.get(module).is_some_and(|pool| pool.alive > 1);
         let is_short = others && error.kind() == ErrorKind::System;
         if is_short {
@@ -303,12 +366,16 @@ impl Server {
         }
     }
 
-    /// Whether an executable that took no call ended by nobody's fault that the next one would share: somebody killed it,
-    /// as the system does where memory is short, or its host is gone. A few times at most.
+    /// Whether an executable that took no call ended by nobody's fault that the next one would
+    /// share: somebody killed it, as the system does where memory is short, or its host is gone. A
+    /// few times at most.
     fn may_start_again(&mut self, now: Instant, exited: &Exited, record: &Executable) -> bool {
         let is_lost = exited.how == ExitHow::Lost;
-        let killed = is_lost || matches!(exited.how, ExitHow::Signal { name: "SIGKILL", .. }) && !exited.was_stopped;
-        let Some(pool) = self.state.pools.get_mut(&record.module).filter(|_| killed && record.trouble.is_none()) else {
+        let killed = is_lost
+            || matches!(exited.how, ExitHow::Signal { name: "SIGKILL", .. }) && !exited.was_stopped;
+        let Some(pool) =
+            self.state.pools.get_mut(&record.module).filter(|_| killed && record.trouble.is_none())
+        else {
             return false;
         };
         // A host takes all its executables with it: that is one end, and not many.
@@ -320,7 +387,8 @@ impl Server {
         pool.killed_at_start <= STARTS_AGAIN_MAX
     }
 
-    /// A call had begun when its executable ended. If nobody wanted that, and it does no harm, it runs again.
+    /// A call had begun when its executable ended. If nobody wanted that, and it does no harm, it
+    /// runs again.
     fn ended_with_executable(
         &mut self,
         surroundings: &mut dyn Surroundings,
@@ -330,7 +398,8 @@ impl Server {
     ) {
         let Some(call) = self.state.calls.get_mut(&key) else { return };
         let unwanted = call.unwanted.take();
-        if unwanted.is_none() && call.on.is_none() && may_run_again(call) && !is_at_a_limit(exited) {
+        if unwanted.is_none() && call.on.is_none() && may_run_again(call) && !is_at_a_limit(exited)
+        {
             return self.come_back(surroundings, key);
         }
         let error = unwanted.unwrap_or_else(|| {
@@ -345,7 +414,8 @@ impl Server {
 /// What those that wait are told of an executable that never came to take a call.
 pub(super) fn end_at_start(exited: &Exited, module: &ModuleKey) -> Error {
     let message = format!("its executable {} before it could accept a call", end_words(exited));
-    let error = Error::new(ErrorKind::Unavailable, "start an executable", message).with("module", &module.0);
+    let error = Error::new(ErrorKind::Unavailable, "start an executable", message)
+        .with("module", &module.0);
     let error = with_stderr(error, &exited.stderr.text());
     match advice(exited).filter(|_| is_at_a_limit(exited)) {
         Some(advice) => error.fix(advice),
@@ -362,7 +432,9 @@ pub(super) fn end_words(exited: &Exited) -> String {
     match (exited.how, exited.rank) {
         (ExitHow::Signal { .. }, None) => format!("was {}", exited.how),
         (ExitHow::Status(_), None) => exited.how.to_string(),
-        (ExitHow::Signal { .. }, Some(rank)) => format!("ended: its rank {rank} was {}", exited.how),
+        (ExitHow::Signal { .. }, Some(rank)) => {
+            format!("ended: its rank {rank} was {}", exited.how)
+        }
         (ExitHow::Status(_), Some(rank)) => format!("ended: its rank {rank} {}", exited.how),
         (ExitHow::Lost, _) => format!("was {}", exited.how),
     }
@@ -372,20 +444,28 @@ fn with_stderr(error: Error, said: &str) -> Error {
     if said.trim().is_empty() { error } else { error.with("stderr", said.trim_end()) }
 }
 
-/// What the caller is told of a routine that ended its process; what the process said before the call `began` is not
-/// this caller's.
+/// What the caller is told of a routine that ended its process; what the process said before the
+/// call `began` is not this caller's.
 pub(super) fn end_of_routine(exited: &Exited, began: Instant, limits: ExecutableLimits) -> Error {
     let (kind, message) = match exited.how {
         ExitHow::Lost => (ErrorKind::RoutineCrashed, format!("the routine {}", end_words(exited))),
-        // Nobody asked it to end but we, and we only because its connection was closed while it lived.
-        _ if exited.was_stopped => {
-            (ErrorKind::RoutineCrashed, "the routine closed its connection to the server".to_owned())
+        // Nobody asked it to end but we, and we only because its connection was closed while it
+        // lived.
+        _ if exited.was_stopped => (
+            ErrorKind::RoutineCrashed,
+            "the routine closed its connection to the server".to_owned(),
+        ),
+        ExitHow::Signal { .. } => {
+            (ErrorKind::RoutineCrashed, format!("the routine {}", end_words(exited)))
         }
-        ExitHow::Signal { .. } => (ErrorKind::RoutineCrashed, format!("the routine {}", end_words(exited))),
-        ExitHow::Status(_) => (ErrorKind::RoutineExited, format!("the routine {}", end_words(exited))),
+        ExitHow::Status(_) => {
+            (ErrorKind::RoutineExited, format!("the routine {}", end_words(exited)))
+        }
     };
-    let error = with_stderr(Error::new(kind, "run a routine", message), &exited.stderr.text_since(began));
-    // The system says nothing of memory that it refused: whoever does not check for it crashes, and may wonder why.
+    let error =
+        with_stderr(Error::new(kind, "run a routine", message), &exited.stderr.text_since(began));
+    // The system says nothing of memory that it refused: whoever does not check for it crashes, and
+    // may wonder why.
     let error = match limits.memory_max {
         Some(memory) => error.with("limits.memory_bytes_max", memory.0),
         None => error,
@@ -401,7 +481,10 @@ fn advice(exited: &Exited) -> Option<&'static str> {
     let name = match exited.how {
         ExitHow::Lost => return Some("repeat the call if that is safe: other hosts can run it"),
         _ if exited.was_stopped => {
-            return Some("it closes file descriptors of others: change it to close only those that it opened");
+            return Some(
+                "it closes file descriptors of others: change it to close only those that it \
+                    opened",
+            );
         }
         ExitHow::Signal { name, .. } => name,
         // What it said, and its status, tell more than we could.
@@ -409,25 +492,33 @@ fn advice(exited: &Exited) -> Option<&'static str> {
     };
     Some(match name {
         "SIGSEGV" => {
-            "check for indexes outside the arrays and for wrong arguments in the interface file, or run the routine \
-            locally under valgrind"
+            "check for indexes outside the arrays and for wrong arguments in the interface file, \
+            or run the routine locally under valgrind"
         }
         "SIGBUS" => {
-            "a memory-mapped file was truncated, usually its library: replace libraries with mv or install, which \
-            keep the old file, and reload the module"
+            "a memory-mapped file was truncated, usually its library: replace libraries with mv \
+            or install, which keep the old file, and reload the module"
         }
-        "SIGABRT" => "a check in the routine or of its memory failed: see its output, or run it locally under valgrind",
-        "SIGFPE" => "check for an integer division by zero, or for floating-point traps set by a compiler option",
+        "SIGABRT" => {
+            "a check in the routine or of its memory failed: see its output, or run it locally \
+                under valgrind"
+        }
+        "SIGFPE" => {
+            "check for an integer division by zero, or for floating-point traps set by a compiler \
+                option"
+        }
         "SIGILL" => "its library was built for another processor, or its code was overwritten",
-        "SIGKILL" => "see the server's system log: a machine that runs out of memory kills processes",
+        "SIGKILL" => {
+            "see the server's system log: a machine that runs out of memory kills processes"
+        }
         "SIGPIPE" => "it wrote to a pipe or socket that was closed at the other end",
         "SIGXCPU" => {
             "it reached its limit of processor time: reduce the size of the problem, or raise \
             limits.processor_seconds_max in the server's farcall.toml"
         }
         "SIGXFSZ" => {
-            "it wrote more to a file than allowed: write less, or raise limits.file_bytes_max in the server's \
-            farcall.toml"
+            "it wrote more to a file than allowed: write less, or raise limits.file_bytes_max in \
+            the server's farcall.toml"
         }
         "SIGSYS" => "it made a system call that the server forbids",
         _ => return None,

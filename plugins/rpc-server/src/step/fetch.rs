@@ -15,8 +15,9 @@ impl Server {
     /// Has the arrays fetched that a call names by URL; it waits in no line before all are there.
     pub(super) fn fetch_arguments(&mut self, key: CallKey) {
         let Some(call) = self.state.calls.get_mut(&key) else { return };
-        let wanted: Vec<(u16, Wanted)> =
-            (0..call.open.arguments.len()).filter_map(|slot| Some((slot as u16, wanted(call, slot)?))).collect();
+        let wanted: Vec<(u16, Wanted)> = (0..call.open.arguments.len())
+            .filter_map(|slot| Some((slot as u16, wanted(call, slot)?)))
+            .collect();
         call.fetching = wanted.len();
         let actions = wanted.into_iter().map(|(slot, wanted)| Action::Fetch { key, slot, wanted });
         self.state.actions.extend(actions);
@@ -27,19 +28,30 @@ impl Server {
         let call = self.state.calls.get(&key)?;
         let memory = call.memory.as_ref()?;
         let base = *memory.offsets.get(&slot)?;
-        let ParameterLayout::Array(array) = call.layout.parameters.get(usize::from(slot))? else { return None };
+        let ParameterLayout::Array(array) = call.layout.parameters.get(usize::from(slot))? else {
+            return None;
+        };
         Some(SlotMemory { memory: memory.id, base, array: Strided::of_layout(array) })
     }
 
     /// An array that was fetched lies in its place, or could not be had.
-    pub fn fetched(&mut self, surroundings: &mut dyn Surroundings, key: CallKey, slot: u16, outcome: Result<()>) {
+    pub fn fetched(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        key: CallKey,
+        slot: u16,
+        outcome: Result<()>,
+    ) {
         let Some(call) = self.state.calls.get_mut(&key) else { return };
         if let Err(error) = outcome {
             let parameter = call.routine.routine.interface.parameters.get(usize::from(slot));
             let name = parameter.map_or(String::new(), |parameter| parameter.name.clone());
             return self.finish(surroundings, key, Err(error.with("parameter", name)));
         }
-        let Some(ParameterLayout::Array(array)) = call.layout.parameters.get(usize::from(slot)) else { return };
+        let Some(ParameterLayout::Array(array)) = call.layout.parameters.get(usize::from(slot))
+        else {
+            return;
+        };
         // From here on it is as if the client had sent it.
         call.open.arguments[usize::from(slot)] = Argument::Blocks(Some(array.transfer_bytes));
         call.fetching -= 1;
@@ -66,10 +78,17 @@ fn wanted(call: &Call, slot: usize) -> Option<Wanted> {
 
 /// Only numbers and characters can be fetched: formats of files know no structs.
 pub(super) fn check(parameter: &Parameter) -> Result<()> {
-    if !matches!(parameter.element, ElementType::Struct(_) | ElementType::String | ElementType::Filename) {
+    if !matches!(
+        parameter.element,
+        ElementType::Struct(_) | ElementType::String | ElementType::Filename
+    ) {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::InvalidArgument, "accept a call", "a URL in place of what is not an array of numbers")
-        .with("parameter", &parameter.name)
-        .fix("send the array itself"))
+    Err(Error::new(
+        ErrorKind::InvalidArgument,
+        "accept a call",
+        "a URL in place of what is not an array of numbers",
+    )
+    .with("parameter", &parameter.name)
+    .fix("send the array itself"))
 }

@@ -1,5 +1,5 @@
-//! Contents of files on their way through the server: bytes of a length that no interface tells. They are bounded as a
-//! call's arrays are, and judged by whoever reads them.
+//! Contents of files on their way through the server: bytes of a length that no interface tells.
+//! They are bounded as a call's arrays are, and judged by whoever reads them.
 
 use std::collections::BTreeMap;
 
@@ -20,12 +20,14 @@ pub fn is_file(parameter: &Parameter, layout: &ParameterLayout) -> bool {
     parameter.element == ElementType::Filename && travels
 }
 
-/// Checks how a file comes; returns how many bytes of it come as frames, if they do. Nothing is set aside yet.
+/// Checks how a file comes; returns how many bytes of it come as frames, if they do. Nothing is set
+/// aside yet.
 pub fn check(parameter: &Parameter, argument: &Argument) -> Result<Option<u64>> {
     match argument {
         Argument::Absent | Argument::Null | Argument::Inline(_) => Ok(None),
         Argument::Blocks(Some(bytes @ 1..)) => Ok(Some(*bytes)),
-        _ => Err(misfit(parameter, "a file arrived as something else").with("kind", argument_word(argument))),
+        _ => Err(misfit(parameter, "a file arrived as something else")
+            .with("kind", argument_word(argument))),
     }
 }
 
@@ -89,7 +91,10 @@ pub fn make_room(
         return Ok(());
     }
     let (id, identity, size) = surroundings.allocate_for(call.caller.rights.principal(), total)?;
-    call.files = Some(Box::new(ResultFiles { memory: OwnMemory { id, identity, bytes: size, offsets }, bytes }));
+    call.files = Some(Box::new(ResultFiles {
+        memory: OwnMemory { id, identity, bytes: size, offsets },
+        bytes,
+    }));
     Ok(())
 }
 

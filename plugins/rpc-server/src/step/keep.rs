@@ -1,5 +1,6 @@
-//! Calls that go on without their clients: those that were asked to, and for a while those of a lost connection. Their
-//! outcomes wait for whoever comes back (`resume.rs`), within limits, and are forgotten in time.
+//! Calls that go on without their clients: those that were asked to, and for a while those of a
+//! lost connection. Their outcomes wait for whoever comes back (`resume.rs`), within limits, and
+//! are forgotten in time.
 
 use std::sync::Arc;
 
@@ -8,14 +9,15 @@ use farcall_idl::layout::CallLayout;
 use farcall_wire::{Argument, Hello, Keep, Lasting, Notice, Open, RESUME};
 
 use crate::state::{
-    Action, Call, CallKey, Caller, ClientKey, Finished, Kept, Known, OVERHEAD, Outcome, Recorded, ResultsOrder,
-    Resuming,
+    Action, Call, CallKey, Caller, ClientKey, Finished, Kept, Known, OVERHEAD, Outcome, Recorded,
+    ResultsOrder, Resuming,
 };
 use crate::step::audit::result_bytes;
 use crate::step::{Server, Surroundings};
 
 impl Server {
-    /// A client said Hello: it may want its calls to be kept if the connection is lost, and may have lost one just now.
+    /// A client said Hello: it may want its calls to be kept if the connection is lost, and may
+    /// have lost one just now.
     pub(super) fn begin_lasting(
         &mut self,
         surroundings: &mut dyn Surroundings,
@@ -32,12 +34,14 @@ impl Server {
             return Ok(());
         }
         let Some(name) = lasting.client else { return Ok(()) };
-        peer.resuming.keep = lasting.keep.map(|keep| keep.min(longest)).filter(|keep| !keep.is_zero());
+        peer.resuming.keep =
+            lasting.keep.map(|keep| keep.min(longest)).filter(|keep| !keep.is_zero());
         let key = ClientKey::new((name, peer.caller.rights.principal().to_owned()));
         peer.resuming.client = Some(key.clone());
         let comes_again = lasting.again > 0;
         if let Some(lost) = self.state.kept.clients.arrived(&key, connection, comes_again) {
-            // Whatever still lies in that socket must never run: its client sends it again, if it has to.
+            // Whatever still lies in that socket must never run: its client sends it again, if it
+            // has to.
             self.ended(surroundings, lost);
             self.state.actions.push_back(Action::Close(lost));
         }
@@ -53,7 +57,12 @@ impl Server {
     }
 
     /// A connection is gone. Its client may come back if anything is kept for it.
-    pub(super) fn end_lasting(&mut self, now: Instant, connection: ConnectionId, resuming: &Resuming) {
+    pub(super) fn end_lasting(
+        &mut self,
+        now: Instant,
+        connection: ConnectionId,
+        resuming: &Resuming,
+    ) {
         let Some(client) = &resuming.client else { return };
         match resuming.keep {
             Some(keep) => self.state.kept.clients.lost(client, connection, now + keep),
@@ -71,19 +80,32 @@ impl Server {
         }
     }
 
-    /// The connection of an open call is gone, in order or not: the call goes on without it, or ends.
-    pub(super) fn go_on_or_end(&mut self, surroundings: &mut dyn Surroundings, key: CallKey, resuming: &Resuming) {
+    /// The connection of an open call is gone, in order or not: the call goes on without it, or
+    /// ends.
+    pub(super) fn go_on_or_end(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        key: CallKey,
+        resuming: &Resuming,
+    ) {
         if !self.goes_on(surroundings.now(), key, resuming) {
             self.is_gone(resuming.client.as_ref(), key);
             self.client_gone(surroundings, key);
         }
     }
 
-    /// How the outcome of a call is to be kept, if it is, and whether it can be, as far as its room is not concerned.
-    pub(super) fn keep_of(&self, connection: ConnectionId, open: &Open, levels: u32) -> Result<Option<Keep>> {
+    /// How the outcome of a call is to be kept, if it is, and whether it can be, as far as its room
+    /// is not concerned.
+    pub(super) fn keep_of(
+        &self,
+        connection: ConnectionId,
+        open: &Open,
+        levels: u32,
+    ) -> Result<Option<Keep>> {
         let Some(keep) = Keep::of(open.attributes.as_deref())? else { return Ok(None) };
         let limits = &self.state.limits.keep;
-        let refused = |message: &str| Err(Error::new(ErrorKind::InvalidArgument, "keep a call", message));
+        let refused =
+            |message: &str| Err(Error::new(ErrorKind::InvalidArgument, "keep a call", message));
         let shared = |argument: &Argument| matches!(argument, Argument::Shared(..));
         if levels > 0 {
             return refused("a call from a routine ends with the routine and cannot be kept");
@@ -95,21 +117,32 @@ impl Server {
             return refused("its client cannot reconnect");
         }
         if keep.after_end() > limits.longest {
-            return Err(Error::new(ErrorKind::LimitExceeded, "keep a call", "outcomes are not kept that long")
-                .with("asked for", format!("{:?}", keep.after_end()))
-                .with("results_keep_ms_max", limits.longest.as_millis())
-                .fix("use a shorter time, or raise the limit in the server's farcall.toml"));
+            return Err(Error::new(
+                ErrorKind::LimitExceeded,
+                "keep a call",
+                "outcomes are not kept that long",
+            )
+            .with("asked for", format!("{:?}", keep.after_end()))
+            .with("results_keep_ms_max", limits.longest.as_millis())
+            .fix("use a shorter time, or raise the limit in the server's farcall.toml"));
         }
         if keep.durable && !limits.has_folder {
-            return Err(Error::new(ErrorKind::Unavailable, "keep a call", "the server has no results directory").fix(
-                "set results_dir in the server's farcall.toml (the log says what is wrong with it), or keep the \
-                    call in memory (durable off)",
+            return Err(Error::new(
+                ErrorKind::Unavailable,
+                "keep a call",
+                "the server has no \
+                results directory",
+            )
+            .fix(
+                "set results_dir in the server's farcall.toml (the log says what is wrong with \
+                    it), or keep the call in memory (durable off)",
             ));
         }
         Ok(Some(keep))
     }
 
-    /// Whether there is room for what is known of a call before it runs, if it is to be kept; what is only held makes it.
+    /// Whether there is room for what is known of a call before it runs, if it is to be kept; what
+    /// is only held makes it.
     pub(super) fn take_kept_room(
         &mut self,
         surroundings: &mut dyn Surroundings,
@@ -117,7 +150,12 @@ impl Server {
         keep: Keep,
         bytes: u64,
     ) -> Result<()> {
-        self.state.kept.check_room(caller.rights.principal(), bytes, keep.durable, &self.state.limits.keep)?;
+        self.state.kept.check_room(
+            caller.rights.principal(),
+            bytes,
+            keep.durable,
+            &self.state.limits.keep,
+        )?;
         if !keep.durable {
             self.make_room_to_keep(surroundings, bytes);
         }
@@ -147,8 +185,8 @@ impl Server {
         self.state.kept.insert(call.id, kept);
     }
 
-    /// All arguments of a call are there: from now on it goes on without its client. Whoever opened it hears so; of one that
-    /// is to survive the server when that is written down (`record_kept`).
+    /// All arguments of a call are there: from now on it goes on without its client. Whoever opened
+    /// it hears so; of one that is to survive the server when that is written down (`record_kept`).
     pub(super) fn accept_kept(&mut self, key: CallKey) {
         let Some(call) = self.state.calls.get(&key) else { return };
         let Some(keep) = call.keep else { return };
@@ -160,16 +198,28 @@ impl Server {
     }
 
     /// That a call was accepted is written down, or could not be.
-    pub fn recorded(&mut self, surroundings: &mut dyn Surroundings, id: CallId, outcome: Result<()>) {
-        let Some(Outcome::Open(key)) = self.state.kept.get(&id).map(|kept| &kept.outcome) else { return };
+    pub fn recorded(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        id: CallId,
+        outcome: Result<()>,
+    ) {
+        let Some(Outcome::Open(key)) = self.state.kept.get(&id).map(|kept| &kept.outcome) else {
+            return;
+        };
         let key = *key;
         match outcome {
             Ok(()) => {
                 self.notify(key, &Notice::Kept);
             }
             Err(error) => {
-                self.state.kept.change(&id, |kept| (kept.accepted, kept.recorded) = (false, Recorded::No));
-                self.is_gone(self.state.kept.get(&id).and_then(|kept| kept.client.clone()).as_ref(), key);
+                self.state
+                    .kept
+                    .change(&id, |kept| (kept.accepted, kept.recorded) = (false, Recorded::No));
+                self.is_gone(
+                    self.state.kept.get(&id).and_then(|kept| kept.client.clone()).as_ref(),
+                    key,
+                );
                 self.abort(surroundings, key, error);
             }
         }
@@ -185,7 +235,9 @@ impl Server {
             call.client = None;
             return true;
         }
-        let Some(keep) = resuming.keep.filter(|_| !self.state.kept.has(&call.id)) else { return false };
+        let Some(keep) = resuming.keep.filter(|_| !self.state.kept.has(&call.id)) else {
+            return false;
+        };
         let keep_us = u64::try_from(keep.as_micros()).unwrap_or(u64::MAX);
         let kept = Keep { after_end_us: keep_us, durable: false };
         let bytes = expected_bytes_of(call, kept);
@@ -197,7 +249,8 @@ impl Server {
         }
         call.client = None;
         call.keep = Some(kept);
-        let (id, routine, certificate) = (call.id, call.routine.name.clone(), call.caller.certificate.clone());
+        let (id, routine, certificate) =
+            (call.id, call.routine.name.clone(), call.caller.certificate.clone());
         let outcome = Outcome::Open(key);
         let expires = Some(now + keep);
         let client = resuming.client.clone();
@@ -222,7 +275,12 @@ impl Server {
     }
 
     /// A connection is lost: outcomes that its client may not have are kept for it.
-    pub(super) fn keep_held(&mut self, surroundings: &mut dyn Surroundings, principal: &str, resuming: Resuming) {
+    pub(super) fn keep_held(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        principal: &str,
+        resuming: Resuming,
+    ) {
         let now = surroundings.now();
         for finished in resuming.held.into_values() {
             let (bytes, limits) = (finished.bytes(), self.state.limits.keep);
@@ -230,7 +288,8 @@ impl Server {
             let room = self.state.kept.check_room(principal, bytes, false, &limits);
             let has_room = room.is_ok() && self.state.kept.may_hold(principal, bytes, &limits);
             // Another call may have the id of one that is over.
-            let is_free = !self.state.ids.contains(&finished.id) && !self.state.kept.has(&finished.id);
+            let is_free =
+                !self.state.ids.contains(&finished.id) && !self.state.kept.has(&finished.id);
             let Some(keep) = resuming.keep.filter(|_| has_room && is_free) else {
                 if let Some(client) = &resuming.client {
                     self.state.kept.clients.is_gone(client, finished.id);
@@ -238,11 +297,15 @@ impl Server {
                 self.let_go(surroundings, finished);
                 continue;
             };
-            let routine = finished.call.as_ref().map_or(String::new(), |call| call.routine.name.clone());
+            let routine =
+                finished.call.as_ref().map_or(String::new(), |call| call.routine.name.clone());
             let kept = Kept {
                 principal: principal.to_owned(),
                 routine,
-                keep: Keep { after_end_us: u64::try_from(keep.as_micros()).unwrap_or(u64::MAX), durable: false },
+                keep: Keep {
+                    after_end_us: u64::try_from(keep.as_micros()).unwrap_or(u64::MAX),
+                    durable: false,
+                },
                 client: resuming.client.clone(),
                 asked: false,
                 accepted: true,
@@ -259,8 +322,9 @@ impl Server {
         }
     }
 
-    /// A call is over: its client is told, if that is there, and whoever may still need the outcome keeps it. One that is to
-    /// survive the server is written down first, so that nobody hears of an outcome that is lost with the server.
+    /// A call is over: its client is told, if that is there, and whoever may still need the outcome
+    /// keeps it. One that is to survive the server is written down first, so that nobody hears of
+    /// an outcome that is lost with the server.
     pub(super) fn put_away(
         &mut self,
         surroundings: &mut dyn Surroundings,
@@ -268,7 +332,9 @@ impl Server {
         finished: Finished,
     ) {
         let keep = finished.call.as_ref().and_then(|call| call.keep);
-        if let Some(keep) = keep.filter(|keep| keep.durable && self.is_accepted_with_room(&finished)) {
+        if let Some(keep) =
+            keep.filter(|keep| keep.durable && self.is_accepted_with_room(&finished))
+        {
             let finished = Arc::new(finished);
             self.keep_outcome(surroundings, keep, &finished);
             self.state.kept.change(&finished.id, |kept| kept.waits = client);
@@ -278,7 +344,8 @@ impl Server {
             self.respond(connection, channel, &finished.result);
         }
         let sends = client.is_some() && finished.sends_memory();
-        let holds = keep.is_none() && client.is_some_and(|(connection, _)| self.may_hold(connection, &finished));
+        let holds = keep.is_none()
+            && client.is_some_and(|(connection, _)| self.may_hold(connection, &finished));
         if !holds && keep.is_none() && !self.state.kept.clients.is_empty() {
             // If this connection is lost now, so is the outcome.
             let owner = client.and_then(|(connection, _)| self.client_of(connection));
@@ -295,14 +362,21 @@ impl Server {
         }
         match (keep, client) {
             (Some(keep), _) => self.keep_outcome(surroundings, keep, &finished),
-            (None, Some((connection, channel))) if holds => self.hold(connection, channel, finished.clone()),
+            (None, Some((connection, channel))) if holds => {
+                self.hold(connection, channel, finished.clone())
+            }
             _ => {}
         }
         self.let_go(surroundings, finished);
     }
 
     /// An outcome is kept; if there is no room for it, that is what is kept.
-    fn keep_outcome(&mut self, surroundings: &mut dyn Surroundings, keep: Keep, finished: &Arc<Finished>) {
+    fn keep_outcome(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        keep: Keep,
+        finished: &Arc<Finished>,
+    ) {
         let (id, now) = (finished.id, surroundings.now());
         if !self.state.kept.get(&id).is_some_and(|kept| kept.accepted) {
             self.forget_entry(surroundings, &id);
@@ -321,7 +395,9 @@ impl Server {
         let expires = Some(now + keep.after_end());
         let bytes = kept_bytes(&finished, keep);
         let outcome = Outcome::Ended(finished);
-        self.state.kept.change(&id, |kept| (kept.outcome, kept.bytes, kept.expires) = (outcome, bytes, expires));
+        self.state.kept.change(&id, |kept| {
+            (kept.outcome, kept.bytes, kept.expires) = (outcome, bytes, expires)
+        });
         if keep.durable {
             self.store(now, &id);
         }
@@ -337,7 +413,11 @@ impl Server {
         let Some(kept) = self.state.kept.get(&finished.id) else { return Ok(()) };
         let more = kept_bytes(finished, kept.keep).saturating_sub(kept.bytes);
         let limits = &self.state.limits.keep;
-        if more == 0 { Ok(()) } else { self.state.kept.check_bytes(&kept.principal, more, kept.keep.durable, limits) }
+        if more == 0 {
+            Ok(())
+        } else {
+            self.state.kept.check_bytes(&kept.principal, more, kept.keep.durable, limits)
+        }
     }
 
     /// Whoever waits for an outcome that is, or will not be, in the results folder gets it.
@@ -356,9 +436,15 @@ impl Server {
         }
     }
 
-    /// The outcome of a call is in the results folder, or could not be written: then it stays in memory, and is tried again.
-    /// Whoever waits for it has waited long enough either way. Whether the log is to tell of a failure: it does so once.
-    pub fn stored(&mut self, surroundings: &mut dyn Surroundings, id: CallId, outcome: Result<u64>) -> bool {
+    /// The outcome of a call is in the results folder, or could not be written: then it stays in
+    /// memory, and is tried again. Whoever waits for it has waited long enough either way. Whether
+    /// the log is to tell of a failure: it does so once.
+    pub fn stored(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        id: CallId,
+        outcome: Result<u64>,
+    ) -> bool {
         let now = surroundings.now();
         self.state.kept.change(&id, |kept| kept.storing = false);
         self.tell_outcome(surroundings, &id);
@@ -397,14 +483,21 @@ impl Server {
         if self.state.kept.clients.is_empty() {
             return false;
         }
-        let Some(peer) = self.state.peers.get(&connection).filter(|peer| peer.resuming.keep.is_some()) else {
+        let Some(peer) =
+            self.state.peers.get(&connection).filter(|peer| peer.resuming.keep.is_some())
+        else {
             return false;
         };
         let principal = peer.caller.rights.principal();
         self.state.kept.may_hold(principal, finished.bytes(), &self.state.limits.keep)
     }
 
-    pub(super) fn hold(&mut self, connection: ConnectionId, channel: ChannelId, finished: Arc<Finished>) {
+    pub(super) fn hold(
+        &mut self,
+        connection: ConnectionId,
+        channel: ChannelId,
+        finished: Arc<Finished>,
+    ) {
         let bytes = finished.bytes();
         if let Some(peer) = self.state.peers.get_mut(&connection) {
             // The channel was free, so that nothing is held there.
@@ -413,18 +506,25 @@ impl Server {
         }
     }
 
-    /// So many bytes are to be kept in memory because somebody asked for that: what connections hold in case that they are lost
-    /// makes room, beginning with those of whoever holds the most.
+    /// So many bytes are to be kept in memory because somebody asked for that: what connections
+    /// hold in case that they are lost makes room, beginning with those of whoever holds the most.
     pub(super) fn make_room_to_keep(&mut self, surroundings: &mut dyn Surroundings, bytes: u64) {
         while let Some(principal) = self.state.kept.holds_too_much(bytes, &self.state.limits.keep) {
             let principal = principal.to_owned();
-            let theirs = self.state.peers.values_mut().filter(|peer| peer.caller.rights.principal() == principal);
+            let theirs = self
+                .state
+                .peers
+                .values_mut()
+                .filter(|peer| peer.caller.rights.principal() == principal);
             let most = theirs.max_by_key(|peer| peer.resuming.held.len());
             let Some(peer) = most.filter(|peer| !peer.resuming.held.is_empty()) else { return };
-            let (held, client) = (std::mem::take(&mut peer.resuming.held), peer.resuming.client.clone());
+            let (held, client) =
+                (std::mem::take(&mut peer.resuming.held), peer.resuming.client.clone());
             for finished in held.into_values() {
                 self.state.kept.hold_less(&principal, finished.bytes());
-                client.iter().for_each(|client| self.state.kept.clients.is_gone(client, finished.id));
+                client
+                    .iter()
+                    .for_each(|client| self.state.kept.clients.is_gone(client, finished.id));
                 self.let_go(surroundings, finished);
             }
         }
@@ -492,7 +592,8 @@ impl Server {
         self.forget_entry_for(surroundings, id, who)
     }
 
-    /// Forgets what was kept for long enough; calls of lost connections whose clients did not come back end.
+    /// Forgets what was kept for long enough; calls of lost connections whose clients did not come
+    /// back end.
     pub(super) fn expire_kept(&mut self, surroundings: &mut dyn Surroundings, now: Instant) {
         while let Some(id) = self.state.kept.due(now) {
             let open = match self.state.kept.get(&id).map(|kept| &kept.outcome) {
@@ -508,11 +609,19 @@ impl Server {
     }
 }
 
-/// What keeping a call takes, about, before it is over: files that it gives back are not known yet. In the results folder
-/// lie its arguments until it begins, and then its outcome; in memory, of which it has so many bytes, both.
-pub(super) fn expected_bytes(routine: &Known, layout: &CallLayout, open: &Open, memory_bytes: u64, keep: Keep) -> u64 {
+/// What keeping a call takes, about, before it is over: files that it gives back are not known yet.
+/// In the results folder lie its arguments until it begins, and then its outcome; in memory, of
+/// which it has so many bytes, both.
+pub(super) fn expected_bytes(
+    routine: &Known,
+    layout: &CallLayout,
+    open: &Open,
+    memory_bytes: u64,
+    keep: Keep,
+) -> u64 {
     let results = result_bytes(&routine.routine.interface, layout);
-    let bytes = |argument: &Argument| if let Argument::Blocks(Some(bytes)) = argument { *bytes } else { 0 };
+    let bytes =
+        |argument: &Argument| if let Argument::Blocks(Some(bytes)) = argument { *bytes } else { 0 };
     let arguments = open.arguments.iter().map(bytes).fold(0, u64::saturating_add);
     results.max(if keep.durable { arguments } else { memory_bytes }).saturating_add(OVERHEAD)
 }

@@ -1,5 +1,6 @@
-//! Questions whose answers are large. A connection is given one such answer at a time, when the one before has left, and a
-//! principal's connections a few together: whoever asks faster than it reads makes nothing grow but the line of its questions.
+//! Questions whose answers are large. A connection is given one such answer at a time, when the one
+//! before has left, and a principal's connections a few together: whoever asks faster than it reads
+//! makes nothing grow but the line of its questions.
 
 use farcall_base::{ChannelId, ConnectionId};
 
@@ -25,7 +26,11 @@ impl Server {
     }
 
     /// Frames left: the last large answer may be among them.
-    pub(super) fn settle_large(&mut self, surroundings: &mut dyn Surroundings, connection: ConnectionId) {
+    pub(super) fn settle_large(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        connection: ConnectionId,
+    ) {
         let Some(peer) = self.state.peers.get_mut(&connection) else { return };
         let has_left = peer.large.leaves && peer.connection.answers_bytes() <= WAITING_MAX;
         let Some(number) = peer.number.filter(|_| has_left) else { return };

@@ -1,9 +1,11 @@
-//! Calls in line at an executable: the one that it works on, and those that it was given ahead of time.
+//! Calls in line at an executable: the one that it works on, and those that it was given ahead of
+//! time.
 //!
-//! An executable that finds its next call when it is done with one needs no wake-up in between. That is worth it for calls
-//! that take less than a wake-up or two; and such calls wait behind one another without anybody noticing. Should one take
-//! long after all, those behind it are taken back. An executable passes a turnstile before each call, so what was taken
-//! back never runs there (spec/call.md, section 6).
+//! An executable that finds its next call when it is done with one needs no wake-up in between.
+//! That is worth it for calls that take less than a wake-up or two; and such calls wait behind one
+//! another without anybody noticing. Should one take long after all, those behind it are taken
+//! back. An executable passes a turnstile before each call, so what was taken back never runs there
+//! (spec/call.md, section 6).
 
 use std::time::Duration;
 
@@ -27,7 +29,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(1);
 const RECALL_AFTER: Duration = Duration::from_millis(5);
 /// How often a call may come back and still run again after its executable ended with it.
 const RUNS_AGAIN_MAX: u32 = 2;
-/// How often a call may come back from executables before it fails: they end as fast as they are started.
+/// How often a call may come back from executables before it fails: they end as fast as they are
+/// started.
 const RETURNS_MAX: u32 = 20;
 
 impl Server {
@@ -57,7 +60,8 @@ impl Server {
         line.iter().find(|one| one.channel == channel).map(|one| one.key)
     }
 
-    /// An executable has answered on a channel, or closed that of a call that was taken back: which call is over?
+    /// An executable has answered on a channel, or closed that of a call that was taken back: which
+    /// call is over?
     pub(super) fn leave_executable(
         &mut self,
         now: Instant,
@@ -81,7 +85,8 @@ impl Server {
         over.map(|one| one.key)
     }
 
-    /// An executable that has answered everything is free; one that has closed all that was taken back may begin again.
+    /// An executable that has answered everything is free; one that has closed all that was taken
+    /// back may begin again.
     fn reopen(&mut self, now: Instant, executable: ExecutableId) {
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
         if record.phase != Phase::Busy || record.withdrawn > 0 || record.recall == Recall::Asked {
@@ -117,12 +122,20 @@ impl Server {
         }
     }
 
-    /// An executable's turnstile is shut after `begun` calls: the others are as if they had never been there.
-    pub fn recalled(&mut self, surroundings: &mut dyn Surroundings, executable: ExecutableId, begun: u32) {
+    /// An executable's turnstile is shut after `begun` calls: the others are as if they had never
+    /// been there.
+    pub fn recalled(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        executable: ExecutableId,
+        begun: u32,
+    ) {
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
         record.recall = Recall::Shut;
         // A routine that wrote over its process's memory may have left any number there.
-        let begun = usize::try_from(begun.wrapping_sub(record.answered) as i32).unwrap_or(0).min(record.line.len());
+        let begun = usize::try_from(begun.wrapping_sub(record.answered) as i32)
+            .unwrap_or(0)
+            .min(record.line.len());
         let back = record.line.split_off(begun);
         record.withdrawn += back.len();
         let running = record.line.back().copied();
@@ -130,13 +143,18 @@ impl Server {
         self.leave_brief(executable);
         self.state.ahead.remove(&executable);
         for one in back.into_iter().rev() {
-            if let Some(peer) = connection.and_then(|connection| self.state.peers.get_mut(&connection)) {
+            if let Some(peer) =
+                connection.and_then(|connection| self.state.peers.get_mut(&connection))
+            {
                 peer.connection.cancel(one.channel);
             }
             self.come_back(surroundings, one.key);
         }
         self.state.touched.extend(connection);
-        if running.and_then(|one| self.state.calls.get(&one.key)).is_some_and(|call| call.unwanted.is_some()) {
+        if running
+            .and_then(|one| self.state.calls.get(&one.key))
+            .is_some_and(|call| call.unwanted.is_some())
+        {
             self.end_running(surroundings, executable);
         } else {
             self.reopen(surroundings.now(), executable);
@@ -144,7 +162,8 @@ impl Server {
         self.serve_pool(surroundings, &module);
     }
 
-    /// A call comes back from an executable, to be passed to another: it is the first in its module's line again.
+    /// A call comes back from an executable, to be passed to another: it is the first in its
+    /// module's line again.
     pub(super) fn come_back(&mut self, surroundings: &mut dyn Surroundings, key: CallKey) {
         let Some(call) = self.state.calls.get_mut(&key) else { return };
         call.executable = None;
@@ -153,10 +172,14 @@ impl Server {
             self.state.deadlines.remove(&(end, key));
         }
         let too_often = (call.returns > RETURNS_MAX).then(|| {
-            Error::new(ErrorKind::Unavailable, "run a routine", "its executables end before they start it")
-                .with("executables", call.returns)
-                .fix("see the server's log for the reason")
-                .retryable()
+            Error::new(
+                ErrorKind::Unavailable,
+                "run a routine",
+                "its executables end before they start it",
+            )
+            .with("executables", call.returns)
+            .fix("see the server's log for the reason")
+            .retryable()
         });
         if let Some(error) = call.unwanted.take().or(too_often) {
             return self.finish(surroundings, key, Err(error));
@@ -183,7 +206,9 @@ impl Server {
         match self.state.executables.get(&executable) {
             // Whether it has begun says the turnstile.
             Some(record)
-                if record.takes_ahead && record.recall != Recall::Shut && (record.line.len() > 1 || record.asks) =>
+                if record.takes_ahead
+                    && record.recall != Recall::Shut
+                    && (record.line.len() > 1 || record.asks) =>
             {
                 self.recall(executable);
             }
@@ -193,7 +218,8 @@ impl Server {
 
     /// When lines must be looked after.
     pub(super) fn next_look(&self) -> Option<Instant> {
-        let records = self.state.ahead.iter().filter_map(|executable| self.state.executables.get(executable));
+        let records =
+            self.state.ahead.iter().filter_map(|executable| self.state.executables.get(executable));
         records
             .filter(|record| record.recall == Recall::Open)
             .map(|record| record.looked.max(record.front_since) + LOOK_EVERY)
@@ -204,8 +230,11 @@ impl Server {
     pub(super) fn look_after_lines(&mut self, now: Instant) {
         let mut slow = Vec::new();
         for executable in &self.state.ahead {
-            let Some(record) =
-                self.state.executables.get_mut(executable).filter(|record| record.recall == Recall::Open)
+            let Some(record) = self
+                .state
+                .executables
+                .get_mut(executable)
+                .filter(|record| record.recall == Recall::Open)
             else {
                 continue;
             };
@@ -223,7 +252,8 @@ impl Server {
 
     fn channels_max(&self, record: &Executable) -> usize {
         let peer = record.connection.and_then(|connection| self.state.peers.get(&connection));
-        peer.and_then(|peer| peer.connection.peer()).map_or(1, |hello| hello.limits.channels_max as usize)
+        peer.and_then(|peer| peer.connection.peer())
+            .map_or(1, |hello| hello.limits.channels_max as usize)
     }
 
     /// The executable of a module that takes one more call like the next one ahead of time.
@@ -236,22 +266,28 @@ impl Server {
         }
         let depth = line_depth(call.routine.typical()?);
         let room = |executable: &&ExecutableId| {
-            let record = self.state.executables.get(executable).filter(|record| record.phase == Phase::Busy);
+            let record =
+                self.state.executables.get(executable).filter(|record| record.phase == Phase::Busy);
             record.is_some_and(|record| record.line.len() < depth.min(self.channels_max(record)))
         };
         pool.brief.iter().find(room).copied()
     }
 }
 
-/// Whether a call that ended with its executable may run again, unseen by its client: it may by its interface, and all that
-/// it was given is as it was.
+/// Whether a call that ended with its executable may run again, unseen by its client: it may by its
+/// interface, and all that it was given is as it was.
 pub(super) fn may_run_again(call: &Call) -> bool {
     let interface = &call.routine.routine.interface;
     let mut given = interface.parameters.iter().zip(&call.open.arguments);
-    let works_on_it =
-        |parameter: &Parameter| parameter.mode == Mode::InOut && parameter.element != ElementType::Filename;
-    let intact = given.all(|(parameter, argument)| !works_on_it(parameter) || !lies_in_memory(argument));
-    interface.idempotent && intact && (call.client.is_some() || call.keep.is_some()) && call.returns < RUNS_AGAIN_MAX
+    let works_on_it = |parameter: &Parameter| {
+        parameter.mode == Mode::InOut && parameter.element != ElementType::Filename
+    };
+    let intact =
+        given.all(|(parameter, argument)| !works_on_it(parameter) || !lies_in_memory(argument));
+    interface.idempotent
+        && intact
+        && (call.client.is_some() || call.keep.is_some())
+        && call.returns < RUNS_AGAIN_MAX
 }
 
 fn lies_in_memory(argument: &Argument) -> bool {
@@ -266,8 +302,10 @@ pub(super) fn is_small(call: &Call) -> bool {
 /// Whether others may wait behind this call, and it behind others.
 fn is_brief(call: &Call) -> bool {
     let is_short = |known: &Known| known.typical().is_some_and(|typical| typical * 2 <= LINE_TIME);
-    // An executable runs calls in the order in which they are complete: those that are so at once keep theirs.
-    let complete = call.open.arguments.iter().all(|argument| !matches!(argument, Argument::Blocks(_)));
+    // An executable runs calls in the order in which they are complete: those that are so at once
+    // keep theirs.
+    let complete =
+        call.open.arguments.iter().all(|argument| !matches!(argument, Argument::Blocks(_)));
     // That such a call begins is written down before it does: not before it is its turn.
     let durable = call.keep.is_some_and(|keep| keep.durable);
     is_short(&call.routine) && complete && is_small(call) && !call.wants.output && !durable

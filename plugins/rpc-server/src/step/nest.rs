@@ -1,13 +1,16 @@
-//! Calls that routines make through their own server: inside the call that they run, with its caller's rights, in what is
-//! left of its time, and no longer than it runs (spec/call.md, section 6).
+//! Calls that routines make through their own server: inside the call that they run, with its
+//! caller's rights, in what is left of its time, and no longer than it runs (spec/call.md, section
+//! 6).
 //!
-//! A routine that waits for such a call, or for a function of its client that may call in turn, does not count among the
-//! executables that may work at a time, so that there is a place for the other. Otherwise the places could all be held by
-//! routines that wait for one.
+//! A routine that waits for such a call, or for a function of its client that may call in turn,
+//! does not count among the executables that may work at a time, so that there is a place for the
+//! other. Otherwise the places could all be held by routines that wait for one.
 
 use std::sync::Arc;
 
-use farcall_base::{CallId, ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
+use farcall_base::{
+    CallId, ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result,
+};
 use farcall_wire::Reply;
 
 use crate::state::{Call, CallKey, Caller, Nest, Nesting, Newcomer, PeerKind, Phase, Pool, State};
@@ -26,10 +29,13 @@ pub(super) struct Around {
 }
 
 impl Server {
-    /// An executable asks for a connection inside the call that it runs. The driver has its end, and takes our answer with
+    /// An executable asks for a connection inside the call that it runs. The driver has its end,
+    /// and takes our answer with
     /// [`Server::take_nest`].
     pub(super) fn nest(&mut self, executable: ExecutableId, channel: ChannelId, call: CallId) {
-        let Some(connection) = self.state.executables.get(&executable).and_then(|record| record.connection) else {
+        let Some(connection) =
+            self.state.executables.get(&executable).and_then(|record| record.connection)
+        else {
             return;
         };
         let asked = self.nest_inside(executable, call);
@@ -38,7 +44,8 @@ impl Server {
             Ok(_) => (Reply::Done, None),
             Err(error) => (Reply::Failed((&error).into()), Some(error)),
         };
-        let around = inside.and_then(|key| self.state.calls.get(&key)).map(|call| self.caller_now(call));
+        let around =
+            inside.and_then(|key| self.state.calls.get(&key)).map(|call| self.caller_now(call));
         let caller = around.or_else(|| self.state.peers.get(&connection).map(|peer| &peer.caller));
         if let Some(caller) = caller {
             let caller = Caller { rights: caller.rights.to_call(), ..(**caller).clone() };
@@ -54,9 +61,11 @@ impl Server {
         client.map_or(&call.caller, |peer| &peer.caller)
     }
 
-    /// The call that a routine may make others in: one that its executable works on, and that is to go on.
+    /// The call that a routine may make others in: one that its executable works on, and that is to
+    /// go on.
     fn nest_inside(&self, executable: ExecutableId, id: CallId) -> Result<CallKey> {
-        let refused = |what: &str| Error::new(ErrorKind::Unavailable, "call from inside a routine", what);
+        let refused =
+            |what: &str| Error::new(ErrorKind::Unavailable, "call from inside a routine", what);
         if self.state.limits.nesting_max == 0 {
             return Err(refused("this server does not let routines call others")
                 .with("nesting_max", 0)
@@ -64,7 +73,9 @@ impl Server {
         }
         let line = self.state.executables.get(&executable).map(|record| &record.line);
         let keys = line.into_iter().flatten().map(|one| one.key);
-        let call = keys.filter_map(|key| Some((key, self.state.calls.get(&key)?))).find(|(_, call)| call.id == id);
+        let call = keys
+            .filter_map(|key| Some((key, self.state.calls.get(&key)?)))
+            .find(|(_, call)| call.id == id);
         let Some((key, call)) = call.filter(|(_, call)| call.unwanted.is_none()) else {
             return Err(refused("its call has ended"));
         };
@@ -75,12 +86,15 @@ impl Server {
                 "it has too many connections",
             )
             .with("connections", CONNECTIONS_MAX)
-            .fix("request the server once per call, and free connections that are no longer used"));
+            .fix(
+                "request the server once per call, and free connections that are no longer used",
+            ));
         }
         Ok(key)
     }
 
-    /// What the frame before asked for, if it was a connection inside a call: its end came with that frame.
+    /// What the frame before asked for, if it was a connection inside a call: its end came with
+    /// that frame.
     pub fn take_nest(&mut self) -> Option<Nest> {
         self.state.nest.take()
     }
@@ -108,9 +122,13 @@ impl Server {
         }
     }
 
-    /// What a call stands in that is opened on a connection. Where no more calls are taken, those that are open may still
-    /// make the ones that they need to end.
-    pub(super) fn around(&self, connection: ConnectionId, claimed: Option<&[u8]>) -> Result<Around> {
+    /// What a call stands in that is opened on a connection. Where no more calls are taken, those
+    /// that are open may still make the ones that they need to end.
+    pub(super) fn around(
+        &self,
+        connection: ConnectionId,
+        claimed: Option<&[u8]>,
+    ) -> Result<Around> {
         let inside = self.state.peers.get(&connection).and_then(|peer| peer.inside);
         let caller = claimed.and_then(|parent| self.waits_for_function(connection, parent));
         let Some(key) = inside else {
@@ -124,19 +142,33 @@ impl Server {
         let nesting = self.nesting_in(caller.unwrap_or(key));
         let levels = call.nesting.levels + 1;
         if levels > self.state.limits.nesting_max {
-            return Err(Error::new(ErrorKind::LimitExceeded, "accept a call", "calls are nested too deeply")
-                .with("nesting_max", self.state.limits.nesting_max)
-                .fix("check that the routine does not call itself forever, or raise nesting_max in farcall.toml"));
+            return Err(Error::new(
+                ErrorKind::LimitExceeded,
+                "accept a call",
+                "calls are nested \
+                too deeply",
+            )
+            .with("nesting_max", self.state.limits.nesting_max)
+            .fix(
+                "check that the routine does not call itself forever, or raise nesting_max \
+                    in farcall.toml",
+            ));
         }
         let until = call.deadline.into_iter().chain(call.allowed.map(|(end, _)| end)).min();
         Ok(Around { nesting: Nesting { levels, ..nesting }, until })
     }
 
-    /// The call of this id, if it waits for a function that the client at the other end passed. Who makes another call
-    /// meanwhile, and says that it is part of that, is believed: only its own calls may wait for it.
+    /// The call of this id, if it waits for a function that the client at the other end passed. Who
+    /// makes another call meanwhile, and says that it is part of that, is believed: only its own
+    /// calls may wait for it.
     fn waits_for_function(&self, connection: ConnectionId, id: &[u8]) -> Option<CallKey> {
-        let open = self.state.callbacks.values().filter(|one| one.client.is_some_and(|line| line.0 == connection));
-        open.map(|one| one.outer).find(|key| self.state.calls.get(key).is_some_and(|call| call.id.0 == id))
+        let open = self
+            .state
+            .callbacks
+            .values()
+            .filter(|one| one.client.is_some_and(|line| line.0 == connection));
+        open.map(|one| one.outer)
+            .find(|key| self.state.calls.get(key).is_some_and(|call| call.id.0 == id))
     }
 
     fn nesting_in(&self, parent: CallKey) -> Nesting {
@@ -159,8 +191,9 @@ impl Server {
         }
     }
 
-    /// A call is to end with its executable: those that it made end now. The routine is not told: it would go on, and might
-    /// return before it is stopped. As deep as calls stand in one another.
+    /// A call is to end with its executable: those that it made end now. The routine is not told:
+    /// it would go on, and might return before it is stopped. As deep as calls stand in one
+    /// another.
     pub(super) fn abandon_inside(&mut self, surroundings: &mut dyn Surroundings, key: CallKey) {
         let connections = self.state.calls.get(&key).map(|call| call.nesting.connections.clone());
         for connection in connections.into_iter().flatten() {
@@ -190,8 +223,8 @@ impl Server {
         }
     }
 
-    /// A call that a routine or its client's function waits for, where everybody waits for such calls and nobody more may
-    /// come: it would wait for ever.
+    /// A call that a routine or its client's function waits for, where everybody waits for such
+    /// calls and nobody more may come: it would wait for ever.
     pub(super) fn refuse_if_all_wait(&mut self, surroundings: &mut dyn Surroundings, key: CallKey) {
         let waits = |call: &Call| call.nesting.depth > 0 && call.executable.is_none();
         let alive = self.state.executables_alive();
@@ -214,8 +247,12 @@ impl Server {
 }
 
 fn over() -> Error {
-    Error::new(ErrorKind::Cancelled, "call from inside a routine", "the call that requested its server has ended")
-        .fix("request the running server again in every call")
+    Error::new(
+        ErrorKind::Cancelled,
+        "call from inside a routine",
+        "the call that requested its server has ended",
+    )
+    .fix("request the running server again in every call")
 }
 
 impl State {
@@ -224,25 +261,28 @@ impl State {
         self.calls.get(&key).map_or(0, |call| call.nesting.depth)
     }
 
-    /// Executables that wait for calls of their own, or for functions of their clients, and lend these their places.
+    /// Executables that wait for calls of their own, or for functions of their clients, and lend
+    /// these their places.
     pub(super) fn lent(&self) -> usize {
         self.lenders(|key, call| !call.nesting.inner.is_empty() || self.callbacks.has(key))
     }
 
-    /// Those that wait for functions of their clients. These may make calls in threads of their own, which nobody can tell
-    /// from others.
+    /// Those that wait for functions of their clients. These may make calls in threads of their
+    /// own, which nobody can tell from others.
     fn lent_to_clients(&self) -> usize {
         if self.callbacks.is_empty() { 0 } else { self.lenders(|key, _| self.callbacks.has(key)) }
     }
 
     fn lenders(&self, lends: impl Fn(CallKey, &Call) -> bool) -> usize {
-        let busy = self.executables.values().filter(|record| record.phase == Phase::Busy && !record.held);
+        let busy =
+            self.executables.values().filter(|record| record.phase == Phase::Busy && !record.held);
         let fronts = busy.filter_map(|record| record.line.front().map(|one| one.key));
         fronts.filter(|key| self.calls.get(key).is_some_and(|call| lends(*key, call))).count()
     }
 
-    /// Whether an executable may be started for a call that stands so deep. Of the places beyond `executables_max` half are
-    /// left to calls that are known to stand in others: those that wait for them might take all otherwise.
+    /// Whether an executable may be started for a call that stands so deep. Of the places beyond
+    /// `executables_max` half are left to calls that are known to stand in others: those that wait
+    /// for them might take all otherwise.
     pub(super) fn has_place(&self, depth: u32) -> bool {
         let (alive, most) = (self.executables_alive(), self.limits.executables_max);
         let beyond = self.places_max() - most;
@@ -266,7 +306,8 @@ impl State {
         self.executables_alive() - self.pooled_ending() > self.limits.executables_max + self.lent()
     }
 
-    /// Whether a module's calls wait for an executable that only another module's can make room for.
+    /// Whether a module's calls wait for an executable that only another module's can make room
+    /// for.
     pub(super) fn is_starving(&self, pool: &Pool) -> bool {
         let first = pool.waiting.iter().nth(pool.coming);
         let here = pool.image.launcher.is_empty();

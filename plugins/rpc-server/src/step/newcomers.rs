@@ -1,9 +1,10 @@
 //! Clients that connect, and who of them finds room.
 //!
-//! A connection is a newcomer until its client has said Hello (and shown the token, where it needs one). Newcomers have a
-//! bound of their own, so that whoever connects and says nothing takes no place of those who do: when there are more, the
-//! principal with the most of them loses its oldest. Of the places of `connections_max` one user with a certificate has a
-//! share, and some are kept for the server's own user.
+//! A connection is a newcomer until its client has said Hello (and shown the token, where it needs
+//! one). Newcomers have a bound of their own, so that whoever connects and says nothing takes no
+//! place of those who do: when there are more, the principal with the most of them loses its
+//! oldest. Of the places of `connections_max` one user with a certificate has a share, and some are
+//! kept for the server's own user.
 
 use std::sync::Arc;
 
@@ -15,14 +16,16 @@ use crate::access::Rights;
 use crate::state::{Action, Newcomer, Peer, PeerKind, Resuming};
 use crate::step::Server;
 
-/// Of `connections_max`, what is kept for the server's own user: one place in so many, and at least one.
+/// Of `connections_max`, what is kept for the server's own user: one place in so many, and at least
+/// one.
 const OWN_SHARE: usize = 10;
 
 impl Server {
     /// A client connected.
     pub fn accepted(&mut self, connection: ConnectionId, mut newcomer: Newcomer, now: Instant) {
         let principal = newcomer.caller.rights.principal().to_owned();
-        // Who finds no room now is told so before anything else; who finds some may lose it to others until it greets.
+        // Who finds no room now is told so before anything else; who finds some may lose it to
+        // others until it greets.
         let others = self.state.peers.len() - self.state.newcomers.len();
         let own = self.state.connections_of(&principal);
         let refusal = self.check_room(&newcomer.caller.rights, others, own).err();
@@ -32,7 +35,12 @@ impl Server {
     }
 
     /// The same for a connection that is counted with what it belongs to, and not among newcomers.
-    pub(super) fn add_client(&mut self, connection: ConnectionId, newcomer: Newcomer, now: Instant) {
+    pub(super) fn add_client(
+        &mut self,
+        connection: ConnectionId,
+        newcomer: Newcomer,
+        now: Instant,
+    ) {
         let Newcomer { caller, shares_memory, token, refusal } = newcomer;
         // Whoever shares memory is sent nothing that could be compressed.
         let compresses = self.state.limits.compresses && !shares_memory;
@@ -72,7 +80,9 @@ impl Server {
     /// # Errors
     /// `LimitExceeded` where there is no room for it.
     pub(super) fn settle_newcomer(&mut self, connection: ConnectionId) -> Result<()> {
-        let Some(caller) = self.state.peers.get(&connection).map(|peer| peer.caller.clone()) else { return Ok(()) };
+        let Some(caller) = self.state.peers.get(&connection).map(|peer| peer.caller.clone()) else {
+            return Ok(());
+        };
         // What is inside a call has a bound by call.
         if !self.state.newcomers.remove(connection.0) {
             return Ok(());
@@ -82,11 +92,14 @@ impl Server {
         self.check_room(&caller.rights, others, own)
     }
 
-    /// Whether there is room for one more client beside `others` that have greeted, and `own` of the same user.
+    /// Whether there is room for one more client beside `others` that have greeted, and `own` of
+    /// the same user.
     fn check_room(&self, rights: &Rights, others: usize, own: usize) -> Result<()> {
         let limits = &self.state.limits;
-        let most = if rights.owns_server() { limits.own_connections_max } else { limits.connections_max };
-        let kept_back = if rights.owns_server() || most < 2 { 0 } else { (most / OWN_SHARE).max(1) };
+        let most =
+            if rights.owns_server() { limits.own_connections_max } else { limits.connections_max };
+        let kept_back =
+            if rights.owns_server() || most < 2 { 0 } else { (most / OWN_SHARE).max(1) };
         if others >= most - kept_back {
             return Err(full("the server has too many connections").with("connections_max", most));
         }
@@ -99,32 +112,39 @@ impl Server {
         Ok(())
     }
 
-    /// No descriptor is left for another connection: a newcomer goes, or else a connection of whoever has the most, the
-    /// server's own user excepted. Which one, for the driver to close.
+    /// No descriptor is left for another connection: a newcomer goes, or else a connection of
+    /// whoever has the most, the server's own user excepted. Which one, for the driver to close.
     pub fn make_room(&mut self) -> Option<ConnectionId> {
         let newcomer = self.state.newcomers.evict().map(ConnectionId);
         let connection = newcomer.or_else(|| self.one_of_the_most())?;
         let message = "the server has no file descriptors left, and others connected";
         let error = Error::new(ErrorKind::LimitExceeded, "keep a connection", message)
-            .fix("close connections, or start the server with a higher limit on open files (ulimit -n)")
+            .fix(
+                "close connections, or start the server with a higher limit on open files \
+                (ulimit -n)",
+            )
             .retryable();
         self.broken(connection, &error);
         Some(connection)
     }
 
-    /// Of the connections of the principal that has the most of them, the last one; one without open calls before others.
+    /// Of the connections of the principal that has the most of them, the last one; one without
+    /// open calls before others.
     fn one_of_the_most(&self) -> Option<ConnectionId> {
-        let strangers =
-            self.state.peers.iter().filter(|(_, peer)| {
-                peer.inside.is_none() && peer.number.is_some() && !peer.caller.rights.owns_server()
-            });
-        let connections = |peer: &Peer| peer.number.map_or(0, |number| self.state.under_way.connections(number));
-        let is_idle = |peer: &Peer| matches!(&peer.kind, PeerKind::Client { calls, .. } if calls.is_empty());
-        let most = strangers.max_by_key(|(connection, peer)| (connections(peer), is_idle(peer), **connection));
+        let strangers = self.state.peers.iter().filter(|(_, peer)| {
+            peer.inside.is_none() && peer.number.is_some() && !peer.caller.rights.owns_server()
+        });
+        let connections =
+            |peer: &Peer| peer.number.map_or(0, |number| self.state.under_way.connections(number));
+        let is_idle =
+            |peer: &Peer| matches!(&peer.kind, PeerKind::Client { calls, .. } if calls.is_empty());
+        let most = strangers
+            .max_by_key(|(connection, peer)| (connections(peer), is_idle(peer), **connection));
         most.map(|(connection, _)| *connection)
     }
 
-    /// Ends newcomers that are too many. It comes after all that they sent was read: those who greet at once stay.
+    /// Ends newcomers that are too many. It comes after all that they sent was read: those who
+    /// greet at once stay.
     pub(super) fn end_newcomers(&mut self) {
         let most = self.state.limits.greetings_max;
         while self.state.newcomers.len() > most
@@ -134,11 +154,14 @@ impl Server {
                 self.state.actions.push_back(Action::Close(connection));
                 continue;
             }
-            let error =
-                Error::new(ErrorKind::LimitExceeded, "connect", "others connected, and it had not sent its Hello")
-                    .with("greetings_max", most)
-                    .fix("raise greetings_max in farcall.toml if many clients connect at the same time")
-                    .retryable();
+            let error = Error::new(
+                ErrorKind::LimitExceeded,
+                "connect",
+                "others connected, and it had not sent its Hello",
+            )
+            .with("greetings_max", most)
+            .fix("raise greetings_max in farcall.toml if many clients connect at the same time")
+            .retryable();
             self.broken(connection, &error);
         }
     }

@@ -1,8 +1,10 @@
-//! What a client is told of its call while it waits: how many are before it, that it began, what its routine writes.
+//! What a client is told of its call while it waits: how many are before it, that it began, what
+//! its routine writes.
 //!
-//! An executable that runs a call whose output is wanted runs no other. Its spawner listens before the call leaves, and has
-//! told everything before the call counts as over. So every byte is told, in order, before the outcome,
-//! and nothing of another's call. Only a client that does not read in time misses some, and learns how much.
+//! An executable that runs a call whose output is wanted runs no other. Its spawner listens before
+//! the call leaves, and has told everything before the call counts as over. So every byte is told,
+//! in order, before the outcome, and nothing of another's call. Only a client that does not read in
+//! time misses some, and learns how much.
 
 use farcall_base::{ChannelId, Error, ExecutableId};
 use farcall_services::spawner::{Output, Said};
@@ -18,7 +20,8 @@ const PIECE_BYTES: usize = 16 << 10;
 impl Wants {
     /// What the opener of a call wants to be told.
     pub(super) fn of(open: &Open) -> Wants {
-        let attribute = open.attributes.iter().flatten().find(|attribute| attribute.name == NOTICES);
+        let attribute =
+            open.attributes.iter().flatten().find(|attribute| attribute.name == NOTICES);
         let bits = attribute.and_then(|attribute| attribute.value.first()).copied().unwrap_or(0);
         let is_wanted = |bit: u8| bits & bit != 0;
         Wants {
@@ -33,25 +36,34 @@ impl Wants {
     /// What an executable is to tell of it.
     pub(super) fn of_executable(self) -> Option<Vec<Attribute>> {
         let value = vec![wants::PROCESSOR_TIME];
-        self.processor_time.then(|| vec![Attribute { name: NOTICES.to_owned(), critical: false, value }])
+        self.processor_time
+            .then(|| vec![Attribute { name: NOTICES.to_owned(), critical: false, value }])
     }
 }
 
 impl Server {
     /// A call came last into its line, if it did not leave that at once.
     pub(super) fn tell_place(&mut self, key: CallKey) {
-        let Some(call) = self.state.calls.get(&key).filter(|call| call.wants.progress) else { return };
+        let Some(call) = self.state.calls.get(&key).filter(|call| call.wants.progress) else {
+            return;
+        };
         let pool = self.state.pools.get(&call.module_key());
-        let in_pool = || pool.filter(|pool| pool.waiting.back() == Some(key)).map(|pool| pool.waiting.len() - 1);
-        let before = call.on.map_or_else(in_pool, |executable| self.before_at_object(key, executable));
+        let in_pool = || {
+            pool.filter(|pool| pool.waiting.back() == Some(key)).map(|pool| pool.waiting.len() - 1)
+        };
+        let before =
+            call.on.map_or_else(in_pool, |executable| self.before_at_object(key, executable));
         let Some(before) = before else { return };
         self.notify(key, &Notice::Queued(u32::try_from(before).unwrap_or(u32::MAX)));
         self.tell_wait(key);
     }
 
-    /// A call waits for an executable that a launcher starts elsewhere: how far the job for that is.
+    /// A call waits for an executable that a launcher starts elsewhere: how far the job for that
+    /// is.
     pub(super) fn tell_wait(&mut self, key: CallKey) {
-        let Some(call) = self.state.calls.get(&key).filter(|call| call.wants.progress) else { return };
+        let Some(call) = self.state.calls.get(&key).filter(|call| call.wants.progress) else {
+            return;
+        };
         let Some(pool) = self.state.pools.get(&call.module_key()) else { return };
         if let Some(words) = waited_for(&self.state.jobs, &pool.image.launcher) {
             self.notify(key, &Notice::Progress(0.0, words));
@@ -60,7 +72,8 @@ impl Server {
 
     /// Jobs are not as they were before.
     pub(super) fn tell_waits(&mut self, before: &[JobStatus]) {
-        let is_news = |launcher: &str| waited_for(&self.state.jobs, launcher) != waited_for(before, launcher);
+        let is_news =
+            |launcher: &str| waited_for(&self.state.jobs, launcher) != waited_for(before, launcher);
         let pools = self.state.pools.values().filter(|pool| is_news(&pool.image.launcher));
         let calls: Vec<CallKey> = pools.flat_map(|pool| pool.waiting.iter()).collect();
         for key in calls {
@@ -75,8 +88,8 @@ impl Server {
         }
     }
 
-    /// Whether a call can be passed to an executable, which is free, only when its spawner listens to that. Then what others
-    /// left in its pipes is nobody's any more.
+    /// Whether a call can be passed to an executable, which is free, only when its spawner listens
+    /// to that. Then what others left in its pipes is nobody's any more.
     pub(super) fn is_to_be_listened_to(&mut self, key: CallKey, executable: ExecutableId) -> bool {
         let is_wanted = self.state.calls.get(&key).is_some_and(|call| call.wants.output);
         if is_wanted && let Some(record) = self.state.executables.get_mut(&executable) {
@@ -97,7 +110,9 @@ impl Server {
         let Phase::Reserved(key) = record.phase else { return };
         record.phase = Phase::Busy;
         match outcome {
-            Ok(()) if self.state.calls.contains_key(&key) => return self.pass_on(surroundings, key, executable),
+            Ok(()) if self.state.calls.contains_key(&key) => {
+                return self.pass_on(surroundings, key, executable);
+            }
             Ok(()) => {}
             Err(error) => self.finish(surroundings, key, Err(error)),
         }
@@ -114,10 +129,17 @@ impl Server {
         self.wait_in_pool(key, Rank::First);
     }
 
-    /// Whether a call that was answered is over only when the spawner has told all that its routine wrote.
-    pub(super) fn is_to_be_heard_out(&mut self, executable: ExecutableId, channel: ChannelId) -> bool {
+    /// Whether a call that was answered is over only when the spawner has told all that its routine
+    /// wrote.
+    pub(super) fn is_to_be_heard_out(
+        &mut self,
+        executable: ExecutableId,
+        channel: ChannelId,
+    ) -> bool {
         let wanted = self.in_line(executable, channel).and_then(|key| self.state.calls.get(&key));
-        let Some(record) = self.state.executables.get_mut(&executable).filter(|record| record.hushing.is_none()) else {
+        let Some(record) =
+            self.state.executables.get_mut(&executable).filter(|record| record.hushing.is_none())
+        else {
             return false;
         };
         let is_wanted = wanted.is_some_and(|call| call.wants.output);
@@ -128,11 +150,15 @@ impl Server {
         is_wanted
     }
 
-    /// An executable wrote something: it is told to the client whose call it runs, if he wants to know.
+    /// An executable wrote something: it is told to the client whose call it runs, if he wants to
+    /// know.
     pub fn said(&mut self, said: &Said) {
-        let front = self.state.executables.get(&said.executable).and_then(|record| record.line.front());
+        let front =
+            self.state.executables.get(&said.executable).and_then(|record| record.line.front());
         let Some(key) = front.map(|one| one.key) else { return };
-        let Some(call) = self.state.calls.get_mut(&key).filter(|call| call.wants.output) else { return };
+        let Some(call) = self.state.calls.get_mut(&key).filter(|call| call.wants.output) else {
+            return;
+        };
         call.output_lost += said.lost;
         for bytes in said.bytes.chunks(PIECE_BYTES) {
             self.tell_output(key, said.output, bytes);
@@ -160,15 +186,20 @@ impl Server {
 
     /// The spawner has told all that an executable wrote in a call that wants it.
     pub fn heard_out(&mut self, surroundings: &mut dyn Surroundings, executable: ExecutableId) {
-        let hushing = self.state.executables.get_mut(&executable).and_then(|record| record.hushing.take());
+        let hushing =
+            self.state.executables.get_mut(&executable).and_then(|record| record.hushing.take());
         let Some(channel) = hushing else { return };
         self.call_over(surroundings, executable, channel);
     }
 
-    /// A call is over: how much its client missed at the end is told even if he does not read, as the outcome is.
+    /// A call is over: how much its client missed at the end is told even if he does not read, as
+    /// the outcome is.
     pub(super) fn tell_missed(&mut self, key: CallKey) {
-        let Some(call) = self.state.calls.get_mut(&key).filter(|call| call.output_lost > 0) else { return };
-        let note = Notice::Output(Output::Stderr as u8, left_out(std::mem::take(&mut call.output_lost)));
+        let Some(call) = self.state.calls.get_mut(&key).filter(|call| call.output_lost > 0) else {
+            return;
+        };
+        let note =
+            Notice::Output(Output::Stderr as u8, left_out(std::mem::take(&mut call.output_lost)));
         if let Some((connection, channel)) = call.client
             && let Some(peer) = self.state.peers.get_mut(&connection)
         {
@@ -187,7 +218,8 @@ impl Server {
     }
 }
 
-/// The next job of a launcher that has not come, in words; `None` for calls that no launcher has to do with.
+/// The next job of a launcher that has not come, in words; `None` for calls that no launcher has to
+/// do with.
 fn waited_for(jobs: &[JobStatus], launcher: &str) -> Option<String> {
     let has_come = |job: &JobStatus| job.state == "ending" || !job.hosts.is_empty();
     let job = jobs.iter().find(|job| job.launcher == launcher && !has_come(job))?;
@@ -197,5 +229,8 @@ fn waited_for(jobs: &[JobStatus], launcher: &str) -> Option<String> {
 }
 
 fn left_out(lost: u64) -> Vec<u8> {
-    format!("\n[farcall: {lost} bytes are left out here: they arrived faster than they were read]\n").into_bytes()
+    format!(
+        "\n[farcall: {lost} bytes are left out here: they arrived faster than they were read]\n"
+    )
+    .into_bytes()
 }

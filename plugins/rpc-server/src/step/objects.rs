@@ -1,4 +1,5 @@
-//! Objects: executables that are held for one principal each, and calls on them (spec/call.md, section 11).
+//! Objects: executables that are held for one principal each, and calls on them (spec/call.md,
+//! section 11).
 
 mod calls;
 mod end;
@@ -7,7 +8,9 @@ mod start;
 use std::sync::Arc;
 use std::time::Duration;
 
-use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, ObjectId, Result};
+use farcall_base::{
+    ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, ObjectId, Result,
+};
 use farcall_wire::{Failure, HoldRequest, Reply};
 
 use crate::state::{Action, Due, Hold, HoldNumber, Object, Release, ReleaseNumber, Standing};
@@ -27,7 +30,13 @@ impl Server {
         }
     }
 
-    pub(super) fn refuse_hold(&mut self, connection: ConnectionId, channel: ChannelId, name: &str, error: &Error) {
+    pub(super) fn refuse_hold(
+        &mut self,
+        connection: ConnectionId,
+        channel: ChannelId,
+        name: &str,
+        error: &Error,
+    ) {
         self.audit_refused(connection, None, name, error);
         self.reply(connection, channel, &Reply::Failed(error.into()));
     }
@@ -41,7 +50,8 @@ impl Server {
     ) -> Result<()> {
         self.around(connection, None)?;
         self.may_ask(connection, &asked.name)?;
-        let principal: Arc<str> = self.rights(connection).map_or("", |rights| rights.principal()).into();
+        let principal: Arc<str> =
+            self.rights(connection).map_or("", |rights| rights.principal()).into();
         if let Some(hold) = self.is_held_for(connection, asked) {
             self.tell_again(hold, connection, channel);
             return Ok(());
@@ -92,8 +102,14 @@ impl Server {
     /// Whether a client that lost its connection asks for what it has already.
     fn is_held_for(&self, connection: ConnectionId, asked: &HoldRequest) -> Option<HoldNumber> {
         let client = self.client_of(connection)?;
-        let mut held = self.state.objects.called(asked.first).filter_map(|one| self.state.objects.all.get(&one));
-        let object = held.find(|object| object.client.as_ref() == Some(&client) && !object.standing.is_ending())?;
+        let mut held = self
+            .state
+            .objects
+            .called(asked.first)
+            .filter_map(|one| self.state.objects.all.get(&one));
+        let object = held.find(|object| {
+            object.client.as_ref() == Some(&client) && !object.standing.is_ending()
+        })?;
         let hold = self.state.objects.holds.get(&object.hold)?;
         (*hold.name == *asked.name && hold.objects == asked.count as usize).then_some(object.hold)
     }
@@ -113,17 +129,21 @@ impl Server {
         let limits = &self.state.limits;
         let refused = |kind, message: &str| Error::new(kind, "hold an object", message.to_owned());
         if limits.objects_max == 0 {
-            let error = refused(ErrorKind::Unavailable, "this server does not hold objects").with("objects_max", 0);
+            let error = refused(ErrorKind::Unavailable, "this server does not hold objects")
+                .with("objects_max", 0);
             return Err(error.fix("raise objects_max in the server's farcall.toml"));
         }
         let steps = asked.count.checked_sub(1);
         if steps.and_then(|steps| asked.first.after(steps)).is_none() {
-            return Err(refused(ErrorKind::InvalidArgument, "there are not enough ids").with("count", asked.count));
+            return Err(refused(ErrorKind::InvalidArgument, "there are not enough ids")
+                .with("count", asked.count));
         }
         let (most, mine) = (limits.objects_max, limits.objects_of_one_max);
-        let room = [("objects_max", self.state.objects.all.len(), most), ("objects_of_one_max", 0, mine)];
+        let room =
+            [("objects_max", self.state.objects.all.len(), most), ("objects_of_one_max", 0, mine)];
         for (key, there, limit) in room {
-            let there = if key == "objects_max" { there } else { self.state.objects.of(principal).count() };
+            let there =
+                if key == "objects_max" { there } else { self.state.objects.of(principal).count() };
             if there.saturating_add(asked.count as usize) > limit {
                 return Err(refused(ErrorKind::LimitExceeded, "there are too many objects")
                     .with(key, limit)
@@ -140,7 +160,10 @@ impl Server {
         let mut ids = self.state.objects.of(principal).map(|(_, object)| object.id);
         match ids.find(|id| is_among(*id, asked.first, asked.count)) {
             None => Ok(()),
-            Some(id) => Err(refused(ErrorKind::InvalidArgument, "this id is already in use").with("object", id)),
+            Some(id) => {
+                Err(refused(ErrorKind::InvalidArgument, "this id is already in use")
+                    .with("object", id))
+            }
         }
     }
 
@@ -153,14 +176,21 @@ impl Server {
         first: ObjectId,
         count: u32,
     ) {
-        let principal = self.rights(connection).map_or(String::new(), |rights| rights.principal().to_owned());
+        let principal =
+            self.rights(connection).map_or(String::new(), |rights| rights.principal().to_owned());
         let mine = self.state.objects.of(&principal);
-        let meant = mine.filter(|(_, one)| !one.standing.is_ending() && is_among(one.id, first, count));
+        let meant =
+            mine.filter(|(_, one)| !one.standing.is_ending() && is_among(one.id, first, count));
         let meant: Vec<ExecutableId> = meant.map(|(executable, _)| executable).collect();
         if meant.is_empty() {
             return self.reply(connection, channel, &Reply::Failed((&unknown(first)).into()));
         }
-        let release = Release { asked: (connection, channel), left: meant.len(), problem: None, is_order: false };
+        let release = Release {
+            asked: (connection, channel),
+            left: meant.len(),
+            problem: None,
+            is_order: false,
+        };
         let error = Error::new(ErrorKind::Cancelled, "call an object", "it was released");
         self.end_for(surroundings, release, meant, &error);
     }
@@ -173,13 +203,19 @@ impl Server {
         channel: ChannelId,
         ids: &[ObjectId],
     ) {
-        let mut meant: Vec<ExecutableId> = ids.iter().flat_map(|id| self.state.objects.called(*id)).collect();
+        let mut meant: Vec<ExecutableId> =
+            ids.iter().flat_map(|id| self.state.objects.called(*id)).collect();
         meant.sort_unstable();
         meant.dedup();
         let missing = ids.iter().find(|id| self.state.objects.called(**id).next().is_none());
         let problem = missing.map(|id| Failure::from(&unknown(*id)));
-        let release = Release { asked: (connection, channel), left: meant.len(), problem, is_order: true };
-        let error = Error::new(ErrorKind::Cancelled, "call an object", "an administrator of the server deleted it");
+        let release =
+            Release { asked: (connection, channel), left: meant.len(), problem, is_order: true };
+        let error = Error::new(
+            ErrorKind::Cancelled,
+            "call an object",
+            "an administrator of the server deleted it",
+        );
         self.end_for(surroundings, release, meant, &error);
     }
 
@@ -207,8 +243,9 @@ impl Server {
             match due {
                 Due::Start(hold) => self.give_hold_up(surroundings, hold),
                 Due::Lease(executable) => {
-                    let error = Error::new(ErrorKind::Cancelled, "call an object", "its lease has expired")
-                        .fix("request a longer lease, or call the object from time to time");
+                    let error =
+                        Error::new(ErrorKind::Cancelled, "call an object", "its lease has expired")
+                            .fix("request a longer lease, or call the object from time to time");
                     self.end_object(surroundings, executable, &error, None);
                 }
                 Due::End(executable) => self.end_by_force(executable),
@@ -222,14 +259,22 @@ impl Server {
 
 /// Whether an id is one of so many from the first on.
 fn is_among(id: ObjectId, first: ObjectId, count: u32) -> bool {
-    id.0[..12] == first.0[..12] && id.index().checked_sub(first.index()).is_some_and(|steps| steps < count)
+    id.0[..12] == first.0[..12]
+        && id.index().checked_sub(first.index()).is_some_and(|steps| steps < count)
 }
 
 /// An id of nobody's reads like that of somebody else.
 pub(super) fn unknown(id: ObjectId) -> Error {
-    Error::new(ErrorKind::NotFound, "find an object", "you have no object with this id").with("object", id).fix(
-        "create a new one: this one was released or deleted, its lease expired, the server restarted, or it belongs \
-        to another user",
+    Error::new(
+        ErrorKind::NotFound,
+        "find an object",
+        "you have no object with this \
+        id",
+    )
+    .with("object", id)
+    .fix(
+        "create a new one: this one was released or deleted, its lease expired, the server \
+        restarted, or it belongs to another user",
     )
 }
 

@@ -25,7 +25,12 @@ impl Server {
     ///
     /// # Errors
     /// The peer broke a rule: tell [`Server::broken`].
-    pub fn place(&mut self, connection: ConnectionId, header: &FrameHeader, done: u32) -> Result<Option<Place>> {
+    pub fn place(
+        &mut self,
+        connection: ConnectionId,
+        header: &FrameHeader,
+        done: u32,
+    ) -> Result<Option<Place>> {
         match self.state.peers.get_mut(&connection) {
             Some(peer) if !peer.leaving => peer.connection.place(header, done),
             _ => Ok(None),
@@ -48,19 +53,27 @@ impl Server {
         call_memory(self.state.calls.get(&self.call_of(connection, place.channel)?)?, place)
     }
 
-    /// The memory for an array takes nothing: its call fails, once its executable is done with it, and nobody else's.
+    /// The memory for an array takes nothing: its call fails, once its executable is done with it,
+    /// and nobody else's.
     ///
     /// # Errors
     /// `error`, where there is no such call: tell [`Server::broken`].
-    pub fn memory_failed(&mut self, connection: ConnectionId, channel: ChannelId, error: Error) -> Result<()> {
+    pub fn memory_failed(
+        &mut self,
+        connection: ConnectionId,
+        channel: ChannelId,
+        error: Error,
+    ) -> Result<()> {
         let key = self.call_of(connection, channel);
-        let Some(call) = key.and_then(|key| self.state.calls.get_mut(&key)) else { return Err(error) };
+        let Some(call) = key.and_then(|key| self.state.calls.get_mut(&key)) else {
+            return Err(error);
+        };
         call.unwanted.get_or_insert(error);
         Ok(())
     }
 
-    /// Whose data come over a connection: we open the calls on executables' connections, clients those on theirs; callbacks
-    /// go the other way.
+    /// Whose data come over a connection: we open the calls on executables' connections, clients
+    /// those on theirs; callbacks go the other way.
     pub fn side_received(&self, connection: ConnectionId, channel: ChannelId) -> Side {
         let inside = is_inside(channel);
         match self.state.peers.get(&connection).map(|peer| &peer.kind) {
@@ -75,7 +88,8 @@ impl Server {
         match &self.state.peers.get(&connection)?.kind {
             PeerKind::Client { calls, .. } => calls.get(channel).copied(),
             PeerKind::Executable(executable) => {
-                // Also of one that is to end: its memory stays until it has, and what is under way may go on.
+                // Also of one that is to end: its memory stays until it has, and what is under way
+                // may go on.
                 self.in_line(*executable, channel)
             }
         }
@@ -90,11 +104,17 @@ fn call_memory(call: &Call, place: &Place) -> Option<SlotMemory> {
     memories.find_map(|memory| array_in(memory, &call.layout, place.slot))
 }
 
-/// Where the arrays and files lie that came as arguments of a call, in the order of their parameters.
+/// Where the arrays and files lie that came as arguments of a call, in the order of their
+/// parameters.
 pub(super) fn arguments_of(call: &Call) -> Vec<SlotMemory> {
     let came = call.open.arguments.iter().enumerate();
     let came = came.filter(|(_, argument)| matches!(argument, Argument::Blocks(Some(1..))));
-    let place = |slot: usize| Place { channel: ChannelId(0), side: Side::Arguments, slot: slot as u16, offset: 0 };
+    let place = |slot: usize| Place {
+        channel: ChannelId(0),
+        side: Side::Arguments,
+        slot: slot as u16,
+        offset: 0,
+    };
     came.filter_map(|(slot, _)| call_memory(call, &place(slot))).collect()
 }
 
@@ -108,14 +128,17 @@ pub fn result_memory(finished: &Finished, place: &Place) -> Option<SlotMemory> {
     Some(SlotMemory { memory: files.memory.id, base, array: Strided::contiguous(bytes) })
 }
 
-/// Whether a channel is a callback's: those are the only ones that clients accept and executables open, and the ends that
-/// accepted a connection, or whose initiator was the other, number theirs evenly (spec/wire.md, section 3).
+/// Whether a channel is a callback's: those are the only ones that clients accept and executables
+/// open, and the ends that accepted a connection, or whose initiator was the other, number theirs
+/// evenly (spec/wire.md, section 3).
 fn is_inside(channel: ChannelId) -> bool {
     channel.0.is_multiple_of(2)
 }
 
 fn array_in(memory: &OwnMemory, layout: &CallLayout, slot: u16) -> Option<SlotMemory> {
     let base = *memory.offsets.get(&slot)?;
-    let ParameterLayout::Array(array) = layout.parameters.get(usize::from(slot))? else { return None };
+    let ParameterLayout::Array(array) = layout.parameters.get(usize::from(slot))? else {
+        return None;
+    };
     Some(SlotMemory { memory: memory.id, base, array: Strided::of_layout(array) })
 }

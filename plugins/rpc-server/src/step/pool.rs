@@ -7,7 +7,9 @@ use std::time::Duration;
 use farcall_base::{Error, ExecutableId, Instant};
 use farcall_services::directory::ExecutableImage;
 
-use crate::state::{Action, Call, CallKey, Executable, ModuleKey, Phase, Pool, Recall, State, Turn};
+use crate::state::{
+    Action, Call, CallKey, Executable, ModuleKey, Phase, Pool, Recall, State, Turn,
+};
 use crate::step::{Server, Surroundings};
 
 /// Where a call stands among those like it.
@@ -67,7 +69,12 @@ impl Server {
     }
 
     /// A call takes its place in its module's line, whoever came before it.
-    pub(super) fn stand_in_pool(&mut self, surroundings: &mut dyn Surroundings, key: CallKey, module: &ModuleKey) {
+    pub(super) fn stand_in_pool(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        key: CallKey,
+        module: &ModuleKey,
+    ) {
         self.wait_in_pool(key, Rank::Last);
         self.serve_pool(surroundings, module);
         self.tell_place(key);
@@ -75,8 +82,8 @@ impl Server {
         self.refuse_if_all_wait(surroundings, key);
     }
 
-    /// A call takes its place in its module's line: behind those that stand deeper in others, since these wait for them,
-    /// and as the first or the last of those that stand as deep.
+    /// A call takes its place in its module's line: behind those that stand deeper in others, since
+    /// these wait for them, and as the first or the last of those that stand as deep.
     pub(super) fn wait_in_pool(&mut self, key: CallKey, rank: Rank) {
         let depth = self.state.depth_of(key);
         let Some(pool) = self.pool_of(key) else { return };
@@ -112,8 +119,8 @@ impl Server {
         Some(pool)
     }
 
-    /// The oldest waiting call, and the executable for it: the free one that was busy last, whose memory is warm, or one
-    /// that is almost free.
+    /// The oldest waiting call, and the executable for it: the free one that was busy last, whose
+    /// memory is warm, or one that is almost free.
     fn next_pair(&mut self, module: &ModuleKey) -> Option<(CallKey, ExecutableId)> {
         if self.state.ending {
             // What waits ends with the server, or waits for the next one.
@@ -121,8 +128,9 @@ impl Server {
         }
         let pool = self.state.pools.get_mut(module)?;
         let free = if pool.waiting.is_empty() { None } else { pool.idle.pop() };
-        let executable =
-            free.or_else(|| if self.is_wanted_elsewhere() { None } else { self.with_room_ahead(module) })?;
+        let executable = free.or_else(|| {
+            if self.is_wanted_elsewhere() { None } else { self.with_room_ahead(module) }
+        })?;
         let pool = self.state.pools.get_mut(module)?;
         Some((pool.waiting.pop_front()?, executable))
     }
@@ -136,7 +144,8 @@ impl Server {
     /// Gives waiting calls to free executables, and starts more if calls still wait.
     pub(super) fn serve_pool(&mut self, surroundings: &mut dyn Surroundings, module: &ModuleKey) {
         while let Some((key, executable)) = self.next_pair(module) {
-            if !self.is_to_be_marked(key, executable) && !self.is_to_be_listened_to(key, executable) {
+            if !self.is_to_be_marked(key, executable) && !self.is_to_be_listened_to(key, executable)
+            {
                 self.pass_on(surroundings, key, executable);
             }
         }
@@ -145,7 +154,12 @@ impl Server {
     }
 
     /// Gives a call to an executable that can take it.
-    pub(super) fn pass_on(&mut self, surroundings: &mut dyn Surroundings, key: CallKey, executable: ExecutableId) {
+    pub(super) fn pass_on(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        key: CallKey,
+        executable: ExecutableId,
+    ) {
         if let Err(error) = self.dispatch(surroundings, key, executable) {
             self.finish(surroundings, key, Err(error));
             self.free(surroundings.now(), executable);
@@ -170,8 +184,8 @@ impl Server {
         }
     }
 
-    /// An executable became free: it serves its own line, unless an older call waits for a module that has no executable
-    /// and gets none while all places are taken.
+    /// An executable became free: it serves its own line, unless an older call waits for a module
+    /// that has no executable and gets none while all places are taken.
     pub(super) fn serve_all(&mut self, surroundings: &mut dyn Surroundings, module: &ModuleKey) {
         let own = self.oldest_waiting(module);
         if self.oldest_starving().is_some_and(|oldest| own.is_none_or(|own| oldest < own)) {
@@ -181,13 +195,18 @@ impl Server {
         self.retire_outdated(module);
     }
 
-    /// Executables of a module's older publications end when they have nothing to do: no new call is theirs.
+    /// Executables of a module's older publications end when they have nothing to do: no new call
+    /// is theirs.
     fn retire_outdated(&mut self, module: &ModuleKey) {
         if self.state.pools.len() < 2 {
             return;
         }
         let generation = |number, ranks| Arc::new((module.0.clone(), number, ranks));
-        let mut pools = self.state.pools.range(generation(0, 0)..=generation(u64::MAX, u32::MAX)).map(|(_, pool)| pool);
+        let mut pools = self
+            .state
+            .pools
+            .range(generation(0, 0)..=generation(u64::MAX, u32::MAX))
+            .map(|(_, pool)| pool);
         // Parts of one publication serve side by side.
         let Some(newest) = pools.next_back().map(|pool| pool.publication) else { return };
         let pools = pools.filter(|pool| pool.publication < newest);
@@ -211,8 +230,8 @@ impl Server {
             .min()
     }
 
-    /// Starts executables until as many come as calls wait, as far as there are places. The deepest calls come first, then
-    /// modules that have none, then those whose call has waited longest.
+    /// Starts executables until as many come as calls wait, as far as there are places. The deepest
+    /// calls come first, then modules that have none, then those whose call has waited longest.
     pub(super) fn start_executables(&mut self, now: Instant) {
         while self.state.launched.count() < self.state.limits.launched_max
             && let Some((module, _)) = self.state.most_wanting(Where::Elsewhere)
@@ -250,7 +269,9 @@ impl Server {
         let launched = !image.launcher.is_empty();
         match place {
             // Its job may wait in a queue for a day: the time begins when it is there.
-            _ if !launched => self.state.starts.begin(now + self.state.limits.loading_max, executable),
+            _ if !launched => {
+                self.state.starts.begin(now + self.state.limits.loading_max, executable)
+            }
             Place::Pool => self.state.launched.begin(executable),
             Place::Held => {}
         }
@@ -281,8 +302,8 @@ impl Server {
         self.state.executables.insert(executable, record);
     }
 
-    /// Ends an executable that does nothing, if one is to make room now. The place is free when its exit is reported;
-    /// whoever waits is served then.
+    /// Ends an executable that does nothing, if one is to make room now. The place is free when its
+    /// exit is reported; whoever waits is served then.
     fn make_a_place(&mut self, now: Instant) -> bool {
         let due = self.state.next_to_leave().filter(|(at, _)| *at <= now);
         if let Some((_, executable)) = due {
@@ -318,12 +339,18 @@ impl Server {
     }
 
     fn drop_empty(&mut self, module: &ModuleKey) {
-        if self.state.pools.get(module).is_some_and(|pool| pool.alive == 0 && pool.waiting.is_empty()) {
+        if self
+            .state
+            .pools
+            .get(module)
+            .is_some_and(|pool| pool.alive == 0 && pool.waiting.is_empty())
+        {
             self.state.pools.remove(module);
         }
     }
 
-    /// A call that ends while it waits leaves its line at once: lines would grow without bound otherwise.
+    /// A call that ends while it waits leaves its line at once: lines would grow without bound
+    /// otherwise.
     pub(super) fn leave_line(&mut self, key: CallKey, call: &Call) {
         let module = module_key(call);
         if let (Some(pool), Some(turn)) = (self.state.pools.get_mut(&module), call.turn) {
@@ -337,7 +364,8 @@ impl Server {
 }
 
 impl State {
-    /// The module that gets the next executable, if a call waits that none comes for; and how deep that call stands.
+    /// The module that gets the next executable, if a call waits that none comes for; and how deep
+    /// that call stands.
     fn most_wanting(&self, at: Where) -> Option<(ModuleKey, u32)> {
         let wanting = self.pools.iter().filter_map(|(module, pool)| {
             if pool.image.launcher.is_empty() != (at == Where::Here) {
@@ -354,9 +382,10 @@ impl State {
         wanting.min().map(|(Reverse(depth), _, _, module)| (module.clone(), depth))
     }
 
-    /// The executable that is to make room for waiting calls when all places are taken, and when: the one that has been
-    /// idle longest. For a module that has no executable it goes at once. For one that has, it goes only after it has
-    /// been idle for a while: modules that take turns would otherwise end each other's executables with every call.
+    /// The executable that is to make room for waiting calls when all places are taken, and when:
+    /// the one that has been idle longest. For a module that has no executable it goes at once. For
+    /// one that has, it goes only after it has been idle for a while: modules that take turns would
+    /// otherwise end each other's executables with every call.
     pub(super) fn next_to_leave(&self) -> Option<(Instant, ExecutableId)> {
         let is_full = self.executables_alive() >= self.limits.executables_max;
         if !is_full || (self.calls_unserved() == 0 && !self.is_crowded()) {

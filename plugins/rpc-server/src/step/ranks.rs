@@ -1,7 +1,9 @@
-//! How many processes MPI is to start for a call: what its opener asks for, or what the interface says.
+//! How many processes MPI is to start for a call: what its opener asks for, or what the interface
+//! says.
 //!
-//! Where neither says anything, the spawner's settings do, and they bound it in any case. Calls of as many ranks share a
-//! pool: its executables consist of that many processes, and stay for the next.
+//! Where neither says anything, the spawner's settings do, and they bound it in any case. Calls of
+//! as many ranks share a pool: its executables consist of that many processes, and stay for the
+//! next.
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::interface::is_parallel;

@@ -1,5 +1,5 @@
-//! Calls that are taken up again, by a client that lost its connection or by another process that knows their ids; and
-//! what is told of those that are kept (spec/wire.md, section 7).
+//! Calls that are taken up again, by a client that lost its connection or by another process that
+//! knows their ids; and what is told of those that are kept (spec/wire.md, section 7).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,8 @@ use farcall_base::{CallId, ChannelId, ConnectionId, Error, ErrorKind, Instant, R
 use farcall_wire::{Argument, CallResult, Keep, KeptCall, KeptState, Open, Reply, Resume};
 
 use crate::state::{
-    Accepted, Action, Call, CallKey, Finished, Kept, Outcome, OwnMemory, PeerKind, ResultFiles, ResultsOrder, Written,
+    Accepted, Action, Call, CallKey, Finished, Kept, Outcome, OwnMemory, PeerKind, ResultFiles,
+    ResultsOrder, Written,
 };
 use crate::step::client::interface_reply;
 use crate::step::{Server, Surroundings};
@@ -22,7 +23,8 @@ pub struct ReadBack {
     pub resume: Resume,
     /// Its outcome.
     pub result: CallResult,
-    /// Where its arrays lie, if it has any: the memory, its identity and its size, and each array's offset and length.
+    /// Where its arrays lie, if it has any: the memory, its identity and its size, and each array's
+    /// offset and length.
     pub memory: Option<ReadMemory>,
 }
 
@@ -44,7 +46,12 @@ impl Server {
         resume: &Resume,
     ) {
         self.acknowledged(surroundings, connection, channel);
-        self.take_up(surroundings, (connection, channel), resume.call, resume.describe == Some(true));
+        self.take_up(
+            surroundings,
+            (connection, channel),
+            resume.call,
+            resume.describe == Some(true),
+        );
     }
 
     /// The same, when it is known how far the call is.
@@ -55,12 +62,15 @@ impl Server {
         id: CallId,
         describe: bool,
     ) {
-        let Some(principal) = self.state.peers.get(&connection).map(|peer| peer.caller.rights.principal().to_owned())
+        let Some(principal) =
+            self.state.peers.get(&connection).map(|peer| peer.caller.rights.principal().to_owned())
         else {
             return;
         };
-        let kept = self.state.kept.get(&id).filter(|kept| kept.principal == principal && kept.accepted);
-        let is_coming = kept.is_some_and(|kept| kept.storing || matches!(kept.outcome, Outcome::Parked(_)));
+        let kept =
+            self.state.kept.get(&id).filter(|kept| kept.principal == principal && kept.accepted);
+        let is_coming =
+            kept.is_some_and(|kept| kept.storing || matches!(kept.outcome, Outcome::Parked(_)));
         match kept.map(|kept| (&kept.outcome, kept.asked)) {
             None => {
                 // Whether there is none, or another's, reads the same: ids cannot be guessed so.
@@ -68,8 +78,8 @@ impl Server {
                 let error = if self.never_ran(connection, &id) { error.retryable() } else { error };
                 self.refuse(connection, channel, &error);
             }
-            // It is answered when its server has it in its tables, or knows that it never will; or when what it is told is
-            // on the disk.
+            // It is answered when its server has it in its tables, or knows that it never will; or
+            // when what it is told is on the disk.
             _ if is_coming => self.state.kept.asking.push((id, (connection, channel), describe)),
             Some((Outcome::Parked(_), _)) => {}
             Some((Outcome::Open(key), asked)) => {
@@ -96,7 +106,8 @@ impl Server {
 
     /// Whether a client that came back may make a call again that is not kept.
     fn never_ran(&self, connection: ConnectionId, id: &CallId) -> bool {
-        self.client_of(connection).is_some_and(|client| self.state.kept.clients.never_ran(&client, id))
+        self.client_of(connection)
+            .is_some_and(|client| self.state.kept.clients.never_ran(&client, id))
     }
 
     /// A call that is open goes on for this client; another that waits for it is told so.
@@ -119,7 +130,8 @@ impl Server {
         on.into_iter().for_each(|executable| self.own_object(executable, connection));
         if let Some((connection, channel)) = before {
             let message = "it continues on another connection";
-            let error = Error::new(ErrorKind::ConnectionLost, "wait for a call", message).with("call", id);
+            let error =
+                Error::new(ErrorKind::ConnectionLost, "wait for a call", message).with("call", id);
             self.refuse(connection, channel, &error);
             if let Some(PeerKind::Client { calls, .. }) = self.kind_mut(connection) {
                 calls.remove(channel);
@@ -168,7 +180,12 @@ impl Server {
         }
     }
 
-    fn hold_again(&mut self, connection: ConnectionId, channel: ChannelId, finished: &Arc<Finished>) {
+    fn hold_again(
+        &mut self,
+        connection: ConnectionId,
+        channel: ChannelId,
+        finished: &Arc<Finished>,
+    ) {
         if self.state.peers.get(&connection).is_some_and(|peer| peer.resuming.keep.is_some()) {
             self.hold(connection, channel, finished.clone());
         }
@@ -188,7 +205,8 @@ impl Server {
         };
         let files = memory.map(|ReadMemory { memory, bytes }| ResultFiles { memory, bytes });
         let waits_since = surroundings.now();
-        let finished = Arc::new(Finished { id, call: None, files, written: None, result, waits_since });
+        let finished =
+            Arc::new(Finished { id, call: None, files, written: None, result, waits_since });
         self.answer_resumed(surroundings, &finished, (connection, channel), &resume);
         self.let_go(surroundings, finished);
     }
@@ -202,7 +220,8 @@ impl Server {
         id: CallId,
     ) {
         let principal = self.rights(connection).map(|rights| rights.principal().to_owned());
-        let kept = self.state.kept.get(&id).filter(|kept| Some(&kept.principal) == principal.as_ref());
+        let kept =
+            self.state.kept.get(&id).filter(|kept| Some(&kept.principal) == principal.as_ref());
         let Some(kept) = kept else {
             let error = self.unreadable("forget a call", id);
             return self.reply(connection, channel, &Reply::Failed((&error).into()));
@@ -213,7 +232,11 @@ impl Server {
             if let Some(call) = self.state.calls.get_mut(&key) {
                 call.keep = None;
             }
-            let error = Error::new(ErrorKind::Cancelled, "run a routine", "the call was kept as long as requested");
+            let error = Error::new(
+                ErrorKind::Cancelled,
+                "run a routine",
+                "the call was kept as long as requested",
+            );
             self.abort(surroundings, key, error);
         }
         if !is_told {
@@ -222,7 +245,12 @@ impl Server {
     }
 
     /// A client asks what is kept of its calls.
-    pub(super) fn tell_kept(&mut self, surroundings: &dyn Surroundings, connection: ConnectionId, channel: ChannelId) {
+    pub(super) fn tell_kept(
+        &mut self,
+        surroundings: &dyn Surroundings,
+        connection: ConnectionId,
+        channel: ChannelId,
+    ) {
         let Some(rights) = self.rights(connection) else { return };
         let calls = self.kept_calls(surroundings.now(), Some(rights.principal()));
         self.reply(connection, channel, &Reply::Kept(calls));
@@ -230,9 +258,11 @@ impl Server {
 
     /// What is kept, of one principal's calls or of all.
     pub(super) fn kept_calls(&self, now: Instant, of: Option<&str>) -> Vec<KeptCall> {
-        let mine = |kept: &Kept| kept.asked && of.is_none_or(|principal| kept.principal == principal);
+        let mine =
+            |kept: &Kept| kept.asked && of.is_none_or(|principal| kept.principal == principal);
         let kept = self.state.kept.all().filter(|(_, kept)| mine(kept));
-        let mut calls: Vec<KeptCall> = kept.map(|(id, kept)| self.kept_call(now, *id, kept)).collect();
+        let mut calls: Vec<KeptCall> =
+            kept.map(|(id, kept)| self.kept_call(now, *id, kept)).collect();
         calls.sort_by_key(|call| (call.left_us, call.id.0));
         calls.truncate(SHOWN_MAX);
         calls
@@ -242,15 +272,19 @@ impl Server {
         let ended = |failed: bool| if failed { KeptState::Failed } else { KeptState::Returned };
         let state = match &kept.outcome {
             Outcome::Parked(_) => KeptState::Waiting,
-            Outcome::Open(key) => match self.state.calls.get(key).and_then(|call| call.executable) {
-                Some(_) => KeptState::Running,
-                None => KeptState::Waiting,
-            },
+            Outcome::Open(key) => {
+                match self.state.calls.get(key).and_then(|call| call.executable) {
+                    Some(_) => KeptState::Running,
+                    None => KeptState::Waiting,
+                }
+            }
             Outcome::Ended(finished) => ended(finished.result.failure.is_some()),
             Outcome::Stored { failed } => ended(*failed),
         };
         let left = kept.expires.map(|at| at.since(now));
-        let left_us = left.map_or(kept.keep.after_end_us, |left| u64::try_from(left.as_micros()).unwrap_or(u64::MAX));
+        let left_us = left.map_or(kept.keep.after_end_us, |left| {
+            u64::try_from(left.as_micros()).unwrap_or(u64::MAX)
+        });
         KeptCall {
             id,
             routine: kept.routine.clone(),
@@ -276,7 +310,9 @@ pub(super) fn written(call: &Call, keep: Keep) -> Written {
 /// What another server needs to run a call.
 pub(super) fn accepted(call: &Call, keep: Keep) -> Accepted {
     let on_object = call.on.is_some();
-    let left = call.deadline.map(|at| u64::try_from(at.since(call.queued).as_micros()).unwrap_or(u64::MAX));
+    let left = call
+        .deadline
+        .map(|at| u64::try_from(at.since(call.queued).as_micros()).unwrap_or(u64::MAX));
     Accepted {
         written: written(call, keep),
         // It is nobody's part any more, and gives its results to whoever asks.
@@ -304,7 +340,8 @@ fn described(call: &Call, describe: bool) -> Resume {
 }
 
 pub(super) fn not_kept(operation: &'static str, id: CallId) -> Error {
-    Error::new(ErrorKind::NotFound, operation, "the server has no such call")
-        .with("call", id)
-        .fix("it was never accepted, was deleted, or belongs to another user: `farcall kept` lists yours")
+    Error::new(ErrorKind::NotFound, operation, "the server has no such call").with("call", id).fix(
+        "it was never accepted, was deleted, or belongs to another user: `farcall kept` \
+            lists yours",
+    )
 }

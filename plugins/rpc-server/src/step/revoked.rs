@@ -1,5 +1,6 @@
-//! Calls that go on without their clients, and whose callers lost the right to them: the certificate was revoked, or the table
-//! of rights names the module no longer. Those that run end, those that wait never begin; what became of them says why.
+//! Calls that go on without their clients, and whose callers lost the right to them: the
+//! certificate was revoked, or the table of rights names the module no longer. Those that run end,
+//! those that wait never begin; what became of them says why.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -29,10 +30,13 @@ impl Server {
         };
         let ids: Vec<(CallId, String)> = self.state.kept.certified().filter_map(of_it).collect();
         for (id, principal) in ids {
-            let message = format!("the certificate with which \"{principal}\" made the call was revoked");
-            let error = Error::new(ErrorKind::PermissionDenied, "run a routine", message).fix(format!(
-                "if this was a mistake, create a new one (farcall ca user {principal}), and repeat the call"
-            ));
+            let message =
+                format!("the certificate with which \"{principal}\" made the call was revoked");
+            let error =
+                Error::new(ErrorKind::PermissionDenied, "run a routine", message).fix(format!(
+                    "if this was a mistake, create a new one (farcall ca user {principal}), and \
+                    repeat the call"
+                ));
             self.end_kept(surroundings, id, error);
         }
         self.let_in_line(surroundings);

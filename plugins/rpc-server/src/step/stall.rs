@@ -1,7 +1,8 @@
 //! Clients that stand still: they hold calls and memory, and may not hold them for ever.
 //!
-//! What counts is the connection, not the call: a client sends its calls' arrays in turn, so that one may wait long while
-//! others move. A client that moves a little now and then keeps what it has, which its limits bound.
+//! What counts is the connection, not the call: a client sends its calls' arrays in turn, so that
+//! one may wait long while others move. A client that moves a little now and then keeps what it
+//! has, which its limits bound.
 
 use std::collections::BTreeSet;
 
@@ -22,8 +23,8 @@ impl Server {
         self.state.stalls_checked_at.filter(|_| waits)
     }
 
-    /// Ends the calls whose clients have stood still for too long. Looking is rare: the next look is when the first of
-    /// the others would be due if nothing moved.
+    /// Ends the calls whose clients have stood still for too long. Looking is rare: the next look
+    /// is when the first of the others would be due if nothing moved.
     pub(super) fn end_stalled(&mut self, surroundings: &mut dyn Surroundings) {
         let now = surroundings.now();
         let coming: Vec<(Instant, CallKey)> = self.state.arguments_due().collect();
@@ -31,11 +32,13 @@ impl Server {
         let due = coming.iter().map(|(due, _)| *due).chain(going.iter().map(|(due, _)| *due));
         self.state.stalls_checked_at = due.filter(|due| *due > now).min();
         for (_, key) in coming.into_iter().filter(|(due, _)| *due <= now) {
-            let error = self.stalled("take the arguments", "the client stopped sending them").retryable();
+            let error =
+                self.stalled("take the arguments", "the client stopped sending them").retryable();
             self.finish(surroundings, key, Err(error));
         }
         // Outcomes are with these clients already: only their connections can end.
-        let stalled = going.into_iter().filter(|(due, _)| *due <= now).map(|(_, connection)| connection);
+        let stalled =
+            going.into_iter().filter(|(due, _)| *due <= now).map(|(_, connection)| connection);
         for connection in stalled.collect::<BTreeSet<_>>() {
             let error = self.stalled("send the results", "the client stopped reading them");
             self.broken(connection, &error);
@@ -62,7 +65,8 @@ impl State {
     fn results_due(&self) -> impl Iterator<Item = (Instant, ConnectionId)> {
         let stays = |connection| self.peers.get(connection).is_some_and(|peer| !peer.leaving);
         let sending = self.sending.iter().filter(move |((connection, _), _)| stays(connection));
-        sending.map(|((connection, _), sent)| (self.due(*connection, sent.waits_since), *connection))
+        sending
+            .map(|((connection, _), sent)| (self.due(*connection, sent.waits_since), *connection))
     }
 
     fn due(&self, client: ConnectionId, waits_since: Instant) -> Instant {

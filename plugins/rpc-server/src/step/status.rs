@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use farcall_base::{ChannelId, ConnectionId, Error, ExecutableId, Instant};
 use farcall_wire::{
-    CallResult, JobStatus, ModuleStatus, ObjectState, ObjectStatus, OpenCall, Reply, Stage, Status, Totals,
+    CallResult, JobStatus, ModuleStatus, ObjectState, ObjectStatus, OpenCall, Reply, Stage, Status,
+    Totals,
 };
 
 use crate::access::Rights;
@@ -18,7 +19,8 @@ use crate::step::{Server, Surroundings};
 const CALLS_SHOWN_MAX: usize = 200;
 /// Objects that are shown one by one.
 const OBJECTS_SHOWN_MAX: usize = 1000;
-/// Rows of who called what that travel to a client: a control message takes no more than so many of the longest names.
+/// Rows of who called what that travel to a client: a control message takes no more than so many of
+/// the longest names.
 const USES_SHOWN_MAX: usize = 1000;
 
 /// As much of the server as somebody may see.
@@ -69,9 +71,15 @@ impl Server {
 
     fn seen_by(&self, view: &View<'_>, surroundings: &dyn Surroundings) -> Box<Status> {
         let now = surroundings.now();
-        let calls = self.state.calls.by_age().into_iter().map(|(key, call)| (call, self.stage(key, call)));
-        let sending = self.state.sending.values().filter_map(|sent| Some((sent.call.as_deref()?, Stage::Leaving)));
-        let mut seen: Vec<_> = sending.chain(calls).filter(|(call, _)| view.sees_call(call)).collect();
+        let calls =
+            self.state.calls.by_age().into_iter().map(|(key, call)| (call, self.stage(key, call)));
+        let sending = self
+            .state
+            .sending
+            .values()
+            .filter_map(|sent| Some((sent.call.as_deref()?, Stage::Leaving)));
+        let mut seen: Vec<_> =
+            sending.chain(calls).filter(|(call, _)| view.sees_call(call)).collect();
         seen.sort_by_key(|(call, _)| call.accepted);
         let calls_open = seen.len() as u64;
         let shown = seen.into_iter().take(CALLS_SHOWN_MAX);
@@ -108,14 +116,16 @@ impl Server {
     /// They are told when something changes about them, which the age does all the time.
     fn jobs_now(&self, now: Instant) -> Vec<JobStatus> {
         let since = u64::try_from(now.since(self.state.jobs_told).as_micros()).unwrap_or(u64::MAX);
-        let aged = |job: &JobStatus| JobStatus { age_us: job.age_us.saturating_add(since), ..job.clone() };
+        let aged =
+            |job: &JobStatus| JobStatus { age_us: job.age_us.saturating_add(since), ..job.clone() };
         self.state.jobs.iter().map(aged).collect()
     }
 
     fn object(&self, executable: ExecutableId, object: &Object, now: Instant) -> ObjectStatus {
         let hold = self.state.objects.holds.get(&object.hold);
         let record = self.state.executables.get(&executable);
-        let is_busy = record.is_some_and(|record| matches!(record.phase, Phase::Busy | Phase::Reserved(_)));
+        let is_busy =
+            record.is_some_and(|record| matches!(record.phase, Phase::Busy | Phase::Reserved(_)));
         let (state, reason) = match &object.standing {
             Standing::Coming => (ObjectState::Starting, None),
             Standing::Ready if is_busy => (ObjectState::Busy, None),

@@ -1,23 +1,28 @@
-//! What survives the server: calls that were accepted are written down before anybody hears of it, and those that an
-//! earlier server accepted and never began are taken up in their order (spec/wire.md, section 7).
+//! What survives the server: calls that were accepted are written down before anybody hears of it,
+//! and those that an earlier server accepted and never began are taken up in their order
+//! (spec/wire.md, section 7).
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use farcall_base::{CallId, ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
+use farcall_base::{
+    CallId, ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result,
+};
 use farcall_services::directory::PublishedRoutine;
 use farcall_wire::{CallResult, CallTimes, Keep};
 
 use crate::access::{Entry, Principal, rights};
 use crate::state::{
-    Accepted, Action, Call, CallKey, Caller, Finished, Kept, Outcome, Phase, Recorded, ResultsOrder, Wants, Written,
+    Accepted, Action, Call, CallKey, Caller, Finished, Kept, Outcome, Phase, Recorded,
+    ResultsOrder, Wants, Written,
 };
 use crate::step::keep::{expected_bytes_of, result_bytes_of};
 use crate::step::resume::{accepted, not_kept, written};
 use crate::step::{Server, SlotMemory, Surroundings, check, ranks};
 
-/// Time after which an outcome that could not be written is tried again, and the longest that this becomes.
+/// Time after which an outcome that could not be written is tried again, and the longest that this
+/// becomes.
 const RETRY_FIRST: Duration = Duration::from_millis(500);
 const RETRY_MAX: Duration = Duration::from_secs(4);
 /// Time after which parked calls are looked at again for which there was no memory.
@@ -53,13 +58,19 @@ pub enum Was {
 }
 
 impl Server {
-    /// What the results folder has from before the server started; calls that wait in their order. Of some calls nothing
-    /// can be read.
-    pub fn restore(&mut self, restored: Vec<Restored>, unreadable: Vec<(CallId, ErrorKind)>, now: Instant) {
+    /// What the results folder has from before the server started; calls that wait in their order.
+    /// Of some calls nothing can be read.
+    pub fn restore(
+        &mut self,
+        restored: Vec<Restored>,
+        unreadable: Vec<(CallId, ErrorKind)>,
+        now: Instant,
+    ) {
         self.state.kept.unreadable.extend(unreadable);
         for Restored { id, written, was, bytes, left } in restored {
             let is_waiting = matches!(was, Was::Waiting(_));
-            let certificate = if let Was::Waiting(accepted) = &was { accepted.certificate.clone() } else { None };
+            let certificate =
+                if let Was::Waiting(accepted) = &was { accepted.certificate.clone() } else { None };
             let kept = Kept {
                 principal: written.principal.clone(),
                 routine: written.routine.clone(),
@@ -91,7 +102,8 @@ impl Server {
         self.ask_for_parked(now);
     }
 
-    /// A call that is to survive the server stands in a line, or an executable has it already: that is written down.
+    /// A call that is to survive the server stands in a line, or an executable has it already: that
+    /// is written down.
     pub(super) fn record_kept(&mut self, key: CallKey) {
         let Some(call) = self.state.calls.get(&key) else { return };
         let Some(keep) = call.keep.filter(|keep| keep.durable) else { return };
@@ -111,10 +123,12 @@ impl Server {
         super::place::arguments_of(call)
     }
 
-    /// Whether a call can be passed to an executable, which is free, only when the results folder says that it begins:
-    /// another server would run it a second time.
+    /// Whether a call can be passed to an executable, which is free, only when the results folder
+    /// says that it begins: another server would run it a second time.
     pub(super) fn is_to_be_marked(&mut self, key: CallKey, executable: ExecutableId) -> bool {
-        let Some(call) = self.state.calls.get(&key).filter(|call| call.keep.is_some_and(|keep| keep.durable)) else {
+        let Some(call) =
+            self.state.calls.get(&key).filter(|call| call.keep.is_some_and(|keep| keep.durable))
+        else {
             return false;
         };
         let id = call.id;
@@ -168,18 +182,22 @@ impl Server {
     pub fn has_begun(&self, id: &CallId) -> bool {
         let kept = self.state.kept.get(id);
         kept.is_some_and(|kept| match &kept.outcome {
-            Outcome::Open(key) => self.state.calls.get(key).is_some_and(|call| call.executable.is_some()),
+            Outcome::Open(key) => {
+                self.state.calls.get(key).is_some_and(|call| call.executable.is_some())
+            }
             _ => true,
         })
     }
 
-    /// Calls for which executables are kept, and that none has: the results folder says that they begin, or will.
+    /// Calls for which executables are kept, and that none has: the results folder says that they
+    /// begin, or will.
     pub fn about_to_begin(&self) -> Vec<CallId> {
         let kept_for = self.state.executables.values().filter_map(|record| match record.phase {
             Phase::Reserved(key) => self.state.calls.get(&key),
             _ => None,
         });
-        let never_had = |call: &&Call| call.returns == 0 && call.keep.is_some_and(|keep| keep.durable);
+        let never_had =
+            |call: &&Call| call.returns == 0 && call.keep.is_some_and(|keep| keep.durable);
         kept_for.filter(never_had).map(|call| call.id).collect()
     }
 
@@ -195,7 +213,8 @@ impl Server {
         self.state.actions.push_back(Action::Results(order));
     }
 
-    /// An outcome could not be written down: it is tried again. Whether the log has not said so yet.
+    /// An outcome could not be written down: it is tried again. Whether the log has not said so
+    /// yet.
     pub(super) fn try_again(&mut self, now: Instant, id: &CallId) -> bool {
         let mut is_news = false;
         self.state.kept.change(id, |kept| is_news = !std::mem::replace(&mut kept.complained, true));
@@ -230,7 +249,8 @@ impl Server {
         unstored.iter().for_each(|id| self.store(now, id));
     }
 
-    /// All that is to be published when the server starts is. A routine that is not there by now may be in a moment.
+    /// All that is to be published when the server starts is. A routine that is not there by now
+    /// may be in a moment.
     pub fn published(&mut self, now: Instant) {
         self.state.kept.all_published = true;
         self.ask_for_parked(now);
@@ -249,7 +269,8 @@ impl Server {
         self.state.kept.readmit_at = Some(now + READMIT_AFTER);
     }
 
-    /// There is no memory for a parked call now. Those that stand behind it might hold what it waits for: they pass.
+    /// There is no memory for a parked call now. Those that stand behind it might hold what it
+    /// waits for: they pass.
     fn wait_for_memory(&mut self, now: Instant) {
         self.readmit_later(now);
         self.state.kept.lets_by = true;
@@ -268,8 +289,8 @@ impl Server {
         }
     }
 
-    /// The directory's whole list, for the calls of an earlier server that wait: those whose routines are there take their
-    /// places, in their order.
+    /// The directory's whole list, for the calls of an earlier server that wait: those whose
+    /// routines are there take their places, in their order.
     pub fn readmit(
         &mut self,
         surroundings: &mut dyn Surroundings,
@@ -305,8 +326,8 @@ impl Server {
         self.let_in_line(surroundings);
     }
 
-    /// A parked call takes its place in the tables. Its arrays are read before it stands in line: one after the other, so
-    /// that the order stays.
+    /// A parked call takes its place in the tables. Its arrays are read before it stands in line:
+    /// one after the other, so that the order stays.
     fn readmit_one(
         &mut self,
         surroundings: &mut dyn Surroundings,
@@ -314,13 +335,19 @@ impl Server {
         routine: &Arc<PublishedRoutine>,
         table: &[Entry],
     ) -> Result<bool> {
-        let Some(Kept { outcome: Outcome::Parked(parked), keep, .. }) = self.state.kept.get(&id) else {
+        let Some(Kept { outcome: Outcome::Parked(parked), keep, .. }) = self.state.kept.get(&id)
+        else {
             return Ok(true);
         };
         let (open, keep) = (parked.open.clone(), *keep);
-        let principal = Principal { name: parked.written.principal.clone(), owns_server: parked.owns_server };
+        let principal =
+            Principal { name: parked.written.principal.clone(), owns_server: parked.owns_server };
         let certificate = parked.certificate.clone();
-        let caller = Caller { address: parked.address.clone(), rights: rights(table, &principal), certificate };
+        let caller = Caller {
+            address: parked.address.clone(),
+            rights: rights(table, &principal),
+            certificate,
+        };
         if routine.contract != open.contract {
             return Err(changed(&open.routine));
         }
@@ -386,7 +413,9 @@ impl Server {
         if let Some(deadline) = deadline {
             self.state.deadlines.insert((deadline, key));
         }
-        self.state.kept.change(&id, |kept| (kept.outcome, kept.bytes) = (Outcome::Open(key), bytes));
+        self.state
+            .kept
+            .change(&id, |kept| (kept.outcome, kept.bytes) = (Outcome::Open(key), bytes));
         if fetches {
             self.fetch_arguments(key);
         }
@@ -395,7 +424,12 @@ impl Server {
     }
 
     /// The arrays of a call that was parked are in their memory, or cannot be read.
-    pub fn loaded_arguments(&mut self, surroundings: &mut dyn Surroundings, key: CallKey, outcome: Result<()>) {
+    pub fn loaded_arguments(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        key: CallKey,
+        outcome: Result<()>,
+    ) {
         let id = self.state.calls.get(&key).map(|call| call.id);
         match outcome {
             // Still among those that are loaded, so that it stands behind nobody.
@@ -411,7 +445,9 @@ impl Server {
 
     /// A parked call fails: that is its outcome from now on, and told when it is written down.
     pub(super) fn fail_parked(&mut self, now: Instant, id: CallId, error: &Error) {
-        let Some(Kept { outcome: Outcome::Parked(parked), .. }) = self.state.kept.get(&id) else { return };
+        let Some(Kept { outcome: Outcome::Parked(parked), .. }) = self.state.kept.get(&id) else {
+            return;
+        };
         let written = Box::new(parked.written.clone());
         let expires = Some(now + written.keep.after_end());
         let finished = Arc::new(over(id, written, failed_result(error), now));
@@ -422,12 +458,14 @@ impl Server {
         self.store(now, &id);
     }
 
-    /// Whoever asked for a call while it was parked, or while its outcome was being written, hears of it.
+    /// Whoever asked for a call while it was parked, or while its outcome was being written, hears
+    /// of it.
     pub(super) fn answer_asking(&mut self, surroundings: &mut dyn Surroundings, id: CallId) {
         if self.state.kept.asking.is_empty() {
             return;
         }
-        let (asked, others) = std::mem::take(&mut self.state.kept.asking).into_iter().partition(|(of, ..)| *of == id);
+        let (asked, others) =
+            std::mem::take(&mut self.state.kept.asking).into_iter().partition(|(of, ..)| *of == id);
         self.state.kept.asking = others;
         let asked: Vec<(CallId, (ConnectionId, ChannelId), bool)> = asked;
         for (_, (connection, channel), describe) in asked {
@@ -442,7 +480,8 @@ impl Server {
         connection: ConnectionId,
         channel: ChannelId,
     ) {
-        let asked = self.state.kept.asking.iter().find(|(_, client, _)| *client == (connection, channel));
+        let asked =
+            self.state.kept.asking.iter().find(|(_, client, _)| *client == (connection, channel));
         let Some(id) = asked.map(|(id, ..)| *id) else { return };
         let error = Error::new(ErrorKind::Cancelled, "run a routine", "the call was cancelled");
         self.state.kept.parked.retain(|parked| *parked != id);
@@ -453,14 +492,22 @@ impl Server {
     /// Why nobody can have a call whose file cannot be read; `None` where that is not so.
     pub(super) fn unreadable(&self, operation: &'static str, id: CallId) -> Error {
         match self.state.kept.unreadable.get(&id) {
-            Some(ErrorKind::Version) => {
-                Error::new(ErrorKind::Version, operation, "another release of Farcall wrote the files of the call")
-                    .with("call", id)
-                    .fix("ask the server's administrator to start that release again: the file is unchanged")
-            }
-            Some(kind) => Error::new(*kind, operation, "the files of the call can no longer be read")
-                .with("call", id)
-                .fix("see the server's log for the file, and repeat the call if it may run twice"),
+            Some(ErrorKind::Version) => Error::new(
+                ErrorKind::Version,
+                operation,
+                "another release of Farcall wrote the files of the call",
+            )
+            .with("call", id)
+            .fix(
+                "ask the server's administrator to start that release again: the file is unchanged",
+            ),
+            Some(kind) => Error::new(
+                *kind,
+                operation,
+                "the files of the call can no longer be read",
+            )
+            .with("call", id)
+            .fix("see the server's log for the file, and repeat the call if it may run twice"),
             None => not_kept(operation, id),
         }
     }
@@ -475,15 +522,21 @@ impl Server {
     }
 
     /// The outcome of a call that returned more than may be kept.
-    pub(super) fn too_large(&self, finished: &Finished, keep: Keep, error: &Error, now: Instant) -> Finished {
+    pub(super) fn too_large(
+        &self,
+        finished: &Finished,
+        keep: Keep,
+        error: &Error,
+        now: Instant,
+    ) -> Finished {
         let bytes = if keep.durable { finished.file_bytes() } else { finished.bytes() };
         let message = format!("it returned, but its results were not kept: {}", error.message());
         let error = error.context().iter().fold(
             Error::new(ErrorKind::LimitExceeded, "keep a result", message).with("bytes", bytes),
             |error, (key, value)| error.with(key.clone(), value),
         );
-        let fix = "delete outcomes that you have fetched (`farcall kept`), or raise the limit in the server's \
-            farcall.toml; then submit it again if it may run twice";
+        let fix = "delete outcomes that you have fetched (`farcall kept`), or raise the limit in \
+            the server's farcall.toml; then submit it again if it may run twice";
         let of_call = || finished.call.as_ref().map(|call| Box::new(written(call, keep)));
         let written = finished.written.clone().or_else(of_call);
         let result = CallResult { times: finished.result.times, ..failed_result(&error.fix(fix)) };
@@ -497,17 +550,26 @@ fn over(id: CallId, written: Box<Written>, result: CallResult, now: Instant) -> 
 }
 
 fn failed_result(error: &Error) -> CallResult {
-    CallResult { failure: Some(error.into()), results: Vec::new(), times: CallTimes::default(), attributes: None }
+    CallResult {
+        failure: Some(error.into()),
+        results: Vec::new(),
+        times: CallTimes::default(),
+        attributes: None,
+    }
 }
 
 const AGAIN: &str = "submit it again: it has not run";
 
 fn withdrawn(routine: &str) -> Error {
-    let message = format!("\"{routine}\" is no longer published: the call was waiting when its server stopped");
-    Error::new(ErrorKind::NotFound, "run a routine", message).fix(format!("publish it, and {AGAIN}"))
+    let message = format!(
+        "\"{routine}\" is no longer published: the call was waiting when its server stopped"
+    );
+    Error::new(ErrorKind::NotFound, "run a routine", message)
+        .fix(format!("publish it, and {AGAIN}"))
 }
 
 fn changed(routine: &str) -> Error {
-    let message = format!("the interface of \"{routine}\" changed while the call was waiting for a server");
+    let message =
+        format!("the interface of \"{routine}\" changed while the call was waiting for a server");
     Error::new(ErrorKind::InterfaceChanged, "run a routine", message).fix(AGAIN)
 }

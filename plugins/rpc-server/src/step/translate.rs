@@ -1,5 +1,5 @@
-//! One call in two peers' terms: the client's request as the executable gets it, and the executable's answer as the
-//! client gets it. Values stay, memory changes its name.
+//! One call in two peers' terms: the client's request as the executable gets it, and the
+//! executable's answer as the client gets it. Values stay, memory changes its name.
 
 use std::sync::Arc;
 
@@ -19,11 +19,13 @@ struct Lies {
     length: u64,
 }
 
-/// Memory of ours that was made without a descriptor, when none was left: its bytes go through the connection.
+/// Memory of ours that was made without a descriptor, when none was left: its bytes go through the
+/// connection.
 const UNSHARED: MemorySource = MemorySource::Own(0);
 
 impl Server {
-    /// The client's request in the executable's terms: same values, memory under the executable's names.
+    /// The client's request in the executable's terms: same values, memory under the executable's
+    /// names.
     pub(super) fn translate(
         &mut self,
         surroundings: &mut dyn Surroundings,
@@ -35,14 +37,21 @@ impl Server {
         let routine = call.routine.clone();
         let count = call.open.arguments.len();
         let (mut arguments, mut wanted) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        for (slot, parameter) in routine.routine.interface.parameters.iter().enumerate().take(count) {
+        for (slot, parameter) in routine.routine.interface.parameters.iter().enumerate().take(count)
+        {
             let place = match self.lies(key, slot)? {
                 Some(Lies { source, bytes, offset, length }) if shares && source != UNSHARED => {
                     let segment = self.share_with(surroundings, executable, source, bytes)?;
                     Some(Argument::Shared(segment, offset, length))
                 }
-                Some(Lies { source: MemorySource::Client(client, segment), bytes, offset, length }) => {
-                    let memory = self.map(surroundings, key, slot, (client, segment, bytes, offset))?;
+                Some(Lies {
+                    source: MemorySource::Client(client, segment),
+                    bytes,
+                    offset,
+                    length,
+                }) => {
+                    let memory =
+                        self.map(surroundings, key, slot, (client, segment, bytes, offset))?;
                     if let Some(memory) = memory.filter(|_| parameter.mode.is_output()) {
                         surroundings.expect(memory, offset..offset + length);
                     }
@@ -51,7 +60,8 @@ impl Server {
                 _ => None,
             };
             let call = self.state.calls.get(&key).ok_or_else(gone)?;
-            // The client's stay as they are: a call that has not begun may be passed to another executable.
+            // The client's stay as they are: a call that has not begun may be passed to another
+            // executable.
             let argument = match (&call.open.arguments[slot], &call.layout.parameters[slot]) {
                 (Argument::Shared(..), ParameterLayout::Array(array)) if place.is_none() => {
                     match array.transfer_bytes {
@@ -61,12 +71,14 @@ impl Server {
                 }
                 (argument, _) => argument.clone(),
             };
-            let (argument, want) = in_executables_terms(parameter, argument, want(call, slot), place);
+            let (argument, want) =
+                in_executables_terms(parameter, argument, want(call, slot), place);
             arguments.push(argument);
             wanted.push(want);
         }
         let call = self.state.calls.get(&key).ok_or_else(gone)?;
-        let is_launched = self.state.executables.get(&executable).is_some_and(|record| record.launched);
+        let is_launched =
+            self.state.executables.get(&executable).is_some_and(|record| record.launched);
         Ok(Open {
             call: call.id,
             routine: routine.name.clone(),
@@ -82,7 +94,8 @@ impl Server {
         })
     }
 
-    /// Maps where a client has an argument or its result; `None` where that was done for an executable before.
+    /// Maps where a client has an argument or its result; `None` where that was done for an
+    /// executable before.
     fn map(
         &mut self,
         surroundings: &mut dyn Surroundings,
@@ -104,13 +117,22 @@ impl Server {
     fn lies(&self, key: CallKey, slot: usize) -> Result<Option<Lies>> {
         let call = self.state.calls.get(&key).ok_or_else(gone)?;
         let argument = &call.open.arguments[slot];
-        let own = call.memory.as_ref().and_then(|memory| Some((memory, *memory.offsets.get(&(slot as u16))?)));
+        let own = call
+            .memory
+            .as_ref()
+            .and_then(|memory| Some((memory, *memory.offsets.get(&(slot as u16))?)));
         if let Some((memory, offset)) = own {
-            let length = files::argument_bytes(call, slot).unwrap_or_else(|| full_bytes(&call.layout.parameters[slot]));
-            return Ok(Some(Lies { source: MemorySource::Own(memory.identity), bytes: memory.bytes, offset, length }));
+            let length = files::argument_bytes(call, slot)
+                .unwrap_or_else(|| full_bytes(&call.layout.parameters[slot]));
+            return Ok(Some(Lies {
+                source: MemorySource::Own(memory.identity),
+                bytes: memory.bytes,
+                offset,
+                length,
+            }));
         }
-        let ((Argument::Shared(segment, offset, length), _) | (_, Argument::Shared(segment, offset, length))) =
-            (argument, want(call, slot))
+        let ((Argument::Shared(segment, offset, length), _)
+        | (_, Argument::Shared(segment, offset, length))) = (argument, want(call, slot))
         else {
             return Ok(None);
         };
@@ -128,7 +150,8 @@ impl Server {
     }
 }
 
-/// An argument, and how its result is wanted, for an executable that finds both at `place` if there is one.
+/// An argument, and how its result is wanted, for an executable that finds both at `place` if there
+/// is one.
 fn in_executables_terms(
     parameter: &Parameter,
     argument: Argument,
@@ -142,7 +165,8 @@ fn in_executables_terms(
         // Its process works on a copy, and gives back what that has become.
         _ if parameter.element == ElementType::Filename => want.clone(),
         Some(place) if comes_in_memory || !is_input => place.clone(),
-        // A short INOUT array that came inline goes back inline; the executable keeps it in memory of its own.
+        // A short INOUT array that came inline goes back inline; the executable keeps it in memory
+        // of its own.
         _ => Argument::Blocks(None),
     };
     match place {
@@ -171,15 +195,21 @@ fn is_mapped(call: &Call, slot: usize) -> bool {
     call.mapped.iter().any(|memory| memory.offsets.contains_key(&(slot as u16)))
 }
 
-/// Refuses bytes that nobody waits for, before they come: an executable that announces them may never send them, and one
-/// that sends fewer leaves its caller with what was in that memory before.
+/// Refuses bytes that nobody waits for, before they come: an executable that announces them may
+/// never send them, and one that sends fewer leaves its caller with what was in that memory before.
 pub(super) fn check_announced(call: &Call, results: &[Argument]) -> Result<()> {
     for (slot, result) in results.iter().enumerate() {
         let Argument::Blocks(Some(bytes)) = result else { continue };
         let expected = match call.layout.parameters.get(slot) {
-            Some(ParameterLayout::Array(array)) if comes_in_blocks(call, slot) => array.transfer_bytes,
+            Some(ParameterLayout::Array(array)) if comes_in_blocks(call, slot) => {
+                array.transfer_bytes
+            }
             // How long a file is, is its sender's to say.
-            Some(ParameterLayout::Text | ParameterLayout::TextArray { .. }) if is_wanted_file(call, slot) => *bytes,
+            Some(ParameterLayout::Text | ParameterLayout::TextArray { .. })
+                if is_wanted_file(call, slot) =>
+            {
+                *bytes
+            }
             _ => 0,
         };
         if *bytes != expected {
@@ -206,18 +236,26 @@ fn is_wanted_file(call: &Call, slot: usize) -> bool {
 
 /// Whether a result has a place of ours to come to.
 fn comes_in_blocks(call: &Call, slot: usize) -> bool {
-    let has_memory = call.memory.as_ref().is_some_and(|memory| memory.offsets.contains_key(&(slot as u16)));
-    (has_memory || is_mapped(call, slot)) && call.routine.routine.interface.parameters[slot].mode.is_output()
+    let has_memory =
+        call.memory.as_ref().is_some_and(|memory| memory.offsets.contains_key(&(slot as u16)));
+    (has_memory || is_mapped(call, slot))
+        && call.routine.routine.interface.parameters[slot].mode.is_output()
 }
 
 /// The executable's results in the client's terms.
 pub(super) fn answer(call: &Call, results: Vec<Argument>, times: CallTimes) -> Result<CallResult> {
     let parameters = &call.routine.routine.interface.parameters;
     if results.len() != parameters.len() {
-        return Err(Error::internal("pass a result on", "the executable sent the wrong number of results"));
+        return Err(Error::internal(
+            "pass a result on",
+            "the executable sent the wrong number of results",
+        ));
     }
-    let results: Result<Vec<Argument>> =
-        results.into_iter().enumerate().map(|(slot, result)| in_clients_terms(call, slot, result)).collect();
+    let results: Result<Vec<Argument>> = results
+        .into_iter()
+        .enumerate()
+        .map(|(slot, result)| in_clients_terms(call, slot, result))
+        .collect();
     // A routine that wrote over its process's memory may have left any number in them.
     let since = |at: Instant| u64::try_from(at.since(call.accepted).as_nanos()).unwrap_or(u64::MAX);
     let begun = since(call.started);
@@ -235,7 +273,9 @@ fn in_clients_terms(call: &Call, slot: usize, result: Argument) -> Result<Argume
     let parameter = &call.routine.routine.interface.parameters[slot];
     let file = call.files.as_ref().and_then(|files| files.bytes.get(&(slot as u16)));
     match (want(call, slot), &call.layout.parameters[slot]) {
-        (Argument::Blocks(None), ParameterLayout::Text | ParameterLayout::TextArray { .. }) if file.is_some() => {
+        (Argument::Blocks(None), ParameterLayout::Text | ParameterLayout::TextArray { .. })
+            if file.is_some() =>
+        {
             Ok(result)
         }
         (wanted @ Argument::Shared(..), ParameterLayout::Array(_)) => Ok(wanted.clone()),
@@ -245,8 +285,11 @@ fn in_clients_terms(call: &Call, slot: usize, result: Argument) -> Result<Argume
                 bytes => Argument::Blocks(Some(bytes)),
             })
         }
-        _ => Err(Error::internal("pass a result on", "the executable sent an array that was not requested")
-            .with("parameter", &parameter.name)),
+        _ => Err(Error::internal(
+            "pass a result on",
+            "the executable sent an array that was not requested",
+        )
+        .with("parameter", &parameter.name)),
     }
 }
 

@@ -1,4 +1,5 @@
-//! What clients have under way, counted where frames come and answers are made (`state/under_way.rs`).
+//! What clients have under way, counted where frames come and answers are made
+//! (`state/under_way.rs`).
 
 use farcall_base::{Bytes, ChannelId, ConnectionId, Error, ErrorKind, Instant, Result};
 
@@ -6,7 +7,12 @@ use crate::step::Server;
 
 impl Server {
     /// A question came in the frame that came last.
-    pub(super) fn count_question(&mut self, now: Instant, connection: ConnectionId, channel: ChannelId) {
+    pub(super) fn count_question(
+        &mut self,
+        now: Instant,
+        connection: ConnectionId,
+        channel: ChannelId,
+    ) {
         let bytes = self.state.frame_bytes;
         let Some(peer) = self.state.peers.get_mut(&connection) else { return };
         let Some(number) = peer.number else { return };
@@ -51,9 +57,15 @@ impl Server {
     }
 
     /// Refuses what whoever is at the other end asks, where its principal has too much under way.
-    pub(super) fn check_under_way(&self, connection: ConnectionId, operation: &'static str) -> Result<()> {
+    pub(super) fn check_under_way(
+        &self,
+        connection: ConnectionId,
+        operation: &'static str,
+    ) -> Result<()> {
         let Some(peer) = self.state.peers.get(&connection) else { return Ok(()) };
-        let Some(number) = peer.number.filter(|number| self.state.under_way.is_too_much(*number, &peer.asked)) else {
+        let Some(number) =
+            peer.number.filter(|number| self.state.under_way.is_too_much(*number, &peer.asked))
+        else {
             return Ok(());
         };
         Err(Error::new(

@@ -8,7 +8,8 @@ use super::*;
 
 const BASE: usize = 64;
 
-/// A heap region in the place of the mapping, and a file that is not mapped: what was written where shows.
+/// A heap region in the place of the mapping, and a file that is not mapped: what was written where
+/// shows.
 struct Rig {
     transfers: Transfers,
     region: Arc<dyn Region>,
@@ -32,9 +33,14 @@ impl Rig {
         let mut offset = 0;
         while offset < data.len() {
             let place = Place { channel, side: Side::Results, slot: 2, offset: offset as u64 };
-            let memory = SlotMemory { memory: self.memory, base: BASE as u64, array: array.clone() };
+            let memory =
+                SlotMemory { memory: self.memory, base: BASE as u64, array: array.clone() };
             let memory = (offset == 0).then_some(memory);
-            let mut space = self.transfers.space(connection, &place, memory, data.len() - offset).unwrap().unwrap();
+            let mut space = self
+                .transfers
+                .space(connection, &place, memory, data.len() - offset)
+                .unwrap()
+                .unwrap();
             let count = space.length().min(piece);
             space.bytes()[..count].copy_from_slice(&data[offset..offset + count]);
             self.transfers.arrived((connection, channel, Side::Results, 2), count).unwrap();
@@ -63,16 +69,23 @@ fn pattern(bytes: usize) -> Vec<u8> {
 
 #[test]
 fn long_arrays_are_written_to_the_file_in_any_pieces() {
-    for (bytes, piece) in [(WRITE_MIN, WRITE_MIN), (3 * WRITE_BYTES + 4711, usize::MAX), (WRITE_BYTES + 9, 70_001)] {
+    for (bytes, piece) in
+        [(WRITE_MIN, WRITE_MIN), (3 * WRITE_BYTES + 4711, usize::MAX), (WRITE_BYTES + 9, 70_001)]
+    {
         let mut rig = Rig::new(BASE + bytes + 32);
         let data = pattern(bytes);
         rig.receive(&Strided::contiguous(bytes as u64), &data, piece);
-        // The tail, once it is shorter than what is worth a system call, lies where the file is mapped.
+        // The tail, once it is shorter than what is worth a system call, lies where the file is
+        // mapped.
         let (in_file, in_region) = (rig.in_file(), rig.in_region());
-        let both: Vec<u8> = in_file.iter().zip(in_region).map(|(file, region)| file | region).collect();
+        let both: Vec<u8> =
+            in_file.iter().zip(in_region).map(|(file, region)| file | region).collect();
         assert_eq!(both[BASE..BASE + bytes], data, "{bytes} bytes in pieces of {piece}");
         assert!(both[..BASE].iter().chain(&both[BASE + bytes..]).all(|byte| *byte == 0));
-        assert!(in_region.iter().filter(|byte| **byte != 0).count() < WRITE_MIN, "it was to be written to the file");
+        assert!(
+            in_region.iter().filter(|byte| **byte != 0).count() < WRITE_MIN,
+            "it was to be written to the file"
+        );
     }
 }
 
@@ -83,7 +96,8 @@ fn short_runs_and_short_arrays_go_through_the_mapping() {
     rig.receive(&Strided::contiguous(data.len() as u64), &data, usize::MAX);
     assert_eq!(rig.in_region()[BASE..BASE + data.len()], data);
     // Every other run of eight bytes.
-    let axes = [Axis { count: 1, stride: 8 }, Axis { count: 8192, stride: 16 }].into_iter().collect();
+    let axes =
+        [Axis { count: 1, stride: 8 }, Axis { count: 8192, stride: 16 }].into_iter().collect();
     let array = Strided { offset: 0, element_bytes: 8, axes };
     let data = pattern(65_536);
     rig.receive(&array, &data, usize::MAX);
@@ -98,7 +112,8 @@ fn short_runs_and_short_arrays_go_through_the_mapping() {
 fn what_a_sealed_file_does_not_take_goes_through_the_mapping() {
     let bytes = 3 * WRITE_BYTES;
     let mut rig = Rig::new(BASE + bytes);
-    let file = rustix::fs::memfd_create(c"test", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+    let file =
+        rustix::fs::memfd_create(c"test", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
     rustix::fs::ftruncate(&file, (BASE + bytes) as u64).unwrap();
     rustix::fs::fcntl_add_seals(&file, rustix::fs::SealFlags::FUTURE_WRITE).unwrap();
     rig.memory = rig.transfers.keep_file(rig.region.clone(), Some(Arc::new(file)));
@@ -146,7 +161,8 @@ fn what_comes_for_prepared_memory_goes_where_it_is_mapped() {
 fn what_is_prepared_is_bounded() {
     let mut rig = Rig::new(1 << 20);
     // What is over is forgotten when its turn comes, or when there is too much of it.
-    (0..2 * EXPECTED_MAX as u64).for_each(|number| rig.transfers.expect(rig.memory, number..number + 1));
+    (0..2 * EXPECTED_MAX as u64)
+        .for_each(|number| rig.transfers.expect(rig.memory, number..number + 1));
     assert_eq!(rig.transfers.expected.len(), EXPECTED_MAX);
     rig.transfers.release(rig.memory);
     (0..EXPECTED_MAX).for_each(|_| rig.transfers.prepare());

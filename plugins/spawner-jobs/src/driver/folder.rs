@@ -26,8 +26,11 @@ pub(crate) fn default_folder() -> PathBuf {
 impl Folder {
     /// The one that the manifest names, or the user's.
     pub(super) fn new(named: &str) -> Folder {
-        let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let home = || variable("HOME").unwrap_or_else(std::env::temp_dir).join(".farcall").join("jobs");
+        let variable = |name: &str| {
+            std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+        };
+        let home =
+            || variable("HOME").unwrap_or_else(std::env::temp_dir).join(".farcall").join("jobs");
         let base = match named {
             "" => variable(VARIABLE).unwrap_or_else(home),
             named => PathBuf::from(named),
@@ -94,14 +97,16 @@ impl Folder {
     }
 }
 
-const ELSEWHERE: &str =
-    "set a directory that the jobs' hosts can see: FARCALL_JOBS, or folder of spawner-jobs in farcall.toml";
+const ELSEWHERE: &str = "set a directory that the jobs' hosts can see: FARCALL_JOBS, or folder of \
+    spawner-jobs in farcall.toml";
 
 /// Removes the folders of jobs, and of gates, whose servers are dead.
 fn sweep(base: &Path) {
     let entries = fs::read_dir(base).into_iter().flatten().flatten();
     let own = rustix::process::geteuid().as_raw();
-    let is_own = |entry: &fs::DirEntry| entry.metadata().is_ok_and(|data| data.is_dir() && data.uid() == own);
+    let is_own = |entry: &fs::DirEntry| {
+        entry.metadata().is_ok_and(|data| data.is_dir() && data.uid() == own)
+    };
     for entry in entries.filter(|entry| is_own(entry) && owner::is_left_behind(&entry.path())) {
         temporary::remove(&entry.path());
     }
@@ -109,15 +114,19 @@ fn sweep(base: &Path) {
 
 fn private(path: &Path) -> Result<()> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
-    made.map_err(|error| Error::system("prepare a job", error).with("path", path.display()).fix(ELSEWHERE))
+    made.map_err(|error| {
+        Error::system("prepare a job", error).with("path", path.display()).fix(ELSEWHERE)
+    })
 }
 
 fn write_private(path: &Path, text: &str) -> Result<()> {
-    let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        // Other hosts are to see it.
-        file.sync_all()
-    });
+    let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).and_then(
+        |mut file| {
+            file.write_all(text.as_bytes())?;
+            // Other hosts are to see it.
+            file.sync_all()
+        },
+    );
     written.map_err(|error| unprepared(error, path))
 }
 

@@ -9,8 +9,8 @@ use farcall_base::{ExecutableId, Instant};
 use farcall_link::stream::{ByteStream, Proof};
 use farcall_services::spawner::{ExitHow, Exited, OutputTail};
 use farcall_wire::{
-    FromPilot, PILOT_GREETING_BYTES_MAX, PILOT_MESSAGE_BYTES_MAX, PilotExited, PilotGreeting, PilotPiece, ToPilot,
-    encode_pilot, take_pilot,
+    FromPilot, PILOT_GREETING_BYTES_MAX, PILOT_MESSAGE_BYTES_MAX, PilotExited, PilotGreeting,
+    PilotPiece, ToPilot, encode_pilot, take_pilot,
 };
 use rustix::event::PollFlags;
 
@@ -85,7 +85,9 @@ impl Newborn {
 fn receive(stream: &mut dyn ByteStream, piece: &mut [u8]) -> std::io::Result<Option<usize>> {
     match stream.receive(&mut [IoSliceMut::new(piece)], &mut Vec::new()) {
         Ok(count) => Ok(Some(count)),
-        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(None),
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+            Ok(None)
+        }
         Err(error) => Err(error),
     }
 }
@@ -165,7 +167,10 @@ pub(super) fn exited(told: PilotExited, now: Instant) -> Exited {
         let mut tail = OutputTail::new(TAIL_LINES_MAX, TAIL_BYTES_MAX);
         for piece in pieces {
             let age = Duration::from_micros(piece.age_us);
-            tail.push(Instant(now.0.saturating_sub(u64::try_from(age.as_nanos()).unwrap_or(u64::MAX))), &piece.bytes);
+            tail.push(
+                Instant(now.0.saturating_sub(u64::try_from(age.as_nanos()).unwrap_or(u64::MAX))),
+                &piece.bytes,
+            );
         }
         tail
     };
@@ -175,5 +180,12 @@ pub(super) fn exited(told: PilotExited, now: Instant) -> Exited {
         (None, None) => ExitHow::Lost,
     };
     let (executable, was_stopped) = (ExecutableId(told.executable), told.was_stopped);
-    Exited { executable, how, rank: told.rank, was_stopped, stderr: tail(told.stderr), stdout: tail(told.stdout) }
+    Exited {
+        executable,
+        how,
+        rank: told.rank,
+        was_stopped,
+        stderr: tail(told.stderr),
+        stdout: tail(told.stdout),
+    }
 }

@@ -16,7 +16,8 @@ const LINE_BYTES_MAX: usize = 64 << 10;
 const OUTBOX_BYTES_MAX: usize = 4 << 20;
 /// What is taken of it in a turn.
 const TURN_BYTES_MAX: usize = 256 << 10;
-/// Time that it has to end its jobs and itself, once its standard input is closed (spec/launcher.md, section 3).
+/// Time that it has to end its jobs and itself, once its standard input is closed
+/// (spec/launcher.md, section 3).
 const GRACE: Duration = Duration::from_secs(200);
 /// How long a server that ends waits for it.
 const LAST_WAIT: Duration = Duration::from_secs(3);
@@ -91,7 +92,8 @@ impl Program {
             .process_group(0)
             .spawn()
             .map_err(failed)?;
-        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (stdin, stdout, stderr) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let program = Program {
             child,
             stdin,
@@ -115,7 +117,11 @@ impl Program {
     }
 
     pub(super) fn sources(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
-        let stdin = self.stdin.as_ref().filter(|_| !self.outbox.is_empty()).map(|pipe| (pipe.as_fd(), PollFlags::OUT));
+        let stdin = self
+            .stdin
+            .as_ref()
+            .filter(|_| !self.outbox.is_empty())
+            .map(|pipe| (pipe.as_fd(), PollFlags::OUT));
         let stdout = self.stdout.pipe.as_ref().map(|pipe| (pipe.as_fd(), PollFlags::IN));
         let stderr = self.stderr.pipe.as_ref().map(|pipe| (pipe.as_fd(), PollFlags::IN));
         stdin.into_iter().chain(stdout).chain(stderr)
@@ -157,7 +163,11 @@ impl Program {
         if !bounded || crowded {
             self.stdin = None;
             self.kill();
-            let how = if crowded { "it does not read its input" } else { "it wrote a line that is too long" };
+            let how = if crowded {
+                "it does not read its input"
+            } else {
+                "it wrote a line that is too long"
+            };
             said.push(Said::Ended(how.to_owned()));
         } else if self.stdout.pipe.is_none() {
             said.push(Said::Ended(self.end_words()));
@@ -169,8 +179,10 @@ impl Program {
     fn end_words(&mut self) -> String {
         self.stdin = None;
         let status = self.child.try_wait().ok().flatten();
-        let how =
-            status.map_or_else(|| "it closed its standard output".to_owned(), |status| format!("it ended ({status})"));
+        let how = status.map_or_else(
+            || "it closed its standard output".to_owned(),
+            |status| format!("it ended ({status})"),
+        );
         if self.words.is_empty() { how } else { format!("{how}: {}", self.words) }
     }
 

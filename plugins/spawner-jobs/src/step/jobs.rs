@@ -12,15 +12,19 @@ impl Turn<'_> {
     /// Asks for as many slots as executables wait that none comes for.
     pub(super) fn ask_for_jobs(&mut self, kind: &Kind) {
         let missing = self.state.waiting_of(kind).saturating_sub(self.state.expected(kind));
-        let most = if kind.backend.is_empty() { self.state.settings.slots_max(&kind.launcher) } else { 1 };
+        let most =
+            if kind.backend.is_empty() { self.state.settings.slots_max(&kind.launcher) } else { 1 };
         let mut missing = u32::try_from(missing).unwrap_or(u32::MAX);
         while missing > 0 {
             if self.state.jobs.len() >= self.state.settings.jobs_max {
                 let limit = self.state.settings.jobs_max;
-                let error =
-                    Error::new(ErrorKind::LimitExceeded, "start an executable", format!("there are {limit} jobs"))
-                        .fix("wait until one has ended, or raise jobs_max of spawner-jobs in farcall.toml")
-                        .retryable();
+                let error = Error::new(
+                    ErrorKind::LimitExceeded,
+                    "start an executable",
+                    format!("there are {limit} jobs"),
+                )
+                .fix("wait until one has ended, or raise jobs_max of spawner-jobs in farcall.toml")
+                .retryable();
                 return self.fail_excess(kind, missing, &error);
             }
             let wanted = missing.min(most);
@@ -80,9 +84,16 @@ impl Turn<'_> {
 
     /// Fails as many of those that wait as no job comes for, `most` at most.
     pub(super) fn fail_excess(&mut self, kind: &Kind, most: u32, error: &Error) {
-        let excess = self.state.waiting_of(kind).saturating_sub(self.state.expected(kind)).min(most as usize);
-        let failing: Vec<ExecutableId> =
-            self.state.waiting.get_mut(kind).map_or_else(Vec::new, |line| line.drain(..excess).collect());
+        let excess = self
+            .state
+            .waiting_of(kind)
+            .saturating_sub(self.state.expected(kind))
+            .min(most as usize);
+        let failing: Vec<ExecutableId> = self
+            .state
+            .waiting
+            .get_mut(kind)
+            .map_or_else(Vec::new, |line| line.drain(..excess).collect());
         for executable in failing {
             self.fail(executable, Error::from(Failure::from(error)));
         }
@@ -124,7 +135,8 @@ impl Turn<'_> {
         }
         job.standing = Standing::Over;
         job.absent_told = None;
-        let (kind, wanted, served, unwanted) = (job.kind.clone(), job.wanted, job.served, job.unwanted);
+        let (kind, wanted, served, unwanted) =
+            (job.kind.clone(), job.wanted, job.served, job.unwanted);
         if job.lost_until.is_some() {
             self.tell_why(number);
         } else if !served && !unwanted {
@@ -143,15 +155,24 @@ impl Turn<'_> {
 
     /// An administrator wants it to end.
     pub(super) fn cancel(&mut self, number: Number) {
-        let pilots: Vec<Number> =
-            self.state.pilots.iter().filter(|(_, pilot)| pilot.job == number).map(|(n, _)| *n).collect();
+        let pilots: Vec<Number> = self
+            .state
+            .pilots
+            .iter()
+            .filter(|(_, pilot)| pilot.job == number)
+            .map(|(n, _)| *n)
+            .collect();
         let kind = self.state.jobs.get(&number).map(|job| job.kind.clone());
         self.end_job(number);
         for pilot in pilots {
             self.end_pilot(pilot);
         }
         if let Some(kind) = kind {
-            let error = Error::new(ErrorKind::Cancelled, "start an executable", "an administrator cancelled its job");
+            let error = Error::new(
+                ErrorKind::Cancelled,
+                "start an executable",
+                "an administrator cancelled its job",
+            );
             self.fail_excess(&kind, u32::MAX, &error);
         }
     }
@@ -161,7 +182,8 @@ impl Turn<'_> {
         let Some(job) = self.state.jobs.get_mut(&number) else { return };
         let told = std::mem::replace(&mut job.unwanted, true);
         self.state.changed = true;
-        let (launcher, id, over) = (job.kind.launcher.clone(), job.id.clone(), job.standing == Standing::Over);
+        let (launcher, id, over) =
+            (job.kind.launcher.clone(), job.id.clone(), job.standing == Standing::Over);
         if let Some(id) = id.filter(|_| !told && !over) {
             self.ask(&launcher, Asked::Destroy, format!("JOB_DESTROY {id}"));
         }
@@ -171,11 +193,20 @@ impl Turn<'_> {
     pub(super) fn end_surplus(&mut self, kind: &Kind) {
         let (waiting, mut expected) = (self.state.waiting_of(kind), self.state.expected(kind));
         let idle = |number: &Number| !self.state.has_pilots(*number);
-        let jobs: Vec<Number> =
-            self.state.jobs.iter().filter(|(_, job)| job.kind == *kind && !job.unwanted).map(|(n, _)| *n).collect();
+        let jobs: Vec<Number> = self
+            .state
+            .jobs
+            .iter()
+            .filter(|(_, job)| job.kind == *kind && !job.unwanted)
+            .map(|(n, _)| *n)
+            .collect();
         let jobs: Vec<Number> = jobs.into_iter().rev().filter(idle).collect();
         for number in jobs {
-            let Some(job) = self.state.jobs.get(&number).filter(|job| job.standing != Standing::Over) else { continue };
+            let Some(job) =
+                self.state.jobs.get(&number).filter(|job| job.standing != Standing::Over)
+            else {
+                continue;
+            };
             let coming = job.wanted.saturating_sub(job.came) as usize;
             if expected >= waiting + coming {
                 expected -= coming;
@@ -193,12 +224,17 @@ impl Turn<'_> {
             .map(|(number, _)| *number)
             .collect();
         for number in late {
-            let launcher = self.state.jobs.get(&number).map_or(String::new(), |job| job.kind.launcher.clone());
+            let launcher =
+                self.state.jobs.get(&number).map_or(String::new(), |job| job.kind.launcher.clone());
             let seconds = self.state.settings.submit_ms / 1000;
-            let message = format!("its launcher did not report the state of the job within {seconds} s");
+            let message =
+                format!("its launcher did not report the state of the job within {seconds} s");
             let error = Error::new(ErrorKind::TimedOut, "start an executable", message)
                 .with("launcher", launcher)
-                .fix("check that the batch system answers, or raise submit_ms of spawner-jobs in farcall.toml");
+                .fix(
+                    "check that the batch system answers, or raise submit_ms of spawner-jobs in \
+                    farcall.toml",
+                );
             self.job_failed(number, &error);
         }
     }
@@ -207,12 +243,14 @@ impl Turn<'_> {
     pub(super) fn tell_of_absent(&mut self) {
         for job in self.state.jobs.values_mut() {
             let Some(at) = job.absent_told.filter(|at| *at <= self.now) else { continue };
-            job.absent_told = (!job.served && job.standing == Standing::Active).then(|| at.max(self.now) + ABSENT);
+            job.absent_told = (!job.served && job.standing == Standing::Active)
+                .then(|| at.max(self.now) + ABSENT);
             self.state.changed = true;
         }
     }
 
-    /// Pilots that have not come with the others may not come: their node died before they could. Its batch system may not know.
+    /// Pilots that have not come with the others may not come: their node died before they could.
+    /// Its batch system may not know.
     pub(super) fn give_up_missing(&mut self) {
         let is_late = |until: Option<Instant>| until.is_some_and(|until| until <= self.now);
         let jobs = self.state.jobs.iter_mut().filter(|(_, job)| is_late(job.missing_until));
@@ -231,8 +269,9 @@ impl Turn<'_> {
         }
     }
 
-    /// A job whose last pilot left, while others never came or died with their node, does not end by itself until its batch
-    /// system finds that node dead, which takes minutes. Nobody needs it, unless some of its own may still come for those who wait.
+    /// A job whose last pilot left, while others never came or died with their node, does not end
+    /// by itself until its batch system finds that node dead, which takes minutes. Nobody needs it,
+    /// unless some of its own may still come for those who wait.
     pub(super) fn end_if_left(&mut self, number: Number) {
         let Some(job) = self.state.jobs.get(&number) else { return };
         let waits_for_node = job.standing == Standing::Active && (job.missing > 0 || job.broken);

@@ -1,4 +1,5 @@
-//! The conversation with a launcher (spec/launcher.md): requests, their answers in order, and notices.
+//! The conversation with a launcher (spec/launcher.md): requests, their answers in order, and
+//! notices.
 
 use std::time::Duration;
 
@@ -44,7 +45,8 @@ impl Turn<'_> {
     pub(super) fn answered(&mut self, launcher: &str, line: &str) {
         let Some(entry) = self.state.launchers.get_mut(launcher) else { return };
         let Some((asked, _)) = entry.asked.front().cloned() else {
-            return self.broke(launcher, &format!("it sent an answer without a request: {}", shown(line)));
+            return self
+                .broke(launcher, &format!("it sent an answer without a request: {}", shown(line)));
         };
         if let Asked::Features { begun } = asked {
             return self.featured(launcher, line, begun);
@@ -54,7 +56,10 @@ impl Turn<'_> {
         match (word, asked) {
             ("S", _) | ("F", Asked::Destroy | Asked::Status | Asked::Exit) => {}
             ("F", Asked::Create(job)) => self.refused(job, launcher, rest),
-            _ => self.broke(launcher, &format!("its answer begins with neither S nor F: {}", shown(line))),
+            _ => self.broke(
+                launcher,
+                &format!("its answer begins with neither S nor F: {}", shown(line)),
+            ),
         }
     }
 
@@ -69,15 +74,20 @@ impl Turn<'_> {
             }
             None if line == "REPLY_END" && begun => drop(entry.asked.pop_front()),
             Some(("protocol_version", version)) if begun && !version.starts_with("2.") => {
-                self.broke(launcher, &format!("it uses version {} of the protocol, not 2", shown(version)));
+                self.broke(
+                    launcher,
+                    &format!("it uses version {} of the protocol, not 2", shown(version)),
+                );
             }
             _ if begun => {}
-            _ => self.broke(launcher, &format!("it did not identify itself, but sent: {}", shown(line))),
+            _ => self
+                .broke(launcher, &format!("it did not identify itself, but sent: {}", shown(line))),
         }
     }
 
     fn refused(&mut self, job: Number, launcher: &str, reason: &str) {
-        let error = Error::new(ErrorKind::Unavailable, "start a job", shown(reason)).with("launcher", launcher);
+        let error = Error::new(ErrorKind::Unavailable, "start a job", shown(reason))
+            .with("launcher", launcher);
         self.job_failed(job, &error);
     }
 
@@ -85,7 +95,9 @@ impl Turn<'_> {
     pub(super) fn noticed(&mut self, launcher: &str, line: &str) {
         let mut words = line.splitn(4, ' ');
         match (words.next(), words.next(), words.next(), words.next()) {
-            (Some("CREATE_NOTIFY"), Some(request), Some("S"), Some(id)) => self.created(launcher, request, id.trim()),
+            (Some("CREATE_NOTIFY"), Some(request), Some("S"), Some(id)) => {
+                self.created(launcher, request, id.trim())
+            }
             (Some("CREATE_NOTIFY"), Some(request), Some("F"), reason) => {
                 let reason = reason.unwrap_or("it gave no reason").to_owned();
                 if let Some(job) = self.submitted(launcher, request) {
@@ -97,7 +109,8 @@ impl Turn<'_> {
                 let is_it = |(_, job): &(&Number, &crate::state::Job)| {
                     job.kind.launcher == launcher && job.id.as_deref() == Some(id)
                 };
-                if let Some(number) = self.state.jobs.iter().find(is_it).map(|(number, _)| *number) {
+                if let Some(number) = self.state.jobs.iter().find(is_it).map(|(number, _)| *number)
+                {
                     self.job_stands(number, standing, &text);
                 }
             }
@@ -109,7 +122,8 @@ impl Turn<'_> {
     fn submitted(&self, launcher: &str, request: &str) -> Option<Number> {
         let number: Number = request.parse().ok()?;
         let job = self.state.jobs.get(&number)?;
-        (job.kind.launcher == launcher && job.id.is_none() && job.standing != Standing::Over).then_some(number)
+        (job.kind.launcher == launcher && job.id.is_none() && job.standing != Standing::Over)
+            .then_some(number)
     }
 
     fn created(&mut self, launcher: &str, request: &str, id: &str) {
@@ -139,34 +153,55 @@ impl Turn<'_> {
     }
 
     pub(super) fn end_late_launchers(&mut self) {
-        let is_late = |entry: &crate::state::Launcher| entry.asked.front().is_some_and(|(_, until)| *until <= self.now);
-        let late: Vec<String> =
-            self.state.launchers.iter().filter(|(_, entry)| is_late(entry)).map(|(name, _)| name.clone()).collect();
+        let is_late = |entry: &crate::state::Launcher| {
+            entry.asked.front().is_some_and(|(_, until)| *until <= self.now)
+        };
+        let late: Vec<String> = self
+            .state
+            .launchers
+            .iter()
+            .filter(|(_, entry)| is_late(entry))
+            .map(|(name, _)| name.clone())
+            .collect();
         for launcher in late {
             let seconds = self.state.settings.answer_ms / 1000;
             self.broke(&launcher, &format!("it gave no answer within {seconds} s"));
         }
     }
 
-    /// A launcher is gone, and with it whatever it knew of jobs: those whose programs have come go on, as these need no
-    /// launcher; the others are over, and their programs find no ticket should they come after all.
+    /// A launcher is gone, and with it whatever it knew of jobs: those whose programs have come go
+    /// on, as these need no launcher; the others are over, and their programs find no ticket should
+    /// they come after all.
     pub(super) fn launcher_ended(&mut self, launcher: &str, how: &str) {
         let Some(entry) = self.state.launchers.remove(launcher) else { return };
         if !entry.leaving {
-            let error =
-                Error::new(ErrorKind::Unavailable, "start a job", format!("the launcher failed: {}", shown(how)))
-                    .with("launcher", launcher)
-                    .fix("run it by hand to see what it prints: spec/launcher.md describes the requests");
+            let error = Error::new(
+                ErrorKind::Unavailable,
+                "start a job",
+                format!("the launcher failed: {}", shown(how)),
+            )
+            .with("launcher", launcher)
+            .fix("run it by hand to see what it prints: spec/launcher.md describes the requests");
             if entry.works && self.state.closing.is_none() {
                 return self.begin_anew(launcher, &error);
             }
-            let jobs: Vec<Number> =
-                self.state.jobs.iter().filter(|(_, job)| job.kind.launcher == launcher).map(|(n, _)| *n).collect();
+            let jobs: Vec<Number> = self
+                .state
+                .jobs
+                .iter()
+                .filter(|(_, job)| job.kind.launcher == launcher)
+                .map(|(n, _)| *n)
+                .collect();
             for number in jobs {
                 self.job_failed(number, &error);
             }
-            let kinds: Vec<Kind> =
-                self.state.waiting.keys().filter(|kind| kind.launcher == launcher).cloned().collect();
+            let kinds: Vec<Kind> = self
+                .state
+                .waiting
+                .keys()
+                .filter(|kind| kind.launcher == launcher)
+                .cloned()
+                .collect();
             for kind in kinds {
                 self.fail_excess(&kind, u32::MAX, &error);
             }

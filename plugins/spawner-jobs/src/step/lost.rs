@@ -1,4 +1,5 @@
-//! Executables whose pilot is gone. Why is known to whoever looks at the queue: it is asked before they are reported.
+//! Executables whose pilot is gone. Why is known to whoever looks at the queue: it is asked before
+//! they are reported.
 
 use std::time::Duration;
 
@@ -12,7 +13,8 @@ use crate::state::{Asked, Number, Standing, TRIES_MAX};
 const ANSWER_MAX: Duration = Duration::from_secs(5);
 
 impl Turn<'_> {
-    /// A pilot is gone, and these with it: the launcher is asked what became of their job, if anybody runs or waits.
+    /// A pilot is gone, and these with it: the launcher is asked what became of their job, if
+    /// anybody runs or waits.
     pub(super) fn ask_why(&mut self, number: Number, executables: Vec<ExecutableId>, how: &str) {
         let Some(kind) = self.state.jobs.get(&number).map(|job| job.kind.clone()) else { return };
         let waits = self.state.waiting_of(&kind) > 0;
@@ -21,7 +23,9 @@ impl Turn<'_> {
         let is_needed = is_asked || !executables.is_empty() || (waits && job.doubtful > 0);
         job.lost.extend(executables.into_iter().map(|executable| (executable, how.to_owned())));
         let launcher = kind.launcher;
-        let may_know = matches!(job.standing, Standing::Pending | Standing::Active) && !job.unwanted && is_needed;
+        let may_know = matches!(job.standing, Standing::Pending | Standing::Active)
+            && !job.unwanted
+            && is_needed;
         let id = job.id.clone().filter(|_| may_know && self.state.closing.is_none());
         let Some(id) = id.filter(|_| self.state.launchers.contains_key(&launcher)) else {
             return self.tell_why(number);
@@ -42,8 +46,12 @@ impl Turn<'_> {
         }
         let id = job.id.as_deref().unwrap_or("?");
         let why = match job.standing {
-            Standing::Over if !job.text.is_empty() => format!("its job {id} has ended: {}; ", job.text),
-            Standing::Pending if !job.text.is_empty() => format!("its job {id} is waiting again: {}; ", job.text),
+            Standing::Over if !job.text.is_empty() => {
+                format!("its job {id} has ended: {}; ", job.text)
+            }
+            Standing::Pending if !job.text.is_empty() => {
+                format!("its job {id} is waiting again: {}; ", job.text)
+            }
             _ => String::new(),
         };
         let kind = job.kind.clone();
@@ -59,8 +67,13 @@ impl Turn<'_> {
     /// Those that nobody has answered for.
     pub(super) fn tell_late(&mut self) {
         let is_late = |until: Option<Instant>| until.is_some_and(|until| until <= self.now);
-        let late: Vec<Number> =
-            self.state.jobs.iter().filter(|(_, job)| is_late(job.lost_until)).map(|(number, _)| *number).collect();
+        let late: Vec<Number> = self
+            .state
+            .jobs
+            .iter()
+            .filter(|(_, job)| is_late(job.lost_until))
+            .map(|(number, _)| *number)
+            .collect();
         for number in late {
             self.tell_why(number);
             self.forget_unless_piloted(number);
@@ -73,7 +86,8 @@ impl Turn<'_> {
         for number in of_it.map(|(number, _)| *number).collect::<Vec<_>>() {
             if let Some(job) = self.state.jobs.get_mut(&number) {
                 job.standing = Standing::Over;
-                // The next launcher may give its name to another job; and what it said last is of no worth.
+                // The next launcher may give its name to another job; and what it said last is of
+                // no worth.
                 job.id = None;
                 job.text.clear();
             }

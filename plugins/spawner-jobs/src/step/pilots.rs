@@ -16,9 +16,14 @@ impl Turn<'_> {
     /// One said who it is. One of a job that is over, or that speaks another version, is sent away.
     pub(super) fn pilot_came(&mut self, number: Number, hello: PilotHello) {
         let job = self.state.job_named(&hello.job);
-        let open =
-            |job: &Number| self.state.jobs.get(job).is_some_and(|job| job.standing != Standing::Over && !job.unwanted);
-        let room = self.state.pilots.len() < self.state.settings.pilots_max && self.state.closing.is_none();
+        let open = |job: &Number| {
+            self.state
+                .jobs
+                .get(job)
+                .is_some_and(|job| job.standing != Standing::Over && !job.unwanted)
+        };
+        let room = self.state.pilots.len() < self.state.settings.pilots_max
+            && self.state.closing.is_none();
         let Some(job) = job.filter(open).filter(|_| room && hello.version == PILOT_VERSION) else {
             return self.act(Action::DropPilot { pilot: number });
         };
@@ -31,14 +36,19 @@ impl Turn<'_> {
             job.absent_told = None;
             job.doubtful = job.doubtful.saturating_sub(slots);
             job.missing = job.missing.saturating_sub(slots);
-            job.missing_until = if job.missing > 0 { job.missing_until.or(Some(self.now + TOGETHER)) } else { None };
+            job.missing_until = if job.missing > 0 {
+                job.missing_until.or(Some(self.now + TOGETHER))
+            } else {
+                None
+            };
             job.standing = Standing::Active;
         }
         self.state.changed = true;
         let host = hello.host.chars().filter(|c| !c.is_control()).take(64).collect();
         let (running, idle_since, leaving) = (Default::default(), Some(self.now), false);
         let asked_next = self.now + self.state.settings.ask_every();
-        let pilot = Pilot { job, slots, host, running, idle_since, leaving, asked_next, unanswered: 0 };
+        let pilot =
+            Pilot { job, slots, host, running, idle_since, leaving, asked_next, unanswered: 0 };
         self.state.pilots.insert(number, pilot);
         self.fill(number);
     }
@@ -103,7 +113,11 @@ impl Turn<'_> {
                 let message = format!("its executable {} before it was connected", exited.how);
                 let error = Error::new(ErrorKind::Unavailable, "start an executable", message);
                 let said = exited.stderr.text();
-                let error = if said.trim().is_empty() { error } else { error.with("stderr", said.trim_end()) };
+                let error = if said.trim().is_empty() {
+                    error
+                } else {
+                    error.with("stderr", said.trim_end())
+                };
                 self.act(Action::ReportFailed { executable, error });
             }
         }
@@ -118,7 +132,8 @@ impl Turn<'_> {
             _ => None,
         };
         let of_job = |pilot: &Number| {
-            let job_of = self.state.pilots.get(pilot).and_then(|pilot| self.state.jobs.get(&pilot.job));
+            let job_of =
+                self.state.pilots.get(pilot).and_then(|pilot| self.state.jobs.get(&pilot.job));
             job_of.is_some_and(|known| known.name == job)
         };
         match (pilot.filter(of_job), self.state.executables.get_mut(&executable)) {
@@ -140,7 +155,8 @@ impl Turn<'_> {
             match self.state.executables.get(&executable).map(|entry| entry.place) {
                 Some(Place::Running(_)) => ran.push(executable),
                 _ => {
-                    let error = Error::new(ErrorKind::Unavailable, "start an executable", lost.clone());
+                    let error =
+                        Error::new(ErrorKind::Unavailable, "start an executable", lost.clone());
                     self.wait_again(executable, error);
                 }
             }
@@ -180,7 +196,9 @@ impl Turn<'_> {
     pub(super) fn ask_pilots(&mut self) {
         let asked_next = self.now + self.state.settings.ask_every();
         let mut silent = Vec::new();
-        for (number, pilot) in self.state.pilots.iter_mut().filter(|(_, pilot)| pilot.asked_next <= self.now) {
+        for (number, pilot) in
+            self.state.pilots.iter_mut().filter(|(_, pilot)| pilot.asked_next <= self.now)
+        {
             if pilot.unanswered >= UNANSWERED_MAX {
                 silent.push((*number, pilot.job));
                 continue;
@@ -207,8 +225,13 @@ impl Turn<'_> {
             let idle: Duration = self.state.settings.idle(launcher);
             !pilot.leaving && pilot.idle_since.is_some_and(|since| since + idle <= self.now)
         };
-        let due: Vec<Number> =
-            self.state.pilots.iter().filter(|(_, pilot)| is_due(pilot)).map(|(number, _)| *number).collect();
+        let due: Vec<Number> = self
+            .state
+            .pilots
+            .iter()
+            .filter(|(_, pilot)| is_due(pilot))
+            .map(|(number, _)| *number)
+            .collect();
         for pilot in due {
             self.end_pilot(pilot);
         }

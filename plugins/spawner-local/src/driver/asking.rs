@@ -1,5 +1,6 @@
-//! Processes under a launcher's filter that ask for their connection, and the answer (seccomp_unotify(2)): a call of theirs waits
-//! until it gets a descriptor, or an error. Which process asks is the kernel's word, and what it says beside that is not read.
+//! Processes under a launcher's filter that ask for their connection, and the answer
+//! (seccomp_unotify(2)): a call of theirs waits until it gets a descriptor, or an error. Which
+//! process asks is the kernel's word, and what it says beside that is not read.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -44,13 +45,15 @@ impl Askers {
             match self.take() {
                 Ok(asker) => return Ok(asker.map_or(Asked::Nothing, Asked::By)),
                 // Ended meanwhile.
-                Err(error) if [Some(libc::ENOENT), Some(libc::EINTR)].contains(&error.raw_os_error()) => {}
+                Err(error)
+                    if [Some(libc::ENOENT), Some(libc::EINTR)].contains(&error.raw_os_error()) => {}
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// The kernel counts who asked and not who went: after [`poll`] saw somebody, this waits for nobody.
+    /// The kernel counts who asked and not who went: after [`poll`] saw somebody, this waits for
+    /// nobody.
     fn take(&self) -> io::Result<Option<Asker<'_>>> {
         // SAFETY: numbers, of which all may be 0, as the kernel wants them.
         let mut told: libc::seccomp_notif = unsafe { std::mem::zeroed() };
@@ -73,7 +76,8 @@ impl Askers {
     }
 
     fn order<T>(&self, request: libc::Ioctl, what: &mut T) -> io::Result<()> {
-        // SAFETY: the request's number says the size of `T`, which the kernel reads and writes within it.
+        // SAFETY: the request's number says the size of `T`, which the kernel reads and writes
+        // within it.
         match unsafe { libc::ioctl(self.0.as_raw_fd(), request, std::ptr::from_mut(what)) } {
             ..0 => Err(io::Error::last_os_error()),
             _ => Ok(()),
@@ -82,7 +86,8 @@ impl Askers {
 }
 
 impl Asker<'_> {
-    /// Its call returns a descriptor of its own for `file`. One that has ended meanwhile is no error.
+    /// Its call returns a descriptor of its own for `file`. One that has ended meanwhile is no
+    /// error.
     pub(super) fn give(self, file: impl AsFd) -> io::Result<()> {
         let mut answer = libc::seccomp_notif_addfd {
             id: self.id,

@@ -1,5 +1,6 @@
-//! Copies of programs for a module's user, who cannot reach them where they lie. The server may read more than that user, and than
-//! the publisher: so what is copied is the very file that was published, and never what a link has led to since.
+//! Copies of programs for a module's user, who cannot reach them where they lie. The server may
+//! read more than that user, and than the publisher: so what is copied is the very file that was
+//! published, and never what a link has led to since.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -12,7 +13,8 @@ const ELF: [u8; 4] = *b"\x7fELF";
 /// Its user alone reads it, and may run it.
 const MODE: u32 = 0o500;
 
-/// A published program, if it is among the files that were `found` then, by the paths without links that they had.
+/// A published program, if it is among the files that were `found` then, by the paths without links
+/// that they had.
 ///
 /// # Errors
 /// `InvalidInput` for anything else: another's file has its name now, or leads there.
@@ -45,10 +47,12 @@ fn is_program(file: &mut File) -> io::Result<bool> {
     Ok(begin == ELF)
 }
 
-/// Whether it is its folder's owner's, or everybody may read it: a hard link to another's private file is neither.
+/// Whether it is its folder's owner's, or everybody may read it: a hard link to another's private
+/// file is neither.
 fn belongs_there(file: &File, path: &Path) -> io::Result<bool> {
     let data = file.metadata()?;
-    let folder = std::fs::symlink_metadata(path.parent().map_or_else(PathBuf::new, Path::to_path_buf))?;
+    let folder =
+        std::fs::symlink_metadata(path.parent().map_or_else(PathBuf::new, Path::to_path_buf))?;
     Ok(data.uid() == folder.uid() || data.mode() & 0o004 != 0)
 }
 
@@ -67,7 +71,9 @@ mod tests {
 
     #[test]
     fn a_published_program_is_copied_and_nothing_else_that_has_its_name() {
-        let base = std::env::temp_dir().join(format!("farcall-copies-{}", std::process::id())).join("within");
+        let base = std::env::temp_dir()
+            .join(format!("farcall-copies-{}", std::process::id()))
+            .join("within");
         std::fs::create_dir_all(&base).unwrap();
         let base = base.canonicalize().unwrap();
         let at = |name: &str| base.join(name);
@@ -88,7 +94,10 @@ mod tests {
         copy_program(opened("program").unwrap(), &at("copy"), own).unwrap();
         assert_eq!(std::fs::read(at("copy")).unwrap(), [&ELF[..], b"program"].concat());
         assert_eq!(std::fs::metadata(at("copy")).unwrap().mode() & 0o7777, MODE);
-        assert!(copy_program(opened("program").unwrap(), &at("copy"), own).is_err(), "something is written over");
+        assert!(
+            copy_program(opened("program").unwrap(), &at("copy"), own).is_err(),
+            "something is written over"
+        );
         // The folder is exchanged with a link to another.
         std::fs::rename(&base, base.with_extension("moved")).unwrap();
         std::os::unix::fs::symlink(base.with_extension("moved"), &base).unwrap();

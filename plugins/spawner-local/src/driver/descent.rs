@@ -1,5 +1,6 @@
-//! Which process is whose, by the system's word, and how a group ends: by descriptors that name processes for good, never by
-//! a number that somebody told. A number may be another process's by the time it is used, and a module's code may lie.
+//! Which process is whose, by the system's word, and how a group ends: by descriptors that name
+//! processes for good, never by a number that somebody told. A number may be another process's by
+//! the time it is used, and a module's code may lie.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd};
@@ -9,8 +10,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 /// `pidfd_send_signal`: to the group that the process leads, or led (Linux 6.9; linux/pidfd.h).
 const PIDFD_SIGNAL_PROCESS_GROUP: libc::c_ulong = 1 << 2;
-/// Looks for members of a group where the kernel has no signal for all of them. One that forks meanwhile is found by the
-/// next look.
+/// Looks for members of a group where the kernel has no signal for all of them. One that forks
+/// meanwhile is found by the next look.
 const LOOKS_MAX: u32 = 50;
 /// For so long members are looked for, at most: whoever waits for that serves others, too.
 const LOOKING_MAX: Duration = Duration::from_secs(2);
@@ -30,7 +31,8 @@ struct Status {
 /// The process that a descriptor names, if it is a child of `parent` that leads a group of its own.
 ///
 /// # Errors
-/// When the system cannot be asked, for lack of descriptors above all: that says nothing of the process.
+/// When the system cannot be asked, for lack of descriptors above all: that says nothing of the
+/// process.
 pub(super) fn leader_of(pidfd: impl AsFd, parent: Pid) -> io::Result<Option<Pid>> {
     let known = match ask_kernel(&pidfd) {
         Some(known) => Some(known),
@@ -50,12 +52,15 @@ struct Known {
     group: i32,
 }
 
-/// By two system calls. `None` where the kernel has no such call (before Linux 6.13), or no process has this descriptor.
+/// By two system calls. `None` where the kernel has no such call (before Linux 6.13), or no process
+/// has this descriptor.
 fn ask_kernel(pidfd: impl AsFd) -> Option<Known> {
     let mut info = PidfdInfo { mask: PIDFD_INFO_PID, ..PidfdInfo::default() };
-    // SAFETY: the kernel writes into `info`, no more than the bytes that are part of the order's number.
+    // SAFETY: the kernel writes into `info`, no more than the bytes that are part of the order's
+    // number.
     let done = unsafe { libc::ioctl(pidfd.as_fd().as_raw_fd(), PIDFD_GET_INFO, &raw mut info) };
-    let pid = Pid::from_raw(info.pid.cast_signed()).filter(|_| done == 0 && info.mask & PIDFD_INFO_PID != 0)?;
+    let pid = Pid::from_raw(info.pid.cast_signed())
+        .filter(|_| done == 0 && info.mask & PIDFD_INFO_PID != 0)?;
     let group = rustix::process::getpgid(Some(pid)).ok()?;
     Some(Known { pid, parent: info.parent.cast_signed(), group: raw(group) })
 }
@@ -79,14 +84,17 @@ struct PidfdInfo {
 }
 
 /// `_IOWR(0xFF, 11, struct pidfd_info)`.
-const PIDFD_GET_INFO: libc::c_ulong = 3 << 30 | (size_of::<PidfdInfo>() as libc::c_ulong) << 16 | 0xff << 8 | 11;
+const PIDFD_GET_INFO: libc::c_ulong =
+    3 << 30 | (size_of::<PidfdInfo>() as libc::c_ulong) << 16 | 0xff << 8 | 11;
 const PIDFD_INFO_PID: u64 = 1;
 
-/// Signals all of the group that a process leads, or the process alone where it has not begun one yet. One that has ended is no
-/// error.
+/// Signals all of the group that a process leads, or the process alone where it has not begun one
+/// yet. One that has ended is no error.
 pub(super) fn signal_group(pidfd: impl AsFd, group: Pid, signal: Signal) {
     let found = match send_to_group(&pidfd, signal) {
-        Err(rustix::io::Errno::INVAL) => signal_members(signal, |status| status.group == raw(group)),
+        Err(rustix::io::Errno::INVAL) => {
+            signal_members(signal, |status| status.group == raw(group))
+        }
         sent => sent.is_ok(),
     };
     if !found {
@@ -94,8 +102,8 @@ pub(super) fn signal_group(pidfd: impl AsFd, group: Pid, signal: Signal) {
     }
 }
 
-/// Kills all of a session. Whoever may not begin one (`setsid`) belongs to that of its ancestors for good, whatever becomes of
-/// its parent, its group and its environment.
+/// Kills all of a session. Whoever may not begin one (`setsid`) belongs to that of its ancestors
+/// for good, whatever becomes of its parent, its group and its environment.
 pub(super) fn kill_session(leader: Pid) {
     signal_members(Signal::KILL, |status| status.session == raw(leader));
 }
@@ -105,7 +113,8 @@ fn send_to_group(pidfd: impl AsFd, signal: Signal) -> rustix::io::Result<()> {
     send(pidfd, signal.as_raw(), PIDFD_SIGNAL_PROCESS_GROUP)
 }
 
-/// Whether a process lives, or has ended and lies there for its parent. One that may not be signalled is there.
+/// Whether a process lives, or has ended and lies there for its parent. One that may not be
+/// signalled is there.
 fn is_unreaped(pidfd: impl AsFd) -> bool {
     const NO_SIGNAL: i32 = 0;
     matches!(send(pidfd, NO_SIGNAL, 0), Ok(()) | Err(rustix::io::Errno::PERM))
@@ -114,15 +123,18 @@ fn is_unreaped(pidfd: impl AsFd) -> bool {
 fn send(pidfd: impl AsFd, signal: i32, flags: libc::c_ulong) -> rustix::io::Result<()> {
     let (descriptor, nothing) = (pidfd.as_fd().as_raw_fd(), std::ptr::null::<libc::siginfo_t>());
     // SAFETY: an open descriptor and no information: the kernel reads no memory.
-    let done = unsafe { libc::syscall(libc::SYS_pidfd_send_signal, descriptor, signal, nothing, flags) };
+    let done =
+        unsafe { libc::syscall(libc::SYS_pidfd_send_signal, descriptor, signal, nothing, flags) };
     if done == 0 {
         Ok(())
     } else {
-        Err(rustix::io::Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(rustix::io::Errno::SRCH))
+        Err(rustix::io::Errno::from_io_error(&io::Error::last_os_error())
+            .unwrap_or(rustix::io::Errno::SRCH))
     }
 }
 
-/// Member by member, each by a descriptor of its own, once it is seen to be one. Whether there was any.
+/// Member by member, each by a descriptor of its own, once it is seen to be one. Whether there was
+/// any.
 fn signal_members(signal: Signal, is_member: impl Fn(&Status) -> bool) -> bool {
     let begin = Instant::now();
     for look in 0..LOOKS_MAX {
@@ -143,21 +155,27 @@ fn signal_members(signal: Signal, is_member: impl Fn(&Status) -> bool) -> bool {
     true
 }
 
-/// Kills all that descends from a process, and not the process itself. What it starts meanwhile is found by the next look.
+/// Kills all that descends from a process, and not the process itself. What it starts meanwhile is
+/// found by the next look.
 pub(super) fn kill_descendants(ancestor: Pid) {
     for _ in 0..LOOKS_MAX {
-        let all: Vec<(Pid, Status)> = processes().filter_map(|pid| Some((pid, status(pid)?))).collect();
-        let parent_of = |number: i32| all.iter().find(|(pid, _)| raw(*pid) == number).map(|(_, status)| status.parent);
+        let all: Vec<(Pid, Status)> =
+            processes().filter_map(|pid| Some((pid, status(pid)?))).collect();
+        let parent_of = |number: i32| {
+            all.iter().find(|(pid, _)| raw(*pid) == number).map(|(_, status)| status.parent)
+        };
         let descends = |status: &Status| {
-            let mut chain = std::iter::successors(Some(status.parent), |number| parent_of(*number)).take(all.len());
+            let mut chain = std::iter::successors(Some(status.parent), |number| parent_of(*number))
+                .take(all.len());
             chain.any(|number| number == raw(ancestor))
         };
         let mut killed = 0;
         for (pid, _) in all.iter().filter(|(_, status)| status.state != b'Z' && descends(status)) {
             let Ok(process) = pidfd_open(*pid, PidfdFlags::empty()) else { continue };
             // The number was this process's before it was opened, and is so still.
-            let unchanged = status(*pid)
-                .is_some_and(|now| all.iter().any(|(other, then)| other == pid && then.parent == now.parent));
+            let unchanged = status(*pid).is_some_and(|now| {
+                all.iter().any(|(other, then)| other == pid && then.parent == now.parent)
+            });
             if unchanged && number_of(&process) == Some(*pid) {
                 killed += u32::from(pidfd_send_signal(&process, Signal::KILL).is_ok());
             }
@@ -187,13 +205,16 @@ fn ask_status(pid: Pid) -> io::Result<Option<Status>> {
     Ok(read_status(&told(&format!("/proc/{}/stat", raw(pid)))?))
 }
 
-/// What the system says of a process; nothing of one that is gone. In one read, which the kernel fills as a whole: this is asked
-/// at each start.
+/// What the system says of a process; nothing of one that is gone. In one read, which the kernel
+/// fills as a whole: this is asked at each start.
 fn told(path: &str) -> io::Result<String> {
     let mut text = [0; TOLD_BYTES_MAX];
     match std::fs::File::open(path).and_then(|mut file| file.read(&mut text)) {
         Ok(count) => Ok(String::from_utf8_lossy(&text[..count]).into_owned()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH) => {
+        Err(error)
+            if error.kind() == io::ErrorKind::NotFound
+                || error.raw_os_error() == Some(libc::ESRCH) =>
+        {
             Ok(String::new())
         }
         Err(error) => Err(error),
@@ -242,16 +263,30 @@ mod tests {
         let own = rustix::process::getpid();
         let (mut child, pidfd) = start("sleep 60", true);
         assert_eq!(leader_of(&pidfd, own).unwrap(), Some(Pid::from_child(&child)));
-        assert_eq!(leader_of(&pidfd, Pid::from_child(&child)).unwrap(), None, "it is another's child");
-        assert_eq!(leader_of(std::fs::File::open("/dev/null").unwrap(), own).unwrap(), None, "not a process");
+        assert_eq!(
+            leader_of(&pidfd, Pid::from_child(&child)).unwrap(),
+            None,
+            "it is another's child"
+        );
+        assert_eq!(
+            leader_of(std::fs::File::open("/dev/null").unwrap(), own).unwrap(),
+            None,
+            "not a process"
+        );
         let (mut follower, of_follower) = start("sleep 60", false);
         assert_eq!(leader_of(&of_follower, own).unwrap(), None, "it does not lead a process group");
         // Whichever way is taken on this kernel, both say the same.
         let files = ask_files(&pidfd).unwrap().unwrap();
         if let Some(known) = ask_kernel(&pidfd) {
-            assert_eq!((known.pid, known.parent, known.group), (files.pid, files.parent, files.group));
+            assert_eq!(
+                (known.pid, known.parent, known.group),
+                (files.pid, files.parent, files.group)
+            );
         }
-        assert_eq!((files.pid, files.parent, files.group), (Pid::from_child(&child), raw(own), raw(files.pid)));
+        assert_eq!(
+            (files.pid, files.parent, files.group),
+            (Pid::from_child(&child), raw(own), raw(files.pid))
+        );
         for (each, descriptor) in [(&mut child, &pidfd), (&mut follower, &of_follower)] {
             each.kill().unwrap();
             each.wait().unwrap();
@@ -265,7 +300,9 @@ mod tests {
             let (mut child, pidfd) = start("sleep 61 & sleep 61 & wait", true);
             let group = Pid::from_child(&child);
             let members = || {
-                processes().filter(|pid| status(*pid).is_some_and(|one| one.group == raw(group) && one.state != b'Z'))
+                processes().filter(|pid| {
+                    status(*pid).is_some_and(|one| one.group == raw(group) && one.state != b'Z')
+                })
             };
             while members().count() < 3 {
                 std::thread::sleep(std::time::Duration::from_millis(5));
@@ -295,7 +332,9 @@ mod tests {
         let (mut child, _pidfd) = start(script, false);
         let leader = Pid::from_child(&child);
         let members = || {
-            processes().filter(|pid| status(*pid).is_some_and(|one| one.session == raw(leader) && one.state != b'Z'))
+            processes().filter(|pid| {
+                status(*pid).is_some_and(|one| one.session == raw(leader) && one.state != b'Z')
+            })
         };
         while members().count() != 2 {
             std::thread::sleep(std::time::Duration::from_millis(5));
@@ -309,11 +348,14 @@ mod tests {
 
     #[test]
     fn what_left_its_group_is_found_by_its_descent() {
-        let (mut child, _pidfd) = start("setsid sleep 62 & setsid sh -c 'sleep 62 & wait' & wait", true);
+        let (mut child, _pidfd) =
+            start("setsid sleep 62 & setsid sh -c 'sleep 62 & wait' & wait", true);
         let parent = Pid::from_child(&child);
         let children = || {
             processes()
-                .filter(|pid| status(*pid).is_some_and(|one| one.parent == raw(parent) && one.state != b'Z'))
+                .filter(|pid| {
+                    status(*pid).is_some_and(|one| one.parent == raw(parent) && one.state != b'Z')
+                })
                 .count()
         };
         while children() < 2 {

@@ -15,8 +15,9 @@ use super::zygotes::Wanted;
 use crate::limits::Limits;
 use crate::state::Settings;
 
-/// Variables of the server's that a module's code may see: where things are, languages, and settings of numerical
-/// libraries. Whatever else is in a server's environment, tokens and agents' sockets among it, is none of its business.
+/// Variables of the server's that a module's code may see: where things are, languages, and
+/// settings of numerical libraries. Whatever else is in a server's environment, tokens and agents'
+/// sockets among it, is none of its business.
 const KEPT: [&str; 13] = [
     "HOME",
     "HOSTNAME",
@@ -49,10 +50,11 @@ const KEPT_BEGINNINGS: [&str; 12] = [
     "PYTHON",
 ];
 
-/// Beginnings of names that an MPI's launcher goes by: its own, and those of the batch system whose allocation it is in.
+/// Beginnings of names that an MPI's launcher goes by: its own, and those of the batch system whose
+/// allocation it is in.
 const KEPT_FOR_MPI: [&str; 15] = [
-    "FI_", "HYDRA_", "I_MPI_", "LSB_", "MPICH_", "MPIEXEC_", "MPIR_", "MV2_", "OMPI_", "OPAL_", "PBS_", "PMIX_",
-    "PRTE_", "SLURM_", "UCX_",
+    "FI_", "HYDRA_", "I_MPI_", "LSB_", "MPICH_", "MPIEXEC_", "MPIR_", "MV2_", "OMPI_", "OPAL_",
+    "PBS_", "PMIX_", "PRTE_", "SLURM_", "UCX_",
 ];
 
 /// By which libraries are told how many threads to run.
@@ -66,13 +68,21 @@ const THREADS: [&str; 7] = [
     "VECLIB_MAXIMUM_THREADS",
 ];
 
-/// Arguments, variables and group of a process. Later variables win: the server's, threads, the manifest's and the
-/// module's, then rules and folder. What is returned holds it to its memory, and is to live as long as it.
-pub(super) fn prepare(command: &mut Command, wanted: &Wanted, settings: &Settings) -> Result<Option<MemoryCgroup>> {
+/// Arguments, variables and group of a process. Later variables win: the server's, threads, the
+/// manifest's and the module's, then rules and folder. What is returned holds it to its memory, and
+/// is to live as long as it.
+pub(super) fn prepare(
+    command: &mut Command,
+    wanted: &Wanted,
+    settings: &Settings,
+) -> Result<Option<MemoryCgroup>> {
     let line = &wanted.command;
     let (mut rules, memory) = wanted.room.held(&line.limits, &line.rules, line.processes)?;
     let for_mpi = |name: &OsString| {
-        line.parallel && name.to_str().is_some_and(|name| KEPT_FOR_MPI.iter().any(|begin| name.starts_with(begin)))
+        line.parallel
+            && name
+                .to_str()
+                .is_some_and(|name| KEPT_FOR_MPI.iter().any(|begin| name.starts_with(begin)))
     };
     let kept = std::env::vars_os().filter(|(name, _)| is_kept(name) || for_mpi(name));
     let inherited: Vec<(OsString, OsString)> = kept.collect();
@@ -84,8 +94,11 @@ pub(super) fn prepare(command: &mut Command, wanted: &Wanted, settings: &Setting
         rules.readable.push(meeting.launcher().to_owned());
         rules.readable.extend(Meeting::batch_system());
     }
-    // What the administrator gave the server is worth more than what we work out, and less than the manifest.
-    let told = |name: &OsString| line.limits.threads_are_set() && THREADS.iter().any(|known| name == known);
+    // What the administrator gave the server is worth more than what we work out, and less than the
+    // manifest.
+    let told = |name: &OsString| {
+        line.limits.threads_are_set() && THREADS.iter().any(|known| name == known)
+    };
     command.envs(inherited.into_iter().filter(|(name, _)| !told(name)));
     command.envs(line.environment.iter().map(|(name, value)| (name, value)));
     if let Some(meeting) = &wanted.meeting {

@@ -1,4 +1,5 @@
-//! Processes that look into a module before it is published: under the rules of its executables, and not one of them.
+//! Processes that look into a module before it is published: under the rules of its executables,
+//! and not one of them.
 
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -149,10 +150,16 @@ impl Inspector {
     /// # Errors
     /// When its working folder cannot be made, or its rules cannot be held.
     pub fn inspect(&self, inspected: Inspected<'_>) -> Result<Inspection> {
-        let line = Box::new(command_line(&self.settings, inspected.module, &image(inspected.clone()))?);
+        let line =
+            Box::new(command_line(&self.settings, inspected.module, &image(inspected.clone()))?);
         let room = Arc::new(Room::new(&line.limits)?);
         let mut command = Command::new(&line.program);
-        let wanted = Wanted { executable: ExecutableId(0), command: line, room: room.clone(), meeting: None };
+        let wanted = Wanted {
+            executable: ExecutableId(0),
+            command: line,
+            room: room.clone(),
+            meeting: None,
+        };
         let memory = prepare(&mut command, &wanted, &self.settings)?;
         // It has no connection.
         command.process_group(0).env_remove(SOCKET_VARIABLE);

@@ -1,16 +1,18 @@
-//! Ends a group of processes when this server ends in whatever way, also by SIGKILL: by the kernel, so that no code of a module has
-//! a part in it.
+//! Ends a group of processes when this server ends in whatever way, also by SIGKILL: by the kernel,
+//! so that no code of a module has a part in it.
 //!
-//! A death signal (`PR_SET_PDEATHSIG`) reaches the process that a server has started, and not what that has started in turn. A
-//! group is left by nobody, as a filter refuses it. So each has the reading end of a pipe on which nothing is ever written, and
-//! which is set up to send SIGKILL to the group at the only thing that can happen there: that the writing end, this process's, is
+//! A death signal (`PR_SET_PDEATHSIG`) reaches the process that a server has started, and not what
+//! that has started in turn. A group is left by nobody, as a filter refuses it. So each has the
+//! reading end of a pipe on which nothing is ever written, and which is set up to send SIGKILL to
+//! the group at the only thing that can happen there: that the writing end, this process's, is
 //! closed. The kernel remembers the group itself, and not its number, which another may have later.
 //!
-//! When a process ends, all that it has open is closed, in an order that is the kernel's. The reading ends must outlast the writing
-//! one. So each lies in a socket, too, sent and never received: the kernel closes those once it has closed the rest.
+//! When a process ends, all that it has open is closed, in an order that is the kernel's. The
+//! reading ends must outlast the writing one. So each lies in a socket, too, sent and never
+//! received: the kernel closes those once it has closed the rest.
 //!
-//! Where a process may open many files, ends are made some at a time and used again: a start pays for one system call. Elsewhere
-//! a group costs one descriptor, and more calls.
+//! Where a process may open many files, ends are made some at a time and used again: a start pays
+//! for one system call. Elsewhere a group costs one descriptor, and more calls.
 
 use std::io::{self, IoSlice, PipeReader, PipeWriter};
 use std::mem::MaybeUninit;
@@ -54,8 +56,8 @@ enum Tie {
 }
 
 impl Leash {
-    /// Ties a group. `None` where the system cannot, for lack of descriptors above all: then its first process alone has its death
-    /// signal.
+    /// Ties a group. `None` where the system cannot, for lack of descriptors above all: then its
+    /// first process alone has its death signal.
     pub(super) fn of(group: Pid) -> Option<Leash> {
         let owner = -group.as_raw_nonzero().get();
         if getrlimit(Resource::Nofile).current.is_some_and(|files| files < MANY_FILES) {
@@ -149,14 +151,19 @@ mod tests {
 
     fn group() -> (Child, Pid) {
         let mut command = Command::new("/bin/sh");
-        let child =
-            command.args(["-c", "sleep 65 & sleep 65 & wait"]).process_group(0).stdout(Stdio::null()).spawn().unwrap();
+        let child = command
+            .args(["-c", "sleep 65 & sleep 65 & wait"])
+            .process_group(0)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
         let group = Pid::from_child(&child);
         (child, group)
     }
 
     fn lives(group: i32) -> bool {
-        let stat = |entry: std::fs::DirEntry| std::fs::read_to_string(entry.path().join("stat")).ok();
+        let stat =
+            |entry: std::fs::DirEntry| std::fs::read_to_string(entry.path().join("stat")).ok();
         let all = std::fs::read_dir("/proc").unwrap().flatten().filter_map(stat);
         all.filter_map(|stat| {
             let mut words = stat.rsplit_once(')')?.1.split_whitespace();
@@ -175,7 +182,11 @@ mod tests {
         let mut tied = Vec::new();
         for _ in 0..3 {
             let (child, group) = group();
-            let leash = if tied.is_empty() { own(-group.as_raw_nonzero().get()).ok() } else { Leash::of(group) };
+            let leash = if tied.is_empty() {
+                own(-group.as_raw_nonzero().get()).ok()
+            } else {
+                Leash::of(group)
+            };
             tied.push((child, leash.unwrap()));
             println!("group {}", group.as_raw_nonzero());
         }
@@ -188,13 +199,19 @@ mod tests {
         let own = std::env::current_exe().unwrap();
         let name = "driver::leash::tests::a_process_with_groups";
         let mut command = Command::new(own);
-        let command = command.args(["--exact", name, "--nocapture"]).env(CHILDS_VARIABLE, "1").stdout(Stdio::piped());
+        let command = command
+            .args(["--exact", name, "--nocapture"])
+            .env(CHILDS_VARIABLE, "1")
+            .stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let lines = io::BufRead::lines(io::BufReader::new(child.stdout.take().unwrap())).map(Result::unwrap);
+        let lines = io::BufRead::lines(io::BufReader::new(child.stdout.take().unwrap()))
+            .map(Result::unwrap);
         let said: Vec<String> = lines.take_while(|line| line != "ready").collect();
         // The harness writes before the first of them on the same line.
-        let groups: Vec<i32> =
-            said.iter().filter_map(|line| line.split("group ").nth(1)?.trim().parse().ok()).collect();
+        let groups: Vec<i32> = said
+            .iter()
+            .filter_map(|line| line.split("group ").nth(1)?.trim().parse().ok())
+            .collect();
         assert_eq!(groups.len(), 3, "{said:?}");
         assert!(groups.iter().all(|group| lives(*group)));
         child.kill().unwrap();

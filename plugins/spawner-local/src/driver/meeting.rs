@@ -1,9 +1,11 @@
 //! Where the first of the processes that MPI starts finds its server.
 //!
-//! An MPI's launcher passes on no descriptor. So its processes dial: by a call that the launcher's filter hands over to us
-//! ([`super::asking`]); where there is no such filter, or a batch system's launcher starts them, by a socket, which lies in a
-//! folder that nobody else may enter. All do, before they are confined and know their ranks; the first one says that it is, and
-//! the others close what they dialled. They keep their files in memory there, too, and all of it is removed when they have ended.
+//! An MPI's launcher passes on no descriptor. So its processes dial: by a call that the launcher's
+//! filter hands over to us ([`super::asking`]); where there is no such filter, or a batch system's
+//! launcher starts them, by a socket, which lies in a folder that nobody else may enter. All do,
+//! before they are confined and know their ranks; the first one says that it is, and the others
+//! close what they dialled. They keep their files in memory there, too, and all of it is removed
+//! when they have ended.
 
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -29,7 +31,8 @@ use super::rooms::Room;
 
 /// Memory that looks like files, where a system has it.
 const MEMORY: &str = "/dev/shm";
-/// Processes that may dial before one says that it is the first: more than run on one host are strangers to this launch.
+/// Processes that may dial before one says that it is the first: more than run on one host are
+/// strangers to this launch.
 const DIALLED_MAX: usize = 4096;
 /// Answers to those who ask for a connection, before others are served.
 const ANSWERS_MAX: usize = 64;
@@ -37,25 +40,31 @@ const ANSWERS_MAX: usize = 64;
 const PREFIX: &str = "farcall-ranks-";
 /// The socket's name.
 const SOCKET: &str = "server";
-/// Variables by which Open MPI (4, then 5 and its launcher) is told what a server's launches are: several at a time, none
-/// of which may take the same processors as another, and of any number of processes. Others know none of them.
+/// Variables by which Open MPI (4, then 5 and its launcher) is told what a server's launches are:
+/// several at a time, none of which may take the same processors as another, and of any number of
+/// processes. Others know none of them.
 const TOLD: [(&str, &str); 8] = [
     ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
     ("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"),
     ("OMPI_MCA_hwloc_base_binding_policy", "none"),
     ("PRTE_MCA_hwloc_default_binding_policy", "none"),
     ("OMPI_MCA_mpi_yield_when_idle", "1"),
-    // A rank that crashes is reported with the last that it said: that is not to be a list of addresses.
+    // A rank that crashes is reported with the last that it said: that is not to be a list of
+    // addresses.
     ("OMPI_MCA_opal_signal", ""),
     // Processes under a module's rules read no other's memory.
     ("OMPI_MCA_btl_vader_single_copy_mechanism", "none"),
-    // What starts the processes on other nodes of Slurm's: they need these variables, whatever the job was given.
+    // What starts the processes on other nodes of Slurm's: they need these variables, whatever the
+    // job was given.
     ("SLURM_EXPORT_ENV", "ALL"),
 ];
-/// Variables that name the folder for what its processes share. On other nodes of an allocation, Open MPI makes it, and leaves
-/// it empty at the end.
-const FOLDERS: [&str; 3] =
-    ["OMPI_MCA_orte_tmpdir_base", "OMPI_MCA_btl_vader_backing_directory", "OMPI_MCA_btl_sm_backing_directory"];
+/// Variables that name the folder for what its processes share. On other nodes of an allocation,
+/// Open MPI makes it, and leaves it empty at the end.
+const FOLDERS: [&str; 3] = [
+    "OMPI_MCA_orte_tmpdir_base",
+    "OMPI_MCA_btl_vader_backing_directory",
+    "OMPI_MCA_btl_sm_backing_directory",
+];
 /// Times that processes are looked for which were killed, and the time between.
 const LOOKS_MAX: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(2);
@@ -95,8 +104,13 @@ pub(super) struct Meeting {
 }
 
 impl Meeting {
-    /// For processes of `program` in `room` that `launcher` starts. The files of the program were `found` when it was published.
-    pub(super) fn new(launcher: &str, (program, found): (&Path, &[String]), room: &Room) -> Result<Meeting> {
+    /// For processes of `program` in `room` that `launcher` starts. The files of the program were
+    /// `found` when it was published.
+    pub(super) fn new(
+        launcher: &str,
+        (program, found): (&Path, &[String]),
+        room: &Room,
+    ) -> Result<Meeting> {
         let user = room.user();
         static SWEPT: Once = Once::new();
         SWEPT.call_once(sweep);
@@ -109,7 +123,8 @@ impl Meeting {
         }
         let (listener, lock) = made.map_err(cannot_make)?;
         let number = user.map_or_else(|| geteuid().as_raw(), |(user, _)| user);
-        let poller = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|errno| failed(errno.into()))?;
+        let poller =
+            epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|errno| failed(errno.into()))?;
         watch(&poller, &listener).map_err(failed)?;
         let mut meeting = Meeting {
             folder,
@@ -136,7 +151,8 @@ impl Meeting {
             if !runs_for_all(&meeting.host) {
                 let host = copy.with_extension("host");
                 let own = std::fs::File::open(&meeting.host);
-                own.and_then(|own| copy::copy_program(own, &host, user)).map_err(cannot(&meeting.host))?;
+                own.and_then(|own| copy::copy_program(own, &host, user))
+                    .map_err(cannot(&meeting.host))?;
                 meeting.host = host;
             }
         }
@@ -169,7 +185,8 @@ impl Meeting {
         self.folder.join(SOCKET)
     }
 
-    /// What a batch system's own launcher reads, by which an MPI reaches the other nodes of an allocation.
+    /// What a batch system's own launcher reads, by which an MPI reaches the other nodes of an
+    /// allocation.
     pub(super) fn batch_system() -> impl Iterator<Item = String> {
         let within = std::env::var_os("SLURM_JOB_ID").is_some();
         let own = || installed("srun").ok();
@@ -197,21 +214,25 @@ impl Meeting {
         TOLD.iter().map(|(name, value)| (*name, (*value).to_owned())).chain(folders).chain(as_root)
     }
 
-    /// Kills what has the socket's name in its environment: the launcher's processes, and what they started. A launcher
-    /// that was killed leaves those that its own processes had started.
+    /// Kills what has the socket's name in its environment: the launcher's processes, and what they
+    /// started. A launcher that was killed leaves those that its own processes had started.
     pub(super) fn end_all(&self) {
-        let mark = [SOCKET_VARIABLE.as_bytes(), b"=", self.socket().as_os_str().as_encoded_bytes()].concat();
+        let mark = [SOCKET_VARIABLE.as_bytes(), b"=", self.socket().as_os_str().as_encoded_bytes()]
+            .concat();
         let is_ours = |pid: Pid| {
-            let environment = std::fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).unwrap_or_default();
+            let environment = std::fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero()))
+                .unwrap_or_default();
             environment.split(|byte| *byte == 0).any(|variable| variable == mark)
         };
         // One that forks meanwhile is found by the next look.
         for _ in 0..LOOKS_MAX {
             let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-            let all = entries.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
+            let all = entries
+                .filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
             let mut found = false;
             for pid in all {
-                // The number is the process's as long as there is a descriptor of it and it is alive.
+                // The number is the process's as long as there is a descriptor of it and it is
+                // alive.
                 let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
                 if is_ours(pid) {
                     found |= pidfd_send_signal(&process, Signal::KILL).is_ok();
@@ -224,7 +245,8 @@ impl Meeting {
         }
     }
 
-    /// The connection of the first process, and which that is; `None` while it has not said so. Another user's is none.
+    /// The connection of the first process, and which that is; `None` while it has not said so.
+    /// Another user's is none.
     pub(super) fn accept(&self) -> Result<Option<(OwnedFd, Pid)>> {
         let mut dials = self.dials();
         self.take_askers(&mut dials)?;
@@ -238,7 +260,8 @@ impl Meeting {
                     leader = stream.try_clone().ok().map(|stream| (stream, *pid));
                     false
                 }
-                Err(error) => [std::io::ErrorKind::WouldBlock, std::io::ErrorKind::Interrupted].contains(&error.kind()),
+                Err(error) => [std::io::ErrorKind::WouldBlock, std::io::ErrorKind::Interrupted]
+                    .contains(&error.kind()),
                 // Closed by another rank, or nothing that a rank says.
                 Ok(_) => false,
             }
@@ -268,7 +291,8 @@ impl Meeting {
         Ok(())
     }
 
-    /// Gives a connection to those who ask for one; in this turn to so many, since there may be no end of them.
+    /// Gives a connection to those who ask for one; in this turn to so many, since there may be no
+    /// end of them.
     fn answer(&self, dials: &mut Dials) -> Result<()> {
         for _ in 0..ANSWERS_MAX {
             let Some(askers) = &dials.askers else { return Ok(()) };
@@ -284,7 +308,8 @@ impl Meeting {
                 asker.refuse(libc::EAGAIN).map_err(failed)?;
                 continue;
             }
-            let made = UnixStream::pair().and_then(|pair| pair.0.set_nonblocking(true).map(|()| pair));
+            let made =
+                UnixStream::pair().and_then(|pair| pair.0.set_nonblocking(true).map(|()| pair));
             let (ours, theirs) = made.map_err(failed)?;
             watch(&self.poller, &ours).map_err(failed)?;
             let pid = asker.pid;
@@ -303,7 +328,8 @@ impl Meeting {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(failed(error)),
             };
-            let peer = rustix::net::sockopt::socket_peercred(&stream).map_err(|errno| failed(errno.into()))?;
+            let peer = rustix::net::sockopt::socket_peercred(&stream)
+                .map_err(|errno| failed(errno.into()))?;
             if peer.uid.as_raw() == self.user && dialled.len() < DIALLED_MAX {
                 stream.set_nonblocking(true).map_err(failed)?;
                 watch(&self.poller, &stream).map_err(failed)?;
@@ -344,20 +370,30 @@ fn own_program() -> PathBuf {
 
 /// Whether any user can run a program where it lies.
 fn runs_for_all(program: &Path) -> bool {
-    plain_file::is_public(program) && std::fs::metadata(program).is_ok_and(|data| data.mode() & 0o001 != 0)
+    plain_file::is_public(program)
+        && std::fs::metadata(program).is_ok_and(|data| data.mode() & 0o001 != 0)
 }
 
 /// The folder that a launcher of this name, or path, is installed in.
 fn installed(launcher: &str) -> Result<String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).map(|folder| folder.join(launcher)).find(|file| file.is_file());
+    let found = std::env::split_paths(&path)
+        .map(|folder| folder.join(launcher))
+        .find(|file| file.is_file());
     let found = found.and_then(|file| file.canonicalize().ok()).ok_or_else(|| {
-        Error::new(ErrorKind::Unavailable, "start an executable", format!("there is no \"{launcher}\" on this machine"))
-            .fix(
-                "an MPI must start routines with Backend \"MPI\": install one (Debian: `apt install openmpi-bin`; on \
-                a cluster: `module load` it before the server starts), or set mpi_command in farcall.toml to its \
-                launcher",
-            )
+        Error::new(
+            ErrorKind::Unavailable,
+            "start an executable",
+            format!(
+                "there is no \
+            \"{launcher}\" on this machine"
+            ),
+        )
+        .fix(
+            "an MPI must start routines with Backend \"MPI\": install one (Debian: `apt \
+                install openmpi-bin`; on a cluster: `module load` it before the server starts), \
+                or set mpi_command in farcall.toml to its launcher",
+        )
     })?;
     let folder = found.parent().and_then(Path::parent).filter(|folder| folder.parent().is_some());
     Ok(folder.unwrap_or(&found).display().to_string())
@@ -374,7 +410,8 @@ fn new_folder() -> std::io::Result<PathBuf> {
     make(Path::new(MEMORY)).or_else(|_| make(&std::env::temp_dir()))
 }
 
-/// The folder stays locked as long as this process uses it: others must not take it for left behind.
+/// The folder stays locked as long as this process uses it: others must not take it for left
+/// behind.
 fn listen(folder: &Path, user: Option<(u32, u32)>) -> std::io::Result<(UnixListener, OwnedFd)> {
     let lock = OwnedFd::from(std::fs::File::open(folder)?);
     flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
@@ -391,14 +428,25 @@ fn listen(folder: &Path, user: Option<(u32, u32)>) -> std::io::Result<(UnixListe
 /// Removes what servers of ours left behind that were killed.
 fn sweep() {
     let own = geteuid();
-    let entries = [PathBuf::from(MEMORY), std::env::temp_dir()].into_iter().flat_map(std::fs::read_dir);
-    for entry in entries.flatten().flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)) {
-        let ours = entry.metadata().is_ok_and(|data| data.is_dir() && (own.is_root() || data.uid() == own.as_raw()));
-        // One without a socket is of processes that were started from another node: it goes when they have emptied it.
-        let is_left = ours && std::fs::remove_dir(entry.path()).is_err() && entry.path().join(SOCKET).exists();
+    let entries =
+        [PathBuf::from(MEMORY), std::env::temp_dir()].into_iter().flat_map(std::fs::read_dir);
+    for entry in entries
+        .flatten()
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX))
+    {
+        let ours = entry
+            .metadata()
+            .is_ok_and(|data| data.is_dir() && (own.is_root() || data.uid() == own.as_raw()));
+        // One without a socket is of processes that were started from another node: it goes when
+        // they have emptied it.
+        let is_left = ours
+            && std::fs::remove_dir(entry.path()).is_err()
+            && entry.path().join(SOCKET).exists();
         if is_left
-            && std::fs::File::open(entry.path())
-                .is_ok_and(|folder| flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok())
+            && std::fs::File::open(entry.path()).is_ok_and(|folder| {
+                flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok()
+            })
         {
             temporary::remove(&entry.path());
         }

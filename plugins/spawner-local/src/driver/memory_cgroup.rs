@@ -1,9 +1,10 @@
 //! The cgroup that holds one process of a module, and what it starts, to its memory.
 //!
-//! RLIMIT_DATA counts private memory alone. What a process shares with itself (`MAP_SHARED`, memfd, files in a tmpfs) only a
-//! memory cgroup counts. Each executable has one, and each zygote: a limit is for one process, and a cgroup of all of them
-//! would let one take what is meant for the others. It lets a process have a little more than RLIMIT_DATA does, so that
-//! `malloc` answers NULL before the system ends the process.
+//! RLIMIT_DATA counts private memory alone. What a process shares with itself (`MAP_SHARED`, memfd,
+//! files in a tmpfs) only a memory cgroup counts. Each executable has one, and each zygote: a limit
+//! is for one process, and a cgroup of all of them would let one take what is meant for the others.
+//! It lets a process have a little more than RLIMIT_DATA does, so that `malloc` answers NULL before
+//! the system ends the process.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -24,11 +25,12 @@ const CGROUPS: &str = "/sys/fs/cgroup";
 pub(super) struct MemoryCgroup(PathBuf);
 
 impl MemoryCgroup {
-    /// One for a process that may have so many bytes; below its module's cgroup `above`, if all controllers are there
-    /// (version 2). `None` where that cannot be had.
+    /// One for a process that may have so many bytes; below its module's cgroup `above`, if all
+    /// controllers are there (version 2). `None` where that cannot be had.
     pub(super) fn new(above: Option<&Path>, bytes_max: u64) -> Option<MemoryCgroup> {
         let limit = bytes_max.saturating_add(bytes_max / EXTRA_PART).saturating_add(EXTRA_BYTES);
-        let one = base().map(|base| (base, "memory.limit_in_bytes", "memory.memsw.limit_in_bytes", limit));
+        let one = base()
+            .map(|base| (base, "memory.limit_in_bytes", "memory.memsw.limit_in_bytes", limit));
         let two = above.filter(|above| gives_memory(above));
         let two = two.map(|above| (above.to_path_buf(), "memory.max", "memory.swap.max", 0));
         one.into_iter().chain(two).find_map(|(base, file, swap, swap_limit)| {
@@ -80,9 +82,11 @@ pub(super) fn base() -> Option<PathBuf> {
     Some(Path::new(CGROUPS).join(controllers).join(path.trim_start_matches('/')))
 }
 
-/// Whether cgroups below this one (of version 2, and without processes of its own) can be held to memory.
+/// Whether cgroups below this one (of version 2, and without processes of its own) can be held to
+/// memory.
 fn gives_memory(above: &Path) -> bool {
-    let control = std::fs::OpenOptions::new().write(true).open(above.join("cgroup.subtree_control"));
+    let control =
+        std::fs::OpenOptions::new().write(true).open(above.join("cgroup.subtree_control"));
     control.is_ok_and(|mut control| control.write_all(b"+memory").is_ok())
 }
 
@@ -120,7 +124,8 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_no_cgroup_holds_nobody() {
-        let base = std::env::temp_dir().join(format!("farcall-no-memory-cgroup-{}", std::process::id()));
+        let base =
+            std::env::temp_dir().join(format!("farcall-no-memory-cgroup-{}", std::process::id()));
         std::fs::create_dir(&base).unwrap();
         assert!(MemoryCgroup::make(&base, "memory.max", 1).is_none() && !gives_memory(&base));
         assert_eq!(std::fs::read_dir(&base).unwrap().count(), 0);

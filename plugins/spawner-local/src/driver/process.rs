@@ -1,4 +1,5 @@
-//! One process: launch, pipes, signals, reaping. The OS-specific module of this plugin (pidfd: Linux 5.3).
+//! One process: launch, pipes, signals, reaping. The OS-specific module of this plugin (pidfd:
+//! Linux 5.3).
 
 use std::ffi::OsString;
 use std::io::Read;
@@ -35,7 +36,8 @@ const READ_BYTES_MAX: usize = 64 << 10;
 /// Leads every process to its own program, also when the file was replaced or removed.
 pub(super) const OWN_PROGRAM: &str = "/proc/self/exe";
 
-/// Reads after a process has ended. Its pipes hold no more; a process that left the group could write for ever.
+/// Reads after a process has ended. Its pipes hold no more; a process that left the group could
+/// write for ever.
 const DRAIN_READS_MAX: usize = 4;
 
 /// Flag of a process that is being taken down (the kernel's sched.h).
@@ -99,13 +101,15 @@ pub(super) struct Process {
 impl Process {
     /// Starts a program with one end of a socket pair as its standard input.
     ///
-    /// There is no code of ours between fork and exec on purpose: only then does the standard library use
-    /// `posix_spawn`, whose cost does not grow with the server's memory. Hence the socket as descriptor 0, and limits
-    /// that are set from outside right after the start; an executable itself asks to die with its parent.
+    /// There is no code of ours between fork and exec on purpose: only then does the standard
+    /// library use `posix_spawn`, whose cost does not grow with the server's memory. Hence the
+    /// socket as descriptor 0, and limits that are set from outside right after the start; an
+    /// executable itself asks to die with its parent.
     pub(super) fn launch(wanted: &Wanted, settings: &Settings) -> Result<Process> {
         let (ours, theirs) = match &wanted.meeting {
             Some(meeting) => (None, Stdio::from(meeting.input()?)),
-            None => connect(settings.connection).map(|(ours, theirs)| (Some(ours), Stdio::from(theirs)))?,
+            None => connect(settings.connection)
+                .map(|(ours, theirs)| (Some(ours), Stdio::from(theirs)))?,
         };
         let program = &wanted.command.program;
         if let Some(linked) = &wanted.command.linked {
@@ -115,7 +119,8 @@ impl Process {
         let mut command = Command::new(program);
         let memory = prepare(&mut command, wanted, settings)?;
         if wanted.meeting.is_none() {
-            // What becomes a launcher begins a session instead, which only one can that leads no group.
+            // What becomes a launcher begins a session instead, which only one can that leads no
+            // group.
             command.process_group(0);
         }
         let mut child = command
@@ -158,8 +163,9 @@ impl Process {
         Ok(process)
     }
 
-    /// A process that a zygote has forked. The zygote has run the module's code, so that nothing of what it says is believed:
-    /// the descriptor says which process it is, and the system whose child that is, and which group it leads.
+    /// A process that a zygote has forked. The zygote has run the module's code, so that nothing of
+    /// what it says is believed: the descriptor says which process it is, and the system whose
+    /// child that is, and which group it leads.
     pub(super) fn born(
         (zygote, parent): (ZygoteId, Pid),
         pidfd: Option<OwnedFd>,
@@ -167,8 +173,10 @@ impl Process {
         wanted: &Wanted,
     ) -> Result<Process> {
         // It sends one. Nothing but want of descriptors here keeps it from arriving.
-        let pidfd = pidfd.ok_or_else(|| Error::system("start an executable", rustix::io::Errno::MFILE.into()))?;
-        let leader = descent::leader_of(&pidfd, parent).map_err(|error| Error::system("start an executable", error))?;
+        let pidfd = pidfd
+            .ok_or_else(|| Error::system("start an executable", rustix::io::Errno::MFILE.into()))?;
+        let leader = descent::leader_of(&pidfd, parent)
+            .map_err(|error| Error::system("start an executable", error))?;
         let group = leader.ok_or_else(|| {
             Error::new(
                 ErrorKind::Protocol,
@@ -178,7 +186,8 @@ impl Process {
         })?;
         let missing = wanted.command.rules.missing;
         let memory = wanted.room.memory(&wanted.command.limits, 1, missing)?;
-        // It has begun nothing yet: it waits for its first call. One that has ended meanwhile needs no holding.
+        // It has begun nothing yet: it waits for its first call. One that has ended meanwhile needs
+        // no holding.
         let held = memory.as_ref().map_or(Ok(()), |memory| memory.hold(group));
         if let Err(error) = held
             && missing == Missing::Refused
@@ -209,20 +218,22 @@ impl Process {
 
     fn unblock_pipes(&self) -> Result<()> {
         for (_, pipe) in self.pipes() {
-            rustix::io::ioctl_fionbio(pipe, true).map_err(|errno| Error::system("set up a pipe", errno.into()))?;
+            rustix::io::ioctl_fionbio(pipe, true)
+                .map_err(|errno| Error::system("set up a pipe", errno.into()))?;
         }
         Ok(())
     }
 
-    /// Keeps it to as many processors as it has threads, in the place of this number, if its module wants that. Before
-    /// it has loaded anything, so that all its threads are kept there.
+    /// Keeps it to as many processors as it has threads, in the place of this number, if its module
+    /// wants that. Before it has loaded anything, so that all its threads are kept there.
     pub(super) fn pin(&mut self, place: usize, settings: &Settings) {
         // What MPI starts is spread over the processors by MPI.
         if !self.limits.pin() || self.meeting.is_some() {
             return;
         }
         let Ok(allowed) = sched_getaffinity(None) else { return };
-        let processors: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|processor| allowed.is_set(*processor)).collect();
+        let processors: Vec<usize> =
+            (0..CpuSet::MAX_CPU).filter(|processor| allowed.is_set(*processor)).collect();
         let threads = self.limits.threads(processors.len(), settings.executables_max) as usize;
         let mut own = CpuSet::new();
         for number in 0..threads.min(processors.len()) {
@@ -267,7 +278,9 @@ impl Process {
 
     /// Takes its connection, if it has come.
     pub(super) fn meet(&mut self) -> Result<bool> {
-        let Some(meeting) = self.meeting.as_ref().filter(|_| self.first.is_none()) else { return Ok(false) };
+        let Some(meeting) = self.meeting.as_ref().filter(|_| self.first.is_none()) else {
+            return Ok(false);
+        };
         let Some((stream, first)) = meeting.accept()? else { return Ok(false) };
         (self.stream, self.first) = (Some(stream), Some(first));
         Ok(true)
@@ -335,18 +348,25 @@ impl Process {
         self.stopped
     }
 
-    /// Whether it is on its way out, or further. Its connection closes on that way, some time before it has ended: so
-    /// whoever stops it because of that is often too early for the pidfd to tell.
+    /// Whether it is on its way out, or further. Its connection closes on that way, some time
+    /// before it has ended: so whoever stops it because of that is often too early for the pidfd to
+    /// tell.
     fn is_ending(&self) -> bool {
         // Of MPI's processes, it is the first one's.
-        let connected = self.first.map_or_else(|| self.pid(), |first| first.as_raw_nonzero().get().unsigned_abs());
+        let connected = self
+            .first
+            .map_or_else(|| self.pid(), |first| first.as_raw_nonzero().get().unsigned_abs());
         let status = std::fs::read_to_string(format!("/proc/{connected}/stat")).unwrap_or_default();
-        // Behind the name, which may hold anything: state, parent, group, session, terminal, its group, flags (proc(5)).
-        let flags = status.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(6)?.parse::<u64>().ok());
+        // Behind the name, which may hold anything: state, parent, group, session, terminal, its
+        // group, flags (proc(5)).
+        let flags = status
+            .rsplit_once(')')
+            .and_then(|(_, rest)| rest.split_whitespace().nth(6)?.parse::<u64>().ok());
         flags.is_none_or(|flags| flags & PF_EXITING != 0)
     }
 
-    /// Kills what a launcher has started, which has groups of its own. Its session's number is nobody else's until it is reaped.
+    /// Kills what a launcher has started, which has groups of its own. Its session's number is
+    /// nobody else's until it is reaped.
     fn end_launched(&self) {
         if let Some(meeting) = &self.meeting {
             descent::kill_session(self.group);
@@ -354,8 +374,9 @@ impl Process {
         }
     }
 
-    /// Removes the files of its call. There are none but of a process that died while it ran one. Their folder is renamed first:
-    /// removing them may take longer than until the next process has this one's number.
+    /// Removes the files of its call. There are none but of a process that died while it ran one.
+    /// Their folder is renamed first: removing them may take longer than until the next process has
+    /// this one's number.
     fn remove_files(&self) {
         let files = self.room.folder().join(files_folder(self.pid()));
         let away = self.room.folder().with_file_name(new_name());
@@ -375,16 +396,19 @@ impl Process {
         }
     }
 
-    /// If the process has ended: ends what it left of its group, reaps it or says who must, and says how it ended.
+    /// If the process has ended: ends what it left of its group, reaps it or says who must, and
+    /// says how it ended.
     ///
     /// The group is signalled before the reaping: until then no other group can have its number.
     pub(super) fn reap(&mut self) -> Reaped {
         self.signal_group(Signal::Kill);
         self.end_launched();
         let reaped = match &mut self.origin {
-            Origin::Spawned(child) => {
-                child.try_wait().ok().flatten().map_or(Reaped::NotYet, |status| Reaped::Done(exit_how(status)))
-            }
+            Origin::Spawned(child) => child
+                .try_wait()
+                .ok()
+                .flatten()
+                .map_or(Reaped::NotYet, |status| Reaped::Done(exit_how(status))),
             Origin::Zygote(zygote) => Reaped::By(*zygote, self.group.as_raw_nonzero().get()),
         };
         self.reaped = !matches!(reaped, Reaped::NotYet);
@@ -408,25 +432,34 @@ impl Drop for Process {
     }
 }
 
-/// What an executable is given that a zygote forks: connection, standard output and error; and our ends of it.
+/// What an executable is given that a zygote forks: connection, standard output and error; and our
+/// ends of it.
 pub(super) fn ends(connection: ConnectionKind) -> Result<(Near, [OwnedFd; START_DESCRIPTORS])> {
     let (stream, theirs) = connect(connection)?;
-    let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(|errno| Error::system("make a pipe", errno.into()));
+    let pipe = || {
+        pipe_with(PipeFlags::CLOEXEC).map_err(|errno| Error::system("make a pipe", errno.into()))
+    };
     let ((stdout, their_stdout), (stderr, their_stderr)) = (pipe()?, pipe()?);
-    Ok((Near { stream, stdout: stdout.into(), stderr: stderr.into() }, [theirs, their_stdout, their_stderr]))
+    Ok((
+        Near { stream, stdout: stdout.into(), stderr: stderr.into() },
+        [theirs, their_stdout, their_stderr],
+    ))
 }
 
 /// Our end of a connection and the executable's.
 fn connect(connection: ConnectionKind) -> Result<(OwnedFd, OwnedFd)> {
     match connection {
-        ConnectionKind::Unix => UnixStream::pair().map(|(ours, theirs)| (ours.into(), theirs.into())),
+        ConnectionKind::Unix => {
+            UnixStream::pair().map(|(ours, theirs)| (ours.into(), theirs.into()))
+        }
         ConnectionKind::Tcp => loopback_pair(),
     }
     .map_err(|source| Error::system("make a socket pair", source))
 }
 
-/// Both ends of a TCP connection of the loopback. They are made here and inherited as a socket pair is, so nobody has to
-/// prove who he is; a stranger who is faster at the port for that moment is turned away.
+/// Both ends of a TCP connection of the loopback. They are made here and inherited as a socket pair
+/// is, so nobody has to prove who he is; a stranger who is faster at the port for that moment is
+/// turned away.
 fn loopback_pair() -> std::io::Result<(OwnedFd, OwnedFd)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let theirs = TcpStream::connect(listener.local_addr()?)?;
@@ -440,7 +473,8 @@ fn loopback_pair() -> std::io::Result<(OwnedFd, OwnedFd)> {
     Err(std::io::Error::other("too many strangers connect to the port"))
 }
 
-/// The name of `program` in a list of processes. That of ourselves says nothing there, so our own name stands for it.
+/// The name of `program` in a list of processes. That of ourselves says nothing there, so our own
+/// name stands for it.
 pub(super) fn shown_name(program: &str) -> OsString {
     let own = (program == OWN_PROGRAM).then(|| std::env::args_os().next()).flatten();
     own.unwrap_or_else(|| program.into())
@@ -448,13 +482,21 @@ pub(super) fn shown_name(program: &str) -> OsString {
 
 fn cannot_start(program: &str, source: std::io::Error) -> Error {
     let (kind, fix) = match source.kind() {
-        std::io::ErrorKind::NotFound => (ErrorKind::Unavailable, "the program is missing: publish the module again"),
+        std::io::ErrorKind::NotFound => {
+            (ErrorKind::Unavailable, "the program is missing: publish the module again")
+        }
         std::io::ErrorKind::PermissionDenied => {
             (ErrorKind::Unavailable, "the program must be executable for the server")
         }
-        _ => (ErrorKind::System, "check the server's limits of processes, file descriptors and memory"),
+        _ => (
+            ErrorKind::System,
+            "check the server's limits of processes, file descriptors and memory",
+        ),
     };
-    Error::new(kind, "start an executable", source.to_string()).with("program", program).fix(fix).source(source)
+    Error::new(kind, "start an executable", source.to_string())
+        .with("program", program)
+        .fix(fix)
+        .source(source)
 }
 
 pub(super) fn exit_how(status: ExitStatus) -> ExitHow {

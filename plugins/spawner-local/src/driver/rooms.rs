@@ -1,6 +1,8 @@
-//! What the processes of a module share on this host: a working folder, and the cgroup that counts them.
+//! What the processes of a module share on this host: a working folder, and the cgroup that counts
+//! them.
 //!
-//! Both are made with the module's first process and removed after its last; what still ran in the cgroup is killed.
+//! Both are made with the module's first process and removed after its last; what still ran in the
+//! cgroup is killed.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -28,7 +30,8 @@ const TASKS_OF_SYSTEM: u64 = 4 << 20;
 /// Names tried for a folder.
 const NAMES_MAX: u32 = 1000;
 
-/// Times that a cgroup is looked at until its processes, which were killed, are gone; a millisecond each.
+/// Times that a cgroup is looked at until its processes, which were killed, are gone; a millisecond
+/// each.
 const LOOKS_MAX: u32 = 200;
 
 /// The rooms in use, by module.
@@ -74,7 +77,8 @@ impl Room {
     pub(super) fn new(limits: &Limits) -> Result<Room> {
         let user = limits.user().map(|user| find_user(user, &passwd())).transpose()?;
         let (name, folder) = make_folder()?;
-        // A lock that ends with this process, wherever that is: others must not take the folder for left behind.
+        // A lock that ends with this process, wherever that is: others must not take the folder for
+        // left behind.
         let lock = std::fs::File::open(&folder).map(OwnedFd::from);
         let lock = lock.map_err(|error| {
             let _ = std::fs::remove_dir(&folder);
@@ -83,12 +87,16 @@ impl Room {
         let _ = flock(&lock, FlockOperation::NonBlockingLockExclusive);
         let mut room = Room { folder, cgroup: None, user, _lock: lock };
         if let Some((user, group)) = user {
-            std::os::unix::fs::chown(&room.folder, Some(user), Some(group))
-                .map_err(|error| Error::system("give a working folder to its user", error).with("user", user))?;
+            std::os::unix::fs::chown(&room.folder, Some(user), Some(group)).map_err(|error| {
+                Error::system("give a working folder to its user", error).with("user", user)
+            })?;
         }
         // Memory is counted below it where one cgroup has all controllers.
         let counts_memory = limits.memory_bytes_max().map(|_| TASKS_OF_SYSTEM);
-        room.cgroup = limits.tasks_max().or(counts_memory).and_then(|tasks_max| make_cgroup(&name, tasks_max));
+        room.cgroup = limits
+            .tasks_max()
+            .or(counts_memory)
+            .and_then(|tasks_max| make_cgroup(&name, tasks_max));
         Ok(room)
     }
 
@@ -105,9 +113,14 @@ impl Room {
         Ok(rules)
     }
 
-    /// The rules of one more process (or `processes` that a launcher starts) with all that counts it. What counts its memory is
-    /// to live as long as it.
-    pub(super) fn held(&self, limits: &Limits, rules: &Rules, processes: u32) -> Result<(Rules, Option<MemoryCgroup>)> {
+    /// The rules of one more process (or `processes` that a launcher starts) with all that counts
+    /// it. What counts its memory is to live as long as it.
+    pub(super) fn held(
+        &self,
+        limits: &Limits,
+        rules: &Rules,
+        processes: u32,
+    ) -> Result<(Rules, Option<MemoryCgroup>)> {
         let mut rules = self.rules(limits, rules)?;
         let memory = self.memory(limits, processes, rules.missing)?;
         if let Some(cgroup) = &memory {
@@ -120,23 +133,31 @@ impl Room {
         Ok((rules, memory))
     }
 
-    /// What holds one more process (or `processes` that a launcher starts) to its memory, shared memory included, where the
-    /// module has a limit.
-    pub(super) fn memory(&self, limits: &Limits, processes: u32, missing: Missing) -> Result<Option<MemoryCgroup>> {
+    /// What holds one more process (or `processes` that a launcher starts) to its memory, shared
+    /// memory included, where the module has a limit.
+    pub(super) fn memory(
+        &self,
+        limits: &Limits,
+        processes: u32,
+        missing: Missing,
+    ) -> Result<Option<MemoryCgroup>> {
         let Some(bytes_max) = limits.memory_bytes_max() else { return Ok(None) };
         let bytes_max = bytes_max.saturating_mul(processes.into());
         let cgroup = MemoryCgroup::new(self.cgroup.as_deref(), bytes_max);
         if cgroup.is_some() || missing == Missing::Allowed {
             return Ok(cgroup);
         }
-        let message = "this system cannot enforce the module's memory_bytes_max: only a memory cgroup counts memory \
-            that a process shares (MAP_SHARED, memfd, /dev/shm), and the server cannot write one";
-        Err(Error::new(ErrorKind::Unavailable, "start a module", message)
-            .fix("give the server a memory cgroup (Delegate=yes in its unit), or set required = false in farcall.toml"))
+        let message = "this system cannot enforce the module's memory_bytes_max: only a memory \
+            cgroup counts memory that a process shares (MAP_SHARED, memfd, /dev/shm), and the \
+            server cannot write one";
+        Err(Error::new(ErrorKind::Unavailable, "start a module", message).fix(
+            "give the server a memory cgroup (Delegate=yes in its unit), or set required = \
+                false in farcall.toml",
+        ))
     }
 
-    /// Without a cgroup, the system counts all that the user runs: what runs now comes on top of what the module may have.
-    /// It counts nothing of root's.
+    /// Without a cgroup, the system counts all that the user runs: what runs now comes on top of
+    /// what the module may have. It counts nothing of root's.
     fn count_by_user(&self, tasks_max: u64, rules: &mut Rules) -> Result<()> {
         let user = self.user.map_or_else(|| rustix::process::geteuid().as_raw(), |(user, _)| user);
         if user != 0 {
@@ -146,8 +167,8 @@ impl Room {
         if rules.missing == Missing::Allowed {
             return Ok(());
         }
-        let message = "this system cannot count the module's processes: the server cannot write a cgroup, and it runs \
-            as root";
+        let message = "this system cannot count the module's processes: the server cannot write a \
+            cgroup, and it runs as root";
         Err(Error::new(ErrorKind::Unavailable, "start a module", message)
             .fix("set a user for it in farcall.toml, or set required = false"))
     }
@@ -157,10 +178,12 @@ impl Room {
         self.user
     }
 
-    /// Whether its folder is the one that was made: a cleaner of temporary files may have removed it.
+    /// Whether its folder is the one that was made: a cleaner of temporary files may have removed
+    /// it.
     fn is_there(&self) -> bool {
         let made = rustix::fs::fstat(&self._lock).map(|status| (status.st_dev, status.st_ino));
-        std::fs::symlink_metadata(&self.folder).is_ok_and(|status| made == Ok((status.dev(), status.ino())))
+        std::fs::symlink_metadata(&self.folder)
+            .is_ok_and(|status| made == Ok((status.dev(), status.ino())))
     }
 
     /// Where temporary files go.
@@ -176,7 +199,11 @@ impl Drop for Room {
         }
         if self.user.is_some() {
             // Where this is not root, only its owner may look into it.
-            let _ = std::os::unix::fs::chown(&self.folder, Some(rustix::process::geteuid().as_raw()), None);
+            let _ = std::os::unix::fs::chown(
+                &self.folder,
+                Some(rustix::process::geteuid().as_raw()),
+                None,
+            );
         }
         temporary::remove(&self.folder);
     }
@@ -243,7 +270,8 @@ fn make_cgroup(name: &str, tasks_max: u64) -> Option<PathBuf> {
 fn make_cgroup_in(base: &Path, name: &str, tasks_max: u64) -> Option<PathBuf> {
     let cgroup = base.join(name);
     std::fs::create_dir(&cgroup).ok()?;
-    // The kernel makes the file in a cgroup that counts. In any other folder it would be a file, and nobody counted.
+    // The kernel makes the file in a cgroup that counts. In any other folder it would be a file,
+    // and nobody counted.
     let limit = std::fs::OpenOptions::new().write(true).open(cgroup.join("pids.max"));
     if limit.is_ok_and(|mut limit| limit.write_all(tasks_max.to_string().as_bytes()).is_ok()) {
         return Some(cgroup);
@@ -252,26 +280,33 @@ fn make_cgroup_in(base: &Path, name: &str, tasks_max: u64) -> Option<PathBuf> {
     None
 }
 
-/// Where our own cgroup lies: that of the controller `pids` (version 1), or the one of all controllers (version 2) and
-/// the one above it, since a cgroup that has processes can have no counted ones below it.
+/// Where our own cgroup lies: that of the controller `pids` (version 1), or the one of all
+/// controllers (version 2) and the one above it, since a cgroup that has processes can have no
+/// counted ones below it.
 fn bases() -> Vec<PathBuf> {
     let text = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mut bases = Vec::new();
-    for (controllers, path) in text.lines().filter_map(|line| line.split_once(':')?.1.split_once(':')) {
+    for (controllers, path) in
+        text.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'))
+    {
         let path = path.trim_start_matches('/');
         if controllers.split(',').any(|controller| controller == "pids") {
             bases.push(Path::new("/sys/fs/cgroup").join(controllers).join(path));
         }
         if controllers.is_empty() {
             let own = Path::new("/sys/fs/cgroup").join(path);
-            let above = own.parent().filter(|above| above.starts_with("/sys/fs/cgroup")).map(Path::to_path_buf);
+            let above = own
+                .parent()
+                .filter(|above| above.starts_with("/sys/fs/cgroup"))
+                .map(Path::to_path_buf);
             bases.extend([Some(own), above].into_iter().flatten());
         }
     }
     bases
 }
 
-/// Kills what runs in a cgroup and below it, and removes it. A process that forks meanwhile is found by the next look.
+/// Kills what runs in a cgroup and below it, and removes it. A process that forks meanwhile is
+/// found by the next look.
 pub(super) fn remove_cgroup(cgroup: &Path) {
     let below = std::fs::read_dir(cgroup).into_iter().flatten().flatten();
     for entry in below.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)) {
@@ -285,8 +320,12 @@ pub(super) fn remove_cgroup(cgroup: &Path) {
             let _ = kill_process(process, Signal::KILL);
             killed += 1;
         }
-        // One that is busy has processes still; any other that stays is no cgroup, and time changes nothing.
-        if killed == 0 && !std::fs::remove_dir(cgroup).is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY)) {
+        // One that is busy has processes still; any other that stays is no cgroup, and time changes
+        // nothing.
+        if killed == 0
+            && !std::fs::remove_dir(cgroup)
+                .is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY))
+        {
             return;
         }
         std::thread::sleep(std::time::Duration::from_millis(1));
@@ -299,10 +338,12 @@ fn sweep() {
     let entries = places.flat_map(std::fs::read_dir).flatten().flatten();
     let own = rustix::process::geteuid();
     // Those of a server that was root may be other users'.
-    let is_ours = |data: std::fs::Metadata| data.is_dir() && (own.is_root() || data.uid() == own.as_raw());
+    let is_ours =
+        |data: std::fs::Metadata| data.is_dir() && (own.is_root() || data.uid() == own.as_raw());
     for entry in entries.filter(|entry| entry.metadata().is_ok_and(is_ours)) {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let server = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-')?.0.parse().ok());
+        let server =
+            name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-')?.0.parse().ok());
         if server.and_then(Pid::from_raw).is_none_or(|server| test_kill_process(server).is_ok()) {
             continue;
         }
@@ -344,7 +385,8 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_no_cgroup_counts_nobody_and_is_given_up_at_once() {
-        let base = std::env::temp_dir().join(format!("farcall-no-cgroup-{}", getpid().as_raw_nonzero()));
+        let base =
+            std::env::temp_dir().join(format!("farcall-no-cgroup-{}", getpid().as_raw_nonzero()));
         std::fs::create_dir(&base).unwrap();
         assert_eq!(make_cgroup_in(&base, "module", 10), None);
         assert_eq!(std::fs::read_dir(&base).unwrap().count(), 0);

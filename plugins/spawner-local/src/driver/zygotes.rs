@@ -1,8 +1,8 @@
 //! The zygotes: which there are, what each was asked for, and what came of it.
 //!
-//! A zygote serves one module in one environment. It is started with the module's first executable, while it is small,
-//! and ends when it had nothing to do for a while, or when the module was published again. Whatever goes wrong with one,
-//! executables are started without it.
+//! A zygote serves one module in one environment. It is started with the module's first executable,
+//! while it is small, and ends when it had nothing to do for a while, or when the module was
+//! published again. Whatever goes wrong with one, executables are started without it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,7 +11,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 
 use farcall_base::{Error, ExecutableId, Instant, Result};
-use farcall_services::spawner::zygote::{Packet, Received, Wait, ZYGOTE_VARIABLE, ZygoteLink, write_load};
+use farcall_services::spawner::zygote::{
+    Packet, Received, Wait, ZYGOTE_VARIABLE, ZygoteLink, write_load,
+};
 use farcall_services::spawner::{ExitHow, SOCKET_VARIABLE};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -27,8 +29,8 @@ use super::rooms::Room;
 use crate::state::Settings;
 use crate::step::{CommandLine, Load};
 
-/// Starts that one zygote was sent and has not answered. Far fewer than its socket holds: neither end ever waits for room
-/// while the other does.
+/// Starts that one zygote was sent and has not answered. Far fewer than its socket holds: neither
+/// end ever waits for room while the other does.
 const ASKED_MAX: usize = 64;
 
 /// Names a zygote; never used again.
@@ -125,7 +127,9 @@ impl Zygotes {
     /// Those of the module's older publications go as soon as nothing of them lives.
     fn retire(&mut self, kind: &Kind) {
         let outdated = |other: &Kind| other.load.module == kind.load.module && other != kind;
-        self.table.values_mut().for_each(|zygote| zygote.outdated = outdated(&zygote.kind) || zygote.outdated);
+        self.table
+            .values_mut()
+            .for_each(|zygote| zygote.outdated = outdated(&zygote.kind) || zygote.outdated);
         self.table.retain(|_, zygote| zygote.is_busy() || !outdated(&zygote.kind));
         self.unfit.retain(|other| !outdated(other));
         self.lost.retain(|other| !outdated(other));
@@ -141,7 +145,13 @@ impl Zygotes {
         self.table.len() < zygotes_max
     }
 
-    fn add(&mut self, settings: &Settings, kind: Kind, wanted: &Wanted, now: Instant) -> Option<ZygoteId> {
+    fn add(
+        &mut self,
+        settings: &Settings,
+        kind: Kind,
+        wanted: &Wanted,
+        now: Instant,
+    ) -> Option<ZygoteId> {
         // Whatever is in the way is in the way of a plain start too, which reports it.
         let zygote = Zygote::launch(settings, kind, wanted, now).ok()?;
         self.last += 1;
@@ -166,7 +176,9 @@ impl Zygotes {
 
     /// Ends those that were idle for long enough.
     pub(super) fn end_idle(&mut self, settings: &Settings, now: Instant) {
-        self.table.retain(|_, zygote| zygote.is_busy() || zygote.idle_since + settings.zygote_idle() > now);
+        self.table.retain(|_, zygote| {
+            zygote.is_busy() || zygote.idle_since + settings.zygote_idle() > now
+        });
     }
 
     /// Takes what a zygote says.
@@ -183,35 +195,49 @@ impl Zygotes {
                 }
                 Ok(Received::Packet(Packet::Loaded, _)) => zygote.loaded = true,
                 Ok(Received::Packet(Packet::Started, mut descriptors)) => {
-                    let Some((wanted, near)) = zygote.asked.pop_front() else { return self.lose(id) };
+                    let Some((wanted, near)) = zygote.asked.pop_front() else {
+                        return self.lose(id);
+                    };
                     zygote.living += 1;
                     let executable = wanted.executable;
                     let parent = (id, Pid::from_child(&zygote.child));
-                    self.news.push_back(match Process::born(parent, descriptors.pop(), near, &wanted) {
-                        Ok(process) => News::Born(executable, Box::new(process)),
-                        // What it forked has ended with it, and is nobody's child any more.
-                        Err(_) if zygote.has_ended() => {
-                            zygote.wanted.push_front(wanted);
-                            return self.lose(id);
-                        }
-                        Err(error) => News::Failed(executable, error),
-                    });
+                    self.news.push_back(
+                        match Process::born(parent, descriptors.pop(), near, &wanted) {
+                            Ok(process) => News::Born(executable, Box::new(process)),
+                            // What it forked has ended with it, and is nobody's child any more.
+                            Err(_) if zygote.has_ended() => {
+                                zygote.wanted.push_front(wanted);
+                                return self.lose(id);
+                            }
+                            Err(error) => News::Failed(executable, error),
+                        },
+                    );
                 }
                 Ok(Received::Packet(Packet::NotStarted { errno }, _)) => {
                     let Some((wanted, _)) = zygote.asked.pop_front() else { return self.lose(id) };
-                    let error = Error::system("start an executable", std::io::Error::from_raw_os_error(errno))
-                        .fix("check the server's limits of processes, file descriptors and memory");
+                    let error = Error::system(
+                        "start an executable",
+                        std::io::Error::from_raw_os_error(errno),
+                    )
+                    .fix("check the server's limits of processes, file descriptors and memory");
                     self.news.push_back(News::Failed(wanted.executable, error));
                 }
                 Ok(Received::Packet(Packet::Ended { pid, status }, _)) => {
                     zygote.living = zygote.living.saturating_sub(1);
                     zygote.idle_since = now;
                     if let Some(executable) = zygote.ended.remove(&pid) {
-                        self.news.push_back(News::Reaped(executable, exit_how(ExitStatus::from_raw(status))));
+                        self.news.push_back(News::Reaped(
+                            executable,
+                            exit_how(ExitStatus::from_raw(status)),
+                        ));
                     }
                 }
                 Ok(Received::Packet(Packet::Unfit, _)) => {
-                    self.table.get(&id).map(|zygote| zygote.kind.clone()).into_iter().for_each(|kind| self.forgo(kind));
+                    self.table
+                        .get(&id)
+                        .map(|zygote| zygote.kind.clone())
+                        .into_iter()
+                        .for_each(|kind| self.forgo(kind));
                     return self.lose(id);
                 }
                 // Gone, or not talking sense.
@@ -220,15 +246,19 @@ impl Zygotes {
         }
     }
 
-    /// A zygote ends: its executables end with it, and what it was to start is started without it. Somebody may have killed one
-    /// that was loading: so another is tried, and whoever fails as often as that is unfit.
+    /// A zygote ends: its executables end with it, and what it was to start is started without it.
+    /// Somebody may have killed one that was loading: so another is tried, and whoever fails as
+    /// often as that is unfit.
     fn lose(&mut self, id: ZygoteId) {
         let Some(mut zygote) = self.table.remove(&id) else { return };
         let asked = std::mem::take(&mut zygote.asked).into_iter().map(|(wanted, _)| wanted);
         let wanted = std::mem::take(&mut zygote.wanted);
         self.news.extend(asked.chain(wanted).map(News::Refused));
-        self.news
-            .extend(std::mem::take(&mut zygote.ended).into_values().map(|executable| News::Reaped(executable, lost())));
+        self.news.extend(
+            std::mem::take(&mut zygote.ended)
+                .into_values()
+                .map(|executable| News::Reaped(executable, lost())),
+        );
         if !zygote.loaded {
             let kind = zygote.kind.clone();
             self.lost.push_back(kind.clone());
@@ -263,15 +293,21 @@ impl Zygotes {
         }
     }
 
-    /// Gives up a start that nothing has come of. Its zygote may hang in the code that it loads: then it is ended.
+    /// Gives up a start that nothing has come of. Its zygote may hang in the code that it loads:
+    /// then it is ended.
     pub(super) fn give_up(&mut self, executable: ExecutableId) {
         let waits = |zygote: &Zygote| {
             let asked = zygote.asked.iter().map(|(wanted, _)| wanted);
-            !zygote.loaded && asked.chain(&zygote.wanted).any(|wanted| wanted.executable == executable)
+            !zygote.loaded
+                && asked.chain(&zygote.wanted).any(|wanted| wanted.executable == executable)
         };
         let hanging = self.table.iter().find(|(_, zygote)| waits(zygote)).map(|(id, _)| *id);
         if let Some(id) = hanging {
-            self.table.get(&id).map(|zygote| zygote.kind.clone()).into_iter().for_each(|kind| self.forgo(kind));
+            self.table
+                .get(&id)
+                .map(|zygote| zygote.kind.clone())
+                .into_iter()
+                .for_each(|kind| self.forgo(kind));
             self.lose(id);
         }
     }
@@ -300,7 +336,8 @@ impl Zygote {
             .env_remove(SOCKET_VARIABLE)
             .env(ZYGOTE_VARIABLE, "0")
             .stdin(Stdio::from(theirs))
-            // What a library says when it is loaded is of no call. If it crashes then, a plain start shows it.
+            // What a library says when it is loaded is of no call. If it crashes then, a plain
+            // start shows it.
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .process_group(0)
@@ -334,7 +371,8 @@ impl Zygote {
         Ok(zygote)
     }
 
-    /// Whether it has ended, or is about to: its children are another's a moment before its descriptor says so.
+    /// Whether it has ended, or is about to: its children are another's a moment before its
+    /// descriptor says so.
     fn has_ended(&self) -> bool {
         let mut watched = [PollFd::new(&self.pidfd, PollFlags::IN)];
         poll(&mut watched, Some(&MOMENT)).is_ok_and(|count| count > 0)

@@ -1,4 +1,5 @@
-//! What a pilot passes on: both ways at once, beside those that hear nothing, and the ends of either side.
+//! What a pilot passes on: both ways at once, beside those that hear nothing, and the ends of
+//! either side.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -26,7 +27,8 @@ fn carried(carriers: &Carriers) -> (UnixStream, UnixStream, Answer<()>) {
     (executable, server, answer)
 }
 
-/// Says it, and nothing more, from another thread: it is more than fits on the way. Nobody may be left to hear it.
+/// Says it, and nothing more, from another thread: it is more than fits on the way. Nobody may be
+/// left to hear it.
 fn say(mut to: UnixStream, bytes: Vec<u8>) {
     std::thread::spawn(move || to.write_all(&bytes).and_then(|()| to.shutdown(Shutdown::Write)));
 }

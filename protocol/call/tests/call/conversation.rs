@@ -52,13 +52,21 @@ impl Conversation {
                 self.connect(&words[1..]);
                 self.send(0, usize::MAX);
                 self.send(1, usize::MAX);
-                let quiet = self.said.iter().all(|line| line.contains("Hello") || line.contains("Ready"));
-                assert!(quiet, "use connect and sends where the greeting itself is the matter: {:?}", self.said);
+                let quiet =
+                    self.said.iter().all(|line| line.contains("Hello") || line.contains("Ready"));
+                assert!(
+                    quiet,
+                    "use connect and sends where the greeting itself is the matter: {:?}",
+                    self.said
+                );
                 self.said.clear();
             }
             "forge" => self.forge(end(words[1]), &words[2..]),
             _ if words[1] == "sends" => {
-                self.send(end(words[0]), words.get(2).map_or(usize::MAX, |count| count.parse().unwrap()));
+                self.send(
+                    end(words[0]),
+                    words.get(2).map_or(usize::MAX, |count| count.parse().unwrap()),
+                );
             }
             _ if words[1] == "says" => self.say(end(words[0])),
             _ => {
@@ -74,7 +82,8 @@ impl Conversation {
         let setup = |end, initiator| Setup {
             hello: words::hello(words, end),
             initiator,
-            token: words::option(words, &format!("{end}.wants")).map(|token| token.as_bytes().into()),
+            token: words::option(words, &format!("{end}.wants"))
+                .map(|token| token.as_bytes().into()),
         };
         self.calls = 0;
         self.ends = vec![Connection::new(setup("A", true)), Connection::new(setup("B", false))];
@@ -87,12 +96,15 @@ impl Conversation {
             "open" => {
                 self.calls += 1;
                 let channel = connection.open(&words::open(words, self.calls))?;
-                self.said.push(format!("{} opens call {} on ch {channel}", NAMES[index], self.calls));
+                self.said
+                    .push(format!("{} opens call {} on ch {channel}", NAMES[index], self.calls));
             }
             "request" if words[0] == "list" => drop(connection.request(&Request::List)?),
             "request" => drop(connection.request(&Request::Interface(words[1].into()))?),
             "reply" if words[1] == "done" => connection.reply(channel(words), &Reply::Done),
-            "reply" => connection.reply(channel(words), &Reply::Failed((&failed(&words[2..])).into())),
+            "reply" => {
+                connection.reply(channel(words), &Reply::Failed((&failed(&words[2..])).into()))
+            }
             "respond" => self.respond(index, words),
             "grant" => connection.grant(channel(words), words[1].parse().unwrap()),
             "cancel" => connection.cancel(channel(words)),
@@ -106,18 +118,27 @@ impl Conversation {
             }
             "ping" => connection.ping(),
             "goodbye" if words.is_empty() => connection.goodbye(None),
-            "goodbye" => connection.goodbye(Some(&Error::new(ErrorKind::ShuttingDown, "serve", text()))),
-            "resume" => {
-                let channel = connection.resume(&Resume::new(CallId([words[0].parse().unwrap(); 16])))?;
-                self.said.push(format!("{} resumes call {} on ch {channel}", NAMES[index], words[0]));
+            "goodbye" => {
+                connection.goodbye(Some(&Error::new(ErrorKind::ShuttingDown, "serve", text())))
             }
-            "agree" => connection.agree(channel(words), &Resume::new(CallId([words[1].parse().unwrap(); 16]))),
+            "resume" => {
+                let channel =
+                    connection.resume(&Resume::new(CallId([words[0].parse().unwrap(); 16])))?;
+                self.said
+                    .push(format!("{} resumes call {} on ch {channel}", NAMES[index], words[0]));
+            }
+            "agree" => connection
+                .agree(channel(words), &Resume::new(CallId([words[1].parse().unwrap(); 16]))),
             "acknowledge" => connection.acknowledge(channel(words)),
-            "share" => connection.share(Share { segment: words[0].parse().unwrap(), bytes: words[1].parse().unwrap() }),
+            "share" => connection.share(Share {
+                segment: words[0].parse().unwrap(),
+                bytes: words[1].parse().unwrap(),
+            }),
             "unshare" => connection.unshare(words[0].parse().unwrap()),
             "state" => {
                 let (open, bytes) = (connection.channels_open(), connection.waiting_bytes());
-                self.said.push(format!("{}: {open} channels open, {bytes} bytes waiting", NAMES[index]));
+                self.said
+                    .push(format!("{}: {open} channels open, {bytes} bytes waiting", NAMES[index]));
             }
             _ => panic!("no command: {verb}"),
         }
@@ -148,7 +169,8 @@ impl Conversation {
         }
     }
 
-    /// What would go over, read but not delivered: for answers to forged frames, which the other end never asked for.
+    /// What would go over, read but not delivered: for answers to forged frames, which the other
+    /// end never asked for.
     fn say(&mut self, from: usize) {
         while let Some(transmit) = self.ends[from].poll_transmit() {
             let Transmit::Control { header, body, .. } = transmit else { continue };
@@ -159,8 +181,11 @@ impl Conversation {
                 }
                 _ => String::new(),
             };
-            self.said
-                .push(format!("{} says {} {shown}", NAMES[from], words::show_header(&header)).trim_end().to_owned());
+            self.said.push(
+                format!("{} says {} {shown}", NAMES[from], words::show_header(&header))
+                    .trim_end()
+                    .to_owned(),
+            );
         }
     }
 
@@ -181,7 +206,9 @@ impl Conversation {
 
     fn deliver_data(&mut self, to: usize, header: &FrameHeader) -> Result<()> {
         let place = self.ends[to].place(header, 0)?;
-        let what = place.map_or("throws it away".to_owned(), |place| format!("puts {}", words::show_place(&place)));
+        let what = place.map_or("throws it away".to_owned(), |place| {
+            format!("puts {}", words::show_place(&place))
+        });
         self.said.push(format!("{} {what}", NAMES[to]));
         self.ends[to].data_arrived(header, header.length)
     }

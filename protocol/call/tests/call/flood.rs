@@ -13,7 +13,8 @@ fn frame(kind: FrameKind, channel: u32) -> FrameHeader {
 fn greeted() -> Connection {
     let mut hello = crate::owner::hello(1000);
     hello.limits = HelloLimits::default();
-    let mut connection = Connection::new(Setup { hello: hello.clone(), initiator: false, token: None });
+    let mut connection =
+        Connection::new(Setup { hello: hello.clone(), initiator: false, token: None });
     connection.handle_control(&frame(FrameKind::Hello, 0), &encode(&hello)).unwrap();
     connection
 }
@@ -42,7 +43,11 @@ fn answers_that_nobody_reads() {
             Ok(()) => asked += 1,
             Err(error) => break error,
         }
-        assert!(connection.waiting_bytes() < ANSWERS_BYTES_MAX + (2 << 20), "{} bytes", connection.waiting_bytes());
+        assert!(
+            connection.waiting_bytes() < ANSWERS_BYTES_MAX + (2 << 20),
+            "{} bytes",
+            connection.waiting_bytes()
+        );
         assert!(asked < 10 || connection.is_clogged(), "the owner is not told to stop reading");
     };
     assert_eq!(error.kind(), ErrorKind::LimitExceeded);
@@ -116,8 +121,11 @@ fn more_results_than_slots() {
     let channel = connection.open(&open(vec![])).unwrap();
     let mut results = vec![Argument::Absent; 70_000];
     results.push(Argument::Blocks(Some(1)));
-    let result = CallResult { failure: None, results, times: CallTimes::default(), attributes: None };
-    let error = connection.handle_control(&frame(FrameKind::Result, channel.0), &encode(&result)).unwrap_err();
+    let result =
+        CallResult { failure: None, results, times: CallTimes::default(), attributes: None };
+    let error = connection
+        .handle_control(&frame(FrameKind::Result, channel.0), &encode(&result))
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::LimitExceeded);
     let mut connection = greeted();
     assert!(connection.open(&open(vec![Argument::Blocks(Some(1)); 70_000])).is_err());
@@ -127,11 +135,14 @@ fn more_results_than_slots() {
 #[test]
 fn a_data_frame_of_no_bytes_may_be_asked_about() {
     let mut connection = greeted();
-    connection.handle_control(&frame(FrameKind::Open, 1), &encode(&open(vec![Argument::Blocks(None)]))).unwrap();
+    connection
+        .handle_control(&frame(FrameKind::Open, 1), &encode(&open(vec![Argument::Blocks(None)])))
+        .unwrap();
     let data = FrameHeader { sequence: 1, flags: Flags::END, ..frame(FrameKind::Data, 1) };
     assert_eq!(connection.place(&data, 0).unwrap(), None);
     connection.handle_control(&data, &[]).unwrap();
     assert!(
-        std::iter::from_fn(|| connection.poll_event()).any(|event| event == Event::ArgumentsComplete(ChannelId(1)))
+        std::iter::from_fn(|| connection.poll_event())
+            .any(|event| event == Event::ArgumentsComplete(ChannelId(1)))
     );
 }

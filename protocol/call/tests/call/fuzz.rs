@@ -1,5 +1,5 @@
-//! Fixed-seed fuzz: a peer that keeps the rules most of the time and breaks each of them now and then. Nothing
-//! panics, no queue grows.
+//! Fixed-seed fuzz: a peer that keeps the rules most of the time and breaks each of them now and
+//! then. Nothing panics, no queue grows.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,9 @@ use crate::owner::hello;
 fn argument(random: &mut SeededRandom) -> Argument {
     match random.next() % 6 {
         0 => Argument::Blocks(None),
-        1 if random.next().is_multiple_of(8) => Argument::Shared(random.next() as u32 % 3, 0, random.next() % 5000),
+        1 if random.next().is_multiple_of(8) => {
+            Argument::Shared(random.next() as u32 % 3, 0, random.next() % 5000)
+        }
         2 => Argument::Inline(vec![1; 9].into()),
         3 => Argument::Blocks(Some(random.next() >> (random.next() % 64))),
         _ => Argument::Blocks(Some(random.next() % 900)),
@@ -102,7 +104,10 @@ impl Victim {
             line.sequence += 1;
             line.sequence - 1
         });
-        Frame { header: FrameHeader { sequence, ..FrameHeader::new(kind, ChannelId(channel), 0) }, body }
+        Frame {
+            header: FrameHeader { sequence, ..FrameHeader::new(kind, ChannelId(channel), 0) },
+            body,
+        }
     }
 
     /// Opens a channel that is not open as far as the peer knows.
@@ -120,7 +125,10 @@ impl Victim {
             }
             1 => {
                 let resume = Resume::new(open.call);
-                Frame { header: FrameHeader::new(FrameKind::Resume, ChannelId(channel), 0), body: encode(&resume) }
+                Frame {
+                    header: FrameHeader::new(FrameKind::Resume, ChannelId(channel), 0),
+                    body: encode(&resume),
+                }
             }
             _ => {
                 line.announce(&open.arguments);
@@ -146,12 +154,18 @@ impl Victim {
     /// Data of some call that has some left.
     fn data(&mut self) -> Option<Frame> {
         let has = |(channel, line): (&u32, &Line)| Some((*channel, *line.left.iter().next()?.0));
-        let lines: Vec<(u32, u16)> = self.asked.iter().chain(&self.asking).filter_map(has).collect();
+        let lines: Vec<(u32, u16)> =
+            self.asked.iter().chain(&self.asking).filter_map(has).collect();
         let (channel, slot) = *lines.get(self.below(lines.len().max(1) as u64) as usize)?;
-        let table = if self.asked.contains_key(&channel) { &mut self.asked } else { &mut self.asking };
+        let table =
+            if self.asked.contains_key(&channel) { &mut self.asked } else { &mut self.asking };
         let left = table.get_mut(&channel)?.left.get_mut(&slot)?;
         let most = left.unwrap_or(300).min(300);
-        let length = if self.random.next().is_multiple_of(2) { most } else { self.random.next() % (most + 1) };
+        let length = if self.random.next().is_multiple_of(2) {
+            most
+        } else {
+            self.random.next() % (most + 1)
+        };
         let end = match left {
             Some(left) => {
                 *left -= length;
@@ -191,7 +205,9 @@ impl Victim {
         match self.below(5) {
             0 => self.on(FrameKind::Share, 0, encode(&Share { segment, bytes: 9000 })),
             1 => self.on(FrameKind::Unshare, 0, encode(&segment)),
-            2 if self.chance(20) => self.on(FrameKind::Goodbye, 0, encode(&Goodbye { failure: None })),
+            2 if self.chance(20) => {
+                self.on(FrameKind::Goodbye, 0, encode(&Goodbye { failure: None }))
+            }
             3 => self.on(FrameKind::Pong, 0, vec![]),
             _ => self.on(FrameKind::Ping, 0, vec![]),
         }
@@ -247,7 +263,9 @@ impl Victim {
                 Event::Opened(channel, _) if self.chance(3) => self.respond(channel),
                 Event::CancelRequested(channel) => self.respond(channel),
                 Event::Requested(channel, _) => self.reply(channel),
-                Event::Finished(channel) | Event::Replied(channel, _) => drop(self.asking.remove(&channel.0)),
+                Event::Finished(channel) | Event::Replied(channel, _) => {
+                    drop(self.asking.remove(&channel.0))
+                }
                 _ => {}
             }
         }
@@ -262,7 +280,11 @@ impl Victim {
                     self.asking.insert(channel.0, Line::default());
                 }
             }
-            3 => drop(self.connection.request(&Request::List).map(|new| self.asking.insert(new.0, Line::default()))),
+            3 => drop(
+                self.connection
+                    .request(&Request::List)
+                    .map(|new| self.asking.insert(new.0, Line::default())),
+            ),
             4 => self.connection.grant(channel, 9000),
             5..9 => drop(self.connection.poll_transmit()),
             _ => {}
@@ -271,7 +293,8 @@ impl Victim {
 
     fn respond(&mut self, channel: ChannelId) {
         let (results, times) = (arguments(&mut self.random), CallTimes::default());
-        self.connection.respond(channel, &CallResult { failure: None, results, times, attributes: None });
+        self.connection
+            .respond(channel, &CallResult { failure: None, results, times, attributes: None });
         self.forget(channel);
     }
 

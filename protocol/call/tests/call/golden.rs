@@ -1,4 +1,5 @@
-//! Plays the scripts in `tests/golden`. Commands begin with `> `; what each leads to stands below it, indented.
+//! Plays the scripts in `tests/golden`. Commands begin with `> `; what each leads to stands below
+//! it, indented.
 
 use crate::conversation::Conversation;
 

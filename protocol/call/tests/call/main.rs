@@ -1,4 +1,5 @@
-//! Tests of the call state machines (spec/call.md): golden conversations, properties of two ends, hostile frames.
+//! Tests of the call state machines (spec/call.md): golden conversations, properties of two ends,
+//! hostile frames.
 #![allow(clippy::unwrap_used)]
 
 mod conversation;

@@ -1,4 +1,5 @@
-//! An owner of a connection over a queue of bytes: it opens calls, serves calls, and checks every byte that comes.
+//! An owner of a connection over a queue of bytes: it opens calls, serves calls, and checks every
+//! byte that comes.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +36,8 @@ pub struct Owner {
 
 /// What stands at a place of a call's data: any mistake of slot, side, call or offset shows.
 fn byte(id: CallId, side: Side, slot: u16, offset: u64) -> u8 {
-    let seed = u64::from(id.0[0]) << 32 | u64::from(id.0[1]) << 24 | u64::from(slot) << 1 | (side as u64);
+    let seed =
+        u64::from(id.0[0]) << 32 | u64::from(id.0[1]) << 24 | u64::from(slot) << 1 | (side as u64);
     SeededRandom::new(seed << 20 ^ offset).next() as u8
 }
 
@@ -137,9 +139,14 @@ impl Owner {
     }
 
     fn data(&self, header: &FrameHeader, place: &Place) -> Vec<u8> {
-        let call =
-            if place.side == Side::Arguments { &self.ours[&place.channel] } else { &self.theirs[&place.channel] };
-        (0..u64::from(header.length)).map(|at| byte(call.id, place.side, place.slot, place.offset + at)).collect()
+        let call = if place.side == Side::Arguments {
+            &self.ours[&place.channel]
+        } else {
+            &self.theirs[&place.channel]
+        };
+        (0..u64::from(header.length))
+            .map(|at| byte(call.id, place.side, place.slot, place.offset + at))
+            .collect()
     }
 
     /// Takes bytes of the stream.
@@ -161,7 +168,8 @@ impl Owner {
                 return Ok(false);
             }
             Step::Control { header, start, consumed } => {
-                self.connection.handle_control(&header, &self.buffer[start..][..header.length as usize])?;
+                self.connection
+                    .handle_control(&header, &self.buffer[start..][..header.length as usize])?;
                 self.buffer.drain(..consumed);
             }
             Step::Data { header, left, consumed } => {
@@ -188,7 +196,12 @@ impl Owner {
         assert_eq!(*came, place.offset, "{} slot {}: a piece is missing", call.id, place.slot);
         *came += bytes.len() as u64;
         for (at, got) in bytes.iter().enumerate() {
-            assert_eq!(*got, byte(call.id, place.side, place.slot, place.offset + at as u64), "{}", call.id);
+            assert_eq!(
+                *got,
+                byte(call.id, place.side, place.slot, place.offset + at as u64),
+                "{}",
+                call.id
+            );
         }
     }
 
@@ -205,11 +218,14 @@ impl Owner {
                     call.complete = true;
                     call.check_all_came(&call.arguments);
                 }
-                Event::CancelRequested(channel) if !self.theirs[&channel].ended => self.respond(channel, vec![]),
+                Event::CancelRequested(channel) if !self.theirs[&channel].ended => {
+                    self.respond(channel, vec![])
+                }
                 Event::Resulted(channel, result) => {
                     let call = self.ours.get_mut(&channel).unwrap();
                     assert!(!call.ended, "{} has two outcomes", call.id);
-                    (call.ended, call.failed, call.results) = (true, result.failure.is_some(), result.results);
+                    (call.ended, call.failed, call.results) =
+                        (true, result.failure.is_some(), result.results);
                 }
                 Event::Finished(channel) => {
                     let call = self.ours.remove(&channel).unwrap();

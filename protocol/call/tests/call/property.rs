@@ -1,5 +1,6 @@
-//! Two ends, random calls in both directions, random cuts of the stream, random cancels: every call ends exactly once
-//! at both ends, every byte is where it belongs, and no channel is left over (spec/call.md, section 7).
+//! Two ends, random calls in both directions, random cuts of the stream, random cancels: every call
+//! ends exactly once at both ends, every byte is where it belongs, and no channel is left over
+//! (spec/call.md, section 7).
 
 use farcall_base::{CallId, ChannelId, Random, SeededRandom};
 use farcall_wire::{Argument, Open};
@@ -79,7 +80,8 @@ impl World {
     fn grant(&mut self, end: usize, total: u64) {
         let owner = &mut self.ends[end];
         let pending = |call: &crate::owner::Call| !call.ended;
-        let theirs = owner.theirs.iter().filter(|(_, call)| pending(call)).map(|(channel, _)| *channel);
+        let theirs =
+            owner.theirs.iter().filter(|(_, call)| pending(call)).map(|(channel, _)| *channel);
         for channel in owner.ours.keys().copied().chain(theirs).collect::<Vec<_>>() {
             owner.connection.grant(channel, total);
         }
@@ -88,8 +90,13 @@ impl World {
     /// Ends one of the peer's calls; before its arguments are there, that is a refusal.
     fn serve(&mut self, end: usize, only_complete: bool) -> bool {
         let owner = &self.ends[end];
-        let open = owner.theirs.iter().filter(|(_, call)| !call.ended && (call.complete || !only_complete));
-        let Some(channel) = self.one_of(open.map(|(channel, _)| *channel).collect()) else { return false };
+        let open = owner
+            .theirs
+            .iter()
+            .filter(|(_, call)| !call.ended && (call.complete || !only_complete));
+        let Some(channel) = self.one_of(open.map(|(channel, _)| *channel).collect()) else {
+            return false;
+        };
         let results = self.arguments();
         self.ends[end].respond(channel, results);
         true
@@ -157,7 +164,11 @@ fn every_call_ends_once_at_both_ends() {
             let opened = sorted(&world.opened[end]);
             assert_eq!(sorted(&world.ends[end].finished), opened, "seed {seed}: at the opener");
             assert_eq!(sorted(&world.ends[1 - end].served), opened, "seed {seed}: at the acceptor");
-            assert_eq!(world.ends[end].connection.channels_open(), 0, "seed {seed}: a channel is left over");
+            assert_eq!(
+                world.ends[end].connection.channels_open(),
+                0,
+                "seed {seed}: a channel is left over"
+            );
             assert_eq!(world.ends[end].connection.waiting_bytes(), 0, "seed {seed}");
             calls += opened.len();
         }

@@ -7,7 +7,8 @@ use farcall_wire::*;
 /// `absent`, `null`, `inline:4`, `blocks:100`, `blocks:?`, `shared:3,0,100`.
 pub fn argument(word: &str) -> Argument {
     let (form, value) = word.split_once(':').unwrap_or((word, ""));
-    let numbers = || value.split(',').map(|number| number.parse::<u64>().unwrap()).collect::<Vec<_>>();
+    let numbers =
+        || value.split(',').map(|number| number.parse::<u64>().unwrap()).collect::<Vec<_>>();
     match form {
         "absent" => Argument::Absent,
         "null" => Argument::Null,
@@ -87,7 +88,9 @@ pub fn hello(words: &[&str], end: &str) -> Hello {
         role: if end == "A" { Role::Client } else { Role::Server },
         byte_order: ByteOrder::Little,
         product: "test".into(),
-        features: option(words, &format!("{end}.features")).map(|name| vec![name.into()]).unwrap_or_default(),
+        features: option(words, &format!("{end}.features"))
+            .map(|name| vec![name.into()])
+            .unwrap_or_default(),
         limits,
         host: "".into(),
         principal: None,
@@ -97,21 +100,31 @@ pub fn hello(words: &[&str], end: &str) -> Hello {
 }
 
 pub fn kind(word: &str) -> FrameKind {
-    (1..=15).filter_map(FrameKind::from_code).find(|kind| format!("{kind:?}").to_lowercase() == word).unwrap()
+    (1..=15)
+        .filter_map(FrameKind::from_code)
+        .find(|kind| format!("{kind:?}").to_lowercase() == word)
+        .unwrap()
 }
 
 pub fn unhex(text: &str) -> Vec<u8> {
-    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
+    (0..text.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap())
+        .collect()
 }
 
 pub fn show_header(header: &FrameHeader) -> String {
-    let kind = FrameKind::from_code(header.kind).map_or(format!("kind {}", header.kind), |kind| format!("{kind:?}"));
+    let kind = FrameKind::from_code(header.kind)
+        .map_or(format!("kind {}", header.kind), |kind| format!("{kind:?}"));
     let end = if header.flags.contains(Flags::END) { " END" } else { "" };
     match (header.channel.0, header.kind == FrameKind::Data as u8) {
         (0, _) => kind,
         (channel, false) => format!("{kind} ch {channel} #{}", header.sequence),
         (channel, true) => {
-            format!("{kind} ch {channel} #{} slot {} +{}{end}", header.sequence, header.slot, header.length)
+            format!(
+                "{kind} ch {channel} #{} slot {} +{}{end}",
+                header.sequence, header.slot, header.length
+            )
         }
     }
 }
@@ -132,7 +145,8 @@ pub fn show_event(event: &Event) -> String {
     match event {
         Event::Ready(hello) => format!("Ready, the peer is a {:?}", hello.role),
         Event::Opened(channel, open) => {
-            let parent = open.parent.as_ref().map_or(String::new(), |id| format!(" inside call {}", id[0]));
+            let parent =
+                open.parent.as_ref().map_or(String::new(), |id| format!(" inside call {}", id[0]));
             format!(
                 "Opened ch {channel} call {} {}{parent}{}",
                 open.call.0[0],
@@ -141,7 +155,11 @@ pub fn show_event(event: &Event) -> String {
             )
         }
         Event::Resulted(channel, result) => {
-            format!("Resulted ch {channel} {}{}", show_failure(&result.failure), show_arguments(&result.results))
+            format!(
+                "Resulted ch {channel} {}{}",
+                show_failure(&result.failure),
+                show_arguments(&result.results)
+            )
         }
         Event::Replied(channel, Reply::Failed(failure)) => {
             format!("Replied ch {channel} {}", show_failure(&Some(failure.clone())))
@@ -153,10 +171,14 @@ pub fn show_event(event: &Event) -> String {
         Event::Requested(channel, request) => format!("Requested ch {channel} {request:?}"),
         Event::Replied(channel, reply) => format!("Replied ch {channel} {reply:?}"),
         Event::Noticed(channel, notice) => format!("Noticed ch {channel} {notice:?}"),
-        Event::Resumed(channel, resume) => format!("Resumed ch {channel} call {}", resume.call.0[0]),
+        Event::Resumed(channel, resume) => {
+            format!("Resumed ch {channel} call {}", resume.call.0[0])
+        }
         Event::Acknowledged(channel) => format!("Acknowledged ch {channel}"),
         Event::Agreed(channel, resume) => format!("Agreed ch {channel} call {}", resume.call.0[0]),
-        Event::Shared(share) => format!("Shared segment {} of {} bytes", share.segment, share.bytes),
+        Event::Shared(share) => {
+            format!("Shared segment {} of {} bytes", share.segment, share.bytes)
+        }
         Event::Unshared(segment) => format!("Unshared segment {segment}"),
     }
 }

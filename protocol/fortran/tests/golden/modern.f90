@@ -1,4 +1,5 @@
-! What newer sources have: abstract interfaces, functions that are passed, submodules, words of the interface language as names.
+! What newer sources have: abstract interfaces, functions that are passed, submodules, words of the
+! interface language as names.
 module passing
   use, intrinsic :: iso_fortran_env, only: dp => real64
   implicit none

@@ -1,4 +1,5 @@
-! What declarations do not say, or what no interface has: each is told with its line, and nothing is guessed.
+! What declarations do not say, or what no interface has: each is told with its line, and nothing is
+! guessed.
 module undecided
   use kinds, only: dp
   use iso_c_binding

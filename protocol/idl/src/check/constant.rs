@@ -1,4 +1,5 @@
-//! Expressions without parameters are evaluated at once, so that their mistakes show before any call.
+//! Expressions without parameters are evaluated at once, so that their mistakes show before any
+//! call.
 
 use crate::diagnostic::Problems;
 use crate::evaluate::Values;
@@ -23,7 +24,8 @@ impl Values for NoValues {
     }
 }
 
-/// The value of an expression that refers to no parameter, `None` for another one, or why it has none.
+/// The value of an expression that refers to no parameter, `None` for another one, or why it has
+/// none.
 pub(super) fn value(expression: &Expression) -> Result<Option<i64>, String> {
     if expression.refers_to(&mut |_| true) {
         return Ok(None);
@@ -31,7 +33,8 @@ pub(super) fn value(expression: &Expression) -> Result<Option<i64>, String> {
     expression.evaluate_integer(&NoValues).map(Some).map_err(|error| error.message().to_string())
 }
 
-/// Reports what can be known to be wrong: a negative size, a range that leaves the array or runs backwards.
+/// Reports what can be known to be wrong: a negative size, a range that leaves the array or runs
+/// backwards.
 pub(super) fn check_dimension(compiled: &Dimension, tree: &tree::Extent, problems: &mut Problems) {
     let tree::Extent { size, start, end, stride } = tree;
     let known = |expression: Option<&Expression>| expression.and_then(|e| value(e).ok().flatten());
@@ -48,7 +51,9 @@ pub(super) fn check_dimension(compiled: &Dimension, tree: &tree::Extent, problem
         problems.add(span(end), "the end of this range is outside the array");
     }
     let limit = last.or(all);
-    if first.is_some_and(|start| start < 0) || first.zip(limit).is_some_and(|(start, end)| start > end) {
+    if first.is_some_and(|start| start < 0)
+        || first.zip(limit).is_some_and(|(start, end)| start > end)
+    {
         problems.add(span(start), "this range begins outside the array");
     }
     if known(compiled.stride.as_ref()).is_some_and(|stride| stride < 0) {

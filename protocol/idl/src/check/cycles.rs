@@ -6,10 +6,12 @@ use crate::interface::{Parameter, Shape};
 use crate::parse::tree;
 use crate::values::DEFAULT_CHAIN_MAX;
 
-/// Reports every parameter whose size, condition or value needs itself, and chains of values that are too long.
+/// Reports every parameter whose size, condition or value needs itself, and chains of values that
+/// are too long.
 pub(super) fn check(parameters: &[Parameter], trees: &[tree::Parameter], problems: &mut Problems) {
     let needs: Vec<Vec<usize>> = parameters.iter().map(needed).collect();
-    let mut search = Search { needs: &needs, state: vec![State::New; parameters.len()], path: Vec::new() };
+    let mut search =
+        Search { needs: &needs, state: vec![State::New; parameters.len()], path: Vec::new() };
     let mut cyclic = false;
     for index in 0..parameters.len() {
         if let Some(cycle) = search.visit(index) {
@@ -24,9 +26,15 @@ pub(super) fn check(parameters: &[Parameter], trees: &[tree::Parameter], problem
 }
 
 /// Shows the circle itself: which of its parameters is to blame, only its author knows.
-fn report(cycle: &[usize], parameters: &[Parameter], trees: &[tree::Parameter], problems: &mut Problems) {
+fn report(
+    cycle: &[usize],
+    parameters: &[Parameter],
+    trees: &[tree::Parameter],
+    problems: &mut Problems,
+) {
     const NAMES_MAX: usize = 6;
-    let mut names: Vec<String> = cycle.iter().take(NAMES_MAX).map(|index| shown(&parameters[*index].name)).collect();
+    let mut names: Vec<String> =
+        cycle.iter().take(NAMES_MAX).map(|index| shown(&parameters[*index].name)).collect();
     if cycle.len() > NAMES_MAX {
         names.push("…".to_string());
     }
@@ -51,7 +59,10 @@ fn needed(parameter: &Parameter) -> Vec<usize> {
     if let Shape::Array { dimensions, .. } = &parameter.shape {
         for dimension in dimensions {
             add(&dimension.size);
-            [&dimension.start, &dimension.end, &dimension.stride].into_iter().flatten().for_each(&mut add);
+            [&dimension.start, &dimension.end, &dimension.stride]
+                .into_iter()
+                .flatten()
+                .for_each(&mut add);
         }
     }
     [&parameter.when, &parameter.default].into_iter().flatten().for_each(add);
@@ -95,13 +106,20 @@ impl Search<'_> {
     }
 }
 
-/// Values that are worked out from values that are worked out …: evaluation bounds how far it follows them.
-fn chains(parameters: &[Parameter], trees: &[tree::Parameter], needs: &[Vec<usize>], problems: &mut Problems) {
+/// Values that are worked out from values that are worked out …: evaluation bounds how far it
+/// follows them.
+fn chains(
+    parameters: &[Parameter],
+    trees: &[tree::Parameter],
+    needs: &[Vec<usize>],
+    problems: &mut Problems,
+) {
     let mut lengths = vec![None; parameters.len()];
     for index in 0..parameters.len() {
         if length(index, parameters, needs, &mut lengths) == DEFAULT_CHAIN_MAX + 1 {
             let message = format!(
-                "the value of '{}' depends on other parameters in more than {DEFAULT_CHAIN_MAX} steps",
+                "the value of '{}' depends on other parameters in more than {DEFAULT_CHAIN_MAX} \
+                    steps",
                 shown(&parameters[index].name)
             );
             problems.add(trees[index].name.span, message);
@@ -110,14 +128,20 @@ fn chains(parameters: &[Parameter], trees: &[tree::Parameter], needs: &[Vec<usiz
 }
 
 /// Steps to the value of a parameter: 0 if the caller always gives it.
-fn length(index: usize, parameters: &[Parameter], needs: &[Vec<usize>], known: &mut Vec<Option<usize>>) -> usize {
+fn length(
+    index: usize,
+    parameters: &[Parameter],
+    needs: &[Vec<usize>],
+    known: &mut Vec<Option<usize>>,
+) -> usize {
     if parameters[index].default.is_none() {
         return 0;
     }
     if let Some(steps) = known[index] {
         return steps;
     }
-    let below = needs[index].iter().map(|next| length(*next, parameters, needs, known)).max().unwrap_or(0);
+    let below =
+        needs[index].iter().map(|next| length(*next, parameters, needs, known)).max().unwrap_or(0);
     known[index] = Some(below + 1);
     below + 1
 }

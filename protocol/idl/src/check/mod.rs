@@ -1,4 +1,5 @@
-//! The tree to the data model, with every rule that the grammar cannot express (spec/idl.md, sections 3 to 5).
+//! The tree to the data model, with every rule that the grammar cannot express (spec/idl.md,
+//! sections 3 to 5).
 
 mod constant;
 mod cycles;
@@ -13,7 +14,9 @@ use std::collections::HashMap;
 
 use crate::diagnostic::{Problems, shown};
 use crate::fortran;
-use crate::interface::{Class, Code, FINALIZE, INITIALIZE, Language, Module, StringConvention, StructType};
+use crate::interface::{
+    Class, Code, FINALIZE, INITIALIZE, Language, Module, StringConvention, StructType,
+};
 use crate::parse::tree::{self, Define, File, Name};
 use crate::source::{Source, Span};
 
@@ -44,7 +47,12 @@ impl FileContext<'_> {
 }
 
 /// Compiles the tree. The result counts only if no problem was reported.
-pub(crate) fn check<'a>(source: &'a Source<'a>, file_name: &str, tree: &'a File, problems: &mut Problems) -> Module {
+pub(crate) fn check<'a>(
+    source: &'a Source<'a>,
+    file_name: &str,
+    tree: &'a File,
+    problems: &mut Problems,
+) -> Module {
     let context = FileContext {
         source,
         module: module_name(file_name, &tree.module, problems),
@@ -62,7 +70,8 @@ pub(crate) fn check<'a>(source: &'a Source<'a>, file_name: &str, tree: &'a File,
         routine::routine(&context, define, None, problems)
     });
     let routines = routines.collect();
-    let classes = tree.classes.iter().map(|class| compile_class(&context, class, problems)).collect();
+    let classes =
+        tree.classes.iter().map(|class| compile_class(&context, class, problems)).collect();
     Module {
         routines,
         classes,
@@ -75,7 +84,8 @@ pub(crate) fn check<'a>(source: &'a Source<'a>, file_name: &str, tree: &'a File,
     }
 }
 
-/// The value of a declaration that a file makes once; the same value again does no harm (a header read twice).
+/// The value of a declaration that a file makes once; the same value again does no harm (a header
+/// read twice).
 fn agreed<'n>(values: &'n [Name], what: &str, problems: &mut Problems) -> Option<&'n Name> {
     let first = values.first()?;
     for other in values.iter().filter(|other| other.text != first.text) {
@@ -89,13 +99,18 @@ fn module_name(file: &str, given: &[Name], problems: &mut Problems) -> String {
     if let Some(name) = agreed(given, "Module", problems) {
         if !is_name(&name.text) {
             let help = "use letters, digits, '_' and '-', and begin with a letter";
-            problems.add_with_help(name.span, format!("'{}' is not a module name", shown(&name.text)), help);
+            problems.add_with_help(
+                name.span,
+                format!("'{}' is not a module name", shown(&name.text)),
+                help,
+            );
         }
         return name.text.clone();
     }
     let base = file.rsplit(['/', '\\']).next().unwrap_or(file);
     let stem = base.split_once('.').map_or(base, |(stem, _)| stem);
-    let clean: String = stem.chars().map(|c| if is_name_part(c) { c } else { '_' }).take(128).collect();
+    let clean: String =
+        stem.chars().map(|c| if is_name_part(c) { c } else { '_' }).take(128).collect();
     if clean.is_empty() { "unnamed".to_string() } else { clean }
 }
 
@@ -114,10 +129,16 @@ fn is_name_part(c: char) -> bool {
 
 /// The format of linker names. A wrong one would show only as an undefined symbol on the server.
 fn fortran_format(given: &[Name], problems: &mut Problems) -> String {
-    let Some(format) = agreed(given, "FortranFormat", problems) else { return fortran::DEFAULT_FORMAT.to_string() };
+    let Some(format) = agreed(given, "FortranFormat", problems) else {
+        return fortran::DEFAULT_FORMAT.to_string();
+    };
     if let Some(wrong) = fortran::wrong_format(&format.text) {
         let message = format!("this format does not make a linker name: {wrong}");
-        problems.add_with_help(format.span, message, "\"%s_\" puts one '_' after the name; '%l' is upper case");
+        problems.add_with_help(
+            format.span,
+            message,
+            "\"%s_\" puts one '_' after the name; '%l' is upper case",
+        );
         return fortran::DEFAULT_FORMAT.to_string();
     }
     format.text.clone()
@@ -126,11 +147,18 @@ fn fortran_format(given: &[Name], problems: &mut Problems) -> String {
 /// Routines, their aliases and classes share the names of a module.
 fn unique_names(source: &Source<'_>, tree: &File, problems: &mut Problems) {
     let mut seen: HashMap<&str, Span> = HashMap::new();
-    let routines = tree.routines.iter().flat_map(|define| std::iter::once(&define.name).chain(&define.options.aliases));
+    let routines = tree
+        .routines
+        .iter()
+        .flat_map(|define| std::iter::once(&define.name).chain(&define.options.aliases));
     for name in routines.chain(tree.classes.iter().map(|class| &class.name)) {
         if !is_name(&name.text) {
             let help = "use letters, digits, '_' and '-', and begin with a letter";
-            problems.add_with_help(name.span, format!("'{}' is not a routine name", shown(&name.text)), help);
+            problems.add_with_help(
+                name.span,
+                format!("'{}' is not a routine name", shown(&name.text)),
+                help,
+            );
         }
         match seen.get(name.text.as_str()) {
             Some(_) if problems.is_full() => problems.add(name.span, "defined twice"),
@@ -152,7 +180,11 @@ fn unique_names(source: &Source<'_>, tree: &File, problems: &mut Problems) {
 fn hook_name(define: &Define, problems: &mut Problems) {
     if HOOKS.contains(&define.name.text.as_str()) {
         let help = "write it as DefMethod inside a DefClass";
-        problems.add_with_help(define.name.span, format!("'{}' is a method of a class", define.name.text), help);
+        problems.add_with_help(
+            define.name.span,
+            format!("'{}' is a method of a class", define.name.text),
+            help,
+        );
     }
 }
 
@@ -168,7 +200,11 @@ fn compile_class(context: &FileContext<'_>, class: &tree::Class, problems: &mut 
     class_options(class, problems);
     routine::shrink(&options.shrink, problems);
     method_names(class, problems);
-    let methods = class.methods.iter().map(|method| routine::routine(context, method, language, problems)).collect();
+    let methods = class
+        .methods
+        .iter()
+        .map(|method| routine::routine(context, method, language, problems))
+        .collect();
     Class {
         name: class.name.text.clone(),
         doc: class.doc.as_ref().map(|doc| doc.text.clone()).unwrap_or_default(),
@@ -207,8 +243,13 @@ fn method_names(class: &tree::Class, problems: &mut Problems) {
             problems.add(method.name.span, message);
         }
         if method.name.text == FINALIZE && !method.parameters.is_empty() {
-            let help = "it runs when the object is deleted, without a caller; write another method that takes them";
-            problems.add_with_help(method.name.span, format!("'{FINALIZE}' takes no parameters"), help);
+            let help = "it runs when the object is deleted, without a caller; write another \
+                method that takes them";
+            problems.add_with_help(
+                method.name.span,
+                format!("'{FINALIZE}' takes no parameters"),
+                help,
+            );
         }
     }
 }

@@ -20,13 +20,19 @@ pub(super) struct List<'c, 'p> {
     pub problems: &'p mut Problems,
 }
 
-/// Compiles a list of parameters. Where one is wrong, the result holds a stand-in and the problem is reported.
-pub(super) fn parameters(list: &mut List<'_, '_>, parameters: &[tree::Parameter]) -> (Vec<Parameter>, Vec<Signature>) {
-    let signatures: Vec<Signature> = parameters.iter().map(|parameter| list.signature(parameter)).collect();
+/// Compiles a list of parameters. Where one is wrong, the result holds a stand-in and the problem
+/// is reported.
+pub(super) fn parameters(
+    list: &mut List<'_, '_>,
+    parameters: &[tree::Parameter],
+) -> (Vec<Parameter>, Vec<Signature>) {
+    let signatures: Vec<Signature> =
+        parameters.iter().map(|parameter| list.signature(parameter)).collect();
     list.duplicates(parameters);
     list.callbacks_last(parameters);
     let compiled = parameters.iter().enumerate();
-    let compiled = compiled.map(|(index, parameter)| list.parameter(parameter, index, &signatures)).collect();
+    let compiled =
+        compiled.map(|(index, parameter)| list.parameter(parameter, index, &signatures)).collect();
     (compiled, signatures)
 }
 
@@ -39,12 +45,14 @@ fn is_open_text(parameter: &tree::Parameter, element: Option<ElementType>) -> bo
 }
 
 impl List<'_, '_> {
-    /// What expressions of the whole list may know of a parameter: they may refer to later ones too.
+    /// What expressions of the whole list may know of a parameter: they may refer to later ones
+    /// too.
     fn signature(&mut self, parameter: &tree::Parameter) -> Signature {
         let element = types::element_type(&parameter.types, self.structs, self.problems);
         let text = is_open_text(parameter, element);
         let dimensions = &parameter.dimensions;
-        let scalar_result = dimensions.is_empty() && parameter.mode.is_some_and(|(mode, _)| mode.is_output());
+        let scalar_result =
+            dimensions.is_empty() && parameter.mode.is_some_and(|(mode, _)| mode.is_output());
         Signature {
             name: parameter.name.text.clone(),
             mode: parameter.mode.map_or(Mode::In, |(mode, _)| mode),
@@ -68,8 +76,13 @@ impl List<'_, '_> {
 
     /// The order of Ninf-G; clients rely on data arguments being the first ones.
     fn callbacks_last(&mut self, parameters: &[tree::Parameter]) {
-        let first = parameters.iter().position(|parameter| parameter.callback.is_some()).unwrap_or(parameters.len());
-        if let Some(late) = parameters[first..].iter().find(|parameter| parameter.callback.is_none()) {
+        let first = parameters
+            .iter()
+            .position(|parameter| parameter.callback.is_some())
+            .unwrap_or(parameters.len());
+        if let Some(late) =
+            parameters[first..].iter().find(|parameter| parameter.callback.is_none())
+        {
             self.problems.add_with_help(
                 late.name.span,
                 format!("parameter '{}' follows a callback", shown(&late.name.text)),
@@ -96,7 +109,8 @@ impl List<'_, '_> {
             wide: signature.mode == Mode::In
                 && tree.dimensions.is_empty()
                 && words::says_64_bits(tree.types.iter().map(|word| word.text.as_str())),
-            stream: signature.element == Some(ElementType::Filename) && is_type(tree, words::FILE_POINTER),
+            stream: signature.element == Some(ElementType::Filename)
+                && is_type(tree, words::FILE_POINTER),
             doc: tree.doc.as_ref().map(|doc| doc.text.clone()).unwrap_or_default(),
             unit: tree.unit.as_ref().map(|unit| unit.text.clone()).unwrap_or_default(),
         };
@@ -112,8 +126,12 @@ impl List<'_, '_> {
         list: &(Vec<tree::Parameter>, bool),
         all: &[Signature],
     ) -> Parameter {
-        let mut inner =
-            List { structs: self.structs, outer: Some(all), incomplete: list.1, problems: &mut *self.problems };
+        let mut inner = List {
+            structs: self.structs,
+            outer: Some(all),
+            incomplete: list.1,
+            problems: &mut *self.problems,
+        };
         let (compiled, _) = parameters(&mut inner, &list.0);
         super::cycles::check(&compiled, &list.0, self.problems);
         Parameter {
@@ -134,7 +152,12 @@ impl List<'_, '_> {
     }
 
     /// The compiled expression, or a stand-in after a mistake.
-    fn expression(&mut self, tree: &tree::Expression, purpose: Purpose, all: &[Signature]) -> Expression {
+    fn expression(
+        &mut self,
+        tree: &tree::Expression,
+        purpose: Purpose,
+        all: &[Signature],
+    ) -> Expression {
         self.resolved(tree, purpose, all).unwrap_or(Expression::Integer(1))
     }
 
@@ -146,7 +169,12 @@ impl List<'_, '_> {
         all: &[Signature],
     ) -> Option<Expression> {
         let outer = self.outer.unwrap_or_default();
-        let mut scope = Scope { signatures: all, outer, incomplete: self.incomplete, problems: &mut *self.problems };
+        let mut scope = Scope {
+            signatures: all,
+            outer,
+            incomplete: self.incomplete,
+            problems: &mut *self.problems,
+        };
         let expression = scope.resolve(tree, purpose)?;
         if !purpose.reals
             && let Err(message) = constant::value(&expression)
@@ -156,22 +184,38 @@ impl List<'_, '_> {
         Some(expression)
     }
 
-    /// Scalar or array. A scalar that comes back is an array of one element, because callers pass a pointer.
+    /// Scalar or array. A scalar that comes back is an array of one element, because callers pass a
+    /// pointer.
     fn shape(&mut self, tree: &tree::Parameter, signature: &Signature, all: &[Signature]) -> Shape {
-        if is_open_text(tree, Some(ElementType::Char)) && signature.element == Some(ElementType::String) {
+        if is_open_text(tree, Some(ElementType::Char))
+            && signature.element == Some(ElementType::String)
+        {
             return Shape::Scalar;
         }
         if tree.dimensions.is_empty() {
             // A file is named by its path, so a result file needs no pointer to a pointer.
-            let scalar = !signature.mode.is_output() || signature.element == Some(ElementType::Filename);
-            return if scalar { Shape::Scalar } else { Shape::Array { dimensions: vec![one()], order: Order::Row } };
+            let scalar =
+                !signature.mode.is_output() || signature.element == Some(ElementType::Filename);
+            return if scalar {
+                Shape::Scalar
+            } else {
+                Shape::Array { dimensions: vec![one()], order: Order::Row }
+            };
         }
         let back = signature.mode.is_output();
-        let mut dimensions: Vec<Dimension> =
-            tree.dimensions.iter().map(|dimension| self.dimension(tree, dimension, back, all)).collect();
+        let mut dimensions: Vec<Dimension> = tree
+            .dimensions
+            .iter()
+            .map(|dimension| self.dimension(tree, dimension, back, all))
+            .collect();
         // Texts ignore ranges: as in Ninf-G, all of them travel.
         if matches!(signature.element, Some(ElementType::String | ElementType::Filename)) {
-            let whole = |dimension: Dimension| Dimension { start: None, end: None, stride: None, ..dimension };
+            let whole = |dimension: Dimension| Dimension {
+                start: None,
+                end: None,
+                stride: None,
+                ..dimension
+            };
             dimensions = dimensions.into_iter().map(whole).collect();
         }
         let order = if tree.column.is_some() { Order::Column } else { Order::Row };
@@ -194,8 +238,11 @@ impl List<'_, '_> {
             }
             tree::Dimension::Sized(extent) => {
                 let purpose = if back { scope::RANGE_BACK } else { scope::RANGE };
-                let mut part = |part: &Option<tree::Expression>| Some(self.expression(part.as_ref()?, purpose, all));
-                let (start, end, stride) = (part(&extent.start), part(&extent.end), part(&extent.stride));
+                let mut part = |part: &Option<tree::Expression>| {
+                    Some(self.expression(part.as_ref()?, purpose, all))
+                };
+                let (start, end, stride) =
+                    (part(&extent.start), part(&extent.end), part(&extent.stride));
                 let size = self.expression(&extent.size, scope::SIZE, all);
                 let compiled = Dimension { size, start, end, stride };
                 constant::check_dimension(&compiled, extent, self.problems);
@@ -204,22 +251,30 @@ impl List<'_, '_> {
         }
     }
 
-    /// Ninf-G takes `[]` for one element, which sends the wrong data without a word: refused with the ways out.
+    /// Ninf-G takes `[]` for one element, which sends the wrong data without a word: refused with
+    /// the ways out.
     fn empty_dimension(&mut self, parameter: &tree::Parameter, span: crate::source::Span) {
         let name = shown(&parameter.name.text);
         self.problems.add_with_help(
             span,
             format!("the size of '{name}' is not given"),
             format!(
-                "write it, as in '{name}[n]' with 'IN int n'; a Fortran routine with assumed shape '{name}(:)' needs a \
-                 wrapper with explicit shape or bind(C) and assumed size; text is 'IN string {name}'"
+                "write it, as in '{name}[n]' with 'IN int n'; a Fortran routine with assumed \
+                 shape '{name}(:)' needs a wrapper with explicit shape or bind(C) and assumed \
+                 size; text is 'IN string {name}'"
             ),
         );
     }
 
     /// `when`. A number is cheaper to send than a condition on it, and sizes need it in any case.
-    fn condition(&mut self, tree: &tree::Parameter, when: &tree::Expression, all: &[Signature]) -> Expression {
-        let text = tree.types.iter().any(|word| matches!(word.text.as_str(), "string" | "filename"));
+    fn condition(
+        &mut self,
+        tree: &tree::Parameter,
+        when: &tree::Expression,
+        all: &[Signature],
+    ) -> Expression {
+        let text =
+            tree.types.iter().any(|word| matches!(word.text.as_str(), "string" | "filename"));
         let output = tree.mode.is_some_and(|(mode, _)| mode.is_output());
         if tree.dimensions.is_empty() && !text && !output {
             self.problems.add_with_help(
@@ -232,11 +287,19 @@ impl List<'_, '_> {
     }
 
     /// A default or WORK value: real arithmetic where the parameter is a real number.
-    fn value(&mut self, value: &tree::Expression, signature: &Signature, all: &[Signature]) -> Expression {
+    fn value(
+        &mut self,
+        value: &tree::Expression,
+        signature: &Signature,
+        all: &[Signature],
+    ) -> Expression {
         let purpose = match signature.element {
-            Some(ElementType::Float32 | ElementType::Float64 | ElementType::Complex64 | ElementType::Complex128) => {
-                scope::REAL_VALUE
-            }
+            Some(
+                ElementType::Float32
+                | ElementType::Float64
+                | ElementType::Complex64
+                | ElementType::Complex128,
+            ) => scope::REAL_VALUE,
             _ => scope::VALUE,
         };
         self.expression(value, purpose, all)
@@ -248,20 +311,33 @@ impl List<'_, '_> {
         let text = matches!(parameter.element, ElementType::String | ElementType::Filename);
         if is_type(tree, words::VOID) && !all_sized(tree) {
             let help = format!("write the number of bytes: 'void {name}[size]'");
-            self.problems.add_with_help(span, format!("'{name}' is void, whose elements have no size"), help);
+            self.problems.add_with_help(
+                span,
+                format!("'{name}' is void, whose elements have no size"),
+                help,
+            );
         }
         if is_type(tree, words::FILE_POINTER) {
             self.file_pointer(tree);
         }
         if parameter.mode == Mode::Work {
             if self.outer.is_some() {
-                self.problems.add(span, format!("'{name}' is WORK; a callback cannot have WORK parameters"));
+                self.problems
+                    .add(span, format!("'{name}' is WORK; a callback cannot have WORK parameters"));
             } else if text {
                 let help = "use 'WORK char buffer[size]'";
-                self.problems.add_with_help(span, format!("'{name}' is WORK and needs a size"), help);
+                self.problems.add_with_help(
+                    span,
+                    format!("'{name}' is WORK and needs a size"),
+                    help,
+                );
             } else if tree.dimensions.is_empty() && parameter.default.is_none() {
                 let help = format!("write 'WORK int {name} = …'; the server computes it");
-                self.problems.add_with_help(span, format!("WORK scalar '{name}' has no value"), help);
+                self.problems.add_with_help(
+                    span,
+                    format!("WORK scalar '{name}' has no value"),
+                    help,
+                );
             }
         }
         if let Some(constant) = tree.constant
@@ -273,7 +349,10 @@ impl List<'_, '_> {
             && word.text == "broadcast"
             && !parameter.mode.is_input()
         {
-            self.problems.add(word.span, format!("'{name}' is not sent to the routine, so it cannot be broadcast"));
+            self.problems.add(
+                word.span,
+                format!("'{name}' is not sent to the routine, so it cannot be broadcast"),
+            );
         }
     }
 
@@ -282,7 +361,11 @@ impl List<'_, '_> {
         let (name, span) = (shown(&tree.name.text), tree.name.span);
         if self.outer.is_some() {
             let help = "use filename: the function receives a path";
-            self.problems.add_with_help(span, format!("'{name}' is an open file; a callback cannot have one"), help);
+            self.problems.add_with_help(
+                span,
+                format!("'{name}' is an open file; a callback cannot have one"),
+                help,
+            );
         } else if !tree.dimensions.is_empty() {
             let help = format!("write 'filepointer {name}' for one, or use an array of filename");
             self.problems.add_with_help(span, format!("'{name}' is an array of open files"), help);
@@ -295,18 +378,30 @@ impl List<'_, '_> {
         if let Some(column) = tree.column
             && tree.dimensions.is_empty()
         {
-            self.problems.add(column, format!("'{name}' is not an array, so it has no storage order"));
+            self.problems
+                .add(column, format!("'{name}' is not an array, so it has no storage order"));
         }
         let Some(value) = &tree.default else { return };
-        let scalar = parameter.shape == Shape::Scalar && matches!(parameter.mode, Mode::In | Mode::Work);
-        let number = !matches!(parameter.element, ElementType::String | ElementType::Filename | ElementType::Struct(_));
+        let scalar =
+            parameter.shape == Shape::Scalar && matches!(parameter.mode, Mode::In | Mode::Work);
+        let number = !matches!(
+            parameter.element,
+            ElementType::String | ElementType::Filename | ElementType::Struct(_)
+        );
         if self.outer.is_some() {
             self.problems.add(value.span, "parameters of a callback cannot have default values");
         } else if !scalar {
             let help = "only IN and WORK scalars can have one";
-            self.problems.add_with_help(value.span, format!("'{name}' cannot have a value here"), help);
+            self.problems.add_with_help(
+                value.span,
+                format!("'{name}' cannot have a value here"),
+                help,
+            );
         } else if !number {
-            self.problems.add(value.span, format!("'{name}' is not a number, so it cannot have a default value"));
+            self.problems.add(
+                value.span,
+                format!("'{name}' is not a number, so it cannot have a default value"),
+            );
         }
     }
 }

@@ -8,8 +8,8 @@ use crate::encode::encode_interface;
 use crate::expression::Expression;
 use crate::fortran;
 use crate::interface::{
-    Code, Distribution, ElementType, Implementation, Interface, Language, Mode, Parameter, Routine, Shape,
-    StringConvention,
+    Code, Distribution, ElementType, Implementation, Interface, Language, Mode, Parameter, Routine,
+    Shape, StringConvention,
 };
 use crate::parse::tree::{self, Define, Name};
 use crate::source::Span;
@@ -23,10 +23,12 @@ pub(super) fn routine(
     problems: &mut Problems,
 ) -> Routine {
     let names = &context.struct_names;
-    let mut list = parameter::List { structs: names, outer: None, incomplete: define.incomplete, problems };
+    let mut list =
+        parameter::List { structs: names, outer: None, incomplete: define.incomplete, problems };
     let (mut parameters, signatures) = parameter::parameters(&mut list, &define.parameters);
     cycles::check(&parameters, &define.parameters, problems);
-    let mut costs = Scope { signatures: &signatures, outer: &[], incomplete: define.incomplete, problems };
+    let mut costs =
+        Scope { signatures: &signatures, outer: &[], incomplete: define.incomplete, problems };
     let complexity = cost(&mut costs, &define.options.complexity, scope::COMPLEXITY);
     let processors = cost(&mut costs, &define.options.processors, scope::PROCESSORS);
     let implementation = implementation(context, define, class, &signatures, problems);
@@ -54,14 +56,24 @@ pub(super) fn routine(
 /// Clients refuse an interface that is too large, so it must not be published.
 fn size(interface: &Interface, define: &Define, problems: &mut Problems) {
     if problems.is_empty() && encode_interface(interface).len() > INTERFACE_BYTES_MAX {
-        let message =
-            format!("the interface of '{}' takes more than {INTERFACE_BYTES_MAX} bytes", shown(&interface.name));
-        problems.add_with_help(define.name.span, message, "shorten its descriptions, or pass parameters as one array");
+        let message = format!(
+            "the interface of '{}' takes more than {INTERFACE_BYTES_MAX} bytes",
+            shown(&interface.name)
+        );
+        problems.add_with_help(
+            define.name.span,
+            message,
+            "shorten its descriptions, or pass parameters as one array",
+        );
     }
 }
 
 /// Complexity or processors; one of each.
-fn cost(scope: &mut Scope<'_, '_>, given: &[(Span, tree::Expression)], purpose: scope::Purpose) -> Option<Expression> {
+fn cost(
+    scope: &mut Scope<'_, '_>,
+    given: &[(Span, tree::Expression)],
+    purpose: scope::Purpose,
+) -> Option<Expression> {
     for (again, _) in given.iter().skip(1) {
         scope.problems.add(*again, format!("a second expression for {}", purpose.what));
     }
@@ -76,11 +88,16 @@ fn only<'o>(values: &'o [Name], option: &str, problems: &mut Problems) -> Option
     values.first()
 }
 
-/// Ninf-G's `Shrink` says whether ranges save bandwidth; here they always do, so its value is only checked.
+/// Ninf-G's `Shrink` says whether ranges save bandwidth; here they always do, so its value is only
+/// checked.
 pub(super) fn shrink(values: &[Name], problems: &mut Problems) {
     let Some(value) = only(values, "Shrink", problems) else { return };
     if !["yes", "no"].iter().any(|word| value.text.eq_ignore_ascii_case(word)) {
-        problems.add_with_help(value.span, format!("Shrink \"{}\"", shown(&value.text)), "write \"yes\" or \"no\"");
+        problems.add_with_help(
+            value.span,
+            format!("Shrink \"{}\"", shown(&value.text)),
+            "write \"yes\" or \"no\"",
+        );
     }
 }
 
@@ -108,7 +125,11 @@ pub(super) fn language(name: &Name, problems: &mut Problems) -> Option<Language>
             let help = problems
                 .did_you_mean(other, ["C", "C++", "Fortran"])
                 .unwrap_or_else(|| "languages are \"C\", \"C++\" and \"Fortran\"".to_string());
-            problems.add_with_help(name.span, format!("unknown language \"{}\"", shown(&name.text)), help);
+            problems.add_with_help(
+                name.span,
+                format!("unknown language \"{}\"", shown(&name.text)),
+                help,
+            );
             None
         }
     }
@@ -123,12 +144,17 @@ pub(super) fn split(names: &[Name]) -> Vec<String> {
 fn names_in_code(define: &Define, language: Language, problems: &mut Problems) {
     let taken = |name: &str| match language {
         Language::C if words::C_KEYWORDS.contains(&name) => Some("C"),
-        Language::Cpp if words::C_KEYWORDS.contains(&name) || words::CPP_KEYWORDS.contains(&name) => Some("C++"),
+        Language::Cpp
+            if words::C_KEYWORDS.contains(&name) || words::CPP_KEYWORDS.contains(&name) =>
+        {
+            Some("C++")
+        }
         _ => None,
     };
     for name in define.parameters.iter().map(|parameter| &parameter.name) {
         let Some(language) = taken(&name.text) else { continue };
-        let message = format!("'{}' is a keyword of {language} and cannot be a name in its code", name.text);
+        let message =
+            format!("'{}' is a keyword of {language} and cannot be a name in its code", name.text);
         problems.add_with_help(name.span, message, format!("call it '{}_'", name.text));
     }
 }
@@ -147,9 +173,10 @@ fn implementation(
         Some(tree::Code::Calls(calls)) => Some(calls),
         _ => None,
     };
-    let language = chosen_language(stated, calls.and_then(|calls| calls.language.as_ref()), problems)
-        .or(class)
-        .unwrap_or(Language::C);
+    let language =
+        chosen_language(stated, calls.and_then(|calls| calls.language.as_ref()), problems)
+            .or(class)
+            .unwrap_or(Language::C);
     let code = match &define.code {
         Some(tree::Code::Body(span)) => {
             if language == Language::Fortran {
@@ -158,7 +185,9 @@ fn implementation(
             names_in_code(define, language, problems);
             context.body(*span)
         }
-        Some(tree::Code::Calls(calls)) => symbol(context, define, calls, language, signatures, problems),
+        Some(tree::Code::Calls(calls)) => {
+            symbol(context, define, calls, language, signatures, problems)
+        }
         None => Code::Body { text: String::new(), file: String::new(), line: 1 },
     };
     let required = split(&options.required);
@@ -190,13 +219,23 @@ fn body_in_fortran(span: Span, problems: &mut Problems) {
 }
 
 /// `Language` and `Calls "…"` must agree; C++ may call a C function.
-fn chosen_language(stated: Option<&Name>, calls: Option<&Name>, problems: &mut Problems) -> Option<Language> {
+fn chosen_language(
+    stated: Option<&Name>,
+    calls: Option<&Name>,
+    problems: &mut Problems,
+) -> Option<Language> {
     let first = stated.and_then(|name| language(name, problems));
     let second = calls.and_then(|name| language(name, problems));
-    let (Some(first), Some(second), Some(name)) = (first, second, calls) else { return first.or(second) };
+    let (Some(first), Some(second), Some(name)) = (first, second, calls) else {
+        return first.or(second);
+    };
     let agree = first == second || (first == Language::Cpp && second == Language::C);
     if !agree {
-        problems.add_with_help(name.span, "Language and Calls name different languages", "drop one of them");
+        problems.add_with_help(
+            name.span,
+            "Language and Calls name different languages",
+            "drop one of them",
+        );
     }
     Some(first)
 }
@@ -218,13 +257,20 @@ fn symbol(
         result_parameter(define, name, index, &signatures[index], language, scope.problems);
         if arguments.contains(&index) {
             let message = format!("'{}' is both the result and an argument", shown(&name.text));
-            scope.problems.add_with_help(name.span, message, "drop 'name =' if the routine takes it as an argument");
+            scope.problems.add_with_help(
+                name.span,
+                message,
+                "drop 'name =' if the routine takes it as an argument",
+            );
         }
         Some(index)
     });
     let name = &calls.symbol.text;
-    let symbol =
-        if language == Language::Fortran { fortran::symbol(&context.fortran_format, name) } else { name.clone() };
+    let symbol = if language == Language::Fortran {
+        fortran::symbol(&context.fortran_format, name)
+    } else {
+        name.clone()
+    };
     Code::Symbol { symbol, arguments, result }
 }
 
@@ -238,10 +284,15 @@ fn result_parameter(
     problems: &mut Problems,
 ) {
     let shown_name = shown(&name.text);
-    let conditional = define.parameters.get(index).is_some_and(|parameter| parameter.when.is_some());
+    let conditional =
+        define.parameters.get(index).is_some_and(|parameter| parameter.when.is_some());
     if signature.callback || signature.mode != Mode::Out || !signature.single {
         let message = format!("the result '{shown_name}' must be one OUT value");
-        problems.add_with_help(name.span, message, format!("declare it as 'OUT double {shown_name}'"));
+        problems.add_with_help(
+            name.span,
+            message,
+            format!("declare it as 'OUT double {shown_name}'"),
+        );
         return;
     }
     if conditional {
@@ -250,11 +301,19 @@ fn result_parameter(
     match signature.element {
         Some(ElementType::String | ElementType::Filename | ElementType::Struct(_)) => {
             let help = "write a C wrapper that fills an OUT argument";
-            problems.add_with_help(name.span, format!("the result '{shown_name}' must be a number"), help);
+            problems.add_with_help(
+                name.span,
+                format!("the result '{shown_name}' must be a number"),
+                help,
+            );
         }
         Some(ElementType::Char) if language == Language::Fortran => {
             let help = "a CHARACTER function takes hidden arguments: write a wrapper subroutine";
-            problems.add_with_help(name.span, "a Fortran function cannot return a character here", help);
+            problems.add_with_help(
+                name.span,
+                "a Fortran function cannot return a character here",
+                help,
+            );
         }
         _ => {}
     }
@@ -282,7 +341,11 @@ pub(super) fn string_convention(given: Option<&Name>, problems: &mut Problems) -
         let help = problems
             .did_you_mean(&name.text, fortran::conventions())
             .unwrap_or_else(|| "conventions are end, after and none".to_string());
-        problems.add_with_help(name.span, format!("unknown string convention '{}'", shown(&name.text)), help);
+        problems.add_with_help(
+            name.span,
+            format!("unknown string convention '{}'", shown(&name.text)),
+            help,
+        );
         StringConvention::End
     })
 }

@@ -33,7 +33,8 @@ pub(super) struct Purpose {
 }
 
 /// Sizes, conditions, numbers of processors.
-pub(super) const SIZE: Purpose = Purpose { what: "a size", reals: false, functions: false, outputs: false };
+pub(super) const SIZE: Purpose =
+    Purpose { what: "a size", reals: false, functions: false, outputs: false };
 /// `when`.
 pub(super) const CONDITION: Purpose = Purpose { what: "a condition", ..SIZE };
 /// `where` of an integer or a character.
@@ -49,7 +50,8 @@ pub(super) const VALUE: Purpose = Purpose { what: "the value of an integer", ..S
 /// `= value` of a floating-point number.
 pub(super) const REAL_VALUE: Purpose = Purpose { what: "a value", reals: true, ..SIZE };
 /// `Complexity`.
-pub(super) const COMPLEXITY: Purpose = Purpose { what: "a complexity", reals: true, functions: true, outputs: false };
+pub(super) const COMPLEXITY: Purpose =
+    Purpose { what: "a complexity", reals: true, functions: true, outputs: false };
 /// `Processors`.
 pub(super) const PROCESSORS: Purpose = Purpose { what: "a number of processors", ..SIZE };
 
@@ -75,19 +77,28 @@ const FUNCTIONS: [(&str, Function); 7] = [
 
 impl Scope<'_, '_> {
     /// The compiled expression; `None` after a mistake, which has been reported.
-    pub(super) fn resolve(&mut self, expression: &tree::Expression, purpose: Purpose) -> Option<Expression> {
+    pub(super) fn resolve(
+        &mut self,
+        expression: &tree::Expression,
+        purpose: Purpose,
+    ) -> Option<Expression> {
         match &expression.kind {
             ExpressionKind::Integer(value) => Some(Expression::Integer(*value)),
             ExpressionKind::Real(value) => self.real(*value, expression.span, purpose),
             ExpressionKind::Name(name) => self.value(name, expression.span, purpose),
             ExpressionKind::Pointee(target) => self.element(target, None, expression.span, purpose),
-            ExpressionKind::Index(array, index) => self.element(array, Some(index), expression.span, purpose),
+            ExpressionKind::Index(array, index) => {
+                self.element(array, Some(index), expression.span, purpose)
+            }
             ExpressionKind::Unary(operator, operand) => {
                 Some(Expression::Unary(*operator, Box::new(self.resolve(operand, purpose)?)))
             }
-            ExpressionKind::Binary(operator, left, right) => self.binary(*operator, left, right, purpose),
+            ExpressionKind::Binary(operator, left, right) => {
+                self.binary(*operator, left, right, purpose)
+            }
             ExpressionKind::Select(condition, then, otherwise) => {
-                let parts = [condition, then, otherwise].map(|part| self.resolve(part, purpose).map(Box::new));
+                let parts = [condition, then, otherwise]
+                    .map(|part| self.resolve(part, purpose).map(Box::new));
                 let [condition, then, otherwise] = parts;
                 Some(Expression::Select(condition?, then?, otherwise?))
             }
@@ -101,7 +112,11 @@ impl Scope<'_, '_> {
             return Some(Expression::Real(value));
         }
         let message = format!("{} is an integer", purpose.what);
-        self.problems.add_with_help(span, message, "real constants are for Complexity and floating-point values");
+        self.problems.add_with_help(
+            span,
+            message,
+            "real constants are for Complexity and floating-point values",
+        );
         None
     }
 
@@ -128,7 +143,8 @@ impl Scope<'_, '_> {
         let index = self.find(name, span)?;
         let signature = &self.signatures[index];
         if !signature.single && !signature.callback {
-            let message = format!("'{}' is an array; {} needs an element of it", shown(name), purpose.what);
+            let message =
+                format!("'{}' is an array; {} needs an element of it", shown(name), purpose.what);
             self.problems.add_with_help(span, message, format!("write '{}[0]'", shown(name)));
             return None;
         }
@@ -146,13 +162,18 @@ impl Scope<'_, '_> {
     ) -> Option<Expression> {
         let ExpressionKind::Name(name) = &array.kind else {
             let message = "only elements of one-dimensional parameters can be used here";
-            self.problems.add_with_help(span, message, "write 'a[i]' or '*a' with a parameter's name");
+            self.problems.add_with_help(
+                span,
+                message,
+                "write 'a[i]' or '*a' with a parameter's name",
+            );
             return None;
         };
         let found = self.find(name, array.span)?;
         let signature = &self.signatures[found];
         if signature.rank != 1 {
-            let what = if signature.rank == 0 { "is not an array" } else { "has more than one dimension" };
+            let what =
+                if signature.rank == 0 { "is not an array" } else { "has more than one dimension" };
             self.problems.add(array.span, format!("'{}' {what}", shown(name)));
             return None;
         }
@@ -178,27 +199,46 @@ impl Scope<'_, '_> {
             return None;
         }
         if *mode == Mode::Out && !purpose.outputs {
-            let message = format!("'{name}' is OUT: its value is not known when {} is computed", purpose.what);
-            self.problems.add_with_help(span, message, "use IN parameters; a range of an OUT array may use OUT ones");
+            let message = format!(
+                "'{name}' is OUT: its value is not known when {} is computed",
+                purpose.what
+            );
+            self.problems.add_with_help(
+                span,
+                message,
+                "use IN parameters; a range of an OUT array may use OUT ones",
+            );
             return None;
         }
         if (*mode == Mode::Out || *mode == Mode::Work) && !single {
-            let message = format!("the elements of '{name}' are not known when {} is computed", purpose.what);
-            self.problems.add_with_help(span, message, "only elements of IN and INOUT arrays can be used");
+            let message =
+                format!("the elements of '{name}' are not known when {} is computed", purpose.what);
+            self.problems.add_with_help(
+                span,
+                message,
+                "only elements of IN and INOUT arrays can be used",
+            );
             return None;
         }
         self.numeric((*element)?, &name, span, purpose)
     }
 
     /// Whether a type has a value in this expression, with the way out if not.
-    fn numeric(&mut self, element: ElementType, name: &str, span: Span, purpose: Purpose) -> Option<()> {
+    fn numeric(
+        &mut self,
+        element: ElementType,
+        name: &str,
+        span: Span,
+        purpose: Purpose,
+    ) -> Option<()> {
         let help = match element {
             ElementType::Float32 | ElementType::Float64 if purpose.reals => return Some(()),
             ElementType::Float32 | ElementType::Float64 => "give it an integer type",
             ElementType::String => "'length(name)' is the number of its bytes",
-            ElementType::Complex64 | ElementType::Complex128 | ElementType::Struct(_) | ElementType::Filename => {
-                "use an integer parameter"
-            }
+            ElementType::Complex64
+            | ElementType::Complex128
+            | ElementType::Struct(_)
+            | ElementType::Filename => "use an integer parameter",
             _ => return Some(()),
         };
         self.problems.add_with_help(span, format!("'{name}' is not an integer"), help);
@@ -211,7 +251,8 @@ impl Scope<'_, '_> {
             return Some(index);
         }
         if self.outer.iter().any(|signature| signature.name == name) {
-            let message = format!("'{}' is a parameter of the routine, not of the callback", shown(name));
+            let message =
+                format!("'{}' is a parameter of the routine, not of the callback", shown(name));
             self.problems.add_with_help(
                 span,
                 message,
@@ -226,31 +267,49 @@ impl Scope<'_, '_> {
     }
 
     /// A built-in function with the right number of arguments.
-    fn call(&mut self, name: &tree::Name, arguments: &[tree::Expression], purpose: Purpose) -> Option<Expression> {
+    fn call(
+        &mut self,
+        name: &tree::Name,
+        arguments: &[tree::Expression],
+        purpose: Purpose,
+    ) -> Option<Expression> {
         let Some((_, function)) = FUNCTIONS.iter().find(|(known, _)| *known == name.text) else {
-            let help =
-                self.problems.did_you_mean(&name.text, FUNCTIONS.into_iter().map(|(known, _)| known)).unwrap_or_else(
-                    || "functions are min, max, abs, length and, in Complexity, log, log2, sqrt".to_string(),
-                );
-            self.problems.add_with_help(name.span, format!("unknown function '{}'", shown(&name.text)), help);
+            let help = self
+                .problems
+                .did_you_mean(&name.text, FUNCTIONS.into_iter().map(|(known, _)| known))
+                .unwrap_or_else(|| {
+                    "functions are min, max, abs, length and, in Complexity, log, log2, sqrt"
+                        .to_string()
+                });
+            self.problems.add_with_help(
+                name.span,
+                format!("unknown function '{}'", shown(&name.text)),
+                help,
+            );
             return None;
         };
         let real = matches!(function, Function::Log | Function::Log2 | Function::Sqrt);
         if real && !purpose.functions {
             let message = format!("'{}' does not return an integer", name.text);
-            self.problems.add_with_help(name.span, message, "log, log2 and sqrt are for Complexity only");
+            self.problems.add_with_help(
+                name.span,
+                message,
+                "log, log2 and sqrt are for Complexity only",
+            );
             return None;
         }
         let several = matches!(function, Function::Min | Function::Max);
         if arguments.is_empty() || (!several && arguments.len() != 1) {
             let wanted = if several { "at least one argument" } else { "one argument" };
-            self.problems.add(name.span, format!("'{}' takes {wanted}, not {}", name.text, arguments.len()));
+            self.problems
+                .add(name.span, format!("'{}' takes {wanted}, not {}", name.text, arguments.len()));
             return None;
         }
         if *function == Function::Length {
             return self.length(&arguments[0]);
         }
-        let resolved: Vec<_> = arguments.iter().map(|argument| self.resolve(argument, purpose)).collect();
+        let resolved: Vec<_> =
+            arguments.iter().map(|argument| self.resolve(argument, purpose)).collect();
         Some(Expression::Call(*function, resolved.into_iter().collect::<Option<_>>()?))
     }
 
@@ -261,7 +320,10 @@ impl Scope<'_, '_> {
             let signature = &self.signatures[index];
             let given = signature.mode.is_input() && signature.rank == 0;
             if given && signature.element.is_none_or(|element| element == ElementType::String) {
-                return Some(Expression::Call(Function::Length, vec![Expression::Parameter(number(index))]));
+                return Some(Expression::Call(
+                    Function::Length,
+                    vec![Expression::Parameter(number(index))],
+                ));
             }
         }
         self.problems.add_with_help(

@@ -14,7 +14,8 @@ use crate::words;
 /// Elements of one field; what is larger belongs into a parameter.
 const ELEMENTS_MAX: i64 = 1 << 24;
 
-/// All structs of the file, in order. A wrong one gets a stand-in, so that the numbers of the others stay right.
+/// All structs of the file, in order. A wrong one gets a stand-in, so that the numbers of the
+/// others stay right.
 pub(super) fn compile(trees: &[tree::Struct], problems: &mut Problems) -> Vec<StructType> {
     if let Some(more) = trees.get(STRUCTS_MAX) {
         problems.add(more.name.span, format!("a file has at most {STRUCTS_MAX} structs"));
@@ -23,7 +24,10 @@ pub(super) fn compile(trees: &[tree::Struct], problems: &mut Problems) -> Vec<St
     for structure in trees {
         let name = &structure.name;
         if words::CORE_TYPES.contains(&name.text.as_str()) || words::is_added_type(&name.text) {
-            problems.add(name.span, format!("'{}' is a type of the interface language", shown(&name.text)));
+            problems.add(
+                name.span,
+                format!("'{}' is a type of the interface language", shown(&name.text)),
+            );
         } else if !names.insert(name.text.as_str()) {
             problems.add(name.span, format!("a second struct named '{}'", shown(&name.text)));
         }
@@ -38,7 +42,10 @@ fn one(tree: &tree::Struct, structs: &HashSet<&str>, problems: &mut Problems) ->
     let mut whole = true;
     for field in &tree.fields {
         if !names.insert(&field.name.text) {
-            problems.add(field.name.span, format!("a second field named '{}'", shown(&field.name.text)));
+            problems.add(
+                field.name.span,
+                format!("a second field named '{}'", shown(&field.name.text)),
+            );
         }
         match (field_type(field, structs, problems), field_count(field, problems)) {
             (Some(element), Some(count)) => fields.push((field.name.text.clone(), element, count)),
@@ -59,7 +66,11 @@ fn one(tree: &tree::Struct, structs: &HashSet<&str>, problems: &mut Problems) ->
 }
 
 /// Numbers and characters only: a struct travels as one block of memory.
-fn field_type(field: &tree::Field, structs: &HashSet<&str>, problems: &mut Problems) -> Option<ElementType> {
+fn field_type(
+    field: &tree::Field,
+    structs: &HashSet<&str>,
+    problems: &mut Problems,
+) -> Option<ElementType> {
     if let Some(inner) = field.types.first().filter(|word| structs.contains(word.text.as_str())) {
         problems.add_with_help(
             inner.span,
@@ -72,7 +83,11 @@ fn field_type(field: &tree::Field, structs: &HashSet<&str>, problems: &mut Probl
     let has_no_size = field.types[0].text == words::VOID;
     if has_no_size || matches!(element, ElementType::String | ElementType::Filename) {
         let help = format!("use 'char {}[64]' for text of bounded length", shown(&field.name.text));
-        problems.add_with_help(field.types[0].span, "a struct can hold only numbers and characters", help);
+        problems.add_with_help(
+            field.types[0].span,
+            "a struct can hold only numbers and characters",
+            help,
+        );
         return None;
     }
     Some(element)
@@ -87,12 +102,17 @@ fn field_count(field: &tree::Field, problems: &mut Problems) -> Option<u32> {
             _ => None,
         };
         let Some(size) = constant else {
-            let message = format!("field '{}' needs constant sizes, as in 'double x[3]'", shown(&field.name.text));
+            let message = format!(
+                "field '{}' needs constant sizes, as in 'double x[3]'",
+                shown(&field.name.text)
+            );
             problems.add(field.name.span, message);
             return None;
         };
-        let mut scope = Scope { signatures: &[], outer: &[], incomplete: true, problems: &mut *problems };
-        let known = scope.resolve(size, SIZE).and_then(|size| constant::value(&size).ok().flatten());
+        let mut scope =
+            Scope { signatures: &[], outer: &[], incomplete: true, problems: &mut *problems };
+        let known =
+            scope.resolve(size, SIZE).and_then(|size| constant::value(&size).ok().flatten());
         match known {
             Some(size) if (1..=ELEMENTS_MAX).contains(&size) => count = count.saturating_mul(size),
             _ => {
@@ -104,13 +124,15 @@ fn field_count(field: &tree::Field, problems: &mut Problems) -> Option<u32> {
     match u32::try_from(count) {
         Ok(count) if i64::from(count) <= ELEMENTS_MAX => Some(count),
         _ => {
-            problems.add(field.name.span, "this field is too large; pass it as an array of its own");
+            problems
+                .add(field.name.span, "this field is too large; pass it as an array of its own");
             None
         }
     }
 }
 
-/// The structs that parameters use, in order of first use; their numbers in the parameters change accordingly.
+/// The structs that parameters use, in order of first use; their numbers in the parameters change
+/// accordingly.
 pub(super) fn used(parameters: &mut [Parameter], all: &[StructType]) -> Vec<StructType> {
     let mut order: Vec<u16> = Vec::new();
     renumber(parameters, &mut order);
@@ -128,7 +150,9 @@ fn renumber(parameters: &mut [Parameter], order: &mut Vec<u16>) {
                 order.push(index);
                 order.len() - 1
             });
-            parameter.element = ElementType::Struct(u16::try_from(position).expect("no more structs than parameters"));
+            parameter.element = ElementType::Struct(
+                u16::try_from(position).expect("no more structs than parameters"),
+            );
         }
     }
 }

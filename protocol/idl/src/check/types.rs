@@ -9,7 +9,11 @@ use crate::words;
 /// The element type that the words name; reports and returns `None` if they name none.
 ///
 /// `structs` are the names of the file's structs, in order.
-pub(super) fn element_type(types: &[Name], structs: &[&str], problems: &mut Problems) -> Option<ElementType> {
+pub(super) fn element_type(
+    types: &[Name],
+    structs: &[&str],
+    problems: &mut Problems,
+) -> Option<ElementType> {
     let first = types.first()?;
     let span = first.span.to(types[types.len() - 1].span);
     if let [only] = types
@@ -38,9 +42,9 @@ fn is_type_word(word: &str) -> bool {
 /// The file's own structs come first among the candidates: a slip in them is the likelier one.
 fn unknown_type(word: &Name, structs: &[&str], problems: &mut Problems) {
     let candidates = structs.iter().copied().chain(words::types());
-    let help = problems
-        .did_you_mean(&word.text, candidates)
-        .unwrap_or_else(|| "types are int, long, double, dcomplex, string, … and the structs of this file".to_string());
+    let help = problems.did_you_mean(&word.text, candidates).unwrap_or_else(|| {
+        "types are int, long, double, dcomplex, string, … and the structs of this file".to_string()
+    });
     problems.add_with_help(word.span, format!("unknown type '{}'", shown(&word.text)), help);
 }
 
@@ -52,12 +56,18 @@ fn combined(types: &[Name], span: Span, problems: &mut Problems) -> Option<Eleme
         ["char"] => ElementType::Char,
         ["char", "signed"] => ElementType::Int8,
         ["char", "unsigned"] => ElementType::UInt8,
-        ["short"] | ["int", "short"] | ["short", "signed"] | ["int", "short", "signed"] => ElementType::Int16,
+        ["short"] | ["int", "short"] | ["short", "signed"] | ["int", "short", "signed"] => {
+            ElementType::Int16
+        }
         ["short", "unsigned"] | ["int", "short", "unsigned"] => ElementType::UInt16,
         ["int"] | ["signed"] | ["int", "signed"] => ElementType::Int32,
         ["unsigned"] | ["int", "unsigned"] => ElementType::UInt32,
-        ["long"] | ["int", "long"] | ["long", "signed"] | ["int", "long", "signed"] => ElementType::Int64,
-        ["long", "long"] | ["int", "long", "long"] | ["long", "long", "signed"] => ElementType::Int64,
+        ["long"] | ["int", "long"] | ["long", "signed"] | ["int", "long", "signed"] => {
+            ElementType::Int64
+        }
+        ["long", "long"] | ["int", "long", "long"] | ["long", "long", "signed"] => {
+            ElementType::Int64
+        }
         ["long", "unsigned"] | ["int", "long", "unsigned"] => ElementType::UInt64,
         ["long", "long", "unsigned"] | ["int", "long", "long", "unsigned"] => ElementType::UInt64,
         ["float"] => ElementType::Float32,
@@ -82,7 +92,10 @@ fn combined(types: &[Name], span: Span, problems: &mut Problems) -> Option<Eleme
 fn refuse(words: &[&str], span: Span, problems: &mut Problems) {
     let (message, help) = match words {
         ["double", "long"] => ("'long double' differs from machine to machine", "use double"),
-        _ => ("these words together are not a type", "examples are: unsigned int, long long, double, dcomplex, size_t"),
+        _ => (
+            "these words together are not a type",
+            "examples are: unsigned int, long long, double, dcomplex, size_t",
+        ),
     };
     problems.add_with_help(span, message, help);
 }

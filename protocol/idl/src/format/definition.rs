@@ -1,4 +1,5 @@
-//! `Define` and `DefMethod`: on one line as written, or the parameters, each option and the body below each other.
+//! `Define` and `DefMethod`: on one line as written, or the parameters, each option and the body
+//! below each other.
 
 use super::pieces::{Gap, Piece};
 use super::rows::rows;
@@ -82,7 +83,8 @@ fn part_length(pieces: &[Piece<'_>]) -> usize {
     (begin..pieces.len()).find(|at| starts(*at)).unwrap_or(pieces.len())
 }
 
-/// The whole definition on the line on which the author had it, if it fits. A body may follow below.
+/// The whole definition on the line on which the author had it, if it fits. A body may follow
+/// below.
 fn in_one_line(whole: &Definition<'_, '_>, pieces: &[Piece<'_>], indent: usize) -> Option<String> {
     let (last, head) = pieces.split_last()?;
     let body = last.kind == Kind::Body;
@@ -90,7 +92,8 @@ fn in_one_line(whole: &Definition<'_, '_>, pieces: &[Piece<'_>], indent: usize) 
     if own[1..].iter().any(|piece| piece.gap.breaks()) {
         return None;
     }
-    let mut text = format!("{}({})", line(whole.name, Names::Varying)?, line(whole.parameters, Names::Never)?);
+    let mut text =
+        format!("{}({})", line(whole.name, Names::Varying)?, line(whole.parameters, Names::Never)?);
     if !whole.close.gap.remarks.is_empty()
         || whole.parameters.first().is_some_and(|first| !first.gap.remarks.is_empty())
     {
@@ -117,7 +120,9 @@ fn head(whole: &Definition<'_, '_>, indent: usize) -> Option<String> {
     let name = line(whole.name, Names::Varying)?;
     let gaps = whole.parameters.iter().chain([whole.close]).map(|piece| &piece.gap);
     let written_in_one = gaps.clone().all(|gap| !gap.breaks() && gap.remarks.is_empty());
-    if written_in_one || (whole.parameters.is_empty() && gaps.clone().all(|gap| gap.remarks.is_empty())) {
+    if written_in_one
+        || (whole.parameters.is_empty() && gaps.clone().all(|gap| gap.remarks.is_empty()))
+    {
         let text = format!("{name}({})", line(whole.parameters, Names::Never)?);
         if indent + text.chars().count() <= WIDTH || whole.parameters.is_empty() {
             return Some(text);

@@ -1,7 +1,9 @@
-//! Interface files in their canonical layout: same words, same comments, other blanks (`farcall fmt`).
+//! Interface files in their canonical layout: same words, same comments, other blanks (`farcall
+//! fmt`).
 //!
-//! What is laid out are tokens, not what they mean: a declaration is written again only if the same tokens and comments
-//! are in it afterwards, and stays as it is otherwise. So no file can come to mean something else.
+//! What is laid out are tokens, not what they mean: a declaration is written again only if the same
+//! tokens and comments are in it afterwards, and stays as it is otherwise. So no file can come to
+//! mean something else.
 
 mod definition;
 mod pieces;
@@ -26,8 +28,8 @@ const INDENT: usize = 4;
 /// The text in its canonical layout, of which formatting again changes nothing.
 ///
 /// # Errors
-/// The mistakes of a text that does not compile. A text for the C preprocessor is not compiled, and what only the
-/// preprocessor understands is left as it is.
+/// The mistakes of a text that does not compile. A text for the C preprocessor is not compiled, and
+/// what only the preprocessor understands is left as it is.
 pub fn format(file: &str, text: &str) -> Result<String, Diagnostics> {
     if !needs_preprocessor(text) || text.len() > FILE_BYTES_MAX {
         compile(file, text)?;
@@ -113,13 +115,16 @@ fn content(text: &str) -> Vec<&str> {
     content
 }
 
-/// A declaration in its layout, at `indent`; none where comments stand in its midst, or it is not understood.
+/// A declaration in its layout, at `indent`; none where comments stand in its midst, or it is not
+/// understood.
 fn laid_out(text: &str, pieces: &[Piece<'_>], indent: usize) -> Option<String> {
     match pieces[0].text {
         "Define" | "DefMethod" => definition::definition(pieces, indent),
         "DefClass" => structural::class(text, pieces, indent),
         "Struct" => structural::structure(pieces, indent),
-        "Variants" => Some(spacing::filled(&spacing::words(pieces, Names::Words)?, indent, "Variants ".len())),
+        "Variants" => {
+            Some(spacing::filled(&spacing::words(pieces, Names::Words)?, indent, "Variants ".len()))
+        }
         word if is_declaration(pieces) || word == "DefState" => line(pieces, Names::Words),
         _ => None,
     }
@@ -139,7 +144,8 @@ fn is_declaration(pieces: &[Piece<'_>]) -> bool {
 
 /// How many pieces belong to what begins here; at least one.
 fn extent(pieces: &[Piece<'_>]) -> usize {
-    let ends = |wanted: &dyn Fn(&Piece<'_>) -> bool| pieces.iter().position(wanted).map(|at| at + 1);
+    let ends =
+        |wanted: &dyn Fn(&Piece<'_>) -> bool| pieces.iter().position(wanted).map(|at| at + 1);
     let found = match pieces[0].text {
         _ if !is_declaration(pieces) => None,
         "Define" | "DefMethod" => ends(&|piece| piece.kind == Kind::Body || piece.is(";")),
@@ -167,7 +173,10 @@ mod tests {
             written.len() - 1
         );
         assert_eq!(kept(written, Some("Define f(IN int n) Calls f(n);".into())), written);
-        assert_eq!(kept(written, Some("Define f(IN int m /* how many */) Calls f(n);".into())), written);
+        assert_eq!(
+            kept(written, Some("Define f(IN int m /* how many */) Calls f(n);".into())),
+            written
+        );
         assert_eq!(kept(written, None), written);
     }
 }

@@ -39,7 +39,8 @@ impl Piece<'_> {
 impl Gap<'_> {
     /// Whether the token stands on another line than the one before.
     pub(super) fn breaks(&self) -> bool {
-        self.line_ends > 0 || self.remarks.iter().any(|remark| remark.line_ends > 0 || !remark.fits_in_line())
+        self.line_ends > 0
+            || self.remarks.iter().any(|remark| remark.line_ends > 0 || !remark.fits_in_line())
     }
 
     /// Whether an empty line stands in it.

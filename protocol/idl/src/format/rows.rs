@@ -11,16 +11,22 @@ struct Row {
     above: Vec<String>,
     empty_line: bool,
     declaration: String,
-    /// The description, with what follows it; several where the author ended a line between two strings.
+    /// The description, with what follows it; several where the author ended a line between two
+    /// strings.
     description: Vec<String>,
     separator: &'static str,
     /// A comment at the end of the line.
     beside: String,
 }
 
-/// A list cut at its commas or semicolons, in lines at `indent`; `end` is the token behind it. None where comments
-/// stand in the midst of a row.
-pub(super) fn rows(pieces: &[Piece<'_>], separator: &'static str, end: &Piece<'_>, indent: usize) -> Option<String> {
+/// A list cut at its commas or semicolons, in lines at `indent`; `end` is the token behind it. None
+/// where comments stand in the midst of a row.
+pub(super) fn rows(
+    pieces: &[Piece<'_>],
+    separator: &'static str,
+    end: &Piece<'_>,
+    indent: usize,
+) -> Option<String> {
     let mut list: Vec<Row> = Vec::new();
     let mut opening = String::new();
     for own in cut(pieces, separator) {
@@ -35,7 +41,10 @@ pub(super) fn rows(pieces: &[Piece<'_>], separator: &'static str, end: &Piece<'_
     list.last_mut()?.beside.push_str(&remarks.beside);
     let mut text = opening;
     write_rows(&mut text, &list, indent);
-    remarks.above.iter().for_each(|remark| text.push_str(&format!("\n{}{remark}", " ".repeat(indent))));
+    remarks
+        .above
+        .iter()
+        .for_each(|remark| text.push_str(&format!("\n{}{remark}", " ".repeat(indent))));
     Some(text)
 }
 
@@ -67,9 +76,10 @@ impl Remarks {
             return None;
         }
         // Between two rows of one line: it belongs to the second.
-        let in_line =
-            gap.line_ends == 0 && gap.remarks.iter().all(|remark| remark.line_ends == 0 && remark.fits_in_line());
-        let begin = gap.remarks.iter().take_while(|remark| remark.line_ends == 0 && !in_line).count();
+        let in_line = gap.line_ends == 0
+            && gap.remarks.iter().all(|remark| remark.line_ends == 0 && remark.fits_in_line());
+        let begin =
+            gap.remarks.iter().take_while(|remark| remark.line_ends == 0 && !in_line).count();
         let text = |remark: &super::pieces::Remark<'_>| remark.text.to_owned();
         let (beside, above) = gap.remarks.split_at(begin);
         let beside = beside.iter().map(|remark| format!(" {}", remark.text)).collect();
@@ -87,7 +97,11 @@ impl Row {
         }
         let split = description(own).unwrap_or(own.len());
         // Lines end between neighbouring strings alone: a width of nothing else matters here.
-        let text = if split < own.len() { filled(&words(&own[split..], Names::Never)?, 0, 0) } else { String::new() };
+        let text = if split < own.len() {
+            filled(&words(&own[split..], Names::Never)?, 0, 0)
+        } else {
+            String::new()
+        };
         if own.get(split).is_some_and(|first| split > 0 && !first.gap.remarks.is_empty()) {
             return None;
         }
@@ -102,7 +116,8 @@ impl Row {
     }
 }
 
-/// Where the description of a parameter begins: at a string that is no clause's own, outside of parentheses.
+/// Where the description of a parameter begins: at a string that is no clause's own, outside of
+/// parentheses.
 fn description(pieces: &[Piece<'_>]) -> Option<usize> {
     let mut depth = 0_usize;
     (0..pieces.len()).find(|&at| {
@@ -111,7 +126,9 @@ fn description(pieces: &[Piece<'_>]) -> Option<usize> {
             ")" | "]" => depth = depth.saturating_sub(1),
             _ => {}
         }
-        let owned = at.checked_sub(1).is_some_and(|before| ["among", "unit"].contains(&pieces[before].text));
+        let owned = at
+            .checked_sub(1)
+            .is_some_and(|before| ["among", "unit"].contains(&pieces[before].text));
         pieces[at].kind == Kind::Text && depth == 0 && !owned
     })
 }
@@ -127,12 +144,14 @@ fn write_rows(text: &mut String, rows: &[Row], indent: usize) {
     let lines: Vec<String> = rows.iter().map(|row| row_text(row, indent, place)).collect();
     let last_width = |lines: &str| width(lines.rsplit('\n').next().unwrap_or(lines));
     let remarked = rows.iter().zip(&lines).filter(|(row, _)| !row.beside.is_empty());
-    let beside = column(remarked.map(|(row, lines)| (last_width(lines), width(&row.beside))).collect(), 1);
+    let beside =
+        column(remarked.map(|(row, lines)| (last_width(lines), width(&row.beside))).collect(), 1);
     for (row, lines) in rows.iter().zip(lines) {
         let blank = " ".repeat(indent);
         text.push_str(if row.empty_line { "\n\n" } else { "\n" });
         row.above.iter().for_each(|remark| text.push_str(&format!("{blank}{remark}\n")));
-        let padding = if row.beside.is_empty() { 0 } else { beside.saturating_sub(last_width(&lines)) };
+        let padding =
+            if row.beside.is_empty() { 0 } else { beside.saturating_sub(last_width(&lines)) };
         text.push_str(&format!("{lines}{}{}", " ".repeat(padding), row.beside));
     }
 }
@@ -152,12 +171,13 @@ fn row_text(row: &Row, indent: usize, place: usize) -> String {
     text + row.separator
 }
 
-/// The column of second cells: behind the longest first cell for which every line still fits. Cells are
-/// (width of the first, width of the second).
+/// The column of second cells: behind the longest first cell for which every line still fits. Cells
+/// are (width of the first, width of the second).
 fn column(mut cells: Vec<(usize, usize)>, step: usize) -> usize {
     cells.sort_unstable();
-    let fits =
-        |place: usize| cells.iter().all(|(first, second)| *first.max(&place) + second <= WIDTH || *first > place);
+    let fits = |place: usize| {
+        cells.iter().all(|(first, second)| *first.max(&place) + second <= WIDTH || *first > place)
+    };
     let mut places = cells.iter().rev().map(|(first, _)| first.next_multiple_of(step));
     places.clone().find(|place| fits(*place)).or(places.next_back()).unwrap_or(0)
 }

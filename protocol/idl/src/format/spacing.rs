@@ -47,8 +47,8 @@ pub(super) struct Word {
     broken: bool,
 }
 
-/// The tokens' texts with their blanks; none if a comment ends a line among them. What stands before the first token
-/// is not looked at.
+/// The tokens' texts with their blanks; none if a comment ends a line among them. What stands
+/// before the first token is not looked at.
 pub(super) fn words(pieces: &[Piece<'_>], names: Names) -> Option<Vec<Word>> {
     let mut state = State { names, before: None, open: vec![Level::default()] };
     let mut found = Vec::with_capacity(pieces.len());
@@ -63,8 +63,9 @@ pub(super) fn words(pieces: &[Piece<'_>], names: Names) -> Option<Vec<Word>> {
             }
             text.push_str(&format!("{} ", remark.text));
         }
-        let may_break =
-            before.is_some_and(|before| before.is(",") || (before.kind == Kind::Text && piece.kind == Kind::Text));
+        let may_break = before.is_some_and(|before| {
+            before.is(",") || (before.kind == Kind::Text && piece.kind == Kind::Text)
+        });
         let space = space || !text.is_empty();
         text.push_str(piece.text);
         found.push(Word { text, space, may_break, broken: may_break && piece.gap.breaks() });
@@ -83,14 +84,18 @@ pub(super) fn line(pieces: &[Piece<'_>], names: Names) -> Option<String> {
     )
 }
 
-/// Lines that end where the author ended one behind a comma, or where the next word would not fit. The first begins at
-/// `indent`, all others `hang` further to the right.
+/// Lines that end where the author ended one behind a comma, or where the next word would not fit.
+/// The first begins at `indent`, all others `hang` further to the right.
 pub(super) fn filled(words: &[Word], indent: usize, hang: usize) -> String {
     let (mut text, mut column) = (String::new(), indent);
     for (index, word) in words.iter().enumerate() {
         // As far as the next place where a line may end.
-        let together = words[index..].iter().enumerate().take_while(|(ahead, word)| *ahead == 0 || !word.may_break);
-        let width: usize = together.map(|(_, word)| word.text.chars().count() + usize::from(word.space)).sum();
+        let together = words[index..]
+            .iter()
+            .enumerate()
+            .take_while(|(ahead, word)| *ahead == 0 || !word.may_break);
+        let width: usize =
+            together.map(|(_, word)| word.text.chars().count() + usize::from(word.space)).sum();
         if word.may_break && (word.broken || column + width > WIDTH) {
             column = indent + hang;
             text.push_str(&format!("\n{}", " ".repeat(column)));
@@ -162,7 +167,10 @@ impl State {
         let leading = ["when", "where", "Complexity", "CalcOrder", "Processors"];
         match piece.kind {
             // A parameter may be called like a clause: there it stands where an operand does.
-            Kind::Word if leading.contains(&piece.text) && (self.before.is_none() || !self.wants_operand()) => {
+            Kind::Word
+                if leading.contains(&piece.text)
+                    && (self.before.is_none() || !self.wants_operand()) =>
+            {
                 Role::Leading
             }
             Kind::Word => Role::Word,
@@ -201,7 +209,8 @@ impl State {
     }
 }
 
-/// Whether a parenthesis behind the word belongs to it: a function's, a routine's; not a mode's or a type's.
+/// Whether a parenthesis behind the word belongs to it: a function's, a routine's; not a mode's or
+/// a type's.
 fn takes_list(word: &str) -> bool {
     let specifier = ["const", "allocate", "broadcast", "column"].contains(&word);
     !(specifier || language::mode(word).is_some() || language::types().any(|known| known == word))

@@ -21,7 +21,8 @@ pub(super) fn class(text: &str, pieces: &[Piece<'_>], indent: usize) -> Option<S
         out.text.push('{');
     } else {
         out.text = line(head, Names::Never)?;
-        // The brace stands beside what fits on its line, and below it where the author had it there.
+        // The brace stands beside what fits on its line, and below it where the author had it
+        // there.
         match pieces[open].gap.breaks() {
             true => below(&mut out.text, &pieces[open].gap, indent)?,
             false => out.text.push(' '),

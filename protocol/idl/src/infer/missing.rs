@@ -1,4 +1,5 @@
-//! What a call lacks, of which only what the caller has to pass is named: arrays bring most scalars with them.
+//! What a call lacks, of which only what the caller has to pass is named: arrays bring most scalars
+//! with them.
 
 use farcall_base::Result;
 
@@ -14,14 +15,17 @@ impl Inference<'_> {
         if missing.is_empty() {
             return Ok(());
         }
-        let wanted: Vec<_> = self.wanted(&missing).into_iter().map(|index| &self.scope.parameters[index]).collect();
+        let wanted: Vec<_> =
+            self.wanted(&missing).into_iter().map(|index| &self.scope.parameters[index]).collect();
         let list = listed_with_and(wanted.iter().map(|parameter| parameter.name.clone()).collect());
         let why = match wanted.iter().any(|parameter| parameter.is_plain_scalar()) {
             true => "not passed, and no other argument determines it",
             false => "not given",
         };
-        let pass: Vec<String> = wanted.iter().map(|parameter| format!("{}=…", parameter.name)).collect();
-        Err(wrong(format!("{} needs {list}: {why}", self.name)).fix(format!("pass {}", pass.join(", "))))
+        let pass: Vec<String> =
+            wanted.iter().map(|parameter| format!("{}=…", parameter.name)).collect();
+        Err(wrong(format!("{} needs {list}: {why}", self.name))
+            .fix(format!("pass {}", pass.join(", "))))
     }
 
     /// All that the routine reads and that is not there, by number.
@@ -40,20 +44,27 @@ impl Inference<'_> {
         self.extents_of(index).iter().any(|extent| matches!(extent.try_integer(&values), Ok(0)))
     }
 
-    /// The extents that travel of an array, as far as the caller decides them; none for what is not an array.
+    /// The extents that travel of an array, as far as the caller decides them; none for what is not
+    /// an array.
     fn extents_of(&self, index: usize) -> Vec<Expression> {
-        let Shape::Array { dimensions, .. } = &self.scope.parameters[index].shape else { return Vec::new() };
+        let Shape::Array { dimensions, .. } = &self.scope.parameters[index].shape else {
+            return Vec::new();
+        };
         dimensions.iter().filter_map(|dimension| self.extent_expression(dimension)).collect()
     }
 
-    /// The part of `missing` without the scalars that its own arrays would determine; all of it if nothing is left.
+    /// The part of `missing` without the scalars that its own arrays would determine; all of it if
+    /// nothing is left.
     fn wanted(&self, missing: &[usize]) -> Vec<usize> {
-        // Leading dimensions and defaults follow from others, which are named themselves if they are not determined.
-        let follows =
-            |index: usize| self.scope.parameters[index].default.is_some() || is_only_leading(self.scope, index);
+        // Leading dimensions and defaults follow from others, which are named themselves if they
+        // are not determined.
+        let follows = |index: usize| {
+            self.scope.parameters[index].default.is_some() || is_only_leading(self.scope, index)
+        };
         let open = missing.iter().filter(|index| self.is_open(**index) && !follows(**index));
         let needed = self.not_determined(open.map(|index| *index as u16).collect(), missing);
-        let is_wanted = |index: &&usize| !self.is_open(**index) || needed.contains(&(**index as u16));
+        let is_wanted =
+            |index: &&usize| !self.is_open(**index) || needed.contains(&(**index as u16));
         let wanted: Vec<usize> = missing.iter().filter(is_wanted).copied().collect();
         if wanted.is_empty() { missing.to_vec() } else { wanted }
     }
@@ -69,11 +80,15 @@ impl Inference<'_> {
         open.retain(|one| !needed.contains(one));
         let mut known = needed.clone();
         loop {
-            sources.iter_mut().for_each(|(unknowns, _)| unknowns.retain(|one| !known.contains(one)));
-            let solved = sources.iter().find(|source| source.0.len() == 1 && linear(source, source.0[0]));
+            sources
+                .iter_mut()
+                .for_each(|(unknowns, _)| unknowns.retain(|one| !known.contains(one)));
+            let solved =
+                sources.iter().find(|source| source.0.len() == 1 && linear(source, source.0[0]));
             known = match (solved, open.last()) {
                 (Some((unknowns, _)), _) => unknowns.clone(),
-                // Stuck: one has to be given, and that may free the others, as for `signature::by_name`.
+                // Stuck: one has to be given, and that may free the others, as for
+                // `signature::by_name`.
                 (None, Some(last)) => {
                     needed.push(*last);
                     vec![*last]
@@ -84,11 +99,17 @@ impl Inference<'_> {
         }
     }
 
-    /// The extents that would determine something if the missing arrays were there, with the unknowns of each.
+    /// The extents that would determine something if the missing arrays were there, with the
+    /// unknowns of each.
     fn sources(&self, missing: &[usize]) -> Vec<(Vec<u16>, Expression)> {
-        let arrays = missing.iter().flat_map(|index| self.extents_of(*index)).map(|extent| (1, extent));
+        let arrays =
+            missing.iter().flat_map(|index| self.extents_of(*index)).map(|extent| (1, extent));
         // A given array whose only unknown could not be solved for determines nothing.
-        let given = self.extents.iter().filter_map(|extent| self.extent_expression(extent.dimension)).map(|e| (2, e));
+        let given = self
+            .extents
+            .iter()
+            .filter_map(|extent| self.extent_expression(extent.dimension))
+            .map(|e| (2, e));
         let with_unknowns = |(least, extent): (usize, Expression)| {
             let mut unknowns = Vec::new();
             solve::collect(self, &extent, &mut unknowns);

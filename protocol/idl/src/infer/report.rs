@@ -13,13 +13,17 @@ use crate::text::short_text;
 use crate::values::explain;
 
 impl Inference<'_> {
-    /// An array whose extent no value of the one unknown gives: the largest that leaves elements over is not what the
-    /// caller meant.
+    /// An array whose extent no value of the one unknown gives: the largest that leaves elements
+    /// over is not what the caller meant.
     pub(super) fn refuse_misfits(&self) -> Result<()> {
-        for extent in self.extents.iter().filter(|extent| self.is_present(extent.parameter) == Some(true)) {
+        for extent in
+            self.extents.iter().filter(|extent| self.is_present(extent.parameter) == Some(true))
+        {
             let Some(expression) = self.extent_expression(extent.dimension) else { continue };
             let misses = solve::near_misses(self, &expression, extent.elements);
-            if let Some((unknown, near)) = misses.filter(|(unknown, _)| self.is_open(usize::from(*unknown))) {
+            if let Some((unknown, near)) =
+                misses.filter(|(unknown, _)| self.is_open(usize::from(*unknown)))
+            {
                 return Err(self.misfit(extent, &expression, unknown, &near));
             }
         }
@@ -27,7 +31,13 @@ impl Inference<'_> {
     }
 
     /// "x has 9 elements, which no n gives with incx = 3".
-    fn misfit(&self, extent: &Extent<'_>, expression: &Expression, unknown: u16, near: &[u64]) -> Error {
+    fn misfit(
+        &self,
+        extent: &Extent<'_>,
+        expression: &Expression,
+        unknown: u16,
+        near: &[u64],
+    ) -> Error {
         let name = &self.scope.parameters[extent.parameter].name;
         let unknown = self.scope.name(unknown);
         let (shape, values) = (self.shape_text(extent.parameter), self.values_text(expression));
@@ -36,17 +46,23 @@ impl Inference<'_> {
         match self.is_vector(extent.parameter) {
             true => wrong(format!("{name} {shape}, which no {unknown} gives{with}"))
                 .fix(format!("pass {name} with {near} elements")),
-            false => wrong(format!("{name} {shape}, and no {unknown} gives axis {}{with}", extent.axis))
-                .fix(format!("pass {name} with {near} elements along that axis")),
+            false => {
+                wrong(format!("{name} {shape}, and no {unknown} gives axis {}{with}", extent.axis))
+                    .fix(format!("pass {name} with {near} elements along that axis"))
+            }
         }
     }
 
     /// The extent that travels of each dimension must be the array's own.
     pub(super) fn check_extents(&self) -> Result<()> {
         let values = self.completed();
-        for extent in self.extents.iter().filter(|extent| self.is_present(extent.parameter) == Some(true)) {
+        for extent in
+            self.extents.iter().filter(|extent| self.is_present(extent.parameter) == Some(true))
+        {
             let Some(expression) = self.extent_expression(extent.dimension) else { continue };
-            let wanted = expression.try_integer(&values).map_err(|fault| explain(self.scope, &values, fault))?;
+            let wanted = expression
+                .try_integer(&values)
+                .map_err(|fault| explain(self.scope, &values, fault))?;
             if u64::try_from(wanted) != Ok(extent.elements) {
                 return Err(self.disagreement(extent, &expression, wanted));
             }
@@ -65,7 +81,9 @@ impl Inference<'_> {
                 let fix = "pass arrays whose sizes agree, or pass the scalars by name".to_owned();
                 (self.two_values(extent, expression, other), fix)
             }
-            None => (self.wrong_count(extent, expression, wanted), self.right_count(extent, wanted)),
+            None => {
+                (self.wrong_count(extent, expression, wanted), self.right_count(extent, wanted))
+            }
         };
         wrong(message).fix(self.rank_advice(extent).unwrap_or(fix))
     }
@@ -73,9 +91,15 @@ impl Inference<'_> {
     /// "A is 3 x 4, and both extents are n": two axes of one array that must be equal and are not.
     fn not_square(&self, extent: &Extent<'_>, expression: &Expression) -> Option<Error> {
         let Expression::Parameter(one) = expression else { return None };
-        let (_, Origin::Axis(parameter, other)) = self.known[usize::from(*one)]? else { return None };
-        let Shape::Array { dimensions, .. } = &self.scope.parameters[parameter].shape else { return None };
-        let same = self.extent_expression(&dimensions[other]).is_some_and(|other| self.chosen(&other) == expression);
+        let (_, Origin::Axis(parameter, other)) = self.known[usize::from(*one)]? else {
+            return None;
+        };
+        let Shape::Array { dimensions, .. } = &self.scope.parameters[parameter].shape else {
+            return None;
+        };
+        let same = self
+            .extent_expression(&dimensions[other])
+            .is_some_and(|other| self.chosen(&other) == expression);
         let lower = self.lower_ranks.iter().any(|(index, _)| *index == parameter);
         if parameter != extent.parameter || !same || lower {
             return None;
@@ -83,16 +107,24 @@ impl Inference<'_> {
         let (name, shape) = (&self.scope.parameters[parameter].name, self.shape_text(parameter));
         let scalar = self.scope.name(*one);
         Some(match dimensions.len() {
-            2 => wrong(format!("{name} {shape}, and both extents are {scalar}")).fix(format!("{name} must be square")),
-            _ => {
-                wrong(format!("{name} {shape}, and the extents of axes {other} and {} are both {scalar}", extent.axis))
-                    .fix("they must be equal")
-            }
+            2 => wrong(format!("{name} {shape}, and both extents are {scalar}"))
+                .fix(format!("{name} must be square")),
+            _ => wrong(format!(
+                "{name} {shape}, and the extents of axes {other} and {} are both {scalar}",
+                extent.axis
+            ))
+            .fix("they must be equal"),
         })
     }
 
-    /// "B has shape (4,) but the interface wants B[ldb:n][nrhs]: n = 3 from A axis 0, n = 4 from B axis 0".
-    fn two_values(&self, extent: &Extent<'_>, expression: &Expression, (one, value): (u16, i64)) -> String {
+    /// "B has shape (4,) but the interface wants B[ldb:n][nrhs]: n = 3 from A axis 0, n = 4 from B
+    /// axis 0".
+    fn two_values(
+        &self,
+        extent: &Extent<'_>,
+        expression: &Expression,
+        (one, value): (u16, i64),
+    ) -> String {
         let parameter = &self.scope.parameters[extent.parameter];
         let (name, axis) = (&parameter.name, extent.axis);
         let shape = tuple(&self.shape(extent.parameter));
@@ -103,7 +135,8 @@ impl Inference<'_> {
             false => format!("{name} has shape {shape} but the interface wants {declared}: "),
         };
         let scalar = self.scope.name(one);
-        if let Some((known, origin)) = self.known[usize::from(one)].and_then(|(v, origin)| Some((v.integer()?, origin)))
+        if let Some((known, origin)) =
+            self.known[usize::from(one)].and_then(|(v, origin)| Some((v.integer()?, origin)))
         {
             let _ = write!(message, "{scalar} = {known} {}, ", self.origin_text(origin));
         }
@@ -111,7 +144,8 @@ impl Inference<'_> {
         message + &format!("{scalar} = {value} from {name} axis {axis}{letters}")
     }
 
-    /// "x has 3 elements; with n = 2 and incx = 1 it must have 2", with the expression where it is short.
+    /// "x has 3 elements; with n = 2 and incx = 1 it must have 2", with the expression where it is
+    /// short.
     fn wrong_count(&self, extent: &Extent<'_>, expression: &Expression, wanted: i64) -> String {
         let name = &self.scope.parameters[extent.parameter].name;
         let (shape, values) = (self.shape_text(extent.parameter), self.values_text(expression));
@@ -125,7 +159,10 @@ impl Inference<'_> {
         let rule = rule.map(|text| format!(" ({text})")).unwrap_or_default();
         match self.is_vector(extent.parameter) {
             true => format!("{name} {shape}; {with}it must have {wanted}{rule}"),
-            false => format!("{name} {shape}; {with}its axis {} must have {wanted} elements{rule}", extent.axis),
+            false => format!(
+                "{name} {shape}; {with}its axis {} must have {wanted} elements{rule}",
+                extent.axis
+            ),
         }
     }
 
@@ -141,7 +178,9 @@ impl Inference<'_> {
     /// What to do about an array whose missing dimensions are to blame.
     fn rank_advice(&self, extent: &Extent<'_>) -> Option<String> {
         let name = &self.scope.parameters[extent.parameter].name;
-        let lower = |(parameter, rank): &&(usize, usize)| *parameter == extent.parameter && extent.axis >= *rank;
+        let lower = |(parameter, rank): &&(usize, usize)| {
+            *parameter == extent.parameter && extent.axis >= *rank
+        };
         self.lower_ranks.iter().find(lower)?;
         Some(format!("pass {name} with all its dimensions: a missing dimension counts as 1"))
     }
@@ -163,7 +202,8 @@ impl Inference<'_> {
         }
     }
 
-    /// The integer scalars that decide the expression's value; conditions that are settled do not count.
+    /// The integer scalars that decide the expression's value; conditions that are settled do not
+    /// count.
     fn scalars_of(&self, expression: &Expression) -> Vec<u16> {
         let mut scalars = parameters_of(self.chosen(expression));
         scalars.retain(|index| !self.is_letter(*index));
@@ -185,7 +225,8 @@ impl Inference<'_> {
         letters.filter_map(|index| value_text(index, &self.completed(), &self.scope)).collect()
     }
 
-    /// "n = 3 (from x), m = 2 and incx = 1": what an extent was worked out from; where from, if the caller did not say.
+    /// "n = 3 (from x), m = 2 and incx = 1": what an extent was worked out from; where from, if the
+    /// caller did not say.
     fn values_text(&self, expression: &Expression) -> String {
         let mut texts = self.letter_values(expression);
         for index in self.scalars_of(expression) {
@@ -207,8 +248,12 @@ impl Inference<'_> {
     fn origin_text(&self, origin: Origin) -> String {
         match origin {
             Origin::Given => "as given".to_owned(),
-            Origin::Axis(parameter, axis) => format!("from {} axis {axis}", self.scope.parameters[parameter].name),
-            Origin::Leading(parameter) => format!("as leading dimension of {}", self.scope.parameters[parameter].name),
+            Origin::Axis(parameter, axis) => {
+                format!("from {} axis {axis}", self.scope.parameters[parameter].name)
+            }
+            Origin::Leading(parameter) => {
+                format!("as leading dimension of {}", self.scope.parameters[parameter].name)
+            }
             Origin::Default => "by default".to_owned(),
         }
     }
@@ -231,7 +276,9 @@ impl Inference<'_> {
             [] => "is a single number".to_owned(),
             [1] => "has 1 element".to_owned(),
             [one] => format!("has {one} elements"),
-            several => format!("is {}", several.iter().map(u64::to_string).collect::<Vec<_>>().join(" x ")),
+            several => {
+                format!("is {}", several.iter().map(u64::to_string).collect::<Vec<_>>().join(" x "))
+            }
         }
     }
 }
@@ -245,11 +292,14 @@ fn tuple(shape: &[u64]) -> String {
 }
 
 pub(super) fn rank(scope: Scope<'_>, parameter: &Parameter, shape: &[u64]) -> Error {
-    let Shape::Array { dimensions, .. } = &parameter.shape else { return wrong(parameter.name.clone()) };
+    let Shape::Array { dimensions, .. } = &parameter.shape else {
+        return wrong(parameter.name.clone());
+    };
     let (name, declared) = (&parameter.name, scope.dimensions_text(parameter));
     let (rank, wanted) = (shape.len(), dimensions.len());
     wrong(format!(
-        "{name} has shape {} ({rank} dimensions) but the interface wants {name}{declared} ({wanted})",
+        "{name} has shape {} ({rank} dimensions) but the interface wants {name}{declared} \
+            ({wanted})",
         tuple(shape)
     ))
     .fix("reshape the array")
@@ -257,8 +307,12 @@ pub(super) fn rank(scope: Scope<'_>, parameter: &Parameter, shape: &[u64]) -> Er
 
 pub(super) fn not_an_array(scope: Scope<'_>, parameter: &Parameter) -> Error {
     let element = scope.element_text(parameter.element);
-    wrong(format!("{} is an array: {element} {0}{}", parameter.name, scope.dimensions_text(parameter)))
-        .fix("pass an array of that type")
+    wrong(format!(
+        "{} is an array: {element} {0}{}",
+        parameter.name,
+        scope.dimensions_text(parameter)
+    ))
+    .fix("pass an array of that type")
 }
 
 pub(super) fn not_a_scalar(parameter: &Parameter, given: Given<'_>) -> Error {
@@ -267,7 +321,9 @@ pub(super) fn not_a_scalar(parameter: &Parameter, given: Given<'_>) -> Error {
         Given::Real(value) => format!("{value:?}"),
         Given::Complex(re, im) => format!("({re:?}, {im:?})"),
         Given::Text(text) => format!("{:?}", text.chars().take(40).collect::<String>()),
-        Given::Array { shape } | Given::Elements { shape, .. } => format!("an array of shape {}", tuple(shape)),
+        Given::Array { shape } | Given::Elements { shape, .. } => {
+            format!("an array of shape {}", tuple(shape))
+        }
         Given::Bytes(bytes) => format!("{} bytes", bytes.len()),
         Given::Other | Given::Unset => "this".to_owned(),
     };

@@ -6,7 +6,8 @@ use crate::infer::Inference;
 use crate::interface::Dimension;
 use crate::scope::Scope;
 
-/// Two pairs of points at which an extent is tried for linearity: small ones, and ones behind the bend of `max(1, n)`.
+/// Two pairs of points at which an extent is tried for linearity: small ones, and ones behind the
+/// bend of `max(1, n)`.
 const PROBES: [i64; 2] = [1, 1000];
 
 /// The number of elements that travel along a dimension; `None` where results decide.
@@ -26,7 +27,11 @@ pub(crate) fn extent_expression(scope: Scope<'_>, dimension: &Dimension) -> Opti
         // Rounded up: (elements + stride - 1) / stride.
         Some(stride) => {
             let before = binary(BinaryOperator::Subtract, stride.clone(), Expression::Integer(1));
-            Some(binary(BinaryOperator::Divide, binary(BinaryOperator::Add, elements, before), stride.clone()))
+            Some(binary(
+                BinaryOperator::Divide,
+                binary(BinaryOperator::Add, elements, before),
+                stride.clone(),
+            ))
         }
         None => Some(elements),
     }
@@ -36,9 +41,13 @@ fn binary(operator: BinaryOperator, left: Expression, right: Expression) -> Expr
     Expression::Binary(operator, Box::new(left), Box::new(right))
 }
 
-/// The one open scalar of the extent and the value that makes it `elements`; `None` if there are none or several, or
-/// if the extent does not determine it.
-pub(super) fn solve(inference: &Inference<'_>, extent: &Expression, elements: u64) -> Option<(usize, i64)> {
+/// The one open scalar of the extent and the value that makes it `elements`; `None` if there are
+/// none or several, or if the extent does not determine it.
+pub(super) fn solve(
+    inference: &Inference<'_>,
+    extent: &Expression,
+    elements: u64,
+) -> Option<(usize, i64)> {
     let mut unknowns = Vec::new();
     collect(inference, extent, &mut unknowns);
     let [unknown] = unknowns.as_slice() else { return None };
@@ -46,8 +55,14 @@ pub(super) fn solve(inference: &Inference<'_>, extent: &Expression, elements: u6
     Some((usize::from(*unknown), value))
 }
 
-/// The value of `unknown` that makes `extent` equal `elements`, if the extent is linear in it there.
-pub(super) fn solve_for(values: &dyn Values, extent: &Expression, unknown: u16, elements: u64) -> Option<i64> {
+/// The value of `unknown` that makes `extent` equal `elements`, if the extent is linear in it
+/// there.
+pub(super) fn solve_for(
+    values: &dyn Values,
+    extent: &Expression,
+    unknown: u16,
+    elements: u64,
+) -> Option<i64> {
     let target = i64::try_from(elements).ok()?;
     let exact = |line: Line<'_>| {
         let (value, rest) = line.value_below(target)?;
@@ -56,15 +71,22 @@ pub(super) fn solve_for(values: &dyn Values, extent: &Expression, unknown: u16, 
     lines(values, extent, unknown).find_map(exact)
 }
 
-/// The one open scalar of an extent that is linear in it and never `elements`, with the extents closest to that.
-pub(super) fn near_misses(inference: &Inference<'_>, extent: &Expression, elements: u64) -> Option<(u16, Vec<u64>)> {
+/// The one open scalar of an extent that is linear in it and never `elements`, with the extents
+/// closest to that.
+pub(super) fn near_misses(
+    inference: &Inference<'_>,
+    extent: &Expression,
+    elements: u64,
+) -> Option<(u16, Vec<u64>)> {
     let mut unknowns = Vec::new();
     collect(inference, extent, &mut unknowns);
     let [unknown] = unknowns.as_slice() else { return None };
     let values = inference.completed();
     let line = lines(&values, extent, *unknown).next()?;
     let (value, _) = line.value_below(i64::try_from(elements).ok()?)?;
-    let near = [value, value.checked_add(1)?].into_iter().filter_map(|value| u64::try_from(line.at(value)?).ok());
+    let near = [value, value.checked_add(1)?]
+        .into_iter()
+        .filter_map(|value| u64::try_from(line.at(value)?).ok());
     let mut near: Vec<u64> = near.collect();
     near.sort_unstable();
     near.dedup();
@@ -82,7 +104,11 @@ struct Line<'a> {
 }
 
 /// The extent's lines at the points of [`PROBES`]; none if it is not linear in the unknown.
-fn lines<'a>(values: &'a dyn Values, extent: &'a Expression, unknown: u16) -> impl Iterator<Item = Line<'a>> {
+fn lines<'a>(
+    values: &'a dyn Values,
+    extent: &'a Expression,
+    unknown: u16,
+) -> impl Iterator<Item = Line<'a>> {
     let points = if is_linear(extent, unknown) { PROBES.as_slice() } else { &[] };
     points.iter().filter_map(move |point| {
         let line = Line { values, extent, unknown, point: *point, there: 0, slope: 0 };
@@ -105,9 +131,9 @@ impl Line<'_> {
     }
 }
 
-/// Whether the unknown occurs only where it can be solved for: in sums, differences, products, branches of `?:`, beside
-/// constants in `min` and `max`, and in quotients that have no rest. `abs(incx)` hides the sign, `n / 2` the last bit:
-/// such values are never guessed.
+/// Whether the unknown occurs only where it can be solved for: in sums, differences, products,
+/// branches of `?:`, beside constants in `min` and `max`, and in quotients that have no rest.
+/// `abs(incx)` hides the sign, `n / 2` the last bit: such values are never guessed.
 pub(crate) fn is_linear(expression: &Expression, unknown: u16) -> bool {
     let absent = |e: &Expression| !e.refers_to(&mut |index| index == unknown);
     let constant = |e: &Expression| matches!(e, Expression::Integer(_));
@@ -121,7 +147,8 @@ pub(crate) fn is_linear(expression: &Expression, unknown: u16) -> bool {
             (absent(left) || absent(right)) && is_linear(left, unknown) && is_linear(right, unknown)
         }
         Expression::Binary(BinaryOperator::Divide, dividend, divisor) if !absent(dividend) => {
-            absent(divisor) && slope(dividend, unknown).is_some_and(|slope| divides(divisor, &slope))
+            absent(divisor)
+                && slope(dividend, unknown).is_some_and(|slope| divides(divisor, &slope))
         }
         Expression::Select(condition, then, otherwise) => {
             absent(condition) && is_linear(then, unknown) && is_linear(otherwise, unknown)
@@ -139,8 +166,12 @@ fn slope(expression: &Expression, unknown: u16) -> Option<Expression> {
     let absent = |e: &Expression| !e.refers_to(&mut |index| index == unknown);
     match expression {
         Expression::Parameter(parameter) if *parameter == unknown => Some(Expression::Integer(1)),
-        Expression::Binary(BinaryOperator::Add, left, right) if absent(left) => slope(right, unknown),
-        Expression::Binary(BinaryOperator::Add | BinaryOperator::Subtract, left, right) if absent(right) => {
+        Expression::Binary(BinaryOperator::Add, left, right) if absent(left) => {
+            slope(right, unknown)
+        }
+        Expression::Binary(BinaryOperator::Add | BinaryOperator::Subtract, left, right)
+            if absent(right) =>
+        {
             slope(left, unknown)
         }
         Expression::Binary(BinaryOperator::Multiply, left, right) => {
@@ -152,11 +183,13 @@ fn slope(expression: &Expression, unknown: u16) -> Option<Expression> {
     }
 }
 
-/// Whether a divisor goes into a slope without a rest: it is the slope, a part of that, or the larger of it and 1, as
-/// strides are that must not be 0.
+/// Whether a divisor goes into a slope without a rest: it is the slope, a part of that, or the
+/// larger of it and 1, as strides are that must not be 0.
 fn divides(divisor: &Expression, slope: &Expression) -> bool {
     match (divisor, slope) {
-        (Expression::Integer(divisor), Expression::Integer(slope)) => slope.checked_rem(*divisor) == Some(0),
+        (Expression::Integer(divisor), Expression::Integer(slope)) => {
+            slope.checked_rem(*divisor) == Some(0)
+        }
         (Expression::Call(Function::Max, arguments), _) if divisor != slope => {
             matches!(arguments.as_slice(), [Expression::Integer(1), one] | [one, Expression::Integer(1)] if one == slope)
         }
@@ -173,7 +206,11 @@ struct Assumed<'a> {
 
 impl Values for Assumed<'_> {
     fn integer(&self, parameter: u16, element: u64) -> Option<i64> {
-        if parameter == self.unknown { Some(self.value) } else { self.values.integer(parameter, element) }
+        if parameter == self.unknown {
+            Some(self.value)
+        } else {
+            self.values.integer(parameter, element)
+        }
     }
 
     fn real(&self, parameter: u16, element: u64) -> Option<f64> {
@@ -185,7 +222,8 @@ impl Values for Assumed<'_> {
     }
 }
 
-/// The parameters without a value that decide the expression. Where a condition is known, only its branch counts.
+/// The parameters without a value that decide the expression. Where a condition is known, only its
+/// branch counts.
 pub(super) fn collect(inference: &Inference<'_>, expression: &Expression, unknowns: &mut Vec<u16>) {
     let mut add = |parameter: u16| {
         if !unknowns.contains(&parameter) {
@@ -210,13 +248,19 @@ pub(super) fn collect(inference: &Inference<'_>, expression: &Expression, unknow
             collect(inference, left, unknowns);
             collect(inference, right, unknowns);
         }
-        Expression::Select(condition, then, otherwise) => match condition.try_integer(&inference.completed()) {
-            Ok(0) => collect(inference, otherwise, unknowns),
-            Ok(_) => collect(inference, then, unknowns),
-            Err(_) => {
-                [condition, then, otherwise].into_iter().for_each(|e| collect(inference, e, unknowns));
+        Expression::Select(condition, then, otherwise) => {
+            match condition.try_integer(&inference.completed()) {
+                Ok(0) => collect(inference, otherwise, unknowns),
+                Ok(_) => collect(inference, then, unknowns),
+                Err(_) => {
+                    [condition, then, otherwise]
+                        .into_iter()
+                        .for_each(|e| collect(inference, e, unknowns));
+                }
             }
-        },
-        Expression::Call(_, arguments) => arguments.iter().for_each(|e| collect(inference, e, unknowns)),
+        }
+        Expression::Call(_, arguments) => {
+            arguments.iter().for_each(|e| collect(inference, e, unknowns))
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! Words a range that does not fit its dimension: which value is too small or too large, and what would do.
+//! Words a range that does not fit its dimension: which value is too small or too large, and what
+//! would do.
 
 use farcall_base::{Error, ErrorKind};
 
@@ -24,7 +25,10 @@ impl Refused<'_> {
         let (message, fix) = if stride < 1 {
             (format!("{} is less than 1", self.stride(stride)), self.larger_stride())
         } else if start < 0 {
-            (format!("{} is negative", self.start(start)), "a range begins at 0 or later".to_owned())
+            (
+                format!("{} is negative", self.start(start)),
+                "a range begins at 0 or later".to_owned(),
+            )
         } else if start > end {
             let message = format!("{} is less than {}", self.end(end), self.start(start));
             (message, "pass values for which the range ends after its start".to_owned())
@@ -32,7 +36,9 @@ impl Refused<'_> {
             (format!("{} is less than {}", self.size(size), self.end(end)), self.larger(end))
         };
         let declared = self.scope.declaration(self.parameter);
-        Error::new(ErrorKind::InvalidArgument, OPERATION, message).with("parameter", declared).fix(fix)
+        Error::new(ErrorKind::InvalidArgument, OPERATION, message)
+            .with("parameter", declared)
+            .fix(fix)
     }
 
     fn size(&self, size: u64) -> String {
@@ -48,11 +54,20 @@ impl Refused<'_> {
     }
 
     fn stride(&self, stride: i64) -> String {
-        self.term(self.dimension.stride.as_ref(), ("the stride", "the range of "), &stride.to_string())
+        self.term(
+            self.dimension.stride.as_ref(),
+            ("the stride", "the range of "),
+            &stride.to_string(),
+        )
     }
 
     /// `n = 2`, `n + 1 = 3 (with n = 2)`, or in words where the expression is long.
-    fn term(&self, expression: Option<&Expression>, (what, part): (&str, &str), value: &str) -> String {
+    fn term(
+        &self,
+        expression: Option<&Expression>,
+        (what, part): (&str, &str),
+        value: &str,
+    ) -> String {
         let of = format!("{what} {value} of {part}{}", self.parameter.name);
         match expression {
             None | Some(Expression::Integer(_)) => of,
@@ -72,7 +87,10 @@ impl Refused<'_> {
     /// What to do about a size that is less than `end`.
     fn larger(&self, end: i64) -> String {
         let Expression::Parameter(index) = self.dimension.size else {
-            return format!("pass values that make the size of {} {end} or more", self.parameter.name);
+            return format!(
+                "pass values that make the size of {} {end} or more",
+                self.parameter.name
+            );
         };
         let index = usize::from(index);
         let passed = self.scope.parameters.get(index).is_some_and(|size| size.mode != Mode::Work);
@@ -85,7 +103,9 @@ impl Refused<'_> {
 
     fn larger_stride(&self) -> String {
         match &self.dimension.stride {
-            Some(Expression::Parameter(index)) => format!("pass 1 or more for {}", self.scope.name(*index)),
+            Some(Expression::Parameter(index)) => {
+                format!("pass 1 or more for {}", self.scope.name(*index))
+            }
             _ => "pass values that give a stride of 1 or more".to_owned(),
         }
     }

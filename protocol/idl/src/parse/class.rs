@@ -1,4 +1,5 @@
-//! `DefClass` and `Struct`: the declarations whose braces hold declarations (spec/idl.md, sections 3.7 and 3.9).
+//! `DefClass` and `Struct`: the declarations whose braces hold declarations (spec/idl.md, sections
+//! 3.7 and 3.9).
 
 use super::Parser;
 use super::tree::{Class, Field, File, Name, Struct};
@@ -9,7 +10,8 @@ use crate::words;
 const FIELDS_MAX: usize = 256;
 
 impl Parser<'_, '_> {
-    /// `DefClass`. Its name alone is enough to keep it: routines behind it must not be taken for its members.
+    /// `DefClass`. Its name alone is enough to keep it: routines behind it must not be taken for
+    /// its members.
     pub(super) fn class(&mut self, file: &mut File) {
         self.advance();
         let Some(name) = self.name("the class's name") else { return self.skip_declaration() };
@@ -48,7 +50,8 @@ impl Parser<'_, '_> {
                 }
                 word => {
                     let help = self.problems.did_you_mean(word, ["DefMethod", "DefState"]);
-                    let message = format!("expected DefMethod, DefState or '}}', found {}", self.found());
+                    let message =
+                        format!("expected DefMethod, DefState or '}}', found {}", self.found());
                     self.problems.add_with(self.peek().span, message, help);
                     self.advance();
                     self.skip_member();
@@ -70,7 +73,10 @@ impl Parser<'_, '_> {
 
     /// Skips to the next member, or to the brace that closes the class.
     fn skip_member(&mut self) {
-        while !self.at_end() && !self.at_declaration() && !matches!(self.word(), "DefMethod" | "DefState") {
+        while !self.at_end()
+            && !self.at_declaration()
+            && !matches!(self.word(), "DefMethod" | "DefState")
+        {
             if self.at_symbol("}") {
                 return;
             }
@@ -80,7 +86,8 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// `Struct`. It is kept even if fields are wrong, so that parameters of its type are no further mistakes.
+    /// `Struct`. It is kept even if fields are wrong, so that parameters of its type are no further
+    /// mistakes.
     pub(super) fn structure(&mut self, file: &mut File) {
         self.advance();
         let Some(name) = self.name("the struct's name") else { return self.skip_declaration() };
@@ -99,7 +106,8 @@ impl Parser<'_, '_> {
             }
         }
         if structure.fields.len() > FIELDS_MAX {
-            self.problems.add(structure.name.span, format!("a struct has at most {FIELDS_MAX} fields"));
+            self.problems
+                .add(structure.name.span, format!("a struct has at most {FIELDS_MAX} fields"));
             structure.fields.truncate(FIELDS_MAX);
         }
         file.structs.push(structure);

@@ -3,7 +3,8 @@
 /// Why a constant is wrong, as the end of the sentence "this constant …".
 pub(crate) type Wrong = &'static str;
 
-/// Decimal, hexadecimal (`0x`) and octal (leading `0`) integers with an optional suffix of `L` and `U`.
+/// Decimal, hexadecimal (`0x`) and octal (leading `0`) integers with an optional suffix of `L` and
+/// `U`.
 pub(crate) fn integer(text: &str) -> Result<i64, Wrong> {
     let digits = text.trim_end_matches(['l', 'L', 'u', 'U']);
     let (digits, radix) = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
@@ -12,12 +13,17 @@ pub(crate) fn integer(text: &str) -> Result<i64, Wrong> {
         None => (digits, 10),
     };
     if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
-        return Err(if radix == 8 { "is not an octal number, but begins with 0" } else { "is not a number" });
+        return Err(if radix == 8 {
+            "is not an octal number, but begins with 0"
+        } else {
+            "is not a number"
+        });
     }
     i64::from_str_radix(digits, radix).map_err(|_| "does not fit 64 bits with sign")
 }
 
-/// A decimal constant with a point or an exponent; Fortran's `d` exponent and C's suffix are taken too.
+/// A decimal constant with a point or an exponent; Fortran's `d` exponent and C's suffix are taken
+/// too.
 pub(crate) fn real(text: &str) -> Result<f64, Wrong> {
     let plain = text.trim_end_matches(['f', 'F', 'l', 'L']).replace(['d', 'D'], "e");
     match plain.parse::<f64>() {
@@ -36,11 +42,14 @@ pub(crate) fn character(text: &str) -> Result<i64, Wrong> {
         (Some(c), None) if (c as u32) < 256 => Ok(i64::from(c as u32)),
         (Some(_), None) => Err("holds a character that is not a single byte"),
         (None, _) => Err("is empty; write one character, such as 'N'"),
-        (Some(_), Some(_)) => Err("holds more than one character; a string is written in double quotes"),
+        (Some(_), Some(_)) => {
+            Err("holds more than one character; a string is written in double quotes")
+        }
     }
 }
 
-/// The text of a string constant with its quotes; one whose closing quote is missing has been reported.
+/// The text of a string constant with its quotes; one whose closing quote is missing has been
+/// reported.
 pub(crate) fn string(text: &str) -> String {
     let inner = text.strip_prefix('"').unwrap_or(text);
     unescape(inner.strip_suffix('"').unwrap_or(inner))
@@ -100,7 +109,8 @@ mod tests {
 
     #[test]
     fn wrong_constants_say_why() {
-        // Not octal; beyond 64 bits; letters in it; nothing behind 0x; beyond a double; none or two characters.
+        // Not octal; beyond 64 bits; letters in it; nothing behind 0x; beyond a double; none or two
+        // characters.
         for text in ["089", "9223372036854775808", "12ab", "0x"] {
             assert!(integer(text).is_err(), "{text}");
         }

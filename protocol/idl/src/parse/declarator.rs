@@ -1,4 +1,5 @@
-//! Declarators: a name with its dimensions, in parentheses or behind `*` (spec/idl.md, section 3.3).
+//! Declarators: a name with its dimensions, in parentheses or behind `*` (spec/idl.md, section
+//! 3.3).
 
 use super::Parser;
 use super::tree::{Dimension, Extent, Name};
@@ -12,7 +13,10 @@ impl Parser<'_, '_> {
     /// `name`, `(declarator)`, `*declarator`, `declarator[…]`.
     pub(super) fn declarator(&mut self, depth: usize) -> Option<(Name, Vec<Dimension>)> {
         if depth > NESTING_MAX {
-            self.problems.add(self.peek().span, format!("more than {NESTING_MAX} parentheses and stars around a name"));
+            self.problems.add(
+                self.peek().span,
+                format!("more than {NESTING_MAX} parentheses and stars around a name"),
+            );
             return None;
         }
         if self.at_symbol("*") {
@@ -31,13 +35,15 @@ impl Parser<'_, '_> {
             dimensions.push(self.dimension());
         }
         if dimensions.len() > DIMENSIONS_MAX {
-            self.problems.add(name.span, format!("an array has at most {DIMENSIONS_MAX} dimensions"));
+            self.problems
+                .add(name.span, format!("an array has at most {DIMENSIONS_MAX} dimensions"));
             dimensions.truncate(DIMENSIONS_MAX);
         }
         Some((name, dimensions))
     }
 
-    /// `*name` is an array of one element. A pointer to an array would be an array of pointers, which cannot travel.
+    /// `*name` is an array of one element. A pointer to an array would be an array of pointers,
+    /// which cannot travel.
     fn pointer(&mut self, depth: usize) -> Option<(Name, Vec<Dimension>)> {
         let star = self.advance().span;
         let (name, mut dimensions) = self.declarator(depth + 1)?;
@@ -53,7 +59,8 @@ impl Parser<'_, '_> {
         Some((name, dimensions))
     }
 
-    /// One `[…]`; after a mistake, everything to its `]` is skipped and the dimension counts as broken.
+    /// One `[…]`; after a mistake, everything to its `]` is skipped and the dimension counts as
+    /// broken.
     pub(super) fn dimension(&mut self) -> Dimension {
         let first = self.at;
         let open = self.advance().span;
@@ -63,7 +70,8 @@ impl Parser<'_, '_> {
         if let Some(dimension) = self.sized() {
             return dimension;
         }
-        // From its begin, because the parentheses that are open where the mistake was found are not known there.
+        // From its begin, because the parentheses that are open where the mistake was found are not
+        // known there.
         self.at = first + 1;
         self.skip_to_bracket();
         Dimension::Broken
@@ -73,7 +81,11 @@ impl Parser<'_, '_> {
     fn sized(&mut self) -> Option<Dimension> {
         if self.at_symbol(":") {
             let help = "write the size before ':', as in '[lda : n]'";
-            self.problems.add_with_help(self.peek().span, "the size of this dimension is missing", help);
+            self.problems.add_with_help(
+                self.peek().span,
+                "the size of this dimension is missing",
+                help,
+            );
             return None;
         }
         let size = self.expression()?;
@@ -111,14 +123,17 @@ impl Parser<'_, '_> {
                 Kind::Symbol(")") if open.is_empty() => return,
                 Kind::Symbol(")") if open.last() == Some(&"(") => drop(open.pop()),
                 // A mode word begins the next parameter: the bracket was never closed.
-                Kind::Word if crate::words::mode(self.word()).is_some() => return self.step_back_to_comma(),
+                Kind::Word if crate::words::mode(self.word()).is_some() => {
+                    return self.step_back_to_comma();
+                }
                 _ => {}
             }
             self.advance();
         }
     }
 
-    /// The comma in front of a parameter belongs to the list, not to the broken dimension before it.
+    /// The comma in front of a parameter belongs to the list, not to the broken dimension before
+    /// it.
     fn step_back_to_comma(&mut self) {
         if self.at > 0 && self.tokens[self.at - 1].kind == Kind::Symbol(",") {
             self.at -= 1;

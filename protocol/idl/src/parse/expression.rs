@@ -13,7 +13,8 @@ const ARGUMENTS_MAX: usize = 64;
 /// The level of comparisons, which do not chain.
 const COMPARISON: u8 = 4;
 
-/// A binary operator and its level; a higher one binds tighter. Power stands above all and is read by `power`.
+/// A binary operator and its level; a higher one binds tighter. Power stands above all and is read
+/// by `power`.
 fn operator(symbol: &str) -> Option<(BinaryOperator, u8)> {
     Some(match symbol {
         "||" => (BinaryOperator::Or, 1),
@@ -51,7 +52,8 @@ impl Parser<'_, '_> {
             let otherwise = parser.expression()?;
             let span = condition.span.to(otherwise.span);
             let height = condition.height.max(then.height).max(otherwise.height) + 1;
-            let kind = ExpressionKind::Select(Box::new(condition), Box::new(then), Box::new(otherwise));
+            let kind =
+                ExpressionKind::Select(Box::new(condition), Box::new(then), Box::new(otherwise));
             parser.build(kind, span, height)
         })
     }
@@ -68,10 +70,15 @@ impl Parser<'_, '_> {
         result
     }
 
-    /// The limit is that of evaluation and of the encoding, so what compiles can be sent and evaluated.
+    /// The limit is that of evaluation and of the encoding, so what compiles can be sent and
+    /// evaluated.
     fn too_deep(&mut self, span: Span) {
         let message = format!("this expression nests more than {EXPRESSION_DEPTH_MAX} levels deep");
-        self.problems.add_with_help(span, message, "compute part of it in a WORK scalar: 'WORK long size = …'");
+        self.problems.add_with_help(
+            span,
+            message,
+            "compute part of it in a WORK scalar: 'WORK long size = …'",
+        );
     }
 
     /// A node, unless its tree is too high for those who will walk it.
@@ -85,7 +92,8 @@ impl Parser<'_, '_> {
 
     /// Operators of level `level_min` and tighter, grouped to the left.
     ///
-    /// Climbing over levels needs one function where a grammar has one rule per level, and less stack.
+    /// Climbing over levels needs one function where a grammar has one rule per level, and less
+    /// stack.
     fn binary(&mut self, level_min: u8) -> Option<Expression> {
         let mut left = self.unary()?;
         let mut compared = false;
@@ -105,7 +113,11 @@ impl Parser<'_, '_> {
             compared = level == COMPARISON;
             let span = left.span.to(right.span);
             let height = left.height.max(right.height) + 1;
-            left = self.build(ExpressionKind::Binary(operator, Box::new(left), Box::new(right)), span, height)?;
+            left = self.build(
+                ExpressionKind::Binary(operator, Box::new(left), Box::new(right)),
+                span,
+                height,
+            )?;
         }
     }
 
@@ -118,7 +130,8 @@ impl Parser<'_, '_> {
         );
     }
 
-    /// What follows an expression is the business of whoever asked for it, except for C's operators we lack.
+    /// What follows an expression is the business of whoever asked for it, except for C's operators
+    /// we lack.
     fn no_operator(&mut self, symbol: &str, left: Expression) -> Option<Expression> {
         let instead = match symbol {
             "|" => "write '||' for \"or\"",
@@ -157,7 +170,8 @@ impl Parser<'_, '_> {
             let exponent = parser.unary()?;
             let span = base.span.to(exponent.span);
             let height = base.height.max(exponent.height) + 1;
-            let kind = ExpressionKind::Binary(BinaryOperator::Power, Box::new(base), Box::new(exponent));
+            let kind =
+                ExpressionKind::Binary(BinaryOperator::Power, Box::new(base), Box::new(exponent));
             parser.build(kind, span, height)
         })
     }
@@ -166,8 +180,12 @@ impl Parser<'_, '_> {
     fn primary(&mut self) -> Option<Expression> {
         let token = self.peek();
         match token.kind {
-            Kind::Integer => self.constant(|text| constant::integer(text).map(ExpressionKind::Integer)),
-            Kind::Character => self.constant(|text| constant::character(text).map(ExpressionKind::Integer)),
+            Kind::Integer => {
+                self.constant(|text| constant::integer(text).map(ExpressionKind::Integer))
+            }
+            Kind::Character => {
+                self.constant(|text| constant::character(text).map(ExpressionKind::Integer))
+            }
             Kind::Real => self.constant(|text| constant::real(text).map(ExpressionKind::Real)),
             Kind::Word => self.name_or_call(),
             Kind::Symbol("(") => self.parenthesised(),
@@ -179,8 +197,12 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// A constant; a wrong one is reported and counts as 1, so that the rest of the expression is still read.
-    fn constant(&mut self, decode: impl FnOnce(&str) -> Result<ExpressionKind, &'static str>) -> Option<Expression> {
+    /// A constant; a wrong one is reported and counts as 1, so that the rest of the expression is
+    /// still read.
+    fn constant(
+        &mut self,
+        decode: impl FnOnce(&str) -> Result<ExpressionKind, &'static str>,
+    ) -> Option<Expression> {
         let span = self.advance().span;
         match decode(self.text(span)) {
             Ok(kind) => Some(Expression { kind, span, height: 1 }),
@@ -232,7 +254,8 @@ impl Parser<'_, '_> {
             }
             let span = array.span.to(self.previous());
             let height = array.height.max(index.height) + 1;
-            array = self.build(ExpressionKind::Index(Box::new(array), Box::new(index)), span, height)?;
+            array =
+                self.build(ExpressionKind::Index(Box::new(array), Box::new(index)), span, height)?;
         }
         Some(array)
     }

@@ -1,6 +1,8 @@
-//! Tokens to a tree (spec/idl.md, section 3). A mistake is reported and skipped, so that one run finds them all.
+//! Tokens to a tree (spec/idl.md, section 3). A mistake is reported and skipped, so that one run
+//! finds them all.
 //!
-//! A function that returns `None` has reported why; its caller skips to a place from which it can go on.
+//! A function that returns `None` has reported why; its caller skips to a place from which it can
+//! go on.
 
 mod class;
 mod constant;
@@ -32,7 +34,8 @@ pub(crate) struct Parser<'p, 'a> {
 
 /// Reads all tokens.
 pub(crate) fn parse<'a>(source: &Source<'a>, tokens: &[Token], problems: &mut Problems) -> File {
-    let mut parser = Parser { source, tokens, at: 0, nesting: 0, variants: Variants::default(), problems };
+    let mut parser =
+        Parser { source, tokens, at: 0, nesting: 0, variants: Variants::default(), problems };
     let mut file = File::default();
     while !parser.at_end() {
         let before = parser.at;
@@ -56,7 +59,10 @@ impl<'a> Parser<'_, 'a> {
         let last = self.tokens.len() - 1;
         let token = self.tokens[(self.at + ahead).min(last)];
         // Another word may stand in its place, but the place is where it was written.
-        let instead = self.variants.instead_of(self.source.slice(token.span)).filter(|_| token.kind == Kind::Word);
+        let instead = self
+            .variants
+            .instead_of(self.source.slice(token.span))
+            .filter(|_| token.kind == Kind::Word);
         instead.map_or(token, |other| Token { kind: other.kind, ..token })
     }
 
@@ -161,8 +167,8 @@ impl<'a> Parser<'_, 'a> {
         Some(Name { text: constant::string(self.text(span)), span })
     }
 
-    /// Takes a description; neighbours without a comma are one, as in C. Of text in an encoding of old, what is no UTF-8
-    /// shows as the replacement character.
+    /// Takes a description; neighbours without a comma are one, as in C. Of text in an encoding of
+    /// old, what is no UTF-8 shows as the replacement character.
     fn description(&mut self) -> Name {
         let first = self.advance();
         let mut text = constant::string(self.text(first.span));
@@ -173,10 +179,13 @@ impl<'a> Parser<'_, 'a> {
         Name { text, span: first.span }
     }
 
-    /// Whether a declaration begins here. `Struct` and `Variants` are no reserved words, so they need what follows them.
+    /// Whether a declaration begins here. `Struct` and `Variants` are no reserved words, so they
+    /// need what follows them.
     fn at_declaration(&self) -> bool {
         match self.word() {
-            "Struct" => self.peek_at(1).kind == Kind::Word && self.peek_at(2).kind == Kind::Symbol("{"),
+            "Struct" => {
+                self.peek_at(1).kind == Kind::Word && self.peek_at(2).kind == Kind::Symbol("{")
+            }
             "Variants" => matches!(self.peek_at(1).kind, Kind::Symbol("?" | ";")),
             word => words::DECLARATIONS.contains(&word),
         }
@@ -254,7 +263,8 @@ impl<'a> Parser<'_, 'a> {
         let message = format!("expected a declaration, found {}", self.found());
         self.problems.add_with_help(self.peek().span, message, help);
         self.advance();
-        // A stray body or brace ends itself; after anything else the rest of the sentence means nothing either.
+        // A stray body or brace ends itself; after anything else the rest of the sentence means
+        // nothing either.
         if !matches!(self.tokens[self.at - 1].kind, Kind::Body | Kind::Symbol("}")) {
             self.skip_declaration();
         }

@@ -1,4 +1,5 @@
-//! Parameter lists: modes, types, declarators, clauses and callbacks (spec/idl.md, sections 3.2 to 3.4 and 3.8).
+//! Parameter lists: modes, types, declarators, clauses and callbacks (spec/idl.md, sections 3.2 to
+//! 3.4 and 3.8).
 
 use super::Parser;
 use super::tree::{Domain, Name, Parameter};
@@ -37,7 +38,8 @@ impl Parser<'_, '_> {
                 }
             }
             if list.len() > PARAMETERS_MAX {
-                self.problems.add(first, format!("a routine has at most {PARAMETERS_MAX} parameters"));
+                self.problems
+                    .add(first, format!("a routine has at most {PARAMETERS_MAX} parameters"));
                 self.skip_list();
                 return (list, true);
             }
@@ -53,10 +55,12 @@ impl Parser<'_, '_> {
 
     /// Between two parameters without a comma; false if the list cannot go on.
     fn go_on_without_comma(&mut self) -> bool {
-        let another = words::mode(self.word()).is_some() || words::CORE_TYPES.contains(&self.word());
+        let another =
+            words::mode(self.word()).is_some() || words::CORE_TYPES.contains(&self.word());
         let found = self.found();
         let message = format!("expected ',' or ')' after the parameter, found {found}");
-        let span = if another || self.at_end() { self.previous().behind() } else { self.peek().span };
+        let span =
+            if another || self.at_end() { self.previous().behind() } else { self.peek().span };
         let function = "a callback has neither type nor mode: f(IN double x, OUT double y)";
         self.problems.add_with(span, message, self.at_symbol("(").then(|| function.to_owned()));
         if another {
@@ -146,7 +150,8 @@ impl Parser<'_, '_> {
         callback.then(|| self.take_name())
     }
 
-    /// `name(parameters)`, behind the name. A callback inside a callback could never be called back.
+    /// `name(parameters)`, behind the name. A callback inside a callback could never be called
+    /// back.
     fn callback(&mut self, name: Name, inside_callback: bool) -> Option<Parameter> {
         self.advance();
         if inside_callback {
@@ -208,17 +213,23 @@ impl Parser<'_, '_> {
     /// A word that Ninf-G does not reserve is a type only where a name still follows.
     fn other_specifier(&mut self, specifiers: &mut Specifiers) -> bool {
         let name_follows = matches!(self.peek_at(1).kind, Kind::Word | Kind::Symbol("*" | "("));
-        let clause_follows = words::CLAUSES.contains(&self.word_at(1)) && self.peek_at(2).kind != Kind::Symbol(",");
+        let clause_follows =
+            words::CLAUSES.contains(&self.word_at(1)) && self.peek_at(2).kind != Kind::Symbol(",");
         if !name_follows || (clause_follows && !specifiers.types.is_empty()) {
             return false;
         }
         let word = self.word();
         let known_type = words::is_added_type(word);
-        let meant = if specifiers.mode.is_none() && !known_type { self.misspelt_mode(word) } else { None };
+        let meant =
+            if specifiers.mode.is_none() && !known_type { self.misspelt_mode(word) } else { None };
         match meant {
             Some(meant) => {
                 let message = format!("unknown mode '{}'", shown(word));
-                self.problems.add_with_help(self.peek().span, message, format!("did you mean '{meant}'?"));
+                self.problems.add_with_help(
+                    self.peek().span,
+                    message,
+                    format!("did you mean '{meant}'?"),
+                );
                 specifiers.mode_reported = true;
                 specifiers.mode = words::mode(meant).map(|mode| (mode, self.peek().span));
                 self.advance();
@@ -233,7 +244,8 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// The mode that a word was meant to be, unless it is nearer to a type: `itnn` is `int`, not `IN`.
+    /// The mode that a word was meant to be, unless it is nearer to a type: `itnn` is `int`, not
+    /// `IN`.
     fn misspelt_mode(&self, word: &str) -> Option<&'static str> {
         if self.problems.is_full() {
             return None;
@@ -284,7 +296,11 @@ impl Parser<'_, '_> {
             (Kind::Word, "when") => {
                 self.advance();
                 let when = self.expression()?;
-                self.once(parameter.when.is_some(), token.span, "a second 'when'; join the conditions with '&&'");
+                self.once(
+                    parameter.when.is_some(),
+                    token.span,
+                    "a second 'when'; join the conditions with '&&'",
+                );
                 parameter.when = Some(when);
             }
             (Kind::Word, "among" | "where") => {
@@ -293,7 +309,9 @@ impl Parser<'_, '_> {
                 parameter.domain = Some(domain);
             }
             (Kind::Symbol("="), _) => return self.default_value(parameter),
-            (Kind::Word, word) if !self.begins_something_else(word) => return self.unknown_clause(word),
+            (Kind::Word, word) if !self.begins_something_else(word) => {
+                return self.unknown_clause(word);
+            }
             _ => return Some(false),
         }
         Some(true)
@@ -312,7 +330,11 @@ impl Parser<'_, '_> {
         let sign = self.advance().span;
         let after_when = parameter.when.as_ref().is_some_and(|when| when.span.end <= sign.start);
         if after_when && !parameter.dimensions.is_empty() {
-            self.problems.add_with_help(sign, "'=' gives a default value", "to compare, write '=='");
+            self.problems.add_with_help(
+                sign,
+                "'=' gives a default value",
+                "to compare, write '=='",
+            );
             return None;
         }
         let value = self.expression()?;
@@ -323,16 +345,24 @@ impl Parser<'_, '_> {
 
     /// A mode or a type begins the next parameter; the comma before it is missing.
     fn begins_something_else(&self, word: &str) -> bool {
-        words::mode(word).is_some() || words::CORE_TYPES.contains(&word) || self.at_declaration() || word == "Calls"
+        words::mode(word).is_some()
+            || words::CORE_TYPES.contains(&word)
+            || self.at_declaration()
+            || word == "Calls"
     }
 
     /// A word that is no clause ends the parameter: what it was meant to begin is not known.
     fn unknown_clause(&mut self, word: &str) -> Option<bool> {
         let help = self.problems.did_you_mean(word, words::CLAUSES).unwrap_or_else(|| {
-            "a parameter may be followed by: column, when …, = value, among \"…\", where …, \"description\", unit \"…\""
+            "a parameter may be followed by: column, when …, = value, among \"…\", where …, \
+                \"description\", unit \"…\""
                 .to_string()
         });
-        self.problems.add_with_help(self.peek().span, format!("unknown word '{}'", shown(word)), help);
+        self.problems.add_with_help(
+            self.peek().span,
+            format!("unknown word '{}'", shown(word)),
+            help,
+        );
         None
     }
 

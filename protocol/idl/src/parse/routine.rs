@@ -89,7 +89,9 @@ impl Parser<'_, '_> {
             options.aliases.push(alias);
             let next = self.peek_at(1);
             let option_next = words::OPTIONS.contains(&self.word_at(1));
-            if !self.at_symbol(",") || option_next || !matches!(next.kind, Kind::Word | Kind::Text | Kind::Symbol("?"))
+            if !self.at_symbol(",")
+                || option_next
+                || !matches!(next.kind, Kind::Word | Kind::Text | Kind::Symbol("?"))
             {
                 return Some(());
             }
@@ -113,7 +115,11 @@ impl Parser<'_, '_> {
             .problems
             .did_you_mean(word, words::OPTIONS)
             .unwrap_or_else(|| format!("options are {}", words::OPTIONS.join(", ")));
-        self.problems.add_with_help(self.peek().span, format!("unknown option '{}'", shown(word)), help);
+        self.problems.add_with_help(
+            self.peek().span,
+            format!("unknown option '{}'", shown(word)),
+            help,
+        );
         self.advance();
         // What belonged to the option goes with it, and only that: a description may follow.
         if matches!(self.peek().kind, Kind::Text | Kind::Integer | Kind::Real) {
@@ -137,9 +143,20 @@ impl Parser<'_, '_> {
         }
         let message = format!("'{}' has no body: found {}", shown(&routine.text), self.found());
         let token = self.peek();
-        let span = if self.at_end() || self.at_declaration() { self.previous().behind() } else { token.span };
-        self.problems.add_with_help(span, message, "end it with 'Calls \"C\" function(…);' or with '{ C text }'");
-        if !self.at_declaration() && !matches!(self.word(), "DefMethod" | "DefState") && !self.at_symbol("}") {
+        let span = if self.at_end() || self.at_declaration() {
+            self.previous().behind()
+        } else {
+            token.span
+        };
+        self.problems.add_with_help(
+            span,
+            message,
+            "end it with 'Calls \"C\" function(…);' or with '{ C text }'",
+        );
+        if !self.at_declaration()
+            && !matches!(self.word(), "DefMethod" | "DefState")
+            && !self.at_symbol("}")
+        {
             self.skip_declaration();
         }
         None
@@ -148,11 +165,15 @@ impl Parser<'_, '_> {
     /// `Calls ["LANGUAGE"] [result =] symbol(names);`
     fn calls(&mut self) -> Option<Calls> {
         self.advance();
-        let language = if self.peek().kind == Kind::Text { self.string("the language") } else { None };
+        let language =
+            if self.peek().kind == Kind::Text { self.string("the language") } else { None };
         let mut symbol = self.varying_name("the name of the function to call")?;
         let mut result = None;
         if self.eat("=") {
-            result = Some(std::mem::replace(&mut symbol, self.varying_name("the name of the function to call")?));
+            result = Some(std::mem::replace(
+                &mut symbol,
+                self.varying_name("the name of the function to call")?,
+            ));
         }
         if !self.close("(", "after the name of the function to call") {
             return None;

@@ -45,7 +45,8 @@ pub(crate) struct Field {
 pub(crate) struct Define {
     pub name: Name,
     pub parameters: Vec<Parameter>,
-    /// A parameter is missing from the list because it could not be read: unknown names prove nothing.
+    /// A parameter is missing from the list because it could not be read: unknown names prove
+    /// nothing.
     pub incomplete: bool,
     pub doc: Option<Name>,
     pub options: Options,
@@ -155,7 +156,8 @@ impl Dimension {
 pub(crate) struct Expression {
     pub kind: ExpressionKind,
     pub span: Span,
-    /// Levels of operators, at most `EXPRESSION_DEPTH_MAX`: what walks the tree needs that much stack.
+    /// Levels of operators, at most `EXPRESSION_DEPTH_MAX`: what walks the tree needs that much
+    /// stack.
     pub height: u16,
 }
 

@@ -1,7 +1,9 @@
-//! `Variants` and `Define ?name`: one text for routines that differ in single words (spec/idl.md, section 3.10).
+//! `Variants` and `Define ?name`: one text for routines that differ in single words (spec/idl.md,
+//! section 3.10).
 //!
-//! A definition is read once for each variant. Words that stand for others are looked up where tokens are, so that
-//! every other part of the parser sees what the variant says, and every mistake is shown where it was written.
+//! A definition is read once for each variant. Words that stand for others are looked up where
+//! tokens are, so that every other part of the parser sees what the variant says, and every mistake
+//! is shown where it was written.
 
 use std::collections::HashMap;
 
@@ -42,7 +44,9 @@ impl<'a> Variants<'a> {
     fn insert(&mut self, word: &'a str, list: Vec<Token>) -> Result<(), String> {
         match list.len() {
             0 => return Err(format!("there is no word for '{word}'")),
-            many if many > VARIANTS_MAX => return Err(format!("more than {VARIANTS_MAX} variants")),
+            many if many > VARIANTS_MAX => {
+                return Err(format!("more than {VARIANTS_MAX} variants"));
+            }
             other if word != MARK && other != self.count => {
                 return Err(format!("{other} words for '{word}', and {} for '?'", self.count));
             }
@@ -59,7 +63,8 @@ impl<'a> Variants<'a> {
 }
 
 impl<'a> Parser<'_, 'a> {
-    /// `Variants ? = s d, number = float double;` replaces what the last one said; `Variants;` ends it.
+    /// `Variants ? = s d, number = float double;` replaces what the last one said; `Variants;` ends
+    /// it.
     pub(super) fn variants(&mut self) {
         self.advance();
         self.variants = Variants { repeated: self.variants.repeated, ..Variants::default() };
@@ -104,7 +109,11 @@ impl<'a> Parser<'_, 'a> {
         match self.variants.insert(word, list) {
             Ok(()) => Some(()),
             Err(wrong) => {
-                self.problems.add_with_help(span, wrong, "list one word or constant for each variant");
+                self.problems.add_with_help(
+                    span,
+                    wrong,
+                    "list one word or constant for each variant",
+                );
                 None
             }
         }
@@ -140,8 +149,12 @@ impl<'a> Parser<'_, 'a> {
             }
             self.variants.repeated += self.at - first;
             if self.variants.repeated > TOKENS_MAX {
-                self.problems
-                    .add(mark, format!("the the variants make more than {TOKENS_MAX} words and signs of this file"));
+                self.problems.add(
+                    mark,
+                    format!(
+                        "the the variants make more than {TOKENS_MAX} words and signs of this file"
+                    ),
+                );
                 break;
             }
         }

@@ -1,9 +1,12 @@
-//! A compiled module as text that shows everything: expressions as trees, so that precedence cannot hide.
+//! A compiled module as text that shows everything: expressions as trees, so that precedence cannot
+//! hide.
 
 use std::fmt::Write as _;
 
 use farcall_idl::expression::Expression;
-use farcall_idl::interface::{Code, Dimension, Domain, Interface, Module, Order, Parameter, Routine, Shape};
+use farcall_idl::interface::{
+    Code, Dimension, Domain, Interface, Module, Order, Parameter, Routine, Shape,
+};
 
 /// The whole module.
 pub fn module(module: &Module) -> String {
@@ -17,12 +20,19 @@ pub fn module(module: &Module) -> String {
     list("compile options", module.compile_options.clone());
     list("compiler", module.compiler.iter().cloned().collect());
     list("linker", module.linker.iter().cloned().collect());
-    list("globals", module.globals.iter().map(|(text, file, line)| format!("{file}:{line} {text:?}")).collect());
+    list(
+        "globals",
+        module.globals.iter().map(|(text, file, line)| format!("{file}:{line} {text:?}")).collect(),
+    );
     for routine in &module.routines {
         write_routine(&mut text, routine);
     }
     for class in &module.classes {
-        let _ = writeln!(text, "class {} {:?} {:?} {}", class.name, class.doc, class.language, class.backend);
+        let _ = writeln!(
+            text,
+            "class {} {:?} {:?} {}",
+            class.name, class.doc, class.language, class.backend
+        );
         let _ = writeln!(text, "  required {:?} state {:?}", class.required, class.state);
         class.methods.iter().for_each(|method| write_routine(&mut text, method));
     }
@@ -33,8 +43,16 @@ fn write_routine(text: &mut String, routine: &Routine) {
     let (interface, implementation) = (&routine.interface, &routine.implementation);
     let _ = writeln!(text, "routine {} {:?}", interface.full_name(), interface.doc);
     for structure in &interface.structs {
-        let fields = structure.fields.iter().map(|f| format!("{} {:?}*{}@{}", f.name, f.element, f.count, f.offset));
-        let _ = writeln!(text, "  struct {}: {}", structure.name, fields.collect::<Vec<_>>().join(", "));
+        let fields = structure
+            .fields
+            .iter()
+            .map(|f| format!("{} {:?}*{}@{}", f.name, f.element, f.count, f.offset));
+        let _ = writeln!(
+            text,
+            "  struct {}: {}",
+            structure.name,
+            fields.collect::<Vec<_>>().join(", ")
+        );
     }
     for parameter in &interface.parameters {
         let _ = writeln!(text, "  {}", parameter_line(parameter, &interface.parameters));
@@ -43,13 +61,19 @@ fn write_routine(text: &mut String, routine: &Routine) {
     if !interface.aliases.is_empty() {
         let _ = writeln!(text, "  aliases {}", interface.aliases.join(", "));
     }
-    for (what, cost) in [("complexity", &interface.complexity), ("processors", &interface.processors)] {
+    for (what, cost) in
+        [("complexity", &interface.complexity), ("processors", &interface.processors)]
+    {
         text.extend(cost.iter().map(|cost| format!("  {what} {}\n", tree(cost))));
     }
     if interface.idempotent {
         text.push_str("  idempotent\n");
     }
-    let _ = write!(text, "  {:?} {:?} {}", implementation.language, implementation.strings, implementation.backend);
+    let _ = write!(
+        text,
+        "  {:?} {:?} {}",
+        implementation.language, implementation.strings, implementation.backend
+    );
     let _ = writeln!(text, " required {:?}", implementation.required);
     if !implementation.distribution.is_empty() {
         let _ = writeln!(text, "  distribution {:?}", implementation.distribution);
@@ -62,7 +86,8 @@ fn code(code: &Code, interface: &Interface) -> String {
         Code::Body { text, file, line } => format!("body {file}:{line} {text:?}"),
         Code::Symbol { symbol, arguments, result } => {
             let name = |index: &usize| interface.parameters[*index].name.clone();
-            let result = result.as_ref().map(|index| format!("{} = ", name(index))).unwrap_or_default();
+            let result =
+                result.as_ref().map(|index| format!("{} = ", name(index))).unwrap_or_default();
             let arguments: Vec<String> = arguments.iter().map(name).collect();
             format!("calls {result}{symbol}({})", arguments.join(", "))
         }
@@ -78,7 +103,8 @@ fn parameter_line(parameter: &Parameter, all: &[Parameter]) -> String {
             line.push_str(if *order == Order::Column { " column" } else { "" });
         }
         Shape::Callback { parameters } => {
-            let lines: Vec<String> = parameters.iter().map(|inner| parameter_line(inner, parameters)).collect();
+            let lines: Vec<String> =
+                parameters.iter().map(|inner| parameter_line(inner, parameters)).collect();
             let _ = write!(line, " callback ({})", lines.join("; "));
         }
     }
@@ -93,7 +119,9 @@ fn parameter_line(parameter: &Parameter, all: &[Parameter]) -> String {
     }
     match &parameter.domain {
         Some(Domain::Characters(characters)) => line.push_str(&format!(" among {characters:?}")),
-        Some(Domain::Condition(condition)) => line.push_str(&format!(" where {}", expression_tree(condition, all))),
+        Some(Domain::Condition(condition)) => {
+            line.push_str(&format!(" where {}", expression_tree(condition, all)))
+        }
         None => {}
     }
     if !parameter.doc.is_empty() || !parameter.unit.is_empty() {
@@ -104,7 +132,9 @@ fn parameter_line(parameter: &Parameter, all: &[Parameter]) -> String {
 
 fn dimension_tree(dimension: &Dimension, all: &[Parameter]) -> String {
     let mut text = format!("[{}", expression_tree(&dimension.size, all));
-    for (what, part) in [("start", &dimension.start), ("end", &dimension.end), ("stride", &dimension.stride)] {
+    for (what, part) in
+        [("start", &dimension.start), ("end", &dimension.end), ("stride", &dimension.stride)]
+    {
         text.extend(part.iter().map(|part| format!(" {what} {}", expression_tree(part, all))));
     }
     text + "]"
@@ -117,9 +147,13 @@ fn expression_tree(expression: &Expression, all: &[Parameter]) -> String {
         Expression::Integer(value) => value.to_string(),
         Expression::Real(value) => format!("{value:?}"),
         Expression::Parameter(index) => all[usize::from(*index)].name.clone(),
-        Expression::Element(index, element) => format!("{}[{}]", all[usize::from(*index)].name, tree(element)),
+        Expression::Element(index, element) => {
+            format!("{}[{}]", all[usize::from(*index)].name, tree(element))
+        }
         Expression::Unary(operator, operand) => format!("({operator:?} {})", tree(operand)),
-        Expression::Binary(operator, left, right) => format!("({operator:?} {} {})", tree(left), tree(right)),
+        Expression::Binary(operator, left, right) => {
+            format!("({operator:?} {} {})", tree(left), tree(right))
+        }
         Expression::Select(condition, then, otherwise) => {
             format!("(Select {} {} {})", tree(condition), tree(then), tree(otherwise))
         }

@@ -1,4 +1,5 @@
-//! Hostile text: whatever it is, compilation ends, does not panic, and says a bounded amount about it.
+//! Hostile text: whatever it is, compilation ends, does not panic, and says a bounded amount about
+//! it.
 //!
 //! What does compile must be fit to travel: it validates and survives encoding.
 
@@ -103,7 +104,11 @@ fn check(text: &str) -> bool {
         Err(diagnostics) => {
             assert!((1..=DIAGNOSTICS_MAX).contains(&diagnostics.list().len()), "{text}");
             let rendered = diagnostics.to_string();
-            assert!(rendered.len() < DIAGNOSTICS_MAX * 3000, "{} bytes about {text}", rendered.len());
+            assert!(
+                rendered.len() < DIAGNOSTICS_MAX * 3000,
+                "{} bytes about {text}",
+                rendered.len()
+            );
             false
         }
     }
@@ -111,7 +116,8 @@ fn check(text: &str) -> bool {
 
 fn valid_texts() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/valid");
-    let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut paths: Vec<_> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "idl"));
     paths.sort();
     paths.iter().map(|path| fs::read_to_string(path).unwrap()).collect()
@@ -132,7 +138,12 @@ fn soup_inside_a_routine_never_panics() {
     let mut random = SeededRandom::new(0x1d1_0002);
     for _ in 0..fuzz_rounds(5_000) {
         let mut words = || (0..8).map(|_| *pick(&mut random, &SOUP)).collect::<Vec<_>>().join(" ");
-        check(&format!("Define f(IN int n, IN double a[{}], OUT int m{}) {} Calls f(n);", words(), words(), words()));
+        check(&format!(
+            "Define f(IN int n, IN double a[{}], OUT int m{}) {} Calls f(n);",
+            words(),
+            words(),
+            words()
+        ));
     }
 }
 

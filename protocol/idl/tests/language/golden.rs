@@ -1,4 +1,5 @@
-//! Golden files: `tests/golden/valid` compiles to the text beside each file, `tests/golden/wrong` to its diagnostics.
+//! Golden files: `tests/golden/valid` compiles to the text beside each file, `tests/golden/wrong`
+//! to its diagnostics.
 //!
 //! `FARCALL_REWRITE=1 cargo test -p farcall-idl` writes them again; read the difference before you
 //! commit it.
@@ -12,7 +13,8 @@ use crate::language::dump;
 
 fn files(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(folder);
-    let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "idl"));
     files.sort();
     files

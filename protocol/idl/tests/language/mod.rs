@@ -1,4 +1,5 @@
-//! The interface language, tested from outside: golden outputs, golden diagnostics, rules, and a fuzz loop.
+//! The interface language, tested from outside: golden outputs, golden diagnostics, rules, and a
+//! fuzz loop.
 
 mod dump;
 mod fuzz;

@@ -1,4 +1,5 @@
-//! Rules that no golden file shows well: limits, places, structured access, and files that are large by nature.
+//! Rules that no golden file shows well: limits, places, structured access, and files that are
+//! large by nature.
 
 use farcall_base::{Error, ErrorKind};
 use farcall_idl::decode::decode_interface;
@@ -30,9 +31,12 @@ fn many_globals_and_many_callback_parameters_are_no_problem() {
 
 #[test]
 fn the_module_is_named_by_the_file_where_it_names_none() {
-    for (file, name) in
-        [("a/b/solver.idl", "solver"), ("x.y.idl", "x"), ("", "unnamed"), ("two words.idl", "two_words")]
-    {
+    for (file, name) in [
+        ("a/b/solver.idl", "solver"),
+        ("x.y.idl", "x"),
+        ("", "unnamed"),
+        ("two words.idl", "two_words"),
+    ] {
         assert_eq!(compile(file, "").unwrap().name, name);
     }
     assert_eq!(valid("Module m;").name, "m");
@@ -59,7 +63,12 @@ fn diagnostics_become_the_house_error() {
     assert!(text.contains("there is no parameter 'k'") && text.contains("test.idl:1:22"), "{text}");
     assert!(text.contains("errors: 2"), "{text}");
     // The whole list is there for who wants it.
-    assert!(std::error::Error::source(&error).unwrap().to_string().contains("there is no parameter 'b'"));
+    assert!(
+        std::error::Error::source(&error)
+            .unwrap()
+            .to_string()
+            .contains("there is no parameter 'b'")
+    );
 }
 
 #[test]
@@ -75,14 +84,17 @@ fn the_caret_stands_under_the_mistake() {
 fn control_characters_are_spelled() {
     let problems = wrong("Define f(IN int \0 n) Calls \"C\" f(n);").to_string();
     assert!(
-        problems.starts_with("error: '\\x00' has no meaning in an interface file\n --> test.idl:1:17\n"),
+        problems.starts_with(
+            "error: '\\x00' has no meaning in an interface file\n --> test.idl:1:17\n"
+        ),
         "{problems}"
     );
 }
 
 #[test]
 fn mistakes_beyond_the_limit_are_counted() {
-    let text: String = (0..200).map(|index| format!("Define f{index}(IN double a[k]) Calls f(a);\n")).collect();
+    let text: String =
+        (0..200).map(|index| format!("Define f{index}(IN double a[k]) Calls f(a);\n")).collect();
     let found = wrong(&text);
     assert_eq!(found.list().len(), DIAGNOSTICS_MAX);
     assert_eq!(found.omitted(), 200 - DIAGNOSTICS_MAX);
@@ -151,9 +163,11 @@ fn large_hostile_files_end_quickly() {
 #[test]
 fn variants_multiply_words_only_up_to_the_limit_of_a_file() {
     // 16 variants of 40 words each, 2,000 times: 80,000 words that would become 1,280,000.
-    let variants = format!("Variants ? = {};\n", "abcdefghijklmnop".split("").collect::<Vec<_>>().join(" "));
+    let variants =
+        format!("Variants ? = {};\n", "abcdefghijklmnop".split("").collect::<Vec<_>>().join(" "));
     let parameters: Vec<String> = (0..10).map(|index| format!("IN int p{index}")).collect();
-    let define = |index: usize| format!("Define ?f{index}({}) Calls f(p0);\n", parameters.join(", "));
+    let define =
+        |index: usize| format!("Define ?f{index}({}) Calls f(p0);\n", parameters.join(", "));
     let text = |count: usize| variants.clone() + &(0..count).map(define).collect::<String>();
     assert_eq!(valid(&text(100)).routines.len(), 1600);
     let found = wrong(&text(2000));
@@ -163,7 +177,10 @@ fn variants_multiply_words_only_up_to_the_limit_of_a_file() {
 #[test]
 fn too_many_parameters_are_refused() {
     let parameters: Vec<String> = (0..1025).map(|index| format!("IN int p{index}")).collect();
-    let found = wrong(&format!("Define f({}) Calls f(p1);\nDefine g(IN int n) Calls g(k);", parameters.join(", ")));
+    let found = wrong(&format!(
+        "Define f({}) Calls f(p1);\nDefine g(IN int n) Calls g(k);",
+        parameters.join(", ")
+    ));
     assert!(found.list()[0].message.contains("at most 1024 parameters"), "{found}");
     // The next routine is still looked at.
     assert!(found.to_string().contains("there is no parameter 'k'"), "{found}");
@@ -177,10 +194,11 @@ fn an_interface_that_no_client_would_take_is_refused() {
 
 #[test]
 fn places_in_preprocessed_text_are_those_of_the_headers() {
-    let text =
-        "# 1 \"main.idl\"\n# 30 \"macros.h\" 1\nDefine f(IN int a[k]) {\n# 70 \"body.c\"\n}\nDefine g(IN int a[k]) {}";
+    let text = "# 1 \"main.idl\"\n# 30 \"macros.h\" 1\nDefine f(IN int a[k]) {\n# 70 \
+        \"body.c\"\n}\nDefine g(IN int a[k]) {}";
     let found = wrong(text);
-    let places: Vec<(&str, u32)> = found.list().iter().map(|one| (one.file.as_str(), one.line)).collect();
+    let places: Vec<(&str, u32)> =
+        found.list().iter().map(|one| (one.file.as_str(), one.line)).collect();
     // The mark inside the body moves what follows, as it does for the C compiler.
     assert_eq!(places, [("macros.h", 30), ("body.c", 71)]);
 }
@@ -200,19 +218,24 @@ fn expressions_as_text_compile_to_themselves() {
     let interface = &first.routines[0].interface;
     let results = interface.parameters.iter().filter(|parameter| parameter.mode == Mode::Out);
     let sizes: Vec<String> = results
-        .map(|parameter| format!("OUT double {}{}", parameter.name, interface.scope().dimensions_text(parameter)))
+        .map(|parameter| {
+            format!("OUT double {}{}", parameter.name, interface.scope().dimensions_text(parameter))
+        })
         .collect();
     let complexity = interface.expression_text(interface.complexity.as_ref().unwrap());
     let inputs = "IN int n, IN int m, IN int k, IN int v[n], IN char c, IN double x";
-    let again = valid(&format!("Define precedence({inputs}, {}) Complexity {complexity} {{ }}", sizes.join(", ")));
+    let again = valid(&format!(
+        "Define precedence({inputs}, {}) Complexity {complexity} {{ }}",
+        sizes.join(", ")
+    ));
     assert_eq!(again.routines[0].interface.parameters, interface.parameters);
     assert_eq!(again.routines[0].interface.complexity, interface.complexity);
 }
 
 #[test]
 fn integers_that_say_64_bits_are_told_from_long() {
-    let text = "Define f(IN long a, IN unsigned long b, IN longlong c, long IN long d, IN size_t e, IN int64 g,\n\
-                IN int h, IN long long v[2], OUT longlong *w) { }";
+    let text = "Define f(IN long a, IN unsigned long b, IN longlong c, long IN long d, IN size_t \
+                e, IN int64 g,\nIN int h, IN long long v[2], OUT longlong *w) { }";
     let interface = valid(text).routines.remove(0).interface;
     let wide: Vec<bool> = interface.parameters.iter().map(|parameter| parameter.wide).collect();
     assert_eq!(wide, [false, false, true, true, true, true, false, false, false]);

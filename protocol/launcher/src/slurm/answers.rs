@@ -1,4 +1,5 @@
-//! What Slurm's commands answer, read with suspicion: what is not understood is no news, and never the end of a job.
+//! What Slurm's commands answer, read with suspicion: what is not understood is no news, and never
+//! the end of a job.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +38,9 @@ impl State {
             "RUNNING" | "RESIZING" | "SIGNALING" | "STAGE_OUT" => State::Runs,
             "SUSPENDED" | "STOPPED" => State::Pauses,
             "COMPLETING" => State::Ends,
-            "REQUEUED" | "REQUEUE_FED" | "REQUEUE_HOLD" | "SPECIAL_EXIT" | "RESV_DEL_HOLD" => State::Requeued,
+            "REQUEUED" | "REQUEUE_FED" | "REQUEUE_HOLD" | "SPECIAL_EXIT" | "RESV_DEL_HOLD" => {
+                State::Requeued
+            }
             "COMPLETED" => State::Over(Status::Done, "completed"),
             "CANCELLED" => failed("cancelled"),
             "FAILED" => failed("failed"),
@@ -97,9 +100,12 @@ fn row(line: &str) -> Option<Row> {
     let id = cells.next().filter(|id| is_id(id))?;
     let word = cells.next()?;
     let _nodes = cells.next()?;
-    let (number, tasks) = cells.next().map(|comment| comment.split_once(';').unwrap_or((comment, "")))?;
-    let said =
-        |text: &str| Some(text.to_owned()).filter(|text| !["", "N/A", "None", "(null)", "INVALID"].contains(&&**text));
+    let (number, tasks) =
+        cells.next().map(|comment| comment.split_once(';').unwrap_or((comment, "")))?;
+    let said = |text: &str| {
+        Some(text.to_owned())
+            .filter(|text| !["", "N/A", "None", "(null)", "INVALID"].contains(&&**text))
+    };
     let (start, reason) = (cells.next().and_then(said), cells.next().and_then(said));
     let state = State::named(word);
     let (number, tasks) = (number.parse().ok(), tasks_of(tasks));
@@ -117,8 +123,11 @@ const NODES_MAX: usize = 10_000;
 fn tasks_of(text: &str) -> Vec<u32> {
     let mut tasks = Vec::new();
     for part in text.split(',') {
-        let (count, times) = part.strip_suffix(')').and_then(|part| part.split_once("(x")).unwrap_or((part, "1"));
-        let (Ok(count), Ok(times)) = (count.parse::<u32>(), times.parse::<usize>()) else { return Vec::new() };
+        let (count, times) =
+            part.strip_suffix(')').and_then(|part| part.split_once("(x")).unwrap_or((part, "1"));
+        let (Ok(count), Ok(times)) = (count.parse::<u32>(), times.parse::<usize>()) else {
+            return Vec::new();
+        };
         if times > NODES_MAX - tasks.len() {
             return Vec::new();
         }
@@ -129,11 +138,13 @@ fn tasks_of(text: &str) -> Vec<u32> {
 
 /// The id of a job that `sbatch --parsable` submitted, whatever else a site's plugins print.
 pub fn submitted(outcome: &Outcome) -> Option<String> {
-    let last = outcome.output.lines().rev().map(|line| line.split(';').next().unwrap_or_default().trim());
+    let last =
+        outcome.output.lines().rev().map(|line| line.split(';').next().unwrap_or_default().trim());
     last.filter(|_| outcome.status == Some(0)).find(|id| is_id(id)).map(str::to_owned)
 }
 
-/// Whether a job may be there all the same: `sbatch` was ended, or heard nothing in time, or what it said makes no sense.
+/// Whether a job may be there all the same: `sbatch` was ended, or heard nothing in time, or what
+/// it said makes no sense.
 pub fn may_be_there(outcome: &Outcome) -> bool {
     let is_late = outcome.words.to_ascii_lowercase().contains("timed out");
     matches!(outcome.status, None | Some(0)) || is_late
@@ -146,7 +157,8 @@ pub fn told(outcome: &Outcome) -> Option<(State, String)> {
         return None;
     }
     let (state, code) = if output.contains("JobState=") {
-        let value = |name: &str| output.split(name).nth(1).and_then(|rest| rest.split_whitespace().next());
+        let value =
+            |name: &str| output.split(name).nth(1).and_then(|rest| rest.split_whitespace().next());
         (value("JobState=")?, value(" ExitCode="))
     } else {
         let line = output.lines().next()?;
@@ -161,13 +173,18 @@ pub fn told(outcome: &Outcome) -> Option<(State, String)> {
 /// `3:0` is an exit status, `0:9` a signal.
 fn exit(code: &str) -> String {
     match code.trim().split_once(':') {
-        Some((_, signal)) if signal != "0" && signal.parse::<u8>().is_ok() => format!("signal {signal}"),
-        Some((status, _)) if status != "0" && status.parse::<u16>().is_ok() => format!("exit status {status}"),
+        Some((_, signal)) if signal != "0" && signal.parse::<u8>().is_ok() => {
+            format!("signal {signal}")
+        }
+        Some((status, _)) if status != "0" && status.parse::<u16>().is_ok() => {
+            format!("exit status {status}")
+        }
         _ => String::new(),
     }
 }
 
-/// Where each job stands in line, among those that wait for the same partition: position, and how many there are.
+/// Where each job stands in line, among those that wait for the same partition: position, and how
+/// many there are.
 pub fn places(outcome: &Outcome) -> BTreeMap<String, (usize, usize)> {
     let mut lengths: BTreeMap<&str, usize> = BTreeMap::new();
     let mut found = Vec::new();
@@ -182,7 +199,11 @@ pub fn places(outcome: &Outcome) -> BTreeMap<String, (usize, usize)> {
 /// The last words of a command, for people.
 pub fn words(outcome: &Outcome) -> String {
     let said = outcome.words.lines().rev().find(|line| !line.trim().is_empty());
-    let how = || outcome.status.map_or("it took too long".to_owned(), |status| format!("exit status {status}"));
+    let how = || {
+        outcome
+            .status
+            .map_or("it took too long".to_owned(), |status| format!("exit status {status}"))
+    };
     said.map_or_else(how, |line| line.trim().to_owned())
 }
 
@@ -196,32 +217,58 @@ mod tests {
 
     #[test]
     fn lines_of_squeue_are_read_and_garbage_is_no_news() {
-        let said = rows(&good("7|RUNNING|4|3;64(x3),8|2026-01-02T03:04:05|None\n\n8|PENDING|1|4|N/A|a|b\n")).unwrap();
+        let said = rows(&good(
+            "7|RUNNING|4|3;64(x3),8|2026-01-02T03:04:05|None\n\n8|PENDING|1|4|N/A|a|b\n",
+        ))
+        .unwrap();
         assert_eq!(said.rows[0].tasks, [64, 64, 64, 8]);
-        assert_eq!((said.rows[0].number, said.rows[0].state, &said.rows[0].reason), (Some(3), State::Runs, &None));
-        assert_eq!((said.rows[1].start.as_deref(), said.rows[1].reason.as_deref()), (None, Some("a|b")));
+        assert_eq!(
+            (said.rows[0].number, said.rows[0].state, &said.rows[0].reason),
+            (Some(3), State::Runs, &None)
+        );
+        assert_eq!(
+            (said.rows[1].start.as_deref(), said.rows[1].reason.as_deref()),
+            (None, Some("a|b"))
+        );
         assert!(!said.has_garbage);
-        let said = rows(&good("slurm_load_jobs: INVALID\n7|INVALID|INVALID|INVALID|INVALID|INVALID\n8|PEN")).unwrap();
+        let said = rows(&good(
+            "slurm_load_jobs: INVALID\n7|INVALID|INVALID|INVALID|INVALID|INVALID\n8|PEN",
+        ))
+        .unwrap();
         assert!(said.has_garbage && said.rows.len() == 1);
         assert_eq!((said.rows[0].state, said.rows[0].number), (State::Unknown, None));
         assert_eq!(rows(&Outcome::default()), None);
-        assert!(tasks_of("1(x999999999)").is_empty() && tasks_of("x").is_empty() && tasks_of("").is_empty());
+        assert!(
+            tasks_of("1(x999999999)").is_empty()
+                && tasks_of("x").is_empty()
+                && tasks_of("").is_empty()
+        );
     }
 
     #[test]
     fn ids_are_found_and_doubt_stays_doubt() {
         assert_eq!(submitted(&good("lua: hello\n123;cluster\n")).as_deref(), Some("123"));
         assert_eq!(submitted(&good("Submitted\n")), None);
-        let failed = |words: &str| Outcome { status: Some(1), output: String::new(), words: words.to_owned() };
+        let failed = |words: &str| Outcome {
+            status: Some(1),
+            output: String::new(),
+            words: words.to_owned(),
+        };
         assert!(may_be_there(&good("")) && may_be_there(&Outcome::default()));
-        assert!(may_be_there(&failed("sbatch: error: Batch job submission failed: Socket timed out on send/recv")));
+        assert!(may_be_there(&failed(
+            "sbatch: error: Batch job submission failed: Socket timed out on send/recv"
+        )));
         assert!(!may_be_there(&failed("sbatch: error: invalid partition specified: x")));
     }
 
     #[test]
     fn ends_are_told() {
-        let shown = good("JobId=3 JobName=x JobState=FAILED Reason=NonZeroExitCode ExitCode=3:0 RunTime=0");
-        assert_eq!(told(&shown), Some((State::Over(Status::Failed, "failed"), "exit status 3".to_owned())));
+        let shown =
+            good("JobId=3 JobName=x JobState=FAILED Reason=NonZeroExitCode ExitCode=3:0 RunTime=0");
+        assert_eq!(
+            told(&shown),
+            Some((State::Over(Status::Failed, "failed"), "exit status 3".to_owned()))
+        );
         assert_eq!(told(&good("CANCELLED by 1000|0:15\n")).unwrap().1, "signal 15");
         assert_eq!(told(&good("")), None);
         assert_eq!(told(&good("MYSTERY|0:0")), None);

@@ -1,4 +1,5 @@
-//! Slurm's commands with their options. Formats are named explicitly: a site's defaults are its own.
+//! Slurm's commands with their options. Formats are named explicitly: a site's defaults are its
+//! own.
 
 use std::time::Duration;
 
@@ -9,29 +10,37 @@ use super::script::script;
 
 /// Its limit is set by who runs it.
 fn command<'a>(words: impl IntoIterator<Item = &'a str>) -> Command {
-    Command { words: words.into_iter().map(str::to_owned).collect(), input: String::new(), limit: Duration::ZERO }
+    Command {
+        words: words.into_iter().map(str::to_owned).collect(),
+        input: String::new(),
+        limit: Duration::ZERO,
+    }
 }
 
 /// Options that would have `sbatch` do something else than submit one job from its input, and end.
 const NOT_FOR_JOBS: [&str; 5] = ["--array", "--wait", "--wrap", "--test-only", "--help"];
 
-/// Whether a user may not add an option. Slurm takes any beginning of a long name that no other name has.
+/// Whether a user may not add an option. Slurm takes any beginning of a long name that no other
+/// name has.
 pub fn is_ours(option: &str) -> bool {
     let name = option.split('=').next().unwrap_or_default();
     let is_long = |long: &str| name.len() > 4 && long.starts_with(name);
     let is_short = |letter: &str| !name.starts_with("--") && name.starts_with(letter);
-    NOT_FOR_JOBS.iter().any(|long| is_long(long)) || ["-a", "-W", "-h", "-V"].into_iter().any(is_short)
+    NOT_FOR_JOBS.iter().any(|long| is_long(long))
+        || ["-a", "-W", "-h", "-V"].into_iter().any(is_short)
 }
 
-/// Submits a job. What the user adds stands first, so that it cannot undo how we find the job again.
+/// Submits a job. What the user adds stands first, so that it cannot undo how we find the job
+/// again.
 pub fn sbatch(job: &Job, name: &str, number: u64) -> Command {
-    // Tickets are good once. A node that dies takes what runs on it, and not the job; but MPI's processes are nothing
-    // without one of them, and cannot be started again on what is left.
+    // Tickets are good once. A node that dies takes what runs on it, and not the job; but MPI's
+    // processes are nothing without one of them, and cannot be started again on what is left.
     let kept = (job.backend == Backend::Normal).then_some("--no-kill");
     let mut words: Vec<String> =
         ["sbatch"].into_iter().chain(kept).chain(["--no-requeue"]).map(str::to_owned).collect();
     words.extend(job.options.iter().cloned());
-    let mut option = |name: &str, value: &dyn std::fmt::Display| words.push(format!("--{name}={value}"));
+    let mut option =
+        |name: &str, value: &dyn std::fmt::Display| words.push(format!("--{name}={value}"));
     option("job-name", &name);
     option("comment", &number);
     option("ntasks", &job.tasks());
@@ -42,7 +51,9 @@ pub fn sbatch(job: &Job, name: &str, number: u64) -> Command {
         value.iter().for_each(|value| option(name, value));
     }
     job.memory_mb.iter().for_each(|memory| option("mem", &format!("{memory}M")));
-    for (name, value) in [("partition", &job.queue_name), ("account", &job.project), ("chdir", &job.work_directory)] {
+    for (name, value) in
+        [("partition", &job.queue_name), ("account", &job.project), ("chdir", &job.work_directory)]
+    {
         value.iter().for_each(|value| option(name, value));
     }
     words.push("--parsable".to_owned());
@@ -75,7 +86,10 @@ const AFTERWARDS: Duration = Duration::from_secs(60);
 
 /// Cancels what a launcher of this name submitted and Slurm has not begun.
 pub fn cancel_waiting(name: &str) -> Command {
-    Command { limit: AFTERWARDS, ..command(["scancel", "--state=PENDING", &format!("--name={name}")]) }
+    Command {
+        limit: AFTERWARDS,
+        ..command(["scancel", "--state=PENDING", &format!("--name={name}")])
+    }
 }
 
 /// The ids of what [`cancel_waiting`] would cancel.

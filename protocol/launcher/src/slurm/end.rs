@@ -35,7 +35,13 @@ impl Slurm {
     pub(super) fn close(&mut self, now: Instant, is_asked: bool) {
         if self.closing.is_none() {
             let until = now + END;
-            self.closing = Some(Closing { until, next: Some(now), is_asked, is_cancelled: false, has_ended: false });
+            self.closing = Some(Closing {
+                until,
+                next: Some(now),
+                is_asked,
+                is_cancelled: false,
+                has_ended: false,
+            });
             // What waits for its sbatch never was a job.
             self.submissions.retain(|_, submission| submission.phase != Phase::Waits);
         }
@@ -44,11 +50,15 @@ impl Slurm {
 
     pub(super) fn go_on_closing(&mut self, now: Instant) {
         let submits = self.runs(|errand| matches!(errand, Errand::Submit(_))) > 0;
-        let Some(closing) = self.closing.as_mut().filter(|closing| !closing.has_ended) else { return };
+        let Some(closing) = self.closing.as_mut().filter(|closing| !closing.has_ended) else {
+            return;
+        };
         if now >= closing.until {
             let name = &self.settings.name;
-            let text =
-                format!("farcall: some jobs may still exist: see `squeue --name={name}`, and `scancel --name={name}`");
+            let text = format!(
+                "farcall: some jobs may still exist: see `squeue --name={name}`, and `scancel \
+                    --name={name}`"
+            );
             self.jobs.remark(&text);
             return self.end(false);
         }
@@ -88,13 +98,16 @@ impl Slurm {
     pub(super) fn looked_at_rest(&mut self, now: Instant, outcome: &Outcome) {
         let rows = answers::rows(outcome).filter(|rows| !rows.has_garbage);
         let is_over = |state: State| matches!(state, State::Over(..) | State::Ends);
-        // Of one whose sbatch was cut off nobody knows whether the controller has it in its hands still.
+        // Of one whose sbatch was cut off nobody knows whether the controller has it in its hands
+        // still.
         let is_doubtful = self.submissions.values().any(|submission| match &submission.phase {
             Phase::Doubtful { since, .. } => now.since(*since) < self.settings.settle,
             _ => false,
         });
         match rows {
-            Some(rows) if rows.rows.iter().all(|row| is_over(row.state)) && !is_doubtful => self.end(true),
+            Some(rows) if rows.rows.iter().all(|row| is_over(row.state)) && !is_doubtful => {
+                self.end(true)
+            }
             _ => {
                 if let Some(closing) = &mut self.closing {
                     closing.is_cancelled = false;

@@ -41,7 +41,15 @@ pub struct Looks {
 impl Looks {
     pub fn new(interval: Duration) -> Looks {
         let places = BTreeMap::new();
-        Looks { next: None, interval, begun: 0, failing_since: None, was_said: false, places, places_asked: None }
+        Looks {
+            next: None,
+            interval,
+            begun: 0,
+            failing_since: None,
+            was_said: false,
+            places,
+            places_asked: None,
+        }
     }
 
     /// Something is about to change.
@@ -78,16 +86,24 @@ impl Slurm {
         self.looks.begun += 1;
         self.run(Errand::Look, commands::squeue(&self.settings.name));
         let is_due = self.looks.places_asked.is_none_or(|at| now.since(at) >= PLACES);
-        if is_due && self.submissions.values().any(|submission| submission.was_seen && !submission.was_active) {
+        if is_due
+            && self
+                .submissions
+                .values()
+                .any(|submission| submission.was_seen && !submission.was_active)
+        {
             self.looks.places_asked = Some(now);
             self.run(Errand::Waiting, commands::waiting());
         }
     }
 
-    /// Somebody asks for a job, perhaps because it does no more what it should: what the queue says of it next is told,
-    /// changed or not. While it is ending, that is nothing yet; nor is what a look says that had begun before.
+    /// Somebody asks for a job, perhaps because it does no more what it should: what the queue says
+    /// of it next is told, changed or not. While it is ending, that is nothing yet; nor is what a
+    /// look says that had begun before.
     pub(super) fn look_again(&mut self, now: Instant, id: &str) {
-        if let Some(submission) = self.number_of(id).and_then(|number| self.submissions.get_mut(&number)) {
+        if let Some(submission) =
+            self.number_of(id).and_then(|number| self.submissions.get_mut(&number))
+        {
             submission.asked_after = Some(self.looks.begun);
             self.looks.next = Some(now);
         }
@@ -95,9 +111,15 @@ impl Slurm {
 
     /// The longest time between two checks that all jobs are content with.
     fn interval_max(&self) -> Duration {
-        let wanted = self.submissions.values().filter_map(|submission| submission.job.status_polling);
-        let wanted = wanted.min().map_or(self.settings.interval_max, |seconds| Duration::from_secs(seconds.into()));
-        wanted.clamp(self.settings.interval_min, self.settings.interval_max.max(self.settings.interval_min))
+        let wanted =
+            self.submissions.values().filter_map(|submission| submission.job.status_polling);
+        let wanted = wanted
+            .min()
+            .map_or(self.settings.interval_max, |seconds| Duration::from_secs(seconds.into()));
+        wanted.clamp(
+            self.settings.interval_min,
+            self.settings.interval_max.max(self.settings.interval_min),
+        )
     }
 
     pub(super) fn looked(&mut self, now: Instant, outcome: &Outcome) {
@@ -106,7 +128,8 @@ impl Slurm {
             Some(rows) => {
                 self.looks.failing_since = None;
                 self.looks.was_said = false;
-                let seen: Vec<u64> = rows.rows.iter().filter_map(|row| self.seen(now, row)).collect();
+                let seen: Vec<u64> =
+                    rows.rows.iter().filter_map(|row| self.seen(now, row)).collect();
                 if !rows.has_garbage {
                     self.missed(now, &seen);
                 }
@@ -115,16 +138,21 @@ impl Slurm {
         }
         // Where nothing happens, look less often.
         let is_quiet = self.jobs.actions.len() == before;
-        let longer = if is_quiet { self.looks.interval.mul_f64(1.5) } else { self.settings.interval_min };
-        let is_awaited = self.submissions.values().any(|submission| submission.asked_after.is_some());
-        self.looks.interval = if is_awaited { self.settings.interval_min } else { longer.min(self.interval_max()) };
+        let longer =
+            if is_quiet { self.looks.interval.mul_f64(1.5) } else { self.settings.interval_min };
+        let is_awaited =
+            self.submissions.values().any(|submission| submission.asked_after.is_some());
+        self.looks.interval =
+            if is_awaited { self.settings.interval_min } else { longer.min(self.interval_max()) };
         // Whoever asked during this look waits for the next one.
         let begun = self.looks.begun;
-        let is_due = self.submissions.values().any(|submission| submission.asked_after == Some(begun));
+        let is_due =
+            self.submissions.values().any(|submission| submission.asked_after == Some(begun));
         self.looks.next = Some(if is_due { now } else { now + self.looks.interval });
     }
 
-    /// No news: the jobs stay as they are, and after a while their users are told why they hear nothing.
+    /// No news: the jobs stay as they are, and after a while their users are told why they hear
+    /// nothing.
     fn failed_to_look(&mut self, now: Instant, words: &str) {
         let since = *self.looks.failing_since.get_or_insert(now);
         if now.since(since) < FAILING || self.looks.was_said {
@@ -164,7 +192,9 @@ impl Slurm {
         let mut news = news(submission, row, place);
         match (submission.asked_after, &news) {
             // What makes somebody ask may have come afterwards.
-            (Some(after), News::Is(Status::Pending | Status::Active, _)) if after >= begun => news = News::Nothing,
+            (Some(after), News::Is(Status::Pending | Status::Active, _)) if after >= begun => {
+                news = News::Nothing
+            }
             (Some(_), News::Is(..)) => {
                 submission.asked_after = None;
                 self.jobs.say_again(&row.id);
@@ -203,7 +233,8 @@ impl Slurm {
         submission.bridges = Some(Bridges { nodes, running: nodes, is_success: true });
         for (node, slots) in copies.iter().enumerate() {
             let words = step(&submission.job, &row.id, node, &row.tasks);
-            let start = Start::Bridged(Box::new(Bridged::new(&submission.job, &bridge, words, *slots)));
+            let start =
+                Start::Bridged(Box::new(Bridged::new(&submission.job, &bridge, words, *slots)));
             self.jobs.actions.push_back(Action::Start(format!("{}/{node}", row.id), start));
         }
     }
@@ -238,8 +269,12 @@ impl Slurm {
                     }
                 }
                 // It may still come, for as long as a controller may take.
-                Phase::Refused if now.since(submission.since) >= settle * 20 => drop(self.submissions.remove(&number)),
-                Phase::Known(id) if submission.was_seen || now.since(submission.since) >= settle => {
+                Phase::Refused if now.since(submission.since) >= settle * 20 => {
+                    drop(self.submissions.remove(&number))
+                }
+                Phase::Known(id)
+                    if submission.was_seen || now.since(submission.since) >= settle =>
+                {
                     submission.misses += 1;
                     let (id, misses) = (id.clone(), submission.misses);
                     if misses >= MISSES_ASKED {
@@ -251,9 +286,12 @@ impl Slurm {
         }
     }
 
-    /// Asks the controller about a job: how it ended (`end` says that it has), or whether it knows it at all.
+    /// Asks the controller about a job: how it ended (`end` says that it has), or whether it knows
+    /// it at all.
     fn inquire(&mut self, number: u64, id: &str, end: Option<String>) {
-        let Some(submission) = self.submissions.get_mut(&number).filter(|submission| !submission.is_inquired) else {
+        let Some(submission) =
+            self.submissions.get_mut(&number).filter(|submission| !submission.is_inquired)
+        else {
             return;
         };
         submission.is_inquired = true;
@@ -261,7 +299,8 @@ impl Slurm {
         self.run(Errand::Controller(number), commands::scontrol(id));
     }
 
-    /// The controller has answered, or not: then the accounting is asked, which remembers for longer.
+    /// The controller has answered, or not: then the accounting is asked, which remembers for
+    /// longer.
     pub(super) fn controller_told(&mut self, number: u64, outcome: &Outcome) {
         let Some((id, submission)) = self.known(number) else { return };
         let told = answers::told(outcome);
@@ -293,7 +332,10 @@ impl Slurm {
     fn told_of_missing(&mut self, number: u64, id: &str, (state, code): (State, String)) {
         match state {
             State::Over(status, words) => {
-                let words = self.submissions.get(&number).map_or(words.to_owned(), |one| spelt_out(words, &one.job));
+                let words = self
+                    .submissions
+                    .get(&number)
+                    .map_or(words.to_owned(), |one| spelt_out(words, &one.job));
                 self.is_now(number, id, status, &joined(&words, &code));
             }
             // It lives; the queue did not show it.
@@ -336,7 +378,9 @@ fn news(submission: &mut Submission, row: &Row, place: Option<(usize, usize)>) -
             let mut text = if again { "requeued".to_owned() } else { "waiting".to_owned() };
             reason.iter().for_each(|reason| text += &format!(": {reason}"));
             let place = place.filter(|_| matches!(reason, Some("Priority" | "Resources")));
-            place.iter().for_each(|(place, of)| text += &format!("; place {place} of {of} in the queue"));
+            place
+                .iter()
+                .for_each(|(place, of)| text += &format!("; place {place} of {of} in the queue"));
             row.start.iter().for_each(|start| text += &format!("; may start at {start}"));
             News::Is(Status::Pending, text)
         }
@@ -355,7 +399,8 @@ fn news(submission: &mut Submission, row: &Row, place: Option<(usize, usize)>) -
             // Some reasons say the same again, others are left from when it waited.
             let stale = ["NonZeroExitCode", "TimeLimit", "Resources", "Priority", "Dependency"];
             let words = spelt_out(words, &submission.job);
-            let text = joined(&words, reason.filter(|reason| !stale.contains(reason)).unwrap_or_default());
+            let text =
+                joined(&words, reason.filter(|reason| !stale.contains(reason)).unwrap_or_default());
             if row.word == "FAILED" { News::Ended(text) } else { News::Is(Status::Failed, text) }
         }
     }

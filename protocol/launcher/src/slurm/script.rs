@@ -5,7 +5,8 @@ use std::fmt::Write;
 use crate::job::{Backend, Job};
 use crate::shell::quoted;
 
-/// Ends with what is to run: as many slots as this node has tasks. Slurm says `64(x3),8` of four nodes.
+/// Ends with what is to run: as many slots as this node has tasks. Slurm says `64(x3),8` of four
+/// nodes.
 const SLOTS: &str = r#"n=$SLURM_NODEID rest=$1,; shift
 while [ -n "$rest" ]; do
 part=${rest%%,*} rest=${rest#*,} times=1
@@ -18,11 +19,11 @@ export FARCALL_SLOTS
 exec "$@""#;
 
 /// Before 20.11, steps shared what they had without being told.
-const OVERLAP: &str =
-    "case $(srun --version) in 'slurm 1'* | 'slurm 20.0'*) overlap= ;; *) overlap=--overlap ;; esac\n";
+const OVERLAP: &str = "case $(srun --version) in 'slurm 1'* | 'slurm 20.0'*) overlap= ;; *) overlap=--overlap ;; esac\n";
 
 /// Holds the nodes while a step runs on them, and for five minutes without one.
-const HOLD: &str = r#"scontrol update JobId="$SLURM_JOB_ID" Comment="$1;$SLURM_TASKS_PER_NODE" || exit 1
+const HOLD: &str = r#"scontrol update JobId="$SLURM_JOB_ID" Comment="$1;$SLURM_TASKS_PER_NODE" || \
+exit 1
 idle=0
 while [ "$idle" -lt 5 ]; do
 sleep 60 & wait "$!"
@@ -48,24 +49,33 @@ pub fn script(job: &Job, number: u64) -> String {
     }
     let _ = write!(
         text,
-        "if [ \"$SLURM_JOB_NUM_NODES\" = 1 ]; then export FARCALL_SLOTS=\"$SLURM_NTASKS\"; exec {words}; fi\n{OVERLAP}\
-         exec srun --nodes=\"$SLURM_JOB_NUM_NODES\" --ntasks=\"$SLURM_JOB_NUM_NODES\" --ntasks-per-node=1 $overlap \
-         --no-kill --wait=0 --kill-on-bad-exit=0 --input=none /bin/sh -c {} farcall \"$SLURM_TASKS_PER_NODE\" {words}\n",
+        "if [ \"$SLURM_JOB_NUM_NODES\" = 1 ]; then export FARCALL_SLOTS=\"$SLURM_NTASKS\"; exec \
+         {words}; fi\n{OVERLAP}exec srun --nodes=\"$SLURM_JOB_NUM_NODES\" \
+         --ntasks=\"$SLURM_JOB_NUM_NODES\" --ntasks-per-node=1 $overlap --no-kill --wait=0 \
+         --kill-on-bad-exit=0 --input=none /bin/sh -c {} farcall \"$SLURM_TASKS_PER_NODE\" \
+         {words}\n",
         quoted(SLOTS)
     );
     text
 }
 
-/// Within a step on the first node of a job, what the job's own script sees of all of them: so `mpirun` finds them. A step's
-/// own node is the job's there; what the whole has is called otherwise.
-const WHOLE: &str = "export SLURM_JOB_NODELIST=\"$SLURM_NODELIST\" SLURM_TASKS_PER_NODE=\"$1\" SLURM_NTASKS=\"$2\" \
-    SLURM_NPROCS=\"$2\" SLURM_NNODES=\"$3\" SLURM_JOB_NUM_NODES=\"$3\"; shift 3; \
-    for name in $(env | sed -n 's/^\\(SLURM_STEP[A-Z_]*\\)=.*/\\1/p'); do unset \"$name\"; done; exec \"$@\"";
+/// Within a step on the first node of a job, what the job's own script sees of all of them: so
+/// `mpirun` finds them. A step's own node is the job's there; what the whole has is called
+/// otherwise.
+const WHOLE: &str = "export SLURM_JOB_NODELIST=\"$SLURM_NODELIST\" SLURM_TASKS_PER_NODE=\"$1\" \
+    SLURM_NTASKS=\"$2\" SLURM_NPROCS=\"$2\" SLURM_NNODES=\"$3\" SLURM_JOB_NUM_NODES=\"$3\"; shift \
+    3; for name in $(env | sed -n 's/^\\(SLURM_STEP[A-Z_]*\\)=.*/\\1/p'); do unset \"$name\"; \
+    done; exec \"$@\"";
 
 /// One step on one node of a job that holds them; `tasks` are those of each node.
 pub fn step(job: &Job, id: &str, node: usize, tasks: &[u32]) -> Vec<String> {
-    let mut words: Vec<String> = vec!["srun".to_owned(), format!("--jobid={id}"), format!("--relative={node}")];
-    words.extend("--overlap --nodes=1 --ntasks=1 --no-kill --unbuffered --quiet".split(' ').map(str::to_owned));
+    let mut words: Vec<String> =
+        vec!["srun".to_owned(), format!("--jobid={id}"), format!("--relative={node}")];
+    words.extend(
+        "--overlap --nodes=1 --ntasks=1 --no-kill --unbuffered --quiet"
+            .split(' ')
+            .map(str::to_owned),
+    );
     if job.backend == Backend::Mpi {
         let each = tasks.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
         let (all, nodes) = (tasks.iter().sum::<u32>().to_string(), tasks.len().to_string());

@@ -1,5 +1,6 @@
-//! Functions of the program's that routines call: from the Open that the peer sends inside a call of ours to the answer.
-//! The program runs them; here is which of them come, wait and have no answer yet.
+//! Functions of the program's that routines call: from the Open that the peer sends inside a call
+//! of ours to the answer. The program runs them; here is which of them come, wait and have no
+//! answer yet.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,7 +12,8 @@ use rustc_hash::FxHashMap;
 use super::Caller;
 use crate::application::Application;
 
-/// Callbacks of a connection that wait or run at a time. A server opens no more than 64 in one call.
+/// Callbacks of a connection that wait or run at a time. A server opens no more than 64 in one
+/// call.
 const OPEN_MAX: usize = 4096;
 
 /// What callbacks of one call took so far.
@@ -139,8 +141,14 @@ impl<A: Application> Caller<A> {
 
     /// What those of a call took so far.
     pub fn callback_times(&self, number: u64) -> CallbackTimes {
-        let coming = self.callbacks.coming.values().filter(|run| run.number == number).map(|run| run.since);
-        let leaving = self.callbacks.answering.values().filter(|one| one.number == number).map(|one| one.since);
+        let coming =
+            self.callbacks.coming.values().filter(|run| run.number == number).map(|run| run.since);
+        let leaving = self
+            .callbacks
+            .answering
+            .values()
+            .filter(|one| one.number == number)
+            .map(|one| one.since);
         let known = self.callbacks.times.get(&number).copied().unwrap_or_default();
         CallbackTimes { arguments_since: coming.min(), results_since: leaving.min(), ..known }
     }
@@ -164,7 +172,9 @@ impl<A: Application> Caller<A> {
         let Some(channel) = self.callbacks.channels.remove(&run.id) else { return };
         self.connection.respond(channel, result);
         if let Some(data) = data.filter(|_| self.connection.is_open(channel)) {
-            self.callbacks.answering.insert(channel, Answering { number: run.number, since: now, data });
+            self.callbacks
+                .answering
+                .insert(channel, Answering { number: run.number, since: now, data });
         }
     }
 
@@ -181,17 +191,29 @@ impl<A: Application> Caller<A> {
     }
 
     fn accept(&mut self, open: &Open, now: Instant) -> Result<(Box<Run<A>>, u64)> {
-        let parent = open.parent.as_ref().and_then(|parent| <[u8; 16]>::try_from(parent.as_slice()).ok()).map(CallId);
+        let parent = open
+            .parent
+            .as_ref()
+            .and_then(|parent| <[u8; 16]>::try_from(parent.as_slice()).ok())
+            .map(CallId);
         let caller = parent.and_then(|parent| Some((parent, self.callbacks.callers.get(&parent)?)));
         let call = caller.and_then(|(parent, channel)| Some((parent, self.calls.get(channel)?)));
-        let (parent, call) = call.ok_or_else(|| refused(ErrorKind::NotFound, "no such call is under way here"))?;
+        let (parent, call) =
+            call.ok_or_else(|| refused(ErrorKind::NotFound, "no such call is under way here"))?;
         let slot = callback_slot(open.attributes.as_deref()).map(usize::from);
-        let slot = slot.ok_or_else(|| refused(ErrorKind::NotFound, "a client runs only callbacks"))?;
-        if self.callbacks.channels.len() >= OPEN_MAX || self.callbacks.channels.contains_key(&open.call) {
-            return Err(refused(ErrorKind::LimitExceeded, "too many callbacks wait here").with("callbacks", OPEN_MAX));
+        let slot =
+            slot.ok_or_else(|| refused(ErrorKind::NotFound, "a client runs only callbacks"))?;
+        if self.callbacks.channels.len() >= OPEN_MAX
+            || self.callbacks.channels.contains_key(&open.call)
+        {
+            return Err(refused(ErrorKind::LimitExceeded, "too many callbacks wait here")
+                .with("callbacks", OPEN_MAX));
         }
         let (callback, bytes) = self.application.call_back(&call.made.call, slot, open)?;
-        Ok((Box::new(Run { id: open.call, number: call.made.number, parent, since: now, callback }), bytes))
+        Ok((
+            Box::new(Run { id: open.call, number: call.made.number, parent, since: now, callback }),
+            bytes,
+        ))
     }
 
     /// All of a callback's arguments are there: whoever waits for its call runs it.
@@ -224,9 +246,15 @@ impl<A: Application> Caller<A> {
             return;
         }
         let waiting = self.callbacks.waiting.remove(&number).unwrap_or_default();
-        let coming: Vec<ChannelId> =
-            self.callbacks.coming.iter().filter(|(_, run)| run.number == number).map(|(channel, _)| *channel).collect();
-        let waiting = waiting.iter().filter_map(|run| self.callbacks.channels.get(&run.id).copied());
+        let coming: Vec<ChannelId> = self
+            .callbacks
+            .coming
+            .iter()
+            .filter(|(_, run)| run.number == number)
+            .map(|(channel, _)| *channel)
+            .collect();
+        let waiting =
+            waiting.iter().filter_map(|run| self.callbacks.channels.get(&run.id).copied());
         for channel in waiting.chain(coming).collect::<Vec<_>>() {
             self.callback_cancelled(channel);
         }
@@ -234,7 +262,10 @@ impl<A: Application> Caller<A> {
 
     fn refuse_callback(&mut self, channel: ChannelId, error: &Error) {
         let (failure, times) = (Some(error.into()), CallTimes::default());
-        self.connection.respond(channel, &CallResult { failure, results: Vec::new(), times, attributes: None });
+        self.connection.respond(
+            channel,
+            &CallResult { failure, results: Vec::new(), times, attributes: None },
+        );
     }
 }
 

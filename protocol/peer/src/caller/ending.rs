@@ -54,13 +54,15 @@ impl<A: Application> Caller<A> {
         self.conclude(call.made.number, call.made.terms.announced, Err(error));
     }
 
-    /// Asks the peer to end a call. One that waits for its interface ends here: nothing of it is with the peer.
+    /// Asks the peer to end a call. One that waits for its interface ends here: nothing of it is
+    /// with the peer.
     pub fn cancel(&mut self, number: u64) {
         let Some(channel) = self.channels.get(&number).copied() else { return };
         match self.fetching.remove(&channel) {
             Some(made) => {
-                let error = Error::new(ErrorKind::Cancelled, "call", "it was cancelled before it ran")
-                    .with("routine", self.application.routine(&made.call));
+                let error =
+                    Error::new(ErrorKind::Cancelled, "call", "it was cancelled before it ran")
+                        .with("routine", self.application.routine(&made.call));
                 self.conclude(number, made.terms.announced, Err(error));
             }
             None if self.standing.is_lost => self.cancel_while_lost(channel),
@@ -73,8 +75,8 @@ impl<A: Application> Caller<A> {
         }
     }
 
-    /// Gives a call up: asks the peer to end it, and lets go of everything that is its caller's. No frame is made of
-    /// its arguments any more, and what still comes of its results is thrown away.
+    /// Gives a call up: asks the peer to end it, and lets go of everything that is its caller's. No
+    /// frame is made of its arguments any more, and what still comes of its results is thrown away.
     pub fn abandon(&mut self, number: u64) {
         self.take_finished(number);
         self.news.forget(number);
@@ -105,7 +107,9 @@ impl<A: Application> Caller<A> {
         self.callbacks.clear();
         self.questions.drop_unanswered();
         let open = self.calls.drain().map(|(_, call)| call.made);
-        let made = open.chain(self.fetching.drain().map(|(_, made)| made)).map(|made| (made.number, made.terms));
+        let made = open
+            .chain(self.fetching.drain().map(|(_, made)| made))
+            .map(|made| (made.number, made.terms));
         let sought = self.kept.seeking.drain().map(|(_, sought)| (sought.number, sought.terms));
         let mut all: Vec<(u64, Terms)> = made.chain(sought).collect();
         all.sort_unstable_by_key(|(number, _)| *number);
@@ -116,9 +120,12 @@ impl<A: Application> Caller<A> {
 }
 
 impl<A: Application> OpenCall<A> {
-    /// Whether nothing ran, and the peer asks for the interface to be fetched before the call is made again.
+    /// Whether nothing ran, and the peer asks for the interface to be fetched before the call is
+    /// made again.
     fn is_to_be_repeated(&self) -> bool {
-        let is_changed = |failure: &Failure| failure.retryable && failure.kind == ErrorKind::InterfaceChanged.code();
+        let is_changed = |failure: &Failure| {
+            failure.retryable && failure.kind == ErrorKind::InterfaceChanged.code()
+        };
         self.made.attempts_left > 0 && self.failure().is_some_and(is_changed)
     }
 

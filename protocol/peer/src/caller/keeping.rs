@@ -1,4 +1,5 @@
-//! Calls that go on without this program, and their outcomes: made by it before, or by another that told it their ids.
+//! Calls that go on without this program, and their outcomes: made by it before, or by another that
+//! told it their ids.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +31,11 @@ pub(super) struct Kept<A: Application> {
 
 impl<A: Application> Default for Kept<A> {
     fn default() -> Self {
-        Kept { seeking: FxHashMap::default(), acknowledged: BTreeSet::new(), described: FxHashMap::default() }
+        Kept {
+            seeking: FxHashMap::default(),
+            acknowledged: BTreeSet::new(),
+            described: FxHashMap::default(),
+        }
     }
 }
 
@@ -50,8 +55,14 @@ impl<A: Application> Caller<A> {
     }
 
     /// The same; gives back what was sought where it cannot be.
-    pub(super) fn seek_again(&mut self, sought: Sought<A>) -> std::result::Result<(), (Sought<A>, Error)> {
-        let channel = match self.connection.resume(&Resume { describe: Some(true), ..Resume::new(sought.id) }) {
+    pub(super) fn seek_again(
+        &mut self,
+        sought: Sought<A>,
+    ) -> std::result::Result<(), (Sought<A>, Error)> {
+        let channel = match self
+            .connection
+            .resume(&Resume { describe: Some(true), ..Resume::new(sought.id) })
+        {
             Ok(channel) => channel,
             Err(error) => return Err((sought, error)),
         };
@@ -63,8 +74,8 @@ impl<A: Application> Caller<A> {
         Ok(())
     }
 
-    /// Whether the peer has a call that was sought, once it has said so: what it calls, or why not. Its outcome is
-    /// collected then.
+    /// Whether the peer has a call that was sought, once it has said so: what it calls, or why not.
+    /// Its outcome is collected then.
     pub fn found(&mut self, number: u64) -> Option<Result<A::Description>> {
         if let Some(description) = self.kept.described.remove(&number) {
             // One that has failed is found, and its failure is its outcome.
@@ -77,7 +88,9 @@ impl<A: Application> Caller<A> {
 
     /// The peer has a call that we asked for, or one that we took up again.
     pub(super) fn agreed(&mut self, channel: ChannelId, resume: Resume) {
-        let Some(sought) = self.kept.seeking.remove(&channel) else { return self.agreed_again(channel) };
+        let Some(sought) = self.kept.seeking.remove(&channel) else {
+            return self.agreed_again(channel);
+        };
         let Sought { number, id, terms, sought } = sought;
         let bytes_max = self.peer().map_or(u64::MAX, |peer| peer.limits.call_bytes_max);
         match self.application.adopt(id, sought, resume, bytes_max) {
@@ -92,7 +105,8 @@ impl<A: Application> Caller<A> {
             }
             Err(error) => {
                 // What still comes is thrown away.
-                self.abandoned.insert(channel, Abandoned { id: None, _residue: A::Residue::default() });
+                self.abandoned
+                    .insert(channel, Abandoned { id: None, _residue: A::Residue::default() });
                 self.conclude(number, terms.announced, Err(error));
             }
         }
@@ -101,15 +115,19 @@ impl<A: Application> Caller<A> {
     /// The peer has no call that we asked for, or does not give it to us.
     pub(super) fn refused(&mut self, channel: ChannelId, result: &CallResult) {
         let Some(sought) = self.kept.seeking.remove(&channel) else { return };
-        let nothing = || Error::new(ErrorKind::Protocol, "fetch a call", "the server sent an empty outcome");
+        let nothing =
+            || Error::new(ErrorKind::Protocol, "fetch a call", "the server sent an empty outcome");
         let error = result.failure.clone().map_or_else(nothing, Error::from);
         self.conclude(sought.number, sought.terms.announced, Err(error));
     }
 
-    /// Whether the peer has said that a call goes on without us, or nothing can be lost of it any more.
+    /// Whether the peer has said that a call goes on without us, or nothing can be lost of it any
+    /// more.
     pub fn is_kept(&self, number: u64) -> bool {
         match self.channels.get(&number) {
-            Some(channel) => self.calls.get(channel).is_some_and(|call| call.is_kept || call.result.is_some()),
+            Some(channel) => {
+                self.calls.get(channel).is_some_and(|call| call.is_kept || call.result.is_some())
+            }
             None => true,
         }
     }

@@ -7,8 +7,9 @@ use super::{Caller, Made, OpenCall, Terms};
 use crate::application::Application;
 use crate::recovery::Known;
 
-/// How often a call is opened again whose interface the peer wants fetched first (spec/call.md, section 7). One order
-/// to reload changes what is published once per module, and a client that asks in between is asked again.
+/// How often a call is opened again whose interface the peer wants fetched first (spec/call.md,
+/// section 7). One order to reload changes what is published once per module, and a client that
+/// asks in between is asked again.
 const ATTEMPTS_MAX: u8 = 8;
 
 impl<A: Application> Caller<A> {
@@ -16,13 +17,20 @@ impl<A: Application> Caller<A> {
     ///
     /// # Errors
     /// As [`Application::open`].
-    pub fn open(&mut self, number: u64, call: A::Call, id: Option<CallId>, terms: Terms) -> Result<()> {
+    pub fn open(
+        &mut self,
+        number: u64,
+        call: A::Call,
+        id: Option<CallId>,
+        terms: Terms,
+    ) -> Result<()> {
         self.open_made(Made { number, call, terms, attempts_left: ATTEMPTS_MAX, id })
     }
 
     pub(super) fn open_made(&mut self, mut made: Made<A>) -> Result<()> {
         let id = made.id.unwrap_or_else(|| CallId(self.random.bytes16()));
-        let (channel, transfer) = self.application.open(&mut made.call, id, &mut self.connection)?;
+        let (channel, transfer) =
+            self.application.open(&mut made.call, id, &mut self.connection)?;
         if made.terms.has_news {
             self.news.expect(made.number);
         }
@@ -49,12 +57,14 @@ impl<A: Application> Caller<A> {
         }
     }
 
-    /// Makes a call again whose interface came, if that is still the one that its arguments were made for.
+    /// Makes a call again whose interface came, if that is still the one that its arguments were
+    /// made for.
     pub(super) fn repeat(&mut self, made: Made<A>, reply: Reply) {
         let (number, announced) = (made.number, made.terms.announced);
         let renewed = self.application.renewed(&made.call, reply);
-        let opened =
-            renewed.and_then(|()| self.open_made(Made { attempts_left: made.attempts_left.saturating_sub(1), ..made }));
+        let opened = renewed.and_then(|()| {
+            self.open_made(Made { attempts_left: made.attempts_left.saturating_sub(1), ..made })
+        });
         if let Err(error) = opened {
             self.conclude(number, announced, Err(error));
         }

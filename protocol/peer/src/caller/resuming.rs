@@ -1,4 +1,5 @@
-//! Calls when their connection is lost, and when it is there again: by what `recovery.rs` says of each.
+//! Calls when their connection is lost, and when it is there again: by what `recovery.rs` says of
+//! each.
 
 use farcall_base::{CallId, ChannelId, Error, ErrorKind, Instant};
 use farcall_call::Connection;
@@ -34,12 +35,17 @@ impl<A: Application> Caller<A> {
         self.questions.part(now);
     }
 
-    /// There is another, which was greeted: everything goes on there, in the order in which it began.
+    /// There is another, which was greeted: everything goes on there, in the order in which it
+    /// began.
     pub fn come_back(&mut self, connection: Connection, now: Instant) {
         self.standing.is_lost = false;
         self.connection = connection;
         self.bytes_made = 0;
-        let run = self.connection.peer().and_then(|hello| Lasting::of(hello).ok()).and_then(|lasting| lasting.instance);
+        let run = self
+            .connection
+            .peer()
+            .and_then(|hello| Lasting::of(hello).ok())
+            .and_then(|lasting| lasting.instance);
         let is_another = std::mem::replace(&mut self.standing.run, run) != run;
         let mut calls: Vec<Box<OpenCall<A>>> = self.calls.drain().map(|(_, call)| call).collect();
         calls.sort_unstable_by_key(|call| call.made.number);
@@ -119,7 +125,8 @@ impl<A: Application> Caller<A> {
 
     /// The peer does not have a call that we wanted to take up.
     pub(super) fn not_taken_up(&mut self, call: OpenCall<A>) {
-        let is_unknown = call.failure().is_some_and(|failure| failure.kind == ErrorKind::NotFound.code());
+        let is_unknown =
+            call.failure().is_some_and(|failure| failure.kind == ErrorKind::NotFound.code());
         if let Some(failure) = call.failure().filter(|_| !is_unknown) {
             let error = Error::from(failure.clone());
             return self.fail(call, error);
@@ -149,14 +156,20 @@ impl Known {
 }
 
 fn cancelled() -> Error {
-    Error::new(ErrorKind::Cancelled, "call", "it was cancelled while the connection was lost; it may have run")
+    Error::new(
+        ErrorKind::Cancelled,
+        "call",
+        "it was cancelled while the connection was lost; it may have run",
+    )
 }
 
 fn lost(is_another_run: bool) -> Error {
     let (message, fix) = if is_another_run {
         (
-            "the server was restarted while the call was running and lost the call; it may have run",
-            "repeat the call if that is safe; submit calls with keep to have them survive a restart",
+            "the server was restarted while the call was running and lost the call; it may have \
+                run",
+            "repeat the call if that is safe; submit calls with keep to have them survive a \
+                restart",
         )
     } else {
         (

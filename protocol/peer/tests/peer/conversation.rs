@@ -71,7 +71,11 @@ impl Conversation {
             }
             ["call", index, name, words @ ..] => {
                 let keep = words.contains(&"keep");
-                let call = Call { name: (*name).to_owned(), bytes: option(words, "bytes").unwrap_or(0), keep };
+                let call = Call {
+                    name: (*name).to_owned(),
+                    bytes: option(words, "bytes").unwrap_or(0),
+                    keep,
+                };
                 let passes_functions = words.contains(&"functions");
                 let terms = Terms { announced: true, has_news: true, passes_functions };
                 let id = keep.then_some(CallId([7; 16]));
@@ -83,7 +87,8 @@ impl Conversation {
                 self.caller.seek(number(index), CallId([number(id) as u8; 16]), terms, ())?;
             }
             ["ask", name] => {
-                let asked = self.caller.ask(&Request::Interface((*name).to_owned()), PATIENCE, NOW)?;
+                let asked =
+                    self.caller.ask(&Request::Interface((*name).to_owned()), PATIENCE, NOW)?;
                 self.question = Some(asked.0);
             }
             ["cancel", index] => self.caller.cancel(number(index)),
@@ -95,7 +100,9 @@ impl Conversation {
             ["release"] => self.holds = false,
             ["cut", how] => self.cut(*how == "sent"),
             ["back", words @ ..] => self.come_back(words)?,
-            ["gone"] => self.caller.end_all(|| Error::new(ErrorKind::ConnectionLost, "connect", "the server is gone")),
+            ["gone"] => self
+                .caller
+                .end_all(|| Error::new(ErrorKind::ConnectionLost, "connect", "the server is gone")),
             ["silence", seconds, words @ ..] => self.look(number(seconds), words),
             _ => panic!("no event: {words:?}"),
         }
@@ -103,9 +110,16 @@ impl Conversation {
     }
 
     fn run(&mut self, index: u64) {
-        let Some(run) = self.caller.next_callback(index) else { return self.said.push("no function waits".to_owned()) };
+        let Some(run) = self.caller.next_callback(index) else {
+            return self.said.push("no function waits".to_owned());
+        };
         self.said.push(format!("{} runs", run.callback));
-        let result = CallResult { failure: None, results: Vec::new(), times: CallTimes::default(), attributes: None };
+        let result = CallResult {
+            failure: None,
+            results: Vec::new(),
+            times: CallTimes::default(),
+            attributes: None,
+        };
         self.caller.answer_callback(&run, &result, None, (Duration::ZERO, NOW));
     }
 
@@ -126,11 +140,16 @@ impl Conversation {
 
     fn come_back(&mut self, words: &[&str]) -> Result<()> {
         self.server = Server::new(words).remembering(&self.server);
-        let mut greeting = Greeting::new(hello(Role::Client, "a client again", &[CALLBACKS, RESUME]));
+        let mut greeting =
+            Greeting::new(hello(Role::Client, "a client again", &[CALLBACKS, RESUME]));
         while let Some(transmit) = greeting.poll_transmit() {
-            self.said.extend(self.server.take(&transmit).into_iter().map(|line| format!("server: {line}")));
+            self.said.extend(
+                self.server.take(&transmit).into_iter().map(|line| format!("server: {line}")),
+            );
         }
-        while let Some(Transmit::Control { mut header, body, .. }) = self.server.connection.poll_transmit() {
+        while let Some(Transmit::Control { mut header, body, .. }) =
+            self.server.connection.poll_transmit()
+        {
             header.length = body.len() as u32;
             greeting.handle_control(&header, &body)?;
         }
@@ -171,7 +190,9 @@ impl Conversation {
             while let Some(transmit) = self.caller.poll_transmit(u32::MAX) {
                 moved = true;
                 self.made(&transmit);
-                self.said.extend(self.server.take(&transmit).into_iter().map(|line| format!("server: {line}")));
+                self.said.extend(
+                    self.server.take(&transmit).into_iter().map(|line| format!("server: {line}")),
+                );
             }
             while let Some(transmit) = self.server.connection.poll_transmit() {
                 moved = true;
@@ -232,7 +253,8 @@ impl farcall_golden::Conversation for Conversation {
 
     fn event(&mut self, event: &str) -> Vec<String> {
         let words: Vec<&str> = event.split_whitespace().collect();
-        let done = self.act(&words).and_then(|()| if self.holds { Ok(()) } else { self.exchange() });
+        let done =
+            self.act(&words).and_then(|()| if self.holds { Ok(()) } else { self.exchange() });
         if let Err(error) = done {
             self.said.push(format!("error: {error}"));
         }

@@ -1,4 +1,5 @@
-//! Golden conversations of the caller: greeting, calls, callbacks, kept calls, resume and recovery, heartbeat.
+//! Golden conversations of the caller: greeting, calls, callbacks, kept calls, resume and recovery,
+//! heartbeat.
 #![allow(clippy::unwrap_used)]
 
 mod conversation;

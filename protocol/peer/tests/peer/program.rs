@@ -34,13 +34,22 @@ impl Application for Program {
         self.said.push(format!("the server is {}", hello.product));
     }
 
-    fn open(&mut self, call: &mut Call, id: CallId, connection: &mut Connection) -> Result<(ChannelId, u64)> {
-        let keep = call.keep.then(|| vec![Keep { after_end_us: 1_000_000, durable: false }.attribute()]);
+    fn open(
+        &mut self,
+        call: &mut Call,
+        id: CallId,
+        connection: &mut Connection,
+    ) -> Result<(ChannelId, u64)> {
+        let keep =
+            call.keep.then(|| vec![Keep { after_end_us: 1_000_000, durable: false }.attribute()]);
         let open = Open {
             call: id,
             routine: call.name.clone(),
             contract: [0; 32],
-            arguments: (call.bytes > 0).then_some(Argument::Blocks(Some(call.bytes))).into_iter().collect(),
+            arguments: (call.bytes > 0)
+                .then_some(Argument::Blocks(Some(call.bytes)))
+                .into_iter()
+                .collect(),
             wanted: None,
             remaining_us: None,
             result_credit: None,
@@ -59,13 +68,19 @@ impl Application for Program {
     fn renewed(&mut self, call: &Call, reply: Reply) -> Result<()> {
         match reply {
             Reply::Done => Ok(()),
-            _ => Err(Error::new(ErrorKind::InterfaceChanged, "call", format!("{} has changed", call.name))),
+            _ => Err(Error::new(
+                ErrorKind::InterfaceChanged,
+                "call",
+                format!("{} has changed", call.name),
+            )),
         }
     }
 
     fn answered(&mut self, _: &Call, _: &mut u64, result: &CallResult) -> Result<()> {
         match result.results.as_slice() {
-            [Argument::Null, ..] => Err(Error::new(ErrorKind::Protocol, "receive the results", "they do not fit")),
+            [Argument::Null, ..] => {
+                Err(Error::new(ErrorKind::Protocol, "receive the results", "they do not fit"))
+            }
             _ => Ok(()),
         }
     }
@@ -93,7 +108,9 @@ impl Application for Program {
     fn ends(&mut self, _: &u64) {}
 
     fn adopt(&mut self, _: CallId, (): (), resume: Resume, _: u64) -> Result<(Call, u64, String)> {
-        let untold = || Error::new(ErrorKind::Protocol, "fetch a call", "the server did not name the routine");
+        let untold = || {
+            Error::new(ErrorKind::Protocol, "fetch a call", "the server did not name the routine")
+        };
         let name = resume.interface.ok_or_else(untold)?.name;
         Ok((Call { name: name.clone(), bytes: 0, keep: true }, 0, name))
     }

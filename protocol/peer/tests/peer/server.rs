@@ -4,8 +4,8 @@ use farcall_base::{CallId, ChannelId, Error, ErrorKind};
 use farcall_call::{Connection, Event, Setup, Transmit};
 use farcall_wire::kept::instance;
 use farcall_wire::{
-    Argument, ByteOrder, CALLBACKS, CallResult, CallTimes, Hello, HelloLimits, InterfaceReply, Notice, Open, RESUME,
-    Reply, Resume, Role, callback_attribute,
+    Argument, ByteOrder, CALLBACKS, CallResult, CallTimes, Hello, HelloLimits, InterfaceReply,
+    Notice, Open, RESUME, Reply, Resume, Role, callback_attribute,
 };
 
 /// The other end.
@@ -35,7 +35,8 @@ impl Server {
     /// One that has not greeted; `words` of a script say what is special about it.
     pub fn new(words: &[&str]) -> Server {
         let has = |word: &str| words.contains(&word);
-        let features: &[&str] = if has("keeps-nothing") { &[CALLBACKS] } else { &[CALLBACKS, RESUME] };
+        let features: &[&str] =
+            if has("keeps-nothing") { &[CALLBACKS] } else { &[CALLBACKS, RESUME] };
         let mut hello = hello(Role::Server, "a server", features);
         hello.attributes.push(instance(if has("another-run") { [2; 16] } else { [1; 16] }));
         if has("other-byte-order") {
@@ -114,7 +115,9 @@ impl Server {
                 None => "the callback returned".to_owned(),
             },
             Event::Left(_) => "the client has left".to_owned(),
-            Event::Finished(_) | Event::Replied(..) | Event::Noticed(..) | Event::Agreed(..) => return None,
+            Event::Finished(_) | Event::Replied(..) | Event::Noticed(..) | Event::Agreed(..) => {
+                return None;
+            }
             Event::Shared(_) | Event::Unshared(_) => return None,
         })
     }
@@ -124,16 +127,25 @@ impl Server {
         match words {
             ["answers", call] => self.respond(call, None, vec![]),
             ["answers", call, "nonsense"] => self.respond(call, None, vec![Argument::Null]),
-            ["fails", call, "changed"] => {
-                self.fail(call, Error::new(ErrorKind::InterfaceChanged, "call", "ask again").retryable())
+            ["fails", call, "changed"] => self.fail(
+                call,
+                Error::new(ErrorKind::InterfaceChanged, "call", "ask again").retryable(),
+            ),
+            ["fails", call, "no-room"] => {
+                self.fail(call, Error::new(ErrorKind::LimitExceeded, "call", "no room"))
             }
-            ["fails", call, "no-room"] => self.fail(call, Error::new(ErrorKind::LimitExceeded, "call", "no room")),
-            ["fails", call, "crashed"] => self.fail(call, Error::new(ErrorKind::RoutineCrashed, "call", "it crashed")),
-            ["knows-not", call] => self.fail(call, Error::new(ErrorKind::NotFound, "resume a call", "no such call")),
-            ["never-ran", call] => {
-                self.fail(call, Error::new(ErrorKind::NotFound, "resume a call", "never ran").retryable())
+            ["fails", call, "crashed"] => {
+                self.fail(call, Error::new(ErrorKind::RoutineCrashed, "call", "it crashed"))
             }
-            ["refuses", call] => self.fail(call, Error::new(ErrorKind::PermissionDenied, "resume a call", "not yours")),
+            ["knows-not", call] => {
+                self.fail(call, Error::new(ErrorKind::NotFound, "resume a call", "no such call"))
+            }
+            ["never-ran", call] => self.fail(
+                call,
+                Error::new(ErrorKind::NotFound, "resume a call", "never ran").retryable(),
+            ),
+            ["refuses", call] => self
+                .fail(call, Error::new(ErrorKind::PermissionDenied, "resume a call", "not yours")),
             ["keeps", call] => assert!(self.connection.notice(self.call(call).0, &Notice::Kept)),
             ["runs", call] => assert!(self.connection.notice(self.call(call).0, &Notice::Started)),
             ["has", call] => {
@@ -142,15 +154,28 @@ impl Server {
             }
             ["describes", call, name] => {
                 let (channel, id) = self.call(call);
-                let interface = InterfaceReply { name: (*name).to_owned(), interface: Vec::new(), contract: [0; 32] };
-                let resume = Resume { interface: Some(interface), arguments: Some(Vec::new()), ..Resume::new(id) };
+                let interface = InterfaceReply {
+                    name: (*name).to_owned(),
+                    interface: Vec::new(),
+                    contract: [0; 32],
+                };
+                let resume = Resume {
+                    interface: Some(interface),
+                    arguments: Some(Vec::new()),
+                    ..Resume::new(id)
+                };
                 self.connection.agree(channel, &resume);
             }
             ["replies", question, reply] => {
                 let channel = self.questions[question.parse::<usize>().unwrap() - 1];
-                let failed =
-                    || Reply::Failed((&Error::new(ErrorKind::NotFound, "find a routine", "no such routine")).into());
-                self.connection.reply(channel, &if *reply == "done" { Reply::Done } else { failed() });
+                let failed = || {
+                    Reply::Failed(
+                        (&Error::new(ErrorKind::NotFound, "find a routine", "no such routine"))
+                            .into(),
+                    )
+                };
+                self.connection
+                    .reply(channel, &if *reply == "done" { Reply::Done } else { failed() });
             }
             ["calls-back", call, slot] => {
                 let (_, parent) = self.call(call);
@@ -169,7 +194,11 @@ impl Server {
                 };
                 self.connection.open(&open).unwrap();
             }
-            ["leaves"] => self.connection.goodbye(Some(&Error::new(ErrorKind::ShuttingDown, "serve", "it is drained"))),
+            ["leaves"] => self.connection.goodbye(Some(&Error::new(
+                ErrorKind::ShuttingDown,
+                "serve",
+                "it is drained",
+            ))),
             _ => panic!("a server does not say {words:?}"),
         }
     }
@@ -180,6 +209,7 @@ impl Server {
 
     fn respond(&mut self, call: &str, error: Option<Error>, results: Vec<Argument>) {
         let (failure, times) = (error.map(|error| (&error).into()), CallTimes::default());
-        self.connection.respond(self.call(call).0, &CallResult { failure, results, times, attributes: None });
+        self.connection
+            .respond(self.call(call).0, &CallResult { failure, results, times, attributes: None });
     }
 }

@@ -96,9 +96,11 @@ pub fn frame(header: FrameHeader, body: &[u8]) -> Vec<u8> {
 /// Reads a whole stream: every frame, until the bytes end.
 ///
 /// # Errors
-/// What the reader or a decoder says of the first bad frame; `Need` at the end of the bytes is no error.
+/// What the reader or a decoder says of the first bad frame; `Need` at the end of the bytes is no
+/// error.
 pub fn read_all(stream: &[u8]) -> Result<Vec<(FrameHeader, Body)>> {
-    let mut reader = FrameReader::new(message::CONTROL_BYTES_MAX, HelloLimits::default().data_bytes_max);
+    let mut reader =
+        FrameReader::new(message::CONTROL_BYTES_MAX, HelloLimits::default().data_bytes_max);
     let mut frames = Vec::new();
     let mut at = 0;
     loop {

@@ -1,4 +1,5 @@
-//! Fixed-seed fuzz: hostile bytes give frames or errors, never a panic or a request for more than the limits.
+//! Fixed-seed fuzz: hostile bytes give frames or errors, never a panic or a request for more than
+//! the limits.
 
 use farcall_base::ErrorKind;
 use farcall_golden::fuzz_rounds;
@@ -17,7 +18,10 @@ fn mutate(draw: &mut Draw, bytes: &mut Vec<u8>) {
         let at = draw.below(bytes.len() as u64) as usize;
         match draw.below(5) {
             0 => bytes[at] ^= 1 << draw.below(8),
-            1 => bytes[at] = [0x00, 0x1b, 0x5f, 0x9f, 0xbf, 0xff, 0x9b, 0x5b, 0xf6][draw.below(9) as usize],
+            1 => {
+                bytes[at] =
+                    [0x00, 0x1b, 0x5f, 0x9f, 0xbf, 0xff, 0x9b, 0x5b, 0xf6][draw.below(9) as usize]
+            }
             2 => bytes.truncate(at),
             3 => drop(bytes.drain(at..(at + 8).min(bytes.len()))),
             _ => bytes.extend_from_within(at..),
@@ -81,7 +85,8 @@ fn mutated_streams() {
     }
 }
 
-/// The reader names how much its owner must buffer; a stranger must not be able to name a large number.
+/// The reader names how much its owner must buffer; a stranger must not be able to name a large
+/// number.
 #[test]
 fn wants_are_bounded() {
     for seed in 0..fuzz_rounds(40_000) {
@@ -98,7 +103,8 @@ fn wants_are_bounded() {
         // Lengths of every magnitude.
         header[12..16].copy_from_slice(&draw.number32().to_le_bytes());
         bytes.extend(header);
-        let limit = if greeted { CONTROL_BYTES_MAX } else { HELLO_BYTES_MAX } as usize + HEADER_BYTES + 7;
+        let limit =
+            if greeted { CONTROL_BYTES_MAX } else { HELLO_BYTES_MAX } as usize + HEADER_BYTES + 7;
         let mut at = 0;
         while let Ok(step) = reader.step(&bytes[at..]) {
             match step {

@@ -1,4 +1,5 @@
-//! Tests of the wire's codec (spec/wire.md): vectors, round trips, explained malformed inputs, the reader, fuzz.
+//! Tests of the wire's codec (spec/wire.md): vectors, round trips, explained malformed inputs, the
+//! reader, fuzz.
 #![allow(clippy::unwrap_used)]
 
 mod body;

@@ -1,7 +1,9 @@
 //! Hostile and broken streams, each explained (spec/wire.md, section 11). They are also vectors.
 
 use farcall_base::{ChannelId, ErrorKind};
-use farcall_wire::message::{ARGUMENTS_MAX, CONTROL_BYTES_MAX, HELLO_BYTES_MAX, check_attributes, encode};
+use farcall_wire::message::{
+    ARGUMENTS_MAX, CONTROL_BYTES_MAX, HELLO_BYTES_MAX, check_attributes, encode,
+};
 use farcall_wire::*;
 
 use crate::body::{Body, frame, read_all};
@@ -27,13 +29,28 @@ fn greeted(rest: &[u8]) -> Vec<u8> {
 }
 
 /// A greeted stream with one frame of this body.
-fn body(name: &'static str, why: &'static str, kind: FrameKind, body: &[u8], says: &'static str) -> Malformed {
-    Malformed { name, why, stream: greeted(&frame(header(kind, 0), body)), error: ErrorKind::Protocol, says }
+fn body(
+    name: &'static str,
+    why: &'static str,
+    kind: FrameKind,
+    body: &[u8],
+    says: &'static str,
+) -> Malformed {
+    Malformed {
+        name,
+        why,
+        stream: greeted(&frame(header(kind, 0), body)),
+        error: ErrorKind::Protocol,
+        says,
+    }
 }
 
 /// `message` with the first occurrence of `from` replaced.
 fn patched(message: Vec<u8>, from: &[u8], to: &[u8]) -> Vec<u8> {
-    let at = message.windows(from.len()).position(|window| window == from).expect("the bytes to patch are there");
+    let at = message
+        .windows(from.len())
+        .position(|window| window == from)
+        .expect("the bytes to patch are there");
     [&message[..at], to, &message[at + from.len()..]].concat()
 }
 
@@ -54,7 +71,13 @@ fn streams() -> Vec<Malformed> {
             ErrorKind::Protocol,
             "GET / HT",
         ),
-        stream("version", "another version of the wire", b"FARCALL\x02".to_vec(), ErrorKind::Version, "version 2"),
+        stream(
+            "version",
+            "another version of the wire",
+            b"FARCALL\x02".to_vec(),
+            ErrorKind::Version,
+            "version 2",
+        ),
         stream(
             "unknown-critical-frame",
             "a frame that must not be skipped",
@@ -74,7 +97,9 @@ fn streams() -> Vec<Malformed> {
             "an unknown frame is no way around the limit",
             [
                 greeted(&[]),
-                FrameHeader { kind: 99, ..header(FrameKind::Ping, CONTROL_BYTES_MAX + 1) }.encode().to_vec(),
+                FrameHeader { kind: 99, ..header(FrameKind::Ping, CONTROL_BYTES_MAX + 1) }
+                    .encode()
+                    .to_vec(),
             ]
             .concat(),
             ErrorKind::Protocol,
@@ -108,7 +133,13 @@ fn shapes() -> Vec<Malformed> {
     let full = encode(&Window { credit: 1 << 40, next_sequence: 3 });
     vec![
         body("empty-body", "a message of no bytes at all", FrameKind::Open, &[], "end of input"),
-        body("truncated", "the last byte is missing", FrameKind::Window, &full[..full.len() - 1], "end of input"),
+        body(
+            "truncated",
+            "the last byte is missing",
+            FrameKind::Window,
+            &full[..full.len() - 1],
+            "end of input",
+        ),
         body(
             "trailing",
             "a second message hides behind the first",
@@ -116,11 +147,41 @@ fn shapes() -> Vec<Malformed> {
             &[&full[..], &full].concat(),
             "follow its end",
         ),
-        body("no-map", "an array where a map must be", FrameKind::Window, &[0x82, 1, 2], "unexpected type"),
-        body("missing-key", "a Window without its number", FrameKind::Window, &[0xa1, 1, 5], "missing value"),
-        body("text-for-number", "credit is \"5\"", FrameKind::Window, &[0xa2, 1, 0x61, b'5', 2, 0], "unexpected type"),
-        body("text-key", "keys are numbers", FrameKind::Window, &[0xa1, 0x61, b'1', 5], "unexpected type"),
-        body("negative", "credit is -1", FrameKind::Window, &[0xa2, 1, 0x20, 2, 0], "unexpected type"),
+        body(
+            "no-map",
+            "an array where a map must be",
+            FrameKind::Window,
+            &[0x82, 1, 2],
+            "unexpected type",
+        ),
+        body(
+            "missing-key",
+            "a Window without its number",
+            FrameKind::Window,
+            &[0xa1, 1, 5],
+            "missing value",
+        ),
+        body(
+            "text-for-number",
+            "credit is \"5\"",
+            FrameKind::Window,
+            &[0xa2, 1, 0x61, b'5', 2, 0],
+            "unexpected type",
+        ),
+        body(
+            "text-key",
+            "keys are numbers",
+            FrameKind::Window,
+            &[0xa1, 0x61, b'1', 5],
+            "unexpected type",
+        ),
+        body(
+            "negative",
+            "credit is -1",
+            FrameKind::Window,
+            &[0xa2, 1, 0x20, 2, 0],
+            "unexpected type",
+        ),
         body(
             "number-too-wide",
             "next_sequence is 2^32",
@@ -129,12 +190,19 @@ fn shapes() -> Vec<Malformed> {
             "overflow",
         ),
         body("unshare-a-map", "a number expected", FrameKind::Unshare, &[0xa0], "unexpected type"),
-        body("reserved-byte", "CBOR has no item 0x1c", FrameKind::Unshare, &[0x1c], "unexpected type"),
+        body(
+            "reserved-byte",
+            "CBOR has no item 0x1c",
+            FrameKind::Unshare,
+            &[0x1c],
+            "unexpected type",
+        ),
     ]
 }
 
 fn cbor() -> Vec<Malformed> {
-    let nested = |open: u8, depth: usize| [&[0xa1, 0x18, 99][..], &vec![open; depth], &[0]].concat();
+    let nested =
+        |open: u8, depth: usize| [&[0xa1, 0x18, 99][..], &vec![open; depth], &[0]].concat();
     let with_arguments = |head: &[u8]| patched(encode(&open()), &[4, 0x80], &[&[4], head].concat());
     let promise = |head: u8| [&[head][..], &(1u64 << 62).to_be_bytes()].concat();
     vec![
@@ -174,7 +242,13 @@ fn cbor() -> Vec<Malformed> {
             &nested(0x9f, 100_000),
             "end of input",
         ),
-        body("nested-tags", "the same with tags", FrameKind::Window, &nested(0xc1, 100_000), "missing value"),
+        body(
+            "nested-tags",
+            "the same with tags",
+            FrameKind::Window,
+            &nested(0xc1, 100_000),
+            "missing value",
+        ),
         body(
             "endless-map",
             "a map of unknown length without its end",
@@ -187,17 +261,31 @@ fn cbor() -> Vec<Malformed> {
 
 fn values() -> Vec<Malformed> {
     let id = b"\x50" as &[u8];
-    let short =
-        patched(encode(&open()), &[id, b"0123456789abcdef"].concat(), &[b"\x4f", &b"0123456789abcde"[..]].concat());
-    let contract =
-        patched(encode(&open()), &[&[0x58, 32][..], &[0xc0; 32]].concat(), &[&[0x58, 31][..], &[0xc0; 31]].concat());
+    let short = patched(
+        encode(&open()),
+        &[id, b"0123456789abcdef"].concat(),
+        &[b"\x4f", &b"0123456789abcde"[..]].concat(),
+    );
+    let contract = patched(
+        encode(&open()),
+        &[&[0x58, 32][..], &[0xc0; 32]].concat(),
+        &[&[0x58, 31][..], &[0xc0; 31]].concat(),
+    );
     let text = patched(encode(&open()), b"lapack", b"lap\xff\xfek");
     let argument = |form: &[u8]| patched(encode(&open()), &[4, 0x80], &[&[4, 0x81], form].concat());
     let role = patched(encode(&hello()), &[0xa7, 1, 0], &[0xa7, 1, 9]);
-    let role = [PREFACE.to_vec(), frame(FrameHeader::new(FrameKind::Hello, ChannelId(0), 0), &role)].concat();
+    let role =
+        [PREFACE.to_vec(), frame(FrameHeader::new(FrameKind::Hello, ChannelId(0), 0), &role)]
+            .concat();
     vec![
         body("short-call-id", "fifteen bytes", FrameKind::Open, &short, "16 bytes"),
-        body("short-contract", "thirty-one bytes of hash", FrameKind::Open, &contract, "length does not match"),
+        body(
+            "short-contract",
+            "thirty-one bytes of hash",
+            FrameKind::Open,
+            &contract,
+            "length does not match",
+        ),
         body("not-utf-8", "a name that is no text", FrameKind::Open, &text, "utf-8"),
         body(
             "unknown-argument-form",
@@ -213,9 +301,27 @@ fn values() -> Vec<Malformed> {
             &argument(&[0x83, 4, 1, 2]),
             "missing value",
         ),
-        body("empty-argument", "a form without its number", FrameKind::Open, &argument(&[0x80]), "non-empty"),
-        body("unknown-request", "question 23", FrameKind::Request, &[0x81, 23], "unknown enum variant"),
-        body("unknown-notice", "news of a form we do not know", FrameKind::Notice, &[0x81, 9], "unknown enum variant"),
+        body(
+            "empty-argument",
+            "a form without its number",
+            FrameKind::Open,
+            &argument(&[0x80]),
+            "non-empty",
+        ),
+        body(
+            "unknown-request",
+            "question 23",
+            FrameKind::Request,
+            &[0x81, 23],
+            "unknown enum variant",
+        ),
+        body(
+            "unknown-notice",
+            "news of a form we do not know",
+            FrameKind::Notice,
+            &[0x81, 9],
+            "unknown enum variant",
+        ),
         Malformed {
             name: "unknown-role",
             why: "role 9",
@@ -253,14 +359,21 @@ fn errors_carry_no_control_characters_of_the_peer() {
 fn unusual_but_right() {
     let window = Window { credit: 5, next_sequence: 6 };
     let forms: [(&str, &[u8]); 5] = [
-        ("an unknown key with nested values", &[0xa3, 1, 5, 2, 6, 0x18, 99, 0x82, 0xa1, 1, 0x9f, 1, 0xff, 0x41, 7]),
+        (
+            "an unknown key with nested values",
+            &[0xa3, 1, 5, 2, 6, 0x18, 99, 0x82, 0xa1, 1, 0x9f, 1, 0xff, 0x41, 7],
+        ),
         ("a map of unknown length", &[0xbf, 1, 5, 2, 6, 0xff]),
         ("numbers in eight bytes", &[0xa2, 1, 0x1b, 0, 0, 0, 0, 0, 0, 0, 5, 2, 0x1a, 0, 0, 0, 6]),
         ("keys in another order", &[0xa2, 2, 6, 1, 5]),
         ("a key in two bytes", &[0xa2, 0x18, 1, 5, 2, 6]),
     ];
     for (what, bytes) in forms {
-        assert_eq!(Body::decode(FrameKind::Window, bytes).expect(what), Body::Window(window), "{what}");
+        assert_eq!(
+            Body::decode(FrameKind::Window, bytes).expect(what),
+            Body::Window(window),
+            "{what}"
+        );
     }
 }
 

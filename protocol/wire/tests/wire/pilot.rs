@@ -1,9 +1,10 @@
-//! Messages between servers and pilots (spec/pilot.md): round trips, whatever the cuts, and what is refused.
+//! Messages between servers and pilots (spec/pilot.md): round trips, whatever the cuts, and what is
+//! refused.
 
 use farcall_base::{ErrorKind, Random, SeededRandom};
 use farcall_wire::{
-    FromPilot, PILOT_MESSAGE_BYTES_MAX, PILOT_VERSION, PilotExecutable, PilotExited, PilotGreeting, PilotHello,
-    PilotPiece, PilotProgram, PilotStart, ToPilot, encode_pilot, take_pilot,
+    FromPilot, PILOT_MESSAGE_BYTES_MAX, PILOT_VERSION, PilotExecutable, PilotExited, PilotGreeting,
+    PilotHello, PilotPiece, PilotProgram, PilotStart, ToPilot, encode_pilot, take_pilot,
 };
 
 fn start() -> PilotStart {
@@ -23,7 +24,8 @@ fn start() -> PilotStart {
 fn to_pilot() -> Vec<ToPilot> {
     let linked = PilotProgram::Linked { path: "/srv/heat".to_owned() };
     let (program, readable) = ("/usr/bin/python3".to_owned(), vec!["/srv".to_owned()]);
-    let interpreted = PilotProgram::Interpreted { program, arguments: vec!["-m".to_owned()], readable };
+    let interpreted =
+        PilotProgram::Interpreted { program, arguments: vec!["-m".to_owned()], readable };
     vec![
         ToPilot::Start(start()),
         ToPilot::Start(PilotStart { program: linked, module_text: Vec::new(), ..start() }),
@@ -37,7 +39,8 @@ fn to_pilot() -> Vec<ToPilot> {
 }
 
 fn from_pilot() -> Vec<FromPilot> {
-    let error = farcall_base::Error::new(ErrorKind::Unavailable, "start an executable", "no such file");
+    let error =
+        farcall_base::Error::new(ErrorKind::Unavailable, "start an executable", "no such file");
     let failure = farcall_wire::Failure::from(&error);
     let pieces = vec![PilotPiece { age_us: 12, bytes: b"words".to_vec() }];
     vec![
@@ -61,8 +64,13 @@ fn from_pilot() -> Vec<FromPilot> {
 
 fn greetings() -> Vec<PilotGreeting> {
     let (job, host, product) = ("ab-1".to_owned(), "n1".to_owned(), "farcall".to_owned());
-    let executable =
-        PilotExecutable { job: job.clone(), executable: 1, pid: 2, memory_max: None, call_seconds_max: Some(3) };
+    let executable = PilotExecutable {
+        job: job.clone(),
+        executable: 1,
+        pid: 2,
+        memory_max: None,
+        call_seconds_max: Some(3),
+    };
     let hello = PilotHello { version: PILOT_VERSION, job, slots: 4, host, pid: 5, product };
     vec![PilotGreeting::Pilot(hello), PilotGreeting::Executable(executable)]
 }
@@ -72,12 +80,14 @@ fn travels<T>(messages: &[T])
 where
     T: PartialEq + std::fmt::Debug + minicbor::Encode<()> + for<'b> minicbor::Decode<'b, ()>,
 {
-    let bytes: Vec<u8> = messages.iter().flat_map(|message| encode_pilot(message).unwrap()).collect();
+    let bytes: Vec<u8> =
+        messages.iter().flat_map(|message| encode_pilot(message).unwrap()).collect();
     for piece in [1, 3, 7, bytes.len()] {
         let (mut inbox, mut taken) = (Vec::new(), Vec::new());
         for part in bytes.chunks(piece) {
             inbox.extend(part);
-            while let Some(message) = take_pilot::<T>(&mut inbox, PILOT_MESSAGE_BYTES_MAX).unwrap() {
+            while let Some(message) = take_pilot::<T>(&mut inbox, PILOT_MESSAGE_BYTES_MAX).unwrap()
+            {
                 taken.push(message);
             }
         }
@@ -103,14 +113,16 @@ fn what_is_too_long_or_damaged_is_refused() {
     assert!(refused(&[1, 0, 0, 0, 0xff], 4096).contains("damaged"));
     // A number of no message.
     assert!(refused(&[3, 0, 0, 0, 0x82, 0x18, 0x63], 4096).contains("damaged"));
-    let long = ToPilot::Start(PilotStart { module_text: vec![0; PILOT_MESSAGE_BYTES_MAX], ..start() });
+    let long =
+        ToPilot::Start(PilotStart { module_text: vec![0; PILOT_MESSAGE_BYTES_MAX], ..start() });
     assert_eq!(encode_pilot(&long).unwrap_err().kind(), ErrorKind::LimitExceeded);
 }
 
 #[test]
 fn any_bytes_are_survived() {
     let mut random = SeededRandom::new(11);
-    let samples: Vec<Vec<u8>> = to_pilot().iter().map(|message| encode_pilot(message).unwrap()).collect();
+    let samples: Vec<Vec<u8>> =
+        to_pilot().iter().map(|message| encode_pilot(message).unwrap()).collect();
     for round in 0..farcall_golden::fuzz_rounds(20_000) {
         let mut bytes = samples[round as usize % samples.len()].clone();
         for _ in 0..1 + random.next() % 4 {

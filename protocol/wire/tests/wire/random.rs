@@ -222,7 +222,11 @@ impl Draw {
             calls_open: self.number(),
             uses: self.some(3, Draw::usage),
             modules: self.some(3, Draw::module_status),
-            totals: self.maybe(|draw| Totals { clients: draw.number(), stopped: draw.number(), ..Totals::default() }),
+            totals: self.maybe(|draw| Totals {
+                clients: draw.number(),
+                stopped: draw.number(),
+                ..Totals::default()
+            }),
             clock_us: self.maybe(Draw::number),
             kept: self.maybe(|draw| draw.some(3, Draw::kept_call)),
             jobs: self.maybe(|draw| draw.some(3, Draw::job)),
@@ -248,7 +252,8 @@ impl Draw {
     }
 
     fn kept_call(&mut self) -> KeptCall {
-        let states = [KeptState::Waiting, KeptState::Running, KeptState::Returned, KeptState::Failed];
+        let states =
+            [KeptState::Waiting, KeptState::Running, KeptState::Returned, KeptState::Failed];
         KeptCall {
             id: CallId(self.0.bytes16()),
             routine: self.text(),
@@ -295,7 +300,12 @@ impl Draw {
     }
 
     fn module_status(&mut self) -> ModuleStatus {
-        ModuleStatus { module: self.text(), waiting: self.number(), busy: self.number(), ..ModuleStatus::default() }
+        ModuleStatus {
+            module: self.text(),
+            waiting: self.number(),
+            busy: self.number(),
+            ..ModuleStatus::default()
+        }
     }
 
     fn notice(&mut self) -> Notice {

@@ -36,7 +36,11 @@ impl Owner {
         match self.reader.step(&self.buffer)? {
             Step::Need { consumed, wanted } => {
                 self.buffer.drain(..consumed);
-                assert!(wanted > self.buffer.len(), "asks for {wanted} bytes and has {}", self.buffer.len());
+                assert!(
+                    wanted > self.buffer.len(),
+                    "asks for {wanted} bytes and has {}",
+                    self.buffer.len()
+                );
                 return Ok(false);
             }
             Step::Control { header, start, consumed } => {
@@ -68,8 +72,11 @@ fn stream(draw: &mut Draw, count: usize) -> (Vec<u8>, Frames) {
             continue;
         }
         greeted = true;
-        let header =
-            FrameHeader { sequence: draw.number32(), slot: 7, ..FrameHeader::new(body.kind(), 5.into_id(), 0) };
+        let header = FrameHeader {
+            sequence: draw.number32(),
+            slot: 7,
+            ..FrameHeader::new(body.kind(), 5.into_id(), 0)
+        };
         let body = body.encode();
         bytes.extend(frame(header, &body));
         expected.push((FrameHeader { length: body.len() as u32, ..header }, body));
@@ -112,7 +119,10 @@ fn any_split_gives_the_same_frames() {
 #[test]
 fn unknown_frames_are_skipped_without_buffering() {
     let hello = Draw::new(1).body_of(FrameKind::Hello).frame(0);
-    let unknown = frame(FrameHeader { kind: 200, ..FrameHeader::new(FrameKind::Ping, 0.into_id(), 0) }, &[9; 100_001]);
+    let unknown = frame(
+        FrameHeader { kind: 200, ..FrameHeader::new(FrameKind::Ping, 0.into_id(), 0) },
+        &[9; 100_001],
+    );
     let ping = Body::Empty(FrameKind::Ping).frame(0);
     let bytes = [&PREFACE[..], &hello, &unknown, &ping].concat();
     let mut owner = Owner::new();
@@ -120,7 +130,11 @@ fn unknown_frames_are_skipped_without_buffering() {
         owner.receive(piece).unwrap();
     }
     assert_eq!(owner.frames.len(), 2);
-    assert!(owner.buffered_max < 100 + hello.len() + HEADER_BYTES, "{} bytes were buffered", owner.buffered_max);
+    assert!(
+        owner.buffered_max < 100 + hello.len() + HEADER_BYTES,
+        "{} bytes were buffered",
+        owner.buffered_max
+    );
 }
 
 impl Draw {

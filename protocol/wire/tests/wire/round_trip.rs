@@ -70,12 +70,16 @@ fn kinds_are_numbered_from_one_without_holes() {
 #[test]
 fn errors_travel_whole() {
     for kind in ErrorKind::ALL {
-        let sent =
-            Error::new(kind, "call", "it did not work").with("routine", "lapack/dgesv").fix("try again").retryable();
+        let sent = Error::new(kind, "call", "it did not work")
+            .with("routine", "lapack/dgesv")
+            .fix("try again")
+            .retryable();
         let failure = Failure::from(&sent);
-        let Body::Goodbye(Goodbye { failure: Some(failure) }) =
-            Body::decode(FrameKind::Goodbye, &Body::Goodbye(Goodbye { failure: Some(failure) }).encode()).unwrap()
-        else {
+        let Body::Goodbye(Goodbye { failure: Some(failure) }) = Body::decode(
+            FrameKind::Goodbye,
+            &Body::Goodbye(Goodbye { failure: Some(failure) }).encode(),
+        )
+        .unwrap() else {
             panic!("no failure came back")
         };
         let came = Error::from(failure);

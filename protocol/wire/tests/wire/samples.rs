@@ -13,12 +13,24 @@ pub struct Sample {
     pub body: Body,
 }
 
-fn sample(name: &'static str, means: &'static str, channel: u32, sequence: u32, body: Body) -> Sample {
+fn sample(
+    name: &'static str,
+    means: &'static str,
+    channel: u32,
+    sequence: u32,
+    body: Body,
+) -> Sample {
     let header = FrameHeader { sequence, ..FrameHeader::new(body.kind(), ChannelId(channel), 0) };
     Sample { name, means, header, body }
 }
 
-fn data(name: &'static str, means: &'static str, sequence: u32, flags: Flags, bytes: &[u8]) -> Sample {
+fn data(
+    name: &'static str,
+    means: &'static str,
+    sequence: u32,
+    flags: Flags,
+    bytes: &[u8],
+) -> Sample {
     let mut sample = sample(name, means, 1, sequence, Body::Data(bytes.to_vec()));
     sample.header.slot = 2;
     sample.header.flags = flags;
@@ -45,7 +57,8 @@ pub fn hello() -> Hello {
 }
 
 fn failure() -> Failure {
-    let error = Error::new(ErrorKind::NotFound, "call", "no routine \"dgesw\"").with("server", "unix:/run/farcall");
+    let error = Error::new(ErrorKind::NotFound, "call", "no routine \"dgesw\"")
+        .with("server", "unix:/run/farcall");
     Failure::from(&error.fix("did you mean lapack/dgesv?"))
 }
 
@@ -64,10 +77,22 @@ fn connection() -> Vec<Sample> {
         sample("hello/client", "the least a client says", 0, 0, Body::Hello(hello())),
         sample("hello/full", "a big-endian server with every key", 0, 0, Body::Hello(full)),
         sample("goodbye/in-order", "all is well", 0, 0, Body::Goodbye(Goodbye { failure: None })),
-        sample("goodbye/because", "an error ends it", 0, 0, Body::Goodbye(Goodbye { failure: Some(failure()) })),
+        sample(
+            "goodbye/because",
+            "an error ends it",
+            0,
+            0,
+            Body::Goodbye(Goodbye { failure: Some(failure()) }),
+        ),
         sample("ping", "are you there?", 0, 0, Body::Empty(FrameKind::Ping)),
         sample("pong", "I am", 0, 0, Body::Empty(FrameKind::Pong)),
-        sample("share", "segment 3 of 128 MiB", 0, 0, Body::Share(Share { segment: 3, bytes: 128 << 20 })),
+        sample(
+            "share",
+            "segment 3 of 128 MiB",
+            0,
+            0,
+            Body::Share(Share { segment: 3, bytes: 128 << 20 }),
+        ),
         sample("unshare", "segment 3 is taken back", 0, 0, Body::Unshare(3)),
     ]
 }
@@ -78,16 +103,39 @@ fn interface(name: &str) -> InterfaceReply {
 
 fn questions() -> Vec<Sample> {
     let publish = Order::Publish("/home/anna/ode.idl".into());
-    let report = ModuleReport { module: "ode".into(), routines: 3, warnings: String::new(), failure: None };
-    let load = Publication { module: vec![0xa1, 1, 2], libraries: vec!["liblapack.so.3".into()], object: None };
+    let report =
+        ModuleReport { module: "ode".into(), routines: 3, warnings: String::new(), failure: None };
+    let load = Publication {
+        module: vec![0xa1, 1, 2],
+        libraries: vec!["liblapack.so.3".into()],
+        object: None,
+    };
     let of_class = Publication { object: Some("Heat".into()), libraries: vec![], ..load.clone() };
     let list = vec![interface("blas/ddot"), interface("lapack/dgesv")];
     vec![
-        sample("request/interface", "what is dgesv?", 1, 0, Body::Request(Request::Interface("dgesv".into()))),
+        sample(
+            "request/interface",
+            "what is dgesv?",
+            1,
+            0,
+            Body::Request(Request::Interface("dgesv".into())),
+        ),
         sample("request/list", "what is there?", 3, 0, Body::Request(Request::List)),
         sample("request/load", "serve this module", 1, 0, Body::Request(Request::Load(load))),
-        sample("request/publish", "publish this file", 1, 0, Body::Request(Request::Administer(publish))),
-        sample("request/reload", "publish all again", 1, 0, Body::Request(Request::Administer(Order::Reload(None)))),
+        sample(
+            "request/publish",
+            "publish this file",
+            1,
+            0,
+            Body::Request(Request::Administer(publish)),
+        ),
+        sample(
+            "request/reload",
+            "publish all again",
+            1,
+            0,
+            Body::Request(Request::Administer(Order::Reload(None))),
+        ),
         sample("request/status", "what is going on?", 1, 0, Body::Request(Request::Status)),
         sample(
             "request/nest",
@@ -98,15 +146,45 @@ fn questions() -> Vec<Sample> {
         ),
         sample("request/hold", "two objects", 1, 0, Body::Request(Request::Hold(Box::new(hold())))),
         sample("request/release", "end them", 3, 0, Body::Request(Request::Release(object(), 2))),
-        sample("request/delete", "end this", 5, 0, Body::Request(Request::Administer(Order::Delete(vec![object()])))),
-        sample("request/load-object", "be this object", 1, 0, Body::Request(Request::Load(of_class))),
-        sample("request/forget", "keep this call no longer", 1, 0, Body::Request(Request::Forget(open().call))),
+        sample(
+            "request/delete",
+            "end this",
+            5,
+            0,
+            Body::Request(Request::Administer(Order::Delete(vec![object()]))),
+        ),
+        sample(
+            "request/load-object",
+            "be this object",
+            1,
+            0,
+            Body::Request(Request::Load(of_class)),
+        ),
+        sample(
+            "request/forget",
+            "keep this call no longer",
+            1,
+            0,
+            Body::Request(Request::Forget(open().call)),
+        ),
         sample("request/kept", "what is kept of mine?", 1, 0, Body::Request(Request::Kept)),
         sample("reply/failed", "no", 1, 0, Body::Reply(Reply::Failed(failure()))),
-        sample("reply/interface", "this", 1, 0, Body::Reply(Reply::Interface(interface("lapack/dgesv")))),
+        sample(
+            "reply/interface",
+            "this",
+            1,
+            0,
+            Body::Reply(Reply::Interface(interface("lapack/dgesv"))),
+        ),
         sample("reply/list", "two routines", 3, 0, Body::Reply(Reply::List(list))),
         sample("reply/done", "done", 1, 0, Body::Reply(Reply::Done)),
-        sample("reply/modules", "one module is published", 1, 0, Body::Reply(Reply::Modules(vec![report]))),
+        sample(
+            "reply/modules",
+            "one module is published",
+            1,
+            0,
+            Body::Reply(Reply::Modules(vec![report])),
+        ),
         sample(
             "reply/loaded",
             "loaded, and its code asks for cancels",
@@ -114,7 +192,13 @@ fn questions() -> Vec<Sample> {
             0,
             Body::Reply(Reply::Loaded(Loaded { asks: true })),
         ),
-        sample("reply/status", "one call runs", 1, 0, Body::Reply(Reply::Status(Box::new(status())))),
+        sample(
+            "reply/status",
+            "one call runs",
+            1,
+            0,
+            Body::Reply(Reply::Status(Box::new(status()))),
+        ),
         sample("reply/kept", "one call, for an hour", 1, 0, Body::Reply(Reply::Kept(vec![kept()]))),
     ]
 }
@@ -171,7 +255,15 @@ fn status() -> Status {
         pid: Some(4711),
         reason: None,
     };
-    let usage = Use { principal, routine, begun: 4, returned: 2, failed: vec![(17, 1)], durations, ..Use::default() };
+    let usage = Use {
+        principal,
+        routine,
+        begun: 4,
+        returned: 2,
+        failed: vec![(17, 1)],
+        durations,
+        ..Use::default()
+    };
     let module = ModuleStatus { module: "lapack".into(), busy: 1, ..ModuleStatus::default() };
     Status {
         product: "farcall 0.1.0".into(),
@@ -220,13 +312,21 @@ fn opens() -> Vec<Sample> {
         Argument::Texts(vec![Some(b"text".to_vec().into()), None, Some(vec![].into())]),
     ];
     let full = Open {
-        wanted: Some(vec![Argument::Absent, Argument::Blocks(None), Argument::Shared(3, 8192, 800)]),
+        wanted: Some(vec![
+            Argument::Absent,
+            Argument::Blocks(None),
+            Argument::Shared(3, 8192, 800),
+        ]),
         remaining_us: Some(5_000_000),
         result_credit: Some(1 << 20),
         parent: Some(b"fedcba9876543210".to_vec().into()),
         principal: Some("anna".into()),
         trace: Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".into()),
-        attributes: Some(vec![Attribute { name: "x-priority".into(), critical: true, value: vec![5] }]),
+        attributes: Some(vec![Attribute {
+            name: "x-priority".into(),
+            critical: true,
+            value: vec![5],
+        }]),
         ..open()
     };
     let on = Attribute { name: ON.into(), critical: true, value: object().0.to_vec() };
@@ -235,7 +335,13 @@ fn opens() -> Vec<Sample> {
     let kept = Open { attributes: Some(vec![keep.attribute()]), ..open() };
     vec![
         sample("open/smallest", "a call without arguments", 5, 0, Body::Open(open())),
-        sample("open/arguments", "every form of argument", 5, 0, Body::Open(Open { arguments, ..open() })),
+        sample(
+            "open/arguments",
+            "every form of argument",
+            5,
+            0,
+            Body::Open(Open { arguments, ..open() }),
+        ),
         sample("open/on", "a call on an object", 5, 0, Body::Open(on_object)),
         sample("open/full", "every key", 0xffff_ffff, 0, Body::Open(full)),
         sample("open/kept", "its outcome is kept for an hour", 5, 0, Body::Open(kept)),
@@ -245,10 +351,21 @@ fn opens() -> Vec<Sample> {
 fn streams() -> Vec<Sample> {
     let window = Window { credit: u64::MAX, next_sequence: 7 };
     let resume = Resume { describe: Some(true), ..Resume::new(open().call) };
-    let arguments = Some(vec![Argument::Inline(7i32.to_le_bytes().as_slice().into()), Argument::Absent]);
-    let was = Resume { interface: Some(interface("lapack/dgesv")), arguments, ..Resume::new(open().call) };
+    let arguments =
+        Some(vec![Argument::Inline(7i32.to_le_bytes().as_slice().into()), Argument::Absent]);
+    let was = Resume {
+        interface: Some(interface("lapack/dgesv")),
+        arguments,
+        ..Resume::new(open().call)
+    };
     vec![
-        data("data/piece", "five bytes of argument 2, more follow", 1, Flags::default(), &[1, 2, 3, 4, 5]),
+        data(
+            "data/piece",
+            "five bytes of argument 2, more follow",
+            1,
+            Flags::default(),
+            &[1, 2, 3, 4, 5],
+        ),
         data("data/last", "the last eight bytes", u32::MAX, Flags::END, &[1, 2, 3, 4, 5, 6, 7, 8]),
         data("data/end-mark", "a stream of unknown length ends", 0, Flags::END, &[]),
         sample("window", "credit without bound, 7 expected", 1, 2, Body::Window(window)),
@@ -259,18 +376,42 @@ fn streams() -> Vec<Sample> {
 }
 
 fn outcomes() -> Vec<Sample> {
-    let times = CallTimes { queued_ns: 10, started_ns: 2_000, finished_ns: 3_000_000_000, processor_ns: None };
-    let results = vec![Argument::Absent, Argument::Inline(vec![0; 4].into()), Argument::Blocks(Some(80))];
+    let times = CallTimes {
+        queued_ns: 10,
+        started_ns: 2_000,
+        finished_ns: 3_000_000_000,
+        processor_ns: None,
+    };
+    let results =
+        vec![Argument::Absent, Argument::Inline(vec![0; 4].into()), Argument::Blocks(Some(80))];
     let returned = CallResult { failure: None, results, times, attributes: None };
-    let attributes = Some(vec![Attribute { name: "x-peak-memory".into(), critical: false, value: vec![0xff] }]);
-    let failed = CallResult { failure: Some(failure()), results: vec![], times: CallTimes::default(), attributes };
+    let attributes =
+        Some(vec![Attribute { name: "x-peak-memory".into(), critical: false, value: vec![0xff] }]);
+    let failed = CallResult {
+        failure: Some(failure()),
+        results: vec![],
+        times: CallTimes::default(),
+        attributes,
+    };
     vec![
         sample("result/returned", "one inline, one that follows", 5, 0, Body::Result(returned)),
         sample("result/failed", "it did not run", 5, 0, Body::Result(failed)),
         sample("notice/queued", "four before it", 5, 0, Body::Notice(Notice::Queued(4))),
         sample("notice/started", "it runs", 5, 1, Body::Notice(Notice::Started)),
-        sample("notice/progress", "half done", 5, 2, Body::Notice(Notice::Progress(0.5, "sweep 50 of 100".into()))),
+        sample(
+            "notice/progress",
+            "half done",
+            5,
+            2,
+            Body::Notice(Notice::Progress(0.5, "sweep 50 of 100".into())),
+        ),
         sample("notice/kept", "go if you like", 5, 4, Body::Notice(Notice::Kept)),
-        sample("notice/output", "a line on stderr", 5, 3, Body::Notice(Notice::Output(2, b"singular\n".to_vec()))),
+        sample(
+            "notice/output",
+            "a line on stderr",
+            5,
+            3,
+            Body::Notice(Notice::Output(2, b"singular\n".to_vec())),
+        ),
     ]
 }

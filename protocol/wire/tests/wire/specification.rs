@@ -1,4 +1,5 @@
-//! `spec/wire.md` says what the code does: its tables of kinds and errors, its limits and its annotated bytes.
+//! `spec/wire.md` says what the code does: its tables of kinds and errors, its limits and its
+//! annotated bytes.
 
 use farcall_base::ErrorKind;
 use farcall_wire::message::{ARGUMENTS_MAX, CONTROL_BYTES_MAX, HELLO_BYTES_MAX};
@@ -16,14 +17,21 @@ fn rows(section: &str) -> Vec<Vec<String>> {
     let text = text();
     let begin = text.find(&format!("\n## {section}")).expect(section) + 1;
     let end = text[begin..].find("\n## ").map_or(text.len(), |end| begin + end);
-    let cells = |line: &str| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
+    let cells =
+        |line: &str| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
     let numbered = |row: &Vec<String>| row[0].parse::<u32>().is_ok();
-    text[begin..end].lines().filter(|line| line.starts_with("| ")).map(cells).filter(numbered).collect()
+    text[begin..end]
+        .lines()
+        .filter(|line| line.starts_with("| "))
+        .map(cells)
+        .filter(numbered)
+        .collect()
 }
 
 #[test]
 fn table_of_kinds() {
-    let said: Vec<(String, String)> = rows("3.").into_iter().map(|row| (row[0].clone(), row[1].clone())).collect();
+    let said: Vec<(String, String)> =
+        rows("3.").into_iter().map(|row| (row[0].clone(), row[1].clone())).collect();
     let is: Vec<(String, String)> = (1..=255)
         .filter_map(FrameKind::from_code)
         .map(|kind| ((kind as u8).to_string(), format!("{kind:?}")))
@@ -35,8 +43,10 @@ fn table_of_kinds() {
 fn table_of_errors() {
     let said: Vec<(String, String)> =
         rows("10.").into_iter().map(|row| (row[0].clone(), row[1].replace('`', ""))).collect();
-    let is: Vec<(String, String)> =
-        ErrorKind::ALL.iter().map(|kind| (kind.code().to_string(), kind.name().to_owned())).collect();
+    let is: Vec<(String, String)> = ErrorKind::ALL
+        .iter()
+        .map(|kind| (kind.code().to_string(), kind.name().to_owned()))
+        .collect();
     assert_eq!(said, is);
 }
 
@@ -52,7 +62,10 @@ fn limits() {
     assert_eq!(default(4), shown(limits.initial_credit));
     assert_eq!(default(5), shown(limits.call_bytes_max));
     assert_eq!(default(6), limits.segments_max.to_string());
-    assert_eq!((ARGUMENTS_MAX, HELLO_BYTES_MAX, CONTROL_BYTES_MAX), (1024, 64 << 10, limits.control_bytes_max));
+    assert_eq!(
+        (ARGUMENTS_MAX, HELLO_BYTES_MAX, CONTROL_BYTES_MAX),
+        (1024, 64 << 10, limits.control_bytes_max)
+    );
 }
 
 /// Section 12: each line's bytes are left of its bar.
@@ -62,7 +75,8 @@ fn annotated_bytes() {
     let mut compared = 0;
     for part in text.split("\n### `").skip(1) {
         let name = part.split('`').next().unwrap();
-        let block = part.split("```").nth(1).expect("a block of bytes").trim_start_matches("text\n");
+        let block =
+            part.split("```").nth(1).expect("a block of bytes").trim_start_matches("text\n");
         let said: String = block.lines().filter_map(|line| line.split('|').next()).collect();
         let said = said.replace(' ', "");
         let samples = samples();

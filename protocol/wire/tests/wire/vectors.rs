@@ -1,4 +1,5 @@
-//! `spec/vectors/wire.json` and `wire.txt` say what these bytes are; FARCALL_REWRITE=1 writes them again.
+//! `spec/vectors/wire.json` and `wire.txt` say what these bytes are; FARCALL_REWRITE=1 writes them
+//! again.
 
 use std::path::PathBuf;
 
@@ -21,7 +22,10 @@ fn check(name: &str, text: &str) {
         std::fs::write(path(name), text).unwrap();
     }
     let kept = std::fs::read_to_string(path(name)).unwrap_or_default();
-    assert!(kept == text, "{name} differs; read `git diff` after FARCALL_REWRITE=1 cargo test -p farcall-wire vectors");
+    assert!(
+        kept == text,
+        "{name} differs; read `git diff` after FARCALL_REWRITE=1 cargo test -p farcall-wire vectors"
+    );
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -29,7 +33,10 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 fn unhex(text: &str) -> Vec<u8> {
-    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
+    (0..text.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap())
+        .collect()
 }
 
 /// CBOR as JSON: map keys become text, byte strings `{"bytes": hex}`.
@@ -44,7 +51,11 @@ fn to_json(input: &mut minicbor::Decoder) -> Value {
         Type::Array => (0..input.array().unwrap().unwrap()).map(|_| to_json(input)).collect(),
         Type::Map => {
             let count = input.map().unwrap().unwrap();
-            Value::Object((0..count).map(|_| (input.u64().unwrap().to_string(), to_json(input))).collect::<Map<_, _>>())
+            Value::Object(
+                (0..count)
+                    .map(|_| (input.u64().unwrap().to_string(), to_json(input)))
+                    .collect::<Map<_, _>>(),
+            )
         }
         other => panic!("the schema has no {other}"),
     }
@@ -106,14 +117,16 @@ fn text() {
         let (length, bytes) = (sample.body.encode().len(), hex(&bytes_of(sample)));
         format!("{} {kind} {} {slot} {channel} {sequence} {length} {bytes}\n", sample.name, flags.0)
     };
-    let head = "# name kind flags slot channel sequence length hex; made from wire.json's samples\n";
+    let head =
+        "# name kind flags slot channel sequence length hex; made from wire.json's samples\n";
     check("wire.txt", &(head.to_owned() + &samples().iter().map(line).collect::<String>()));
 }
 
 /// The file's bytes, not the encoder's, are read here: a change of both at once would show.
 #[test]
 fn the_file_reads_as_the_samples() {
-    let list: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(path("wire.json")).unwrap()).unwrap();
+    let list: Vec<Value> =
+        serde_json::from_str(&std::fs::read_to_string(path("wire.json")).unwrap()).unwrap();
     let bytes = |name: &str| {
         let vector = list.iter().find(|vector| vector["name"] == name).expect(name);
         unhex(vector["hex"].as_str().unwrap())
@@ -134,7 +147,12 @@ fn the_file_reads_as_the_samples() {
 
 #[test]
 fn every_frame_kind_and_error_named_here_exists() {
-    let kinds: std::collections::BTreeSet<u8> = samples().iter().map(|sample| sample.header.kind).collect();
-    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), (1..=15).collect::<Vec<_>>(), "a kind has no vector");
+    let kinds: std::collections::BTreeSet<u8> =
+        samples().iter().map(|sample| sample.header.kind).collect();
+    assert_eq!(
+        kinds.into_iter().collect::<Vec<_>>(),
+        (1..=15).collect::<Vec<_>>(),
+        "a kind has no vector"
+    );
     assert!(malformed().iter().any(|one| one.error == ErrorKind::Version));
 }

@@ -8,7 +8,8 @@ use std::time::{Duration, SystemTime};
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, CertifiedIssuer, DnType,
-    ExtendedKeyUsagePurpose, IsCa, KeyIdMethod, KeyPair, KeyUsagePurpose, RevokedCertParams, SerialNumber,
+    ExtendedKeyUsagePurpose, IsCa, KeyIdMethod, KeyPair, KeyUsagePurpose, RevokedCertParams,
+    SerialNumber,
 };
 
 use crate::ServerFiles;
@@ -41,13 +42,15 @@ impl Authority {
     pub fn new() -> Authority {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("farcall-tls-{}-{number}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("farcall-tls-{}-{number}", std::process::id()));
         fs::create_dir(&folder).unwrap();
         let mut parameters = CertificateParams::default();
         parameters.distinguished_name.push(DnType::CommonName, format!("authority {number}"));
         parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         parameters.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        let issuer = CertifiedIssuer::self_signed(parameters, KeyPair::generate().unwrap()).unwrap();
+        let issuer =
+            CertifiedIssuer::self_signed(parameters, KeyPair::generate().unwrap()).unwrap();
         let authority = Authority { issuer, folder };
         authority.server(&["localhost", "127.0.0.1"], (-1, 30));
         authority.revoke(&[]);

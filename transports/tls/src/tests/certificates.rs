@@ -62,7 +62,10 @@ fn an_expired_user_is_told_so_before_connecting_and_by_the_server() {
 fn a_user_of_the_future_is_told_to_look_at_the_clock() {
     let authority = Authority::new();
     let user = authority.user_with("anna", (5, 30), 7);
-    says(&connect("localhost", 1, Some(&user), PATIENCE).err().unwrap(), &["\"anna\" is valid only from 20", "clock"]);
+    says(
+        &connect("localhost", 1, Some(&user), PATIENCE).err().unwrap(),
+        &["\"anna\" is valid only from 20", "clock"],
+    );
     let (_, far) = meet_unchecked(&authority, &user);
     says(&far.err().unwrap(), &["\"anna\" is valid only from 20", "clocks"]);
 }
@@ -70,7 +73,8 @@ fn a_user_of_the_future_is_told_to_look_at_the_clock() {
 #[test]
 fn a_foreign_user_gets_nowhere() {
     let (authority, other) = (Authority::new(), Authority::new());
-    // The client would notice first: it is made to trust the server, as an attacker's program would.
+    // The client would notice first: it is made to trust the server, as an attacker's program
+    // would.
     let foreign = other.user("anna");
     let (near, far) = meet(&authority, &foreign, "localhost");
     says(
@@ -84,7 +88,10 @@ fn a_foreign_user_gets_nowhere() {
     let (_, root) = ours.rsplit_once("-----BEGIN CERTIFICATE").unwrap();
     let mixed = authority.write("mixed.pem", &format!("{own}-----BEGIN CERTIFICATE{root}"), 0o600);
     let (near, far) = meet(&authority, &mixed, "localhost");
-    says(&far.err().unwrap(), &["\"anna\" is from another authority than this server's", "farcall ca user NAME"]);
+    says(
+        &far.err().unwrap(),
+        &["\"anna\" is from another authority than this server's", "farcall ca user NAME"],
+    );
     says(&heard(near), &["from another authority than the server's", "FARCALL_CREDENTIALS"]);
 }
 
@@ -130,7 +137,10 @@ fn a_running_listener_hears_of_revocation() {
     // A list that cannot be read may hold anybody: nobody new comes in until it is mended.
     std::fs::write(authority.path("revoked.crl"), "nonsense").unwrap();
     let error = enter(&bert).1.err().unwrap().to_string();
-    assert!(error.contains("revoked.crl") && error.contains("does not have such a list"), "{error}");
+    assert!(
+        error.contains("revoked.crl") && error.contains("does not have such a list"),
+        "{error}"
+    );
     authority.revoke(&[]);
     assert!(enter(&anna).1.is_ok());
 }
@@ -139,7 +149,8 @@ fn a_running_listener_hears_of_revocation() {
 fn a_certificate_that_expires_ends_its_connection() {
     let authority = Authority::new();
     let user = authority.user("anna");
-    let revocations = std::sync::Arc::new(crate::revocation::Revocations::read(authority.files()).unwrap());
+    let revocations =
+        std::sync::Arc::new(crate::revocation::Revocations::read(authority.files()).unwrap());
     let text = std::fs::read(&user).unwrap();
     use rustls::pki_types::pem::PemObject;
     let der = rustls::pki_types::CertificateDer::from_pem_slice(&text).unwrap();
@@ -147,7 +158,10 @@ fn a_certificate_that_expires_ends_its_connection() {
     let guard = |certificate| crate::revocation::Guard::new(revocations.clone(), certificate);
     assert!(guard(certificate.clone()).check().is_ok());
     let error = guard(Certificate { not_after: 1_700_000_000, ..certificate }).check().unwrap_err();
-    says(&error.downcast::<Error>().unwrap(), &["\"anna\" expired on 2023-11-14", "farcall ca renew anna"]);
+    says(
+        &error.downcast::<Error>().unwrap(),
+        &["\"anna\" expired on 2023-11-14", "farcall ca renew anna"],
+    );
 }
 
 #[test]
@@ -167,7 +181,10 @@ fn an_expired_server_does_not_start_and_is_not_believed() {
     let mut listener = Listener::bind("127.0.0.1", 0, authority.files(), LIMITS).unwrap();
     authority.server(&["localhost"], (-30, -2));
     let error = Listener::bind("127.0.0.1", 0, authority.files(), LIMITS).err().unwrap();
-    says(&error, &["\"server\" expired on 20", "create a new one: farcall ca renew server", "server.pem"]);
+    says(
+        &error,
+        &["\"server\" expired on 20", "create a new one: farcall ca renew server", "server.pem"],
+    );
     // One that expires while the server runs: whoever comes then is turned away.
     let port = listener.port();
     let accepting = std::thread::spawn(move || accept(&mut listener));
@@ -186,7 +203,10 @@ fn users_cannot_serve_and_servers_cannot_call() {
     says(&heard(near), &["a server's cannot be used to call"]);
     let anna = authority.user("anna");
     let purpose = ExtendedKeyUsagePurpose::ClientAuth;
-    authority.sign("server.pem", &Order { name: "eve", hosts: &["localhost"], purpose, valid: (-1, 9), serial: 9 });
+    authority.sign(
+        "server.pem",
+        &Order { name: "eve", hosts: &["localhost"], purpose, valid: (-1, 9), serial: 9 },
+    );
     let (near, _) = meet(&authority, &anna, "localhost");
     says(&near.err().unwrap(), &["wrong kind"]);
 }
@@ -210,7 +230,8 @@ fn whoever_is_refused_hears_why_though_it_went_on_talking() {
     let port = listener.port();
     let talking = std::thread::spawn(move || {
         let mut near = connect("localhost", port, Some(&user), PATIENCE).unwrap();
-        // More than the listener reads before it refuses: a socket closed with these unread would be reset.
+        // More than the listener reads before it refuses: a socket closed with these unread would
+        // be reset.
         let sent = near.send(&[IoSlice::new(&[1; 200_000])], &[]);
         assert!(sent.is_ok_and(|count| count > 100_000));
         heard(Ok(near))
@@ -237,5 +258,9 @@ fn a_stream_that_somebody_cut_does_not_end_in_order() {
             outcome => break outcome.unwrap_err(),
         }
     };
-    assert_eq!(error.kind(), std::io::ErrorKind::UnexpectedEof, "TLS ends with a farewell (RFC 8446, section 6.1)");
+    assert_eq!(
+        error.kind(),
+        std::io::ErrorKind::UnexpectedEof,
+        "TLS ends with a farewell (RFC 8446, section 6.1)"
+    );
 }

@@ -22,7 +22,10 @@ fn a_key_that_others_can_read_is_refused() {
         let text = error.to_string();
         assert!(text.contains(&format!("mode {mode:o}")) && text.contains("chmod 600 /"), "{text}");
         set_mode(&authority.path("server.pem"), mode);
-        assert!(Listener::bind("127.0.0.1", 0, authority.files(), LIMITS).is_err(), "nor served with");
+        assert!(
+            Listener::bind("127.0.0.1", 0, authority.files(), LIMITS).is_err(),
+            "nor served with"
+        );
     }
     set_mode(&user, 0o400);
     assert_eq!(Credentials::read(&user, Whose::User).unwrap().certificate.name, "anna");
@@ -47,7 +50,10 @@ fn missing_files_say_where_they_come_from() {
     let error = connect("localhost", 1, Some(&nowhere), PATIENCE).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     let text = error.to_string();
-    assert!(text.contains("farcall ca user NAME") && text.contains("FARCALL_CREDENTIALS"), "{text}");
+    assert!(
+        text.contains("farcall ca user NAME") && text.contains("FARCALL_CREDENTIALS"),
+        "{text}"
+    );
     let files = ServerFiles { credentials: nowhere, ..authority.files() };
     let error = Listener::bind("127.0.0.1", 0, files, LIMITS).err().unwrap().to_string();
     assert!(error.contains("farcall ca init --server HOST"), "{error}");
@@ -66,11 +72,16 @@ fn damaged_files_are_refused() {
     };
     let damaged = good.replacen("MI", "%%", 1);
     let long = "x".repeat(1 << 20);
-    for (index, text) in ["", "hello", &without_key, &damaged, &good[..good.len() / 3], &long].iter().enumerate() {
+    for (index, text) in
+        ["", "hello", &without_key, &damaged, &good[..good.len() / 3], &long].iter().enumerate()
+    {
         let path = authority.write("bad.pem", text, 0o600);
         let error = Credentials::read(&path, Whose::User).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::InvalidSource, "case {index}: {error}");
-        assert!(error.to_string().contains("bad.pem") && error.to_string().contains("farcall ca"), "{error}");
+        assert!(
+            error.to_string().contains("bad.pem") && error.to_string().contains("farcall ca"),
+            "{error}"
+        );
     }
 }
 
@@ -79,12 +90,15 @@ fn names_can_stand_in_tables_and_file_names() {
     for good in ["anna", "a.b-c_d@site.example", "7of9"] {
         assert!(is_name(good), "{good}");
     }
-    for bad in ["", "token", "inherited", "uid 0", "../x", ".x", "-x", "a/b", "a\"b", "ä", &"a".repeat(65)] {
+    for bad in
+        ["", "token", "inherited", "uid 0", "../x", ".x", "-x", "a/b", "a\"b", "ä", &"a".repeat(65)]
+    {
         assert!(!is_name(bad), "{bad}");
     }
 }
 
-/// What a damaged certificate or list says of itself is read or refused: its lengths and dates are a stranger's word.
+/// What a damaged certificate or list says of itself is read or refused: its lengths and dates are
+/// a stranger's word.
 #[test]
 fn fuzz_of_certificates_and_lists_never_panics() {
     let authority = Authority::new();

@@ -30,13 +30,17 @@ fn whoever_does_not_speak_tls_is_turned_away() {
     // A record of a TLS handshake with nonsense in it, and one that promises more than it may.
     let nonsense = [22, 3, 1, 0, 5, 1, 0, 0, 1, 9];
     let long = [22, 3, 1, 255, 255, 1, 0, 0, 0, 0];
-    let words: [&[u8]; 5] = [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"FARCALL\x01\0\0\0\0", &noise, &nonsense, &long];
+    let words: [&[u8]; 5] =
+        [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"FARCALL\x01\0\0\0\0", &noise, &nonsense, &long];
     for (index, word) in words.into_iter().enumerate() {
         let mut stranger = TcpStream::connect(("127.0.0.1", listener.port())).unwrap();
         stranger.write_all(word).unwrap();
         let error = accept(&mut listener).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::Protocol, "case {index}: {error}");
-        assert!(error.to_string().contains("does not speak TLS") && error.to_string().contains("peer: 127.0.0.1:"));
+        assert!(
+            error.to_string().contains("does not speak TLS")
+                && error.to_string().contains("peer: 127.0.0.1:")
+        );
         let mut answer = Vec::new();
         // At most an alert: it never learns that Farcall is here.
         let _ = stranger.read_to_end(&mut answer);
@@ -64,7 +68,8 @@ fn a_crowd_that_says_nothing_keeps_nobody_out() {
     let user = authority.user("anna");
     let mut listener = listener(&authority, 8, PATIENCE);
     let port = listener.port();
-    let crowd: Vec<TcpStream> = (0..40).map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap()).collect();
+    let crowd: Vec<TcpStream> =
+        (0..40).map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap()).collect();
     let near = std::thread::spawn(move || connect("localhost", port, Some(&user), PATIENCE));
     let mut refused = 0;
     let stream = loop {
@@ -117,7 +122,9 @@ fn a_crowd_of_one_address_keeps_no_other_out() {
         crowd.last_mut().unwrap().write_all(word).unwrap();
     }
     assert_eq!(look_at_all(&mut listener, 33), 33);
-    let near = std::thread::spawn(move || connect_over(far.into(), ("localhost", String::new()), &user, PATIENCE));
+    let near = std::thread::spawn(move || {
+        connect_over(far.into(), ("localhost", String::new()), &user, PATIENCE)
+    });
     let begin = Instant::now();
     while listener.waiting() == 0 && begin.elapsed() < PATIENCE {
         listener.look().unwrap();
@@ -134,10 +141,13 @@ fn who_was_here_before_keeps_a_place_beside_a_crowd_of_many_addresses() {
     let port = listener.port();
     for crowd in [0, 40] {
         let far = from("127.0.0.2", port);
-        let others: Vec<TcpStream> = (0..crowd).map(|index| from(&format!("127.0.1.{}", index + 1), port)).collect();
+        let others: Vec<TcpStream> =
+            (0..crowd).map(|index| from(&format!("127.0.1.{}", index + 1), port)).collect();
         look_at_all(&mut listener, others.len().saturating_sub(7));
         let user = user.clone();
-        let near = std::thread::spawn(move || connect_over(far.into(), ("localhost", String::new()), &user, PATIENCE));
+        let near = std::thread::spawn(move || {
+            connect_over(far.into(), ("localhost", String::new()), &user, PATIENCE)
+        });
         let begin = Instant::now();
         while listener.accept().is_ok_and(|stream| stream.is_none()) && begin.elapsed() < PATIENCE {
             rest();
@@ -170,25 +180,36 @@ fn a_stranger_that_sends_without_end_is_cut_off() {
     assert!(flood.join().unwrap(), "it was cut off");
 }
 
-/// A machine that was switched off ends its connections without a word. The kernel lets a socket do so that is told to be
-/// repaired, which takes the right to administer the network.
+/// A machine that was switched off ends its connections without a word. The kernel lets a socket do
+/// so that is told to be repaired, which takes the right to administer the network.
 #[test]
 fn a_peer_that_vanished_without_a_word_is_noticed() {
     let authority = Authority::new();
     let user = authority.user("anna");
-    let limits = ListenerLimits { handshakes_max: 8, handshake_max: PATIENCE, silence_max: Duration::from_secs(1) };
+    let limits = ListenerLimits {
+        handshakes_max: 8,
+        handshake_max: PATIENCE,
+        silence_max: Duration::from_secs(1),
+    };
     let mut listener = Listener::bind("127.0.0.1", 0, authority.files(), limits).unwrap();
     let port = listener.port();
     let accepting = std::thread::spawn(move || accept(&mut listener).unwrap());
     let near = connect("127.0.0.1", port, Some(&user), PATIENCE).unwrap();
     let mut far = accepting.join().unwrap();
-    // What the handshake left under way arrives: whatever is sent to the vanished end would be answered by its machine.
+    // What the handshake left under way arrives: whatever is sent to the vanished end would be
+    // answered by its machine.
     std::thread::sleep(Duration::from_millis(200));
     let repaired: libc::c_int = 1;
     // SAFETY: the option is an int that lives during the call.
     let done = unsafe {
         let socket = near.readiness().unwrap().as_raw_fd();
-        libc::setsockopt(socket, libc::IPPROTO_TCP, libc::TCP_REPAIR, (&raw const repaired).cast(), 4)
+        libc::setsockopt(
+            socket,
+            libc::IPPROTO_TCP,
+            libc::TCP_REPAIR,
+            (&raw const repaired).cast(),
+            4,
+        )
     };
     if done != 0 {
         eprintln!("skipped: sockets cannot be repaired here: {}", std::io::Error::last_os_error());
@@ -199,7 +220,9 @@ fn a_peer_that_vanished_without_a_word_is_noticed() {
     let mut room = [0; 16];
     let ended = loop {
         match far.receive(&mut [std::io::IoSliceMut::new(&mut room)], &mut Vec::new()) {
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => assert!(begun.elapsed() < PATIENCE),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                assert!(begun.elapsed() < PATIENCE)
+            }
             other => break other,
         }
         rest();

@@ -21,39 +21,42 @@ const HUGETLBFS_MAGIC: rustix::fs::FsWord = 0x9584_58f6;
 /// Identities of mappings that are gone, for whoever told another process of them.
 pub type Obituaries = Arc<Mutex<Vec<u64>>>;
 
-/// Bytes at a fixed address: memory that we made and can share, that a peer shared, or that is ours alone.
+/// Bytes at a fixed address: memory that we made and can share, that a peer shared, or that is ours
+/// alone.
 pub struct Mapping {
     base: *mut u8,
     bytes: usize,
-    /// What the registry knows it by: never given twice in this process, unlike an address or a descriptor's number.
-    /// 0 for memory that we cannot share.
+    /// What the registry knows it by: never given twice in this process, unlike an address or a
+    /// descriptor's number. 0 for memory that we cannot share.
     identity: u64,
     obituaries: Option<Obituaries>,
 }
 
-// SAFETY: the mapping is an address range of the whole process; who may touch which bytes when is ordered by the
-// protocol, between threads as between processes.
+// SAFETY: the mapping is an address range of the whole process; who may touch which bytes when is
+// ordered by the protocol, between threads as between processes.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Fresh zero bytes for arguments; `bytes` is a whole number of pages. They can be shared, unless descriptors are
-    /// scarce: then the connection carries them instead.
+    /// Fresh zero bytes for arguments; `bytes` is a whole number of pages. They can be shared,
+    /// unless descriptors are scarce: then the connection carries them instead.
     pub fn create(bytes: usize, obituaries: Obituaries) -> Result<Mapping> {
         let made = if registry::has_room() { memfd() } else { Err(Errno::MFILE) };
         match made {
             Ok(descriptor) => Mapping::of(descriptor, bytes, obituaries),
             Err(Errno::MFILE | Errno::NFILE) => {
-                let base = registry::map_unshared(bytes).map_err(|errno| not_allocated(bytes, errno))?;
+                let base =
+                    registry::map_unshared(bytes).map_err(|errno| not_allocated(bytes, errno))?;
                 Ok(Mapping { base, bytes, identity: 0, obituaries: None })
             }
             Err(errno) => Err(not_allocated(bytes, errno)),
         }
     }
 
-    /// Fresh zero bytes for what is nothing unless it is shared. The descriptors that arguments may not have are kept for
-    /// this: without an executable, no call would ever give back those of its arguments.
+    /// Fresh zero bytes for what is nothing unless it is shared. The descriptors that arguments may
+    /// not have are kept for this: without an executable, no call would ever give back those of its
+    /// arguments.
     pub fn shared(bytes: usize) -> Result<Mapping> {
         let descriptor = memfd().map_err(|errno| not_allocated(bytes, errno))?;
         Mapping::of(descriptor, bytes, Obituaries::default())
@@ -73,11 +76,13 @@ impl Mapping {
     pub fn private(bytes: usize) -> Result<Mapping> {
         let base = registry::map_unshared(bytes).map_err(|errno| not_allocated(bytes, errno))?;
         // SAFETY: a mapping of ours. It is advice: where there are no large pages, nothing changes.
-        let _ = unsafe { rustix::mm::madvise(base.cast(), bytes, rustix::mm::Advice::LinuxHugepage) };
+        let _ =
+            unsafe { rustix::mm::madvise(base.cast(), bytes, rustix::mm::Advice::LinuxHugepage) };
         Ok(Mapping { base, bytes, identity: 0, obituaries: None })
     }
 
-    /// Maps what another process shared, once it can no longer be taken away. The mapping alone holds the memory.
+    /// Maps what another process shared, once it can no longer be taken away. The mapping alone
+    /// holds the memory.
     pub fn adopt(descriptor: OwnedFd, bytes: usize) -> Result<Mapping> {
         Ok(Self::inspect(descriptor, bytes)?.0)
     }
@@ -120,18 +125,27 @@ fn map_sealed(descriptor: &OwnedFd, bytes: usize) -> Result<*mut u8> {
             .with("announced", Bytes(bytes as u64))
             .fix("the peer is broken, hostile or not Farcall")
     };
-    // Anything but a memfd (or a file on a tmpfs, which is the same thing) knows no seals and fails here.
+    // Anything but a memfd (or a file on a tmpfs, which is the same thing) knows no seals and fails
+    // here.
     let seals = rustix::fs::fcntl_get_seals(descriptor).map_err(|_| refuse("no memory".into()))?;
     if !seals.contains(SEALS_NEEDED) {
-        return Err(refuse("memory that it can still shrink (F_SEAL_SHRINK and F_SEAL_GROW are missing)".into()));
+        return Err(refuse(
+            "memory that it can still shrink (F_SEAL_SHRINK and F_SEAL_GROW are missing)".into(),
+        ));
     }
-    let status = rustix::fs::fstat(descriptor).map_err(|errno| Error::system("map shared memory", errno.into()))?;
+    let status = rustix::fs::fstat(descriptor)
+        .map_err(|errno| Error::system("map shared memory", errno.into()))?;
     let size = u64::try_from(status.st_size).unwrap_or(0);
-    if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile || size != bytes as u64 || bytes == 0 {
+    if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile
+        || size != bytes as u64
+        || bytes == 0
+    {
         return Err(refuse(format!("memory of {}", Bytes(size))));
     }
-    // Huge pages that were given back by their maker may be another's when they are touched again: a SIGBUS, too.
-    let system = rustix::fs::fstatfs(descriptor).map_err(|errno| Error::system("map shared memory", errno.into()))?;
+    // Huge pages that were given back by their maker may be another's when they are touched again:
+    // a SIGBUS, too.
+    let system = rustix::fs::fstatfs(descriptor)
+        .map_err(|errno| Error::system("map shared memory", errno.into()))?;
     if system.f_type == HUGETLBFS_MAGIC {
         return Err(refuse("memory in huge pages (MFD_HUGETLB)".into()));
     }
@@ -142,7 +156,8 @@ fn map_sealed(descriptor: &OwnedFd, bytes: usize) -> Result<*mut u8> {
     }
 }
 
-/// Maps all of it. Never MAP_POPULATE: it makes pages that may not be needed, and no faster than touching them does.
+/// Maps all of it. Never MAP_POPULATE: it makes pages that may not be needed, and no faster than
+/// touching them does.
 fn memfd() -> rustix::io::Result<OwnedFd> {
     rustix::fs::memfd_create(c"farcall", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
 }
@@ -154,7 +169,14 @@ fn not_allocated(bytes: usize, errno: Errno) -> Error {
 fn map(descriptor: &OwnedFd, bytes: usize) -> rustix::io::Result<*mut u8> {
     // SAFETY: the kernel chooses an address range that nothing else uses.
     let base = unsafe {
-        rustix::mm::mmap(ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, descriptor, 0)
+        rustix::mm::mmap(
+            ptr::null_mut(),
+            bytes,
+            ProtFlags::READ | ProtFlags::WRITE,
+            MapFlags::SHARED,
+            descriptor,
+            0,
+        )
     };
     base.map(|base| base.cast())
 }
@@ -164,7 +186,8 @@ impl Drop for Mapping {
         if self.identity != 0 {
             registry::leave(self.identity);
         }
-        // SAFETY: this range was mapped by us, and whoever may use it holds the region that holds this mapping.
+        // SAFETY: this range was mapped by us, and whoever may use it holds the region that holds
+        // this mapping.
         let unmapped = unsafe { rustix::mm::munmap(self.base.cast(), self.bytes) };
         debug_assert!(unmapped.is_ok(), "a whole mapping of ours can be unmapped");
         if let Some(obituaries) = &self.obituaries {

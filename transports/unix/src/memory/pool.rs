@@ -12,8 +12,9 @@ const PAGE_BYTES: usize = 4096;
 /// Up to here classes are powers of two; above, each is a quarter larger than the one before.
 const SMALL_MAX: usize = 64 << 10;
 
-/// The size of the region that a request for `bytes` gets: at most a quarter too large, so that calls of slightly
-/// different sizes find each other's regions. `None` when no address space is that large.
+/// The size of the region that a request for `bytes` gets: at most a quarter too large, so that
+/// calls of slightly different sizes find each other's regions. `None` when no address space is
+/// that large.
 pub fn size_class(bytes: usize) -> Option<usize> {
     if bytes <= SMALL_MAX {
         return Some(bytes.next_power_of_two().max(PAGE_BYTES));
@@ -30,7 +31,8 @@ struct Idle {
     since: Instant,
 }
 
-/// Idle mappings by size class, oldest first in each, and the sums that the limits are held against.
+/// Idle mappings by size class, oldest first in each, and the sums that the limits are held
+/// against.
 pub struct Pool {
     limits: MemoryLimits,
     idle: BTreeMap<usize, Vec<Idle>>,
@@ -42,7 +44,14 @@ pub struct Pool {
 
 impl Pool {
     pub fn new(limits: MemoryLimits) -> Pool {
-        Pool { limits, idle: BTreeMap::new(), idle_regions: 0, idle_bytes: 0, bytes: 0, adopted_bytes: 0 }
+        Pool {
+            limits,
+            idle: BTreeMap::new(),
+            idle_regions: 0,
+            idle_bytes: 0,
+            bytes: 0,
+            adopted_bytes: 0,
+        }
     }
 
     pub fn idle_bytes(&self) -> u64 {
@@ -53,8 +62,8 @@ impl Pool {
         self.bytes
     }
 
-    /// An idle mapping of this class, or leave to make one; with it, idle mappings of other classes that had to go to
-    /// stay within the limit.
+    /// An idle mapping of this class, or leave to make one; with it, idle mappings of other classes
+    /// that had to go to stay within the limit.
     pub fn take_or_reserve(&mut self, class: usize) -> Result<(Option<Mapping>, Vec<Mapping>)> {
         if let Some(mapping) = self.take(class) {
             return Ok((Some(mapping), Vec::new()));
@@ -65,7 +74,9 @@ impl Pool {
         }
         let mut evicted = Vec::new();
         while self.bytes + class as u64 > self.limits.bytes_max {
-            evicted.push(self.take_oldest().expect("only idle bytes stand between the sum and the limit"));
+            evicted.push(
+                self.take_oldest().expect("only idle bytes stand between the sum and the limit"),
+            );
         }
         self.bytes += class as u64;
         Ok((None, evicted))
@@ -94,8 +105,13 @@ impl Pool {
         self.idle_bytes += mapping.bytes() as u64;
         self.idle.entry(mapping.bytes()).or_default().push(Idle { mapping, since: now });
         let mut surplus = Vec::new();
-        while self.idle_regions > self.limits.idle_regions_max || self.idle_bytes > self.limits.idle_bytes_max {
-            surplus.push(self.take_oldest().expect("there is an idle mapping as long as the sums are not zero"));
+        while self.idle_regions > self.limits.idle_regions_max
+            || self.idle_bytes > self.limits.idle_bytes_max
+        {
+            surplus.push(
+                self.take_oldest()
+                    .expect("there is an idle mapping as long as the sums are not zero"),
+            );
         }
         surplus
     }

@@ -12,7 +12,11 @@ use super::*;
 const MIB: usize = 1 << 20;
 
 fn source() -> SharedMemory {
-    SharedMemory::new(MemoryLimits { bytes_max: 64 << 20, idle_bytes_max: 16 << 20, idle_regions_max: 3 })
+    SharedMemory::new(MemoryLimits {
+        bytes_max: 64 << 20,
+        idle_bytes_max: 16 << 20,
+        idle_regions_max: 3,
+    })
 }
 
 fn write(region: &dyn Region, at: usize, byte: u8) {
@@ -35,11 +39,17 @@ fn memfd(bytes: usize, seals: SealFlags) -> OwnedFd {
 
 #[test]
 fn classes_are_whole_pages_and_at_most_a_quarter_too_large() {
-    for bytes in [0, 1, 4096, 4097, 65_535, 65_536, 65_537, 1_000_000, 1 << 27, (1 << 27) + 1, 3 << 35] {
+    for bytes in
+        [0, 1, 4096, 4097, 65_535, 65_536, 65_537, 1_000_000, 1 << 27, (1 << 27) + 1, 3 << 35]
+    {
         let class = pool::size_class(bytes).unwrap();
         assert!(class >= bytes && class.is_multiple_of(4096), "{bytes} -> {class}");
         assert!(bytes <= 65_536 || class <= bytes + bytes / 4 + 4096, "{bytes} -> {class}");
-        assert_eq!(pool::size_class(class), Some(class), "a class is its own class, or nothing is ever found again");
+        assert_eq!(
+            pool::size_class(class),
+            Some(class),
+            "a class is its own class, or nothing is ever found again"
+        );
     }
     assert_eq!(pool::size_class(usize::MAX), None);
     assert_eq!(pool::size_class(isize::MAX as usize), None);
@@ -55,7 +65,11 @@ fn a_dropped_region_comes_back_and_a_fresh_one_is_zero() {
     drop(region);
     assert!(source.idle_bytes() > 0);
     let again = source.allocate(99_000).unwrap();
-    assert_eq!((again.base(), read(&*again, 7)), (base, 42), "the same class, the same principal's bytes");
+    assert_eq!(
+        (again.base(), read(&*again, 7)),
+        (base, 42),
+        "the same class, the same principal's bytes"
+    );
     assert_eq!(source.idle_bytes(), 0);
     let other = source.allocate(99_000).unwrap();
     assert_ne!(other.base(), base);
@@ -78,7 +92,11 @@ fn the_idle_caps_hold_by_count_and_by_bytes() {
     assert_eq!((source.idle_bytes(), source.bytes()), (3 * 4096, 3 * 4096));
     let large: Vec<_> = (0..2).map(|_| source.allocate(10 * MIB).unwrap()).collect();
     drop(large);
-    assert!(source.idle_bytes() <= 16 << 20 && source.idle_bytes() > 8 << 20, "{}", source.idle_bytes());
+    assert!(
+        source.idle_bytes() <= 16 << 20 && source.idle_bytes() > 8 << 20,
+        "{}",
+        source.idle_bytes()
+    );
 }
 
 #[test]
@@ -139,7 +157,11 @@ fn hostile_descriptors_are_refused() {
         ),
         ("only grow is sealed: the same", memfd(8192, SealFlags::GROW), 8192),
         ("smaller than announced: bytes behind the end are a SIGBUS", memfd(4096, sealed), 8192),
-        ("sealed against writing: results could not be stored", memfd(8192, sealed | SealFlags::WRITE), 8192),
+        (
+            "sealed against writing: results could not be stored",
+            memfd(8192, sealed | SealFlags::WRITE),
+            8192,
+        ),
         ("no memory at all: a pipe", pipe, 4096),
         ("nothing to map", memfd(0, sealed), 0),
     ];
@@ -154,9 +176,13 @@ fn hostile_descriptors_are_refused() {
     {
         rustix::fs::fcntl_add_seals(&descriptor, sealed).unwrap();
         let error = source.adopt(descriptor, 2 << 20).err().unwrap();
-        assert!(error.kind() == ErrorKind::Protocol && error.to_string().contains("huge pages"), "{error}");
+        assert!(
+            error.kind() == ErrorKind::Protocol && error.to_string().contains("huge pages"),
+            "{error}"
+        );
     }
-    // More than the limit: refused before anything is mapped. The refusals above must have given back what they took.
+    // More than the limit: refused before anything is mapped. The refusals above must have given
+    // back what they took.
     let large = memfd(65 * MIB, sealed);
     assert_eq!(source.adopt(large, 65 * MIB).err().unwrap().kind(), ErrorKind::LimitExceeded);
     assert!(source.adopt(memfd(64 * MIB, sealed), 64 * MIB).is_ok());
@@ -164,7 +190,8 @@ fn hostile_descriptors_are_refused() {
 
 /// Runs `child` in a forked process; true when that returned true.
 fn in_child(child: impl FnOnce() -> bool) -> bool {
-    // SAFETY: the child reads and writes memory that is there, and ends without running anything else.
+    // SAFETY: the child reads and writes memory that is there, and ends without running anything
+    // else.
     unsafe {
         let pid = libc::fork();
         if pid == 0 {
@@ -214,10 +241,15 @@ fn a_fork_copies_what_users_keep_and_leaves_calls_alone() {
     assert_eq!(read(&*theirs, 5), 0, "a child cannot write into the parent's calls");
     write(&*theirs, 5, 6);
     assert_eq!(read(&*running, 5), 6, "a call that was under way goes on in the parent");
-    assert!(kept.descriptor().is_none(), "no call may use it: the other end would not see what is written");
+    assert!(
+        kept.descriptor().is_none(),
+        "no call may use it: the other end would not see what is written"
+    );
     let idle = source.idle_bytes();
     drop((kept, running));
-    assert!(source.idle_bytes() >= idle + MIB as u64 && source.idle_bytes() < idle + 2 * MIB as u64);
+    assert!(
+        source.idle_bytes() >= idle + MIB as u64 && source.idle_bytes() < idle + 2 * MIB as u64
+    );
 }
 
 #[test]
@@ -244,7 +276,8 @@ fn what_is_lent_stays_shared_over_a_fork_and_the_child_has_a_copy() {
     kept.keep();
     assert!(kept.lend() && kept.lend());
     kept.give_back();
-    let theirs = server.adopt(kept.descriptor().unwrap().try_clone().unwrap(), kept.bytes()).unwrap();
+    let theirs =
+        server.adopt(kept.descriptor().unwrap().try_clone().unwrap(), kept.bytes()).unwrap();
     write(&*kept, 9, 1);
     let (mut reads, mut writes) = std::io::pipe().unwrap();
     let parent = std::thread::spawn({
@@ -273,7 +306,8 @@ fn what_is_taken_back_is_the_users_alone() {
     let kept = source.allocate(MIB).unwrap();
     kept.keep();
     assert!(kept.lend());
-    let theirs = server.adopt(kept.descriptor().unwrap().try_clone().unwrap(), kept.bytes()).unwrap();
+    let theirs =
+        server.adopt(kept.descriptor().unwrap().try_clone().unwrap(), kept.bytes()).unwrap();
     write(&*theirs, 8000, 1);
     kept.take_back();
     for at in (0..kept.bytes()).step_by(1000) {
@@ -293,7 +327,8 @@ fn what_is_taken_back_is_the_users_alone() {
 
 #[test]
 fn private_memory_is_pooled_too_and_never_shared() {
-    let limits = MemoryLimits { bytes_max: 64 << 20, idle_bytes_max: 16 << 20, idle_regions_max: 3 };
+    let limits =
+        MemoryLimits { bytes_max: 64 << 20, idle_bytes_max: 16 << 20, idle_regions_max: 3 };
     let source = SharedMemory::private(limits);
     let region = source.allocate(3 * MIB).unwrap();
     assert!(region.descriptor().is_none() && read(&*region, 3 * MIB - 1) == 0);

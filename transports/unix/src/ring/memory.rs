@@ -7,8 +7,8 @@
 //! then     the ring that end 0 writes, the ring that end 1 writes
 //! ```
 //!
-//! Positions count bytes since the beginning and wrap at 2⁶⁴. An end writes its own lines and reads the other's, but for
-//! `wants`, which the peer clears when it fulfils the wish.
+//! Positions count bytes since the beginning and wrap at 2⁶⁴. An end writes its own lines and reads
+//! the other's, but for `wants`, which the peer clears when it fulfils the wish.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -91,8 +91,9 @@ impl RingMemory {
     }
 
     fn header(&self) -> &Header {
-        // SAFETY: the header begins at the mapping's first byte, which is aligned to a page; all of its fields are
-        // atomics, for which every bit pattern is a value, and the mapping lives as long as `self`.
+        // SAFETY: the header begins at the mapping's first byte, which is aligned to a page; all of
+        // its fields are atomics, for which every bit pattern is a value, and the mapping lives as
+        // long as `self`.
         unsafe { &*self.mapping.base().cast::<Header>() }
     }
 
@@ -112,15 +113,24 @@ impl RingMemory {
 
     /// The ring that this end writes.
     pub fn outgoing(&self) -> Ring<'_> {
-        Ring { writer: self.end(self.own), reader: self.end(1 - self.own), bytes: self.ring(self.own) }
+        Ring {
+            writer: self.end(self.own),
+            reader: self.end(1 - self.own),
+            bytes: self.ring(self.own),
+        }
     }
 
     /// The ring that this end reads.
     pub fn incoming(&self) -> Ring<'_> {
-        Ring { writer: self.end(1 - self.own), reader: self.end(self.own), bytes: self.ring(1 - self.own) }
+        Ring {
+            writer: self.end(1 - self.own),
+            reader: self.end(self.own),
+            bytes: self.ring(1 - self.own),
+        }
     }
 
-    /// From now on the peer rings our bell when there is what we want. What came before must be looked for after this.
+    /// From now on the peer rings our bell when there is what we want. What came before must be
+    /// looked for after this.
     pub fn ask(&self, what: Wants) {
         self.end(self.own).wants.0.fetch_or(what.0, Ordering::SeqCst);
     }
@@ -150,8 +160,8 @@ impl Ring<'_> {
         self.reader.tail.0.load(Ordering::SeqCst)
     }
 
-    /// Publishes what was written. Sequentially consistent, like all of these: it must be seen before the reader's wish
-    /// is looked at, or both could sleep.
+    /// Publishes what was written. Sequentially consistent, like all of these: it must be seen
+    /// before the reader's wish is looked at, or both could sleep.
     pub fn set_head(&self, head: u64) {
         self.writer.head.0.store(head, Ordering::SeqCst);
     }
@@ -183,8 +193,9 @@ impl Ring<'_> {
     /// When it is longer than the ring.
     pub fn write(&self, position: u64, from: &[u8]) {
         let (at, first) = split(position, from.len());
-        // SAFETY: `split` keeps both pieces within the ring; the peer may read or write the same bytes only against the
-        // rules, and then gets or makes nonsense, which is all that numbers can be.
+        // SAFETY: `split` keeps both pieces within the ring; the peer may read or write the same
+        // bytes only against the rules, and then gets or makes nonsense, which is all that numbers
+        // can be.
         unsafe {
             std::ptr::copy_nonoverlapping(from.as_ptr(), self.bytes.add(at), first);
             std::ptr::copy_nonoverlapping(from.as_ptr().add(first), self.bytes, from.len() - first);

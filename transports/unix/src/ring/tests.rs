@@ -39,7 +39,8 @@ fn ends() -> (RingStream, RingStream) {
     let same = RingMemory::adopt(memory.descriptor().unwrap().try_clone().unwrap()).unwrap();
     let clones = (first.try_clone().unwrap(), second.try_clone().unwrap());
     let one = RingStream::new(memory, unix_stream(one, Proof::Inherited).unwrap(), first, second);
-    let other = RingStream::new(same, unix_stream(other, Proof::Inherited).unwrap(), clones.1, clones.0);
+    let other =
+        RingStream::new(same, unix_stream(other, Proof::Inherited).unwrap(), clones.1, clones.0);
     (one, other)
 }
 
@@ -91,7 +92,10 @@ fn the_bytes_of_both_sides_of_the_wrap_arrive() {
         let text = format!("message {round} of some length").repeat(1 + round as usize % 7);
         one.send(&[IoSlice::new(text.as_bytes())], &[reader.as_fd()]).unwrap();
         let (mut room, mut descriptors) = (vec![0; text.len()], Vec::new());
-        assert_eq!(other.receive(&mut [IoSliceMut::new(&mut room)], &mut descriptors).unwrap(), text.len());
+        assert_eq!(
+            other.receive(&mut [IoSliceMut::new(&mut room)], &mut descriptors).unwrap(),
+            text.len()
+        );
         assert_eq!((room, descriptors.len()), (text.into_bytes(), 1));
     }
 }
@@ -102,14 +106,18 @@ fn impossible_positions_break_the_stream_and_nothing_else() {
     for head in [CAPACITY + 1, 1 << 63, u64::MAX] {
         let (one, mut other) = ends();
         one.memory.outgoing().set_head(head);
-        let error = other.receive(&mut [IoSliceMut::new(&mut [0; 8])], &mut Vec::new()).unwrap_err();
+        let error =
+            other.receive(&mut [IoSliceMut::new(&mut [0; 8])], &mut Vec::new()).unwrap_err();
         assert_eq!(error.kind(), IoErrorKind::InvalidData);
     }
     // Ahead of what was sent, or behind it by more than the ring holds.
     for tail in [1, CAPACITY + 1, 1 << 63, (CAPACITY + 1).wrapping_neg()] {
         let (mut one, other) = ends();
         other.memory.incoming().set_tail(tail);
-        assert_eq!(one.send(&[IoSlice::new(b"abc")], &[]).unwrap_err().kind(), IoErrorKind::InvalidData);
+        assert_eq!(
+            one.send(&[IoSlice::new(b"abc")], &[]).unwrap_err().kind(),
+            IoErrorKind::InvalidData
+        );
         other.memory.incoming().set_tail(0);
         let error = one.send(&[IoSlice::new(b"abc")], &[]).unwrap_err();
         assert_eq!(error.kind(), IoErrorKind::BrokenPipe, "a broken stream stays broken");
@@ -122,7 +130,11 @@ fn descriptors_that_were_never_announced_or_never_sent_break_the_stream() {
     one.send(&[IoSlice::new(b"abc")], &[]).unwrap();
     one.memory.outgoing().add_rider();
     let error = other.receive(&mut [IoSliceMut::new(&mut [0; 8])], &mut Vec::new()).unwrap_err();
-    assert_eq!(error.kind(), IoErrorKind::InvalidData, "the socket has nothing: nobody waits for it for ever");
+    assert_eq!(
+        error.kind(),
+        IoErrorKind::InvalidData,
+        "the socket has nothing: nobody waits for it for ever"
+    );
     let (mut one, mut other) = ends();
     let (reader, _writer) = std::io::pipe().unwrap();
     let far = (1_u64 << 40).to_le_bytes();
@@ -133,8 +145,8 @@ fn descriptors_that_were_never_announced_or_never_sent_break_the_stream() {
     assert_eq!(error.kind(), IoErrorKind::InvalidData);
 }
 
-/// What a lying end does next: words in the head of the rings, its own or the other's; descriptors with any position; bytes
-/// by the rules; a stroke.
+/// What a lying end does next: words in the head of the rings, its own or the other's; descriptors
+/// with any position; bytes by the rules; a stroke.
 fn lie(random: &mut SeededRandom, head: &std::fs::File, liar: &mut RingStream, pipe: &OwnedFd) {
     match random.next() % 8 {
         0..4 => {
@@ -148,7 +160,10 @@ fn lie(random: &mut SeededRandom, head: &std::fs::File, liar: &mut RingStream, p
         }
         4 => {
             let position = [liar.sent, random.next()][(random.next() % 2) as usize].to_le_bytes();
-            let _ = liar.socket.send(&[IoSlice::new(&position[..1 + (random.next() % 8) as usize])], &[pipe.as_fd()]);
+            let _ = liar.socket.send(
+                &[IoSlice::new(&position[..1 + (random.next() % 8) as usize])],
+                &[pipe.as_fd()],
+            );
         }
         5 => liar.memory.outgoing().add_rider(),
         6 => strike(&liar.peer_bell),
@@ -156,8 +171,8 @@ fn lie(random: &mut SeededRandom, head: &std::fs::File, liar: &mut RingStream, p
     }
 }
 
-/// Whatever the other end writes into the memory that both share: nothing panics or waits, no more arrives than there is
-/// room for, and what is broken stays broken.
+/// Whatever the other end writes into the memory that both share: nothing panics or waits, no more
+/// arrives than there is room for, and what is broken stays broken.
 #[test]
 fn fuzz_of_the_head_by_a_lying_end() {
     let (_reader, pipe) = rustix::pipe::pipe().unwrap();
@@ -171,7 +186,10 @@ fn fuzz_of_the_head_by_a_lying_end() {
             let mut room = vec![0; 1 + (random.next() % 200) as usize];
             let (mut descriptors, before) = (Vec::new(), honest.received);
             match honest.receive(&mut [IoSliceMut::new(&mut room)], &mut descriptors) {
-                Ok(count) => assert!(count <= room.len() && honest.received == before + count as u64, "seed {seed}"),
+                Ok(count) => assert!(
+                    count <= room.len() && honest.received == before + count as u64,
+                    "seed {seed}"
+                ),
                 Err(error) => {
                     let known = [IoErrorKind::WouldBlock, IoErrorKind::InvalidData];
                     assert!(known.contains(&error.kind()), "seed {seed}: {error}");
@@ -180,7 +198,10 @@ fn fuzz_of_the_head_by_a_lying_end() {
             let was_broken = honest.broken;
             let outcome = honest.send(&[IoSlice::new(&room)], &[]);
             assert!(!was_broken || outcome.is_err(), "seed {seed}: a broken stream sends");
-            assert!(outcome.is_err() || outcome.is_ok_and(|count| count <= room.len()), "seed {seed}");
+            assert!(
+                outcome.is_err() || outcome.is_ok_and(|count| count <= room.len()),
+                "seed {seed}"
+            );
             assert!(honest.riders.len() <= 40, "seed {seed}: descriptors pile up");
         }
         *(if honest.broken { &mut broken } else { &mut whole }) += 1;
@@ -197,7 +218,10 @@ fn a_process_that_dies_without_a_word_ends_the_stream() {
     other.socket = unix_stream(unused, Proof::Inherited).unwrap();
     let hangup = one.hangup().unwrap().try_clone_to_owned().unwrap();
     let mut watched = [PollFd::new(&hangup, PollFlags::RDHUP)];
-    assert_eq!(poll(&mut watched, Some(&rustix::event::Timespec { tv_sec: 5, tv_nsec: 0 })).unwrap(), 1);
+    assert_eq!(
+        poll(&mut watched, Some(&rustix::event::Timespec { tv_sec: 5, tv_nsec: 0 })).unwrap(),
+        1
+    );
     let mut room = [0; 32];
     assert_eq!(one.receive(&mut [IoSliceMut::new(&mut room)], &mut Vec::new()).unwrap(), 10);
     assert_eq!(one.receive(&mut [IoSliceMut::new(&mut room)], &mut Vec::new()).unwrap(), 0);
@@ -252,7 +276,11 @@ fn an_offer_without_its_memory_is_refused() {
     let (one, other) = sockets();
     let mut one = unix_stream(one, Proof::Inherited).unwrap();
     one.send(&[IoSlice::new(&OFFER)], &[reader.as_fd(), writer.as_fd(), writer.as_fd()]).unwrap();
-    assert_eq!(accept(other, Proof::Inherited).err().unwrap().kind(), ErrorKind::Protocol, "a pipe is no memory");
+    assert_eq!(
+        accept(other, Proof::Inherited).err().unwrap().kind(),
+        ErrorKind::Protocol,
+        "a pipe is no memory"
+    );
 }
 
 /// Two threads that sleep on their bells: a lost wake-up hangs this test.
@@ -267,7 +295,8 @@ fn no_wake_up_is_lost_between_processes_that_sleep() {
 
 fn wait(stream: &dyn ByteStream) {
     let mut watched = [PollFd::from_borrowed_fd(stream.readiness().unwrap(), PollFlags::IN)];
-    let ready = poll(&mut watched, Some(&rustix::event::Timespec { tv_sec: 20, tv_nsec: 0 })).unwrap();
+    let ready =
+        poll(&mut watched, Some(&rustix::event::Timespec { tv_sec: 20, tv_nsec: 0 })).unwrap();
     assert_eq!(ready, 1, "nobody rang");
     let _ = rustix::io::read(stream.readiness().unwrap(), &mut [0; 8]);
 }

@@ -1,4 +1,5 @@
-//! Guards against another user of the machine. They need root, who alone can play two users; others skip them.
+//! Guards against another user of the machine. They need root, who alone can play two users; others
+//! skip them.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{chown, lchown};
@@ -38,7 +39,8 @@ fn stranger(scratch: &Scratch, role: &str, path: &Path) -> Child {
         .gid(STRANGER)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped());
-    // A test beside this one may be starting a process, which has the copy open for writing until it becomes another program.
+    // A test beside this one may be starting a process, which has the copy open for writing until
+    // it becomes another program.
     let is_busy = |outcome: &std::io::Result<Child>| {
         outcome.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::ExecutableFileBusy)
     };
@@ -145,7 +147,8 @@ fn a_directory_or_link_of_another_user_is_refused() {
     let error = Listener::bind(&theirs.join("s")).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::PermissionDenied);
     assert!(error.message().contains("belongs to uid 65534"), "{error}");
-    // A link planted by them that leads to a good directory: they could turn it elsewhere at any time.
+    // A link planted by them that leads to a good directory: they could turn it elsewhere at any
+    // time.
     fs::create_dir(&ours).unwrap();
     symlink(&ours, &link).unwrap();
     assert!(Listener::bind(&link.join("s")).is_ok(), "our own link is our own affair");

@@ -1,4 +1,5 @@
-//! A line that says how far the arrays of a call are: bytes, rate and a bar. Reads no clock and no terminal.
+//! A line that says how far the arrays of a call are: bytes, rate and a bar. Reads no clock and no
+//! terminal.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -42,7 +43,8 @@ pub struct Bar {
 }
 
 impl Bar {
-    /// The line to show `now`, a time since the start, in so many columns; none while nothing moves, or not for long.
+    /// The line to show `now`, a time since the start, in so many columns; none while nothing
+    /// moves, or not for long.
     pub fn line(&mut self, transfer: &Transfer, now: Duration, columns: usize) -> Option<String> {
         let going = going_on(transfer);
         let phase = going.map(|(phase, ..)| phase);
@@ -62,7 +64,9 @@ impl Bar {
 
     /// Bytes a second lately.
     fn rate(&self) -> f64 {
-        let (Some((from, before)), Some((to, now))) = (self.seen.front(), self.seen.back()) else { return 0.0 };
+        let (Some((from, before)), Some((to, now))) = (self.seen.front(), self.seen.back()) else {
+            return 0.0;
+        };
         let seconds = (*to - *from).as_secs_f64();
         if seconds > 0.0 { now.saturating_sub(*before) as f64 / seconds } else { 0.0 }
     }
@@ -110,7 +114,9 @@ fn fitting(phase: Phase, moved: u64, total: u64, rate: f64, columns: usize) -> O
         let full = (moved as f64 / total as f64 * width as f64) as usize;
         return Some(format!("{numbers} [{}{}]", "#".repeat(full), "-".repeat(width - full)));
     }
-    [numbers, format!("{} {amount}", phase.word()), amount, percent].into_iter().find(|text| text.len() <= columns)
+    [numbers, format!("{} {amount}", phase.word()), amount, percent]
+        .into_iter()
+        .find(|text| text.len() <= columns)
 }
 
 #[cfg(test)]
@@ -133,14 +139,20 @@ mod tests {
         assert_eq!(bar.line(&sending(0), after(0.1), 79), None);
         assert_eq!(bar.line(&sending(20 * MIB), after(0.5), 79), None);
         let line = bar.line(&sending(32 * MIB), after(0.6), 79).expect("it is shown");
-        assert_eq!(line, "sending 32.0 MiB of 128.0 MiB, 64.0 MiB/s, 25 % [#######----------------------]");
+        assert_eq!(
+            line,
+            "sending 32.0 MiB of 128.0 MiB, 64.0 MiB/s, 25 % [#######----------------------]"
+        );
         assert_eq!(line.len(), 79);
         // The routine runs; then its results start over.
         assert_eq!(bar.line(&sending(128 * MIB), after(2.0), 79), None);
         let receiving = |received| Transfer { received, to_receive: MIB, ..sending(128 * MIB) };
         assert_eq!(bar.line(&receiving(1), after(9.0), 79), None);
         let line = bar.line(&receiving(MIB / 2), after(10.0), 200).expect("it is shown");
-        assert!(line.starts_with("receiving 512.0 KiB of 1.0 MiB, 512.0 KiB/s, 50 % [####"), "{line}");
+        assert!(
+            line.starts_with("receiving 512.0 KiB of 1.0 MiB, 512.0 KiB/s, 50 % [####"),
+            "{line}"
+        );
         assert!(line.ends_with(&format!("[{}{}]", "#".repeat(20), "-".repeat(20))), "{line}");
         assert_eq!(bar.line(&Transfer::default(), after(11.0), 79), None);
     }
@@ -181,6 +193,9 @@ mod tests {
             shown.extend(line);
         }
         shown.dedup();
-        assert_eq!(shown[..3], ["78 %", "100.0 MiB of 128.0 MiB", "sending 100.0 MiB of 128.0 MiB"]);
+        assert_eq!(
+            shown[..3],
+            ["78 %", "100.0 MiB of 128.0 MiB", "sending 100.0 MiB of 128.0 MiB"]
+        );
     }
 }

@@ -58,7 +58,8 @@ impl<'a> Elements<'a> {
 }
 
 fn scalar(element: ElementType, bytes: &[u8], index: u64, notation: &dyn Notation) -> String {
-    ScalarValue::read(element, bytes, index).map_or_else(|| "?".to_owned(), |value| notation.scalar(element, value))
+    ScalarValue::read(element, bytes, index)
+        .map_or_else(|| "?".to_owned(), |value| notation.scalar(element, value))
 }
 
 /// The shortest text that is this number again.
@@ -69,7 +70,8 @@ pub fn shortest(element: ElementType, value: f64) -> String {
     }
 }
 
-/// Whether a result of so many elements is one value: declared as a scalar, which for a result is the same as `[1]`.
+/// Whether a result of so many elements is one value: declared as a scalar, which for a result is
+/// the same as `[1]`.
 pub fn is_single(parameter: &Parameter, count: u64) -> bool {
     let one = |dimension: &Dimension| dimension.size == Expression::Integer(1);
     let declared = match &parameter.shape {

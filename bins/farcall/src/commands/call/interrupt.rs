@@ -1,4 +1,5 @@
-//! A user who ends the command ends its call, too: the server keeps what a lost connection leaves, and would go on with it.
+//! A user who ends the command ends its call, too: the server keeps what a lost connection leaves,
+//! and would go on with it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -19,7 +20,8 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Hears of signals from now on. The second one ends the command at once, whatever the server does.
+    /// Hears of signals from now on. The second one ends the command at once, whatever the server
+    /// does.
     pub fn heard() -> Result<Interrupt> {
         let system = |error| Error::system("hear of signals", error);
         let (signal, is_last) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));

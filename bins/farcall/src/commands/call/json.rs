@@ -1,7 +1,7 @@
 //! Results as JSON, written as they are read: an array of any size needs no second copy as a tree.
 //!
-//! Arrays are nested lists in logical order, complex numbers are [re, im], and what JSON has no number for is the
-//! string "NaN", "Infinity" or "-Infinity". What was not computed is null.
+//! Arrays are nested lists in logical order, complex numbers are [re, im], and what JSON has no
+//! number for is the string "NaN", "Infinity" or "-Infinity". What was not computed is null.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -27,7 +27,9 @@ pub fn write(
         separator = ",";
         let output = outputs.all().get(index).unwrap_or(&Output::None);
         match written.iter().find(|(known, _)| *known == index) {
-            Some((_, path)) => write!(out, "{{\"file\": {}}}", quoted(&path.display().to_string()))?,
+            Some((_, path)) => {
+                write!(out, "{{\"file\": {}}}", quoted(&path.display().to_string()))?
+            }
             None => write_output(out, interface, parameter, output)?,
         }
     }
@@ -48,7 +50,12 @@ fn optional_text(bytes: &Option<Vec<u8>>) -> String {
 }
 
 /// The value of one key.
-fn write_output(out: &mut dyn Write, interface: &Interface, parameter: &Parameter, output: &Output) -> io::Result<()> {
+fn write_output(
+    out: &mut dyn Write,
+    interface: &Interface,
+    parameter: &Parameter,
+    output: &Output,
+) -> io::Result<()> {
     match output {
         Output::None | Output::Null | Output::Written(_) => write!(out, "null"),
         Output::Text(bytes) => write!(out, "{}", optional_text(bytes)),
@@ -60,14 +67,20 @@ fn write_output(out: &mut dyn Write, interface: &Interface, parameter: &Paramete
         }
         Output::Array(array) => {
             let elements = Elements::of(interface, array)?;
-            let shape: &[u64] = if is_single(parameter, array.shape.iter().product()) { &[] } else { &array.shape };
+            let shape: &[u64] =
+                if is_single(parameter, array.shape.iter().product()) { &[] } else { &array.shape };
             write_level(out, &elements, shape, &mut 0)
         }
     }
 }
 
 /// The list of one dimension; `next` is the element that comes next, by rows.
-fn write_level(out: &mut dyn Write, elements: &Elements<'_>, shape: &[u64], next: &mut u64) -> io::Result<()> {
+fn write_level(
+    out: &mut dyn Write,
+    elements: &Elements<'_>,
+    shape: &[u64],
+    next: &mut u64,
+) -> io::Result<()> {
     match shape {
         [] => {
             *next += 1;
@@ -103,12 +116,15 @@ impl Notation for Json {
             ScalarValue::Integer(value) => value.to_string(),
             ScalarValue::Unsigned(value) => value.to_string(),
             ScalarValue::Real(value) => real(element, value),
-            ScalarValue::Complex(re, im) => format!("[{}, {}]", real(element, re), real(element, im)),
+            ScalarValue::Complex(re, im) => {
+                format!("[{}, {}]", real(element, re), real(element, im))
+            }
         }
     }
 
     fn fields(&self, fields: &[(&str, String)]) -> String {
-        let fields: Vec<_> = fields.iter().map(|(name, value)| format!("{}: {value}", quoted(name))).collect();
+        let fields: Vec<_> =
+            fields.iter().map(|(name, value)| format!("{}: {value}", quoted(name))).collect();
         format!("{{{}}}", fields.join(", "))
     }
 }

@@ -28,21 +28,32 @@ pub fn write(
 ) -> io::Result<()> {
     for (index, parameter) in results(interface) {
         let name = &parameter.name;
-        let file = written.iter().find(|(known, _)| *known == index).map(|(_, path)| path.display());
+        let file =
+            written.iter().find(|(known, _)| *known == index).map(|(_, path)| path.display());
         match (outputs.all().get(index).unwrap_or(&Output::None), file) {
-            (Output::Array(array), Some(file)) => writeln!(out, "{name}: {}, in {file}", kind(interface, array))?,
+            (Output::Array(array), Some(file)) => {
+                writeln!(out, "{name}: {}, in {file}", kind(interface, array))?
+            }
             (Output::Array(array), None) => write_array(out, interface, parameter, array)?,
             (Output::None, _) => writeln!(out, "{name}: not computed")?,
             (Output::Null, _) | (Output::Text(None), _) => writeln!(out, "{name} = null")?,
-            (Output::Written(bytes), Some(file)) => writeln!(out, "{name}: {} bytes, in {file}", bytes[0])?,
+            (Output::Written(bytes), Some(file)) => {
+                writeln!(out, "{name}: {} bytes, in {file}", bytes[0])?
+            }
             (Output::Written(shape), None) => writeln!(out, "{name}: {shape:?}")?,
             (Output::Text(Some(content)), _) if is_long_file(parameter, content) => {
-                writeln!(out, "{name}: {} bytes; --out {name}=FILE writes them to a file", content.len())?;
+                writeln!(
+                    out,
+                    "{name}: {} bytes; --out {name}=FILE writes them to a file",
+                    content.len()
+                )?;
             }
             (Output::Text(Some(text)), _) => writeln!(out, "{name} = {}", quoted(text))?,
             (Output::Texts(texts), _) => {
-                let texts: Vec<_> =
-                    texts.iter().map(|text| text.as_deref().map_or_else(|| "null".to_owned(), quoted)).collect();
+                let texts: Vec<_> = texts
+                    .iter()
+                    .map(|text| text.as_deref().map_or_else(|| "null".to_owned(), quoted))
+                    .collect();
                 match texts.as_slice() {
                     [one] if is_single(parameter, 1) => writeln!(out, "{name} = {one}")?,
                     several => writeln!(out, "{name} = [{}]", several.join(", "))?,
@@ -80,13 +91,19 @@ fn write_array(
     let elements = Elements::of(interface, array)?;
     match array.shape.as_slice() {
         _ if single => writeln!(out, "{name} = {}", elements.text(0, &Readable { short: false })),
-        [_] if array.element == ElementType::Char => writeln!(out, "{name} = {}", quoted(elements.bytes())),
+        [_] if array.element == ElementType::Char => {
+            writeln!(out, "{name} = {}", quoted(elements.bytes()))
+        }
         shape => {
             let abridged = shape.iter().product::<u64>() > WHOLE_MAX;
             let note = if abridged { ", the corners" } else { "" };
             writeln!(out, "{name}: {}{note}", kind(interface, array))?;
             // Of nothing there is nothing to show: the extents say it.
-            if shape.contains(&0) { Ok(()) } else { write_level(out, &elements, shape, 0, "", abridged) }
+            if shape.contains(&0) {
+                Ok(())
+            } else {
+                write_level(out, &elements, shape, 0, "", abridged)
+            }
         }
     }
 }
@@ -140,11 +157,15 @@ fn write_table(
     abridged: bool,
 ) -> io::Result<()> {
     let cell = |row: u64, column: Option<u64>| match column {
-        Some(column) => elements.text(first + row * columns + column, &Readable { short: abridged }),
+        Some(column) => {
+            elements.text(first + row * columns + column, &Readable { short: abridged })
+        }
         None => GAP.to_owned(),
     };
     let line = |row: Option<u64>| match row {
-        Some(row) => positions(columns, abridged).into_iter().map(|column| cell(row, column)).collect(),
+        Some(row) => {
+            positions(columns, abridged).into_iter().map(|column| cell(row, column)).collect()
+        }
         None => vec![GAP.to_owned()],
     };
     let lines: Vec<Vec<String>> = positions(rows, abridged).into_iter().map(line).collect();
@@ -153,7 +174,8 @@ fn write_table(
     let width = |column| cells(column).map(|cell| cell.chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..count).map(width).collect();
     for line in &lines {
-        let text: String = line.iter().zip(&widths).map(|(cell, width)| format!("  {cell:>width$}")).collect();
+        let text: String =
+            line.iter().zip(&widths).map(|(cell, width)| format!("  {cell:>width$}")).collect();
         writeln!(out, "{text}")?;
     }
     Ok(())
@@ -167,7 +189,9 @@ struct Readable {
 impl Notation for Readable {
     fn scalar(&self, element: ElementType, value: ScalarValue) -> String {
         match value {
-            ScalarValue::Integer(code) if element == ElementType::Char => format!("'{}'", (code as u8).escape_ascii()),
+            ScalarValue::Integer(code) if element == ElementType::Char => {
+                format!("'{}'", (code as u8).escape_ascii())
+            }
             ScalarValue::Integer(value) => value.to_string(),
             ScalarValue::Unsigned(value) => value.to_string(),
             ScalarValue::Real(value) => self.real(element, value),
@@ -185,7 +209,8 @@ impl Notation for Readable {
 }
 
 impl Readable {
-    /// In full it is the shortest text that reads back as the same number; six digits are for looking at.
+    /// In full it is the shortest text that reads back as the same number; six digits are for
+    /// looking at.
     fn real(&self, element: ElementType, value: f64) -> String {
         let size = value.abs();
         if !self.short || !value.is_finite() || size == 0.0 {

@@ -67,10 +67,13 @@ impl Screen {
         }
     }
 
-    /// Takes what the routine says of its progress; and before it begins, what the server says that it waits for.
+    /// Takes what the routine says of its progress; and before it begins, what the server says that
+    /// it waits for.
     pub fn tell(&mut self, done: f64, words: String) {
         let line = match self.progress {
-            ProgressForm::Json if !self.has_begun => json_line(&serde_json::json!({"waits": words})),
+            ProgressForm::Json if !self.has_begun => {
+                json_line(&serde_json::json!({"waits": words}))
+            }
             ProgressForm::Json => json_line(&serde_json::json!({"progress": done, "words": words})),
             ProgressForm::Lines if !self.draws => self.line(done, &words, COLUMNS),
             _ => {
@@ -126,8 +129,8 @@ impl Screen {
         }
     }
 
-    /// Shows what the routine prints, of which none belongs into the results. To a terminal goes nothing that would
-    /// command it.
+    /// Shows what the routine prints, of which none belongs into the results. To a terminal goes
+    /// nothing that would command it.
     pub fn show(&mut self, bytes: &[u8]) {
         self.clear();
         match stderr().is_terminal() {

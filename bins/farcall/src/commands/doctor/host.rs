@@ -28,11 +28,14 @@ pub fn findings() -> Vec<Finding> {
         judge::socket_folder(folder, owner, rustix::process::geteuid().as_raw()),
     ];
     findings.extend(confinement());
-    findings.push(judge::compilers(&["cc", "c++"].into_iter().filter(|name| !is_there(name)).collect::<Vec<_>>()));
+    findings.push(judge::compilers(
+        &["cc", "c++"].into_iter().filter(|name| !is_there(name)).collect::<Vec<_>>(),
+    ));
     findings.push(libraries());
     let used = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control");
     findings.extend(used.ok().map(|name| judge::congestion_control(name.trim())));
-    findings.extend(certificate("certificate of the server", authority_folder().join("server.pem")));
+    findings
+        .extend(certificate("certificate of the server", authority_folder().join("server.pem")));
     findings.extend(certificate("certificate of the user", default_credentials()));
     findings
 }
@@ -54,30 +57,35 @@ fn confinement() -> Vec<Finding> {
             "MPI's launcher",
             means.listener,
             NotHeld::LaunchersSockets.consequence(),
-            "run kernel 5.14 or later, outside containers that handle system calls; or set mpi_command = [] in \
-             farcall.toml",
+            "run kernel 5.14 or later, outside containers that handle system calls; or set \
+             mpi_command = [] in farcall.toml",
         ),
         judge::confinement(
             "process limit",
             farcall_spawner_local::processes_counted_by().is_some(),
             "the server cannot write a cgroup, and root's processes are not counted without one",
-            "run the server as a separate user, give each module a user, or give the server a cgroup: Delegate=yes in \
-             its unit",
+            "run the server as a separate user, give each module a user, or give the server a \
+             cgroup: Delegate=yes in its unit",
         ),
         judge::confinement(
             "memory limit",
             farcall_spawner_local::shared_memory_is_counted(),
-            "the server cannot write a memory cgroup: memory_bytes_max limits private memory, but not memory that a \
-            routine shares (MAP_SHARED, memfd, /dev/shm)",
+            "the server cannot write a memory cgroup: memory_bytes_max limits private memory, but \
+            not memory that a routine shares (MAP_SHARED, memfd, /dev/shm)",
             "give the server a memory cgroup: Delegate=yes in its unit",
         ),
-        judge::routines_user(rustix::process::geteuid().is_root(), !not_held.contains(&NotHeld::Files)),
+        judge::routines_user(
+            rustix::process::geteuid().is_root(),
+            !not_held.contains(&NotHeld::Files),
+        ),
     ]
 }
 
 fn memory_trouble() -> Option<String> {
-    let made =
-        rustix::fs::memfd_create("doctor", rustix::fs::MemfdFlags::CLOEXEC | rustix::fs::MemfdFlags::ALLOW_SEALING);
+    let made = rustix::fs::memfd_create(
+        "doctor",
+        rustix::fs::MemfdFlags::CLOEXEC | rustix::fs::MemfdFlags::ALLOW_SEALING,
+    );
     made.and_then(|file| rustix::fs::ftruncate(&file, 1 << 20)).err().map(|error| error.to_string())
 }
 
@@ -93,10 +101,12 @@ fn is_there(program: &str) -> bool {
     std::env::split_paths(&folders).any(|folder| folder.join(program).is_file())
 }
 
-/// Each module in a process of its own, as when it is published: a library may do anything when it is loaded.
+/// Each module in a process of its own, as when it is published: a library may do anything when it
+/// is loaded.
 fn libraries() -> Finding {
     let files = default_files();
-    let failed: Vec<_> = files.iter().filter_map(|file| Some((name_of(file), trouble_of(file)?))).collect();
+    let failed: Vec<_> =
+        files.iter().filter_map(|file| Some((name_of(file), trouble_of(file)?))).collect();
     judge::libraries(files.len(), &failed)
 }
 
@@ -106,10 +116,16 @@ fn name_of(file: &Path) -> String {
 
 fn trouble_of(file: &Path) -> Option<String> {
     let program = std::env::current_exe().ok()?;
-    let output = Command::new(program).args(["check", "--link"]).arg(file).stdin(Stdio::null()).output().ok()?;
+    let output = Command::new(program)
+        .args(["check", "--link"])
+        .arg(file)
+        .stdin(Stdio::null())
+        .output()
+        .ok()?;
     let said = [output.stderr, output.stdout].concat();
     let said = String::from_utf8_lossy(&said).into_owned();
-    (!output.status.success()).then(|| said.lines().next().unwrap_or("it cannot be loaded").to_owned())
+    (!output.status.success())
+        .then(|| said.lines().next().unwrap_or("it cannot be loaded").to_owned())
 }
 
 /// Who has none needs none.
@@ -123,7 +139,16 @@ fn certificate(name: &'static str, file: PathBuf) -> Option<Finding> {
 
 /// An error as a finding: what it says, and its own fix.
 pub fn trouble(name: &'static str, error: &Error) -> Finding {
-    let context = error.context().iter().map(|(key, value)| format!("{key}: {value}")).collect::<Vec<_>>().join(", ");
+    let context = error
+        .context()
+        .iter()
+        .map(|(key, value)| format!("{key}: {value}"))
+        .collect::<Vec<_>>()
+        .join(", ");
     let context = if context.is_empty() { context } else { format!(" ({context})") };
-    Finding::wrong(name, format!("{}{context}", error.message()), error.advice().unwrap_or("see the message"))
+    Finding::wrong(
+        name,
+        format!("{}{context}", error.message()),
+        error.advice().unwrap_or("see the message"),
+    )
 }

@@ -28,8 +28,8 @@ pub fn descriptors(limit: Option<u64>) -> Finding {
         Some(limit) if limit < DESCRIPTORS_FEW => Finding::warning(
             name,
             format!(
-                "a process may have {limit}: each client and each shared array uses one or more; the server needs at \
-                the same time: {}",
+                "a process may have {limit}: each client and each shared array uses one or more; \
+                the server needs at the same time: {}",
                 farcall_rpc_server::Options::default().crowds_fitting(Some(limit))
             ),
             "raise the hard limit: LimitNOFILE in the unit, or nofile in /etc/security/limits.conf",
@@ -54,18 +54,27 @@ pub fn shared_memory(trouble: Option<String>, available_bytes: Option<u64>) -> F
             format!("{} of memory are left", gibibytes(bytes)),
             "stop other programs, or set memory_bytes_max and call_bytes_max in farcall.toml",
         ),
-        (None, Some(bytes)) => Finding::good(name, format!("can be made; {} of memory are left", gibibytes(bytes))),
+        (None, Some(bytes)) => {
+            Finding::good(name, format!("can be made; {} of memory are left", gibibytes(bytes)))
+        }
         (None, None) => Finding::good(name, "can be made"),
     }
 }
 
 /// What limits follow that the manifest leaves open.
 pub fn memory_in_all(memory: MachineMemory, call_bytes_max: u64) -> Finding {
-    let said = format!("{memory}; the arrays of one call may have {} (call_bytes_max)", Bytes(call_bytes_max));
+    let said = format!(
+        "{memory}; the arrays of one call may have {} (call_bytes_max)",
+        Bytes(call_bytes_max)
+    );
     if memory.bytes >= MEMORY_FEW {
         return Finding::good("memory", said);
     }
-    Finding::warning("memory", said, "give the server's container or unit more memory if it refuses calls")
+    Finding::warning(
+        "memory",
+        said,
+        "give the server's container or unit more memory if it refuses calls",
+    )
 }
 
 /// Something that this system can hold routines to, or not.
@@ -87,29 +96,36 @@ pub fn landlock(version: u32, not_held: &[NotHeld]) -> Finding {
             format!("not available: {open}"),
             "run kernel 6.12 or later with landlock enabled (lsm=landlock,…)",
         ),
-        (_, Some(last)) => {
-            Finding::warning(name, format!("version {version}: {open}"), format!("run a kernel with {}", last.needs()))
-        }
+        (_, Some(last)) => Finding::warning(
+            name,
+            format!("version {version}: {open}"),
+            format!("run a kernel with {}", last.needs()),
+        ),
     }
 }
 
-/// The user that routines are, where the manifest names none, and what keeps the server's files from them.
+/// The user that routines are, where the manifest names none, and what keeps the server's files
+/// from them.
 pub fn routines_user(is_root: bool, holds_files: bool) -> Finding {
     let name = "routines' user";
-    let fix = "set a user in farcall.toml: limits.user = \"nobody\"; or run the server as a separate user";
+    let fix = "set a user in farcall.toml: limits.user = \"nobody\"; or run the server as a \
+        separate user";
     match (is_root, holds_files) {
         (true, _) => Finding::warning(
             name,
-            "root, unless limits.user in farcall.toml names another: of the files that a routine may open, it reads \
-             all that root may read",
+            "root, unless limits.user in farcall.toml names another: of the files that a routine \
+             may open, it reads all that root may read",
             fix,
         ),
-        (false, true) => {
-            Finding::good(name, "the server's own user: the files that routines may open do not include its keys")
-        }
-        (false, false) => {
-            Finding::warning(name, "the server's own user: on this kernel, routines can read the server's keys", fix)
-        }
+        (false, true) => Finding::good(
+            name,
+            "the server's own user: the files that routines may open do not include its keys",
+        ),
+        (false, false) => Finding::warning(
+            name,
+            "the server's own user: on this kernel, routines can read the server's keys",
+            fix,
+        ),
     }
 }
 
@@ -153,7 +169,10 @@ pub fn certificate(name: &'static str, certificate: &Certificate, now: i64) -> F
         let begin = date(certificate.not_before);
         return Finding::wrong(
             name,
-            format!("that of {whose} is not valid before {begin}, which is in the future by this host's clock"),
+            format!(
+                "that of {whose} is not valid before {begin}, which is in the future by this \
+                    host's clock"
+            ),
             "set the clock of this host, or of the host that created it",
         );
     }
@@ -177,15 +196,19 @@ pub fn clocks(before: u64, theirs: u64, after: u64) -> Finding {
     // Theirs was read at some time between ours: only what lies outside is a difference.
     let (ahead, behind) = (theirs.saturating_sub(after), before.saturating_sub(theirs));
     let seconds = ahead.max(behind) as f64 / 1e6;
-    let message =
-        format!("the server's is {seconds:.1} s {} of this host's", if ahead > 0 { "ahead" } else { "behind" });
+    let message = format!(
+        "the server's is {seconds:.1} s {} of this host's",
+        if ahead > 0 { "ahead" } else { "behind" }
+    );
     let fix = "synchronize both: timedatectl set-ntp true";
     match seconds {
         s if s > CLOCKS_DIFFER_MAX => {
             let why = "certificates may look expired or not yet valid on one side";
             Finding::wrong(name, format!("{message}: {why}"), fix)
         }
-        s if s > CLOCKS_DIFFER_FEW => Finding::warning(name, format!("{message}: times in logs differ by this"), fix),
+        s if s > CLOCKS_DIFFER_FEW => {
+            Finding::warning(name, format!("{message}: times in logs differ by this"), fix)
+        }
         _ => Finding::good(name, "the server's and this host's agree"),
     }
 }
@@ -196,7 +219,10 @@ pub fn compilers(missing: &[&str]) -> Finding {
         [] => Finding::good("compilers", "cc and c++ are installed"),
         missing => Finding::warning(
             "compilers",
-            format!("no {}: interface files that contain code cannot be published", missing.join(" and no ")),
+            format!(
+                "no {}: interface files that contain code cannot be published",
+                missing.join(" and no ")
+            ),
             "install them: apt install gcc g++",
         ),
     }
@@ -205,18 +231,25 @@ pub fn compilers(missing: &[&str]) -> Finding {
 /// Interface files that come with Farcall and cannot be served, each with the reason.
 pub fn libraries(count: usize, failed: &[(String, String)]) -> Finding {
     let name = "libraries";
-    let reasons = failed.iter().map(|(file, reason)| format!("{file}: {reason}")).collect::<Vec<_>>().join("; ");
+    let reasons = failed
+        .iter()
+        .map(|(file, reason)| format!("{file}: {reason}"))
+        .collect::<Vec<_>>()
+        .join("; ");
     match (count, failed.len()) {
         (0, _) => Finding::warning(
             name,
             "the interface files that come with Farcall are missing",
             "set FARCALL_ROUTINES to their directory, share/farcall/routines",
         ),
-        (_, 0) => Finding::good(name, format!("all {count} modules that come with Farcall can be served")),
+        (_, 0) => {
+            Finding::good(name, format!("all {count} modules that come with Farcall can be served"))
+        }
         _ if failed.iter().all(|(_, reason)| reason.contains(".so")) => {
             Finding::warning(name, reasons, "install them: apt install libopenblas0 liblapack3")
         }
-        // The libraries may be there, and what checks them cannot run: no compiler, no folder for what it builds.
+        // The libraries may be there, and what checks them cannot run: no compiler, no folder for
+        // what it builds.
         _ => Finding::warning(name, reasons, "fix the cause, and run farcall doctor again"),
     }
 }
@@ -239,29 +272,49 @@ mod tests {
     use super::*;
 
     fn valid(not_before: i64, not_after: i64) -> Certificate {
-        Certificate { name: "anna".into(), serial: Vec::new(), not_before, not_after, hosts: Vec::new() }
+        Certificate {
+            name: "anna".into(),
+            serial: Vec::new(),
+            not_before,
+            not_after,
+            hosts: Vec::new(),
+        }
     }
 
     #[test]
     fn certificates_are_judged_by_the_clock() {
-        let at = |now| certificate("certificate", &valid(1000, 1000 + 365 * SECONDS_A_DAY), now * SECONDS_A_DAY + 1000);
+        let at = |now| {
+            certificate(
+                "certificate",
+                &valid(1000, 1000 + 365 * SECONDS_A_DAY),
+                now * SECONDS_A_DAY + 1000,
+            )
+        };
         let states = [-1, 0, 334, 336, 365, 366].map(|day| at(day).state);
         let (good, warning, wrong) = (State::Good, State::Warning, State::Wrong);
         assert_eq!(states, [wrong, good, good, warning, warning, wrong]);
         assert!(at(366).message.contains("expired") && at(-1).message.contains("clock"));
-        assert_eq!(at(366).fix.as_deref(), Some("run farcall ca renew anna on the host of the authority"));
+        assert_eq!(
+            at(366).fix.as_deref(),
+            Some("run farcall ca renew anna on the host of the authority")
+        );
     }
 
     #[test]
     fn clocks_differ_by_what_a_slow_answer_does_not_explain() {
         let now = 1_000_000_000_000_u64;
         let of = |before, theirs, after| clocks(now + before, now + theirs, now + after);
-        let states =
-            [of(0, 0, 100), of(0, 9_000_000, 10_000_000), of(0, 6_000_000, 100), of(301_000_000, 0, 301_000_100)];
+        let states = [
+            of(0, 0, 100),
+            of(0, 9_000_000, 10_000_000),
+            of(0, 6_000_000, 100),
+            of(301_000_000, 0, 301_000_100),
+        ];
         let wanted = [State::Good, State::Good, State::Warning, State::Wrong];
         assert_eq!(states.clone().map(|one| one.state), wanted);
         assert!(
-            states[2].message.contains("6.0 s ahead") && states[3].message.contains("301.0 s behind"),
+            states[2].message.contains("6.0 s ahead")
+                && states[3].message.contains("301.0 s behind"),
             "{states:?}"
         );
     }
@@ -288,8 +341,13 @@ mod tests {
             confinement("landlock", false, "routines can open files", "a newer kernel"),
         ];
         assert!(all.iter().all(|one| one.state == State::Warning && one.fix.is_some()), "{all:?}");
-        let fix = |reason: &str| libraries(2, &[("lapack.idl".into(), reason.into())]).fix.unwrap_or_default();
-        assert!(fix("no liblapack.so.3").contains("apt") && !fix("Read-only file system").contains("apt"));
+        let fix = |reason: &str| {
+            libraries(2, &[("lapack.idl".into(), reason.into())]).fix.unwrap_or_default()
+        };
+        assert!(
+            fix("no liblapack.so.3").contains("apt")
+                && !fix("Read-only file system").contains("apt")
+        );
         assert_eq!(shared_memory(Some("no".into()), None).state, State::Wrong);
         let good = [
             descriptors(None),

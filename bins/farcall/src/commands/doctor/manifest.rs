@@ -15,12 +15,15 @@ use crate::serve::{plugins, server_options};
 use crate::transports::given;
 use farcall_publishing::exposed::exposed;
 
-/// Whether a server would start with it, and what it opens. Nothing is known here of what lies beside modules: that is
-/// said when they are published.
+/// Whether a server would start with it, and what it opens. Nothing is known here of what lies
+/// beside modules: that is said when they are published.
 pub fn findings(path: &Path) -> Vec<Finding> {
     match granted(path) {
         Ok(lines) if lines.is_empty() => {
-            vec![Finding::good("manifest", "it has no mistakes, and no module may open a file of the server")]
+            vec![Finding::good(
+                "manifest",
+                "it has no mistakes, and no module may open a file of the server",
+            )]
         }
         Ok(lines) => {
             let fix = "use other directories in readable and writable, or move the file";
@@ -35,10 +38,17 @@ fn granted(path: &Path) -> Result<Vec<String>> {
     Node::check(&manifest, &plugins(), &given(farcall_rpc_server::Options::default()))?;
     let own = own_files(&server_options(&manifest)?, Some(path));
     let spawner = manifest.plugins.iter().find(|entry| entry.slot == spawner::SLOT);
-    let inspector = spawner.map_or_else(|| Ok(Inspector::default()), |entry| Inspector::new(&entry.options))?;
+    let inspector =
+        spawner.map_or_else(|| Ok(Inspector::default()), |entry| Inspector::new(&entry.options))?;
     let grants = |module| {
         let kind = ImageKind::GenericHost { libraries: Vec::new() };
-        inspector.grants(Inspected { module, kind, readable: Vec::new(), listed: Vec::new(), trust: Trust::Confined })
+        inspector.grants(Inspected {
+            module,
+            kind,
+            readable: Vec::new(),
+            listed: Vec::new(),
+            trust: Trust::Confined,
+        })
     };
     let of_all = grants("");
     let mut lines = exposed("every module", &of_all, &own);

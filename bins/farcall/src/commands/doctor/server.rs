@@ -17,7 +17,10 @@ pub fn findings(server: &RunningServer) -> Vec<Finding> {
     let client = match server.connect() {
         Ok(client) => client,
         Err(error) if !server.is_named() && error.kind() == ErrorKind::Unreachable => {
-            return vec![Finding::good("server", "no server of this user is running, and none was named")];
+            return vec![Finding::good(
+                "server",
+                "no server of this user is running, and none was named",
+            )];
         }
         Err(error) => return vec![trouble("server", &error)],
     };
@@ -25,14 +28,17 @@ pub fn findings(server: &RunningServer) -> Vec<Finding> {
     let before = clock_us();
     match client.status(ANSWER_MAX) {
         Ok(status) => {
-            findings.extend(status.clock_us.map(|theirs| judge::clocks(before, theirs, clock_us())));
+            findings
+                .extend(status.clock_us.map(|theirs| judge::clocks(before, theirs, clock_us())));
             findings.push(judge::versions(&status.product, OWN));
             if status.draining {
                 let fix = "start another server, or wait until this one runs again";
                 findings.push(Finding::warning("server's end", "it accepts no more calls", fix));
             }
         }
-        Err(error) if error.kind() == ErrorKind::Unavailable => findings.push(judge::versions("older", OWN)),
+        Err(error) if error.kind() == ErrorKind::Unavailable => {
+            findings.push(judge::versions("older", OWN))
+        }
         Err(error) => findings.push(trouble("status", &error)),
     }
     findings

@@ -65,7 +65,8 @@ pub fn compile(arguments: &CompilerArguments, prefix: &Path) -> Result<ExitCode>
     let given = &arguments.arguments;
     let links = !given.iter().any(|argument| NO_LINK.iter().any(|option| argument == *option));
     let words = command(links && given.iter().all(is_linked))?;
-    let (program, first) = words.split_first().ok_or_else(|| Error::internal("compile", "the command is empty"))?;
+    let (program, first) =
+        words.split_first().ok_or_else(|| Error::internal("compile", "the command is empty"))?;
     let mut command = Command::new(program);
     command.args(first).args(compiling(prefix)).args(given);
     if links {
@@ -85,10 +86,14 @@ fn is_linked(argument: &OsString) -> bool {
     text.starts_with('-') || !text.contains('.') || LINKED.contains(&ending)
 }
 
-/// The words of `$NG_COMPILER` or, where nothing is to be compiled, `$NG_LINKER`; `cc` without them.
+/// The words of `$NG_COMPILER` or, where nothing is to be compiled, `$NG_LINKER`; `cc` without
+/// them.
 fn command(link_alone: bool) -> Result<Vec<String>> {
-    let variables = if link_alone { ["NG_LINKER", "NG_COMPILER"] } else { ["NG_COMPILER", "NG_COMPILER"] };
-    let named = variables.iter().find_map(|name| std::env::var(name).ok().filter(|words| !words.trim().is_empty()));
+    let variables =
+        if link_alone { ["NG_LINKER", "NG_COMPILER"] } else { ["NG_COMPILER", "NG_COMPILER"] };
+    let named = variables
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|words| !words.trim().is_empty()));
     let words = named.unwrap_or_else(|| "cc".to_owned());
     Ok(words.split_whitespace().map(str::to_owned).collect())
 }

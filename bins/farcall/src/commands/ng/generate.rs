@@ -1,4 +1,5 @@
-//! `ng_gen`: from interface files to the code and the makefile of stub executables, in the current folder.
+//! `ng_gen`: from interface files to the code and the makefile of stub executables, in the current
+//! folder.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -73,7 +74,9 @@ pub fn generate(arguments: &GenerateArguments, prefix: &Path) -> Result<()> {
 fn generate_one(arguments: &GenerateArguments, file: &Path, prefix: &Path) -> Result<()> {
     let source = Source::open(file)?;
     let preprocessor = Preprocessor { options: arguments.options(), ..Preprocessor::default() };
-    let module = compile_as(&source, arguments.preprocessing(), |text| preprocessed(&source, text, &preprocessor))?;
+    let module = compile_as(&source, arguments.preprocessing(), |text| {
+        preprocessed(&source, text, &preprocessor)
+    })?;
     let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let names = StubNames {
         idl: file.display().to_string(),
@@ -96,7 +99,8 @@ fn listed(files: &[StubFile]) -> String {
 /// Writes a file whole or not at all: two makes may come here at once.
 fn write(file: &StubFile) -> Result<()> {
     let draft = format!(".{}.{}", file.name, std::process::id());
-    let written = std::fs::write(&draft, &file.text).and_then(|()| std::fs::rename(&draft, &file.name));
+    let written =
+        std::fs::write(&draft, &file.text).and_then(|()| std::fs::rename(&draft, &file.name));
     written.map_err(|error| {
         let _ = std::fs::remove_file(&draft);
         let kind = if error.kind() == std::io::ErrorKind::PermissionDenied {

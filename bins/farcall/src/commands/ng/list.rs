@@ -49,9 +49,9 @@ pub fn list(arguments: &ListArguments, form: Form, prefix: &Path) -> Result<()> 
         return write(output, &text(form, &all));
     }
     let ending = if form == Form::Nrf { "nrf" } else { "ngdef" };
-    modules
-        .iter()
-        .try_for_each(|(module, stubs)| write(Path::new(&format!("{module}.{host}.{ending}")), &text(form, stubs)))
+    modules.iter().try_for_each(|(module, stubs)| {
+        write(Path::new(&format!("{module}.{host}.{ending}")), &text(form, stubs))
+    })
 }
 
 fn text(form: Form, stubs: &[Stub]) -> String {
@@ -63,21 +63,30 @@ fn text(form: Form, stubs: &[Stub]) -> String {
 
 fn stub(file: &Path, host: &str, prefix: &Path) -> Result<Stub> {
     // `_stub_f.inf` lies beside `_stub_f`.
-    let program =
-        if file.extension().is_some_and(|ending| ending == "inf") { file.with_extension("") } else { file.into() };
-    let path = std::path::absolute(&program).map_err(|error| Error::system("find a stub executable", error))?;
+    let program = if file.extension().is_some_and(|ending| ending == "inf") {
+        file.with_extension("")
+    } else {
+        file.into()
+    };
+    let path = std::path::absolute(&program)
+        .map_err(|error| Error::system("find a stub executable", error))?;
     if !path.is_file() {
-        return Err(Error::new(ErrorKind::NotFound, "describe a stub executable", "there is no such program")
-            .with("program", program.display())
-            .fix("build it first: make -f MODULE.mak"));
+        return Err(Error::new(
+            ErrorKind::NotFound,
+            "describe a stub executable",
+            "there is no such program",
+        )
+        .with("program", program.display())
+        .fix("build it first: make -f MODULE.mak"));
     }
     let module = carried(&path)?;
     Ok(Stub { hostname: host.to_owned(), path, prefix: prefix.to_owned(), module })
 }
 
 fn write(file: &Path, text: &str) -> Result<()> {
-    std::fs::write(file, text)
-        .map_err(|error| Error::system("write an interface file", error).with("file", file.display()))
+    std::fs::write(file, text).map_err(|error| {
+        Error::system("write an interface file", error).with("file", file.display())
+    })
 }
 
 /// `$NG_HOSTNAME`, or the system's name for this host.

@@ -8,7 +8,8 @@ use super::page::rate;
 
 /// One object, on one line.
 pub fn line(now: &Status, before: &Status, seconds: f64) -> Value {
-    let uses: Vec<Value> = now.uses.iter().map(|one| usage(one, rate(one, before, seconds))).collect();
+    let uses: Vec<Value> =
+        now.uses.iter().map(|one| usage(one, rate(one, before, seconds))).collect();
     json!({
         "product": now.product,
         "up_seconds": now.up_ns as f64 / 1e9,

@@ -11,29 +11,46 @@ const ROWS_MAX: usize = 20;
 pub fn page(now: &Status, before: &Status, seconds: f64) -> String {
     let mut text = head(now, before, seconds);
     let modules = now.modules.iter().map(|one| {
-        let counts = [one.waiting, one.busy, one.idle, one.starting, one.ending].map(|count| count.to_string());
+        let counts = [one.waiting, one.busy, one.idle, one.starting, one.ending]
+            .map(|count| count.to_string());
         [vec![one.module.clone()], counts.to_vec()].concat()
     });
-    text += &table(&["MODULE", "WAITING", "BUSY", "IDLE", "STARTING", "ENDING"], 1, modules.collect());
-    let mut uses: Vec<(f64, &Use)> = now.uses.iter().map(|one| (rate(one, before, seconds), one)).collect();
+    text +=
+        &table(&["MODULE", "WAITING", "BUSY", "IDLE", "STARTING", "ENDING"], 1, modules.collect());
+    let mut uses: Vec<(f64, &Use)> =
+        now.uses.iter().map(|one| (rate(one, before, seconds), one)).collect();
     uses.sort_by(|(a, x), (b, y)| b.total_cmp(a).then(y.begun.cmp(&x.begun)));
     let uses = uses.into_iter().map(|(rate, one)| usage(rate, one));
-    text += &table(&["WHO", "ROUTINE", "CALLS", "CALLS/S", "FAILED", "MEAN", "IN", "OUT"], 2, uses.collect());
+    text += &table(
+        &["WHO", "ROUTINE", "CALLS", "CALLS/S", "FAILED", "MEAN", "IN", "OUT"],
+        2,
+        uses.collect(),
+    );
     let calls = now.calls.iter().map(|one| {
-        let who = [one.id.to_string(), one.principal.clone(), one.routine.clone(), one.stage.word().to_owned()];
+        let who = [
+            one.id.to_string(),
+            one.principal.clone(),
+            one.routine.clone(),
+            one.stage.word().to_owned(),
+        ];
         [who.to_vec(), vec![one.peer.clone(), time(one.age_ns as f64 / 1e9)]].concat()
     });
     text + &table(&["CALL", "WHO", "ROUTINE", "STAGE", "FROM", "AGE"], 5, calls.collect())
 }
 
-/// As much of a page as a terminal has room for, its head in any case: one whose size is not known gets all.
+/// As much of a page as a terminal has room for, its head in any case: one whose size is not known
+/// gets all.
 pub fn fitted(text: &str, rows: usize, columns: usize) -> String {
     if rows == 0 || columns == 0 {
         return text.to_owned();
     }
     // A line as wide as the terminal may begin another; so may the end of the last one.
     let lines = text.lines().take(rows.saturating_sub(1).max(1));
-    lines.map(|line| line.chars().take(columns.saturating_sub(1).max(1)).chain(['\n']).collect::<String>()).collect()
+    lines
+        .map(|line| {
+            line.chars().take(columns.saturating_sub(1).max(1)).chain(['\n']).collect::<String>()
+        })
+        .collect()
 }
 
 fn head(now: &Status, before: &Status, seconds: f64) -> String {
@@ -48,10 +65,17 @@ fn head(now: &Status, before: &Status, seconds: f64) -> String {
     }
     if let Some(totals) = &now.totals {
         text += &format!(
-            "clients: {} now, {} so far, {} refused\nexecutables: {} started, {} stopped, {} crashed\n",
-            totals.clients, totals.connected, totals.refused, totals.started, totals.stopped, totals.crashed
+            "clients: {} now, {} so far, {} refused\nexecutables: {} started, {} stopped, {} \
+                crashed\n",
+            totals.clients,
+            totals.connected,
+            totals.refused,
+            totals.started,
+            totals.stopped,
+            totals.crashed
         );
-        let [used, held, shared] = [totals.memory_used, totals.memory_held, totals.memory_shared].map(bytes);
+        let [used, held, shared] =
+            [totals.memory_used, totals.memory_held, totals.memory_shared].map(bytes);
         text += &format!("argument memory: {used} in use of {held}, {shared} shared by clients\n");
     }
     text
@@ -60,10 +84,16 @@ fn head(now: &Status, before: &Status, seconds: f64) -> String {
 fn usage(rate: f64, one: &Use) -> Vec<String> {
     let failed = sum(one.failed.iter().map(|(_, count)| *count));
     let ended = sum(one.durations.iter().copied());
-    let mean = if ended == 0 { "-".to_owned() } else { time(one.duration_ns as f64 / 1e9 / ended as f64) };
+    let mean =
+        if ended == 0 { "-".to_owned() } else { time(one.duration_ns as f64 / 1e9 / ended as f64) };
     let routine = if one.routine.is_empty() { "(refused)".to_owned() } else { one.routine.clone() };
     let counts = [one.begun.to_string(), format!("{rate:.1}"), failed.to_string(), mean];
-    [vec![one.principal.clone(), routine], counts.to_vec(), vec![bytes(one.bytes_in), bytes(one.bytes_out)]].concat()
+    [
+        vec![one.principal.clone(), routine],
+        counts.to_vec(),
+        vec![bytes(one.bytes_in), bytes(one.bytes_out)],
+    ]
+    .concat()
 }
 
 /// A sum of what a server says, who may say anything.
@@ -85,14 +115,18 @@ fn table(head: &[&str], numbers: usize, rows: Vec<Vec<String>>) -> String {
     }
     let left_out = rows.len().saturating_sub(ROWS_MAX);
     let head = head.iter().map(|word| (*word).to_owned()).collect();
-    let rows: Vec<Vec<String>> = [head].into_iter().chain(rows.into_iter().take(ROWS_MAX)).collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let rows: Vec<Vec<String>> =
+        [head].into_iter().chain(rows.into_iter().take(ROWS_MAX)).collect();
+    let width =
+        |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
     let mut text = "\n".to_owned();
     for row in &rows {
-        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| match column < numbers {
-            true => format!("{cell:width$}"),
-            false => format!("{cell:>width$}"),
+        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
+            match column < numbers {
+                true => format!("{cell:width$}"),
+                false => format!("{cell:>width$}"),
+            }
         });
         text += cells.collect::<Vec<_>>().join("  ").trim_end();
         text.push('\n');
@@ -144,15 +178,27 @@ mod tests {
             age_ns: 3_000_000_000,
         };
         let totals = Some(Totals { clients: 4, memory_used: 1 << 30, ..Totals::default() });
-        Status { uses: vec![one], calls: vec![call; 25], calls_open: 25, totals, ..Status::default() }
+        Status {
+            uses: vec![one],
+            calls: vec![call; 25],
+            calls_open: 25,
+            totals,
+            ..Status::default()
+        }
     }
 
     #[test]
     fn a_page_is_no_larger_than_its_terminal() {
         let text = page(&seen(110), &seen(10), 2.0);
         let cut = fitted(&text, 8, 30);
-        assert!(cut.lines().count() == 7 && cut.lines().all(|line| line.chars().count() < 30), "{cut}");
-        assert!(cut.lines().next().is_some_and(|first| text.starts_with(first)) && cut.ends_with('\n'), "{cut}");
+        assert!(
+            cut.lines().count() == 7 && cut.lines().all(|line| line.chars().count() < 30),
+            "{cut}"
+        );
+        assert!(
+            cut.lines().next().is_some_and(|first| text.starts_with(first)) && cut.ends_with('\n'),
+            "{cut}"
+        );
         assert_eq!((fitted(&text, 0, 0), fitted(&text, 1000, 1000)), (text.clone(), text));
         assert_eq!(fitted("ab\ncd\n", 1, 1), "a\n");
     }
@@ -160,13 +206,19 @@ mod tests {
     #[test]
     fn rates_come_from_two_looks_and_means_from_durations() {
         let text = page(&seen(110), &seen(10), 2.0);
-        assert!(text.contains("anna  m/f        110     50.0       1  2.0 ms  3.0 MiB  0 B\n"), "{text}");
         assert!(
-            text.contains("calls: 25 open, 0 waiting, 50.0 a second\n") && text.contains("1.0 GiB in use"),
+            text.contains("anna  m/f        110     50.0       1  2.0 ms  3.0 MiB  0 B\n"),
             "{text}"
         );
         assert!(
-            text.contains("07070707070707070707070707070707  bert  m/g      waiting  10.0.0.7:1  3.0 s\n"),
+            text.contains("calls: 25 open, 0 waiting, 50.0 a second\n")
+                && text.contains("1.0 GiB in use"),
+            "{text}"
+        );
+        assert!(
+            text.contains(
+                "07070707070707070707070707070707  bert  m/g      waiting  10.0.0.7:1  3.0 s\n"
+            ),
             "{text}"
         );
         assert!(text.contains("and 5 more; --json shows them\n"), "{text}");
@@ -177,7 +229,10 @@ mod tests {
         let own = Status { totals: None, ..seen(5) };
         let text = page(&own, &own, 1.0);
         assert!(!text.contains("clients:") && text.contains("anna"), "{text}");
-        assert!(page(&Status::default(), &Status::default(), 1.0).contains("calls: 0 open, 0 waiting, 0.0 a second"));
+        assert!(
+            page(&Status::default(), &Status::default(), 1.0)
+                .contains("calls: 0 open, 0 waiting, 0.0 a second")
+        );
     }
 
     /// Numbers that a sum or a quotient may trip over, and any.
@@ -197,8 +252,9 @@ mod tests {
     }
 
     fn any(random: &mut SeededRandom) -> Status {
-        let text =
-            |random: &mut SeededRandom| ["", "a", "\u{1b}[2J\n", "\u{202e}漢字"][random.next() as usize % 4].to_owned();
+        let text = |random: &mut SeededRandom| {
+            ["", "a", "\u{1b}[2J\n", "\u{202e}漢字"][random.next() as usize % 4].to_owned()
+        };
         Status {
             product: text(random),
             up_ns: number(random),

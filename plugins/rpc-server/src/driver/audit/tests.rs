@@ -14,7 +14,8 @@ struct Scratch(PathBuf);
 
 impl Scratch {
     fn new(name: &str) -> Scratch {
-        let path = std::env::temp_dir().join(format!("farcall-audit-{}-{name}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("farcall-audit-{}-{name}", std::process::id()));
         fs::create_dir(&path).unwrap();
         Scratch(path)
     }
@@ -36,8 +37,17 @@ impl Drop for Scratch {
 }
 
 fn record(failure: Option<Error>) -> Arc<AuditRecord> {
-    let caller = Arc::new(Caller { address: "10.0.0.7:51234".into(), rights: Rights::all("anna"), certificate: None });
-    let times = CallTimes { queued_ns: 1_000, started_ns: 2_000_000, finished_ns: 3_000_000, processor_ns: None };
+    let caller = Arc::new(Caller {
+        address: "10.0.0.7:51234".into(),
+        rights: Rights::all("anna"),
+        certificate: None,
+    });
+    let times = CallTimes {
+        queued_ns: 1_000,
+        started_ns: 2_000_000,
+        finished_ns: 3_000_000,
+        processor_ns: None,
+    };
     let (id, routine) = (Some(CallId([0xab; 16])), "lapack/dgesv".to_owned());
     let call = AuditedCall { id, parent: None, routine, times, bytes_in: 80, bytes_out: 40 };
     Arc::new(AuditRecord { caller, call: Some(call), order: None, failure })
@@ -63,8 +73,15 @@ fn a_line_says_who_called_what_and_what_became_of_it() {
     let scratch = Scratch::new("lines");
     let log = AuditLog::open(scratch.options(1 << 20, 2, 100)).unwrap();
     log.record(record(None));
-    log.record(record(Some(Error::new(ErrorKind::RoutineCrashed, "run a routine", "signal \"11\"\nsegment"))));
-    log.stranger(Error::new(ErrorKind::Protocol, "secure the connection", "no TLS").with("peer", "10.0.0.9:1"));
+    log.record(record(Some(Error::new(
+        ErrorKind::RoutineCrashed,
+        "run a routine",
+        "signal \"11\"\nsegment",
+    ))));
+    log.stranger(
+        Error::new(ErrorKind::Protocol, "secure the connection", "no TLS")
+            .with("peer", "10.0.0.9:1"),
+    );
     drop(log);
     let lines = scratch.lines("audit.log");
     assert_eq!(lines.len(), 3);
@@ -84,7 +101,10 @@ fn a_line_says_who_called_what_and_what_became_of_it() {
         (&lines[1]["outcome"], &lines[1]["message"]),
         (&"routine-crashed".into(), &"signal \"11\"\nsegment".into())
     );
-    assert_eq!((&lines[2]["event"], &lines[2]["peer"]), (&"connection".into(), &"10.0.0.9:1".into()));
+    assert_eq!(
+        (&lines[2]["event"], &lines[2]["peer"]),
+        (&"connection".into(), &"10.0.0.9:1".into())
+    );
     let mode = fs::metadata(scratch.0.join("audit.log")).unwrap().permissions().mode();
     assert_eq!(mode & 0o7777, 0o600);
 }
@@ -95,7 +115,8 @@ fn a_full_file_is_kept_under_another_name_and_the_oldest_goes() {
     let log = AuditLog::open(scratch.options(1000, 2, 1000)).unwrap();
     (0..50).for_each(|_| log.record(record(None)));
     drop(log);
-    let mut names: Vec<_> = fs::read_dir(&scratch.0).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    let mut names: Vec<_> =
+        fs::read_dir(&scratch.0).unwrap().flatten().map(|entry| entry.file_name()).collect();
     names.sort();
     assert_eq!(names, ["audit.log", "audit.log.1", "audit.log.2"]);
     for name in ["audit.log", "audit.log.1", "audit.log.2"] {
@@ -119,7 +140,8 @@ fn a_file_that_was_moved_away_is_begun_anew() {
     let file = open(&path).unwrap();
     let mut writer = Writer { options, file, written: 0, lost: 0, torn: false, complained: None };
     let mut write = |times: usize| {
-        (0..times).for_each(|_| writer.write(&line(SystemTime::now(), &Entry::Record(record(None)))));
+        (0..times)
+            .for_each(|_| writer.write(&line(SystemTime::now(), &Entry::Record(record(None)))));
     };
     // By a program that rotates logs, which may make the next one itself.
     write(3);
@@ -151,7 +173,14 @@ fn what_finds_the_queue_full_is_counted() {
     let scratch = Scratch::new("dropped");
     // A pipe that nobody reads: writing to it waits, as a disk that hangs.
     let pipe = scratch.0.join("audit.log");
-    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::from(0o600), 0).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &pipe,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from(0o600),
+        0,
+    )
+    .unwrap();
     let reader = OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
     let log = AuditLog::open(scratch.options(1 << 20, 2, 10)).unwrap();
     let begin = Instant::now();
@@ -191,14 +220,18 @@ fn a_full_disk_costs_lines_and_nothing_else() {
     writer.write(&line(SystemTime::now(), &Entry::Record(record(None))));
     let text = fs::read_to_string(scratch.0.join("audit.log")).unwrap();
     let lines: Vec<&str> = text.lines().collect();
-    assert!(lines[0].is_empty() && lines[1].contains("\"lost\"") && lines[1].contains("\"count\":3"), "{text}");
+    assert!(
+        lines[0].is_empty() && lines[1].contains("\"lost\"") && lines[1].contains("\"count\":3"),
+        "{text}"
+    );
     assert!(lines[2].contains("dgesv") && writer.lost == 0);
 }
 
 #[test]
 fn a_file_that_cannot_be_written_is_said_at_the_start() {
     let scratch = Scratch::new("nowhere");
-    let options = AuditOptions { path: scratch.0.join("none/audit.log"), ..scratch.options(1, 1, 1) };
+    let options =
+        AuditOptions { path: scratch.0.join("none/audit.log"), ..scratch.options(1, 1, 1) };
     let error = AuditLog::open(options).err().unwrap().to_string();
     assert!(error.contains("none/audit.log") && error.contains("audit_file"), "{error}");
 }
@@ -224,7 +257,11 @@ fn the_file_is_the_servers_own_and_no_link_to_another() {
         assert!(error.contains("another user") && error.contains("audit.log"), "{error}");
     }
     open(Path::new("/dev/null")).unwrap();
-    assert_eq!(fs::metadata("/dev/null").unwrap().permissions().mode() & 0o7777, 0o666, "it is the system's");
+    assert_eq!(
+        fs::metadata("/dev/null").unwrap().permissions().mode() & 0o7777,
+        0o666,
+        "it is the system's"
+    );
     assert_eq!(fs::metadata(&other).unwrap().len(), 0, "nothing goes where a link leads");
 }
 

@@ -25,13 +25,34 @@ impl Write for Page {
 }
 
 fn record(failure: Option<Error>, order: Option<&str>) -> Arc<AuditRecord> {
-    let caller = Arc::new(Caller { address: "10.0.0.7:51234".into(), rights: Rights::all("anna"), certificate: None });
+    let caller = Arc::new(Caller {
+        address: "10.0.0.7:51234".into(),
+        rights: Rights::all("anna"),
+        certificate: None,
+    });
     let (id, routine) = (Some(CallId([0xab; 16])), "lapack/dgesv".to_owned());
-    let call = AuditedCall { id, parent: None, routine, times: CallTimes::default(), bytes_in: 80, bytes_out: 40 };
-    Arc::new(AuditRecord { caller, call: order.is_none().then_some(call), order: order.map(str::to_owned), failure })
+    let call = AuditedCall {
+        id,
+        parent: None,
+        routine,
+        times: CallTimes::default(),
+        bytes_in: 80,
+        bytes_out: 40,
+    };
+    Arc::new(AuditRecord {
+        caller,
+        call: order.is_none().then_some(call),
+        order: order.map(str::to_owned),
+        failure,
+    })
 }
 
-fn written(level: LogLevel, format: LogFormat, lines_max: u64, tell: impl FnOnce(&Log)) -> Vec<String> {
+fn written(
+    level: LogLevel,
+    format: LogFormat,
+    lines_max: u64,
+    tell: impl FnOnce(&Log),
+) -> Vec<String> {
     let page = Page::default();
     let log = Log::open(LogOptions { level, format, lines_max }, page.clone()).unwrap();
     tell(&log);
@@ -41,7 +62,10 @@ fn written(level: LogLevel, format: LogFormat, lines_max: u64, tell: impl FnOnce
 }
 
 fn error(kind: ErrorKind) -> Option<Error> {
-    Some(Error::new(kind, "run a routine", "it\nfailed, \"so\"").with("secret", "context is not logged"))
+    Some(
+        Error::new(kind, "run a routine", "it\nfailed, \"so\"")
+            .with("secret", "context is not logged"),
+    )
 }
 
 fn all(log: &Log) {
@@ -64,16 +88,22 @@ fn a_line_names_the_call_and_quotes_what_is_no_word() {
     let (_, crash) = lines[3].split_once(' ').unwrap();
     assert_eq!(
         crash,
-        "warn call principal=anna peer=10.0.0.7:51234 routine=lapack/dgesv call=abababababababababababababababab \
-         outcome=routine-crashed message=\"it\\nfailed, \\\"so\\\"\" finished_us=0 in=80 out=40"
+        "warn call principal=anna peer=10.0.0.7:51234 routine=lapack/dgesv \
+         call=abababababababababababababababab outcome=routine-crashed message=\"it\\nfailed, \
+         \\\"so\\\"\" finished_us=0 in=80 out=40"
     );
-    assert!(lines[2].contains("info order principal=anna peer=10.0.0.7:51234 order=\"withdraw lapack\" outcome=done"));
+    assert!(lines[2].contains(
+        "info order principal=anna peer=10.0.0.7:51234 order=\"withdraw lapack\" outcome=done"
+    ));
     let json: Vec<serde_json::Value> = written(LogLevel::Debug, LogFormat::Json, 100, all)
         .iter()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
     assert_eq!((&json[3]["level"], &json[3]["call"]), (&"warn".into(), &"ab".repeat(16).into()));
-    assert_eq!((&json[2]["event"], &json[2]["order"]), (&"order".into(), &"withdraw lapack".into()));
+    assert_eq!(
+        (&json[2]["event"], &json[2]["order"]),
+        (&"order".into(), &"withdraw lapack".into())
+    );
     assert!(!lines.join("").contains("context is not logged"));
 }
 
@@ -81,10 +111,19 @@ fn a_line_names_the_call_and_quotes_what_is_no_word() {
 #[test]
 fn arguments_are_not_logged() {
     let lines = written(LogLevel::Debug, LogFormat::Text, 100, |log| {
-        log.record(&record(Some(Error::new(ErrorKind::InvalidArgument, "check", "name = 'secret'")), None));
-        log.record(&record(Some(Error::new(ErrorKind::RoutineFailed, "run", "KeyError: 'secret'")), None));
+        log.record(&record(
+            Some(Error::new(ErrorKind::InvalidArgument, "check", "name = 'secret'")),
+            None,
+        ));
+        log.record(&record(
+            Some(Error::new(ErrorKind::RoutineFailed, "run", "KeyError: 'secret'")),
+            None,
+        ));
     });
-    assert!(lines[0].contains("outcome=invalid-argument") && !lines.join("").contains("secret"), "{lines:?}");
+    assert!(
+        lines[0].contains("outcome=invalid-argument") && !lines.join("").contains("secret"),
+        "{lines:?}"
+    );
 }
 
 #[test]
@@ -93,7 +132,11 @@ fn lines_have_a_rate_and_what_is_left_out_is_counted() {
         (0..50).for_each(|_| log.record(&record(None, None)));
     });
     let last: serde_json::Value = serde_json::from_str(lines.last().unwrap()).unwrap();
-    assert_eq!((lines.len(), &last["event"], &last["count"]), (6, &"left out".into(), &45.into()), "{lines:?}");
+    assert_eq!(
+        (lines.len(), &last["event"], &last["count"]),
+        (6, &"left out".into(), &45.into()),
+        "{lines:?}"
+    );
 }
 
 /// A reader that hangs costs lines, and neither time nor memory.
@@ -111,14 +154,16 @@ fn a_queue_that_is_full_drops_and_counts() {
     }
     let (release, waits) = sync_channel(1);
     let page = Page::default();
-    let options = LogOptions { level: LogLevel::Debug, format: LogFormat::Json, lines_max: u64::MAX };
+    let options =
+        LogOptions { level: LogLevel::Debug, format: LogFormat::Json, lines_max: u64::MAX };
     let log = Log::open(options, Hangs(waits, page.clone())).unwrap();
     (0..QUEUE_MAX + 100).for_each(|_| log.record(&record(None, None)));
     drop(release);
     drop(log);
     let text = String::from_utf8(page.0.lock().unwrap().clone()).unwrap();
-    let counted =
-        text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["count"].as_u64());
+    let counted = text.lines().filter_map(|line| {
+        serde_json::from_str::<serde_json::Value>(line).unwrap()["count"].as_u64()
+    });
     let calls = text.lines().filter(|line| line.contains("\"call\"")).count() as u64;
     let dropped: u64 = counted.sum();
     assert!(dropped >= 99 && calls + dropped == QUEUE_MAX as u64 + 100, "{calls} and {dropped}");
@@ -129,13 +174,35 @@ fn no_line_has_what_a_terminal_obeys() {
     const MARK: &str = "x\x1b]0;y\x07\u{9b}\u{202e}\u{2028}\n";
     for format in [LogFormat::Text, LogFormat::Json] {
         let lines = written(LogLevel::Debug, format, 10, |log| {
-            let caller = Arc::new(Caller { address: MARK.into(), rights: Rights::all(MARK), certificate: None });
+            let caller = Arc::new(Caller {
+                address: MARK.into(),
+                rights: Rights::all(MARK),
+                certificate: None,
+            });
             let (id, routine) = (Some(CallId([0xab; 16])), MARK.to_owned());
-            let call =
-                AuditedCall { id, parent: None, routine, times: CallTimes::default(), bytes_in: 0, bytes_out: 0 };
-            let failure = Some(Error::new(ErrorKind::PermissionDenied, MARK, MARK).with(MARK, MARK).fix(MARK));
-            log.record(&Arc::new(AuditRecord { caller: caller.clone(), call: Some(call), order: None, failure }));
-            log.record(&Arc::new(AuditRecord { caller, call: None, order: Some(MARK.to_owned()), failure: None }));
+            let call = AuditedCall {
+                id,
+                parent: None,
+                routine,
+                times: CallTimes::default(),
+                bytes_in: 0,
+                bytes_out: 0,
+            };
+            let failure = Some(
+                Error::new(ErrorKind::PermissionDenied, MARK, MARK).with(MARK, MARK).fix(MARK),
+            );
+            log.record(&Arc::new(AuditRecord {
+                caller: caller.clone(),
+                call: Some(call),
+                order: None,
+                failure,
+            }));
+            log.record(&Arc::new(AuditRecord {
+                caller,
+                call: None,
+                order: Some(MARK.to_owned()),
+                failure: None,
+            }));
             log.stranger(&Error::new(ErrorKind::Protocol, MARK, MARK).with("peer", MARK));
             log.life(LogLevel::Info, || Life {
                 module: Some(MARK.into()),

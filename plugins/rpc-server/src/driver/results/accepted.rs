@@ -1,4 +1,5 @@
-//! An accepted call in the results folder until its outcome is there: what another server needs to run it.
+//! An accepted call in the results folder until its outcome is there: what another server needs to
+//! run it.
 //!
 //! ```text
 //!  0  "FCCALLS1"
@@ -48,7 +49,11 @@ impl AcceptedHead {
     /// A call that is written down now.
     pub fn new(accepted: Accepted) -> AcceptedHead {
         let left = accepted.open.remaining_us.map(Duration::from_micros);
-        AcceptedHead { order: 0, deadline: left.map(|left| since_1970().saturating_add(left)), accepted }
+        AcceptedHead {
+            order: 0,
+            deadline: left.map(|left| since_1970().saturating_add(left)),
+            accepted,
+        }
     }
 
     /// As it is written.
@@ -58,13 +63,18 @@ impl AcceptedHead {
             Some(certificate) => format!("{certificate} {}", self.accepted.address),
             None => self.accepted.address.clone(),
         };
-        let texts = [&written.principal, &written.routine, &address].map(|text| text.as_bytes().to_vec());
+        let texts =
+            [&written.principal, &written.routine, &address].map(|text| text.as_bytes().to_vec());
         let [principal, routine, address] = texts;
-        let parts: [Vec<u8>; PARTS] = [encode(&written.resume), encode(open), principal, routine, address];
+        let parts: [Vec<u8>; PARTS] =
+            [encode(&written.resume), encode(open), principal, routine, address];
         let certified = if certificate.is_some() { HAS_CERTIFICATE } else { 0 };
-        let bits = if *owns_server { OWNS_SERVER } else { 0 } | if *on_object { ON_OBJECT } else { 0 } | certified;
+        let bits = if *owns_server { OWNS_SERVER } else { 0 }
+            | if *on_object { ON_OBJECT } else { 0 }
+            | certified;
         // 0 stands for no deadline.
-        let deadline = self.deadline.map_or(0, |at| u64::try_from(at.as_micros()).unwrap_or(u64::MAX).max(1));
+        let deadline =
+            self.deadline.map_or(0, |at| u64::try_from(at.as_micros()).unwrap_or(u64::MAX).max(1));
         let mut bytes = MAGIC.to_vec();
         bytes.extend_from_slice(&self.order.to_le_bytes());
         bytes.extend_from_slice(&written.keep.after_end_us.to_le_bytes());
@@ -79,20 +89,24 @@ impl AcceptedHead {
         bytes
     }
 
-    /// Reads it from a file of so many bytes, which belongs to this call; the arrays come next. Also its own length.
+    /// Reads it from a file of so many bytes, which belongs to this call; the arrays come next.
+    /// Also its own length.
     ///
     /// # Errors
     /// `Version` for a file of another release, `Damaged` for anything that was not written so.
     pub fn read(file: &mut File, file_bytes: u64, id: CallId) -> Result<(AcceptedHead, u64)> {
         let bytes = read_fixed(file, MAGIC, HEAD_BYTES)?;
-        let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
-        let short = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+        let number =
+            |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+        let short =
+            |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
         let (order, after_end_us, deadline, bits) = (number(8), number(16), number(24), short(32));
         let lengths: Vec<usize> = (0..PARTS).map(|part| short(36 + 4 * part) as usize).collect();
         let (parts, length) = read_parts(file, bytes, &lengths, file_bytes)?;
-        let resume: Resume =
-            decode("Resume", &parts[0]).map_err(|_| damaged("its description of the call is invalid"))?;
-        let open: Open = decode("Open", &parts[1]).map_err(|_| damaged("its request is invalid"))?;
+        let resume: Resume = decode("Resume", &parts[0])
+            .map_err(|_| damaged("its description of the call is invalid"))?;
+        let open: Open =
+            decode("Open", &parts[1]).map_err(|_| damaged("its request is invalid"))?;
         if resume.call != id || open.call != id {
             return Err(damaged("it belongs to another call"));
         }
@@ -106,7 +120,15 @@ impl AcceptedHead {
             }
             _ => (None, address),
         };
-        let accepted = Accepted { written, open, address, owns_server, certificate, on_object, has_begun: false };
+        let accepted = Accepted {
+            written,
+            open,
+            address,
+            owns_server,
+            certificate,
+            on_object,
+            has_begun: false,
+        };
         let deadline = (deadline != 0).then(|| Duration::from_micros(deadline));
         Ok((AcceptedHead { order, deadline, accepted }, length))
     }
@@ -118,12 +140,18 @@ impl AcceptedHead {
     pub fn check_arrays(&self, left: u64) -> Result<()> {
         let bytes = self.array_bytes();
         let needed = if bytes > 0 { bytes.saturating_add(8) } else { 0 };
-        if left == needed { Ok(()) } else { Err(damaged("its length does not match its arguments")) }
+        if left == needed {
+            Ok(())
+        } else {
+            Err(damaged("its length does not match its arguments"))
+        }
     }
 
     /// Bytes of the arrays that follow.
     pub fn array_bytes(&self) -> u64 {
-        let bytes = |argument: &Argument| if let Argument::Blocks(Some(bytes)) = argument { *bytes } else { 0 };
+        let bytes = |argument: &Argument| {
+            if let Argument::Blocks(Some(bytes)) = argument { *bytes } else { 0 }
+        };
         self.accepted.open.arguments.iter().map(bytes).fold(0, u64::saturating_add)
     }
 }

@@ -10,8 +10,8 @@
 //!     the arrays of the outcome, packed, in order of their parameters; XXH3-64 of them
 //! ```
 //!
-//! Numbers are little-endian. A file is written under another name, and gets its own when all of it is on the disk: what
-//! has the name is whole, or was damaged later, which the sums show.
+//! Numbers are little-endian. A file is written under another name, and gets its own when all of it
+//! is on the disk: what has the name is whole, or was damaged later, which the sums show.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -27,7 +27,8 @@ const MAGIC: &[u8; 8] = b"FCRESLT1";
 const HEAD_BYTES: usize = 40;
 /// Longest part: nothing longer was ever a control message.
 pub const PART_BYTES_MAX: usize = 64 << 20;
-/// Bytes of arrays read at a time, so that their sum is worked out while they are in the processor's cache.
+/// Bytes of arrays read at a time, so that their sum is worked out while they are in the
+/// processor's cache.
 const PIECE_BYTES: usize = 1 << 18;
 
 /// What stands before the arrays.
@@ -50,9 +51,11 @@ impl Head {
     /// As it is written.
     pub fn encode(&self) -> Vec<u8> {
         let result = self.result.as_ref().map(encode).unwrap_or_default();
-        let parts = [&encode(&self.resume), &result, self.principal.as_bytes(), self.routine.as_bytes()];
+        let parts =
+            [&encode(&self.resume), &result, self.principal.as_bytes(), self.routine.as_bytes()];
         let mut bytes = MAGIC.to_vec();
-        let expires = self.expires.map_or(0, |at| u64::try_from(at.as_micros()).unwrap_or(u64::MAX));
+        let expires =
+            self.expires.map_or(0, |at| u64::try_from(at.as_micros()).unwrap_or(u64::MAX));
         bytes.extend_from_slice(&expires.to_le_bytes());
         bytes.extend_from_slice(&self.keep.after_end_us.to_le_bytes());
         for part in parts {
@@ -70,15 +73,18 @@ impl Head {
     /// `Damaged` for anything that was not written so.
     pub fn read(file: &mut File, file_bytes: u64, id: CallId) -> Result<Head> {
         let bytes = read_fixed(file, MAGIC, HEAD_BYTES)?;
-        let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+        let number =
+            |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
         let (expires, after_end_us) = (number(8), number(16));
         let lengths: Vec<usize> = bytes[24..HEAD_BYTES]
             .chunks_exact(4)
             .map(|part| u32::from_le_bytes(part.try_into().expect("four bytes")) as usize)
             .collect();
         let (parts, length) = read_parts(file, bytes, &lengths, file_bytes)?;
-        let [resume, result, principal, routine] = [0, 1, 2, 3].map(|index| parts[index].as_slice());
-        let resume: Resume = decode("Resume", resume).map_err(|_| damaged("its description of the call is invalid"))?;
+        let [resume, result, principal, routine] =
+            [0, 1, 2, 3].map(|index| parts[index].as_slice());
+        let resume: Resume = decode("Resume", resume)
+            .map_err(|_| damaged("its description of the call is invalid"))?;
         if resume.call != id {
             return Err(damaged("it belongs to another call"));
         }
@@ -122,7 +128,8 @@ pub fn write_arrays(file: &mut File, arrays: &mut [Packing]) -> Result<u64> {
             let length = array.left().min(PIECE_BYTES as u64) as usize;
             for block in array.blocks(length)? {
                 sum.update(block.bytes());
-                file.write_all(block.bytes()).map_err(|error| Error::system("write a result", error))?;
+                file.write_all(block.bytes())
+                    .map_err(|error| Error::system("write a result", error))?;
             }
             written += length as u64;
         }
@@ -130,7 +137,8 @@ pub fn write_arrays(file: &mut File, arrays: &mut [Packing]) -> Result<u64> {
     if written == 0 {
         return Ok(0);
     }
-    file.write_all(&sum.digest().to_le_bytes()).map_err(|error| Error::system("write a result", error))?;
+    file.write_all(&sum.digest().to_le_bytes())
+        .map_err(|error| Error::system("write a result", error))?;
     Ok(written + 8)
 }
 
@@ -169,14 +177,19 @@ impl ArrayReader {
             return Ok(());
         }
         file.read_exact(&mut sum).map_err(|_| damaged("it is too short"))?;
-        if sum == self.sum.digest().to_le_bytes() { Ok(()) } else { Err(damaged("the checksum of its arrays differs")) }
+        if sum == self.sum.digest().to_le_bytes() {
+            Ok(())
+        } else {
+            Err(damaged("the checksum of its arrays differs"))
+        }
     }
 }
 
 /// Reads the part of a fixed length that a file begins with, and checks what kind of file it is.
 ///
 /// # Errors
-/// `Version` for a file of another release, `Damaged` for anything else that does not begin as it should.
+/// `Version` for a file of another release, `Damaged` for anything else that does not begin as it
+/// should.
 pub fn read_fixed(file: &mut File, magic: &[u8; 8], length: usize) -> Result<Vec<u8>> {
     let mut bytes = vec![0; length];
     let (begin, rest) = bytes.split_at_mut(magic.len());
@@ -199,11 +212,14 @@ pub fn other_release() -> Error {
 
 /// What is told of a file that is not what was written.
 pub fn damaged(what: &'static str) -> Error {
-    Error::new(ErrorKind::Damaged, "read a result", format!("its file was damaged: {what}"))
-        .fix("repeat the call; check the server's disk, and which programs write to its results directory")
+    Error::new(ErrorKind::Damaged, "read a result", format!("its file was damaged: {what}")).fix(
+        "repeat the call; check the server's disk, and which programs write to its results \
+            directory",
+    )
 }
 
-/// The parts of a head behind its fixed bytes, of these lengths, once their sum is seen to be right; and the bytes of it all.
+/// The parts of a head behind its fixed bytes, of these lengths, once their sum is seen to be
+/// right; and the bytes of it all.
 ///
 /// # Errors
 /// `Damaged` for anything that was not written so.

@@ -7,8 +7,9 @@
 //! | `ID.unstored` | it is over, and its outcome could not be written |
 //! | `ID` | it is over, and this is its outcome |
 //!
-//! One state becomes the next by a change of name, which needs no room: a full disk cannot have a call run twice, or say
-//! what is not true of it. What is told to anybody is on the disk before, names included.
+//! One state becomes the next by a change of name, which needs no room: a full disk cannot have a
+//! call run twice, or say what is not true of it. What is told to anybody is on the disk before,
+//! names included.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -72,7 +73,8 @@ impl Folder {
     /// Opens the folder, and makes it where there is none.
     ///
     /// # Errors
-    /// `PermissionDenied` for one that others may write to, `Unavailable` for one that another server uses, `System`.
+    /// `PermissionDenied` for one that others may write to, `Unavailable` for one that another
+    /// server uses, `System`.
     pub fn open(path: &Path) -> Result<Folder> {
         let system = |error| Error::system(OPERATION, error).with("folder", path.display());
         make(path).map_err(system)?;
@@ -88,19 +90,25 @@ impl Folder {
                 .with("folder", path.display())
                 .with("mode", format!("{:o}", about.mode() & 0o7777))
                 .fix(
-                    "run chmod 700 on it if it is yours alone, or set results_dir in farcall.toml to another directory",
+                    "run chmod 700 on it if it is yours alone, or set results_dir in farcall.toml \
+                        to another directory",
                 ));
         }
         let lock = private(&path.join("lock"), OFlags::CREATE).map_err(system)?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
-            Error::new(ErrorKind::Unavailable, OPERATION, "another server uses the results directory")
-                .with("folder", path.display())
-                .fix("give each server its own directory: results_dir in farcall.toml")
+            Error::new(
+                ErrorKind::Unavailable,
+                OPERATION,
+                "another server uses the results directory",
+            )
+            .with("folder", path.display())
+            .fix("give each server its own directory: results_dir in farcall.toml")
         })?;
         Ok(Folder { path: path.to_owned(), handle, _lock: lock, next_order: 1 })
     }
 
-    /// Whether the folder that is open still has its name: somebody may have removed it, or put another in its place.
+    /// Whether the folder that is open still has its name: somebody may have removed it, or put
+    /// another in its place.
     pub fn is_in_place(&self) -> bool {
         let identity = |about: fs::Metadata| (about.dev(), about.ino());
         let named = fs::symlink_metadata(&self.path).map(identity);
@@ -117,8 +125,8 @@ impl Folder {
         self.handle.sync_all().map_err(|error| Error::system(OPERATION, error))
     }
 
-    /// Writes down that a call was accepted, with the arrays among its arguments if it waits, and has it on the disk when
-    /// this returns.
+    /// Writes down that a call was accepted, with the arrays among its arguments if it waits, and
+    /// has it on the disk when this returns.
     ///
     /// # Errors
     /// `LimitExceeded` for a full disk, `System` otherwise. Nothing of the call is there then.
@@ -132,8 +140,8 @@ impl Folder {
         self.sync().inspect_err(|_| drop(self.erase(id)))
     }
 
-    /// A call that waits is about to begin: that is on the disk when this returns, and another server never runs it. Fine,
-    /// too, where nothing of it is there any more.
+    /// A call that waits is about to begin: that is on the disk when this returns, and another
+    /// server never runs it. Fine, too, where nothing of it is there any more.
     ///
     /// # Errors
     /// `System`.
@@ -157,24 +165,30 @@ impl Folder {
         }
     }
 
-    /// A call has begun: nobody needs its arguments there any more. Where they stay, nothing is lost but room.
+    /// A call has begun: nobody needs its arguments there any more. Where they stay, nothing is
+    /// lost but room.
     pub fn trim(&self, id: CallId) {
         let _ = self.cut_arrays(id, &self.place(id, Stage::Began));
     }
 
     fn cut_arrays(&self, id: CallId, path: &Path) -> Result<()> {
-        let mut file = private(path, OFlags::empty()).map_err(|error| Error::system(OPERATION, error))?;
+        let mut file =
+            private(path, OFlags::empty()).map_err(|error| Error::system(OPERATION, error))?;
         let bytes = file.metadata().map_err(|error| Error::system(OPERATION, error))?.len();
         let (_, length) = AcceptedHead::read(&mut file, bytes, id)?;
-        if length < bytes { file.set_len(length).map_err(|error| Error::system(OPERATION, error)) } else { Ok(()) }
+        if length < bytes {
+            file.set_len(length).map_err(|error| Error::system(OPERATION, error))
+        } else {
+            Ok(())
+        }
     }
 
-    /// Writes a call's outcome, and has it on the disk when this returns; its bytes. What was there of the call before is
-    /// gone then.
+    /// Writes a call's outcome, and has it on the disk when this returns; its bytes. What was there
+    /// of the call before is gone then.
     ///
     /// # Errors
-    /// `LimitExceeded` for a full disk, `System` otherwise: then no other server runs the call, and it says what became of
-    /// it.
+    /// `LimitExceeded` for a full disk, `System` otherwise: then no other server runs the call, and
+    /// it says what became of it.
     pub fn store(&self, id: CallId, head: &Head, arrays: &mut [Packing]) -> Result<u64> {
         let written = self.write_file(id, Stage::Over, &head.encode(), arrays);
         let bytes = match written {
@@ -193,14 +207,21 @@ impl Folder {
 
     fn mark_unstored(&self, id: CallId) {
         let unstored = self.place(id, Stage::Unstored);
-        let renamed = [Stage::Waits, Stage::Began].map(|stage| fs::rename(self.place(id, stage), &unstored).is_ok());
+        let renamed = [Stage::Waits, Stage::Began]
+            .map(|stage| fs::rename(self.place(id, stage), &unstored).is_ok());
         if renamed.contains(&true) {
             let _ = self.sync();
         }
     }
 
     /// Writes a file under another name, and gives it its own when all of it is on the disk.
-    fn write_file(&self, id: CallId, stage: Stage, head: &[u8], arrays: &mut [Packing]) -> Result<u64> {
+    fn write_file(
+        &self,
+        id: CallId,
+        stage: Stage,
+        head: &[u8],
+        arrays: &mut [Packing],
+    ) -> Result<u64> {
         let place = self.place(id, stage);
         let unfinished = self.path.join(format!("{id}{UNFINISHED}"));
         let written = write_new(&unfinished, head, arrays).and_then(|bytes| {
@@ -220,7 +241,9 @@ impl Folder {
             .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32)
             .open(self.place(id, stage));
         let file = open.map_err(|error| match error.kind() {
-            IoKind::NotFound => Error::new(ErrorKind::NotFound, "read a result", "its file has disappeared"),
+            IoKind::NotFound => {
+                Error::new(ErrorKind::NotFound, "read a result", "its file has disappeared")
+            }
             _ => Error::system("read a result", error),
         })?;
         let about = file.metadata().map_err(|error| Error::system("read a result", error))?;
@@ -240,7 +263,8 @@ impl Folder {
         Ok((file, head))
     }
 
-    /// Opens the file of an accepted call and reads its head; the arrays come next. Also the bytes that are left.
+    /// Opens the file of an accepted call and reads its head; the arrays come next. Also the bytes
+    /// that are left.
     ///
     /// # Errors
     /// As [`Folder::read`].
@@ -266,13 +290,15 @@ impl Folder {
         if removed { self.sync() } else { Ok(()) }
     }
 
-    /// The calls of which there is something, with all of their stages. Leftovers are removed; damaged files of earlier
-    /// servers have `true`.
+    /// The calls of which there is something, with all of their stages. Leftovers are removed;
+    /// damaged files of earlier servers have `true`.
     pub fn list(&self) -> (BTreeMap<CallId, Vec<Stage>>, Vec<CallId>) {
-        let (mut calls, mut damaged): (BTreeMap<CallId, Vec<Stage>>, _) = (BTreeMap::new(), Vec::new());
+        let (mut calls, mut damaged): (BTreeMap<CallId, Vec<Stage>>, _) =
+            (BTreeMap::new(), Vec::new());
         for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            let Some((id, suffix)) = name.split_at_checked(ID_DIGITS).and_then(|(id, rest)| Some((id_of(id)?, rest)))
+            let Some((id, suffix)) =
+                name.split_at_checked(ID_DIGITS).and_then(|(id, rest)| Some((id_of(id)?, rest)))
             else {
                 continue;
             };
@@ -280,7 +306,9 @@ impl Folder {
                 let _ = fs::remove_file(entry.path());
             } else if suffix.ends_with(DAMAGED) {
                 damaged.push(id);
-            } else if let Some(stage) = Stage::ALL.into_iter().find(|stage| stage.suffix() == suffix) {
+            } else if let Some(stage) =
+                Stage::ALL.into_iter().find(|stage| stage.suffix() == suffix)
+            {
                 calls.entry(id).or_default().push(stage);
             }
         }
@@ -319,8 +347,11 @@ fn write_new(path: &Path, head: &[u8], arrays: &mut [Packing]) -> Result<u64> {
     let _ = fs::remove_file(path);
     let mut file = private(path, OFlags::CREATE | OFlags::EXCL).map_err(system)?;
     let bytes = arrays.iter().map(Packing::left).fold(head.len() as u64, u64::saturating_add);
-    // A disk without room says so before a byte is written; where the system cannot tell, writing does.
-    if let Err(error @ (Errno::NOSPC | Errno::DQUOT)) = fallocate(&file, FallocateFlags::KEEP_SIZE, 0, bytes) {
+    // A disk without room says so before a byte is written; where the system cannot tell, writing
+    // does.
+    if let Err(error @ (Errno::NOSPC | Errno::DQUOT)) =
+        fallocate(&file, FallocateFlags::KEEP_SIZE, 0, bytes)
+    {
         return Err(system(error.into()));
     }
     file.write_all(head).map_err(system)?;
@@ -343,14 +374,19 @@ fn private(path: &Path, flags: OFlags) -> std::io::Result<File> {
 
 /// What is told of a disk that takes no more.
 pub fn disk_error(error: Error) -> Error {
-    let full = error.to_string().contains("No space left") || error.to_string().contains("quota exceeded");
+    let full =
+        error.to_string().contains("No space left") || error.to_string().contains("quota exceeded");
     if !full {
         let is_unfixed = error.kind() == ErrorKind::System;
-        const FIX: &str = "check that its directory is writable, or set results_dir in farcall.toml to another";
+        const FIX: &str =
+            "check that its directory is writable, or set results_dir in farcall.toml to another";
         return if is_unfixed { error.fix(FIX) } else { error };
     }
     Error::new(ErrorKind::LimitExceeded, OPERATION, "the disk with the results directory is full")
-        .fix("free disk space, delete outcomes (`farcall kept`), or set results_dir in farcall.toml to another disk")
+        .fix(
+            "free disk space, delete outcomes (`farcall kept`), or set results_dir in \
+            farcall.toml to another disk",
+        )
         .retryable()
 }
 
@@ -363,7 +399,9 @@ const ID_DIGITS: usize = 32;
 
 fn id_of(name: &str) -> Option<CallId> {
     let digits = name.as_bytes();
-    if digits.len() != ID_DIGITS || digits.iter().any(|digit| !matches!(digit, b'0'..=b'9' | b'a'..=b'f')) {
+    if digits.len() != ID_DIGITS
+        || digits.iter().any(|digit| !matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
+    {
         return None;
     }
     let mut id = [0; 16];

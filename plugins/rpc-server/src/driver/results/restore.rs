@@ -21,8 +21,8 @@ pub struct Found {
     pub unreadable: Vec<(CallId, ErrorKind)>,
 }
 
-/// Reads what an earlier server left. What was to be forgotten by now is; what cannot be read is put aside, but for what
-/// another release wrote, which stays as it is.
+/// Reads what an earlier server left. What was to be forgotten by now is; what cannot be read is
+/// put aside, but for what another release wrote, which stays as it is.
 pub fn restore(folder: &mut Folder) -> Found {
     let (calls, damaged) = folder.list();
     let mut found = Found::default();
@@ -36,7 +36,9 @@ pub fn restore(folder: &mut Folder) -> Found {
             _ => restore_accepted(folder, id, stage),
         };
         match one {
-            Ok(Some((order, one))) if matches!(one.was, Was::Waiting(_)) => waiting.push((order, one)),
+            Ok(Some((order, one))) if matches!(one.was, Was::Waiting(_)) => {
+                waiting.push((order, one))
+            }
             Ok(one) => found.restored.extend(one.map(|(_, one)| one)),
             Err(error) => {
                 let file = folder.place(id, stage);
@@ -89,11 +91,18 @@ fn restore_accepted(folder: &Folder, id: CallId, stage: Stage) -> Result<Option<
     }
     let on_object = head.accepted.on_object;
     let Written { resume, routine, principal, keep } = &head.accepted.written;
-    let copy = Written { resume: resume.clone(), routine: routine.clone(), principal: principal.clone(), keep: *keep };
+    let copy = Written {
+        resume: resume.clone(),
+        routine: routine.clone(),
+        principal: principal.clone(),
+        keep: *keep,
+    };
     let was = match stage {
         Stage::Waits => Was::Waiting(Box::new(head.accepted)),
         Stage::Unstored => Was::Ended(never_stored()),
-        _ if on_object => Was::Ended(ended("the server stopped, and the call's object ended with it")),
+        _ if on_object => {
+            Was::Ended(ended("the server stopped, and the call's object ended with it"))
+        }
         _ => Was::Ended(ended("the server stopped while the call ran")),
     };
     Ok(Some((head.order, restored(id, copy, was, None, bytes))))
@@ -104,7 +113,13 @@ fn written(head: Head) -> Written {
     Written { resume, routine, principal, keep }
 }
 
-fn restored(id: CallId, written: Written, was: Was, left: Option<Duration>, bytes: u64) -> Restored {
+fn restored(
+    id: CallId,
+    written: Written,
+    was: Was,
+    left: Option<Duration>,
+    bytes: u64,
+) -> Restored {
     let left = left.unwrap_or(written.keep.after_end());
     Restored { id, written: Box::new(written), was, bytes, left }
 }
@@ -118,13 +133,18 @@ fn ended(why: &'static str) -> CallResult {
 
 /// What becomes of one that was over, and whose outcome nobody could write down.
 fn never_stored() -> CallResult {
-    let message = "it had finished, but its outcome could not be written to the results directory before the server \
-        stopped";
+    let message = "it had finished, but its outcome could not be written to the results directory \
+        before the server stopped";
     let error = Error::new(ErrorKind::LimitExceeded, "keep a result", message)
         .fix("free disk space for the server's results; submit the call again if it may run twice");
     failed(&error)
 }
 
 fn failed(error: &Error) -> CallResult {
-    CallResult { failure: Some(error.into()), results: Vec::new(), times: CallTimes::default(), attributes: None }
+    CallResult {
+        failure: Some(error.into()),
+        results: Vec::new(),
+        times: CallTimes::default(),
+        attributes: None,
+    }
 }

@@ -19,7 +19,8 @@ struct Scratch(PathBuf);
 
 impl Scratch {
     fn new(name: &str) -> Scratch {
-        let path = std::env::temp_dir().join(format!("farcall-results-{}-{name}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("farcall-results-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         fs::create_dir(&path).unwrap();
         Scratch(path)
@@ -74,12 +75,19 @@ fn head(result: Option<CallResult>, expires: Option<Duration>) -> Head {
 
 fn returned(arrays: &[&[u8]]) -> CallResult {
     let results = arrays.iter().map(|bytes| Argument::Blocks(Some(bytes.len() as u64)));
-    CallResult { failure: None, results: results.collect(), times: CallTimes::default(), attributes: None }
+    CallResult {
+        failure: None,
+        results: results.collect(),
+        times: CallTimes::default(),
+        attributes: None,
+    }
 }
 
 fn write(folder: &Folder, arrays: &[&[u8]]) -> u64 {
     let mut packings: Vec<Packing> = arrays.iter().map(|bytes| packing(bytes)).collect();
-    folder.store(ID, &head(Some(returned(arrays)), Some(since_1970() + HOUR)), &mut packings).unwrap()
+    folder
+        .store(ID, &head(Some(returned(arrays)), Some(since_1970() + HOUR)), &mut packings)
+        .unwrap()
 }
 
 fn open(scratch: &Scratch) -> Folder {
@@ -104,7 +112,11 @@ fn accepted(id: CallId, bytes: u64) -> Accepted {
         call: id,
         routine: "m/scale".to_owned(),
         contract: [3; 32],
-        arguments: vec![Argument::Inline(b"scalar"[..].into()), Argument::Blocks(Some(bytes)), Argument::Absent],
+        arguments: vec![
+            Argument::Inline(b"scalar"[..].into()),
+            Argument::Blocks(Some(bytes)),
+            Argument::Absent,
+        ],
         wanted: None,
         remaining_us: Some(60_000_000),
         result_credit: None,
@@ -116,7 +128,15 @@ fn accepted(id: CallId, bytes: u64) -> Accepted {
     let (principal, routine) = ("uid 1".to_owned(), "m/scale".to_owned());
     let written = Written { resume: Resume::new(id), routine, principal, keep };
     let address = "unix 7".to_owned();
-    Accepted { written, open, address, owns_server: true, certificate: None, on_object: false, has_begun: false }
+    Accepted {
+        written,
+        open,
+        address,
+        owns_server: true,
+        certificate: None,
+        on_object: false,
+        has_begun: false,
+    }
 }
 
 fn accept(folder: &mut Folder, id: CallId, array: &[u8]) {
@@ -128,8 +148,9 @@ fn accept(folder: &mut Folder, id: CallId, array: &[u8]) {
 fn arrays(folder: &Folder) -> Result<Vec<Vec<u8>>> {
     let read = read(folder, ID, true, &Heap)?;
     let Some(region) = read.region else { return Ok(Vec::new()) };
-    let of =
-        |(offset, bytes): &(u64, u64)| Space::of(&*region, *offset as usize, *bytes as usize).unwrap().bytes().to_vec();
+    let of = |(offset, bytes): &(u64, u64)| {
+        Space::of(&*region, *offset as usize, *bytes as usize).unwrap().bytes().to_vec()
+    };
     Ok(read.places.values().map(of).collect())
 }
 
@@ -140,13 +161,19 @@ fn what_is_written_is_read_by_the_next_server_and_by_nobody_else() {
     let bytes = write(&open(&scratch), &[&one, &other]);
     let (folder, file) = (scratch.results(), scratch.file(ID));
     assert_eq!(fs::metadata(&folder).unwrap().mode() & 0o7777, 0o700);
-    assert_eq!((fs::metadata(&file).unwrap().mode() & 0o7777, fs::metadata(&file).unwrap().len()), (0o600, bytes));
+    assert_eq!(
+        (fs::metadata(&file).unwrap().mode() & 0o7777, fs::metadata(&file).unwrap().len()),
+        (0o600, bytes)
+    );
     let mut folder = open(&scratch);
     let (restored, wrong) = found(&mut folder);
     let [found] = &restored[..] else { panic!("one is kept, and not {}", restored.len()) };
     assert!(wrong.is_empty() && found.id == ID && found.bytes == bytes);
     assert!(matches!(found.was, Was::Stored { failed: false }));
-    assert_eq!((found.written.principal.as_str(), found.written.routine.as_str()), ("uid 1", "m/scale"));
+    assert_eq!(
+        (found.written.principal.as_str(), found.written.routine.as_str()),
+        ("uid 1", "m/scale")
+    );
     assert!(found.left <= HOUR && found.left > HOUR - Duration::from_secs(60));
     assert_eq!(arrays(&folder).unwrap(), [one, other]);
     folder.erase(ID).unwrap();
@@ -161,7 +188,9 @@ fn a_call_that_was_open_when_an_earlier_release_ended_has_failed() {
     folder.store(ID, &head(None, None), &mut []).unwrap();
     let (restored, wrong) = found(&mut folder);
     assert!(
-        wrong.is_empty() && restored.len() == 1 && is_failed(&restored[0], "the server stopped while the call ran")
+        wrong.is_empty()
+            && restored.len() == 1
+            && is_failed(&restored[0], "the server stopped while the call ran")
     );
 }
 
@@ -182,7 +211,10 @@ fn calls_that_wait_are_found_in_their_order_with_their_arguments() {
         for one in &restored {
             let Was::Waiting(call) = &one.was else { panic!("it waits") };
             let known = accepted(one.id, 0);
-            assert_eq!((&call.open.arguments[0], call.open.contract), (&known.open.arguments[0], [3; 32]));
+            assert_eq!(
+                (&call.open.arguments[0], call.open.contract),
+                (&known.open.arguments[0], [3; 32])
+            );
             assert!(call.owns_server && !call.on_object && call.address == "unix 7");
             assert!(call.open.remaining_us.unwrap() <= 60_000_000);
         }
@@ -212,7 +244,9 @@ fn what_has_begun_never_waits_again() {
     assert!(fs::metadata(&began).unwrap().len() < 1000, "nobody needs its arguments any more");
     let (restored, wrong) = found(&mut folder);
     assert!(
-        wrong.is_empty() && restored.len() == 1 && is_failed(&restored[0], "the server stopped while the call ran")
+        wrong.is_empty()
+            && restored.len() == 1
+            && is_failed(&restored[0], "the server stopped while the call ran")
     );
     folder.store(ID, &head(Some(returned(&[])), Some(since_1970() + HOUR)), &mut []).unwrap();
     assert!(!began.exists() && scratch.file(ID).exists());
@@ -223,7 +257,10 @@ fn what_has_begun_never_waits_again() {
     let on_object = Accepted { on_object: true, has_begun: true, ..accepted(other, 5) };
     folder.accept(AcceptedHead::new(on_object), &mut []).unwrap();
     let (restored, wrong) = found(&mut folder);
-    assert!(wrong.is_empty() && restored.iter().any(|one| one.id == other && is_failed(one, "object ended")));
+    assert!(
+        wrong.is_empty()
+            && restored.iter().any(|one| one.id == other && is_failed(one, "object ended"))
+    );
 }
 
 #[test]
@@ -238,7 +275,9 @@ fn an_outcome_that_cannot_be_stored_says_so() {
     folder.store(ID, &outcome, &mut []).unwrap_err();
     fs::remove_dir(&in_the_way).unwrap();
     let (restored, wrong) = found(&mut folder);
-    assert!(wrong.is_empty() && restored.len() == 1 && is_failed(&restored[0], "could not be written"));
+    assert!(
+        wrong.is_empty() && restored.len() == 1 && is_failed(&restored[0], "could not be written")
+    );
     // It has another outcome when there is room.
     folder.store(ID, &outcome, &mut []).unwrap();
     assert!(matches!(found(&mut folder).0[0].was, Was::Stored { failed: false }));
@@ -265,7 +304,12 @@ fn files_of_other_releases_are_left_alone() {
         let found = restore(&mut folder);
         assert!(found.restored.is_empty() && found.wrong.len() == 2, "{:?}", found.wrong);
         assert!(found.unreadable.iter().all(|(_, kind)| *kind == ErrorKind::Version));
-        assert!(found.wrong.iter().all(|error| error.to_string().contains(&*scratch.results().to_string_lossy())));
+        assert!(
+            found
+                .wrong
+                .iter()
+                .all(|error| error.to_string().contains(&*scratch.results().to_string_lossy()))
+        );
         assert_eq!(files.each_ref().map(|file| fs::read(file).unwrap()).to_vec(), held);
     }
 }
@@ -274,13 +318,16 @@ fn files_of_other_releases_are_left_alone() {
 fn what_was_to_be_forgotten_is_and_leftovers_go() {
     let scratch = Scratch::new("late");
     let mut folder = open(&scratch);
-    let failed = CallResult { failure: Some(Failure::from(&Error::internal("", ""))), ..returned(&[]) };
+    let failed =
+        CallResult { failure: Some(Failure::from(&Error::internal("", ""))), ..returned(&[]) };
     folder.store(ID, &head(Some(failed), Some(Duration::from_secs(5))), &mut []).unwrap();
     let leftover = scratch.results().join(format!("{ID}.new"));
     fs::write(&leftover, "half a fi").unwrap();
     fs::write(scratch.results().join("README"), "somebody's").unwrap();
     let (restored, wrong) = found(&mut folder);
-    assert!(restored.is_empty() && wrong.is_empty() && !scratch.file(ID).exists() && !leftover.exists());
+    assert!(
+        restored.is_empty() && wrong.is_empty() && !scratch.file(ID).exists() && !leftover.exists()
+    );
     assert!(scratch.results().join("README").exists());
 }
 
@@ -307,10 +354,17 @@ fn no_damage_is_taken_for_an_outcome() {
     let (restored, wrong) = found(&mut folder);
     assert!(restored.is_empty() && wrong.len() == 1);
     assert!(wrong[0].to_string().contains(&ID.to_string()), "its file is named: {}", wrong[0]);
-    assert!(scratch.results().join(format!("{ID}.damaged")).exists(), "an admin may want to look at it");
+    assert!(
+        scratch.results().join(format!("{ID}.damaged")).exists(),
+        "an admin may want to look at it"
+    );
     let again = restore(&mut folder);
     assert!(again.wrong.is_empty(), "it is complained about once");
-    assert_eq!(again.unreadable, [(ID, ErrorKind::Damaged)], "and whoever asks for it learns why it is not there");
+    assert_eq!(
+        again.unreadable,
+        [(ID, ErrorKind::Damaged)],
+        "and whoever asks for it learns why it is not there"
+    );
 }
 
 /// The same of a call that waits: it never runs with other arguments.
@@ -364,7 +418,8 @@ fn links_and_pipes_are_not_followed() {
     assert!(fs::read(&elsewhere).unwrap() == before && arrays(&folder).unwrap() == [b"another"]);
     fs::remove_file(scratch.file(ID)).unwrap();
     let pipe = std::ffi::CString::new(scratch.file(ID).to_str().unwrap()).unwrap();
-    rustix::fs::mknodat(rustix::fs::CWD, &*pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, &*pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0)
+        .unwrap();
     assert_eq!(arrays(&folder).unwrap_err().kind(), ErrorKind::Damaged);
 }
 
@@ -373,12 +428,18 @@ fn a_folder_that_others_may_use_or_another_server_uses_is_refused() {
     let scratch = Scratch::new("folder");
     let folder = open(&scratch);
     let error = Folder::open(&scratch.results()).err().unwrap();
-    assert!(error.kind() == ErrorKind::Unavailable && error.to_string().contains("another server"), "{error}");
+    assert!(
+        error.kind() == ErrorKind::Unavailable && error.to_string().contains("another server"),
+        "{error}"
+    );
     drop(folder);
     for mode in [0o770, 0o707, 0o750] {
         fs::set_permissions(scratch.results(), fs::Permissions::from_mode(mode)).unwrap();
         let error = Folder::open(&scratch.results()).err().unwrap();
-        assert!(error.kind() == ErrorKind::PermissionDenied && error.to_string().contains("chmod 700"), "{error}");
+        assert!(
+            error.kind() == ErrorKind::PermissionDenied && error.to_string().contains("chmod 700"),
+            "{error}"
+        );
     }
     fs::set_permissions(scratch.results(), fs::Permissions::from_mode(0o700)).unwrap();
     let link = scratch.0.join("link");
@@ -393,9 +454,12 @@ fn a_write_that_fails_leaves_what_was_there() {
     let scratch = Scratch::new("full");
     let folder = open(&scratch);
     folder.store(ID, &head(None, None), &mut []).unwrap();
-    // A folder in the way fails as a disk does, once the name is to be given; no test fills a real one.
+    // A folder in the way fails as a disk does, once the name is to be given; no test fills a real
+    // one.
     fs::create_dir(scratch.results().join(format!("{ID}.new"))).unwrap();
-    assert!(folder.store(ID, &head(Some(returned(&[])), Some(since_1970() + HOUR)), &mut []).is_err());
+    assert!(
+        folder.store(ID, &head(Some(returned(&[])), Some(since_1970() + HOUR)), &mut []).is_err()
+    );
     assert!(folder.read(ID).unwrap().1.result.is_none());
     let full = folder::disk_error(Error::system("", std::io::Error::from_raw_os_error(28)));
     assert!(full.kind() == ErrorKind::LimitExceeded && full.is_retryable(), "{full}");
@@ -403,14 +467,17 @@ fn a_write_that_fails_leaves_what_was_there() {
 
 #[test]
 fn servers_of_one_user_have_folders_of_their_own() {
-    let name = |listen: &[&str]| server_name(&listen.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>());
+    let name = |listen: &[&str]| {
+        server_name(&listen.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>())
+    };
     assert_eq!(name(&[]), "default");
     let (one, other) = (name(&["unix:/run/a/b.sock"]), name(&["unix:/run/a-b.sock"]));
     assert_ne!(one, other);
     assert!(one.starts_with("unix--run-a-b-sock-") && !one.contains('/'), "{one}");
 }
 
-/// Somebody removes the folder of a server that runs: it makes another, and says so of nothing that was lost.
+/// Somebody removes the folder of a server that runs: it makes another, and says so of nothing that
+/// was lost.
 #[test]
 fn a_folder_that_was_removed_is_made_again() {
     let scratch = Scratch::new("removed");

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use farcall_base::{CallId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, ObjectId, Result};
+use farcall_base::{
+    CallId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, ObjectId, Result,
+};
 use farcall_wire::{ON, Open};
 
 use super::{copy_of, unknown};
@@ -21,7 +23,13 @@ impl Server {
     ) -> Result<Option<(ExecutableId, Arc<Known>)>> {
         let attribute = open.attributes.iter().flatten().find(|attribute| attribute.name == ON);
         let Some(attribute) = attribute else { return Ok(None) };
-        let wrong = || Error::new(ErrorKind::InvalidArgument, "call an object", "its id does not have 16 bytes");
+        let wrong = || {
+            Error::new(
+                ErrorKind::InvalidArgument,
+                "call an object",
+                "its id does not have 16 bytes",
+            )
+        };
         let id = ObjectId(attribute.value.as_slice().try_into().map_err(|_| wrong())?);
         let principal = self.rights(connection).map_or("", |rights| rights.principal());
         let found = self.state.objects.find(principal, id);
@@ -36,13 +44,20 @@ impl Server {
     }
 
     /// What an Open calls on an object: in the version that the object was made from.
-    fn on_object(&self, executable: ExecutableId, object: &Object, open: &Open) -> Result<Arc<Known>> {
+    fn on_object(
+        &self,
+        executable: ExecutableId,
+        object: &Object,
+        open: &Open,
+    ) -> Result<Arc<Known>> {
         let refused = |message: String| {
-            Error::new(ErrorKind::InvalidArgument, "call an object", message).with("object", object.id)
+            Error::new(ErrorKind::InvalidArgument, "call an object", message)
+                .with("object", object.id)
         };
         let hold = self.state.objects.hold_of(executable);
         let hold = hold.ok_or_else(|| Error::internal("call an object", "it was not requested"))?;
-        let not_of_it = || refused(format!("its class {} has no method \"{}\"", hold.name, open.routine));
+        let not_of_it =
+            || refused(format!("its class {} has no method \"{}\"", hold.name, open.routine));
         if hold.image.is_none() {
             // The directory has not answered yet; whoever calls has the interface from there.
             let known = self.routine(open)?;
@@ -57,11 +72,17 @@ impl Server {
             .fix("create a new one: this one keeps its old interface"))
     }
 
-    /// A call that stands in one on the same object would wait for its own end, and so would one for which others wait that
-    /// it waits for.
-    fn check_no_circle(&self, executable: ExecutableId, open: &Open, around: &Around) -> Result<()> {
+    /// A call that stands in one on the same object would wait for its own end, and so would one
+    /// for which others wait that it waits for.
+    fn check_no_circle(
+        &self,
+        executable: ExecutableId,
+        open: &Open,
+        around: &Around,
+    ) -> Result<()> {
         let refused = |message| Error::new(ErrorKind::InvalidArgument, "call an object", message);
-        let outer: Vec<ExecutableId> = self.outer_calls(around).filter_map(|call| call.on).collect();
+        let outer: Vec<ExecutableId> =
+            self.outer_calls(around).filter_map(|call| call.on).collect();
         if outer.contains(&executable) || self.names_as_parent(executable, open) {
             return Err(refused("the call was made inside another call on the same object")
                 .fix("wait until that call returns: calls on an object run one after the other"));
@@ -76,18 +97,31 @@ impl Server {
 
     /// The calls that a new one stands in, the innermost first.
     fn outer_calls(&self, around: &Around) -> impl Iterator<Item = &Call> {
-        let call_of = |parent: Option<(CallKey, CallId)>| parent.and_then(|(key, _)| self.state.calls.get(&key));
-        std::iter::successors(call_of(around.nesting.parent), move |call| call_of(call.nesting.parent))
+        let call_of = |parent: Option<(CallKey, CallId)>| {
+            parent.and_then(|(key, _)| self.state.calls.get(&key))
+        };
+        std::iter::successors(call_of(around.nesting.parent), move |call| {
+            call_of(call.nesting.parent)
+        })
     }
 
-    /// Whether what runs on an object waits, directly or through others, for one of these objects. Only what runs has calls
-    /// inside it that it may wait for, and so it is enough to ask this of each call that is opened inside another.
+    /// Whether what runs on an object waits, directly or through others, for one of these objects.
+    /// Only what runs has calls inside it that it may wait for, and so it is enough to ask this of
+    /// each call that is opened inside another.
     fn waits_for_one_of(&self, executable: ExecutableId, objects: &[ExecutableId]) -> bool {
-        let running = |on| self.state.executables.get(&on).and_then(|record| record.line.front()).map(|one| one.key);
+        let running = |on| {
+            self.state
+                .executables
+                .get(&on)
+                .and_then(|record| record.line.front())
+                .map(|one| one.key)
+        };
         let mut seen = BTreeSet::new();
         let mut next: Vec<CallKey> = running(executable).into_iter().collect();
         while let Some(key) = next.pop() {
-            let Some(call) = self.state.calls.get(&key).filter(|_| seen.insert(key)) else { continue };
+            let Some(call) = self.state.calls.get(&key).filter(|_| seen.insert(key)) else {
+                continue;
+            };
             for inner in &call.nesting.inner {
                 let waiting = self.state.calls.get(inner).filter(|call| call.executable.is_none());
                 match waiting.and_then(|call| call.on) {
@@ -102,13 +136,15 @@ impl Server {
 
     /// Whether a call says that it belongs to the one that runs on the object.
     fn names_as_parent(&self, executable: ExecutableId, open: &Open) -> bool {
-        let running = self.state.executables.get(&executable).and_then(|record| record.line.front());
+        let running =
+            self.state.executables.get(&executable).and_then(|record| record.line.front());
         let running = running.and_then(|one| self.state.calls.get(&one.key));
         let parent = open.parent.as_ref();
         parent.zip(running).is_some_and(|(parent, call)| parent.as_slice() == call.id.0)
     }
 
-    /// A call on an object was accepted: its place is behind those that were opened before it, whichever is complete first.
+    /// A call on an object was accepted: its place is behind those that were opened before it,
+    /// whichever is complete first.
     pub(in crate::step) fn stand_at_object(
         &mut self,
         key: CallKey,
@@ -122,8 +158,13 @@ impl Server {
         self.own_object(executable, connection);
     }
 
-    /// A connection is an object's owner from now on, unless it is one inside a call: these do not last.
-    pub(in crate::step) fn own_object(&mut self, executable: ExecutableId, connection: ConnectionId) {
+    /// A connection is an object's owner from now on, unless it is one inside a call: these do not
+    /// last.
+    pub(in crate::step) fn own_object(
+        &mut self,
+        executable: ExecutableId,
+        connection: ConnectionId,
+    ) {
         let peer = self.state.peers.get(&connection);
         let is_inside = peer.is_none_or(|peer| peer.inside.is_some());
         let Some(object) = self.state.objects.all.get_mut(&executable) else { return };
@@ -136,7 +177,8 @@ impl Server {
 
     /// A client came back: what it owned is its again, called or not.
     pub(in crate::step) fn own_again(&mut self, client: &ClientKey, connection: ConnectionId) {
-        let its = |object: &Object| object.owner.is_none() && object.client.as_ref() == Some(client);
+        let its =
+            |object: &Object| object.owner.is_none() && object.client.as_ref() == Some(client);
         let owned = self.state.objects.all.iter().filter(|(_, object)| its(object));
         for executable in owned.map(|(executable, _)| *executable).collect::<Vec<_>>() {
             self.own_object(executable, connection);
@@ -166,15 +208,24 @@ impl Server {
     }
 
     /// Calls that wait for an object before a call, which stands in its line.
-    pub(in crate::step) fn before_at_object(&self, key: CallKey, executable: ExecutableId) -> Option<usize> {
+    pub(in crate::step) fn before_at_object(
+        &self,
+        key: CallKey,
+        executable: ExecutableId,
+    ) -> Option<usize> {
         let object = self.state.objects.all.get(&executable)?;
         let at = object.line.iter().position(|other| other == key)?;
-        let runs = self.state.executables.get(&executable).is_some_and(|record| !record.line.is_empty());
+        let runs =
+            self.state.executables.get(&executable).is_some_and(|record| !record.line.is_empty());
         Some(at + usize::from(runs))
     }
 
     /// Gives an object that is free its next call, if that is complete.
-    pub(in crate::step) fn serve_object(&mut self, surroundings: &mut dyn Surroundings, executable: ExecutableId) {
+    pub(in crate::step) fn serve_object(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        executable: ExecutableId,
+    ) {
         while let Some(key) = self.next_at_object(executable) {
             if !self.is_to_be_listened_to(key, executable) {
                 self.pass_on(surroundings, key, executable);
@@ -196,7 +247,11 @@ impl Server {
     }
 
     /// An executable is free again: the next call for it, or for others of its module.
-    pub(in crate::step) fn serve_next(&mut self, surroundings: &mut dyn Surroundings, executable: ExecutableId) {
+    pub(in crate::step) fn serve_next(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        executable: ExecutableId,
+    ) {
         let Some(record) = self.state.executables.get(&executable) else { return };
         if record.held {
             return self.serve_object(surroundings, executable);
@@ -205,18 +260,30 @@ impl Server {
         self.serve_all(surroundings, &module);
     }
 
-    /// Calls that came before it was known which publication the objects are of, and that were made for another.
-    pub(in crate::step) fn fail_outdated(&mut self, surroundings: &mut dyn Surroundings, number: HoldNumber) {
-        let Some((module, _)) = self.state.objects.holds.get(&number).and_then(|hold| hold.image.clone()) else {
+    /// Calls that came before it was known which publication the objects are of, and that were made
+    /// for another.
+    pub(in crate::step) fn fail_outdated(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        number: HoldNumber,
+    ) {
+        let Some((module, _)) =
+            self.state.objects.holds.get(&number).and_then(|hold| hold.image.clone())
+        else {
             return;
         };
-        let error = Error::new(ErrorKind::InterfaceChanged, "call an object", "its module was published again")
-            .fix("fetch the interface and call again")
-            .retryable();
+        let error = Error::new(
+            ErrorKind::InterfaceChanged,
+            "call an object",
+            "its module was published again",
+        )
+        .fix("fetch the interface and call again")
+        .retryable();
         for executable in self.state.objects.of_hold(number) {
             let Some(object) = self.state.objects.all.get(&executable) else { continue };
-            let is_other =
-                |key: &CallKey| self.state.calls.get(key).is_some_and(|call| call.routine.module_key != module);
+            let is_other = |key: &CallKey| {
+                self.state.calls.get(key).is_some_and(|call| call.routine.module_key != module)
+            };
             let outdated: Vec<CallKey> = object.line.iter().filter(is_other).collect();
             for key in outdated {
                 self.finish(surroundings, key, Err(copy_of(&error)));
@@ -224,9 +291,12 @@ impl Server {
         }
     }
 
-    /// Whether a call on an object goes on though its client is lost: one that runs, on an object that stays.
+    /// Whether a call on an object goes on though its client is lost: one that runs, on an object
+    /// that stays.
     pub(in crate::step) fn goes_on_alone(&self, key: CallKey) -> bool {
-        let Some(call) = self.state.calls.get(&key).filter(|call| call.executable.is_some()) else { return false };
+        let Some(call) = self.state.calls.get(&key).filter(|call| call.executable.is_some()) else {
+            return false;
+        };
         let object = call.on.and_then(|executable| self.state.objects.all.get(&executable));
         object.is_some_and(|object| matches!(object.standing, Standing::Ready))
     }
@@ -241,7 +311,8 @@ impl Server {
         for hold in self.state.objects.holds.values_mut() {
             hold.asked.take_if(|(asked, _)| *asked == connection);
         }
-        let owned = self.state.objects.all.iter().filter(|(_, object)| object.owner == Some(connection));
+        let owned =
+            self.state.objects.all.iter().filter(|(_, object)| object.owner == Some(connection));
         let owned: Vec<ExecutableId> = owned.map(|(executable, _)| *executable).collect();
         let now = surroundings.now();
         for executable in owned {
@@ -259,13 +330,15 @@ impl Server {
         let Some(object) = self.state.objects.all.get_mut(&executable) else { return };
         object.owner = None;
         let is_ending = object.standing.is_ending();
-        let Some((lease, detached)) = self.state.objects.hold_of(executable).map(|hold| (hold.lease, hold.detached))
+        let Some((lease, detached)) =
+            self.state.objects.hold_of(executable).map(|hold| (hold.lease, hold.detached))
         else {
             return;
         };
         if in_order && !detached {
-            let error = Error::new(ErrorKind::Cancelled, "call an object", "its owner disconnected")
-                .fix("create it detached, so that it survives the connection");
+            let error =
+                Error::new(ErrorKind::Cancelled, "call an object", "its owner disconnected")
+                    .fix("create it detached, so that it survives the connection");
             self.end_object(surroundings, executable, &error, None);
         } else if !is_ending {
             self.state.objects.set_lease(executable, Some(now + lease));

@@ -10,7 +10,8 @@ use crate::step::executable::{end_at_start, end_of_routine, end_words};
 use crate::step::{Server, Surroundings};
 
 impl Server {
-    /// Ends an object: in order where nothing runs on it. Its calls fail with `error`, and nobody finds it any more.
+    /// Ends an object: in order where nothing runs on it. Its calls fail with `error`, and nobody
+    /// finds it any more.
     pub(in crate::step) fn end_object(
         &mut self,
         surroundings: &mut dyn Surroundings,
@@ -39,7 +40,12 @@ impl Server {
         }
     }
 
-    fn end_process(&mut self, surroundings: &mut dyn Surroundings, executable: ExecutableId, error: &Error) {
+    fn end_process(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        executable: ExecutableId,
+        error: &Error,
+    ) {
         let Some(record) = self.state.executables.get(&executable) else {
             return self.object_gone(surroundings, executable, None);
         };
@@ -50,9 +56,19 @@ impl Server {
         }
     }
 
-    /// An object that was told to end while a call ran on it: that is over now, and left its executable alive.
-    pub(in crate::step) fn end_if_free(&mut self, surroundings: &dyn Surroundings, executable: ExecutableId) {
-        let is_ending = self.state.objects.all.get(&executable).is_some_and(|object| object.standing.is_ending());
+    /// An object that was told to end while a call ran on it: that is over now, and left its
+    /// executable alive.
+    pub(in crate::step) fn end_if_free(
+        &mut self,
+        surroundings: &dyn Surroundings,
+        executable: ExecutableId,
+    ) {
+        let is_ending = self
+            .state
+            .objects
+            .all
+            .get(&executable)
+            .is_some_and(|object| object.standing.is_ending());
         let record = self.state.executables.get(&executable);
         if is_ending && record.is_some_and(|record| matches!(record.phase, Phase::Idle { .. })) {
             self.end_in_order(surroundings, executable);
@@ -63,7 +79,8 @@ impl Server {
     fn end_in_order(&mut self, surroundings: &dyn Surroundings, executable: ExecutableId) {
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
         let connection = record.connection;
-        let Some(peer) = connection.and_then(|connection| self.state.peers.get_mut(&connection)) else {
+        let Some(peer) = connection.and_then(|connection| self.state.peers.get_mut(&connection))
+        else {
             return self.stop_executable(executable);
         };
         record.phase = Phase::Ending;
@@ -75,7 +92,9 @@ impl Server {
     /// An object had its time to end in order.
     pub(in crate::step) fn end_by_force(&mut self, executable: ExecutableId) {
         if self.state.executables.contains_key(&executable) {
-            self.state.actions.push_back(Action::Stop { executable, grace: std::time::Duration::ZERO });
+            self.state
+                .actions
+                .push_back(Action::Stop { executable, grace: std::time::Duration::ZERO });
         }
     }
 
@@ -108,8 +127,11 @@ impl Server {
             Some(error) => error,
             None if !record.loaded => end_at_start(exited, &record.module),
             None => {
-                let how =
-                    if exited.was_stopped { "was ended to stop a call on it".to_owned() } else { end_words(exited) };
+                let how = if exited.was_stopped {
+                    "was ended to stop a call on it".to_owned()
+                } else {
+                    end_words(exited)
+                };
                 let message = format!("the object has ended: its executable {how}");
                 Error::new(ErrorKind::NotFound, "call an object", message).fix("create a new one")
             }
@@ -131,11 +153,17 @@ impl Server {
             return None;
         }
         let error = if exited.was_stopped && until <= surroundings.now() {
-            Error::new(ErrorKind::TimedOut, "end an object", "it took longer than the server allows")
-                .with("stop_grace_ms", self.state.limits.stop_grace.as_millis())
-                .fix("do less in _finalize, or raise the limit in the server's farcall.toml")
+            Error::new(
+                ErrorKind::TimedOut,
+                "end an object",
+                "it took longer than the server allows",
+            )
+            .with("stop_grace_ms", self.state.limits.stop_grace.as_millis())
+            .fix("do less in _finalize, or raise the limit in the server's farcall.toml")
         } else {
-            let began = farcall_base::Instant(until.0.saturating_sub(self.state.limits.stop_grace.as_nanos() as u64));
+            let began = farcall_base::Instant(
+                until.0.saturating_sub(self.state.limits.stop_grace.as_nanos() as u64),
+            );
             end_of_routine(exited, began, *limits)
         };
         Some(Failure::from(&error.with("object", object.id)))
@@ -168,7 +196,12 @@ impl Server {
     }
 
     /// Nothing is left of an object that was told to end.
-    fn object_gone(&mut self, surroundings: &mut dyn Surroundings, executable: ExecutableId, problem: Option<Failure>) {
+    fn object_gone(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        executable: ExecutableId,
+        problem: Option<Failure>,
+    ) {
         let Some(object) = self.state.objects.remove(executable) else { return };
         let Standing::Ending { reason, releases, .. } = object.standing else { return };
         // One that came back from its executable when that ended.
@@ -192,7 +225,11 @@ impl Server {
         let Some(release) = self.state.objects.releases.remove(&number) else { return };
         let (connection, channel) = release.asked;
         match (release.is_order, release.problem) {
-            (true, problem) => self.obeyed(connection, channel, problem.map_or(Ok(Vec::new()), |one| Err(one.into()))),
+            (true, problem) => self.obeyed(
+                connection,
+                channel,
+                problem.map_or(Ok(Vec::new()), |one| Err(one.into())),
+            ),
             (false, None) => self.reply(connection, channel, &Reply::Done),
             (false, Some(problem)) => self.reply(connection, channel, &Reply::Failed(problem)),
         }

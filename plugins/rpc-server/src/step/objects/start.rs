@@ -1,5 +1,5 @@
-//! How objects begin: what the directory says of them, their executables one after the other, and the word that all are
-//! ready.
+//! How objects begin: what the directory says of them, their executables one after the other, and
+//! the word that all are ready.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use crate::state::{HoldNumber, Standing, State};
 use crate::step::pool::Place;
 use crate::step::{Server, Surroundings};
 
-/// Executables of objects that come at a time, whoever wants them: processes that start slow each other down.
+/// Executables of objects that come at a time, whoever wants them: processes that start slow each
+/// other down.
 const STARTS_MAX: usize = 32;
 
 impl Server {
@@ -34,12 +35,18 @@ impl Server {
     }
 
     fn know_hold(&mut self, number: HoldNumber, routines: &[Arc<PublishedRoutine>]) -> Result<()> {
-        let gone = || Error::new(ErrorKind::ConnectionLost, "hold an object", "its owner has disconnected");
+        let gone = || {
+            Error::new(ErrorKind::ConnectionLost, "hold an object", "its owner has disconnected")
+        };
         let asked = self.state.objects.holds.get(&number).and_then(|hold| hold.asked);
         let (connection, _) = asked.ok_or_else(gone)?;
-        let first = routines.first().ok_or_else(|| Error::internal("hold an object", "the class has no methods"))?;
+        let first = routines
+            .first()
+            .ok_or_else(|| Error::internal("hold an object", "the class has no methods"))?;
         self.may_call(connection, first)?;
-        let known = routines.iter().map(|routine| (routine.routine.interface.full_name(), self.remember(routine)));
+        let known = routines
+            .iter()
+            .map(|routine| (routine.routine.interface.full_name(), self.remember(routine)));
         let known = known.collect();
         let Some(hold) = self.state.objects.holds.get_mut(&number) else { return Err(gone()) };
         hold.routines = known;
@@ -55,13 +62,23 @@ impl Server {
     pub(in crate::step) fn start_held(&mut self, now: Instant) {
         // What a launcher starts does not slow this host down, and comes in one job.
         let elsewhere = |state: &State| {
-            let next = state.objects.queue.front().and_then(|executable| state.objects.hold_of(*executable));
-            next.and_then(|hold| hold.image.as_ref()).is_some_and(|(_, image)| !image.launcher.is_empty())
+            let next = state
+                .objects
+                .queue
+                .front()
+                .and_then(|executable| state.objects.hold_of(*executable));
+            next.and_then(|hold| hold.image.as_ref())
+                .is_some_and(|(_, image)| !image.launcher.is_empty())
         };
         while (self.state.objects.starting.len() < STARTS_MAX || elsewhere(&self.state))
             && let Some(executable) = self.state.objects.queue.pop_front()
         {
-            let is_wanted = self.state.objects.all.get(&executable).is_some_and(|one| !one.standing.is_ending());
+            let is_wanted = self
+                .state
+                .objects
+                .all
+                .get(&executable)
+                .is_some_and(|one| !one.standing.is_ending());
             let hold = self.state.objects.hold_of(executable).filter(|_| is_wanted);
             if let Some((module, image)) = hold.and_then(|hold| hold.image.clone()) {
                 self.state.objects.process_began(executable);
@@ -79,7 +96,13 @@ impl Server {
     ) {
         let number = self.state.objects.all.get(&executable).map(|object| object.hold);
         let Some(number) = number else { return };
-        let broken = || Error::new(ErrorKind::Protocol, "start an executable", "it sent the wrong kind of answer");
+        let broken = || {
+            Error::new(
+                ErrorKind::Protocol,
+                "start an executable",
+                "it sent the wrong kind of answer",
+            )
+        };
         let error = match reply {
             Reply::Done | Reply::Loaded(_) => {
                 if let Some(record) = self.state.executables.get_mut(&executable) {
@@ -97,9 +120,18 @@ impl Server {
     }
 
     /// One that others of its request wait for ends before it is ready. They do without it.
-    pub(super) fn one_less_comes(&mut self, surroundings: &mut dyn Surroundings, number: HoldNumber, error: &Error) {
+    pub(super) fn one_less_comes(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        number: HoldNumber,
+        error: &Error,
+    ) {
         let comes = |one: &ExecutableId| {
-            self.state.objects.all.get(one).is_some_and(|object| matches!(object.standing, Standing::Coming))
+            self.state
+                .objects
+                .all
+                .get(one)
+                .is_some_and(|object| matches!(object.standing, Standing::Coming))
         };
         if self.state.objects.of_hold(number).iter().any(comes) {
             return self.one_more_is_ready(surroundings, number);
@@ -152,12 +184,17 @@ impl Server {
     }
 
     /// The time for a start is over.
-    pub(in crate::step) fn give_hold_up(&mut self, surroundings: &mut dyn Surroundings, number: HoldNumber) {
+    pub(in crate::step) fn give_hold_up(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        number: HoldNumber,
+    ) {
         let Some(hold) = self.state.objects.holds.get(&number) else { return };
-        let error = Error::new(ErrorKind::TimedOut, "hold an object", "not all of them were ready in time")
-            .with("ready", hold.objects - hold.missing.min(hold.objects))
-            .with("objects", hold.objects)
-            .fix("wait longer for their start");
+        let error =
+            Error::new(ErrorKind::TimedOut, "hold an object", "not all of them were ready in time")
+                .with("ready", hold.objects - hold.missing.min(hold.objects))
+                .with("objects", hold.objects)
+                .fix("wait longer for their start");
         self.fail_hold(surroundings, number, &error);
     }
 }

@@ -46,8 +46,9 @@ public final class Arguments {
         Arrays.fill(values, UNSET);
         Arrays.fill(places, UNSET);
         if (positional.length > described.positional.size()) {
-            String message = described.name + " takes " + described.positional.size() + " arguments by position ("
-                + Interface.names(described.positional) + "), not " + positional.length;
+            String message = described.name + " takes " + described.positional.size() +
+                             " arguments by position (" + Interface.names(described.positional) +
+                             "), not " + positional.length;
             throw wrong(message, "give others by name: with(…).set(name, value)");
         }
         for (int i = 0; i < positional.length; i++) {
@@ -56,7 +57,8 @@ public final class Arguments {
     }
 
     private FarcallException wrong(String message, String advice) {
-        return FarcallException.of(ErrorKind.INVALID_ARGUMENT, "call", message, advice, "routine", described.fullName);
+        return FarcallException.of(
+            ErrorKind.INVALID_ARGUMENT, "call", message, advice, "routine", described.fullName);
     }
 
     private Parameter named(String name) {
@@ -91,10 +93,12 @@ public final class Arguments {
             throw wrong(parameter.name() + " is not a result", "give it with set(name, value)");
         }
         if (parameter.isFile && parameter.isInput()) {
-            throw wrong("the file " + parameter.name() + " is replaced where it lies", "pass its path as the argument");
+            throw wrong("the file " + parameter.name() + " is replaced where it lies",
+                "pass its path as the argument");
         }
         if (parameter.isText && !parameter.isFile || !parameter.isArray && !parameter.isFile) {
-            throw wrong("the result " + parameter.name() + " is not an array", "take it from the results");
+            throw wrong(
+                "the result " + parameter.name() + " is not an array", "take it from the results");
         }
         if (places[parameter.index] != UNSET) {
             throw wrong("two places for the result " + parameter.name(), "name one");
@@ -128,7 +132,8 @@ public final class Arguments {
         return this;
     }
 
-    /** The call goes on without this program, and the server keeps its outcome for so long after its end. */
+    /** The call goes on without this program, and the server keeps its outcome for so long after
+     * its end. */
     public Arguments keep(Duration time) {
         keepSeconds = seconds(time, "a time to keep the call");
         return this;
@@ -143,7 +148,8 @@ public final class Arguments {
         return this;
     }
 
-    /** How the call is doing: its place in the queue, its begin, and what the routine says; as for {@link #onOutput}. */
+    /** How the call is doing: its place in the queue, its begin, and what the routine says; as for
+     * {@link #onOutput}. */
     public Arguments onProgress(Consumer<Progress> heard) {
         progress = heard;
         return this;
@@ -168,7 +174,8 @@ public final class Arguments {
         try {
             for (Parameter one : described.parameters) {
                 Object place = places[one.index];
-                boolean over = inPlace && one.isInput() && one.isOutput() && one.isArray && !one.isText && place == UNSET;
+                boolean over = inPlace && one.isInput() && one.isOutput() && one.isArray &&
+                               !one.isText && place == UNSET;
                 Object value = values[one.index];
                 if (value != UNSET && one.isInput()) {
                     filler.fill(one, value, over && !one.isSingle);

@@ -64,7 +64,8 @@ public final class CallFuture extends CompletableFuture<Results> {
     private void attend() {
         Prepared made = prepared;
         try {
-            while (made.listener.wanted() != 0 && !isDone() && !made.news(Connection.SLICE_SECONDS)) {
+            while (
+                made.listener.wanted() != 0 && !isDone() && !made.news(Connection.SLICE_SECONDS)) {
                 made.connection.check();
             }
             Results results = null;
@@ -116,8 +117,11 @@ public final class CallFuture extends CompletableFuture<Results> {
 
     /** The connection is closed. A call that is kept goes on. */
     void closed() {
-        String message = id == null ? "the connection was closed" : "the connection was closed, and the call continues without it";
+        String message = id == null
+                             ? "the connection was closed"
+                             : "the connection was closed, and the call continues without it";
         String advice = id == null ? null : "fetch it by its id, " + id;
-        completeExceptionally(FarcallException.of(ErrorKind.CANCELLED, "wait for a call", message, advice, "routine", prepared.routine.name()));
+        completeExceptionally(FarcallException.of(ErrorKind.CANCELLED, "wait for a call", message,
+            advice, "routine", prepared.routine.name()));
     }
 }

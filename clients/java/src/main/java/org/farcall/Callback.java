@@ -32,10 +32,12 @@ public interface Callback {
 
     /** A function of two real numbers. */
     static Callback real(DoubleBinaryOperator function) {
-        return arguments -> function.applyAsDouble(number(arguments, 0, 2), number(arguments, 1, 2));
+        return arguments
+            -> function.applyAsDouble(number(arguments, 0, 2), number(arguments, 1, 2));
     }
 
-    /** A function of a vector that gives a vector of the same length: numbers that say how long it is are left out. */
+    /** A function of a vector that gives a vector of the same length: numbers that say how long it
+     * is are left out. */
     static Callback vector(UnaryOperator<double[]> function) {
         return arguments -> function.apply(vector(arguments));
     }
@@ -47,8 +49,10 @@ public interface Callback {
 
     private static double number(Object[] arguments, int index, int count) {
         if (arguments.length != count || !(arguments[index] instanceof Number number)) {
-            String message = "the routine calls it with " + arguments.length + " arguments, and it takes " + count + " real numbers";
-            throw FarcallException.of(ErrorKind.INVALID_ARGUMENT, "run a callback", message, "pass Callback.of(arguments -> …)");
+            String message = "the routine calls it with " + arguments.length +
+                             " arguments, and it takes " + count + " real numbers";
+            throw FarcallException.of(ErrorKind.INVALID_ARGUMENT, "run a callback", message,
+                "pass Callback.of(arguments -> …)");
         }
         return number.doubleValue();
     }
@@ -60,6 +64,7 @@ public interface Callback {
             }
         }
         String message = "the routine calls it with no vector of double";
-        throw FarcallException.of(ErrorKind.INVALID_ARGUMENT, "run a callback", message, "pass Callback.of(arguments -> …)");
+        throw FarcallException.of(ErrorKind.INVALID_ARGUMENT, "run a callback", message,
+            "pass Callback.of(arguments -> …)");
     }
 }

@@ -4,11 +4,13 @@ package org.farcall;
 import java.util.concurrent.ExecutionException;
 import java.util.function.Consumer;
 
-/** Makes calls. A platform thread waits in C; a virtual one never does, so that it never holds its carrier. */
+/** Makes calls. A platform thread waits in C; a virtual one never does, so that it never holds its
+ * carrier. */
 final class Calling {
     private Calling() {}
 
-    /** Waits in this thread: in slices, between which it looks for interrupts and the end of the connection. */
+    /** Waits in this thread: in slices, between which it looks for interrupts and the end of the
+     * connection. */
     static Results call(Arguments arguments) {
         if (Thread.currentThread().isVirtual()) {
             return callParked(arguments);

@@ -11,7 +11,8 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** Takes the results of one call: copies them to arrays of Java's, or leaves them where they lie. */
+/** Takes the results of one call: copies them to arrays of Java's, or leaves them where they lie.
+ */
 final class Collector {
     // enum farcall_result_kind.
     private static final int RESULT_ARRAY = 2;
@@ -112,7 +113,8 @@ final class Collector {
         return MEMORY.get(java.lang.foreign.ValueLayout.JAVA_INT, view + RANK);
     }
 
-    // ---- Results in memory of their own ----------------------------------------------------------------------------------
+    // ---- Results in memory of their own
+    // ----------------------------------------------------------------------------------
 
     /** An array in memory of its own, or one value. */
     private Object fresh(Parameter one, long view) {
@@ -127,7 +129,8 @@ final class Collector {
         return arena == null ? array(one, data, shape, strides) : left(one, data, shape, strides);
     }
 
-    /** Whether all extents are 1. Most results of small calls are such, so that nothing is allocated here. */
+    /** Whether all extents are 1. Most results of small calls are such, so that nothing is
+     * allocated here. */
     private static boolean isOne(long view, int rank) {
         for (int axis = 0; axis < rank; axis++) {
             if (MEMORY.get(JAVA_LONG, view + SHAPE + 8L * axis) != 1) {
@@ -147,17 +150,21 @@ final class Collector {
             Strided.copy(MEMORY, data, strides, shape, elementBytes, copy);
             return new NdArray(copy, false, shape);
         }
-        return new NdArray(MemorySegment.ofAddress(data).reinterpret(bytes, arena, null), columns, shape);
+        return new NdArray(
+            MemorySegment.ofAddress(data).reinterpret(bytes, arena, null), columns, shape);
     }
 
-    /** A copy on the heap: a primitive array of what has one dimension, and otherwise an NdArray, in the order of the memory. */
+    /** A copy on the heap: a primitive array of what has one dimension, and otherwise an NdArray,
+     * in the order of the memory. */
     static Object array(Parameter one, long data, long[] shape, long[] strides) {
         long elementBytes = one.elementBytes();
         long items = Arrays.stream(shape).reduce(1, (a, b) -> a * b);
         items *= one.struct() != null ? elementBytes : one.element.parts();
         if (items > Integer.MAX_VALUE - 8) {
-            String message = "the result " + one.name() + " has " + items + " items, and an array of Java's has at most 2^31";
-            throw FarcallException.of(ErrorKind.LIMIT_EXCEEDED, "take results", message, "ask for segments(), or give a MemorySegment with into()");
+            String message = "the result " + one.name() + " has " + items +
+                             " items, and an array of Java's has at most 2^31";
+            throw FarcallException.of(ErrorKind.LIMIT_EXCEEDED, "take results", message,
+                "ask for segments(), or give a MemorySegment with into()");
         }
         Object made = Array.newInstance(one.element.component, (int) items);
         MemorySegment into = Element.memoryOf(made);
@@ -173,7 +180,8 @@ final class Collector {
         return shape.length <= 1 ? made : new NdArray(made, byColumns, shape);
     }
 
-    // ---- Results in arrays of the caller's -------------------------------------------------------------------------------
+    // ---- Results in arrays of the caller's
+    // -------------------------------------------------------------------------------
 
     private Object written(Parameter one, long view) {
         Filler.Place place = filler.places[one.index];

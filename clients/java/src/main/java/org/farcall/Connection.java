@@ -1,4 +1,5 @@
-// A connection to a server and what ends with it: objects of the library, a private server, the thread for futures.
+// A connection to a server and what ends with it: objects of the library, a private server, the
+// thread for futures.
 package org.farcall;
 
 import static java.lang.foreign.ValueLayout.JAVA_DOUBLE;
@@ -17,11 +18,13 @@ import java.util.concurrent.ExecutionException;
 import java.util.function.DoubleFunction;
 import java.util.function.Supplier;
 
-/** What servers, routines, objects and calls share. Nothing here refers to any of these, so that the collector finds them. */
+/** What servers, routines, objects and calls share. Nothing here refers to any of these, so that
+ * the collector finds them. */
 final class Connection implements Runnable {
     /** Closes what nobody closed. */
     static final Cleaner CLEANER = Cleaner.create();
-    /** Between slices of waiting it is seen whether the connection was closed and the thread interrupted. */
+    /** Between slices of waiting it is seen whether the connection was closed and the thread
+     * interrupted. */
     static final double SLICE_SECONDS = 0.05;
     private static final MemorySegment MEMORY = Native.MEMORY;
 
@@ -42,9 +45,11 @@ final class Connection implements Runnable {
         address = where == null ? "" : where;
     }
 
-    // ---- Beginning and end ---------------------------------------------------------------------------------------------
+    // ---- Beginning and end
+    // ---------------------------------------------------------------------------------------------
 
-    /** Connects to a server, or starts one; from a virtual thread in a thread of its own, since it may take long. */
+    /** Connects to a server, or starts one; from a virtual thread in a thread of its own, since it
+     * may take long. */
     static Connection open(ServerOptions options) {
         Library.load();
         try {
@@ -68,7 +73,8 @@ final class Connection implements Runnable {
                 long place = scratch.allocate(8);
                 long error = scratch.allocate(8);
                 Native.check(Native.runningServer(place, error), error);
-                return new Connection(new Handle(MEMORY.get(JAVA_LONG, place), Native.FREE_CLIENT), null);
+                return new Connection(
+                    new Handle(MEMORY.get(JAVA_LONG, place), Native.FREE_CLIENT), null);
             }
             Handle server = options.isPrivate() ? started(options, scratch) : null;
             try {
@@ -100,7 +106,8 @@ final class Connection implements Runnable {
             return 0;
         }
         if (given.indexOf('\0') >= 0) {
-            throw FarcallException.of(ErrorKind.INVALID_ARGUMENT, "connect", "a text contains a NUL", null);
+            throw FarcallException.of(
+                ErrorKind.INVALID_ARGUMENT, "connect", "a text contains a NUL", null);
         }
         return scratch.text(given);
     }
@@ -191,7 +198,8 @@ final class Connection implements Runnable {
     }
 
     FarcallException closedError() {
-        return FarcallException.of(ErrorKind.CONNECTION_LOST, "call", "this connection was closed", "connect again with Server.connect()");
+        return FarcallException.of(ErrorKind.CONNECTION_LOST, "call", "this connection was closed",
+            "connect again with Server.connect()");
     }
 
     /** Between two slices of waiting: throws if nobody is to wait any longer. */
@@ -205,10 +213,12 @@ final class Connection implements Runnable {
     }
 
     static FarcallException interrupted() {
-        return FarcallException.of(ErrorKind.CANCELLED, "call", "the thread that waits was interrupted", null);
+        return FarcallException.of(
+            ErrorKind.CANCELLED, "call", "the thread that waits was interrupted", null);
     }
 
-    // ---- Use of the library's objects ------------------------------------------------------------------------------------
+    // ---- Use of the library's objects
+    // ------------------------------------------------------------------------------------
 
     /** What a function says of the client, which is not freed meanwhile. */
     <T> T with(java.util.function.LongFunction<T> function) {
@@ -278,14 +288,16 @@ final class Connection implements Runnable {
     static RuntimeException thrown(Throwable error) {
         return switch (error) {
             case FarcallException known -> known.again();
-            case CompletionException wrapped when wrapped.getCause() != null -> thrown(wrapped.getCause());
+            case CompletionException wrapped when wrapped.getCause() != null ->
+                thrown(wrapped.getCause());
             case RuntimeException other -> other;
             case Error fatal -> throw fatal;
             default -> new CompletionException(error);
         };
     }
 
-    // ---- Questions -------------------------------------------------------------------------------------------------------
+    // ---- Questions
+    // ---------------------------------------------------------------------------------------------
 
     /** A routine's object, which is freed with the connection. */
     Handle lookup(String name) {
@@ -294,7 +306,9 @@ final class Connection implements Runnable {
             long place = scratch.allocate(8);
             long error = scratch.allocate(8);
             long text = scratch.text(name);
-            waitFor(seconds -> with(client -> Native.lookup(client, text, seconds, place, error)), error);
+            waitFor(seconds
+                -> with(client -> Native.lookup(client, text, seconds, place, error)),
+                error);
             return own(new Handle(MEMORY.get(JAVA_LONG, place), Native.FREE_ROUTINE));
         } finally {
             memory.give(scratch, false);
@@ -331,7 +345,9 @@ final class Connection implements Runnable {
             MEMORY.set(JAVA_DOUBLE, options + 8, leaseSeconds);
             MEMORY.set(JAVA_INT, options + 24, detached ? 1 : 0);
             long text = scratch.text(name);
-            Native.check(with(client -> Native.holdStart(client, text, count, options, place, error)), error);
+            Native.check(
+                with(client -> Native.holdStart(client, text, count, options, place, error)),
+                error);
             return own(new Handle(MEMORY.get(JAVA_LONG, place), Native.FREE_HOLD));
         } finally {
             memory.give(scratch, false);

@@ -53,7 +53,8 @@ public enum ErrorKind {
         return name().toLowerCase(java.util.Locale.ROOT).replace('_', '-');
     }
 
-    /** The kind of a number of enum farcall_status; INTERNAL for one that only a later library has. */
+    /** The kind of a number of enum farcall_status; INTERNAL for one that only a later library has.
+     */
     static ErrorKind of(int status) {
         return status >= 1 && status <= ALL.length ? ALL[status - 1] : INTERNAL;
     }

@@ -9,7 +9,12 @@ import java.util.function.ToLongFunction;
  */
 final class Expression {
     private static final String[][] LEVELS = {
-        {"||"}, {"&&"}, {"==", "!="}, {"<=", ">=", "<<", ">>", "<", ">"}, {"+", "-"}, {"*", "/", "%"},
+        {"||"},
+        {"&&"},
+        {"==", "!="},
+        {"<=", ">=", "<<", ">>", "<", ">"},
+        {"+", "-"},
+        {"*", "/", "%"},
     };
     private static final int DEPTH_MAX = 64;
 
@@ -23,7 +28,8 @@ final class Expression {
         this.names = names;
     }
 
-    /** Its value; `names` gives that of a parameter, or throws. Anything that is not understood is an ArithmeticException. */
+    /** Its value; `names` gives that of a parameter, or throws. Anything that is not understood is
+     * an ArithmeticException. */
     static long value(String text, ToLongFunction<String> names) {
         Expression expression = new Expression(text, names);
         long value = expression.conditional();
@@ -155,7 +161,8 @@ final class Expression {
     private long atom() {
         String rest = rest();
         int end = 0;
-        while (end < rest.length() && (Character.isLetterOrDigit(rest.charAt(end)) || rest.charAt(end) == '_')) {
+        while (end < rest.length() &&
+               (Character.isLetterOrDigit(rest.charAt(end)) || rest.charAt(end) == '_')) {
             end++;
         }
         String word = rest.substring(0, end);

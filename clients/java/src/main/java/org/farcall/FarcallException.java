@@ -17,7 +17,9 @@ public final class FarcallException extends RuntimeException {
     /** Whether nothing ran, and the same may succeed later. */
     private final boolean retryable;
 
-    FarcallException(ErrorKind kind, String message, String operation, String advice, boolean retryable) {
+    FarcallException(
+        ErrorKind kind, String message, String operation, String advice, boolean retryable)
+    {
         super(message);
         this.kind = kind;
         this.operation = operation;
@@ -45,11 +47,17 @@ public final class FarcallException extends RuntimeException {
         return retryable;
     }
 
-    /** An error met on this side, in the words of the core: `operation: message (key: value, …); advice`. */
-    static FarcallException of(ErrorKind kind, String operation, String message, String advice, String... context) {
+    /** An error met on this side, in the words of the core: `operation: message (key: value, …);
+     * advice`. */
+    static FarcallException of(
+        ErrorKind kind, String operation, String message, String advice, String... context)
+    {
         StringBuilder text = new StringBuilder(operation).append(": ").append(message);
         for (int i = 0; i + 1 < context.length; i += 2) {
-            text.append(i == 0 ? " (" : ", ").append(context[i]).append(": ").append(context[i + 1]);
+            text.append(i == 0 ? " (" : ", ")
+                .append(context[i])
+                .append(": ")
+                .append(context[i + 1]);
         }
         if (context.length > 1) {
             text.append(')');
@@ -60,9 +68,11 @@ public final class FarcallException extends RuntimeException {
         return new FarcallException(kind, text.toString(), operation, advice, false);
     }
 
-    /** The same error, as thrown by another thread than the one that met it: its cause is the original. */
+    /** The same error, as thrown by another thread than the one that met it: its cause is the
+     * original. */
     FarcallException again() {
-        FarcallException made = new FarcallException(kind, getMessage(), operation, advice, retryable);
+        FarcallException made =
+            new FarcallException(kind, getMessage(), operation, advice, retryable);
         made.initCause(getCause() == null ? this : getCause());
         return made;
     }

@@ -22,7 +22,8 @@ import org.gridforum.gridrpc.GrpcExecInfo;
 import org.gridforum.gridrpc.GrpcFunctionHandle;
 import org.gridforum.gridrpc.GrpcObjectHandle;
 
-/** A GridRPC client, made by GrpcClientFactory. Any number of threads may use it; it may be activated again after its end. */
+/** A GridRPC client, made by GrpcClientFactory. Any number of threads may use it; it may be
+ * activated again after its end. */
 public final class FarcallGrpcClient implements GrpcClient {
     // Numbers of grpc.h (GFD-R.052, and Farcall's for Ninf-G's extensions).
     private static final int NOT_INITIALIZED = 1;
@@ -50,22 +51,26 @@ public final class FarcallGrpcClient implements GrpcClient {
     /** A client that is not active. */
     public FarcallGrpcClient() {}
 
-    // ---- Beginning and end ---------------------------------------------------------------------------------------------
+    // ---- Beginning and end
+    // ---------------------------------------------------------------------------------------------
 
     @Override
     public void activate(String configuration) throws GrpcException {
-        begin(configuration == null || configuration.isEmpty() ? List.of() : read(Path.of(configuration)));
+        begin(configuration == null || configuration.isEmpty() ? List.of()
+                                                               : read(Path.of(configuration)));
     }
 
     @Override
     public void activate(Properties server) throws GrpcException {
-        begin(server == null || server.getProperty("hostname") == null ? List.of() : List.of(server));
+        begin(
+            server == null || server.getProperty("hostname") == null ? List.of() : List.of(server));
     }
 
     /** Becomes active. Servers are connected to when a handle wants them. */
     private synchronized void begin(List<Properties> found) throws GrpcException {
         if (sections != null) {
-            throw new GrpcException(ALREADY_INITIALIZED, "activate: it is active already; deactivate it first", null);
+            throw new GrpcException(
+                ALREADY_INITIALIZED, "activate: it is active already; deactivate it first", null);
         }
         sections = found;
     }
@@ -77,7 +82,8 @@ public final class FarcallGrpcClient implements GrpcClient {
             lines = Files.readAllLines(file);
         } catch (IOException error) {
             // NoSuchFileException and its like say the file alone.
-            throw new GrpcException(CONFIGFILE_NOT_FOUND, "activate: the file cannot be read: " + error, error);
+            throw new GrpcException(
+                CONFIGFILE_NOT_FOUND, "activate: the file cannot be read: " + error, error);
         }
         List<Properties> found = new ArrayList<>();
         String section = null;
@@ -95,12 +101,18 @@ public final class FarcallGrpcClient implements GrpcClient {
                 String[] words = line.split("\\s+", 2);
                 String value = words.length > 1 ? words[1].replaceAll("^\"|\"$", "") : "";
                 // Of a launcher's options, of which there may be several, this one counts.
-                String name = value.startsWith(SSH_USER + " ") ? SSH_USER : words[0].toLowerCase(Locale.ROOT);
-                found.get(found.size() - 1).setProperty(name, value.substring(name.equals(SSH_USER) ? SSH_USER.length() : 0).strip());
+                String name = value.startsWith(SSH_USER + " ")
+                                  ? SSH_USER
+                                  : words[0].toLowerCase(Locale.ROOT);
+                found.get(found.size() - 1)
+                    .setProperty(name,
+                        value.substring(name.equals(SSH_USER) ? SSH_USER.length() : 0).strip());
             }
         }
         if (section != null) {
-            throw new GrpcException(CONFIGFILE_ERROR, file + ": a section has no end; write </" + section.toUpperCase(Locale.ROOT) + ">", null);
+            throw new GrpcException(CONFIGFILE_ERROR,
+                file + ": a section has no end; write </" + section.toUpperCase(Locale.ROOT) + ">",
+                null);
         }
         return found;
     }
@@ -108,7 +120,8 @@ public final class FarcallGrpcClient implements GrpcClient {
     /** The line that begins a section: its name, in lower case. */
     private static String opened(String section, String line, String where) throws GrpcException {
         if (section != null || !line.endsWith(">")) {
-            throw new GrpcException(CONFIGFILE_ERROR, where + line + " stands inside a section, or has no >", null);
+            throw new GrpcException(
+                CONFIGFILE_ERROR, where + line + " stands inside a section, or has no >", null);
         }
         return line.substring(1, line.length() - 1).strip().toLowerCase(Locale.ROOT);
     }
@@ -116,7 +129,8 @@ public final class FarcallGrpcClient implements GrpcClient {
     /** The line that ends one. */
     private static String closed(String section, String line, String where) throws GrpcException {
         if (section == null || !line.equalsIgnoreCase("</" + section + ">")) {
-            throw new GrpcException(CONFIGFILE_ERROR, where + line + " ends no section that was begun", null);
+            throw new GrpcException(
+                CONFIGFILE_ERROR, where + line + " ends no section that was begun", null);
         }
         return null;
     }
@@ -132,32 +146,43 @@ public final class FarcallGrpcClient implements GrpcClient {
     /** Every function but activate wants this first. */
     private void check() throws GrpcException {
         if (sections == null) {
-            throw new GrpcException(NOT_INITIALIZED, "the client is not active; call activate first", null);
+            throw new GrpcException(
+                NOT_INITIALIZED, "the client is not active; call activate first", null);
         }
     }
 
-    // ---- Servers -------------------------------------------------------------------------------------------------------
+    // ---- Servers
+    // ---------------------------------------------------------------------------------------------
 
-    /** The server of these properties, by the tag of a section or by its name; the default one for none. */
+    /** The server of these properties, by the tag of a section or by its name; the default one for
+     * none. */
     private synchronized Server server(Properties named) throws GrpcException {
         check();
         String name = named == null ? null : named.getProperty("hostname");
         Properties section = sections.isEmpty() ? new Properties() : sections.get(0);
         if (name != null) {
-            section = sections.stream().filter(one -> name.equals(one.getProperty("tag"))).findFirst()
-                .or(() -> sections.stream().filter(one -> name.equals(one.getProperty("hostname"))).findFirst()).orElse(named);
+            section = sections.stream()
+                          .filter(one -> name.equals(one.getProperty("tag")))
+                          .findFirst()
+                          .or(()
+                                  -> sections.stream()
+                                      .filter(one -> name.equals(one.getProperty("hostname")))
+                                      .findFirst())
+                          .orElse(named);
         }
         String address = address(section);
         Server known = servers.get(address);
         if (known != null) {
             return known;
         }
-        Server made = translated(SERVER_NOT_FOUND, () -> address.isEmpty() ? Server.connect() : Server.connect(address));
+        Server made = translated(
+            SERVER_NOT_FOUND, () -> address.isEmpty() ? Server.connect() : Server.connect(address));
         servers.put(address, made);
         return made;
     }
 
-    /** An address as it is; another host by TLS; "" for this host without a port, whose default server is meant. */
+    /** An address as it is; another host by TLS; "" for this host without a port, whose default
+     * server is meant. */
     private static String address(Properties section) {
         String host = section.getProperty("hostname");
         String port = section.getProperty("port");
@@ -175,7 +200,8 @@ public final class FarcallGrpcClient implements GrpcClient {
         return "tls://" + host + ":" + (port == null ? PORT : port);
     }
 
-    /** What stands behind a host that ssh reaches, for launchers of Ninf-G that have a counterpart; otherwise null. */
+    /** What stands behind a host that ssh reaches, for launchers of Ninf-G that have a counterpart;
+     * otherwise null. */
     private static String launched(String launcher) {
         return switch (launcher) {
             case "SSH" -> "";
@@ -187,20 +213,23 @@ public final class FarcallGrpcClient implements GrpcClient {
     /** Whether a name means this host. */
     private static boolean isThisHost(String host) {
         try {
-            return host.equals("localhost") || host.equals(InetAddress.getLocalHost().getHostName());
+            return host.equals("localhost") ||
+                host.equals(InetAddress.getLocalHost().getHostName());
         } catch (UnknownHostException error) {
             return false;
         }
     }
 
-    // ---- Errors --------------------------------------------------------------------------------------------------------
+    // ---- Errors
+    // ---------------------------------------------------------------------------------------------
 
     /** The number of an error (spec/c-abi.md, section 10). */
     private static int code(ErrorKind kind, int notFound) {
         return switch (kind) {
             case UNREACHABLE -> SERVER_NOT_FOUND;
             case NOT_FOUND, AMBIGUOUS -> notFound;
-            case PERMISSION_DENIED, LIMIT_EXCEEDED, SHUTTING_DOWN, UNAVAILABLE, INTERFACE_CHANGED -> RPC_REFUSED;
+            case PERMISSION_DENIED, LIMIT_EXCEEDED, SHUTTING_DOWN, UNAVAILABLE, INTERFACE_CHANGED ->
+                RPC_REFUSED;
             case CONNECTION_LOST, PROTOCOL, VERSION, DAMAGED -> COMMUNICATION_FAILED;
             case ROUTINE_CRASHED, ROUTINE_EXITED, ROUTINE_FAILED -> SESSION_FAILED;
             case TIMED_OUT -> TIMED_OUT;
@@ -218,13 +247,17 @@ public final class FarcallGrpcClient implements GrpcClient {
         }
     }
 
-    // ---- Handles -------------------------------------------------------------------------------------------------------
+    // ---- Handles
+    // ---------------------------------------------------------------------------------------------
 
     @Override
-    public GrpcFunctionHandle getFunctionHandle(String function, Properties server) throws GrpcException {
+    public GrpcFunctionHandle getFunctionHandle(String function, Properties server)
+        throws GrpcException
+    {
         long began = System.nanoTime();
         Routine routine = routine(function, server);
-        return new FunctionHandle(routine, null, 0, new long[] {began, System.nanoTime(), System.nanoTime()});
+        return new FunctionHandle(
+            routine, null, 0, new long[] {began, System.nanoTime(), System.nanoTime()});
     }
 
     @Override
@@ -233,7 +266,9 @@ public final class FarcallGrpcClient implements GrpcClient {
     }
 
     @Override
-    public GrpcFunctionHandle[] getFunctionHandles(String function, Properties server, int count) throws GrpcException {
+    public GrpcFunctionHandle[] getFunctionHandles(String function, Properties server, int count)
+        throws GrpcException
+    {
         long began = System.nanoTime();
         Routine routine = routine(function, server);
         long looked = System.nanoTime();
@@ -247,7 +282,8 @@ public final class FarcallGrpcClient implements GrpcClient {
     }
 
     @Override
-    public GrpcFunctionHandle[] getFunctionHandles(String function, int count) throws GrpcException {
+    public GrpcFunctionHandle[] getFunctionHandles(String function, int count) throws GrpcException
+    {
         return getFunctionHandles(function, null, count);
     }
 
@@ -265,10 +301,13 @@ public final class FarcallGrpcClient implements GrpcClient {
     }
 
     @Override
-    public GrpcObjectHandle[] getObjectHandles(String name, Properties server, int count) throws GrpcException {
+    public GrpcObjectHandle[] getObjectHandles(String name, Properties server, int count)
+        throws GrpcException
+    {
         long began = System.nanoTime();
         Server on = server(server);
-        RemoteObject[] objects = translated(CLASS_NOT_FOUND, () -> RemoteObject.bare(on, name, count));
+        RemoteObject[] objects =
+            translated(CLASS_NOT_FOUND, () -> RemoteObject.bare(on, name, count));
         long[] times = {began, began, System.nanoTime()};
         GrpcObjectHandle[] made = new GrpcObjectHandle[count];
         for (int i = 0; i < count; i++) {
@@ -289,7 +328,9 @@ public final class FarcallGrpcClient implements GrpcClient {
     }
 
     /** How long the parts of a call took, from moments of this clock and the server's times. */
-    private record Times(long[] handle, double total, double started, double ran) implements GrpcExecInfo {
+    private record Times(long[] handle, double total, double started, double ran)
+        implements GrpcExecInfo
+    {
         /** Until the interface was there. */
         @Override
         public double getLookupTime() {
@@ -333,13 +374,16 @@ public final class FarcallGrpcClient implements GrpcClient {
             }
         }
 
-        /** Makes a call and waits for its end; a second thread waits until the first one's is over. */
-        synchronized GrpcExecInfo make(Supplier<Arguments> begin, Properties attributes, List<?> given, long[] times) throws GrpcException {
+        /** Makes a call and waits for its end; a second thread waits until the first one's is over.
+         */
+        synchronized GrpcExecInfo make(Supplier<Arguments> begin, Properties attributes,
+            List<?> given, long[] times) throws GrpcException {
             return translated(FUNCTION_NOT_FOUND, () -> {
                 Arguments call = begin.get();
                 Positional positional = new Positional(call, given);
                 if (attributes != null && attributes.getProperty("session_timeout") != null) {
-                    call.timeout(Duration.ofMillis((long) (seconds(attributes.getProperty("session_timeout")) * 1000)));
+                    call.timeout(Duration.ofMillis(
+                        (long) (seconds(attributes.getProperty("session_timeout")) * 1000)));
                 }
                 long began = System.nanoTime();
                 Results results = outcome(call);
@@ -355,7 +399,8 @@ public final class FarcallGrpcClient implements GrpcClient {
             try {
                 return Double.parseDouble(text);
             } catch (NumberFormatException error) {
-                throw FarcallException.of(ErrorKind.INVALID_ARGUMENT, "call", "session_timeout is \"" + text + "\"", "give seconds");
+                throw FarcallException.of(ErrorKind.INVALID_ARGUMENT, "call",
+                    "session_timeout is \"" + text + "\"", "give seconds");
             }
         }
 
@@ -369,7 +414,8 @@ public final class FarcallGrpcClient implements GrpcClient {
                 Thread.currentThread().interrupt();
                 throw Connection.interrupted();
             } catch (CancellationException error) {
-                throw FarcallException.of(ErrorKind.CANCELLED, "call", "the call was cancelled", null);
+                throw FarcallException.of(
+                    ErrorKind.CANCELLED, "call", "the call was cancelled", null);
             } catch (ExecutionException error) {
                 throw Connection.thrown(error.getCause());
             } finally {
@@ -395,9 +441,13 @@ public final class FarcallGrpcClient implements GrpcClient {
         }
 
         @Override
-        public GrpcExecInfo callWith(Properties sessionAttributes, List<?> arguments) throws GrpcException {
+        public GrpcExecInfo callWith(Properties sessionAttributes, List<?> arguments)
+            throws GrpcException
+        {
             checkHandle(disposed);
-            return session.make(() -> handles == null ? routine.with() : handles.with(index), sessionAttributes, arguments, times);
+            return session.make(()
+                                    -> handles == null ? routine.with() : handles.with(index),
+                sessionAttributes, arguments, times);
         }
 
         @Override
@@ -418,7 +468,8 @@ public final class FarcallGrpcClient implements GrpcClient {
     /** GRPC_INVALID_FUNCTION_HANDLE after dispose. */
     private static void checkHandle(boolean disposed) throws GrpcException {
         if (disposed) {
-            throw new GrpcException(INVALID_HANDLE, "call: the handle was disposed of; make another one", null);
+            throw new GrpcException(
+                INVALID_HANDLE, "call: the handle was disposed of; make another one", null);
         }
     }
 
@@ -435,7 +486,9 @@ public final class FarcallGrpcClient implements GrpcClient {
         }
 
         @Override
-        public GrpcExecInfo invokeWith(String method, Properties sessionAttributes, List<?> arguments) throws GrpcException {
+        public GrpcExecInfo invokeWith(
+            String method, Properties sessionAttributes, List<?> arguments) throws GrpcException
+        {
             checkHandle(disposed);
             return session.make(() -> object.with(method), sessionAttributes, arguments, times);
         }

@@ -22,8 +22,14 @@ final class Fetching {
             // Announced: the future completes as any other.
             MEMORY.set(java.lang.foreign.ValueLayout.JAVA_INT, options + 16, 1);
             long text = scratch.text(id);
-            Connection.apart(() -> Native.check(connection.with(client -> Native.fetch(client, text, options, routine, call, error)), error));
-            Handle called = connection.own(new Handle(MEMORY.get(JAVA_LONG, routine), Native.FREE_ROUTINE));
+            Connection.apart(
+                ()
+                    -> Native.check(
+                        connection.with(
+                            client -> Native.fetch(client, text, options, routine, call, error)),
+                        error));
+            Handle called =
+                connection.own(new Handle(MEMORY.get(JAVA_LONG, routine), Native.FREE_ROUTINE));
             Routine described = new Routine(server, connection, called);
             CallFuture future = new CallFuture();
             Prepared prepared = new Prepared(described.with(), true, MEMORY.get(JAVA_LONG, call));
@@ -40,7 +46,10 @@ final class Fetching {
         try {
             long error = scratch.allocate(8);
             long text = scratch.text(id);
-            Connection.apart(() -> Native.check(connection.with(client -> Native.forget(client, text, error)), error));
+            Connection.apart(
+                ()
+                    -> Native.check(
+                        connection.with(client -> Native.forget(client, text, error)), error));
         } finally {
             connection.memory.give(scratch, false);
         }

@@ -15,7 +15,8 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Fills the argument array of one call. Everything that an argument points to lies in the call's scratch memory. */
+/** Fills the argument array of one call. Everything that an argument points to lies in the call's
+ * scratch memory. */
 final class Filler {
     static final int ARGUMENT_BYTES = 128;
     // enum farcall_argument_kind.
@@ -60,9 +61,11 @@ final class Filler {
     List<Passed> functions = List.of();
     /** Where results go, by parameter; null where nobody gave a place. */
     final Place[] places;
-    /** Native memory that the call uses where it lies: the collector must not free it before the call's end. */
+    /** Native memory that the call uses where it lies: the collector must not free it before the
+     * call's end. */
     private List<Operand> lent = List.of();
-    /** Files that results are written to, by parameter: a Path, or an array of them; null if there are none. */
+    /** Files that results are written to, by parameter: a Path, or an array of them; null if there
+     * are none. */
     private Object[] files;
 
     Filler(Interface described, Scratch scratch) {
@@ -80,7 +83,8 @@ final class Filler {
 
     /** An argument of a kind that the parameter does not take. */
     private FarcallException refused(Parameter parameter, Object value, String advice) {
-        String message = "the interface wants " + parameter.wanted() + " (" + parameter.type() + "), not " + Scalars.shown(value);
+        String message = "the interface wants " + parameter.wanted() + " (" + parameter.type() +
+                         "), not " + Scalars.shown(value);
         return Operand.refused(routine, parameter, message, advice);
     }
 
@@ -124,7 +128,8 @@ final class Filler {
         MEMORY.set(JAVA_LONG, place + 8, bytes.length);
     }
 
-    // ---- Functions, files and texts ------------------------------------------------------------------------------------
+    // ---- Functions, files and texts
+    // ------------------------------------------------------------------------------------
 
     /** A function is known to the library by one C function for all, and a number. */
     private void function(long slot, Parameter parameter, Object value) {
@@ -246,7 +251,8 @@ final class Filler {
         MEMORY.set(JAVA_LONG, slot + SECOND, texts.length);
     }
 
-    // ---- Numbers -------------------------------------------------------------------------------------------------------
+    // ---- Numbers
+    // ---------------------------------------------------------------------------------------------
 
     /** A number by value, checked against the range of the type. */
     private void number(long slot, Parameter parameter, Object value) {
@@ -256,7 +262,10 @@ final class Filler {
             put(slot, new byte[] {Scalars.character(routine, parameter, value)});
         } else if (value instanceof BigInteger && type == Element.UINT64) {
             kind(slot, RAW);
-            put(slot, java.nio.ByteBuffer.allocate(8).order(ByteOrder.nativeOrder()).putLong(Scalars.whole(routine, parameter, value)).array());
+            put(slot, java.nio.ByteBuffer.allocate(8)
+                          .order(ByteOrder.nativeOrder())
+                          .putLong(Scalars.whole(routine, parameter, value))
+                          .array());
         } else if (type.isWhole()) {
             kind(slot, INTEGER);
             MEMORY.set(JAVA_LONG, slot + VALUE, Scalars.whole(routine, parameter, value));
@@ -278,14 +287,16 @@ final class Filler {
             default -> throw refused(parameter, value, null);
         };
         if (bytes.length != parameter.elementBytes()) {
-            String message = bytes.length + " bytes, and one " + parameter.type() + " has " + parameter.elementBytes();
+            String message = bytes.length + " bytes, and one " + parameter.type() + " has " +
+                             parameter.elementBytes();
             throw Operand.refused(routine, parameter, message, "pass " + parameter.wanted());
         }
         kind(slot, RAW);
         put(slot, bytes);
     }
 
-    // ---- Arrays --------------------------------------------------------------------------------------------------------
+    // ---- Arrays
+    // ---------------------------------------------------------------------------------------------
 
     /** An array: native memory where it lies, anything else copied to memory that does not move. */
     private void array(long slot, Parameter parameter, Object value, boolean inPlace) {
@@ -294,7 +305,8 @@ final class Filler {
             put(slot, text.getBytes(StandardCharsets.UTF_8));
             return;
         }
-        if (parameter.isSingle && !value.getClass().isArray() && !(value instanceof NdArray || value instanceof MemorySegment)) {
+        if (parameter.isSingle && !value.getClass().isArray() &&
+            !(value instanceof NdArray || value instanceof MemorySegment)) {
             single(slot, parameter, value);
             return;
         }
@@ -364,10 +376,13 @@ final class Filler {
         }
     }
 
-    /** Where the result of an OUT array goes, or that of an INOUT one that is not to go over its argument. */
+    /** Where the result of an OUT array goes, or that of an INOUT one that is not to go over its
+     * argument. */
     void destination(Parameter parameter, Object value) {
         Operand operand = operand(parameter, value, true);
-        long address = operand.isNative() ? lent(operand) : operand.hasGaps() ? copied(operand) : scratch.allocate(operand.bytes());
+        long address = operand.isNative()  ? lent(operand)
+                       : operand.hasGaps() ? copied(operand)
+                                           : scratch.allocate(operand.bytes());
         long slot = slot(parameter);
         if (!parameter.isInput()) {
             lay(slot, parameter, operand, address);

@@ -29,7 +29,8 @@ final class Handle implements Runnable {
         this.afterwards = afterwards;
     }
 
-    /** Begins to use it: its address, or 0 if it was closed. After an address, {@link #done} must follow. */
+    /** Begins to use it: its address, or 0 if it was closed. After an address, {@link #done} must
+     * follow. */
     long use() {
         int before = users.getAndIncrement();
         if (before >= CLOSED) {
@@ -50,7 +51,8 @@ final class Handle implements Runnable {
         return users.get() >= CLOSED;
     }
 
-    /** Nobody more may use it; it is freed at once, or by the last who does. The second time it does nothing. */
+    /** Nobody more may use it; it is freed at once, or by the last who does. The second time it
+     * does nothing. */
     void close() {
         int before = users.get();
         while (before < CLOSED) {

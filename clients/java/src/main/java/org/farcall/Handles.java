@@ -13,7 +13,8 @@ public final class Handles implements AutoCloseable {
 
     Handles(Routine routine, int count) {
         if (count < 1) {
-            throw FarcallException.of(ErrorKind.INVALID_ARGUMENT, "make handles", count + " is not a number of handles", "give one above 0");
+            throw FarcallException.of(ErrorKind.INVALID_ARGUMENT, "make handles",
+                count + " is not a number of handles", "give one above 0");
         }
         this.routine = routine;
         this.count = count;
@@ -50,7 +51,8 @@ public final class Handles implements AutoCloseable {
         return with(index, positional).submit();
     }
 
-    /** One of them is not wanted any more; with the last of them they end. The second time it does nothing. */
+    /** One of them is not wanted any more; with the last of them they end. The second time it does
+     * nothing. */
     synchronized boolean dispose(int index) {
         disposed.set(index);
         if (disposed.cardinality() == count) {

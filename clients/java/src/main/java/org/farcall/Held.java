@@ -5,7 +5,8 @@ import java.lang.ref.Cleaner;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** Executables that are held. They end when they are released, or without waiting for that when nobody refers to them. */
+/** Executables that are held. They end when they are released, or without waiting for that when
+ * nobody refers to them. */
 final class Held {
     private static final int ID_BYTES = 16;
 
@@ -35,7 +36,9 @@ final class Held {
         Scratch scratch = connection.memory.scratch();
         try {
             long error = scratch.allocate(8);
-            connection.waitFor(seconds -> connection.with(handle, hold -> Native.holdReady(hold, seconds, error)), error);
+            connection.waitFor(seconds
+                -> connection.with(handle, hold -> Native.holdReady(hold, seconds, error)),
+                error);
         } finally {
             connection.memory.give(scratch, false);
         }
@@ -50,7 +53,8 @@ final class Held {
         try {
             long error = scratch.allocate(8);
             long place = scratch.allocate(ID_BYTES);
-            Native.check(connection.with(handle, hold -> Native.holdId(hold, index, place, error)), error);
+            Native.check(
+                connection.with(handle, hold -> Native.holdId(hold, index, place, error)), error);
             return Native.bytes(place, ID_BYTES);
         } finally {
             connection.memory.give(scratch, false);
@@ -59,7 +63,8 @@ final class Held {
 
     /** What a call is told that comes too late. */
     FarcallException gone() {
-        return FarcallException.of(ErrorKind.NOT_FOUND, "call", "it was closed", "make another one", "object", name);
+        return FarcallException.of(
+            ErrorKind.NOT_FOUND, "call", "it was closed", "make another one", "object", name);
     }
 
     /** One of them is not wanted any more; with the last of them they end. */
@@ -78,7 +83,9 @@ final class Held {
         try {
             long error = scratch.allocate(8);
             if (!connection.isClosed()) {
-                connection.waitFor(seconds -> connection.with(handle, hold -> Native.holdRelease(hold, seconds, error)), error);
+                connection.waitFor(seconds
+                    -> connection.with(handle, hold -> Native.holdRelease(hold, seconds, error)),
+                    error);
             }
         } catch (FarcallException error) {
             // It may have ended before: its lease was over, or somebody deleted it.

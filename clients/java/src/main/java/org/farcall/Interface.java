@@ -25,8 +25,10 @@ final class Interface {
         Map<String, Object> described = (Map<String, Object>) Json.read(json);
         name = (String) described.get("name");
         fullName = (String) described.get("full_name");
-        Map<String, Parameter.Struct> structs = Parameter.structs((List<?>) described.getOrDefault("structs", List.of()));
-        parameters = Parameter.listed((List<?>) described.getOrDefault("parameters", List.of()), structs);
+        Map<String, Parameter.Struct> structs =
+            Parameter.structs((List<?>) described.getOrDefault("structs", List.of()));
+        parameters =
+            Parameter.listed((List<?>) described.getOrDefault("parameters", List.of()), structs);
         for (Parameter one : parameters) {
             if (one.mode() != Parameter.Mode.WORK) {
                 byName.put(one.name(), one);
@@ -48,7 +50,9 @@ final class Interface {
 
     /** Names for messages. */
     static String names(List<Parameter> parameters) {
-        return parameters.isEmpty() ? "none" : String.join(", ", parameters.stream().map(Parameter::name).toList());
+        return parameters.isEmpty()
+            ? "none"
+            : String.join(", ", parameters.stream().map(Parameter::name).toList());
     }
 
     List<Parameter> visible() {

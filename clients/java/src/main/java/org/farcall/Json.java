@@ -34,7 +34,8 @@ final class Json {
 
     /** What is no JSON, and where. */
     private FarcallException wrong(String what) {
-        return FarcallException.of(ErrorKind.PROTOCOL, "read an interface", what, null, "at", Integer.toString(at));
+        return FarcallException.of(
+            ErrorKind.PROTOCOL, "read an interface", what, null, "at", Integer.toString(at));
     }
 
     private void skipBlanks() {

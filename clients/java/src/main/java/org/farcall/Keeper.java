@@ -93,7 +93,8 @@ final class Keeper {
     private void keep() {
         OWN.set(this);
         try {
-            // Compares with the one element that there is: the address of the callback itself, as good as any.
+            // Compares with the one element that there is: the address of the callback itself, as
+            // good as any.
             long found = (long) HOLD.invokeExact(memory, WAIT.address(), 1L, 1L, WAIT.address());
         } catch (Throwable error) {
             // The arena is closed.
@@ -117,7 +118,8 @@ final class Keeper {
         try {
             MethodType type = MethodType.methodType(int.class, long.class, long.class);
             MethodHandle await = MethodHandles.lookup().findStatic(Keeper.class, "await", type);
-            return Linker.nativeLinker().upcallStub(await, FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG), Arena.global());
+            return Linker.nativeLinker().upcallStub(
+                await, FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG), Arena.global());
         } catch (ReflectiveOperationException error) {
             throw new AssertionError("Keeper.await is a method of this client", error);
         }
@@ -125,8 +127,10 @@ final class Keeper {
 
     private static MethodHandle hold() {
         Linker linker = Linker.nativeLinker();
-        FunctionDescriptor descriptor = FunctionDescriptor.of(JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
-        MemorySegment function = linker.defaultLookup().find("bsearch").orElseThrow(() -> new AssertionError("every C library has bsearch"));
+        FunctionDescriptor descriptor =
+            FunctionDescriptor.of(JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
+        MemorySegment function = linker.defaultLookup().find("bsearch").orElseThrow(
+            () -> new AssertionError("every C library has bsearch"));
         return linker.downcallHandle(function, descriptor);
     }
 

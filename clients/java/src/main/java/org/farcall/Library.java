@@ -14,7 +14,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
-/** The shared library: named by a property or the environment, carried by the jar, beside it, staged, or the system's own. */
+/** The shared library: named by a property or the environment, carried by the jar, beside it,
+ * staged, or the system's own. */
 final class Library {
     /** Bound to the major version of the C interface: another one would be another library. */
     static final String NAME = "libfarcall.so.0";
@@ -27,7 +28,8 @@ final class Library {
 
     private Library() {}
 
-    /** Loads it if that has not been done. What is wrong is thrown each time, and may be put right in between. */
+    /** Loads it if that has not been done. What is wrong is thrown each time, and may be put right
+     * in between. */
     static synchronized void load() {
         if (symbols == null) {
             symbols = found();
@@ -62,10 +64,12 @@ final class Library {
         }
     }
 
-    /** The C interface is the same on all 64-bit machines, but there is no library for others yet. */
+    /** The C interface is the same on all 64-bit machines, but there is no library for others yet.
+     */
     private static void checkMachine() {
         String system = System.getProperty("os.name").toLowerCase(Locale.ROOT);
-        if (!system.contains("linux") || !"64".equals(System.getProperty("sun.arch.data.model", "64"))) {
+        if (!system.contains("linux") ||
+            !"64".equals(System.getProperty("sun.arch.data.model", "64"))) {
             String machine = System.getProperty("os.name") + " on " + System.getProperty("os.arch");
             throw missing("Farcall's library is for 64-bit Linux, and this is " + machine, null);
         }
@@ -89,7 +93,8 @@ final class Library {
                 Files.deleteIfExists(folder);
             }
         } catch (IOException error) {
-            throw missing("the library that the jar carries cannot be unpacked: " + error, new UncheckedIOException(error));
+            throw missing("the library that the jar carries cannot be unpacked: " + error,
+                new UncheckedIOException(error));
         }
     }
 
@@ -98,7 +103,8 @@ final class Library {
         return name.equals("amd64") ? "x86_64" : name;
     }
 
-    /** Beside the jar, as `make install` lays things out (share/java and lib), and where a build stages them. */
+    /** Beside the jar, as `make install` lays things out (share/java and lib), and where a build
+     * stages them. */
     private static List<Path> places() {
         List<Path> places = new ArrayList<>();
         Path jar = ownPlace();
@@ -117,7 +123,8 @@ final class Library {
         try {
             var source = Library.class.getProtectionDomain().getCodeSource();
             return source == null ? null : Path.of(source.getLocation().toURI());
-        } catch (URISyntaxException | IllegalArgumentException | java.nio.file.FileSystemNotFoundException error) {
+        } catch (URISyntaxException | IllegalArgumentException |
+                 java.nio.file.FileSystemNotFoundException error) {
             // Not a file of this machine: a class loader of its own.
             return null;
         }
@@ -142,8 +149,10 @@ final class Library {
     }
 
     private static FarcallException missing(String what, Throwable cause) {
-        String advice = "build Farcall, and name its lib/" + NAME + " with -D" + PROPERTY + "=FILE or $" + VARIABLE;
-        FarcallException made = FarcallException.of(ErrorKind.UNAVAILABLE, "load the library", what, advice);
+        String advice = "build Farcall, and name its lib/" + NAME + " with -D" + PROPERTY +
+                        "=FILE or $" + VARIABLE;
+        FarcallException made =
+            FarcallException.of(ErrorKind.UNAVAILABLE, "load the library", what, advice);
         if (cause != null) {
             made.initCause(cause);
         }

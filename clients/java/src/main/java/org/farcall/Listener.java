@@ -37,12 +37,15 @@ final class Listener {
 
     /** Decodes one stream, whose characters may come in two pieces. */
     private static final class Text {
-        private final CharsetDecoder decoder = StandardCharsets.UTF_8.newDecoder()
-            .onMalformedInput(CodingErrorAction.REPLACE).onUnmappableCharacter(CodingErrorAction.REPLACE);
+        private final CharsetDecoder decoder =
+            StandardCharsets.UTF_8.newDecoder()
+                .onMalformedInput(CodingErrorAction.REPLACE)
+                .onUnmappableCharacter(CodingErrorAction.REPLACE);
         private byte[] left = {};
 
         String decoded(byte[] bytes, boolean isLast) {
-            ByteBuffer in = ByteBuffer.allocate(left.length + bytes.length).put(left).put(bytes).flip();
+            ByteBuffer in =
+                ByteBuffer.allocate(left.length + bytes.length).put(left).put(bytes).flip();
             CharBuffer out = CharBuffer.allocate(in.remaining() + CUT_MAX);
             decoder.decode(in, out, isLast);
             left = new byte[in.remaining()];
@@ -87,16 +90,19 @@ final class Listener {
         MemorySegment memory = Native.MEMORY;
         int kind = memory.get(JAVA_INT, news);
         long data = memory.get(JAVA_LONG, news + 16);
-        byte[] said = data == 0 ? new byte[0] : Native.bytes(data, memory.get(JAVA_LONG, news + 24));
+        byte[] said =
+            data == 0 ? new byte[0] : Native.bytes(data, memory.get(JAVA_LONG, news + 24));
         switch (kind) {
-            case QUEUED -> tell(new Progress(false, memory.get(JAVA_INT, news + 4), Double.NaN, ""));
-            case STARTED -> tell(new Progress(true, 0, Double.NaN, ""));
-            case PROGRESS -> tell(new Progress(true, 0, memory.get(JAVA_DOUBLE, news + 8), new String(said, StandardCharsets.UTF_8)));
-            case STDOUT, STDERR -> print(kind == STDERR, said, false);
-            case OVER -> {
-                print(false, new byte[0], true);
-                print(true, new byte[0], true);
-            }
+        case QUEUED -> tell(new Progress(false, memory.get(JAVA_INT, news + 4), Double.NaN, ""));
+        case STARTED -> tell(new Progress(true, 0, Double.NaN, ""));
+        case PROGRESS ->
+            tell(new Progress(true, 0, memory.get(JAVA_DOUBLE, news + 8),
+                new String(said, StandardCharsets.UTF_8)));
+        case STDOUT, STDERR -> print(kind == STDERR, said, false);
+        case OVER -> {
+            print(false, new byte[0], true);
+            print(true, new byte[0], true);
+        }
             default -> { }
         }
         return kind == OVER;

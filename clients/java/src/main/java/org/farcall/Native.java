@@ -1,4 +1,5 @@
-// The C interface (clients/c/include/farcall.h) as static methods: addresses are longs, and nothing is generated.
+// The C interface (clients/c/include/farcall.h) as static methods: addresses are longs, and nothing
+// is generated.
 package org.farcall;
 
 import java.lang.foreign.Arena;
@@ -43,7 +44,8 @@ final class Native {
     private static final MethodHandle LIST = function("farcall_list_within", "ildll");
     private static final MethodHandle ROUTINE_JSON = function("farcall_routine_json", "ll");
     private static final MethodHandle ROUTINE_HELP = function("farcall_routine_help", "ll");
-    private static final MethodHandle ROUTINE_SIGNATURE = function("farcall_routine_signature", "ll");
+    private static final MethodHandle ROUTINE_SIGNATURE =
+        function("farcall_routine_signature", "ll");
     private static final MethodHandle START = function("farcall_start_within", "illlldll");
     private static final MethodHandle CALL_WAIT = function("farcall_call_wait", "ildll");
     private static final MethodHandle CALL_NEWS = function("farcall_call_news", "ildll");
@@ -57,17 +59,21 @@ final class Native {
     private static final MethodHandle RESULTS_KIND = function("farcall_results_kind", "ill");
     private static final MethodHandle RESULTS_ARRAY = function("farcall_results_array", "illll");
     private static final MethodHandle RESULTS_TEXT = function("farcall_results_text", "lllll");
-    private static final MethodHandle RESULTS_TEXT_COUNT = function("farcall_results_text_count", "lll");
+    private static final MethodHandle RESULTS_TEXT_COUNT =
+        function("farcall_results_text_count", "lll");
     private static final MethodHandle RESULTS_TIMES = function("farcall_results_times", "ill");
-    private static final MethodHandle MEMORY_ALLOCATE = function("farcall_memory_allocate", "illll");
+    private static final MethodHandle MEMORY_ALLOCATE =
+        function("farcall_memory_allocate", "illll");
     private static final MethodHandle HOLD_START = function("farcall_hold_start", "illilll");
     private static final MethodHandle HOLD_READY = function("farcall_hold_ready", "ildl");
     private static final MethodHandle HOLD_NAME = function("farcall_hold_name", "ll");
     private static final MethodHandle HOLD_ID = function("farcall_hold_id", "ilill");
     private static final MethodHandle HOLD_RELEASE = function("farcall_hold_release", "ildl");
-    private static final MethodHandle RUNNING_PARAMETER = function("farcall_running_parameter", "illl");
+    private static final MethodHandle RUNNING_PARAMETER =
+        function("farcall_running_parameter", "illl");
     private static final MethodHandle RUNNING_ANSWER = function("farcall_running_answer", "illll");
-    private static final MethodHandle RUNNING_ANSWER_AT = function("farcall_running_answer_at", "illlll");
+    private static final MethodHandle RUNNING_ANSWER_AT =
+        function("farcall_running_answer_at", "illlll");
     private static final MethodHandle RUNNING_FAIL = function("farcall_running_fail", "vll");
 
     // What frees each kind of object.
@@ -81,7 +87,8 @@ final class Native {
     static final MethodHandle FREE_HOLD = function("farcall_hold_free", "vl");
     static final MethodHandle FREE_TEXT = function("farcall_text_free", "vl");
 
-    /** The C function that runs all functions of Java's that are passed to routines; see {@link Passed}. */
+    /** The C function that runs all functions of Java's that are passed to routines; see {@link
+     * Passed}. */
     static final long CALLBACK = upcall();
 
     private Native() {}
@@ -107,7 +114,8 @@ final class Native {
     /** The library lacks a function. */
     private static FarcallException old(String name) {
         String advice = "name that of this version with -D" + Library.PROPERTY + "=FILE";
-        return FarcallException.of(ErrorKind.VERSION, "load the library", "it has no " + name + ": it is older than this client", advice);
+        return FarcallException.of(ErrorKind.VERSION, "load the library",
+            "it has no " + name + ": it is older than this client", advice);
     }
 
     /** Makes the C function that calls {@link Passed#run}; it lives as long as the process. */
@@ -115,7 +123,8 @@ final class Native {
         try {
             MethodType type = MethodType.methodType(void.class, long.class, long.class);
             MethodHandle run = MethodHandles.lookup().findStatic(Passed.class, "run", type);
-            return LINKER.upcallStub(run, FunctionDescriptor.ofVoid(LONG, LONG), Arena.global()).address();
+            return LINKER.upcallStub(run, FunctionDescriptor.ofVoid(LONG, LONG), Arena.global())
+                .address();
         } catch (ReflectiveOperationException error) {
             throw new AssertionError("Passed.run is a method of this client", error);
         }
@@ -129,7 +138,8 @@ final class Native {
         return new AssertionError("a C function threw", error);
     }
 
-    // ---- Calls by shape: one method for each combination of types, all of them inlined ---------------------------------
+    // ---- Calls by shape: one method for each combination of types, all of them inlined
+    // ---------------------------------
 
     /** Runs one of the functions that free. */
     static void free(MethodHandle function, long object) {
@@ -220,9 +230,12 @@ final class Native {
     }
 
     /** farcall_start_within: PENDING, and no call, if there is no room for it by then. */
-    static int start(long routine, long arguments, long count, long options, double seconds, long call, long error) {
+    static int start(long routine, long arguments, long count, long options, double seconds,
+        long call, long error)
+    {
         try {
-            return (int) START.invokeExact(routine, arguments, count, options, seconds, call, error);
+            return (int) START.invokeExact(
+                routine, arguments, count, options, seconds, call, error);
         } catch (Throwable thrown) {
             throw impossible(thrown);
         }
@@ -449,7 +462,8 @@ final class Native {
         }
     }
 
-    // ---- Text and errors -----------------------------------------------------------------------------------------------
+    // ---- Text and errors
+    // ---------------------------------------------------------------------------------------------
 
     /** Text of C's as a String; null for NULL. */
     static String text(long address) {
@@ -463,7 +477,8 @@ final class Native {
         return bytes;
     }
 
-    /** Passes OK and PENDING on, and throws everything else; the error object lies in the place that the function was given. */
+    /** Passes OK and PENDING on, and throws everything else; the error object lies in the place
+     * that the function was given. */
     static int check(int status, long errorPlace) {
         if (status > OK) {
             throw error(status, MEMORY.get(LONG, errorPlace));
@@ -474,13 +489,14 @@ final class Native {
     /** The exception for an error object, which is freed. */
     static FarcallException error(int status, long error) {
         if (error == 0) {
-            return FarcallException.of(ErrorKind.of(status), "call", "status " + status + " without an error object", null);
+            return FarcallException.of(ErrorKind.of(status), "call",
+                "status " + status + " without an error object", null);
         }
         try {
             ErrorKind kind = ErrorKind.of((int) ERROR_KIND.invokeExact(error));
             boolean retryable = (int) ERROR_RETRYABLE.invokeExact(error) != 0;
-            return new FarcallException(kind, textOf(ERROR_MESSAGE, error), textOf(ERROR_OPERATION, error),
-                textOf(ERROR_ADVICE, error), retryable);
+            return new FarcallException(kind, textOf(ERROR_MESSAGE, error),
+                textOf(ERROR_OPERATION, error), textOf(ERROR_ADVICE, error), retryable);
         } catch (Throwable thrown) {
             throw impossible(thrown);
         } finally {

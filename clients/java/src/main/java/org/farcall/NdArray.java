@@ -18,8 +18,10 @@ public final class NdArray {
     private final long[] ownStrides;
     private final long offset;
 
-    /** Elements with gaps between them, in a flat array of Java's; null if not all of them lie in it. */
-    static NdArray stored(Object flat, long elementBytes, long offset, long[] shape, long[] strides) {
+    /** Elements with gaps between them, in a flat array of Java's; null if not all of them lie in
+     * it. */
+    static NdArray stored(Object flat, long elementBytes, long offset, long[] shape, long[] strides)
+    {
         NdArray made = new NdArray(MemorySegment.NULL, false, shape);
         long last = offset;
         for (int i = 0; i < shape.length; i++) {
@@ -57,7 +59,8 @@ public final class NdArray {
         if (!(data instanceof MemorySegment)) {
             long length = java.lang.reflect.Array.getLength(data);
             if (length != count && length != 2 * count) {
-                String message = "an array of " + length + " items for a shape of " + Arrays.toString(shape);
+                String message =
+                    "an array of " + length + " items for a shape of " + Arrays.toString(shape);
                 throw wrong(message, "the product of the extents must be the number of elements");
             }
         }
@@ -170,7 +173,8 @@ public final class NdArray {
     /** A matrix of double, each row an array of its own. */
     public double[][] matrix() {
         if (shape.length != 2) {
-            throw wrong("an array of " + shape.length + " dimensions is not a matrix", "ask for array(name), and its doubles()");
+            throw wrong("an array of " + shape.length + " dimensions is not a matrix",
+                "ask for array(name), and its doubles()");
         }
         double[] flat = doubles();
         int width = Math.toIntExact(shape[1]);
@@ -192,7 +196,9 @@ public final class NdArray {
             int axis = columns ? shape.length - 1 - i : i;
             at = at * shape[axis] + java.util.Objects.checkIndex(indexes[axis], shape[axis]);
         }
-        return data instanceof double[] flat ? flat[Math.toIntExact(at)] : segment().getAtIndex(ValueLayout.JAVA_DOUBLE_UNALIGNED, at);
+        return data instanceof double[] flat
+            ? flat[Math.toIntExact(at)]
+            : segment().getAtIndex(ValueLayout.JAVA_DOUBLE_UNALIGNED, at);
     }
 
     /** Elements row by row in an array of this type. */
@@ -204,9 +210,12 @@ public final class NdArray {
         MemorySegment memory = segment();
         long bytes = memory.byteSize();
         if (!wanted.isInstance(data) && !(data instanceof MemorySegment)) {
-            throw wrong("elements lie in " + data.getClass().getSimpleName() + ", not in " + wanted.getSimpleName(), "ask for that");
+            throw wrong("elements lie in " + data.getClass().getSimpleName() + ", not in " +
+                            wanted.getSimpleName(),
+                "ask for that");
         }
-        Object made = java.lang.reflect.Array.newInstance(wanted.componentType(), Math.toIntExact(bytes / itemBytes));
+        Object made = java.lang.reflect.Array.newInstance(
+            wanted.componentType(), Math.toIntExact(bytes / itemBytes));
         MemorySegment into = Element.memoryOf(made);
         if (inOrder) {
             into.copyFrom(memory);
@@ -235,7 +244,8 @@ public final class NdArray {
     /** Its shape, and what it lies in: "NdArray[2, 3] of double[]". */
     @Override
     public String toString() {
-        String kind = data instanceof MemorySegment ? "a MemorySegment" : data.getClass().getSimpleName();
+        String kind =
+            data instanceof MemorySegment ? "a MemorySegment" : data.getClass().getSimpleName();
         return "NdArray" + Arrays.toString(shape) + " of " + kind + (columns ? " by columns" : "");
     }
 }

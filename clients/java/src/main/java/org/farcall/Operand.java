@@ -23,7 +23,9 @@ final class Operand {
     /** All of it, or null of nested arrays. */
     private final MemorySegment flat;
 
-    private Operand(Object given, MemorySegment flat, boolean columns, long elementBytes, long... shape) {
+    private Operand(
+        Object given, MemorySegment flat, boolean columns, long elementBytes, long... shape)
+    {
         this.given = given;
         this.flat = flat;
         this.columns = columns;
@@ -35,11 +37,15 @@ final class Operand {
     }
 
     /** What is wrong with an argument. */
-    static FarcallException refused(String routine, Parameter parameter, String message, String advice) {
-        return FarcallException.of(ErrorKind.INVALID_ARGUMENT, "call", message, advice, "parameter", parameter.name(), "routine", routine);
+    static FarcallException refused(
+        String routine, Parameter parameter, String message, String advice)
+    {
+        return FarcallException.of(ErrorKind.INVALID_ARGUMENT, "call", message, advice, "parameter",
+            parameter.name(), "routine", routine);
     }
 
-    /** An array for a parameter; null if it is not an array at all. What has other elements is widened if no value can change. */
+    /** An array for a parameter; null if it is not an array at all. What has other elements is
+     * widened if no value can change. */
     static Operand of(String routine, Parameter parameter, Object given, boolean isDestination) {
         Object value = given;
         if (value instanceof NdArray array) {
@@ -48,10 +54,12 @@ final class Operand {
         if (value instanceof MemorySegment memory) {
             long bytes = parameter.elementBytes();
             if (memory.byteSize() % bytes != 0) {
-                String message = "a segment of " + memory.byteSize() + " bytes has no whole number of elements of " + bytes + " bytes";
+                String message = "a segment of " + memory.byteSize() +
+                                 " bytes has no whole number of elements of " + bytes + " bytes";
                 throw refused(routine, parameter, message, "pass a segment of the array alone");
             }
-            return new Operand(given, usable(routine, parameter, memory, isDestination), false, bytes, memory.byteSize() / bytes);
+            return new Operand(given, usable(routine, parameter, memory, isDestination), false,
+                bytes, memory.byteSize() / bytes);
         }
         Class<?> type = value == null ? Object.class : value.getClass();
         if (!type.isArray()) {
@@ -65,7 +73,9 @@ final class Operand {
         return new Operand(given, Element.memoryOf(value), false, parameter.elementBytes(), count);
     }
 
-    private static Operand ofNdArray(String routine, Parameter parameter, NdArray array, boolean isDestination) {
+    private static Operand ofNdArray(
+        String routine, Parameter parameter, NdArray array, boolean isDestination)
+    {
         long bytes = parameter.elementBytes();
         MemorySegment flat;
         if (array.data() instanceof MemorySegment memory) {
@@ -74,34 +84,44 @@ final class Operand {
             flat = Element.memoryOf(fitting(routine, parameter, array.data(), isDestination));
         }
         if (!array.hasGaps() && flat.byteSize() != array.size() * bytes) {
-            String message = array + " has " + flat.byteSize() + " bytes, and its shape says " + array.size() + " elements of " + bytes;
+            String message = array + " has " + flat.byteSize() + " bytes, and its shape says " +
+                             array.size() + " elements of " + bytes;
             throw refused(routine, parameter, message, "pass " + parameter.wanted());
         }
         return new Operand(array, flat, array.isColumnOrder(), bytes, array.shape());
     }
 
-    private static MemorySegment usable(String routine, Parameter parameter, MemorySegment memory, boolean isDestination) {
+    private static MemorySegment usable(
+        String routine, Parameter parameter, MemorySegment memory, boolean isDestination)
+    {
         if (!memory.scope().isAlive() || !memory.isAccessibleBy(Thread.currentThread())) {
-            throw refused(routine, parameter, "the arena of the segment is closed, or another thread's", "keep it open until the call has finished");
+            throw refused(routine, parameter,
+                "the arena of the segment is closed, or another thread's",
+                "keep it open until the call has finished");
         }
         if (isDestination && memory.isReadOnly()) {
-            throw refused(routine, parameter, "the segment for the result is read-only", "pass one that may be written to");
+            throw refused(routine, parameter, "the segment for the result is read-only",
+                "pass one that may be written to");
         }
         return memory;
     }
 
     /** Elements that `length` items of Java's are. */
     private static long items(String routine, Parameter parameter, long length) {
-        int parts = parameter.struct() != null ? parameter.elementBytes() : parameter.element.parts();
+        int parts =
+            parameter.struct() != null ? parameter.elementBytes() : parameter.element.parts();
         if (length % parts != 0) {
-            String message = "an array of " + length + " items has no whole number of elements of " + parts;
+            String message =
+                "an array of " + length + " items has no whole number of elements of " + parts;
             throw refused(routine, parameter, message, "pass " + parameter.wanted());
         }
         return length / parts;
     }
 
     /** A primitive array whose items are the parameter's: the given one, or a widened copy. */
-    private static Object fitting(String routine, Parameter parameter, Object array, boolean isDestination) {
+    private static Object fitting(
+        String routine, Parameter parameter, Object array, boolean isDestination)
+    {
         Class<?> component = array.getClass().componentType();
         if (component == parameter.element.component) {
             return array;
@@ -109,13 +129,16 @@ final class Operand {
         Object widened = isDestination ? null : Widening.widened(routine, parameter, array);
         if (widened == null) {
             String what = isDestination ? "the array for the result is " : "";
-            String message = what + component.getName() + "[], and the interface wants " + parameter.type() + " elements";
+            String message = what + component.getName() + "[], and the interface wants " +
+                             parameter.type() + " elements";
             throw refused(routine, parameter, message, "pass " + parameter.wanted());
         }
         return widened;
     }
 
-    private static Operand ofRows(String routine, Parameter parameter, Object[] rows, boolean isDestination) {
+    private static Operand ofRows(
+        String routine, Parameter parameter, Object[] rows, boolean isDestination)
+    {
         int rank = 1;
         Class<?> leaf = rows.getClass().componentType();
         while (leaf.isArray()) {
@@ -123,7 +146,8 @@ final class Operand {
             rank++;
         }
         if (!leaf.isPrimitive() || parameter.struct() != null) {
-            String message = "an array of " + leaf.getSimpleName() + ", and the interface wants " + parameter.type() + " elements";
+            String message = "an array of " + leaf.getSimpleName() + ", and the interface wants " +
+                             parameter.type() + " elements";
             throw refused(routine, parameter, message, "pass " + parameter.wanted());
         }
         long[] shape = new long[rank];
@@ -134,14 +158,19 @@ final class Operand {
         }
         Object checked = checkedRows(routine, parameter, rows, shape, 0, isDestination);
         shape[rank - 1] = items(routine, parameter, shape[rank - 1]);
-        return new Operand(isDestination ? rows : checked, null, false, parameter.elementBytes(), shape);
+        return new Operand(
+            isDestination ? rows : checked, null, false, parameter.elementBytes(), shape);
     }
 
     /** Rows that are as long as the first, with items of the right type. */
-    private static Object checkedRows(String routine, Parameter parameter, Object part, long[] shape, int axis, boolean isDestination) {
+    private static Object checkedRows(String routine, Parameter parameter, Object part,
+        long[] shape, int axis, boolean isDestination)
+    {
         if (part == null || Array.getLength(part) != shape[axis]) {
             String found = part == null ? "null" : Array.getLength(part) + " items";
-            throw refused(routine, parameter, "a row has " + found + ", and the first one " + shape[axis], "make all rows equally long");
+            throw refused(routine, parameter,
+                "a row has " + found + ", and the first one " + shape[axis],
+                "make all rows equally long");
         }
         if (axis == shape.length - 1) {
             return fitting(routine, parameter, part, isDestination);
@@ -212,7 +241,8 @@ final class Operand {
         return address;
     }
 
-    /** Copies the part of these extents from memory outside the heap that lies as this array does. */
+    /** Copies the part of these extents from memory outside the heap that lies as this array does.
+     */
     void copyFrom(long address, long[] extents) {
         if (flat == null) {
             rowsFrom(given, 0, address, extents);
@@ -240,7 +270,8 @@ final class Operand {
     private void rowsFrom(Object part, int axis, long address, long[] extents) {
         long[] strides = Strided.packed(shape, elementBytes, false);
         if (axis == shape.length - 1) {
-            MemorySegment.copy(Native.MEMORY, address, Element.memoryOf(part), 0, extents[axis] * elementBytes);
+            MemorySegment.copy(
+                Native.MEMORY, address, Element.memoryOf(part), 0, extents[axis] * elementBytes);
             return;
         }
         for (int i = 0; i < extents[axis]; i++) {
@@ -248,7 +279,8 @@ final class Operand {
         }
     }
 
-    /** What the caller gave, or the part of these extents of it, where a routine says how many results there are. */
+    /** What the caller gave, or the part of these extents of it, where a routine says how many
+     * results there are. */
     Object part(long[] extents) {
         if (Arrays.equals(extents, shape) || flat == null || gaps != null || shape.length != 1) {
             return given;

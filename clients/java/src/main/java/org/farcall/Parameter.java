@@ -6,7 +6,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** A parameter: its name, which way it goes, its type and its extents, as `farcall show` says them. Immutable. */
+/** A parameter: its name, which way it goes, its type and its extents, as `farcall show` says them.
+ * Immutable. */
 public final class Parameter {
     /** Which way a parameter goes. */
     public enum Mode {
@@ -37,7 +38,8 @@ public final class Parameter {
     final boolean isCallback;
     final boolean isText;
     final boolean isFile;
-    /** Whether it is declared as one value: it comes back as a number, and not as an array of one. */
+    /** Whether it is declared as one value: it comes back as a number, and not as an array of one.
+     */
     final boolean isSingle;
     private final List<String> extents;
     /** Which extents are bounds, so that results may be smaller. */
@@ -71,7 +73,10 @@ public final class Parameter {
         extents = List.copyOf(sizes);
         isSingle = !isArray || sizes.stream().allMatch("1"::equals);
         parameters = listed((List<?>) described.getOrDefault("parameters", List.of()), structs);
-        positional = ((List<?>) described.getOrDefault("positional", List.of())).stream().map(String::valueOf).toList();
+        positional = ((List<?>) described.getOrDefault("positional", List.of()))
+                         .stream()
+                         .map(String::valueOf)
+                         .toList();
     }
 
     static List<Parameter> listed(List<?> described, Map<String, Struct> structs) {
@@ -92,10 +97,12 @@ public final class Parameter {
             for (Object field : (List<?>) members.get("fields")) {
                 Map<?, ?> said = (Map<?, ?>) field;
                 Element element = Element.of((String) said.get("type"));
-                fields.add(new Field((String) said.get("name"), element, whole(said.get("count")), whole(said.get("offset"))));
+                fields.add(new Field((String) said.get("name"), element, whole(said.get("count")),
+                    whole(said.get("offset"))));
             }
             String name = (String) members.get("name");
-            made.put(name, new Struct(name, whole(members.get("bytes")), whole(members.get("alignment")), List.copyOf(fields)));
+            made.put(name, new Struct(name, whole(members.get("bytes")),
+                               whole(members.get("alignment")), List.copyOf(fields)));
         }
         return made;
     }
@@ -119,7 +126,8 @@ public final class Parameter {
         return mode;
     }
 
-    /** Its type in the words of interface files: "double", "string", "filename", "function", or the name of a struct. */
+    /** Its type in the words of interface files: "double", "string", "filename", "function", or the
+     * name of a struct. */
     public String type() {
         return type;
     }
@@ -134,7 +142,8 @@ public final class Parameter {
         return struct;
     }
 
-    /** Its extents in logical order, each an expression of other parameters; empty of what is not an array. */
+    /** Its extents in logical order, each an expression of other parameters; empty of what is not
+     * an array. */
     public List<String> extents() {
         return extents;
     }
@@ -179,7 +188,8 @@ public final class Parameter {
         return struct != null ? struct.bytes : element.bytes;
     }
 
-    /** The expression of a dimension's `size`, `start`, `end` or `stride`; null if there is none. */
+    /** The expression of a dimension's `size`, `start`, `end` or `stride`; null if there is none.
+     */
     String dimension(int axis, String key) {
         Object said = ((Map<?, ?>) ((List<?>) described.get("dimensions")).get(axis)).get(key);
         return said == null ? null : said.toString();

@@ -14,7 +14,8 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** A function that was passed with a call, and what it has thrown. The library knows it by a number. */
+/** A function that was passed with a call, and what it has thrown. The library knows it by a
+ * number. */
 final class Passed {
     // enum farcall_parameter_kind.
     private static final int NUMBER = 1;
@@ -69,7 +70,8 @@ final class Passed {
         Passed passed = ALL.get(context);
         try {
             if (passed == null) {
-                throw FarcallException.of(ErrorKind.CANCELLED, "run a callback", "its call was given up", null);
+                throw FarcallException.of(
+                    ErrorKind.CANCELLED, "run a callback", "its call was given up", null);
             }
             passed.call(running);
         } catch (Throwable error) {
@@ -126,12 +128,16 @@ final class Passed {
     }
 
     /** Writes what came back, arrays that were changed in place first. */
-    private void giveAll(long running, List<Parameter> parameters, long views, Object[] values, Object returned, Arena arena) {
-        List<Parameter> wanted = parameters.stream().filter(one -> one.isOutput() && !isWritten(one)).toList();
+    private void giveAll(long running, List<Parameter> parameters, long views, Object[] values,
+        Object returned, Arena arena)
+    {
+        List<Parameter> wanted =
+            parameters.stream().filter(one -> one.isOutput() && !isWritten(one)).toList();
         Object[] results = split(returned, wanted);
         for (Parameter one : parameters) {
             if (isWritten(one) && values[one.index] != null) {
-                give(running, one, views + (long) PARAMETER_BYTES * one.index, values[one.index], arena);
+                give(running, one, views + (long) PARAMETER_BYTES * one.index, values[one.index],
+                    arena);
             }
         }
         for (int i = 0; i < results.length; i++) {
@@ -146,11 +152,13 @@ final class Passed {
             return new Object[0];
         }
         boolean several = returned instanceof Object[] && !(returned instanceof String[]);
-        if (wanted.size() == 1 && !(several && ((Object[]) returned).length == 1 && !wanted.get(0).isArray)) {
+        if (wanted.size() == 1 &&
+            !(several && ((Object[]) returned).length == 1 && !wanted.get(0).isArray)) {
             return new Object[] {returned};
         }
         if (!several || ((Object[]) returned).length != wanted.size()) {
-            String message = "it returned " + Scalars.shown(returned) + ", and " + wanted.size() + " results are declared";
+            String message = "it returned " + Scalars.shown(returned) + ", and " + wanted.size() +
+                             " results are declared";
             throw wrong(message, "return new Object[] {" + Interface.names(wanted) + "}");
         }
         return (Object[]) returned;
@@ -158,10 +166,12 @@ final class Passed {
 
     /** A mistake of the function, which is the cause of its call's failure. */
     private FarcallException wrong(String message, String advice) {
-        return FarcallException.of(ErrorKind.INVALID_ARGUMENT, "run a callback", message, advice, "function", name);
+        return FarcallException.of(
+            ErrorKind.INVALID_ARGUMENT, "run a callback", message, advice, "function", name);
     }
 
-    // ---- Values that it is given -----------------------------------------------------------------------------------------
+    // ---- Values that it is given
+    // -----------------------------------------------------------------------------------------
 
     /** What the function is given for one parameter: a copy, which it may keep. */
     private static Object value(Parameter one, long view) {
@@ -172,7 +182,8 @@ final class Passed {
             return null;
         }
         if (kind == TEXT) {
-            return new String(Native.bytes(data, memory.get(JAVA_LONG, view + SHAPE)), StandardCharsets.UTF_8);
+            return new String(
+                Native.bytes(data, memory.get(JAVA_LONG, view + SHAPE)), StandardCharsets.UTF_8);
         }
         if (kind == TEXTS) {
             String[] texts = new String[Math.toIntExact(memory.get(JAVA_LONG, view + SHAPE))];
@@ -212,11 +223,13 @@ final class Passed {
         return values;
     }
 
-    // ---- Values that it gives back ---------------------------------------------------------------------------------------
+    // ---- Values that it gives back
+    // ---------------------------------------------------------------------------------------
 
     /** One result, by how the library wants it. */
     private void give(long running, Parameter one, long view, Object given, Arena arena) {
-        boolean isOneText = one.isText && one.isSingle && given instanceof String[] texts && texts.length == 1;
+        boolean isOneText =
+            one.isText && one.isSingle && given instanceof String[] texts && texts.length == 1;
         Object result = isOneText ? ((String[]) given)[0] : given;
         int kind = Native.MEMORY.get(JAVA_INT, view + KIND);
         long data = Native.MEMORY.get(JAVA_LONG, view + DATA);
@@ -236,13 +249,15 @@ final class Passed {
     /** Elements, along whatever strides the routine has them. */
     private void giveArray(Parameter one, long view, long data, Object result, Arena arena) {
         long[] declared = shape(view);
-        if (one.isSingle && (result instanceof Number || result instanceof Character || result instanceof Complex)) {
+        if (one.isSingle && (result instanceof Number || result instanceof Character ||
+                                result instanceof Complex)) {
             Scalars.write(name, one, result, data);
             return;
         }
         Operand operand = Operand.of(name, one, result, false);
         if (operand == null || !fits(one, operand.shape, declared)) {
-            String message = "it returned " + Scalars.shown(result) + " as " + one.name() + ", whose shape is " + Arrays.toString(declared);
+            String message = "it returned " + Scalars.shown(result) + " as " + one.name() +
+                             ", whose shape is " + Arrays.toString(declared);
             throw wrong(message, "return " + one.wanted() + " of that shape");
         }
         long[] shape = Arrays.copyOf(operand.shape, declared.length);
@@ -250,10 +265,12 @@ final class Passed {
         MemorySegment packed = arena.allocate(Math.max(operand.bytes(), 1), 16);
         operand.copyTo(packed.address());
         long bytes = Native.MEMORY.get(JAVA_LONG, view + ELEMENT_BYTES);
-        Strided.scatter(packed, Strided.packed(shape, bytes, operand.columns), shape, bytes, data, strides(view));
+        Strided.scatter(packed, Strided.packed(shape, bytes, operand.columns), shape, bytes, data,
+            strides(view));
     }
 
-    /** Whether a result of this shape may stand for the declared one: smaller where the extent is a bound. */
+    /** Whether a result of this shape may stand for the declared one: smaller where the extent is a
+     * bound. */
     private static boolean fits(Parameter one, long[] shape, long[] declared) {
         for (int axis = 0; axis < declared.length; axis++) {
             long extent = axis < shape.length ? shape[axis] : 1;
@@ -275,7 +292,9 @@ final class Passed {
             return;
         }
         if (!(result instanceof String[] texts) || texts.length != count) {
-            throw wrong("it returned " + Scalars.shown(result) + " as " + one.name() + ", which is " + count + " strings", "return a String[]");
+            throw wrong("it returned " + Scalars.shown(result) + " as " + one.name() +
+                            ", which is " + count + " strings",
+                "return a String[]");
         }
         for (int i = 0; i < texts.length; i++) {
             answer(running, one, i, texts[i], arena);
@@ -291,14 +310,17 @@ final class Passed {
             return;
         }
         if (!(result instanceof String text)) {
-            throw wrong("it returned " + Scalars.shown(result) + " as " + one.name() + ", which is a string", "return a String");
+            throw wrong("it returned " + Scalars.shown(result) + " as " + one.name() +
+                            ", which is a string",
+                "return a String");
         }
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         long address = arena.allocateFrom(text).address();
         int status = element < 0 ? Native.runningAnswer(running, one.index, address, bytes.length)
             : Native.runningAnswerAt(running, one.index, element, address, bytes.length);
         if (status != 0) {
-            throw wrong("it returned a text with a NUL inside as " + one.name(), "return one without");
+            throw wrong(
+                "it returned a text with a NUL inside as " + one.name(), "return one without");
         }
     }
 }

@@ -23,8 +23,10 @@ final class Positional {
         described = call.routine.described;
         List<Parameter> visible = described.visible();
         if (arguments.size() != visible.size()) {
-            String message = described.name + " takes " + visible.size() + " arguments (" + Interface.names(visible) + "), not " + arguments.size();
-            throw FarcallException.of(ErrorKind.INVALID_ARGUMENT, "call", message, null, "routine", described.fullName);
+            String message = described.name + " takes " + visible.size() + " arguments (" +
+                             Interface.names(visible) + "), not " + arguments.size();
+            throw FarcallException.of(
+                ErrorKind.INVALID_ARGUMENT, "call", message, null, "routine", described.fullName);
         }
         for (int i = 0; i < arguments.size(); i++) {
             given.put(visible.get(i), arguments.get(i));
@@ -62,7 +64,8 @@ final class Positional {
         }
         boolean fits = value != null && value.getClass().isArray() && Array.getLength(value) >= 1;
         if (!fits) {
-            throw wrong(one, "it is a result, and " + Scalars.shown(value) + " has no place for it", "pass an array of one");
+            throw wrong(one, "it is a result, and " + Scalars.shown(value) + " has no place for it",
+                "pass an array of one");
         }
         if (one.isInput()) {
             call.set(one.name(), one.isArray ? value : Array.get(value, 0));
@@ -75,10 +78,15 @@ final class Positional {
             Object place = given.get(one);
             Object result = isBoxed(one) && place != null ? results.get(one.name()) : null;
             if (result instanceof String[] texts) {
-                System.arraycopy(texts, 0, place, 0, Math.min(texts.length, Array.getLength(place)));
+                System.arraycopy(
+                    texts, 0, place, 0, Math.min(texts.length, Array.getLength(place)));
             } else if (result instanceof Complex number) {
-                Array.set(place, 0, place instanceof float[] ? (Object) (float) number.real() : (Object) number.real());
-                Array.set(place, 1, place instanceof float[] ? (Object) (float) number.imaginary() : (Object) number.imaginary());
+                Array.set(place, 0,
+                    place instanceof float[] ? (Object) (float) number.real()
+                                             : (Object) number.real());
+                Array.set(place, 1,
+                    place instanceof float[] ? (Object) (float) number.imaginary()
+                                             : (Object) number.imaginary());
             } else if (result != null) {
                 put(one, place, result);
             }
@@ -88,18 +96,24 @@ final class Positional {
     private void put(Parameter one, Object place, Object result) {
         try {
             switch (place) {
-                case byte[] bytes -> bytes[0] = (byte) (result instanceof Character c ? c : ((Number) result).longValue());
-                case short[] shorts -> shorts[0] = (short) ((Number) result).longValue();
-                case int[] ints -> ints[0] = (int) ((Number) result).longValue();
-                case long[] longs -> longs[0] = ((Number) result).longValue();
-                default -> Array.set(place, 0, result);
+            case byte[] bytes ->
+                bytes[0] =
+                    (byte) (result instanceof Character c ? c : ((Number) result).longValue());
+            case short[] shorts -> shorts[0] = (short) ((Number) result).longValue();
+            case int[] ints -> ints[0] = (int) ((Number) result).longValue();
+            case long[] longs -> longs[0] = ((Number) result).longValue();
+            default -> Array.set(place, 0, result);
             }
         } catch (IllegalArgumentException | ClassCastException error) {
-            throw wrong(one, "the result is " + Scalars.shown(result) + ", and its place " + place.getClass().getSimpleName(), "pass " + one.wanted());
+            throw wrong(one,
+                "the result is " + Scalars.shown(result) + ", and its place " +
+                    place.getClass().getSimpleName(),
+                "pass " + one.wanted());
         }
     }
 
-    // ---- Layouts -----------------------------------------------------------------------------------------------------------
+    // ---- Layouts
+    // ---------------------------------------------------------------------------------------------
 
     /** A flat array as the interface lays it out; anything else as it is. */
     private Object laidOut(Parameter one, Object value) {
@@ -107,7 +121,8 @@ final class Positional {
             return value;
         }
         if (value.getClass().componentType() != one.element.component) {
-            String given = value.getClass().getSimpleName() + ", and the interface wants " + one.type() + " elements";
+            String given = value.getClass().getSimpleName() + ", and the interface wants " +
+                           one.type() + " elements";
             throw wrong(one, given, "pass " + one.element.javaType());
         }
         int rank = one.extents().size();
@@ -128,13 +143,15 @@ final class Positional {
         }
         NdArray stored = NdArray.stored(value, one.element.bytes, offset, shape, strides);
         if (stored == null) {
-            String message = "an array of " + Array.getLength(value) + " items has no room for a shape of " + Arrays.toString(shape);
+            String message = "an array of " + Array.getLength(value) +
+                             " items has no room for a shape of " + Arrays.toString(shape);
             throw wrong(one, message, "pass one that is as long as the interface says");
         }
         return stored;
     }
 
-    /** A number of a dimension. What a bound depends on may be known only to the routine: then all there is room for. */
+    /** A number of a dimension. What a bound depends on may be known only to the routine: then all
+     * there is room for. */
     private long evaluated(Parameter one, int axis, String key, long otherwise) {
         String text = one.dimension(axis, key);
         if (text == null) {
@@ -157,7 +174,8 @@ final class Positional {
             value = Array.get(value, 0);
         }
         if (!Scalars.isWhole(value)) {
-            throw new ArithmeticException("the size \"" + name + "\" is not an integer that is given");
+            throw new ArithmeticException(
+                "the size \"" + name + "\" is not an integer that is given");
         }
         return ((Number) value).longValue();
     }

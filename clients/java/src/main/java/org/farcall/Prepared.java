@@ -12,7 +12,8 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 
-/** A call on its way: prepared, started, over. Its memory goes back when nobody uses the library's call any more. */
+/** A call on its way: prepared, started, over. Its memory goes back when nobody uses the library's
+ * call any more. */
 final class Prepared {
     private static final MemorySegment MEMORY = Native.MEMORY;
     /** Of farcall_call_options. */
@@ -80,23 +81,28 @@ final class Prepared {
             if (Keeper.isNeeded(memory) && !Keeper.isConfined(memory)) {
                 Keeper keeper = Keeper.of(memory);
                 if (keeper == null) {
-                    throw unusable("the arena of a segment was closed", "keep it open until the call has finished");
+                    throw unusable("the arena of a segment was closed",
+                        "keep it open until the call has finished");
                 }
                 made.add(keeper);
             }
         }
     }
 
-    /** Refuses memory that the thread which makes the call could free while it goes on, and which nobody else keeps. */
+    /** Refuses memory that the thread which makes the call could free while it goes on, and which
+     * nobody else keeps. */
     void refuseConfined() {
         if (filler.lent().stream().anyMatch(Keeper::isConfined)) {
-            throw unusable("the arena of a segment belongs to this thread, which could close it during the call",
-                "allocate it with Arena.ofShared() or Arena.ofAuto(), or use call() instead of submit()");
+            throw unusable("the arena of a segment belongs to this thread, which could close it " +
+                           "during the call",
+                "allocate it with Arena.ofShared() or Arena.ofAuto(), or use call() instead of " +
+                "submit()");
         }
     }
 
     private FarcallException unusable(String message, String advice) {
-        return FarcallException.of(ErrorKind.INVALID_ARGUMENT, "call", message, advice, "routine", routine.name());
+        return FarcallException.of(
+            ErrorKind.INVALID_ARGUMENT, "call", message, advice, "routine", routine.name());
     }
 
     /** Arenas can be closed again. */
@@ -115,7 +121,8 @@ final class Prepared {
         return made;
     }
 
-    /** Whether it needs a thread that waits for it alone: functions run in the thread that waits. */
+    /** Whether it needs a thread that waits for it alone: functions run in the thread that waits.
+     */
     boolean needsThread() {
         return listener.wanted() != 0 || !filler.functions.isEmpty();
     }
@@ -187,7 +194,8 @@ final class Prepared {
         }
         try {
             Collector collector = new Collector(filler, results, scratch, null);
-            return new Results(routine.name(), collector.values(routine.described), collector.times(), null, null);
+            return new Results(
+                routine.name(), collector.values(routine.described), collector.times(), null, null);
         } finally {
             Native.free(Native.FREE_RESULTS, results);
         }
@@ -199,7 +207,8 @@ final class Prepared {
         Arena arena = Arena.ofShared();
         try {
             Collector collector = new Collector(filler, results, scratch, arena);
-            return new Results(routine.name(), collector.values(routine.described), collector.times(), arena, handle);
+            return new Results(routine.name(), collector.values(routine.described),
+                collector.times(), arena, handle);
         } catch (RuntimeException error) {
             arena.close();
             handle.close();
@@ -213,7 +222,10 @@ final class Prepared {
             routine.forget();
         }
         if (failed.kind() == ErrorKind.ROUTINE_FAILED && failed.getCause() == null) {
-            filler.functions.stream().map(Passed::thrown).filter(java.util.Objects::nonNull).reduce((a, b) -> b)
+            filler.functions.stream()
+                .map(Passed::thrown)
+                .filter(java.util.Objects::nonNull)
+                .reduce((a, b) -> b)
                 .ifPresent(failed::initCause);
         }
         return failed;
@@ -260,7 +272,8 @@ final class Prepared {
     /** What it is fetched by, or null. */
     String id() {
         long digits = scratch.allocate(48);
-        return connection.with(call, object -> Native.callId(object, digits) == 1 ? Native.text(digits) : null);
+        return connection.with(
+            call, object -> Native.callId(object, digits) == 1 ? Native.text(digits) : null);
     }
 
     /** The number that the waiter knows the call by. */
@@ -271,15 +284,16 @@ final class Prepared {
     /** The error of a call that is given up here. */
     FarcallException timedOut() {
         String limit = timeoutSeconds + " s";
-        return FarcallException.of(ErrorKind.TIMED_OUT, "call", "timed out", "raise the timeout", "routine", routine.name(),
-            "timeout", limit);
+        return FarcallException.of(ErrorKind.TIMED_OUT, "call", "timed out", "raise the timeout",
+            "routine", routine.name(), "timeout", limit);
     }
 
     boolean isOverdue(long now) {
         return timeoutSeconds > 0 && now - deadline >= 0;
     }
 
-    /** It has ended or is no longer wanted: then the server is asked to end it. The second time it does nothing. */
+    /** It has ended or is no longer wanted: then the server is asked to end it. The second time it
+     * does nothing. */
     void close() {
         if (!isOver.compareAndSet(false, true)) {
             return;

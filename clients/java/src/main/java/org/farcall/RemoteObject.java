@@ -27,7 +27,8 @@ public final class RemoteObject implements AutoCloseable {
     /** Objects whose `_initialize` nobody has called, by one request. */
     static RemoteObject[] bare(Server server, String name, int count) {
         if (count < 1) {
-            throw FarcallException.of(ErrorKind.INVALID_ARGUMENT, "make objects", count + " is not a number of objects", "give one above 0");
+            throw FarcallException.of(ErrorKind.INVALID_ARGUMENT, "make objects",
+                count + " is not a number of objects", "give one above 0");
         }
         Held held = new Held(server.connection(), name, count, 0, false);
         try {
@@ -110,7 +111,8 @@ public final class RemoteObject implements AutoCloseable {
         return with(method, positional).submit();
     }
 
-    /** Ends it, and calls under way on it. What goes wrong in its `_finalize` is thrown; it has ended all the same. */
+    /** Ends it, and calls under way on it. What goes wrong in its `_finalize` is thrown; it has
+     * ended all the same. */
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {

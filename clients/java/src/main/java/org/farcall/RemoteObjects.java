@@ -27,7 +27,8 @@ public final class RemoteObjects implements AutoCloseable, Iterable<RemoteObject
         return objects.iterator();
     }
 
-    /** Ends them, and calls under way on them. What goes wrong in a `_finalize` is thrown; they have ended all the same. */
+    /** Ends them, and calls under way on them. What goes wrong in a `_finalize` is thrown; they
+     * have ended all the same. */
     @Override
     public void close() {
         objects.forEach(RemoteObject::close);

@@ -21,7 +21,8 @@ public final class Results implements AutoCloseable {
     /** Of results in native memory; otherwise null. */
     private final Cleaner.Cleanable cleanable;
 
-    /** Frees native results: the memory cannot be reached any more, then it is the library's again. */
+    /** Frees native results: the memory cannot be reached any more, then it is the library's again.
+     */
     private record Free(Arena arena, Handle handle) implements Runnable {
         @Override
         public void run() {
@@ -30,11 +31,13 @@ public final class Results implements AutoCloseable {
         }
     }
 
-    Results(String routine, Map<String, Object> values, double[] times, Arena arena, Handle handle) {
+    Results(String routine, Map<String, Object> values, double[] times, Arena arena, Handle handle)
+    {
         this.routine = routine;
         this.values = values;
         this.times = times;
-        cleanable = arena == null ? null : Connection.CLEANER.register(this, new Free(arena, handle));
+        cleanable =
+            arena == null ? null : Connection.CLEANER.register(this, new Free(arena, handle));
     }
 
     /** Frees results in native memory; does nothing to others. */
@@ -63,7 +66,8 @@ public final class Results implements AutoCloseable {
     public Object get(int index) {
         List<Object> all = new ArrayList<>(values.values());
         if (index < 0 || index >= all.size()) {
-            throw FarcallException.of(ErrorKind.NOT_FOUND, "read a result", "there is no result " + index, "there are " + all.size());
+            throw FarcallException.of(ErrorKind.NOT_FOUND, "read a result",
+                "there is no result " + index, "there are " + all.size());
         }
         return all.get(index);
     }
@@ -77,12 +81,15 @@ public final class Results implements AutoCloseable {
             return similar.get(0);
         }
         String names = values.isEmpty() ? "no results" : String.join(", ", values.keySet());
-        throw FarcallException.of(ErrorKind.NOT_FOUND, "read a result", "no result is called \"" + name + "\"", "there are " + names, "routine", routine);
+        throw FarcallException.of(ErrorKind.NOT_FOUND, "read a result",
+            "no result is called \"" + name + "\"", "there are " + names, "routine", routine);
     }
 
     private FarcallException other(String name, String wanted) {
-        String message = "the result " + name + " is " + Scalars.shown(get(name)) + ", and no " + wanted;
-        return FarcallException.of(ErrorKind.INVALID_ARGUMENT, "read a result", message, null, "routine", routine);
+        String message =
+            "the result " + name + " is " + Scalars.shown(get(name)) + ", and no " + wanted;
+        return FarcallException.of(
+            ErrorKind.INVALID_ARGUMENT, "read a result", message, null, "routine", routine);
     }
 
     /** A result as an array of any number of dimensions; null if there is none. */
@@ -135,7 +142,8 @@ public final class Results implements AutoCloseable {
         return get(name) instanceof double[][] own ? own : array(name).matrix();
     }
 
-    /** The native memory of an array, in the order that {@link NdArray#isColumnOrder} of {@link #array} says. */
+    /** The native memory of an array, in the order that {@link NdArray#isColumnOrder} of {@link
+     * #array} says. */
     public MemorySegment segment(String name) {
         return get(name) instanceof MemorySegment own ? own : array(name).segment();
     }
@@ -164,7 +172,8 @@ public final class Results implements AutoCloseable {
     /** One whole number; one of uint64 beyond the range of long is refused: it is a BigInteger. */
     public long wide(String name) {
         Number number = number(name);
-        boolean fits = number instanceof java.math.BigInteger big ? big.bitLength() <= 63 : Scalars.isWhole(number);
+        boolean fits = number instanceof java.math.BigInteger big ? big.bitLength() <= 63
+                                                                  : Scalars.isWhole(number);
         if (!fits) {
             throw other(name, "whole number of 64 bits");
         }

@@ -3,7 +3,8 @@ package org.farcall;
 
 import java.util.List;
 
-/** A routine of a server. It may be used by any number of threads, and keeps its connection open. */
+/** A routine of a server. It may be used by any number of threads, and keeps its connection open.
+ */
 public final class Routine {
     final Interface described;
     final Connection connection;
@@ -78,7 +79,8 @@ public final class Routine {
         return with(positional).submit();
     }
 
-    /** So many processes of its own on the server that run it and nothing else; waits until all take calls. */
+    /** So many processes of its own on the server that run it and nothing else; waits until all
+     * take calls. */
     public Handles hold(int count) {
         return new Handles(this, count);
     }

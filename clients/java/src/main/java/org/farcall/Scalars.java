@@ -34,8 +34,12 @@ final class Scalars {
             case UINT64 -> natural(memory.get(JAVA_LONG_UNALIGNED, address));
             case FLOAT32 -> memory.get(JAVA_FLOAT_UNALIGNED, address);
             case FLOAT64 -> memory.get(JAVA_DOUBLE_UNALIGNED, address);
-            case COMPLEX64 -> new Complex(memory.get(JAVA_FLOAT_UNALIGNED, address), memory.get(JAVA_FLOAT_UNALIGNED, address + 4));
-            case COMPLEX128 -> new Complex(memory.get(JAVA_DOUBLE_UNALIGNED, address), memory.get(JAVA_DOUBLE_UNALIGNED, address + 8));
+            case COMPLEX64 ->
+                new Complex(memory.get(JAVA_FLOAT_UNALIGNED, address),
+                    memory.get(JAVA_FLOAT_UNALIGNED, address + 4));
+            case COMPLEX128 ->
+                new Complex(memory.get(JAVA_DOUBLE_UNALIGNED, address),
+                    memory.get(JAVA_DOUBLE_UNALIGNED, address + 8));
             case STRUCT -> Native.bytes(address, parameter.elementBytes());
         };
     }
@@ -75,13 +79,16 @@ final class Scalars {
         }
     }
 
-    /** A whole number in the range of the parameter's type; of uint64 its bits. What is logical is 1 or 0. */
+    /** A whole number in the range of the parameter's type; of uint64 its bits. What is logical is
+     * 1 or 0. */
     static long whole(String routine, Parameter parameter, Object value) {
         if (value instanceof Boolean logical) {
             return logical ? 1 : 0;
         } else if (value instanceof BigInteger big) {
-            boolean fits = parameter.element == Element.UINT64 ? big.signum() >= 0 && big.bitLength() <= 64
-                : big.bitLength() <= 63 && Widening.fits(big.longValue(), parameter.element);
+            boolean fits =
+                parameter.element == Element.UINT64
+                    ? big.signum() >= 0 && big.bitLength() <= 64
+                    : big.bitLength() <= 63 && Widening.fits(big.longValue(), parameter.element);
             if (fits) {
                 return big.longValue();
             }
@@ -91,24 +98,30 @@ final class Scalars {
                 return number;
             }
         } else {
-            String advice = value instanceof Double || value instanceof Float ? "cast it if you mean a whole number" : null;
+            String advice = value instanceof Double || value instanceof Float
+                                ? "cast it if you mean a whole number"
+                                : null;
             throw refused(routine, parameter, "a whole number", value, advice);
         }
-        throw Operand.refused(routine, parameter, value + " does not fit " + parameter.type(), null);
+        throw Operand.refused(
+            routine, parameter, value + " does not fit " + parameter.type(), null);
     }
 
     /** Whether it is one of Java's whole numbers. */
     static boolean isWhole(Object value) {
-        return value instanceof Integer || value instanceof Long || value instanceof Short || value instanceof Byte;
+        return value instanceof Integer || value instanceof Long || value instanceof Short ||
+            value instanceof Byte;
     }
 
-    /** A real or complex number of the parameter's type; a whole one must be exact, and none may become infinite. */
+    /** A real or complex number of the parameter's type; a whole one must be exact, and none may
+     * become infinite. */
     static Complex number(String routine, Parameter parameter, Object value) {
         Element type = parameter.element;
         if (isWhole(value)) {
             long whole = ((Number) value).longValue();
             if (!Widening.fits(whole, type)) {
-                throw Operand.refused(routine, parameter, whole + " is not exact as " + parameter.type(), "pass a double to round it");
+                throw Operand.refused(routine, parameter,
+                    whole + " is not exact as " + parameter.type(), "pass a double to round it");
             }
             return new Complex(whole, 0);
         }
@@ -118,11 +131,13 @@ final class Scalars {
         } else if (value instanceof Complex complex && type.isComplex()) {
             number = complex;
         } else {
-            throw refused(routine, parameter, type.isComplex() ? "a number" : "a real number", value, null);
+            throw refused(
+                routine, parameter, type.isComplex() ? "a number" : "a real number", value, null);
         }
         boolean isSingle = type == Element.FLOAT32 || type == Element.COMPLEX64;
         if (isSingle && (overflows(number.real()) || overflows(number.imaginary()))) {
-            throw Operand.refused(routine, parameter, value + " does not fit " + parameter.type() + ": it would become infinite", null);
+            throw Operand.refused(routine, parameter,
+                value + " does not fit " + parameter.type() + ": it would become infinite", null);
         }
         return number;
     }
@@ -142,8 +157,11 @@ final class Scalars {
     }
 
     /** A value of another kind. */
-    static FarcallException refused(String routine, Parameter parameter, String wanted, Object value, String advice) {
-        String message = "the interface wants " + wanted + " (" + parameter.type() + "), not " + shown(value);
+    static FarcallException refused(
+        String routine, Parameter parameter, String wanted, Object value, String advice)
+    {
+        String message =
+            "the interface wants " + wanted + " (" + parameter.type() + "), not " + shown(value);
         return Operand.refused(routine, parameter, message, advice);
     }
 

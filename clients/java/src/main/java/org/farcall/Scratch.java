@@ -1,4 +1,5 @@
-// Memory outside the heap for one call: what the library reads its arguments from, and what it writes to.
+// Memory outside the heap for one call: what the library reads its arguments from, and what it
+// writes to.
 package org.farcall;
 
 import java.lang.foreign.Arena;
@@ -35,7 +36,8 @@ final class Scratch {
     long allocate(long bytes) {
         long rounded = (bytes + ALIGNMENT - 1) & -ALIGNMENT;
         if (bytes < 0 || rounded < bytes) {
-            throw FarcallException.of(ErrorKind.LIMIT_EXCEEDED, "call", "an array of more bytes than an address can count", null);
+            throw FarcallException.of(ErrorKind.LIMIT_EXCEEDED, "call",
+                "an array of more bytes than an address can count", null);
         }
         if (rounded > BLOCK_BYTES - used) {
             return piece(rounded);
@@ -80,7 +82,8 @@ final class Scratch {
         return address;
     }
 
-    /** Nothing of it is used any more. Pieces of a call that was given up are freed: its server may know them still. */
+    /** Nothing of it is used any more. Pieces of a call that was given up are freed: its server may
+     * know them still. */
     void clear(boolean wasGivenUp) {
         used = 0;
         for (SharedMemory.Piece piece : pieces) {

@@ -43,9 +43,12 @@ public final class Server implements AutoCloseable {
         return options().connect();
     }
 
-    /** Connects to "unix:PATH", "ssh://[USER@]HOST[:PORT]", "tls://HOST:PORT" or "farcall://HOST:PORT". */
+    /** Connects to "unix:PATH", "ssh://[USER@]HOST[:PORT]", "tls://HOST:PORT" or
+     * "farcall://HOST:PORT". */
     public static Server connect(String address) {
-        return options().address(java.util.Objects.requireNonNull(address, "the address is null")).connect();
+        return options()
+            .address(java.util.Objects.requireNonNull(address, "the address is null"))
+            .connect();
     }
 
     /** Starts a private server that publishes interface files, and ends with the connection. */
@@ -83,7 +86,8 @@ public final class Server implements AutoCloseable {
         return connection.list().stream().map(one -> (String) one.get("full_name")).toList();
     }
 
-    /** A routine by "module/name", by its bare name where that is unique, or by an alias; in any case where that is unique. */
+    /** A routine by "module/name", by its bare name where that is unique, or by an alias; in any
+     * case where that is unique. */
     public Routine routine(String name) {
         Routine known = routines.get(name);
         if (known == null) {
@@ -95,7 +99,8 @@ public final class Server implements AutoCloseable {
 
     private Handle looked(String name) {
         if (name.indexOf('\0') >= 0) {
-            throw FarcallException.of(ErrorKind.NOT_FOUND, "find a routine", "the routine's name contains a NUL", null);
+            throw FarcallException.of(
+                ErrorKind.NOT_FOUND, "find a routine", "the routine's name contains a NUL", null);
         }
         return connection.lookup(name);
     }
@@ -115,7 +120,8 @@ public final class Server implements AutoCloseable {
         return routine(name).submit(positional);
     }
 
-    /** Makes an object of a class: waits until it takes calls, and calls its `_initialize` with these arguments, if it has one. */
+    /** Makes an object of a class: waits until it takes calls, and calls its `_initialize` with
+     * these arguments, if it has one. */
     public RemoteObject object(String name, Object... arguments) {
         return RemoteObject.made(this, name, 1, arguments)[0];
     }
@@ -138,7 +144,8 @@ public final class Server implements AutoCloseable {
         Fetching.forget(connection, id);
     }
 
-    /** Ends calls under way (CONNECTION_LOST, CANCELLED of futures), the connection and a private server. Results stay valid. */
+    /** Ends calls under way (CONNECTION_LOST, CANCELLED of futures), the connection and a private
+     * server. Results stay valid. */
     @Override
     public void close() {
         cleanable.clean();

@@ -34,25 +34,29 @@ public final class ServerOptions {
         return this;
     }
 
-    /** The file with a TCP server's token, $FARCALL_TOKEN_FILE by default; over TLS that with your certificate. */
+    /** The file with a TCP server's token, $FARCALL_TOKEN_FILE by default; over TLS that with your
+     * certificate. */
     public ServerOptions tokenFile(Path file) {
         tokenFile = file.toString();
         return this;
     }
 
-    /** Time for connecting, for the start of a private server, and for each look-up later on; 30 s by default. */
+    /** Time for connecting, for the start of a private server, and for each look-up later on; 30 s
+     * by default. */
     public ServerOptions timeout(Duration limit) {
         timeoutSeconds = seconds(limit, "a timeout");
         return this;
     }
 
-    /** After so long without a sign of life a server is taken for lost; Duration.ZERO: never. At least a second. */
+    /** After so long without a sign of life a server is taken for lost; Duration.ZERO: never. At
+     * least a second. */
     public ServerOptions heartbeat(Duration time) {
         heartbeatSeconds = time.isZero() ? -1 : seconds(time, "a heartbeat");
         return this;
     }
 
-    /** For so long calls wait for a connection over TCP or TLS that was lost; Duration.ZERO: they end at once. */
+    /** For so long calls wait for a connection over TCP or TLS that was lost; Duration.ZERO: they
+     * end at once. */
     public ServerOptions reconnect(Duration time) {
         reconnectSeconds = time.isZero() ? -1 : seconds(time, "a time to reconnect");
         return this;
@@ -80,23 +84,28 @@ public final class ServerOptions {
 
     private static double seconds(Duration given, String what) {
         if (given.isNegative() || given.isZero()) {
-            throw FarcallException.of(ErrorKind.INVALID_ARGUMENT, "connect", what + " of " + given, "give a Duration above zero");
+            throw FarcallException.of(ErrorKind.INVALID_ARGUMENT, "connect", what + " of " + given,
+                "give a Duration above zero");
         }
         return given.toNanos() / 1e9;
     }
 
-    /** Whether a server is started: with files, or where neither an address nor $FARCALL_SERVER says another. */
+    /** Whether a server is started: with files, or where neither an address nor $FARCALL_SERVER
+     * says another. */
     boolean isPrivate() {
         boolean forPrivate = !files.isEmpty() || program != null || !arguments.isEmpty();
         if (address != null && forPrivate) {
-            String message = "files, program and arguments are for a private server, and an address names another";
-            throw FarcallException.of(ErrorKind.INVALID_ARGUMENT, "connect", message, "leave out the address, or them");
+            String message = "files, program and arguments are for a private server, and an " +
+                             "address names another";
+            throw FarcallException.of(
+                ErrorKind.INVALID_ARGUMENT, "connect", message, "leave out the address, or them");
         }
         String variable = System.getenv("FARCALL_SERVER");
         return forPrivate || address == null && (variable == null || variable.isEmpty());
     }
 
-    /** Connects. Without an address to the server that $FARCALL_SERVER names, or to a private one, which ends with the connection. */
+    /** Connects. Without an address to the server that $FARCALL_SERVER names, or to a private one,
+     * which ends with the connection. */
     public Server connect() {
         return new Server(Connection.open(this));
     }

@@ -77,7 +77,8 @@ final class SharedMemory {
             long memory = places.allocate(8);
             long error = places.allocate(8);
             Native.check(Native.memoryAllocate(bytes, data, memory, error), error);
-            Handle handle = new Handle(Native.MEMORY.get(ValueLayout.JAVA_LONG, memory), Native.FREE_MEMORY);
+            Handle handle =
+                new Handle(Native.MEMORY.get(ValueLayout.JAVA_LONG, memory), Native.FREE_MEMORY);
             return new Piece(Native.MEMORY.get(ValueLayout.JAVA_LONG, data), bytes, handle);
         } finally {
             give(places, false);

@@ -35,7 +35,9 @@ final class Strided {
     }
 
     /** Copies `shape` elements at `from` in `source` to `target`, row by row and without gaps. */
-    static void copy(MemorySegment source, long from, long[] strides, long[] shape, long elementBytes, MemorySegment target) {
+    static void copy(MemorySegment source, long from, long[] strides, long[] shape,
+        long elementBytes, MemorySegment target)
+    {
         for (long extent : shape) {
             if (extent == 0) {
                 return;
@@ -45,7 +47,9 @@ final class Strided {
     }
 
     /** Copies elements to memory outside the heap whose strides are others. */
-    static void scatter(MemorySegment source, long[] from, long[] shape, long elementBytes, long address, long[] to) {
+    static void scatter(
+        MemorySegment source, long[] from, long[] shape, long elementBytes, long address, long[] to)
+    {
         for (long extent : shape) {
             if (extent == 0) {
                 return;
@@ -54,19 +58,25 @@ final class Strided {
         scatter(source, 0, from, shape, elementBytes, address, to, 0);
     }
 
-    private static void scatter(MemorySegment source, long at, long[] from, long[] shape, long elementBytes, long address, long[] to, int axis) {
+    private static void scatter(MemorySegment source, long at, long[] from, long[] shape,
+        long elementBytes, long address, long[] to, int axis)
+    {
         if (axis == shape.length) {
             MemorySegment.copy(source, at, Native.MEMORY, address, elementBytes);
             return;
         }
         for (long i = 0; i < shape[axis]; i++) {
-            scatter(source, at + i * from[axis], from, shape, elementBytes, address + i * to[axis], to, axis + 1);
+            scatter(source, at + i * from[axis], from, shape, elementBytes, address + i * to[axis],
+                to, axis + 1);
         }
     }
 
     /** One copy under way. */
-    private record Copy(MemorySegment source, long[] strides, long[] shape, long elementBytes, MemorySegment target) {
-        /** Copies all of the axes from this one on; returns where the target's next element goes. */
+    private record Copy(
+        MemorySegment source, long[] strides, long[] shape, long elementBytes, MemorySegment target)
+    {
+        /** Copies all of the axes from this one on; returns where the target's next element goes.
+         */
         long axis(int axis, long from, long to) {
             int left = shape.length - axis;
             if (left == 0) {
@@ -105,16 +115,19 @@ final class Strided {
             long columnEnd = Math.min(column + TILE, columns);
             for (long i = row; i < rowEnd; i++) {
                 for (long j = column; j < columnEnd; j++) {
-                    element(from + i * strides[axis] + j * strides[axis + 1], to + (i * columns + j) * elementBytes);
+                    element(from + i * strides[axis] + j * strides[axis + 1],
+                        to + (i * columns + j) * elementBytes);
                 }
             }
         }
 
         private void element(long from, long to) {
             if (elementBytes == 8) {
-                target.set(ValueLayout.JAVA_LONG_UNALIGNED, to, source.get(ValueLayout.JAVA_LONG_UNALIGNED, from));
+                target.set(ValueLayout.JAVA_LONG_UNALIGNED, to,
+                    source.get(ValueLayout.JAVA_LONG_UNALIGNED, from));
             } else if (elementBytes == 4) {
-                target.set(ValueLayout.JAVA_INT_UNALIGNED, to, source.get(ValueLayout.JAVA_INT_UNALIGNED, from));
+                target.set(ValueLayout.JAVA_INT_UNALIGNED, to,
+                    source.get(ValueLayout.JAVA_INT_UNALIGNED, from));
             } else {
                 MemorySegment.copy(source, from, target, to, elementBytes);
             }

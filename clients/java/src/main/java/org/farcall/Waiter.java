@@ -93,7 +93,8 @@ final class Waiter {
         long error = scratch.allocate(8);
         while (waitForWork()) {
             try {
-                int status = connection.with(client -> Native.nextFinished(client, SLICE_SECONDS, number, error));
+                int status = connection.with(
+                    client -> Native.nextFinished(client, SLICE_SECONDS, number, error));
                 if (Native.check(status, error) == Native.OK) {
                     finished(number);
                 }
@@ -156,7 +157,8 @@ final class Waiter {
         Thread.ofVirtual().name("farcall collects").start(future::collect);
     }
 
-    /** Has those collected whose time is over; of a lost connection all, which then know what became of them. */
+    /** Has those collected whose time is over; of a lost connection all, which then know what
+     * became of them. */
     private void collectOverdue(boolean all) {
         List<CallFuture> due = new ArrayList<>();
         long now = System.nanoTime();

@@ -3,7 +3,8 @@ package org.farcall;
 
 import java.lang.reflect.Array;
 
-/** Widens arrays: whole numbers to wider ones or to real ones that hold them exactly, float to double. Narrowing is refused. */
+/** Widens arrays: whole numbers to wider ones or to real ones that hold them exactly, float to
+ * double. Narrowing is refused. */
 final class Widening {
     private Widening() {}
 
@@ -12,11 +13,13 @@ final class Widening {
         Element wanted = parameter.element;
         Class<?> from = array.getClass().componentType();
         boolean fromReal = from == float.class || from == double.class;
-        boolean fromWhole = from == byte.class || from == short.class || from == int.class || from == long.class;
+        boolean fromWhole =
+            from == byte.class || from == short.class || from == int.class || from == long.class;
         if (wanted.isReal() && fromReal) {
             return from == float.class ? doubles((float[]) array) : null;
         }
-        boolean isWider = fromWhole && wanted.isWhole() && (bytes(from) < wanted.bytes || wanted.isUnsigned());
+        boolean isWider =
+            fromWhole && wanted.isWhole() && (bytes(from) < wanted.bytes || wanted.isUnsigned());
         if (!isWider && !(fromWhole && wanted.isReal())) {
             return null;
         }
@@ -45,7 +48,8 @@ final class Widening {
         for (int i = 0; i < length; i++) {
             long value = Array.getLong(array, i);
             if (!fits(value, wanted)) {
-                String message = "the element [" + i + "] is " + value + ", which does not fit " + parameter.type() + " exactly";
+                String message = "the element [" + i + "] is " + value + ", which does not fit " +
+                                 parameter.type() + " exactly";
                 throw Operand.refused(routine, parameter, message, "pass " + parameter.wanted());
             }
             put(made, i, value, wanted);

@@ -23,10 +23,17 @@ class CallbacksTest {
     /** The short forms. */
     @Test
     void functionsOfNumbersAndVectors() throws Exception {
-        assertEquals(1.0 / 3, server.call("trapezoid", 0.0, 1.0, 1000, Callback.real(x -> x * x)).real("sum"), 1e-6);
-        assertEquals(2, server.submit("trapezoid", 0.0, Math.PI, 1000, Callback.real(Math::sin)).get(30, TimeUnit.SECONDS).real("sum"), 1e-5);
-        Callback square = Callback.vector(x -> java.util.Arrays.stream(x).map(one -> one * one).toArray());
-        assertArrayEquals(new double[] {1, 4, 9}, server.call("apply", new double[] {1, 2, 3}, square).doubles("y"));
+        assertEquals(1.0 / 3,
+            server.call("trapezoid", 0.0, 1.0, 1000, Callback.real(x -> x * x)).real("sum"), 1e-6);
+        assertEquals(2,
+            server.submit("trapezoid", 0.0, Math.PI, 1000, Callback.real(Math::sin))
+                .get(30, TimeUnit.SECONDS)
+                .real("sum"),
+            1e-5);
+        Callback square =
+            Callback.vector(x -> java.util.Arrays.stream(x).map(one -> one * one).toArray());
+        assertArrayEquals(new double[] {1, 4, 9},
+            server.call("apply", new double[] {1, 2, 3}, square).doubles("y"));
         List<Object> seen = new ArrayList<>();
         double[] relaxed = server.call("relax", 3, new double[] {8, 4}, Callback.of(arguments -> {
             seen.add(arguments[0]);
@@ -41,15 +48,18 @@ class CallbacksTest {
     /** In and out. */
     @Test
     void arraysOfTwoDimensions() {
-        NdArray turned = server.call("turn", new double[][] {{1, 2, 3}, {4, 5, 6}}, Callback.of(arguments -> {
-            NdArray a = (NdArray) arguments[2];
-            double[][] rows = a.matrix();
-            double[][] b = new double[3][2];
-            for (int i = 0; i < 6; i++) {
-                b[i % 3][i / 3] = rows[i / 3][i % 3];
-            }
-            return b;
-        })).array("b");
+        NdArray turned =
+            server
+                .call("turn", new double[][] {{1, 2, 3}, {4, 5, 6}}, Callback.of(arguments -> {
+                    NdArray a = (NdArray) arguments[2];
+                    double[][] rows = a.matrix();
+                    double[][] b = new double[3][2];
+                    for (int i = 0; i < 6; i++) {
+                        b[i % 3][i / 3] = rows[i / 3][i % 3];
+                    }
+                    return b;
+                }))
+                .array("b");
         assertArrayEquals(new double[] {1, 4, 2, 5, 3, 6}, turned.doubles());
     }
 
@@ -79,10 +89,12 @@ class CallbacksTest {
     void textsAndSizesThatTheFunctionSays() {
         Results said = server.call("spell", Callback.of(arguments -> {
             String[] words = (String[]) arguments[1];
-            return new Object[] {new String[] {"(", ")"}, new String[] {words[0].toUpperCase(), words[1], "THREE"}, new String[] {"1"}};
+            return new Object[] {new String[] {"(", ")"},
+                new String[] {words[0].toUpperCase(), words[1], "THREE"}, new String[] {"1"}};
         }));
         assertEquals("(ONE - THREE) 1", said.text("said"));
-        Results some = server.call("some", 10, Callback.of(arguments -> new Object[] {2, new double[] {20, 22}}));
+        Results some = server.call(
+            "some", 10, Callback.of(arguments -> new Object[] {2, new double[] {20, 22}}));
         assertEquals(2, some.integer("found"));
         assertEquals(42, some.real("sum"));
     }
@@ -94,17 +106,24 @@ class CallbacksTest {
         Callback failing = Callback.of(arguments -> {
             throw thrown;
         });
-        FarcallException error = assertThrows(FarcallException.class, () -> server.call("trapezoid", 0.0, 1.0, 4, failing));
+        FarcallException error = assertThrows(
+            FarcallException.class, () -> server.call("trapezoid", 0.0, 1.0, 4, failing));
         assertEquals(ErrorKind.ROUTINE_FAILED, error.kind());
         assertSame(thrown, error.getCause());
-        assertTrue(error.getMessage().contains("IllegalStateException: no more (CallbacksTest.java, line"), error.getMessage());
-        ExecutionException later = assertThrows(ExecutionException.class, () -> server.submit("trapezoid", 0.0, 1.0, 4, failing).get());
+        assertTrue(
+            error.getMessage().contains("IllegalStateException: no more (CallbacksTest.java, line"),
+            error.getMessage());
+        ExecutionException later = assertThrows(
+            ExecutionException.class, () -> server.submit("trapezoid", 0.0, 1.0, 4, failing).get());
         assertSame(thrown, later.getCause().getCause());
-        FarcallException nothing = assertThrows(FarcallException.class, () -> server.call("deep", 1, Callback.of(arguments -> null)));
+        FarcallException nothing = assertThrows(
+            FarcallException.class, () -> server.call("deep", 1, Callback.of(arguments -> null)));
         assertTrue(nothing.getMessage().contains("it returned nothing as m"), nothing.getMessage());
         FarcallException shape = assertThrows(FarcallException.class,
             () -> server.call("apply", new double[3], Callback.vector(x -> new double[2])));
-        assertTrue(shape.getMessage().contains("double[2] (") || shape.getMessage().contains("double[2]"), shape.getMessage());
+        assertTrue(
+            shape.getMessage().contains("double[2] (") || shape.getMessage().contains("double[2]"),
+            shape.getMessage());
         // A routine may look, and go on.
         assertEquals(3, server.call("careful", 3, failing).integer("failed"));
     }
@@ -113,9 +132,11 @@ class CallbacksTest {
     @Test
     void functionsMakeCallsThemselves() throws Exception {
         Callback inner = Callback.of(arguments -> (Integer) arguments[0] + 1);
-        Callback outer = Callback.of(arguments -> server.call("deep", arguments[0], inner).integer("m") * 2);
+        Callback outer =
+            Callback.of(arguments -> server.call("deep", arguments[0], inner).integer("m") * 2);
         assertEquals(12, server.call("deep", 5, outer).integer("m"));
-        Thread virtual = Thread.ofVirtual().start(() -> assertEquals(12, server.call("deep", 5, outer).integer("m")));
+        Thread virtual = Thread.ofVirtual().start(
+            () -> assertEquals(12, server.call("deep", 5, outer).integer("m")));
         virtual.join();
     }
 
@@ -124,14 +145,23 @@ class CallbacksTest {
     void outputAndProgress() throws Exception {
         StringBuilder out = new StringBuilder();
         StringBuilder err = new StringBuilder();
-        server.routine("chat").with(3, 1).onOutput(said -> (said.error() ? err : out).append(said.text())).call();
+        server.routine("chat")
+            .with(3, 1)
+            .onOutput(said -> (said.error() ? err : out).append(said.text()))
+            .call();
         assertEquals("step 1\nstep 2\nstep 3\nfür dich", out.toString());
         assertEquals("converged\n", err.toString());
         List<Progress> heard = Collections.synchronizedList(new ArrayList<>());
         server.routine("anneal").with(5).onProgress(heard::add).submit().get(30, TimeUnit.SECONDS);
-        assertTrue(heard.stream().anyMatch(one -> one.started() && one.done() > 0 && one.text().startsWith("step ")), heard.toString());
+        assertTrue(heard.stream().anyMatch(
+                       one -> one.started() && one.done() > 0 && one.text().startsWith("step ")),
+            heard.toString());
         FarcallException error = assertThrows(FarcallException.class,
-            () -> server.routine("chat").with(3, 1).onOutput(said -> server.routine("nothing")).call());
+            ()
+                -> server.routine("chat")
+                    .with(3, 1)
+                    .onOutput(said -> server.routine("nothing"))
+                    .call());
         assertEquals(ErrorKind.NOT_FOUND, error.kind());
     }
 
@@ -141,17 +171,20 @@ class CallbacksTest {
         try (RemoteObject rod = server.object("Rod", 5)) {
             assertEquals("rod/Rod", rod.name());
             assertEquals(32, rod.id().length());
-            assertArrayEquals(new double[] {0, 0, 100, 0, 0}, rod.with("get").set("n", 5).call().doubles("t"));
+            assertArrayEquals(
+                new double[] {0, 0, 100, 0, 0}, rod.with("get").set("n", 5).call().doubles("t"));
             rod.call("step", 1);
             rod.submit("step", 1).get(30, TimeUnit.SECONDS);
             assertArrayEquals(new double[] {0, 12.5, 37.5, 12.5, 0}, middle(rod), 20);
         }
-        FarcallException none = assertThrows(FarcallException.class, () -> server.object("Nothing"));
+        FarcallException none =
+            assertThrows(FarcallException.class, () -> server.object("Nothing"));
         assertEquals(ErrorKind.NOT_FOUND, none.kind());
         RemoteObject closed = server.object("Rod", 3);
         closed.close();
         closed.close();
-        assertEquals(ErrorKind.NOT_FOUND, assertThrows(FarcallException.class, () -> closed.call("step", 1)).kind());
+        assertEquals(ErrorKind.NOT_FOUND,
+            assertThrows(FarcallException.class, () -> closed.call("step", 1)).kind());
         assertThrows(FarcallException.class, () -> server.object("Rod", "hot"));
     }
 
@@ -161,18 +194,24 @@ class CallbacksTest {
         RemoteObject last;
         try (RemoteObjects rods = server.objects("Rod", 3, 5)) {
             assertEquals(3, rods.size());
-            assertEquals(3, java.util.stream.StreamSupport.stream(rods.spliterator(), false).map(RemoteObject::id).distinct().count());
+            assertEquals(3, java.util.stream.StreamSupport.stream(rods.spliterator(), false)
+                                .map(RemoteObject::id)
+                                .distinct()
+                                .count());
             rods.get(1).call("step", 1);
             assertArrayEquals(new double[] {0, 0, 100, 0, 0}, middle(rods.get(0)));
             assertArrayEquals(new double[] {0, 25, 50, 25, 0}, middle(rods.get(1)));
             rods.get(0).close();
             rods.get(0).close();
-            assertEquals(ErrorKind.NOT_FOUND, assertThrows(FarcallException.class, () -> rods.get(0).call("step", 1)).kind());
+            assertEquals(ErrorKind.NOT_FOUND,
+                assertThrows(FarcallException.class, () -> rods.get(0).call("step", 1)).kind());
             last = rods.get(2);
             assertArrayEquals(new double[] {0, 0, 100, 0, 0}, middle(last));
         }
-        assertEquals(ErrorKind.NOT_FOUND, assertThrows(FarcallException.class, () -> last.call("step", 1)).kind());
-        FarcallException none = assertThrows(FarcallException.class, () -> server.objects("Rod", 0, 5));
+        assertEquals(ErrorKind.NOT_FOUND,
+            assertThrows(FarcallException.class, () -> last.call("step", 1)).kind());
+        FarcallException none =
+            assertThrows(FarcallException.class, () -> server.objects("Rod", 0, 5));
         assertEquals(ErrorKind.INVALID_ARGUMENT, none.kind());
         assertThrows(FarcallException.class, () -> server.objects("Rod", 2, "hot"));
         assertThrows(FarcallException.class, () -> server.objects("Nothing", 2));

@@ -36,7 +36,8 @@ class CallsTest {
     @Test
     void everyNumberThereAndBack() {
         BigInteger large = BigInteger.ONE.shiftLeft(64).subtract(BigInteger.ONE);
-        Results r = server.call("scalars", 'x', -2, 1 << 30, 1L << 62, large, 0.5f, Math.PI, new Complex(1, -2), new Complex(3, 4.5));
+        Results r = server.call("scalars", 'x', -2, 1 << 30, 1L << 62, large, 0.5f, Math.PI,
+            new Complex(1, -2), new Complex(3, 4.5));
         assertEquals('x', r.get("c2"));
         assertEquals(-2, r.integer("s2"));
         assertEquals(1 << 30, r.integer("i2"));
@@ -47,7 +48,8 @@ class CallsTest {
         assertEquals(new Complex(1, -2), r.complex("z2"));
         assertEquals(new Complex(3, 4.5), r.get("w2"));
         assertEquals(List.of("c2", "s2", "i2", "l2", "u2", "f2", "d2", "z2", "w2"), r.names());
-        assertTrue(r.finishedSeconds() >= r.startedSeconds() && r.startedSeconds() >= r.queuedSeconds());
+        assertTrue(
+            r.finishedSeconds() >= r.startedSeconds() && r.startedSeconds() >= r.queuedSeconds());
     }
 
     /** By position, by name, by rows, by columns, in place. */
@@ -59,7 +61,15 @@ class CallsTest {
         assertArrayEquals(x, server.call("dgesv", a, b).doubles("b"), 1e-15);
         assertArrayEquals(new double[][] {{4, 1}, {1, 3}}, a, "arguments are not changed");
         NdArray flat = NdArray.of(new double[] {4, 1, 1, 3}, 2, 2);
-        assertArrayEquals(x, server.routine("lapack/dgesv").with().set("a", flat).set("b", b).set("n", 2).call().doubles("b"), 1e-15);
+        assertArrayEquals(x,
+            server.routine("lapack/dgesv")
+                .with()
+                .set("a", flat)
+                .set("b", b)
+                .set("n", 2)
+                .call()
+                .doubles("b"),
+            1e-15);
         assertArrayEquals(x, server.call("DGESV", flat.byColumns(), b).doubles("B"), 1e-15);
         Results over = server.routine("dgesv").with(a, b).inPlace().call();
         assertSame(b, over.get("b"));
@@ -78,7 +88,8 @@ class CallsTest {
         for (String order : new String[] {"rows", "columns"}) {
             String name = order + "_" + type.name().toLowerCase(java.util.Locale.ROOT);
             Object flat = counted(type, m * n);
-            for (NdArray a : new NdArray[] {new NdArray(flat, false, m, n), byColumns(type, flat, m, n)}) {
+            for (NdArray a :
+                new NdArray[] {new NdArray(flat, false, m, n), byColumns(type, flat, m, n)}) {
                 for (boolean segments : new boolean[] {false, true}) {
                     Arguments call = server.routine(name).with(a, new NdArray(flat, false, m, n));
                     try (Results r = (segments ? call.segments() : call).call()) {
@@ -111,7 +122,8 @@ class CallsTest {
         Object turned = Array.newInstance(type.component, Array.getLength(flat));
         for (int i = 0; i < m; i++) {
             for (int j = 0; j < n; j++) {
-                System.arraycopy(flat, (i * n + j) * type.parts(), turned, (j * m + i) * type.parts(), type.parts());
+                System.arraycopy(flat, (i * n + j) * type.parts(), turned,
+                    (j * m + i) * type.parts(), type.parts());
             }
         }
         return new NdArray(turned, true, m, n);
@@ -132,7 +144,8 @@ class CallsTest {
     /** Bit by bit: NaNs count, too. */
     private static void assertItem(Element type, Object expected, int at, Object found, int index) {
         for (int part = 0; part < type.parts(); part++) {
-            assertEquals(Array.get(expected, at * type.parts() + part), Array.get(found, index * type.parts() + part), type + " " + at);
+            assertEquals(Array.get(expected, at * type.parts() + part),
+                Array.get(found, index * type.parts() + part), type + " " + at);
         }
     }
 
@@ -158,9 +171,11 @@ class CallsTest {
             x[i] = i;
         }
         double[] y = new double[n];
-        Results r = server.routine("sharing/shift").with((Object) x).set("m", n).into("y", y).call();
+        Results r =
+            server.routine("sharing/shift").with((Object) x).set("m", n).into("y", y).call();
         assertSame(y, r.get("y"));
-        double[] fresh = server.routine("sharing/shift").with((Object) x).set("m", n).call().doubles("y");
+        double[] fresh =
+            server.routine("sharing/shift").with((Object) x).set("m", n).call().doubles("y");
         assertNotSame(y, fresh);
         assertArrayEquals(fresh, y);
         assertTrue(n == 0 || y[n - 1] == n);
@@ -273,11 +288,14 @@ class CallsTest {
     /** 2^53 + 1 is no double. */
     @Test
     void whatIsNarrowerIsWidenedAndNothingIsRounded() {
-        assertArrayEquals(new double[] {6, 2}, server.call("perhaps", 'Y', new int[] {3, 1}).doubles("y"));
-        assertArrayEquals(new double[] {1, 3}, server.call("perhaps", 'Y', new float[] {0.5f, 1.5f}).doubles("y"));
+        assertArrayEquals(
+            new double[] {6, 2}, server.call("perhaps", 'Y', new int[] {3, 1}).doubles("y"));
+        assertArrayEquals(new double[] {1, 3},
+            server.call("perhaps", 'Y', new float[] {0.5f, 1.5f}).doubles("y"));
         assertEquals(9.0, server.call("square", 3).real("y"));
         assertEquals(6.25, server.call("square", 2.5f).real("y"));
-        FarcallException error = assertThrows(FarcallException.class, () -> server.call("perhaps", 'Y', new long[] {(1L << 53) + 1}));
+        FarcallException error = assertThrows(
+            FarcallException.class, () -> server.call("perhaps", 'Y', new long[] {(1L << 53) + 1}));
         assertTrue(error.getMessage().contains("does not fit double exactly"), error.getMessage());
     }
 
@@ -294,9 +312,12 @@ class CallsTest {
     void texts() {
         assertEquals("hello, wörld", server.call("greet", "wörld").text("greeting"));
         assertEquals("hello, nobody", server.call("greet", (Object) null).text("greeting"));
-        assertArrayEquals(new int[] {3, -1, 0}, server.call("lengths", (Object) new String[] {"one", null, ""}).ints("bytes"));
-        assertArrayEquals(new int[] {2, 5}, server.call("lengths", List.of("ab", "cdefg")).ints("bytes"));
-        assertArrayEquals("SHOUT".getBytes(StandardCharsets.US_ASCII), server.call("shout", "shout").bytes("word"));
+        assertArrayEquals(new int[] {3, -1, 0},
+            server.call("lengths", (Object) new String[] {"one", null, ""}).ints("bytes"));
+        assertArrayEquals(
+            new int[] {2, 5}, server.call("lengths", List.of("ab", "cdefg")).ints("bytes"));
+        assertArrayEquals("SHOUT".getBytes(StandardCharsets.US_ASCII),
+            server.call("shout", "shout").bytes("word"));
     }
 
     /** By path, by content, in place. */
@@ -304,15 +325,19 @@ class CallsTest {
     void files(@TempDir Path folder) throws Exception {
         Path data = Files.writeString(folder.resolve("data"), "abc");
         assertEquals(3, server.call("size_of_file", data).integer("size"));
-        assertEquals(4, server.call("size_of_file", (Object) "four".getBytes(StandardCharsets.US_ASCII)).integer("size"));
-        assertEquals("cba", new String(server.call("reverse", data).bytes("result"), StandardCharsets.US_ASCII));
+        assertEquals(
+            4, server.call("size_of_file", (Object) "four".getBytes(StandardCharsets.US_ASCII))
+                   .integer("size"));
+        assertEquals("cba",
+            new String(server.call("reverse", data).bytes("result"), StandardCharsets.US_ASCII));
         Path result = folder.resolve("result");
         Results r = server.routine("reverse").with(data).into("result", result).call();
         assertEquals(result, r.path("result"));
         assertEquals("cba", Files.readString(result));
         server.call("append", data, "def");
         assertEquals("abcdef", Files.readString(data));
-        FarcallException error = assertThrows(FarcallException.class, () -> server.call("size_of_file", folder.resolve("none")));
+        FarcallException error = assertThrows(
+            FarcallException.class, () -> server.call("size_of_file", folder.resolve("none")));
         assertEquals(ErrorKind.NOT_FOUND, error.kind());
     }
 
@@ -322,13 +347,21 @@ class CallsTest {
         Parameter.Struct point = server.routine("points").parameters().get(1).struct();
         assertEquals(24, point.bytes());
         assertEquals(8, point.fields().get(1).offset());
-        ByteBuffer p = ByteBuffer.allocate(48).order(ByteOrder.nativeOrder()).putDouble(0, 1.5).putDouble(24, 2.5);
-        ByteBuffer shift = ByteBuffer.allocate(24).order(ByteOrder.nativeOrder()).putDouble(0, 1).putInt(12, 7).put(16, (byte) 'm');
+        ByteBuffer p = ByteBuffer.allocate(48)
+                           .order(ByteOrder.nativeOrder())
+                           .putDouble(0, 1.5)
+                           .putDouble(24, 2.5);
+        ByteBuffer shift = ByteBuffer.allocate(24)
+                               .order(ByteOrder.nativeOrder())
+                               .putDouble(0, 1)
+                               .putInt(12, 7)
+                               .put(16, (byte) 'm');
         Results r = server.call("points", p.array(), shift.array());
         ByteBuffer moved = ByteBuffer.wrap(r.bytes("p")).order(ByteOrder.nativeOrder());
         assertEquals(3.5, moved.getDouble(24));
         assertEquals(7, moved.getInt(24 + 12));
-        assertEquals(2.5, ByteBuffer.wrap((byte[]) r.get("first")).order(ByteOrder.nativeOrder()).getDouble(0));
+        assertEquals(2.5,
+            ByteBuffer.wrap((byte[]) r.get("first")).order(ByteOrder.nativeOrder()).getDouble(0));
     }
 
     /** A number is passed, and another one comes back. */
@@ -364,15 +397,19 @@ class CallsTest {
     @Test
     void theSameByTcp(@TempDir Path folder) {
         Path token = folder.resolve("token");
-        try (Server tcp = Servers.options().publish(Servers.routines("behaviour"), Servers.routines("sharing")).tokenFile(token)
-                .arguments("--listen", "tcp:127.0.0.1:0", "--token-file", token.toString()).connect()) {
+        try (Server tcp = Servers.options()
+                 .publish(Servers.routines("behaviour"), Servers.routines("sharing"))
+                 .tokenFile(token)
+                 .arguments("--listen", "tcp:127.0.0.1:0", "--token-file", token.toString())
+                 .connect()) {
             assertTrue(tcp.address().startsWith("farcall://127.0.0.1:"), tcp.address());
             double[] x = new double[200_000];
             java.util.Arrays.fill(x, 3);
             assertEquals(6, tcp.call("slow_double", 0.0, x).doubles("x")[199_999]);
             tcp.routine("slow_double").with(0.0, x).inPlace().call();
             assertEquals(6, x[199_999]);
-            try (Server second = Server.options().address(tcp.address()).tokenFile(token).connect()) {
+            try (Server second =
+                     Server.options().address(tcp.address()).tokenFile(token).connect()) {
                 assertEquals(4, second.call("square", 2).real("y"));
             }
         }

@@ -1,4 +1,5 @@
-// Faults: crashes, cancels, timeouts, servers that go away, connections that are closed under calls, many calls, memory.
+// Faults: crashes, cancels, timeouts, servers that go away, connections that are closed under
+// calls, many calls, memory.
 package org.farcall;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -29,7 +30,8 @@ class FaultsTest {
     }
 
     private static ErrorKind kindOf(CompletableFuture<?> future) throws Exception {
-        ExecutionException error = assertThrows(ExecutionException.class, () -> future.get(30, TimeUnit.SECONDS));
+        ExecutionException error =
+            assertThrows(ExecutionException.class, () -> future.get(30, TimeUnit.SECONDS));
         return assertInstanceOf(FarcallException.class, error.getCause()).kind();
     }
 
@@ -41,7 +43,8 @@ class FaultsTest {
     @Test
     void crashesAndExits() throws Exception {
         Server server = Servers.shared();
-        FarcallException error = assertThrows(FarcallException.class, () -> server.call("crash", 7));
+        FarcallException error =
+            assertThrows(FarcallException.class, () -> server.call("crash", 7));
         assertEquals(ErrorKind.ROUTINE_CRASHED, error.kind());
         assertTrue(error.getMessage().contains("about to crash at 7"), error.getMessage());
         assertEquals(ErrorKind.ROUTINE_EXITED, kindOf(server.submit("leave", 3)));
@@ -59,7 +62,8 @@ class FaultsTest {
             assertThrows(CancellationException.class, call::join);
             // The executable is free for other calls, or another one is started.
             assertEquals(4, server.submit("square", 2).get(30, TimeUnit.SECONDS).real("y"));
-            assertThrows(ExecutionException.class, () -> endless(server).orTimeout(50, TimeUnit.MILLISECONDS).get());
+            assertThrows(ExecutionException.class,
+                () -> endless(server).orTimeout(50, TimeUnit.MILLISECONDS).get());
         }
     }
 
@@ -68,8 +72,11 @@ class FaultsTest {
     void timeouts() throws Exception {
         Server server = Servers.shared();
         Duration limit = Duration.ofMillis(200);
-        assertEquals(ErrorKind.TIMED_OUT, kindOf(() -> server.routine("loop").with((Object) new double[1]).timeout(limit).call()));
-        assertEquals(ErrorKind.TIMED_OUT, kindOf(server.routine("loop").with((Object) new double[1]).timeout(limit).submit()));
+        assertEquals(ErrorKind.TIMED_OUT,
+            kindOf(
+                () -> server.routine("loop").with((Object) new double[1]).timeout(limit).call()));
+        assertEquals(ErrorKind.TIMED_OUT,
+            kindOf(server.routine("loop").with((Object) new double[1]).timeout(limit).submit()));
     }
 
     /** The flag stays set, as Java wants it. */
@@ -82,7 +89,8 @@ class FaultsTest {
                 try {
                     outcome.complete(server.call("loop", (Object) new double[1]));
                 } catch (FarcallException error) {
-                    outcome.complete(Thread.currentThread().isInterrupted() ? error.kind() : "the flag is gone");
+                    outcome.complete(
+                        Thread.currentThread().isInterrupted() ? error.kind() : "the flag is gone");
                 }
             });
             Thread.sleep(100);
@@ -101,7 +109,9 @@ class FaultsTest {
             Thread.sleep(300);
             return 1;
         }));
-        CompletableFuture<ErrorKind> waiting = CompletableFuture.supplyAsync(() -> kindOf(() -> server.call("loop", (Object) new double[1])),
+        CompletableFuture<ErrorKind> waiting = CompletableFuture.supplyAsync(
+            ()
+                -> kindOf(() -> server.call("loop", (Object) new double[1])),
             Thread.ofPlatform()::start);
         Thread.sleep(200);
         server.close();
@@ -119,31 +129,46 @@ class FaultsTest {
     void aServerThatIsKilledDuringCalls() throws Exception {
         List<ProcessHandle> before = Servers.children();
         try (Server server = Servers.own()) {
-            ProcessHandle process = Servers.children().stream().filter(one -> !before.contains(one)).findFirst().orElseThrow();
+            ProcessHandle process = Servers.children()
+                                        .stream()
+                                        .filter(one -> !before.contains(one))
+                                        .findFirst()
+                                        .orElseThrow();
             CallFuture future = endless(server);
             CompletableFuture<ErrorKind> waiting = CompletableFuture.supplyAsync(
-                () -> kindOf(() -> server.call("loop", (Object) new double[1])), Thread.ofPlatform()::start);
+                ()
+                    -> kindOf(() -> server.call("loop", (Object) new double[1])),
+                Thread.ofPlatform()::start);
             CompletableFuture<ErrorKind> parked = CompletableFuture.supplyAsync(
-                () -> kindOf(() -> server.call("loop", (Object) new double[1])), Thread.ofVirtual()::start);
+                ()
+                    -> kindOf(() -> server.call("loop", (Object) new double[1])),
+                Thread.ofVirtual()::start);
             Thread.sleep(200);
             process.destroyForcibly();
             assertEquals(ErrorKind.CONNECTION_LOST, kindOf(future));
             assertEquals(ErrorKind.CONNECTION_LOST, waiting.get(30, TimeUnit.SECONDS));
             assertEquals(ErrorKind.CONNECTION_LOST, parked.get(30, TimeUnit.SECONDS));
-            FarcallException error = assertThrows(FarcallException.class, () -> server.call("square", 2));
-            assertTrue(error.kind() == ErrorKind.CONNECTION_LOST || error.kind() == ErrorKind.UNREACHABLE, error.getMessage());
+            FarcallException error =
+                assertThrows(FarcallException.class, () -> server.call("square", 2));
+            assertTrue(
+                error.kind() == ErrorKind.CONNECTION_LOST || error.kind() == ErrorKind.UNREACHABLE,
+                error.getMessage());
         }
     }
 
     /** More than there are carriers. */
     @Test
     void aHundredCallsFromVirtualThreads() throws Exception {
-        try (Server server = Servers.own(); var threads = Executors.newVirtualThreadPerTaskExecutor()) {
+        try (Server server = Servers.own();
+            var threads = Executors.newVirtualThreadPerTaskExecutor()) {
             List<Future<Double>> calls = new ArrayList<>();
             for (int i = 0; i < 100; i++) {
                 double x = i;
-                // All of them wait at once: no carrier is held, of which there are as many as processors.
-                calls.add(threads.submit(() -> server.call("pause", 0.02).real("slept") + server.call("square", x).real("y")));
+                // All of them wait at once: no carrier is held, of which there are as many as
+                // processors.
+                calls.add(threads.submit(()
+                                             -> server.call("pause", 0.02).real("slept") +
+                                                    server.call("square", x).real("y")));
             }
             for (int i = 0; i < 100; i++) {
                 assertEquals(0.02 + i * i, calls.get(i).get(60, TimeUnit.SECONDS), 1e-12);
@@ -160,9 +185,13 @@ class FaultsTest {
             .thenCombine(server.submit("square", 2), (a, b) -> a.real("y") + b.real("y"));
         assertEquals(85, sum.join());
         // What hangs on a future may wait for another call.
-        assertEquals(16, server.submit("square", 2).thenApply(r -> server.call("square", r.real("y")).real("y")).join());
-        CompletionException error = assertThrows(CompletionException.class, () -> server.submit("square", "x").join());
-        assertEquals(ErrorKind.INVALID_ARGUMENT, assertInstanceOf(FarcallException.class, error.getCause()).kind());
+        assertEquals(16, server.submit("square", 2)
+                             .thenApply(r -> server.call("square", r.real("y")).real("y"))
+                             .join());
+        CompletionException error =
+            assertThrows(CompletionException.class, () -> server.submit("square", "x").join());
+        assertEquals(ErrorKind.INVALID_ARGUMENT,
+            assertInstanceOf(FarcallException.class, error.getCause()).kind());
     }
 
     /** Of both sizes, by both ways. */
@@ -178,15 +207,18 @@ class FaultsTest {
         System.gc();
         long before = Servers.residentKilobytes();
         for (int i = 0; i < 10_000; i++) {
-            Results r = i % 2 == 0 ? routine.call(0.0, i % 20 == 0 ? large : small) : routine.submit(0.0, small).join();
+            Results r = i % 2 == 0 ? routine.call(0.0, i % 20 == 0 ? large : small)
+                                   : routine.submit(0.0, small).join();
             assertEquals(0, r.doubles("x")[0]);
         }
         System.gc();
         long grown = Servers.residentKilobytes() - before;
-        // The heap may grow to its limit; 10,000 leaks of the large array would be 8 GB, and of 500 of them 400 MB.
+        // The heap may grow to its limit; 10,000 leaks of the large array would be 8 GB, and of 500
+        // of them 400 MB.
         assertTrue(grown < 300 << 10, "resident memory grew by " + grown + " KB");
         for (int i = 0; i < 200; i++) {
-            assertThrows(FarcallException.class, () -> routine.with(0.0, large).into("x", new double[1]).call());
+            assertThrows(FarcallException.class,
+                () -> routine.with(0.0, large).into("x", new double[1]).call());
         }
     }
 
@@ -213,7 +245,8 @@ class FaultsTest {
     @Test
     void callsThatGoOnWithoutTheProgram() throws Exception {
         try (Server server = Servers.own()) {
-            CallFuture kept = server.routine("pause").with(0.2).keep(Duration.ofMinutes(1)).submit();
+            CallFuture kept =
+                server.routine("pause").with(0.2).keep(Duration.ofMinutes(1)).submit();
             String id = kept.id();
             assertEquals(32, id.length());
             try (Server other = Server.connect(server.address())) {

@@ -9,8 +9,10 @@ import java.util.List;
 /** Servers of the tests' own. The stage is what `make build` made. */
 final class Servers {
     /** The repository. */
-    static final Path ROOT = Path.of(System.getProperty("farcall.root", "../..")).toAbsolutePath().normalize();
-    static final Path STAGE = Path.of(System.getenv().getOrDefault("FARCALL_STAGE", ROOT.resolve("build").toString()));
+    static final Path ROOT =
+        Path.of(System.getProperty("farcall.root", "../..")).toAbsolutePath().normalize();
+    static final Path STAGE =
+        Path.of(System.getenv().getOrDefault("FARCALL_STAGE", ROOT.resolve("build").toString()));
     /** Routines that tell what they got: those of the Python client's tests, which are in C. */
     private static final Path ROUTINES = ROOT.resolve("clients/python/tests/routines");
 
@@ -44,20 +46,32 @@ final class Servers {
 
     /** A server that a test may bring down. */
     static Server own(String... arguments) {
-        return options().publish(routines("behaviour"), routines("calling")).arguments(arguments).connect();
+        return options()
+            .publish(routines("behaviour"), routines("calling"))
+            .arguments(arguments)
+            .connect();
     }
 
     static ServerOptions options() {
-        return Server.options().program(STAGE.resolve("bin/farcall")).timeout(java.time.Duration.ofSeconds(60));
+        return Server.options()
+            .program(STAGE.resolve("bin/farcall"))
+            .timeout(java.time.Duration.ofSeconds(60));
     }
 
     /** Processes whose command line has this word, children of this one alone. */
     static List<ProcessHandle> children() {
-        return ProcessHandle.current().children().filter(one -> one.info().command().orElse("").endsWith("farcall")).toList();
+        return ProcessHandle.current()
+            .children()
+            .filter(one -> one.info().command().orElse("").endsWith("farcall"))
+            .toList();
     }
 
     static long residentKilobytes() throws java.io.IOException {
-        return Files.readAllLines(Path.of("/proc/self/status")).stream().filter(line -> line.startsWith("VmRSS:"))
-            .mapToLong(line -> Long.parseLong(line.replaceAll("\\D", ""))).findFirst().orElseThrow();
+        return Files.readAllLines(Path.of("/proc/self/status"))
+            .stream()
+            .filter(line -> line.startsWith("VmRSS:"))
+            .mapToLong(line -> Long.parseLong(line.replaceAll("\\D", "")))
+            .findFirst()
+            .orElseThrow();
     }
 }

@@ -1,4 +1,5 @@
-// Bad input: every mistake is a FarcallException that says what, where and the fix, and nothing is sent.
+// Bad input: every mistake is a FarcallException that says what, where and the fix, and nothing is
+// sent.
 package org.farcall;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
@@ -32,16 +33,23 @@ class WrongTest {
     /** Of routines, parameters and results. */
     @Test
     void names() {
-        FarcallException error = wrong(ErrorKind.NOT_FOUND, "did you mean dsyev", () -> server.routine("dsyevx"));
+        FarcallException error =
+            wrong(ErrorKind.NOT_FOUND, "did you mean dsyev", () -> server.routine("dsyevx"));
         assertNotNull(error.advice());
         assertEquals("find a routine", error.operation());
         assertFalse(error.isRetryable());
         assertEquals("not-found", error.kind().label());
         wrong(ErrorKind.NOT_FOUND, "no routine", () -> server.routine(""));
-        wrong(ErrorKind.INVALID_ARGUMENT, "takes no argument \"z\" (routine: behaviour/square); it takes x, y", () -> server.routine("square").with().set("z", 1));
-        wrong(ErrorKind.NOT_FOUND, "no result is called \"z\" (routine: behaviour/square); there are y", () -> server.call("square", 2).get("z"));
-        wrong(ErrorKind.INVALID_ARGUMENT, "passed twice", () -> server.routine("square").with(1.0).set("x", 2));
-        wrong(ErrorKind.INVALID_ARGUMENT, "x is not a result", () -> server.routine("square").with(1.0).into("x", new double[1]));
+        wrong(ErrorKind.INVALID_ARGUMENT,
+            "takes no argument \"z\" (routine: behaviour/square); it takes x, y",
+            () -> server.routine("square").with().set("z", 1));
+        wrong(ErrorKind.NOT_FOUND,
+            "no result is called \"z\" (routine: behaviour/square); there are y",
+            () -> server.call("square", 2).get("z"));
+        wrong(ErrorKind.INVALID_ARGUMENT, "passed twice",
+            () -> server.routine("square").with(1.0).set("x", 2));
+        wrong(ErrorKind.INVALID_ARGUMENT, "x is not a result",
+            () -> server.routine("square").with(1.0).into("x", new double[1]));
     }
 
     /** Of numbers, arrays, texts, files, functions and structs. */
@@ -53,32 +61,43 @@ class WrongTest {
         refused("a whole number (int), not 1.5 (Double)", "crash", 1.5);
         refused("3000000000 does not fit int", "crash", 3_000_000_000L);
         refused("9007199254740993 is not exact as double", "square", (1L << 53) + 1);
-        refused("double[], and the interface wants float", "rows_float32", NdArray.of(new double[4], 2, 2), NdArray.of(new float[4], 2, 2));
-        refused("long[], and the interface wants int elements", "rows_int32", NdArray.of(new long[4], 2, 2), NdArray.of(new int[4], 2, 2));
+        refused("double[], and the interface wants float", "rows_float32",
+            NdArray.of(new double[4], 2, 2), NdArray.of(new float[4], 2, 2));
+        refused("long[], and the interface wants int elements", "rows_int32",
+            NdArray.of(new long[4], 2, 2), NdArray.of(new int[4], 2, 2));
         refused("an array of String", "perhaps", 'Y', new String[] {"x"});
         refused("one character (char), not YY (String)", "perhaps", "YY", new double[1]);
         refused("wants a String (string), not 7 (Integer)", "greet", 7);
         refused("String[] (string), not 7 (Integer)", "lengths", 7);
         refused("wants a Path (filename), not 7 (Integer)", "size_of_file", 7);
         refused("wants a Callback (function), not 7 (Integer)", "trapezoid", 0.0, 1.0, 4, 7);
-        refused("3 items has no whole number of elements of 2", "rows_complex128", new double[3], new double[4]);
+        refused("3 items has no whole number of elements of 2", "rows_complex128", new double[3],
+            new double[4]);
         refused("bytes, and one point has 24", "points", new byte[24], new byte[23]);
-        refused("1.0E300 does not fit float", "scalars", 'x', 1, 1, 1, 1, 1e300, 1.0, new Complex(0, 0), new Complex(0, 0));
+        refused("1.0E300 does not fit float", "scalars", 'x', 1, 1, 1, 1, 1e300, 1.0,
+            new Complex(0, 0), new Complex(0, 0));
     }
 
     /** Ragged rows, extents that do not agree, places of another size. */
     @Test
     void shapes() {
-        refused("a row has 1 items, and the first one 2", "dgesv", new double[][] {{1, 2}, {3}}, new double[2]);
-        wrong(ErrorKind.INVALID_ARGUMENT, "b has shape (3,)", () -> server.call("dgesv", new double[2][2], new double[3]));
-        wrong(ErrorKind.INVALID_ARGUMENT, "", () -> server.call("dgesv", new double[2][3], new double[2]));
+        refused("a row has 1 items, and the first one 2", "dgesv", new double[][] {{1, 2}, {3}},
+            new double[2]);
+        wrong(ErrorKind.INVALID_ARGUMENT, "b has shape (3,)",
+            () -> server.call("dgesv", new double[2][2], new double[3]));
+        wrong(ErrorKind.INVALID_ARGUMENT, "",
+            () -> server.call("dgesv", new double[2][3], new double[2]));
         wrong(ErrorKind.INVALID_ARGUMENT, "", () -> server.call("dgesv"));
-        wrong(ErrorKind.INVALID_ARGUMENT, "5 items for a shape of [2, 2]", () -> NdArray.of(new double[5], 2, 2));
+        wrong(ErrorKind.INVALID_ARGUMENT, "5 items for a shape of [2, 2]",
+            () -> NdArray.of(new double[5], 2, 2));
         wrong(ErrorKind.INVALID_ARGUMENT, "extent of -1", () -> NdArray.of(new double[0], -1));
         double[] x = {1, 2};
-        wrong(ErrorKind.INVALID_ARGUMENT, "y has shape (3,)", () -> server.routine("perhaps").with('Y', x).into("y", new double[3]).call());
-        wrong(ErrorKind.INVALID_ARGUMENT, "the array for the result is int[]", () -> server.routine("perhaps").with('Y', x).into("y", new int[2]).call());
-        wrong(ErrorKind.INVALID_ARGUMENT, "the array for the result is int[]", () -> server.routine("slow_double").with(0, new int[2]).inPlace().call());
+        wrong(ErrorKind.INVALID_ARGUMENT, "y has shape (3,)",
+            () -> server.routine("perhaps").with('Y', x).into("y", new double[3]).call());
+        wrong(ErrorKind.INVALID_ARGUMENT, "the array for the result is int[]",
+            () -> server.routine("perhaps").with('Y', x).into("y", new int[2]).call());
+        wrong(ErrorKind.INVALID_ARGUMENT, "the array for the result is int[]",
+            () -> server.routine("slow_double").with(0, new int[2]).inPlace().call());
     }
 
     /** They are refused before C sees them. */
@@ -88,11 +107,13 @@ class WrongTest {
         try (Arena arena = Arena.ofConfined()) {
             gone = arena.allocate(16);
             MemorySegment readOnly = gone.asReadOnly();
-            wrong(ErrorKind.INVALID_ARGUMENT, "read-only", () -> server.routine("slow_double").with(0, readOnly).inPlace().call());
+            wrong(ErrorKind.INVALID_ARGUMENT, "read-only",
+                () -> server.routine("slow_double").with(0, readOnly).inPlace().call());
             MemorySegment odd = gone.asSlice(0, 15);
             wrong(ErrorKind.INVALID_ARGUMENT, "15 bytes", () -> server.call("slow_double", 0, odd));
         }
-        wrong(ErrorKind.INVALID_ARGUMENT, "arena of the segment is closed", () -> server.call("slow_double", 0, gone));
+        wrong(ErrorKind.INVALID_ARGUMENT, "arena of the segment is closed",
+            () -> server.call("slow_double", 0, gone));
     }
 
     /** Of calls and connections. */
@@ -100,18 +121,22 @@ class WrongTest {
     void options() {
         Arguments call = server.routine("square").with(1.0);
         wrong(ErrorKind.INVALID_ARGUMENT, "Duration above zero", () -> call.timeout(Duration.ZERO));
-        wrong(ErrorKind.INVALID_ARGUMENT, "an address names another", () -> Servers.options().address("unix:/x").connect());
-        wrong(ErrorKind.UNREACHABLE, "/nonexistent/socket", () -> Server.connect("unix:/nonexistent/socket"));
+        wrong(ErrorKind.INVALID_ARGUMENT, "an address names another",
+            () -> Servers.options().address("unix:/x").connect());
+        wrong(ErrorKind.UNREACHABLE, "/nonexistent/socket",
+            () -> Server.connect("unix:/nonexistent/socket"));
         wrong(ErrorKind.INVALID_ARGUMENT, "smoke", () -> Server.connect("smoke://signals"));
         wrong(ErrorKind.UNAVAILABLE, "", () -> Server.running());
-        wrong(ErrorKind.INVALID_ARGUMENT, "not a number of handles", () -> server.routine("square").hold(0));
+        wrong(ErrorKind.INVALID_ARGUMENT, "not a number of handles",
+            () -> server.routine("square").hold(0));
     }
 
     /** Accessors say what there is. */
     @Test
     void resultsOfAnotherType() {
         Results r = server.call("greet", "x");
-        wrong(ErrorKind.INVALID_ARGUMENT, "hello, x (String), and no number", () -> r.real("greeting"));
+        wrong(ErrorKind.INVALID_ARGUMENT, "hello, x (String), and no number",
+            () -> r.real("greeting"));
         wrong(ErrorKind.INVALID_ARGUMENT, "no array of numbers", () -> r.doubles("greeting"));
         Results numbers = server.call("perhaps", 'Y', new double[] {1});
         wrong(ErrorKind.INVALID_ARGUMENT, "elements lie in double[]", () -> numbers.ints("y"));
@@ -121,9 +146,11 @@ class WrongTest {
 
     @Test
     void jsonIsCheckedToItsEnd() {
-        for (String text : new String[] {"", "{", "[1", "{\"a\"}", "{\"a\":1,}", "tru", "1x", "\"", "\"\\u12", "[] []", "[".repeat(100)}) {
+        for (String text : new String[] {"", "{", "[1", "{\"a\"}", "{\"a\":1,}", "tru", "1x", "\"",
+                 "\"\\u12", "[] []", "[".repeat(100)}) {
             wrong(ErrorKind.PROTOCOL, "read an interface", () -> Json.read(text));
         }
-        assertEquals(java.util.Arrays.asList(1.5, "ä\n", null, true), Json.read(" [1.5, \"\\u00e4\\n\", null, true] "));
+        assertEquals(java.util.Arrays.asList(1.5, "ä\n", null, true),
+            Json.read(" [1.5, \"\\u00e4\\n\", null, true] "));
     }
 }

@@ -18,7 +18,8 @@ public interface GrpcClient {
     GrpcFunctionHandle getFunctionHandle(String function) throws GrpcException;
 
     /** So many handles by one request, each a process of its own. */
-    GrpcFunctionHandle[] getFunctionHandles(String function, Properties server, int count) throws GrpcException;
+    GrpcFunctionHandle[] getFunctionHandles(String function, Properties server, int count)
+        throws GrpcException;
 
     /** The same on the default server. */
     GrpcFunctionHandle[] getFunctionHandles(String function, int count) throws GrpcException;
@@ -30,7 +31,8 @@ public interface GrpcClient {
     GrpcObjectHandle getObjectHandle(String name) throws GrpcException;
 
     /** So many new objects by one request. */
-    GrpcObjectHandle[] getObjectHandles(String name, Properties server, int count) throws GrpcException;
+    GrpcObjectHandle[] getObjectHandles(String name, Properties server, int count)
+        throws GrpcException;
 
     /** The same on the default server. */
     GrpcObjectHandle[] getObjectHandles(String name, int count) throws GrpcException;

@@ -15,7 +15,8 @@ public final class GrpcClientFactory {
         return new FarcallGrpcClient();
     }
 
-    /** Farcall's client for null, "" and the name of Ninf-G's; otherwise an instance of the class. */
+    /** Farcall's client for null, "" and the name of Ninf-G's; otherwise an instance of the class.
+     */
     public static GrpcClient getClient(String className) throws GrpcException {
         if (className == null || className.isEmpty() || className.equals(NINF_G)) {
             return getClient();
@@ -23,7 +24,10 @@ public final class GrpcClientFactory {
         try {
             return (GrpcClient) Class.forName(className).getConstructor().newInstance();
         } catch (ReflectiveOperationException | ClassCastException error) {
-            throw new GrpcException(13, "get a client: " + className + " is not a client class that can be created (" + error + ")", error);
+            throw new GrpcException(13,
+                "get a client: " + className + " is not a client class that can be created (" +
+                    error + ")",
+                error);
         }
     }
 }

@@ -1,7 +1,8 @@
 // The exception of the GridRPC interface.
 package org.gridforum.gridrpc;
 
-/** Any failure of a GridRPC function. Where it comes from Farcall, the cause is a FarcallException. */
+/** Any failure of a GridRPC function. Where it comes from Farcall, the cause is a FarcallException.
+ */
 public class GrpcException extends Exception {
     private static final long serialVersionUID = 1L;
     /** GRPC_OTHER_ERROR_CODE of grpc.h. */
@@ -39,7 +40,8 @@ public class GrpcException extends Exception {
         innerException = inner;
     }
 
-    /** The number that grpc.h has for it, from 1: GRPC_NOT_INITIALIZED is 1, GRPC_SERVER_NOT_FOUND 4, … */
+    /** The number that grpc.h has for it, from 1: GRPC_NOT_INITIALIZED is 1, GRPC_SERVER_NOT_FOUND
+     * 4, … */
     public int getErrorCode() {
         return code;
     }

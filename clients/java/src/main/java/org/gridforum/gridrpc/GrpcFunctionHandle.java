@@ -10,8 +10,10 @@ public abstract class GrpcFunctionHandle extends GrpcHandle {
     /** For implementations. */
     protected GrpcFunctionHandle() {}
 
-    /** Calls the function with all of its parameters, in order; attributes of the session may be null. */
-    public abstract GrpcExecInfo callWith(Properties sessionAttributes, List<?> arguments) throws GrpcException;
+    /** Calls the function with all of its parameters, in order; attributes of the session may be
+     * null. */
+    public abstract GrpcExecInfo callWith(Properties sessionAttributes, List<?> arguments)
+        throws GrpcException;
 
     /** The same without attributes. */
     public GrpcExecInfo callWith(List<?> arguments) throws GrpcException {
@@ -24,7 +26,8 @@ public abstract class GrpcFunctionHandle extends GrpcHandle {
     }
 
     /** The same with attributes. */
-    public GrpcExecInfo call(Properties sessionAttributes, Object... arguments) throws GrpcException {
+    public GrpcExecInfo call(Properties sessionAttributes, Object... arguments) throws GrpcException
+    {
         return callWith(sessionAttributes, Arrays.asList(arguments));
     }
 }

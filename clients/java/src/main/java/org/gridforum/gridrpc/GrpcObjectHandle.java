@@ -10,8 +10,10 @@ public abstract class GrpcObjectHandle extends GrpcHandle {
     /** For implementations. */
     protected GrpcObjectHandle() {}
 
-    /** Calls a method with all of its parameters, in order; attributes of the session may be null. */
-    public abstract GrpcExecInfo invokeWith(String method, Properties sessionAttributes, List<?> arguments) throws GrpcException;
+    /** Calls a method with all of its parameters, in order; attributes of the session may be null.
+     */
+    public abstract GrpcExecInfo invokeWith(
+        String method, Properties sessionAttributes, List<?> arguments) throws GrpcException;
 
     /** The same without attributes. */
     public GrpcExecInfo invokeWith(String method, List<?> arguments) throws GrpcException {
@@ -24,7 +26,9 @@ public abstract class GrpcObjectHandle extends GrpcHandle {
     }
 
     /** The same with attributes. */
-    public GrpcExecInfo invoke(String method, Properties sessionAttributes, Object... arguments) throws GrpcException {
+    public GrpcExecInfo invoke(String method, Properties sessionAttributes, Object... arguments)
+        throws GrpcException
+    {
         return invokeWith(method, sessionAttributes, Arrays.asList(arguments));
     }
 }

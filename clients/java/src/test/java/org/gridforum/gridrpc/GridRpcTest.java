@@ -1,4 +1,5 @@
-// The GridRPC interface: handles, arguments in the interface's layout, configuration, errors by number.
+// The GridRPC interface: handles, arguments in the interface's layout, configuration, errors by
+// number.
 package org.gridforum.gridrpc;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
@@ -57,7 +58,8 @@ class GridRpcTest {
         assertArrayEquals(new double[] {1.0 / 11, 7.0 / 11, 80}, b, 1e-15);
         assertArrayEquals(new double[] {4, 0.25, 77, 1, 2.75, 78, 79}, a, 1e-15);
         assertEquals(0, info[0]);
-        assertTrue(times.getExecTime() >= 0 && times.getForeTime() >= 0 && times.getBackTime() >= 0);
+        assertTrue(
+            times.getExecTime() >= 0 && times.getForeTime() >= 0 && times.getBackTime() >= 0);
         assertTrue(times.getLookupTime() > 0 && times.getInvokeTime() >= 0);
         dgesv.dispose();
         fails(6, () -> dgesv.call(2, 1, a, 3, pivots, b, 3, info));
@@ -75,8 +77,9 @@ class GridRpcTest {
         double[] d = new double[1];
         float[] z = new float[2];
         double[] w = new double[2];
-        client.getFunctionHandle("scalars").callWith(List.of('x', 2, 3, 4L, 5, 0.5f, 1.5, new org.farcall.Complex(1, 2),
-            new org.farcall.Complex(3, 4), c, s, i, l, u, f, d, z, w));
+        client.getFunctionHandle("scalars").callWith(
+            List.of('x', 2, 3, 4L, 5, 0.5f, 1.5, new org.farcall.Complex(1, 2),
+                new org.farcall.Complex(3, 4), c, s, i, l, u, f, d, z, w));
         assertEquals('x', c[0]);
         assertEquals(2 + 3 + 4 + 5, s[0] + i[0] + l[0] + u[0]);
         assertEquals(2, f[0] + d[0]);
@@ -143,13 +146,18 @@ class GridRpcTest {
         GrpcFunctionHandle square = client.getFunctionHandle("square");
         fails(13, () -> square.call(1.0));
         fails(13, () -> square.call(1.0, 2.0));
-        fails(13, () -> client.getFunctionHandle("dgesv").call(2, 1, new double[3], 2, new int[2], new double[2], 2, new int[1]));
+        fails(13,
+            ()
+                -> client.getFunctionHandle("dgesv").call(
+                    2, 1, new double[3], 2, new int[2], new double[2], 2, new int[1]));
         Properties short_ = new Properties();
         short_.setProperty("session_timeout", "0.2");
         GrpcFunctionHandle loop = client.getFunctionHandle("loop");
         fails(19, () -> loop.call(short_, 1, new double[1]));
         CompletableFuture<Integer> cancelled = CompletableFuture.supplyAsync(
-            () -> assertThrows(GrpcException.class, () -> loop.call(1, new double[1])).getErrorCode());
+            ()
+                -> assertThrows(GrpcException.class, () -> loop.call(1, new double[1]))
+                    .getErrorCode());
         while (!cancelled.isDone()) {
             loop.cancel();
             Thread.sleep(20);
@@ -164,22 +172,27 @@ class GridRpcTest {
         fails(13, () -> GrpcClientFactory.getClient("java.lang.String"));
         GrpcFunctionHandle prefix = client.getFunctionHandle("prefix");
         refused("parameter: x", () -> prefix.call(3, new double[2], new int[1], new double[3]));
-        refused("has no room for a shape of [3]", () -> prefix.call(3, new double[2], new int[1], new double[3]));
-        refused("float[], and the interface wants double elements", () -> prefix.call(3, new float[3], new int[1], new double[3]));
+        refused("has no room for a shape of [3]",
+            () -> prefix.call(3, new double[2], new int[1], new double[3]));
+        refused("float[], and the interface wants double elements",
+            () -> prefix.call(3, new float[3], new int[1], new double[3]));
         refused("not 0", () -> prefix.callWith(null));
-        refused("no.such.Client is not a client class", () -> GrpcClientFactory.getClient("no.such.Client"));
+        refused("no.such.Client is not a client class",
+            () -> GrpcClientFactory.getClient("no.such.Client"));
     }
 
     private static void refused(String words, Executable action) {
         GrpcException error = assertThrows(GrpcException.class, action);
-        assertTrue(error.getErrorCode() == 13 && error.getMessage().contains(words), error.getMessage());
+        assertTrue(
+            error.getErrorCode() == 13 && error.getMessage().contains(words), error.getMessage());
     }
 
     /** Sections by tag, and mistakes in files. */
     @Test
     void configurationFiles(@TempDir Path folder) throws Exception {
-        Path file = Files.writeString(folder.resolve("client.conf"), "# a server\n<CLIENT>\nloglevel 3\n</CLIENT>\n<SERVER>\n  tag here\n  hostname \""
-            + TestServers.address() + "\"  # quoted\n</SERVER>\n");
+        Path file = Files.writeString(folder.resolve("client.conf"),
+            "# a server\n<CLIENT>\nloglevel 3\n</CLIENT>\n<SERVER>\n  tag here\n  hostname \"" +
+                TestServers.address() + "\"  # quoted\n</SERVER>\n");
         GrpcClient configured = GrpcClientFactory.getClient("");
         configured.activate(file.toString());
         double[] y = new double[1];
@@ -189,15 +202,22 @@ class GridRpcTest {
         configured.getFunctionHandle("square", tag).call(y[0], y);
         assertEquals(81, y[0]);
         configured.deactivate();
-        // Launchers that have a counterpart: no such host is there, but that is what was looked for, and how.
-        Path launched = Files.writeString(folder.resolve("launched.conf"), "<SERVER>\n hostname far.invalid\n invoke_server Slurm\n"
-            + " invoke_server_option \"ssh_user me\"\n invoke_server_option \"ssh_option -q\"\n</SERVER>\n");
+        // Launchers that have a counterpart: no such host is there, but that is what was looked
+        // for, and how.
+        Path launched = Files.writeString(folder.resolve("launched.conf"),
+            "<SERVER>\n hostname far.invalid\n invoke_server Slurm\n"
+                + " invoke_server_option \"ssh_user me\"\n invoke_server_option \"ssh_option " +
+                  "-q\"\n</SERVER>\n");
         configured.activate(launched.toString());
-        GrpcException unreached = assertThrows(GrpcException.class, () -> configured.getFunctionHandle("square"));
-        assertTrue(unreached.getErrorCode() == 4 && unreached.getMessage().contains("ssh://me@far.invalid/slurm"), unreached.getMessage());
+        GrpcException unreached =
+            assertThrows(GrpcException.class, () -> configured.getFunctionHandle("square"));
+        assertTrue(unreached.getErrorCode() == 4 &&
+                       unreached.getMessage().contains("ssh://me@far.invalid/slurm"),
+            unreached.getMessage());
         configured.deactivate();
         fails(2, () -> configured.activate(folder.resolve("none").toString()));
-        for (String wrong : new String[] {"<SERVER>\n", "</SERVER>\n", "<SERVER>\n<SERVER>\n", "<SERVER>\n</CLIENT>\n"}) {
+        for (String wrong : new String[] {
+                 "<SERVER>\n", "</SERVER>\n", "<SERVER>\n<SERVER>\n", "<SERVER>\n</CLIENT>\n"}) {
             Path broken = Files.writeString(folder.resolve("broken.conf"), wrong);
             fails(3, () -> configured.activate(broken.toString()));
         }
