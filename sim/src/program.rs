@@ -165,9 +165,9 @@ impl Application for Program {
         _: CallId,
         call: &Wish,
         transfer: &mut Transfer,
-        result: Box<CallResult>,
+        result: &mut CallResult,
     ) -> Result<()> {
-        if let Some(failure) = result.failure {
+        if let Some(failure) = result.failure.take() {
             return Err(failure.into());
         }
         let got = match (&result.results[1], transfer.receiving.take()) {

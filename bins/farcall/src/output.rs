@@ -240,10 +240,12 @@ pub fn say(text: &str) {
     };
     match outlet::error().write(format!("{before}{text}\n").as_bytes(), time) {
         Err(error) if error.kind() == ErrorKind::TimedOut => {
-            drop(LOST.fetch_add(1, Ordering::Relaxed))
+            LOST.fetch_add(1, Ordering::Relaxed);
         }
         // Who closed it does not want to know.
-        _ => drop(LOST.fetch_sub(lost, Ordering::Relaxed)),
+        _ => {
+            LOST.fetch_sub(lost, Ordering::Relaxed);
+        }
     }
 }
 

@@ -347,12 +347,10 @@ impl Place {
 
     /// Fails unless the array's elements are what the interface wants; a `char` may be any byte.
     pub fn check_element(&self, name: &str, wanted: ElementType) -> Result<()> {
-        let byte =
-            |element| matches!(element, ElementType::Char | ElementType::Int8 | ElementType::UInt8);
-        let given = self.element;
-        if given == wanted || (byte(given) && wanted == ElementType::Char) {
+        if self.is_of(wanted) {
             return Ok(());
         }
+        let given = self.element;
         Err(Error::new(
             ErrorKind::InvalidArgument,
             "call",
@@ -365,9 +363,21 @@ impl Place {
         .fix("convert it before the call"))
     }
 
+    /// Whether its elements may stand for those of this type.
+    pub fn is_of(&self, wanted: ElementType) -> bool {
+        let byte =
+            |element| matches!(element, ElementType::Char | ElementType::Int8 | ElementType::UInt8);
+        self.element == wanted || (byte(self.element) && wanted == ElementType::Char)
+    }
+
+    /// Whether a result may be written there.
+    pub fn is_writable(&self) -> bool {
+        self.access == Access::Write
+    }
+
     /// Fails unless a result may be written there.
     pub fn check_writable(&self, name: &str) -> Result<()> {
-        if self.access == Access::Write {
+        if self.is_writable() {
             return Ok(());
         }
         Err(Error::new(

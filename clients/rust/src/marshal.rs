@@ -5,6 +5,7 @@ mod complete;
 mod copied;
 mod files;
 mod prepared;
+mod short;
 mod views;
 
 use std::ops::Range;
@@ -29,10 +30,10 @@ use crate::results::result_memory;
 use crate::session::Segment;
 
 pub use copied::copy_arrays;
-use prepared::Prepared;
-pub use prepared::PreparedCalls;
+pub use prepared::{Prepared, PreparedCalls};
+pub use short::inline_output;
 use views::{Direction, borrowed, copy_place, gather, given_elements, laid_out, spans};
-pub use views::{ResultCopy, lies_in, packed, receive_result, write_result};
+pub use views::{ResultCopy, lies_in, packed, receive_result};
 
 /// Arrays up to this many bytes travel inside the call and its answer.
 pub const INLINE_MAX: u64 = 4096;
@@ -227,6 +228,24 @@ fn place_of<'a>(argument: &'a Argument<'_>) -> Option<&'a Place> {
     }
 }
 
+/// Where the caller wants the result of a parameter.
+fn destination_of(mode: Mode, passed: &Passed, index: usize) -> Option<&Place> {
+    match (mode, passed.destinations.get(index)) {
+        (Mode::In | Mode::Work, _) | (Mode::InOut, None | Some(Destination::New)) => None,
+        (Mode::InOut, Some(Destination::Into(view))) => Some(&view.place),
+        (Mode::InOut | Mode::Out, _) => place_of(&passed.arguments[index]),
+    }
+}
+
+/// Whether a place for a result has its shape; of a lower rank if what is left out counts 1.
+fn is_shape_of(array: &ArrayLayout, place: &Place) -> bool {
+    let Some((shape, _)) = &place.shape else { return true };
+    let mut counts = array.dimensions.iter().map(|dimension| dimension.count);
+    shape.len() <= array.dimensions.len()
+        && shape.iter().all(|given| counts.next() == Some(*given))
+        && counts.all(|count| count == 1)
+}
+
 /// The URL that stands in an array's place.
 fn url_at(parameter: &Parameter, array: &ArrayLayout, place: &Place) -> Result<Option<String>> {
     let is_there =
@@ -403,18 +422,18 @@ impl<'a> One<'a> {
     fn check_destination(&self, array: &ArrayLayout, place: &Place) -> Result<()> {
         place.check_element(&self.parameter.name, self.parameter.element)?;
         place.check_writable(&self.parameter.name)?;
-        let Some((shape, _)) = &place.shape else { return Ok(()) };
+        if is_shape_of(array, place) {
+            return Ok(());
+        }
         let mut wanted: Vec<u64> =
             array.dimensions.iter().map(|dimension| dimension.count).collect();
-        while wanted.len() > shape.len() && wanted.last() == Some(&1) {
+        let given = place.shape.as_ref().map(|(shape, _)| shape.as_slice()).unwrap_or_default();
+        while wanted.len() > given.len() && wanted.last() == Some(&1) {
             wanted.pop();
-        }
-        if wanted == *shape {
-            return Ok(());
         }
         Err(self
             .wrong("the array for the result has the wrong shape")
-            .with("given", format!("{shape:?}"))
+            .with("given", format!("{given:?}"))
             .with("needed", format!("{wanted:?}")))
     }
 
@@ -533,11 +552,7 @@ impl<'a> One<'a> {
 
     /// Where the caller wants the result of a parameter.
     fn destination_of(&self, index: usize) -> Option<&'a Place> {
-        match (self.interface.parameters[index].mode, self.passed.destinations.get(index)) {
-            (Mode::In | Mode::Work, _) | (Mode::InOut, None | Some(Destination::New)) => None,
-            (Mode::InOut, Some(Destination::Into(view))) => Some(&view.place),
-            (Mode::InOut | Mode::Out, _) => place_of(&self.passed.arguments[index]),
-        }
+        destination_of(self.interface.parameters[index].mode, self.passed, index)
     }
 
     /// Whether another result of this call is to be written there.

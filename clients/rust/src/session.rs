@@ -490,7 +490,9 @@ impl Core {
     /// Whether a call that was just opened may leave with later ones; not one whose arrays are to
     /// be sent.
     fn may_gather(&mut self, number: u64, contract: &Contract) -> bool {
-        let sends_nothing = |call: &OpenCall<Program>| call.transfer().data.sending.is_empty();
+        let sends_nothing = |call: &OpenCall<Program>| {
+            call.transfer().long().is_none_or(|flight| flight.data.sending.is_empty())
+        };
         self.caller.open_call(number).is_some_and(sends_nothing)
             && self.gathering.takes(&contract.pace)
     }

@@ -96,8 +96,8 @@ impl Application for Program {
 
     fn forget_memory(&mut self, (): &()) {}
 
-    fn outcome(&mut self, _: CallId, _: &f64, (): &mut (), result: Box<CallResult>) -> Result<f64> {
-        if let Some(failure) = result.failure {
+    fn outcome(&mut self, _: CallId, _: &f64, (): &mut (), result: &mut CallResult) -> Result<f64> {
+        if let Some(failure) = result.failure.take() {
             return Err(failure.into());
         }
         let Some(Argument::Inline(bytes)) = result.results.get(1) else {

@@ -69,6 +69,14 @@ impl<T> Channels<T> {
         self.places.iter().flatten().chain(self.others.values())
     }
 
+    /// All open channels with what is known of them, in the order of their numbers.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (ChannelId, &mut T)> {
+        let places = self.places.iter_mut().enumerate();
+        let places =
+            places.filter_map(|(place, value)| Some((ChannelId(place as u32), value.as_mut()?)));
+        places.chain(self.others.iter_mut().map(|(channel, value)| (*channel, value)))
+    }
+
     /// As [`Channels::values`], and closes them.
     pub fn into_values(self) -> impl Iterator<Item = T> {
         self.places.into_iter().flatten().chain(self.others.into_values())

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use farcall_base::{ChannelId, Error, ErrorKind, Result};
 use farcall_wire::message::{decode, encode};
-use farcall_wire::{Argument, Flags, FrameHeader, FrameKind, Goodbye, HEADER_BYTES, Hello, Share};
+use farcall_wire::{
+    Argument, CallResult, Flags, FrameHeader, FrameKind, Goodbye, HEADER_BYTES, Hello, Share,
+};
 
 use crate::channel::broken;
 use crate::event::{Event, Place, Side, Transmit};
@@ -51,6 +53,8 @@ const WAITING_KEPT: usize = 256;
 /// Bodies whose memory is kept, and bytes of one.
 const USED_MAX: usize = 8;
 const USED_BYTES_MAX: usize = 4096;
+/// Results that the one has room for which is kept, at most.
+const USED_RESULTS_MAX: usize = 64;
 
 /// One connection's state. See the crate's documentation.
 pub struct Connection {
@@ -63,6 +67,8 @@ pub struct Connection {
     waiting: VecDeque<Waiting>,
     /// Memory of bodies that have left, for the next ones.
     used: Vec<Vec<u8>>,
+    /// A result of which nothing is needed any more.
+    pub(crate) used_result: Option<Box<CallResult>>,
     /// Bytes of all that waits, and of what answers the peer: that part grows by the peer's doing.
     waiting_bytes: usize,
     answers_bytes: usize,
@@ -92,6 +98,7 @@ impl Connection {
             peer: None,
             waiting: VecDeque::new(),
             used: Vec::new(),
+            used_result: None,
             waiting_bytes: 0,
             answers_bytes: 0,
             pong_waits: false,
@@ -237,7 +244,7 @@ impl Connection {
     }
 
     /// Memory for a message's body, which was used before if there is any.
-    pub(crate) fn used(&mut self) -> Vec<u8> {
+    pub fn used(&mut self) -> Vec<u8> {
         self.used.pop().unwrap_or_default()
     }
 
@@ -245,6 +252,14 @@ impl Connection {
     pub fn reuse(&mut self, body: Vec<u8>) {
         if self.used.len() < USED_MAX && (1..=USED_BYTES_MAX).contains(&body.capacity()) {
             self.used.push(body);
+        }
+    }
+
+    /// Takes a result back of which nothing is needed any more: the next one is read into it.
+    pub fn reuse_result(&mut self, mut result: Box<CallResult>) {
+        result.results.clear();
+        if result.results.capacity() <= USED_RESULTS_MAX {
+            self.used_result = Some(result);
         }
     }
 

@@ -6,7 +6,7 @@ use farcall_base::{Bytes, ChannelId, Error, ErrorKind, Result};
 use farcall_wire::message::{check_attributes, decode, encode};
 use farcall_wire::{
     Argument, FrameHeader, FrameKind, HelloLimits, Notice, Open, Reply, Request, Resume, Window,
-    decode_result, encode_open,
+    decode_result_into, encode_open,
 };
 
 use crate::channel::{Inbound, Outbound, broken, check_count, declared_bytes, no_call};
@@ -177,6 +177,22 @@ impl Connection {
         Ok(channel)
     }
 
+    /// Opens a call whose Open was encoded before: its arguments lie in the message, and all of
+    /// its results are wanted. See [`farcall_wire::OpenHead`].
+    ///
+    /// # Errors
+    /// As for [`Connection::open`].
+    pub fn open_encoded(&mut self, body: Vec<u8>) -> Result<ChannelId> {
+        self.check_open_for_questions()?;
+        self.check_can_send(&[])?;
+        self.check_body("open a call", "the call's small arguments are too long", &body)?;
+        let mut call = Call::new(false);
+        call.inbound.grant(u64::MAX);
+        let channel = self.outgoing.add(call)?;
+        self.control(FrameKind::Open, channel, body);
+        Ok(channel)
+    }
+
     /// Takes a call up again that was opened on another connection: [`Event::Agreed`] says that the
     /// peer has it, and the outcome comes from its beginning. For a call that it has not, the
     /// outcome alone comes, `not-found`.
@@ -306,7 +322,8 @@ impl Connection {
     }
 
     fn on_result(&mut self, channel: ChannelId, body: &[u8]) -> Result<()> {
-        let result: Box<farcall_wire::CallResult> = Box::new(decode_result(body)?);
+        let mut result = self.used_result.take().unwrap_or_default();
+        decode_result_into(body, &mut result)?;
         let call = self.outgoing.calls.get_mut(channel).expect("on_answer found it");
         check_count(&result.results)?;
         check_attributes(result.attributes.as_deref().unwrap_or_default(), &[])?;

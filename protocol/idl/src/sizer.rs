@@ -75,6 +75,11 @@ impl Sizer {
         self.deciding.contains(&parameter)
     }
 
+    /// Whether results say which elements travel.
+    pub fn results_decide(&self) -> bool {
+        self.results_decide
+    }
+
     /// Works out a call's sizes from the bytes of its values, one entry per parameter: see
     /// [`resolve`].
     ///

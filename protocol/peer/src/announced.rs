@@ -41,7 +41,7 @@ impl Announced {
 
     /// Its owner knows already.
     pub fn remove(&mut self, number: u64) {
-        if !self.to_tell.remove(&number) {
+        if self.to_tell.is_empty() || !self.to_tell.remove(&number) {
             return;
         }
         if self.line.front() == Some(&number) {

@@ -72,7 +72,7 @@ pub trait Application: Sized {
     /// The peer had no room for the call: what it was told of memory may not have come to it.
     fn forget_memory(&mut self, transfer: &Self::Transfer);
 
-    /// What a call came to.
+    /// What a call came to. What is in the result is the program's to take.
     ///
     /// # Errors
     /// The failure that the peer reported, or what is wrong with the results.
@@ -81,7 +81,7 @@ pub trait Application: Sized {
         id: CallId,
         call: &Self::Call,
         transfer: &mut Self::Transfer,
-        result: Box<CallResult>,
+        result: &mut CallResult,
     ) -> Result<Self::Output>;
 
     /// A call is given up while the peer may still use its memory.

@@ -9,7 +9,7 @@ mod resuming;
 use std::time::Duration;
 
 use farcall_base::{CallId, ChannelId, Clock, Error, ErrorKind, Instant, Result, SeededRandom};
-use farcall_call::{Connection, Event, Place, Transmit};
+use farcall_call::{Channels, Connection, Event, Place, Transmit};
 use farcall_wire::{
     CallResult, Failure, FrameHeader, Hello, Lasting, Notice, Reply, Request, Shown,
 };
@@ -18,6 +18,7 @@ use rustc_hash::FxHashMap;
 use crate::announced::Announced;
 use crate::application::Application;
 use crate::news::News;
+use crate::outcomes::Outcomes;
 use crate::questions::Questions;
 use crate::recovery::Known;
 use callbacks::Callbacks;
@@ -135,10 +136,7 @@ struct Standing {
 pub struct Caller<A: Application> {
     connection: Connection,
     application: A,
-    calls: FxHashMap<ChannelId, Box<OpenCall<A>>>,
-    /// Where a call by its number is under way: its own channel, or that of the question for its
-    /// interface.
-    channels: FxHashMap<u64, ChannelId>,
+    calls: Channels<OpenCall<A>>,
     /// Calls that are made again when the interface came that they ask for.
     fetching: FxHashMap<ChannelId, Made<A>>,
     /// Calls that nobody waits for.
@@ -146,7 +144,7 @@ pub struct Caller<A: Application> {
     /// Those of them that are to end as soon as there is a connection again.
     orphans: Vec<CallId>,
     kept: Kept<A>,
-    finished: FxHashMap<u64, Result<A::Output>>,
+    outcomes: Outcomes<A::Output>,
     announced: Announced,
     news: News,
     callbacks: Callbacks<A>,
@@ -165,13 +163,12 @@ impl<A: Application> Caller<A> {
         Caller {
             connection,
             application,
-            calls: FxHashMap::default(),
-            channels: FxHashMap::default(),
+            calls: Channels::default(),
             fetching: FxHashMap::default(),
             abandoned: FxHashMap::default(),
             orphans: Vec::new(),
             kept: Kept::default(),
-            finished: FxHashMap::default(),
+            outcomes: Outcomes::default(),
             announced: Announced::default(),
             news: News::default(),
             callbacks: Callbacks::default(),
@@ -216,7 +213,7 @@ impl<A: Application> Caller<A> {
 
     /// A call under way, by its number.
     pub fn open_call(&self, number: u64) -> Option<&OpenCall<A>> {
-        self.calls.get(self.channels.get(&number)?).map(|call| &**call)
+        self.calls.get(self.outcomes.channel(number)?)
     }
 
     /// Bytes of all frames that were made for this connection.
@@ -253,7 +250,7 @@ impl<A: Application> Caller<A> {
     /// it has.
     pub fn frame_made(&mut self, bytes: u64, sends: Option<ChannelId>) {
         self.bytes_made += bytes;
-        if let Some(call) = sends.and_then(|channel| self.calls.get_mut(&channel)) {
+        if let Some(call) = sends.and_then(|channel| self.calls.get_mut(channel)) {
             call.sent_at = self.bytes_made;
         }
     }
@@ -287,7 +284,7 @@ impl<A: Application> Caller<A> {
 
     /// What the data of a call move through.
     pub fn transfer(&mut self, channel: ChannelId) -> Option<&mut A::Transfer> {
-        self.calls.get_mut(&channel).map(|call| &mut call.transfer)
+        self.calls.get_mut(channel).map(|call| &mut call.transfer)
     }
 
     /// `done` bytes of a data frame are where they go.
@@ -347,7 +344,7 @@ impl<A: Application> Caller<A> {
     }
 
     fn noticed(&mut self, channel: ChannelId, notice: Notice) {
-        let Some(call) = self.calls.get_mut(&channel) else { return };
+        let Some(call) = self.calls.get_mut(channel) else { return };
         let number = call.made.number;
         if notice == Notice::Kept {
             call.is_kept = true;
@@ -359,7 +356,7 @@ impl<A: Application> Caller<A> {
     }
 
     fn resulted(&mut self, channel: ChannelId, result: Box<CallResult>) {
-        let Some(call) = self.calls.get_mut(&channel) else {
+        let Some(call) = self.calls.get_mut(channel) else {
             return self.refused(channel, &result);
         };
         if !call.is_resuming && result.failure.is_none() {
@@ -415,7 +412,7 @@ impl<A: Application> Caller<A> {
 
     /// The outcome of a call that is over. Who has it needs no announcement any more.
     pub fn take_finished(&mut self, number: u64) -> Option<Result<A::Output>> {
-        let outcome = self.finished.remove(&number)?;
+        let outcome = self.outcomes.take(number)?;
         self.announced.remove(number);
         self.news.forget(number);
         Some(outcome)
@@ -423,12 +420,12 @@ impl<A: Application> Caller<A> {
 
     /// Whether there are outcomes that nobody has taken.
     pub fn has_finished(&self) -> bool {
-        !self.finished.is_empty()
+        self.outcomes.has_some()
     }
 
     /// Whether a call is over, or was never made.
     pub fn is_over(&self, number: u64) -> bool {
-        self.finished.contains_key(&number) || !self.channels.contains_key(&number)
+        self.outcomes.is_over(number)
     }
 
     /// The next thing that was told of a call while it is running.
@@ -448,8 +445,7 @@ impl<A: Application> Caller<A> {
 
     /// The outcome of a call is there for its owner.
     fn conclude(&mut self, number: u64, announced: bool, outcome: Result<A::Output>) {
-        self.channels.remove(&number);
-        self.finished.insert(number, outcome);
+        self.outcomes.conclude(number, outcome);
         if announced {
             self.announced.add(number);
         }

@@ -21,6 +21,7 @@ mod caller;
 mod greeting;
 pub mod heartbeat;
 mod news;
+mod outcomes;
 mod questions;
 pub mod recovery;
 

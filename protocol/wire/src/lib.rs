@@ -33,7 +33,10 @@ pub use pilot::{
     PilotExited, PilotGreeting, PilotHello, PilotPiece, PilotProgram, PilotStart, ToPilot,
     encode_pilot, take_pilot,
 };
-pub use plain::{decode_open, decode_result, encode_open, encode_result};
+pub use plain::{
+    OpenHead, OpenWriter, decode_open, decode_result, decode_result_into, encode_open,
+    encode_result,
+};
 pub use reader::{FrameReader, Step};
 pub use request::{
     HoldRequest, InterfaceReply, ModuleReport, NESTED_CALLS, OBJECTS, Order, Publication, Reply,

@@ -340,7 +340,7 @@ pub struct CallTimes {
 }
 
 /// The outcome of a call.
-#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+#[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
 #[cbor(map)]
 pub struct CallResult {
     /// Why it failed; `None` when it returned.

@@ -55,6 +55,61 @@ pub fn encode_open(used: Vec<u8>, open: &Open) -> Vec<u8> {
     out.0
 }
 
+/// What the Opens of one routine have in common, encoded once.
+#[derive(Debug)]
+pub struct OpenHead {
+    /// From the routine's name to the count of arguments.
+    middle: Vec<u8>,
+}
+
+/// An Open whose arguments are written one by one.
+pub struct OpenWriter(Writer);
+
+impl OpenHead {
+    /// That of calls of a routine, with so many arguments.
+    pub fn new(routine: &str, contract: &[u8; 32], arguments: usize) -> OpenHead {
+        let mut out = Writer(Vec::new());
+        out.key(2);
+        out.bytes(TEXT, routine.as_bytes());
+        out.key(3);
+        out.bytes(BYTES, contract);
+        out.key(4);
+        out.head(ARRAY, arguments as u64);
+        OpenHead { middle: out.0 }
+    }
+
+    /// Begins an Open in memory that was used before. All results are wanted.
+    pub fn begin(&self, used: Vec<u8>, call: CallId, has_time_limit: bool) -> OpenWriter {
+        let mut out = Writer::new(used);
+        out.head(MAP, 4 + u64::from(has_time_limit));
+        out.key(1);
+        out.bytes(BYTES, &call.0);
+        out.0.extend_from_slice(&self.middle);
+        OpenWriter(out)
+    }
+}
+
+impl OpenWriter {
+    /// The next argument does not travel.
+    pub fn absent(&mut self) {
+        self.0.0.extend_from_slice(&[ARRAY | 1, ABSENT as u8]);
+    }
+
+    /// The next argument is this value.
+    pub fn inline(&mut self, value: &[u8]) {
+        self.0.inline(value);
+    }
+
+    /// Ends the Open; with the microseconds that are left where a time limit was announced.
+    pub fn finish(mut self, remaining_us: Option<u64>) -> Vec<u8> {
+        if let Some(remaining_us) = remaining_us {
+            self.0.key(5);
+            self.0.head(UNSIGNED, remaining_us);
+        }
+        self.0.0
+    }
+}
+
 /// Encodes a Result in memory that was used before.
 pub fn encode_result(used: Vec<u8>, result: &CallResult) -> Vec<u8> {
     if result.failure.is_some()
@@ -91,7 +146,19 @@ pub fn decode_open(body: &[u8]) -> Result<Open> {
 /// # Errors
 /// As [`decode`].
 pub fn decode_result(body: &[u8]) -> Result<CallResult> {
-    Reader { rest: body }.result().map_or_else(|| decode("Result", body), Ok)
+    let mut result = CallResult::default();
+    decode_result_into(body, &mut result).map(|()| result)
+}
+
+/// Decodes a Result into one that was used before.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_result_into(body: &[u8], result: &mut CallResult) -> Result<()> {
+    if (Reader { rest: body }).result(result).is_none() {
+        *result = decode("Result", body)?;
+    }
+    Ok(())
 }
 
 fn is_plain_open(open: &Open) -> bool {
@@ -144,16 +211,28 @@ impl Writer {
         self.0.extend_from_slice(bytes);
     }
 
+    #[inline]
+    fn inline(&mut self, value: &[u8]) {
+        // Almost all are short: one piece for what is before them.
+        match u8::try_from(value.len()) {
+            Ok(length) if length < ONE_BYTE => {
+                self.0.extend_from_slice(&[ARRAY | 2, INLINE as u8, BYTES | length]);
+                self.0.extend_from_slice(value);
+            }
+            _ => {
+                self.0.extend_from_slice(&[ARRAY | 2, INLINE as u8]);
+                self.bytes(BYTES, value);
+            }
+        }
+    }
+
     fn arguments(&mut self, arguments: &[Argument]) {
         self.head(ARRAY, arguments.len() as u64);
         for argument in arguments {
             match argument {
                 Argument::Absent => self.0.extend_from_slice(&[ARRAY | 1, ABSENT as u8]),
                 Argument::Null => self.0.extend_from_slice(&[ARRAY | 1, NO_POINTER as u8]),
-                Argument::Inline(bytes) => {
-                    self.0.extend_from_slice(&[ARRAY | 2, INLINE as u8]);
-                    self.bytes(BYTES, bytes);
-                }
+                Argument::Inline(bytes) => self.inline(bytes),
                 Argument::Blocks(Some(length)) => {
                     self.0.extend_from_slice(&[ARRAY | 2, BLOCKS as u8]);
                     self.head(UNSIGNED, *length);
@@ -205,15 +284,21 @@ impl<'a> Reader<'a> {
     }
 
     fn arguments(&mut self) -> Option<Vec<Argument>> {
+        let mut arguments = Vec::new();
+        self.arguments_into(&mut arguments).map(|()| arguments)
+    }
+
+    fn arguments_into(&mut self, arguments: &mut Vec<Argument>) -> Option<()> {
         let count = self.head(ARRAY)?;
         if count > ARGUMENTS_MAX as u64 || count > self.rest.len() as u64 {
             return None;
         }
-        let mut arguments = Vec::with_capacity(count as usize);
+        arguments.clear();
+        arguments.reserve(count as usize);
         for _ in 0..count {
             arguments.push(self.argument()?);
         }
-        Some(arguments)
+        Some(())
     }
 
     fn argument(&mut self) -> Option<Argument> {
@@ -269,12 +354,12 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn result(mut self) -> Option<CallResult> {
+    fn result(mut self, into: &mut CallResult) -> Option<()> {
         if self.head(MAP)? != 2 {
             return None;
         }
         self.key(2)?;
-        let results = self.arguments()?;
+        self.arguments_into(&mut into.results)?;
         self.key(3)?;
         let fields = self.head(MAP)?;
         let mut times = [0; 4];
@@ -287,13 +372,9 @@ impl<'a> Reader<'a> {
         }
         let [queued_ns, started_ns, finished_ns, processor_ns] = times;
         let processor_ns = (fields == 4).then_some(processor_ns);
-        let times = CallTimes { queued_ns, started_ns, finished_ns, processor_ns };
-        self.rest.is_empty().then_some(CallResult {
-            failure: None,
-            results,
-            times,
-            attributes: None,
-        })
+        into.times = CallTimes { queued_ns, started_ns, finished_ns, processor_ns };
+        (into.failure, into.attributes) = (None, None);
+        self.rest.is_empty().then_some(())
     }
 }
 
@@ -369,6 +450,26 @@ mod tests {
         }
     }
 
+    #[test]
+    fn an_open_that_is_written_piece_by_piece_is_the_same() {
+        let mut random = SeededRandom::new(24);
+        for _ in 0..1000 {
+            let plain = |one: &Argument| matches!(one, Argument::Absent | Argument::Inline(_));
+            let mut open = Open { wanted: None, trace: None, ..open(&mut random) };
+            open.result_credit = None;
+            open.arguments.retain(plain);
+            let head = OpenHead::new(&open.routine, &open.contract, open.arguments.len());
+            let mut out = head.begin(vec![9; 7], open.call, open.remaining_us.is_some());
+            for argument in &open.arguments {
+                match argument {
+                    Argument::Inline(value) => out.inline(value),
+                    _ => out.absent(),
+                }
+            }
+            assert!(out.finish(open.remaining_us) == encode(&open), "{open:?}");
+        }
+    }
+
     /// Whatever the quick readers take, the general ones take as the same.
     #[test]
     fn what_is_damaged_is_read_alike() {
@@ -386,7 +487,9 @@ mod tests {
             if let Some(open) = (Reader { rest: &written }).open() {
                 assert_eq!(decode::<Open>("Open", &written).unwrap(), open);
             }
-            if let Some(result) = (Reader { rest: &answered }).result() {
+            // One that was used before.
+            let mut result = result(&mut random);
+            if (Reader { rest: &answered }).result(&mut result).is_some() {
                 assert_eq!(decode::<CallResult>("Result", &answered).unwrap(), result);
             }
         }

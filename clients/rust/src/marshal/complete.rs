@@ -81,7 +81,22 @@ pub fn scalar_bytes(
     Ok(bytes)
 }
 
+/// A number as the interface's type has it; `None` where it is not one of that type.
+pub fn number_bytes(
+    interface: &Interface,
+    element: ElementType,
+    value: ScalarValue,
+) -> Option<InlineBytes> {
+    let rarely = || {
+        let mut bytes = InlineBytes::from_elem(0, element_bytes(interface, element) as usize);
+        let is_written = value.fits(element) && value.write_exactly(element, &mut bytes).is_ok();
+        is_written.then_some(bytes)
+    };
+    common_bytes(element, value).or_else(rarely)
+}
+
 /// The same for the commonest types, of which there is nothing to check.
+#[inline]
 fn common_bytes(element: ElementType, value: ScalarValue) -> Option<InlineBytes> {
     match (element, value) {
         (ElementType::Float64, ScalarValue::Real(value)) => {

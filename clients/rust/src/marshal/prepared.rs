@@ -7,17 +7,20 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use farcall_base::{Bytes, Result};
+use farcall_base::{Bytes, CallId, Result};
 use farcall_idl::element::ScalarValue;
-use farcall_idl::interface::{ElementType, Parameter, Shape};
+use farcall_idl::interface::{ElementType, Shape};
 use farcall_idl::layout::CallLayout;
+use farcall_wire::Argument as WireArgument;
 use farcall_wire::message::InlineBytes;
 use smallvec::SmallVec;
 
 use super::Ranks;
-use super::complete::{complete, scalar_bytes};
-use crate::argument::Argument;
+use super::complete::{complete, number_bytes};
+use super::short::{Content, Short, short_outputs};
+use crate::argument::{Argument, Passed};
 use crate::contract::Contract;
+use crate::results::Output;
 
 /// Kinds of calls that are kept for one routine: a program has few, in turn.
 const KEPT_MAX: usize = 4;
@@ -36,6 +39,8 @@ pub struct Prepared {
     ranks: Ranks,
     /// Values that all of them have, by parameter.
     bytes: Vec<Option<InlineBytes>>,
+    /// How they are written if all of their values lie in the message.
+    short: Option<Short>,
 }
 
 /// The values of one call.
@@ -101,6 +106,21 @@ impl Kind {
         matches!(self, Kind::Number | Kind::Text)
     }
 
+    /// What a short call has of it; `None` where it has none.
+    fn content<'a>(&self, bytes: &'a Option<InlineBytes>) -> Option<Content<'a>> {
+        match (self, bytes) {
+            (Kind::Number, _) => Some(Content::Number),
+            (Kind::Array(..), None) => Some(Content::Array),
+            // A value that follows from the others stands for an argument that was not given.
+            (Kind::Integer(_) | Kind::Real(_) | Kind::Characters(_) | Kind::Unset, Some(bytes)) => {
+                Some(Content::Fixed(bytes))
+            }
+            (Kind::Unset, None) => Some(Content::Unset),
+            _ => None,
+        }
+    }
+
+    #[inline]
     fn is_of(&self, argument: &Argument<'_>) -> bool {
         match (self, argument) {
             (Kind::Unset, Argument::Unset)
@@ -128,22 +148,14 @@ fn is_number(element: ElementType) -> bool {
     !matches!(element, ElementType::Struct(_) | ElementType::String | ElementType::Filename)
 }
 
-fn number(argument: &Argument<'_>) -> Option<ScalarValue> {
+/// The number that was passed.
+pub fn number(argument: &Argument<'_>) -> Option<ScalarValue> {
     match argument {
         Argument::Integer(value) => Some(ScalarValue::Integer(*value)),
         Argument::Real(value) => Some(ScalarValue::Real(*value)),
         Argument::Complex(re, im) => Some(ScalarValue::Complex(*re, *im)),
         _ => None,
     }
-}
-
-fn number_bytes(
-    contract: &Contract,
-    parameter: &Parameter,
-    argument: &Argument<'_>,
-) -> Option<InlineBytes> {
-    let value = number(argument).filter(|value| value.fits(parameter.element))?;
-    scalar_bytes(&contract.interface, parameter, value, argument).ok()
 }
 
 impl Prepared {
@@ -168,11 +180,60 @@ impl Prepared {
             let kept = |(kind, bytes): (&Kind, &Option<InlineBytes>)| {
                 bytes.clone().filter(|_| !kind.varies())
             };
-            let bytes = kinds.iter().zip(&completed.bytes).map(kept).collect();
-            let ranks = completed.ranks.clone();
-            contract.prepared.keep(Prepared { kinds, limit, layout: layout.clone(), ranks, bytes });
+            let bytes: Vec<Option<InlineBytes>> =
+                kinds.iter().zip(&completed.bytes).map(kept).collect();
+            let contents = kinds.iter().zip(&bytes).map(|(kind, bytes)| kind.content(bytes));
+            let short = Short::new(contract, &layout, contents);
+            let (ranks, layout) = (completed.ranks.clone(), layout.clone());
+            contract.prepared.keep(Prepared { kinds, limit, layout, ranks, bytes, short });
         }
         Ok(Values { layout, ranks: completed.ranks, bytes: completed.bytes.into() })
+    }
+
+    /// That of calls like this one, if all of their values lie in the message.
+    pub fn short(
+        contract: &Contract,
+        arguments: &[Argument<'_>],
+        limit: Bytes,
+    ) -> Option<Arc<Prepared>> {
+        contract.prepared.find(arguments, limit).filter(|known| known.short.is_some())
+    }
+
+    /// The Open of such a call: see [`Short::encode`].
+    pub fn encode(
+        &self,
+        contract: &Contract,
+        passed: &Passed,
+        id: CallId,
+        remaining_us: Option<u64>,
+        used: Vec<u8>,
+    ) -> Option<Vec<u8>> {
+        let short = self.short.as_ref()?;
+        let body = short.encode(contract, &self.layout, passed, id, remaining_us, used)?;
+        (body.len() as u64 <= self.limit.0).then_some(body)
+    }
+
+    /// The limit of a call's arrays that they keep to.
+    pub fn limit(&self) -> Bytes {
+        self.limit
+    }
+
+    /// Whether results of such a call lie in the message, too.
+    pub fn takes(&self, results: &[WireArgument]) -> bool {
+        self.short.as_ref().is_some_and(|short| short.takes(results))
+    }
+
+    /// The results of a call of which [`Prepared::takes`] said so.
+    ///
+    /// # Errors
+    /// `Protocol` where one has another length than it should.
+    pub fn outputs(
+        &self,
+        contract: &Contract,
+        passed: &Passed,
+        results: &[WireArgument],
+    ) -> Result<Vec<Output>> {
+        short_outputs(contract, &self.layout, &self.ranks, passed, results)
     }
 
     /// `None` where a number is not one that its parameter takes: that is told with all else that
@@ -182,9 +243,11 @@ impl Prepared {
         let parameters = &contract.interface.parameters;
         for (index, kind) in self.kinds.iter().enumerate() {
             bytes.push(match kind {
-                Kind::Number => {
-                    Some(number_bytes(contract, &parameters[index], &arguments[index])?)
-                }
+                Kind::Number => Some(number_bytes(
+                    &contract.interface,
+                    parameters[index].element,
+                    number(&arguments[index])?,
+                )?),
                 Kind::Text => None,
                 _ => self.bytes[index].clone(),
             });

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use farcall_base::{CallId, Error, ErrorKind, Result};
+use farcall_base::{Bytes, CallId, Error, ErrorKind, Result};
 use farcall_idl::interface::{ElementType, Parameter};
 use farcall_idl::layout::{CallLayout, ParameterLayout};
 use farcall_link::memory::{Region, Space};
@@ -18,8 +18,10 @@ use super::incoming::Incoming;
 use crate::argument::Passed;
 use crate::contract::Contract;
 use crate::files::SentFile;
+use crate::lending::Wanted;
 use crate::marshal::{
-    Marshalled, ResultCopy, Shared, Side, lies_in, packed, receive_result, write_result,
+    Marshalled, Memory, OwnMemory, Prepared, ResultCopy, Shared, Side, Slots, inline_output,
+    lies_in, marshal, packed, receive_result,
 };
 use crate::results::{CompressedArray, Output, Outputs, OwnedArray};
 
@@ -42,17 +44,13 @@ pub struct Call {
 impl Call {
     /// What the server is told of it.
     pub fn open(&self, id: CallId, data: &mut Marshalled) -> Open {
-        let left = self
-            .conditions
-            .deadline
-            .map(|deadline| deadline.saturating_duration_since(Instant::now()));
         Open {
             call: id,
             routine: std::mem::take(&mut data.routine),
             contract: self.contract.hash,
             arguments: std::mem::take(&mut data.arguments),
             wanted: self.wants_otherwise(data).then(|| std::mem::take(&mut data.wanted)),
-            remaining_us: left.map(|left| u64::try_from(left.as_micros()).unwrap_or(u64::MAX)),
+            remaining_us: self.remaining_us(),
             result_credit: None,
             parent: self.conditions.within.map(|call| call.0.to_vec().into()),
             principal: None,
@@ -70,9 +68,38 @@ impl Call {
         results.any(|(_, wanted)| !matches!(wanted, WireArgument::Blocks(None)))
     }
 
-    fn attributes(&self) -> Option<Vec<Attribute>> {
+    /// Microseconds that are left of its time.
+    fn remaining_us(&self) -> Option<u64> {
+        let deadline = self.conditions.deadline?;
+        let left = deadline.saturating_duration_since(Instant::now());
+        Some(u64::try_from(left.as_micros()).unwrap_or(u64::MAX))
+    }
+
+    /// Its Open if all of its values lie there, in memory that was used before, and what it is
+    /// like; otherwise the memory.
+    pub fn open_short(
+        &self,
+        id: CallId,
+        limit: Bytes,
+        used: impl FnOnce() -> Vec<u8>,
+    ) -> Option<(Vec<u8>, Arc<Prepared>)> {
+        let Conditions { within, copied, .. } = self.conditions;
+        if within.is_some() || copied || self.has_attributes() {
+            return None;
+        }
+        let prepared = Prepared::short(&self.contract, &self.passed.arguments, limit)?;
+        let remaining_us = self.remaining_us();
+        let body = prepared.encode(&self.contract, &self.passed, id, remaining_us, used())?;
+        Some((body, prepared))
+    }
+
+    fn has_attributes(&self) -> bool {
         let Conditions { wants, on, keep, ranks, .. } = &self.conditions;
-        if *wants == 0 && on.is_none() && keep.is_none() && *ranks == 0 {
+        *wants != 0 || on.is_some() || keep.is_some() || *ranks != 0
+    }
+
+    fn attributes(&self) -> Option<Vec<Attribute>> {
+        if !self.has_attributes() {
             return None;
         }
         let attribute =
@@ -89,7 +116,15 @@ impl Call {
 }
 
 /// What the data of a call move through.
-pub struct InFlight {
+pub enum InFlight {
+    /// Nothing: its values lie in its message, and its results should.
+    Short(Arc<Prepared>),
+    /// What was marshalled.
+    Long(Box<Flight>),
+}
+
+/// What the data of a call move through whose arguments were marshalled.
+pub struct Flight {
     pub data: Marshalled,
     pub after: Option<Arc<CallLayout>>,
     pub receiving: FxHashMap<u16, (Packing, Option<Arc<dyn Region>>)>,
@@ -100,9 +135,89 @@ pub struct InFlight {
 
 impl InFlight {
     pub fn new(data: Marshalled) -> InFlight {
-        InFlight { data, after: None, receiving: FxHashMap::default(), files: Incoming::default() }
+        InFlight::Long(Box::new(Flight {
+            data,
+            after: None,
+            receiving: FxHashMap::default(),
+            files: Incoming::default(),
+        }))
     }
 
+    /// What was marshalled, if that was needed.
+    pub fn long(&self) -> Option<&Flight> {
+        match self {
+            InFlight::Short(_) => None,
+            InFlight::Long(flight) => Some(flight),
+        }
+    }
+
+    /// What was marshalled, if that was needed.
+    pub fn long_mut(&mut self) -> Option<&mut Flight> {
+        match self {
+            InFlight::Short(_) => None,
+            InFlight::Long(flight) => Some(flight),
+        }
+    }
+
+    /// The answer's head came: where do its data go?
+    pub fn prepare_results(&mut self, call: &Call, result: &CallResult) -> Result<()> {
+        if let InFlight::Short(prepared) = self {
+            if prepared.takes(&result.results) {
+                return Ok(());
+            }
+            // The server answers as it does to any call.
+            let slots = Slots::default();
+            let limit = prepared.limit();
+            *self =
+                InFlight::new(marshal(&call.contract, &call.passed, limit, slots, &mut Unshared)?);
+        }
+        self.long_mut().map_or(Ok(()), |flight| flight.prepare_results(&call.contract, result))
+    }
+
+    /// What the call came to.
+    pub fn outcome(&mut self, id: CallId, call: &Call, result: &mut CallResult) -> Result<Came> {
+        let contract = &call.contract;
+        if let Some(failure) = result.failure.take() {
+            if let Some(error) = self.long().and_then(Flight::trouble_of_files) {
+                return Err(error.with("routine", &contract.name));
+            }
+            return Err(Error::from(failure).with("routine", &contract.name).with("call", id));
+        }
+        contract.pace.took(result.times.finished_ns.saturating_sub(result.times.started_ns));
+        match self {
+            InFlight::Short(prepared) => {
+                let outputs = prepared.outputs(contract, &call.passed, &result.results)?;
+                let outputs = Outputs {
+                    interface: contract.interface.clone(),
+                    outputs,
+                    times: result.times,
+                    compressed: Vec::new(),
+                };
+                Ok(Came { outputs, copies: Vec::new() })
+            }
+            InFlight::Long(flight) => flight.came(contract, result),
+        }
+    }
+}
+
+/// Memory that nothing is shared through.
+struct Unshared;
+
+impl Memory for Unshared {
+    fn shares(&self) -> bool {
+        false
+    }
+
+    fn share(&mut self, _: usize) -> Result<Option<Shared>> {
+        Ok(None)
+    }
+
+    fn lend(&mut self, _: &Wanted) -> Result<Option<OwnMemory>> {
+        Ok(None)
+    }
+}
+
+impl Flight {
     /// What the server may use until it says that the call is over, under the numbers that it
     /// knows.
     pub fn shared_memory(self) -> Vec<Shared> {
@@ -190,19 +305,17 @@ impl InFlight {
         }
     }
 
-    /// What the call came to.
-    pub fn outcome(&mut self, id: CallId, contract: &Contract, result: CallResult) -> Result<Came> {
-        if let Some(failure) = result.failure {
-            if let Some(error) = self.data.files.iter().find_map(SentFile::trouble) {
-                return Err(error.with("routine", &contract.name));
-            }
-            return Err(Error::from(failure).with("routine", &contract.name).with("call", id));
-        }
-        contract.pace.took(result.times.finished_ns.saturating_sub(result.times.started_ns));
+    /// What was wrong with a file that was sent.
+    fn trouble_of_files(&self) -> Option<Error> {
+        self.data.files.iter().find_map(SentFile::trouble)
+    }
+
+    /// What came of a call that went well.
+    fn came(&mut self, contract: &Contract, result: &mut CallResult) -> Result<Came> {
         let compressed = self.compressed();
         let mut outputs = Vec::with_capacity(result.results.len());
         let mut copies = Vec::new();
-        for (slot, argument) in result.results.into_iter().enumerate() {
+        for (slot, argument) in result.results.drain(..).enumerate() {
             let parameter = &contract.interface.parameters[slot];
             let output = self.output(parameter, slot, argument, &mut copies);
             outputs.push(output.map_err(|error| error.with("parameter", &parameter.name))?);
@@ -277,17 +390,8 @@ impl InFlight {
         let written = side.and_then(|side| side.written.as_ref());
         match (argument, written) {
             (WireArgument::Null | WireArgument::Absent, _) => Ok(Output::Null),
-            (WireArgument::Inline(bytes), Some(view)) => {
-                write_result(&bytes, view, array)?;
-                Ok(Output::Written(shape()))
-            }
-            (WireArgument::Inline(bytes), None) => {
-                if bytes.len() as u64 != array.transfer_bytes {
-                    return Err(wrong_length());
-                }
-                Ok(Output::Array(
-                    OwnedArray::of_bytes(&bytes, parameter.element, array)?.with_rank(rank),
-                ))
+            (WireArgument::Inline(bytes), written) => {
+                inline_output(&bytes, written, parameter.element, array, rank)
             }
             (WireArgument::Shared(..), Some(view)) => {
                 let region = side.and_then(|side| side.region.as_ref()).ok_or_else(not_offered)?;
@@ -327,10 +431,6 @@ impl InFlight {
             )),
         }
     }
-}
-
-fn wrong_length() -> Error {
-    Error::new(ErrorKind::Protocol, "receive the results", "a result has the wrong length")
 }
 
 fn not_offered() -> Error {

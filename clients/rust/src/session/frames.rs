@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use farcall_base::{Error, ErrorKind, Result};
+use farcall_base::{ChannelId, Error, ErrorKind, Result};
 use farcall_call::{Place, Side, Transmit};
 use farcall_link::compression::Saved;
 use farcall_link::memory::Space;
@@ -12,11 +12,19 @@ use farcall_link::{FrameHandler, FrameSource, Link};
 use farcall_peer::Caller;
 use farcall_wire::{FrameHeader, FrameKind};
 
+use super::flight::{Flight, InFlight};
 use super::program::Program;
 use crate::clock::{CLOCK, now};
 
 /// Takes what comes.
 pub struct Receiving<'a>(pub &'a mut Caller<Program>);
+
+impl Receiving<'_> {
+    /// What data of a call of ours move through.
+    fn flight(&mut self, channel: ChannelId) -> Option<&mut Flight> {
+        self.0.transfer(channel)?.long_mut()
+    }
+}
 
 impl FrameHandler for Receiving<'_> {
     fn control(
@@ -42,22 +50,21 @@ impl FrameHandler for Receiving<'_> {
             let function = self.0.callback_arguments(place.channel);
             return function.map(|function| function.taken.space(place.slot, left)).transpose();
         }
-        let transfer = self.0.transfer(place.channel);
-        transfer.and_then(|transfer| transfer.result_space(place.slot, left)).transpose()
+        let flight = self.flight(place.channel);
+        flight.and_then(|flight| flight.result_space(place.slot, left)).transpose()
     }
 
     fn data_expanded(&mut self, header: &FrameHeader, saved: Saved) {
-        let transfer = self.0.transfer(header.channel);
-        if let Some((packing, _)) =
-            transfer.and_then(|transfer| transfer.receiving.get_mut(&header.slot))
+        let flight = self.flight(header.channel);
+        if let Some((packing, _)) = flight.and_then(|flight| flight.receiving.get_mut(&header.slot))
         {
             packing.saved += saved;
         }
     }
 
     fn data_arrived(&mut self, header: &FrameHeader, count: u32, done: u32) -> Result<()> {
-        if let Some(transfer) = self.0.transfer(header.channel) {
-            transfer.result_arrived(header.slot, count as usize)?;
+        if let Some(flight) = self.flight(header.channel) {
+            flight.result_arrived(header.slot, count as usize)?;
         } else if let Some(function) = self.0.callback_arguments(header.channel) {
             function.taken.arrived(header.slot, count as usize)?;
         }
@@ -91,7 +98,8 @@ impl FrameSource for Sending<'_> {
             return Ok(());
         }
         let gone = || Error::internal("send an argument", "its call has ended");
-        let data = &mut self.0.transfer(place.channel).ok_or_else(gone)?.data;
+        let transfer = self.0.transfer(place.channel);
+        let data = &mut transfer.and_then(InFlight::long_mut).ok_or_else(gone)?.data;
         match data.array_to_send(place.slot.into()) {
             Some(packing) => link.queue_array(header, packing),
             None => link.queue_array(header, &mut data.piece_of_file(place, header.length)?),

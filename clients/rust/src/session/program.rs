@@ -14,7 +14,7 @@ use farcall_wire::{Argument as WireArgument, CallResult, Hello, Open, Reply, Res
 
 use super::Conditions;
 use super::callbacks::Function;
-use super::flight::{Call, Came, InFlight};
+use super::flight::{Call, Came, Flight, InFlight};
 use super::segments::Segments;
 use crate::argument::{Argument, Passed};
 use crate::callback::Taken;
@@ -80,6 +80,10 @@ impl Opening<'_> {
     fn open(&mut self, call: &mut Call, id: CallId) -> Result<(ChannelId, InFlight)> {
         let limit =
             Bytes(self.connection.peer().map_or(u64::MAX, |peer| peer.limits.call_bytes_max));
+        let connection = &mut *self.connection;
+        if let Some((body, prepared)) = call.open_short(id, limit, || connection.used()) {
+            return Ok((self.connection.open_encoded(body)?, InFlight::Short(prepared)));
+        }
         if std::mem::take(&mut call.conditions.copied) {
             copy_arrays(&call.contract, &mut call.passed, limit)?;
         }
@@ -167,25 +171,28 @@ impl Application for Program {
         transfer: &mut InFlight,
         result: &CallResult,
     ) -> Result<()> {
-        transfer.prepare_results(&call.contract, result)
+        transfer.prepare_results(call, result)
     }
 
     fn forget_answer(&mut self, transfer: &mut InFlight) {
-        transfer.forget_results();
+        if let Some(flight) = transfer.long_mut() {
+            flight.forget_results();
+        }
     }
 
     fn moved_data(&self, transfer: &InFlight) -> bool {
-        transfer.moved_arrays()
+        transfer.long().is_some_and(Flight::moved_arrays)
     }
 
     fn release(&mut self, transfer: &mut InFlight) -> Result<()> {
-        transfer.give_own_back()
+        transfer.long_mut().map_or(Ok(()), Flight::give_own_back)
     }
 
     fn forget_memory(&mut self, transfer: &InFlight) {
         // It may have been the server's descriptors, and a segment that it never got: the next call
         // shares this again.
-        let regions = transfer.data.sides.iter().filter_map(|(_, side)| side.region.as_ref());
+        let Some(flight) = transfer.long() else { return };
+        let regions = flight.data.sides.iter().filter_map(|(_, side)| side.region.as_ref());
         regions.for_each(|region| self.segments.forget(region));
     }
 
@@ -194,17 +201,22 @@ impl Application for Program {
         id: CallId,
         call: &Call,
         transfer: &mut InFlight,
-        result: Box<CallResult>,
+        result: &mut CallResult,
     ) -> Result<Came> {
-        transfer.outcome(id, &call.contract, *result)
+        transfer.outcome(id, call, result)
     }
 
     fn abandon(&mut self, transfer: InFlight) -> Vec<Shared> {
-        transfer.shared_memory()
+        match transfer {
+            InFlight::Short(_) => Vec::new(),
+            InFlight::Long(flight) => flight.shared_memory(),
+        }
     }
 
     fn ends(&mut self, transfer: &InFlight) {
-        self.given_back.extend(transfer.data.lent.iter().cloned());
+        if let Some(flight) = transfer.long() {
+            self.given_back.extend(flight.data.lent.iter().cloned());
+        }
     }
 
     fn adopt(

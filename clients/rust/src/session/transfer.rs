@@ -5,7 +5,7 @@ use farcall_idl::layout::{CallLayout, ParameterLayout};
 use farcall_link::packing::Packing;
 
 use super::Session;
-use super::flight::InFlight;
+use super::flight::Flight;
 
 /// Bytes of a call's arrays that travel through its connection. Those in memory that both ends
 /// share do not, nor do those that are short enough to lie in a message.
@@ -25,7 +25,9 @@ impl Session {
     /// How far the arrays of a call are; `None` when it is over, or not under way yet.
     pub fn transfer(&self, number: u64) -> Option<Transfer> {
         let core = self.lock();
-        let flight = core.caller.open_call(number)?.transfer();
+        let Some(flight) = core.caller.open_call(number)?.transfer().long() else {
+            return Some(Transfer::default());
+        };
         let sending = flight.data.sending.iter().map(|(slot, packing)| (*slot, packing));
         let (to_send, unmade) = sum(&flight.data.layout, sending);
         let (to_receive, missing) =
@@ -50,7 +52,7 @@ fn added(sum: (u64, u64), more: (u64, u64)) -> (u64, u64) {
     (sum.0.saturating_add(more.0), sum.1.saturating_add(more.1))
 }
 
-fn layout_after(flight: &InFlight) -> &CallLayout {
+fn layout_after(flight: &Flight) -> &CallLayout {
     flight.after.as_ref().unwrap_or(&flight.data.layout)
 }
 

@@ -197,7 +197,7 @@ impl<A: Application> Caller<A> {
             .and_then(|parent| <[u8; 16]>::try_from(parent.as_slice()).ok())
             .map(CallId);
         let caller = parent.and_then(|parent| Some((parent, self.callbacks.callers.get(&parent)?)));
-        let call = caller.and_then(|(parent, channel)| Some((parent, self.calls.get(channel)?)));
+        let call = caller.and_then(|(parent, channel)| Some((parent, self.calls.get(*channel)?)));
         let (parent, call) =
             call.ok_or_else(|| refused(ErrorKind::NotFound, "no such call is under way here"))?;
         let slot = callback_slot(open.attributes.as_deref()).map(usize::from);

@@ -9,10 +9,12 @@ use crate::application::Application;
 impl<A: Application> Caller<A> {
     /// Outcome and data of a call are there.
     pub(super) fn finish(&mut self, channel: ChannelId) {
-        self.abandoned.remove(&channel);
-        let Some(mut call) = self.calls.remove(&channel) else { return };
+        if !self.abandoned.is_empty() {
+            self.abandoned.remove(&channel);
+        }
+        let Some(mut call) = self.calls.remove(channel) else { return };
         if call.is_resuming {
-            return self.not_taken_up(*call);
+            return self.not_taken_up(call);
         }
         if self.resumes && self.application.moved_data(&call.transfer) {
             // Of others, the next call on the channel says as much.
@@ -36,11 +38,14 @@ impl<A: Application> Caller<A> {
     fn settle(&mut self, call: &mut OpenCall<A>) {
         let OpenCall { id, made, transfer, result, trouble, .. } = call;
         let gone = || Error::internal("receive the results", "a call ended without an answer");
-        let outcome = match (trouble.take(), result.take()) {
+        let outcome = match (trouble.take(), result.as_deref_mut()) {
             (Some(error), _) => Err(error),
             (None, Some(result)) => self.application.outcome(*id, &made.call, transfer, result),
             (None, None) => Err(gone()),
         };
+        if let Some(result) = result.take() {
+            self.connection.reuse_result(result);
+        }
         let (number, announced) = (made.number, made.terms.announced);
         self.conclude(number, announced, outcome);
     }
@@ -57,7 +62,7 @@ impl<A: Application> Caller<A> {
     /// Asks the peer to end a call. One that waits for its interface ends here: nothing of it is
     /// with the peer.
     pub fn cancel(&mut self, number: u64) {
-        let Some(channel) = self.channels.get(&number).copied() else { return };
+        let Some(channel) = self.outcomes.channel(number) else { return };
         match self.fetching.remove(&channel) {
             Some(made) => {
                 let error =
@@ -67,7 +72,7 @@ impl<A: Application> Caller<A> {
             }
             None if self.standing.is_lost => self.cancel_while_lost(channel),
             None => {
-                if let Some(call) = self.calls.get_mut(&channel) {
+                if let Some(call) = self.calls.get_mut(channel) {
                     call.known.cancelled = true;
                 }
                 self.connection.cancel(channel);
@@ -80,10 +85,10 @@ impl<A: Application> Caller<A> {
     pub fn abandon(&mut self, number: u64) {
         self.take_finished(number);
         self.news.forget(number);
-        let Some(channel) = self.channels.remove(&number) else { return };
+        let Some(channel) = self.outcomes.forget(number) else { return };
         self.fetching.remove(&channel);
         self.kept.seeking.remove(&channel);
-        let Some(call) = self.calls.remove(&channel) else { return };
+        let Some(call) = self.calls.remove(channel) else { return };
         if self.standing.is_lost {
             self.orphans.extend(call.known.sent_whole.then_some(call.id));
         } else {
@@ -91,7 +96,7 @@ impl<A: Application> Caller<A> {
         }
         self.end_callbacks(call.id, number);
         let id = Some(call.id);
-        self.let_go(channel, *call, id);
+        self.let_go(channel, call, id);
     }
 
     /// What is left of a call that nobody waits for; `id` if the peer is to end it.
@@ -106,7 +111,7 @@ impl<A: Application> Caller<A> {
         self.abandoned.clear();
         self.callbacks.clear();
         self.questions.drop_unanswered();
-        let open = self.calls.drain().map(|(_, call)| call.made);
+        let open = std::mem::take(&mut self.calls).into_values().map(|call| call.made);
         let made = open
             .chain(self.fetching.drain().map(|(_, made)| made))
             .map(|made| (made.number, made.terms));

@@ -69,7 +69,7 @@ impl<A: Application> Caller<A> {
         if sought.terms.has_news {
             self.news.expect(sought.number);
         }
-        self.channels.insert(sought.number, channel);
+        self.outcomes.begin(sought.number, channel);
         self.kept.seeking.insert(channel, sought);
         Ok(())
     }
@@ -81,9 +81,7 @@ impl<A: Application> Caller<A> {
             // One that has failed is found, and its failure is its outcome.
             return Some(Ok(description));
         }
-        let is_failed = self.finished.get(&number)?.is_err();
-        let failed = if is_failed { self.finished.remove(&number) } else { None };
-        Some(Err(failed?.err()?))
+        self.outcomes.take_failure(number).map(Err)
     }
 
     /// The peer has a call that we asked for, or one that we took up again.
@@ -101,7 +99,7 @@ impl<A: Application> Caller<A> {
                 let made = Made { number, call, terms, attempts_left: 0, id: Some(id) };
                 let known = Known { sent_whole: true, ..Known::default() };
                 let call = OpenCall { is_kept: true, known, ..OpenCall::new(id, made, transfer) };
-                self.calls.insert(channel, Box::new(call));
+                self.calls.insert(channel, call);
             }
             Err(error) => {
                 // What still comes is thrown away.
@@ -124,7 +122,7 @@ impl<A: Application> Caller<A> {
     /// Whether the peer has said that a call goes on without us, or nothing can be lost of it any
     /// more.
     pub fn is_kept(&self, number: u64) -> bool {
-        match self.channels.get(&number) {
+        match self.outcomes.channel(number) {
             Some(channel) => {
                 self.calls.get(channel).is_some_and(|call| call.is_kept || call.result.is_some())
             }
@@ -139,7 +137,7 @@ impl<A: Application> Caller<A> {
 
     /// Why a call is over that the peer never said it keeps; its outcome is still to be collected.
     pub fn refusal(&self, number: u64) -> Option<Failure> {
-        let failed = self.finished.get(&number).and_then(|outcome| outcome.as_ref().err());
+        let failed = self.outcomes.get(number).and_then(|outcome| outcome.as_ref().err());
         failed.filter(|_| !self.was_kept(number)).map(Failure::from)
     }
 
@@ -152,11 +150,11 @@ impl<A: Application> Caller<A> {
     pub fn detach(&mut self, number: u64) {
         self.take_finished(number);
         self.kept.described.remove(&number);
-        let Some(channel) = self.channels.remove(&number) else { return };
+        let Some(channel) = self.outcomes.forget(number) else { return };
         self.kept.seeking.remove(&channel);
         self.fetching.remove(&channel);
-        if let Some(call) = self.calls.remove(&channel) {
-            self.let_go(channel, *call, None);
+        if let Some(call) = self.calls.remove(channel) {
+            self.let_go(channel, call, None);
         }
     }
 }

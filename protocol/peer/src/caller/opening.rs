@@ -37,9 +37,9 @@ impl<A: Application> Caller<A> {
         if made.terms.passes_functions {
             self.callbacks.expect(id, channel);
         }
-        self.channels.insert(made.number, channel);
+        self.outcomes.begin(made.number, channel);
         // Nothing of it has left, or of what was opened before: at least one more byte must.
-        let mut call = Box::new(OpenCall::new(id, made, transfer));
+        let mut call = OpenCall::new(id, made, transfer);
         (call.sent_at, call.known) = (self.bytes_made + 1, Known::of_ours(true));
         self.calls.insert(channel, call);
         Ok(())
@@ -50,7 +50,7 @@ impl<A: Application> Caller<A> {
         let routine = self.application.routine(&made.call).to_owned();
         match self.connection.request(&Request::Interface(routine)) {
             Ok(channel) => {
-                self.channels.insert(made.number, channel);
+                self.outcomes.begin(made.number, channel);
                 self.fetching.insert(channel, made);
             }
             Err(error) => self.conclude(made.number, made.terms.announced, Err(error)),

@@ -23,8 +23,8 @@ impl<A: Application> Caller<A> {
         let orphans = self.abandoned.drain().filter_map(|(_, abandoned)| abandoned.id);
         self.orphans.extend(orphans);
         self.callbacks.clear();
-        for (channel, call) in &mut self.calls {
-            let left_whole = sent >= call.sent_at && !self.connection.has_arguments_left(*channel);
+        for (channel, call) in self.calls.iter_mut() {
+            let left_whole = sent >= call.sent_at && !self.connection.has_arguments_left(channel);
             // It may have been lost before, when it was taken up and no answer had come.
             call.known.sent_whole |= call.is_resuming || left_whole;
             call.known.answered |= call.result.is_some() && !call.is_resuming;
@@ -47,16 +47,16 @@ impl<A: Application> Caller<A> {
             .and_then(|hello| Lasting::of(hello).ok())
             .and_then(|lasting| lasting.instance);
         let is_another = std::mem::replace(&mut self.standing.run, run) != run;
-        let mut calls: Vec<Box<OpenCall<A>>> = self.calls.drain().map(|(_, call)| call).collect();
+        let mut calls: Vec<OpenCall<A>> = std::mem::take(&mut self.calls).into_values().collect();
         calls.sort_unstable_by_key(|call| call.made.number);
         let fetching: Vec<_> = self.fetching.drain().map(|(_, made)| made).collect();
         let seeking: Vec<Sought<A>> = self.kept.seeking.drain().map(|(_, sought)| sought).collect();
-        self.channels.clear();
+        self.outcomes.forget_channels();
         for mut call in calls {
             call.is_of_another_run |= is_another;
             match after_loss(call.known) {
                 Fate::Resume => self.take_up(call),
-                fate => self.end_or_open(*call, fate),
+                fate => self.end_or_open(call, fate),
             }
         }
         fetching.into_iter().for_each(|made| self.fetch(made));
@@ -71,7 +71,7 @@ impl<A: Application> Caller<A> {
         self.questions.come_back(&mut self.connection, now);
     }
 
-    fn take_up(&mut self, mut call: Box<OpenCall<A>>) {
+    fn take_up(&mut self, mut call: OpenCall<A>) {
         match self.connection.resume(&Resume::new(call.id)) {
             Ok(channel) => {
                 call.is_resuming = true;
@@ -81,10 +81,10 @@ impl<A: Application> Caller<A> {
                 if call.made.terms.passes_functions {
                     self.callbacks.expect(call.id, channel);
                 }
-                self.channels.insert(call.made.number, channel);
+                self.outcomes.begin(call.made.number, channel);
                 self.calls.insert(channel, call);
             }
-            Err(error) => self.fail(*call, error),
+            Err(error) => self.fail(call, error),
         }
     }
 
@@ -118,7 +118,7 @@ impl<A: Application> Caller<A> {
 
     /// The peer has a call that we took up.
     pub(super) fn agreed_again(&mut self, channel: ChannelId) {
-        if let Some(call) = self.calls.get_mut(&channel) {
+        if let Some(call) = self.calls.get_mut(channel) {
             call.is_resuming = false;
         }
     }
@@ -138,9 +138,9 @@ impl<A: Application> Caller<A> {
 
     /// A call was cancelled while there is no connection: its caller need not wait for that.
     pub(super) fn cancel_while_lost(&mut self, channel: ChannelId) {
-        if let Some(call) = self.calls.remove(&channel) {
+        if let Some(call) = self.calls.remove(channel) {
             self.orphans.extend(call.known.sent_whole.then_some(call.id));
-            self.fail(*call, cancelled());
+            self.fail(call, cancelled());
         } else if let Some(sought) = self.kept.seeking.remove(&channel) {
             self.orphans.push(sought.id);
             self.conclude(sought.number, sought.terms.announced, Err(cancelled()));

@@ -99,8 +99,8 @@ impl Application for Program {
         self.said.push("what the server was told of memory is forgotten".to_owned());
     }
 
-    fn outcome(&mut self, _: CallId, _: &Call, _: &mut u64, result: Box<CallResult>) -> Result<()> {
-        result.failure.map_or(Ok(()), |failure| Err(failure.into()))
+    fn outcome(&mut self, _: CallId, _: &Call, _: &mut u64, result: &mut CallResult) -> Result<()> {
+        result.failure.take().map_or(Ok(()), |failure| Err(failure.into()))
     }
 
     fn abandon(&mut self, _: u64) {}

@@ -1,0 +1,108 @@
+//! Calls by their numbers: where each is under way, and what came of it until its owner takes that.
+
+use farcall_base::{ChannelId, Error, Result};
+use rustc_hash::FxHashMap;
+
+/// Calls of which the owner has not taken the outcome.
+#[derive(Debug)]
+pub struct Outcomes<T> {
+    calls: FxHashMap<u64, Stage<T>>,
+    over: usize,
+}
+
+#[derive(Debug)]
+enum Stage<T> {
+    /// On this channel; on that of the question for its interface, if that is fetched first.
+    UnderWay(ChannelId),
+    Over(Result<T>),
+}
+
+impl<T> Default for Outcomes<T> {
+    fn default() -> Self {
+        Outcomes { calls: FxHashMap::default(), over: 0 }
+    }
+}
+
+impl<T> Outcomes<T> {
+    /// A call is under way on this channel.
+    pub fn begin(&mut self, number: u64, channel: ChannelId) {
+        self.put(number, Stage::UnderWay(channel));
+    }
+
+    /// A call is over.
+    pub fn conclude(&mut self, number: u64, outcome: Result<T>) {
+        self.over += 1;
+        self.put(number, Stage::Over(outcome));
+    }
+
+    fn put(&mut self, number: u64, stage: Stage<T>) {
+        if let Some(Stage::Over(_)) = self.calls.insert(number, stage) {
+            self.over -= 1;
+        }
+    }
+
+    /// Where a call is under way.
+    pub fn channel(&self, number: u64) -> Option<ChannelId> {
+        match self.calls.get(&number)? {
+            Stage::UnderWay(channel) => Some(*channel),
+            Stage::Over(_) => None,
+        }
+    }
+
+    /// Whether a call is over, or was never made.
+    pub fn is_over(&self, number: u64) -> bool {
+        self.channel(number).is_none()
+    }
+
+    /// Whether there are outcomes that nobody has taken.
+    pub fn has_some(&self) -> bool {
+        self.over > 0
+    }
+
+    /// What came of a call, if it is over.
+    pub fn get(&self, number: u64) -> Option<&Result<T>> {
+        match self.calls.get(&number)? {
+            Stage::UnderWay(_) => None,
+            Stage::Over(outcome) => Some(outcome),
+        }
+    }
+
+    /// What came of a call, for its owner.
+    pub fn take(&mut self, number: u64) -> Option<Result<T>> {
+        if self.over == 0 {
+            return None;
+        }
+        match self.calls.remove(&number)? {
+            Stage::Over(outcome) => {
+                self.over -= 1;
+                Some(outcome)
+            }
+            stage @ Stage::UnderWay(_) => {
+                self.calls.insert(number, stage);
+                None
+            }
+        }
+    }
+
+    /// The error of a call that has failed.
+    pub fn take_failure(&mut self, number: u64) -> Option<Error> {
+        self.get(number)?.as_ref().err()?;
+        self.take(number)?.err()
+    }
+
+    /// Nobody wants to know what becomes of a call any more. Where it is under way.
+    pub fn forget(&mut self, number: u64) -> Option<ChannelId> {
+        match self.calls.remove(&number)? {
+            Stage::UnderWay(channel) => Some(channel),
+            Stage::Over(_) => {
+                self.over -= 1;
+                None
+            }
+        }
+    }
+
+    /// The channels are gone with their connection.
+    pub fn forget_channels(&mut self) {
+        self.calls.retain(|_, stage| matches!(stage, Stage::Over(_)));
+    }
+}
