@@ -18,6 +18,7 @@ mod keeping;
 mod native;
 mod passing;
 mod place;
+mod plain;
 mod results;
 mod routine;
 mod server;

@@ -20,6 +20,7 @@ use crate::client::ClientObject;
 use crate::element::{is_complex, is_real, is_unsigned, is_whole};
 use crate::error::ErrorObject;
 use crate::passing::{ELEMENT, OTHER, POINTER, TEXT, c_type, fits, passing};
+use crate::plain::Plain;
 use crate::streams::{StreamPlace, position, rest};
 use crate::strings::TextPlace;
 
@@ -68,7 +69,8 @@ impl Untagged {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct TaggedValue {
-    tag: u32,
+    /// How it is passed, and what it is: see [`crate::passing`].
+    pub tag: u32,
     reserved: u32,
     value: Untagged,
 }
@@ -90,11 +92,6 @@ impl TaggedValue {
     /// A real number.
     pub fn of_real(real: f64) -> TaggedValue {
         TaggedValue { tag: 11, reserved: 0, value: Untagged { real: [real, 0.0] } }
-    }
-
-    /// The address of one.
-    pub fn address(&self) -> *mut u8 {
-        self.pointer()
     }
 
     /// What an interface wants with this tag, where an address stands for every argument: the value
@@ -141,7 +138,8 @@ impl TaggedValue {
         unsafe { self.value.real }
     }
 
-    fn pointer(&self) -> *mut u8 {
+    /// The address of one.
+    pub fn pointer(&self) -> *mut u8 {
         // SAFETY: as above; what it points to is another matter.
         unsafe { self.value.pointer }
     }
@@ -162,6 +160,11 @@ struct Making<'i, 'a> {
 /// Pointers point to what their tags say, and to as many elements as the interface says, through
 /// `'a`.
 pub unsafe fn prepare<'a>(routine: &Routine, values: &[TaggedValue]) -> Result<Prepared<'a>> {
+    let plain = routine.bound(Plain::new).and_then(Option::as_ref);
+    // SAFETY: the caller's promise, here and below.
+    if let Some(prepared) = plain.and_then(|plain| unsafe { plain.prepare(routine, values) }) {
+        return Ok(prepared);
+    }
     let interface = routine.interface();
     check_count(interface, values.len())?;
     let arguments = interface.parameters.iter().map(|_| Argument::Unset).collect();
@@ -537,7 +540,7 @@ pub fn known_of(interface: &Interface, prepared: &Prepared<'_>, index: usize) ->
     Some(bytes)
 }
 
-fn is_number_array(parameter: &Parameter) -> bool {
+pub fn is_number_array(parameter: &Parameter) -> bool {
     matches!(parameter.shape, Shape::Array { .. }) && !is_text_array(parameter)
 }
 
@@ -555,7 +558,7 @@ fn is_text_array(parameter: &Parameter) -> bool {
 }
 
 /// A value of the parameter's type or one that converts to it.
-fn scalar<'a>(
+pub fn scalar<'a>(
     interface: &Interface,
     parameter: &Parameter,
     given: &TaggedValue,

@@ -57,7 +57,7 @@ pub unsafe fn spans(routine: &Routine, values: &[TaggedValue]) -> Result<Option<
     };
     let mut spans = Vec::new();
     for ((index, parameter), value) in interface.caller_parameters().zip(values) {
-        let (tag, address) = (passing(parameter), value.address());
+        let (tag, address) = (passing(parameter), value.pointer());
         if tag & POINTER == 0 || tag & OTHER != 0 || address.is_null() {
             continue;
         }

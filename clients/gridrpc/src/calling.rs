@@ -129,7 +129,7 @@ impl Bound {
             }
             values.push(match passing(parameter) {
                 // SAFETY: the caller's promise: where scalars go by address, this is one's.
-                tag if self.by_address => unsafe { TaggedValue::at(tag, next(POINTER).address()) },
+                tag if self.by_address => unsafe { TaggedValue::at(tag, next(POINTER).pointer()) },
                 tag if self.classic && !parameter.wide => next(tag).narrowed(tag),
                 tag => next(tag),
             });

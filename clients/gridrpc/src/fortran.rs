@@ -191,7 +191,7 @@ pub unsafe fn make_procedures(
     for ((index, parameter), value) in interface.caller_parameters().zip(values) {
         if matches!(parameter.shape, Shape::Callback { .. }) {
             // SAFETY: the caller's promise.
-            let function = unsafe { NativeFunction::fortran(value.address().cast_const().cast()) };
+            let function = unsafe { NativeFunction::fortran(value.pointer().cast_const().cast()) };
             arguments[index] =
                 function.map_or(Argument::Null, |function| Argument::Callback(Arc::new(function)));
         }

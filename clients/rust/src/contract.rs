@@ -1,6 +1,7 @@
 //! What a client knows of a routine once it has asked for its interface.
 
-use std::sync::Arc;
+use std::any::Any;
+use std::sync::{Arc, OnceLock};
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::callback::CallbackType;
@@ -22,6 +23,8 @@ pub struct Contract {
     pub callbacks: Vec<(usize, Arc<CallbackType>)>,
     pub pace: Pace,
     pub prepared: PreparedCalls,
+    /// What a binding has worked out for all calls.
+    pub binding: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl Contract {
@@ -50,9 +53,16 @@ impl Contract {
             // Names and documentation are shown in many places, in four languages.
             let interface = Arc::new(interface.shown());
             let (sizer, callbacks) = (Sizer::new(&interface), CallbackType::all(&interface));
-            let (name, pace, prepared) =
-                (reply.name.clone(), Pace::default(), PreparedCalls::default());
-            return Ok(Contract { interface, name, hash, sizer, callbacks, pace, prepared });
+            return Ok(Contract {
+                interface,
+                name: reply.name.clone(),
+                hash,
+                sizer,
+                callbacks,
+                pace: Pace::default(),
+                prepared: PreparedCalls::default(),
+                binding: OnceLock::new(),
+            });
         }
         let message = "client and server compute the interface's hash differently";
         Err(Error::new(ErrorKind::Version, "fetch an interface", message)

@@ -1,5 +1,6 @@
 //! A remote routine: its interface, fetched once, and calls to it.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,6 +35,13 @@ impl Routine {
     /// Whether there is any parameter of which [`Routine::is_inline`] is true.
     pub fn has_inline(&self) -> bool {
         self.contract.sizer.has_inline()
+    }
+
+    /// What a binding works out from the interface once, for all calls: of one type in a process.
+    /// `None` for a second type.
+    pub fn bound<T: Any + Send + Sync>(&self, bind: impl FnOnce(&Interface) -> T) -> Option<&T> {
+        let bound = self.contract.binding.get_or_init(|| Box::new(bind(self.interface())));
+        bound.downcast_ref()
     }
 
     /// The connection it came from.

@@ -5,6 +5,7 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use farcall_base::{CallId, Result};
@@ -55,6 +56,9 @@ static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
 
 /// Something came for a thread that waits inside the call, or the call is over.
 static CHANGED: Condvar = Condvar::new();
+/// Threads that wait for that. Counted under the lock on `RUNNING`: whoever changes something under
+/// it sees all who saw what was before.
+static WAITING: AtomicUsize = AtomicUsize::new(0);
 /// Wakes the thread that waits for the server, when another has read what came, or has something to
 /// send.
 static NUDGE: OnceLock<OwnedFd> = OnceLock::new();
@@ -140,11 +144,13 @@ pub(super) fn wait_until<T>(mut ready: impl FnMut(&mut Running) -> Option<T>) ->
             guard.as_mut().filter(|running| running.process.is_here() && running.call == call)?;
         if let Some(found) = ready(running) {
             // Another may have to read now.
-            CHANGED.notify_all();
+            tell_all();
             return Some(found);
         }
         if running.reading {
+            WAITING.fetch_add(1, Ordering::Relaxed);
             guard = CHANGED.wait(guard).unwrap_or_else(PoisonError::into_inner);
+            WAITING.fetch_sub(1, Ordering::Relaxed);
             continue;
         }
         running.reading = true;
@@ -162,6 +168,14 @@ pub(super) fn wait_until<T>(mut ready: impl FnMut(&mut Running) -> Option<T>) ->
         let way = running.way();
         way.waiter.heard();
         way.look();
+        tell_all();
+    }
+}
+
+/// To be told after a change under the lock. A system call only where a thread waits, which hardly
+/// any routine's does.
+fn tell_all() {
+    if WAITING.load(Ordering::Relaxed) > 0 {
         CHANGED.notify_all();
     }
 }
@@ -175,7 +189,7 @@ fn nudge() {
     if let Some(nudge) = NUDGE.get() {
         let _ = rustix::io::write(nudge, &1_u64.to_ne_bytes());
     }
-    CHANGED.notify_all();
+    tell_all();
 }
 
 /// Lets the routine that `run` runs reach its server. The connections that it got end with it.

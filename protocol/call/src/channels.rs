@@ -51,17 +51,27 @@ impl<T> Channels<T> {
 
     /// Opens a channel; returns what was known of it if it was open.
     pub fn insert(&mut self, channel: ChannelId, value: T) -> Option<T> {
-        let old = match place(channel) {
+        let old = self.remove(channel);
+        self.put(channel, value);
+        old
+    }
+
+    /// As [`Channels::insert`], and drops what was known: of a large value nothing is moved but
+    /// where it goes.
+    pub fn put(&mut self, channel: ChannelId, value: T) {
+        let was_open = match place(channel) {
             Some(place) => {
                 if self.places.len() <= place {
                     self.places.resize_with(place + 1, || None);
                 }
-                self.places[place].replace(value)
+                let slot = &mut self.places[place];
+                let was_open = slot.is_some();
+                *slot = Some(value);
+                was_open
             }
-            None => self.others.insert(channel, value),
+            None => self.others.insert(channel, value).is_some(),
         };
-        self.count += usize::from(old.is_none());
-        old
+        self.count += usize::from(!was_open);
     }
 
     /// What is known of all open channels, in the order of their numbers.

@@ -100,7 +100,7 @@ impl Outgoing {
             self.next += 2;
             channel
         });
-        self.calls.insert(channel, call);
+        self.calls.put(channel, call);
         Ok(channel)
     }
 

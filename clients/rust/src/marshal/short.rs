@@ -23,6 +23,8 @@ pub struct Short {
     head: OpenHead,
     /// One per parameter.
     steps: Vec<Step>,
+    /// The parameters that have a result.
+    results: Vec<usize>,
 }
 
 /// What is written for one parameter.
@@ -85,7 +87,9 @@ impl Short {
         };
         let steps: Vec<Step> = parameters.zip(contents).map(step).collect::<Option<_>>()?;
         let head = OpenHead::new(&contract.name, &contract.hash, steps.len());
-        Some(Short { head, steps })
+        let all = contract.interface.parameters.iter().enumerate();
+        let results = all.filter(|(_, parameter)| parameter.mode.is_output());
+        Some(Short { head, steps, results: results.map(|(index, _)| index).collect() })
     }
 
     /// The call's Open, in memory that was used before; `None` where something is unusual, which
@@ -101,7 +105,6 @@ impl Short {
     ) -> Option<Vec<u8>> {
         let mut out = self.head.begin(used, id, remaining_us.is_some());
         for (index, step) in self.steps.iter().enumerate() {
-            let parameter = &contract.interface.parameters[index];
             match step {
                 Step::Absent => out.absent(),
                 Step::Fixed(value) => out.inline(value),
@@ -116,17 +119,15 @@ impl Short {
                     write_array(&mut out, array, place_of(&passed.arguments[index])?)?;
                 }
             }
-            if let (true, ParameterLayout::Array(array)) =
-                (parameter.mode.is_output(), &layout.parameters[index])
-                && let Some(place) = destination_of(parameter.mode, passed, index)
-                && !(place.is_of(parameter.element)
-                    && place.is_writable()
-                    && is_shape_of(array, place))
-            {
-                return None;
-            }
         }
-        Some(out.finish(remaining_us))
+        let is_right = |index: &usize| {
+            let parameter = &contract.interface.parameters[*index];
+            let ParameterLayout::Array(array) = &layout.parameters[*index] else { return true };
+            destination_of(parameter.mode, passed, *index).is_none_or(|place| {
+                place.is_of(parameter.element) && place.is_writable() && is_shape_of(array, place)
+            })
+        };
+        self.results.iter().all(is_right).then(|| out.finish(remaining_us))
     }
 
     /// Whether the results lie in the message as they should. Others are received like those of

@@ -99,7 +99,7 @@ impl<A: Application> Caller<A> {
                 let made = Made { number, call, terms, attempts_left: 0, id: Some(id) };
                 let known = Known { sent_whole: true, ..Known::default() };
                 let call = OpenCall { is_kept: true, known, ..OpenCall::new(id, made, transfer) };
-                self.calls.insert(channel, call);
+                self.calls.put(channel, call);
             }
             Err(error) => {
                 // What still comes is thrown away.

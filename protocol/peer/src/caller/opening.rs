@@ -41,7 +41,7 @@ impl<A: Application> Caller<A> {
         // Nothing of it has left, or of what was opened before: at least one more byte must.
         let mut call = OpenCall::new(id, made, transfer);
         (call.sent_at, call.known) = (self.bytes_made + 1, Known::of_ours(true));
-        self.calls.insert(channel, call);
+        self.calls.put(channel, call);
         Ok(())
     }
 

@@ -82,7 +82,7 @@ impl<A: Application> Caller<A> {
                     self.callbacks.expect(call.id, channel);
                 }
                 self.outcomes.begin(call.made.number, channel);
-                self.calls.insert(channel, call);
+                self.calls.put(channel, call);
             }
             Err(error) => self.fail(call, error),
         }
