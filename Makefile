@@ -3,9 +3,10 @@
 PREFIX  ?= /usr/local
 DESTDIR ?=
 STAGE   := $(CURDIR)/build
+DIST    := $(STAGE)/dist
 PYTHON  := $(STAGE)/venv/bin/python
 
-.PHONY: help build install demo test bench bench-peers wheel java lint fuzz soak clean
+.PHONY: help build dist install demo test bench bench-peers wheel java lint fuzz soak clean
 
 help: ## list the targets
 	@echo "Farcall: call a numerical routine on another machine as if it were local."
@@ -25,22 +26,22 @@ test: ## run every test (FARCALL_TEST_ALL=1: unchanged ones, too); ends with `N 
 	@echo "[7/7] testing"
 	@tools/test.sh
 
-bench: ## measure against a raw C TCP program and others' systems, in turn; draw the paper's figures
-	@tools/build.sh 7
-	@echo "[7/7] measuring"
-	@FARCALL_STAGE="$(STAGE)" PATH="$(STAGE)/venv/bin:$(STAGE)/bin:$$PATH" "$(PYTHON)" bench/run.py
+dist: ## build what is installed and measured: optimized as a whole, for glibc 2.17 and later
+	@tools/dist.sh
+
+bench: dist ## measure against a raw C TCP program and others' systems, in turn; draw the paper's figures
+	@FARCALL_STAGE="$(DIST)" PATH="$(DIST)/venv/bin:$(DIST)/bin:$$PATH" "$(DIST)/venv/bin/python" bench/run.py
 
 bench-peers: ## install what bench compares with (ZeroMQ, gRPC, OpenMPI, Ray)
 	@tools/python-environment.sh
 	@"$(PYTHON)" bench/run.py --install-peers
 
-install: build ## copy what is staged to PREFIX (default /usr/local), below DESTDIR if set
-	@tools/install.sh "$(STAGE)" "$(DESTDIR)$(PREFIX)"
+install: ## copy what `make dist` staged to PREFIX (default /usr/local), below DESTDIR if set
+	@[ -x "$(DIST)/bin/farcall" ] || tools/dist.sh
+	@tools/install.sh "$(DIST)" "$(DESTDIR)$(PREFIX)"
 
-wheel: ## build the wheel for old systems too (glibc 2.17)
-	@tools/build.sh 7
-	@echo "[7/7] building for glibc 2.17"
-	@tools/build-portable.sh
+wheel: dist ## build the wheel, for old systems too (glibc 2.17)
+	@ls "$(DIST)"/wheels/farcall-*.whl
 
 java: build ## build the Java client's farcall.jar (needs a JDK 22 or newer, and Maven)
 	@tools/java.sh "$(STAGE)"

@@ -28,6 +28,7 @@ from rows import (
     arrays,
     calls,
     compression,
+    counts,
     crowds,
     fortran,
     gridrpc,
@@ -44,6 +45,7 @@ from rows import (
 PARTS = {
     "arrays": arrays.transfers,
     "tls": arrays.encrypted,
+    "counts": counts.small,
     "calls": calls.small,
     "under-way": calls.under_way,
     "python": arrays.python_arrays,

@@ -13,6 +13,7 @@ STAGE = pathlib.Path(os.environ.get("FARCALL_STAGE", HERE.parent / "build"))
 sys.path.insert(0, str(HERE))
 
 import against  # noqa: E402  (the bench's modules lie beside it)
+import counts  # noqa: E402
 import peer_programs  # noqa: E402
 import processes  # noqa: E402
 import run  # noqa: E402
@@ -95,6 +96,17 @@ def test_a_client_that_ends_is_named():
 
 
 @pytest.mark.skipif(os.cpu_count() < 2, reason="the bench needs two cores")
+def test_a_small_call_takes_no_more_than_it_did():
+    """Counts of the build for daily work; the one that is installed takes a seventh fewer
+    instructions. They are the same on a busy machine, but for a hundredth."""
+    if absent := counts.missing():
+        pytest.skip(f"not installed: {', '.join(absent)}")
+    instructions, blocks = counts.of_client(STAGE)
+    assert instructions < 9000, "instructions in the C client"
+    assert blocks < 2.1, "heap blocks in the C client"
+    assert counts.of_system(STAGE) < 11.3, "system calls of client, server and executable"
+
+
 def test_every_part_runs():
     done = subprocess.run(
         [sys.executable, HERE / "run.py", "--smoke", "--stage", STAGE],

@@ -54,6 +54,8 @@ if [ "${1:-}" = tests ]; then
     need openssh-client command -v ssh
     need libwrap0 has_library libwrap.so.0
     need tcsh command -v csh
+    need strace command -v strace
+    need valgrind command -v valgrind
     need openmpi-bin command -v mpirun
     need libopenmpi-dev command -v mpicc
     need libscalapack-openmpi-dev has_library libscalapack-openmpi.so

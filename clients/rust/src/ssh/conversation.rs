@@ -168,7 +168,7 @@ impl<'a> Conversation<'a> {
                 ),
             )
             .fix(
-                "build it for that machine (tools/build-portable.sh), and set \
+                "build it for that machine (make dist), and set \
                         FARCALL_REMOTE_PROGRAM to it",
             )),
             _ => Err(self.nonsense(answer)),
