@@ -26,6 +26,7 @@ mod limits;
 mod memory;
 mod nesting;
 mod objects;
+mod outbox;
 mod passing;
 mod records;
 mod returning;
@@ -60,6 +61,7 @@ pub use limits::Limits;
 pub use memory::{MemoryId, MemorySource, OwnMemory, ResultFiles};
 pub use nesting::{Nest, Nesting};
 pub use objects::{Due, Hold, HoldNumber, Object, Objects, Release, ReleaseNumber, Standing};
+pub(crate) use outbox::Outbox;
 pub(crate) use passing::{FREE_BYTES, Passing};
 pub use records::{AuditRecord, AuditedCall, Records};
 pub use returning::{ClientKey, Returning};
@@ -389,8 +391,7 @@ pub struct State {
     pub(crate) draining: bool,
     /// Clients have been told goodbye: no call begins any more.
     pub(crate) ending: bool,
-    pub(crate) actions: VecDeque<Action>,
-    pub(crate) touched: BTreeSet<ConnectionId>,
+    pub(crate) out: Outbox,
     pub(crate) next: u64,
     /// Bytes of the frame that came last: what a question counts.
     pub(crate) frame_bytes: u64,
@@ -441,8 +442,7 @@ impl State {
             stalls_checked_at: None,
             draining: false,
             ending: false,
-            actions: VecDeque::new(),
-            touched: BTreeSet::new(),
+            out: Outbox::default(),
             next: 1,
             frame_bytes: 0,
             nest: None,
@@ -544,13 +544,13 @@ impl State {
             peer.number = Some(self.under_way.join(rights.principal(), percent));
         }
         self.peers.insert(connection, peer);
-        self.touched.insert(connection);
+        self.out.touch(connection);
     }
 
     /// Takes a peer out of the tables.
     pub(crate) fn remove_peer(&mut self, connection: ConnectionId) -> Option<Peer> {
         self.set_patience(connection, None);
-        self.touched.remove(&connection);
+        self.out.forget(connection);
         self.newcomers.remove(connection.0);
         let peer = self.peers.remove(&connection)?;
         if let Some(number) = peer.number {

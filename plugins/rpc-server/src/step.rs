@@ -110,9 +110,6 @@ pub trait Surroundings {
 /// Bytes of answers that may wait on any connection.
 const ANSWERS_LEAST: usize = 64 << 10;
 
-/// Actions for which there is room all the time.
-const ACTIONS_KEPT: usize = 1024;
-
 /// Bytes of answers that may wait on each of so many connections of one user: what a reader that
 /// does not read costs must not grow with the connections that it opens.
 fn answers_share(all: u64, connections: usize) -> usize {
@@ -160,17 +157,12 @@ impl Server {
 
     /// Connections that may have something to send or are to be closed.
     pub fn take_touched(&mut self) -> impl Iterator<Item = ConnectionId> + use<> {
-        std::mem::take(&mut self.state.touched).into_iter()
+        self.state.out.take_touched().into_iter()
     }
 
     /// The next thing to do.
     pub fn poll_action(&mut self) -> Option<Action> {
-        let action = self.state.actions.pop_front();
-        if action.is_none() && self.state.actions.capacity() > ACTIONS_KEPT {
-            // What a crowd made long is given back.
-            self.state.actions = Default::default();
-        }
-        action
+        self.state.out.poll_action()
     }
 
     /// Whether both ends of a connection named a feature.
@@ -248,7 +240,7 @@ impl Server {
             return Ok(());
         };
         peer.connection.handle_control(header, body)?;
-        self.state.touched.insert(connection);
+        self.state.out.touch(connection);
         self.state.frame_bytes = u64::from(header.length);
         self.handle_events(surroundings, connection)
     }
@@ -329,7 +321,7 @@ impl Server {
         let Some(peer) = self.state.peers.get_mut(&connection) else { return };
         peer.leaving = true;
         self.state.leaving.push(connection);
-        self.state.touched.insert(connection);
+        self.state.out.touch(connection);
         if let PeerKind::Executable(executable) = peer.kind {
             self.stop_executable(executable);
         }
@@ -455,7 +447,7 @@ impl Server {
     fn lose_patience(&mut self, connection: ConnectionId, now: Instant) {
         if self.is_leaving(connection) {
             self.state.set_patience(connection, None);
-            self.state.actions.push_back(Action::Close(connection));
+            self.state.out.act(Action::Close(connection));
             return;
         }
         self.state.set_patience(connection, Some(now + self.state.limits.greeting_max));
@@ -493,7 +485,7 @@ impl Server {
         record.next_segment += 1;
         record.shared.push_back((source, segment));
         peer.connection.share(Share { segment, bytes });
-        self.state.touched.insert(connection);
+        self.state.out.touch(connection);
         Ok(segment)
     }
 
@@ -510,7 +502,7 @@ impl Server {
             let Some(connection) = record.connection else { continue };
             if let Some(peer) = self.state.peers.get_mut(&connection) {
                 peer.connection.unshare(segment);
-                self.state.touched.insert(connection);
+                self.state.out.touch(connection);
             }
         }
     }

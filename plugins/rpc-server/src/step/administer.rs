@@ -29,7 +29,7 @@ impl Server {
                     visible: Visible::Only(Arc::default()),
                 };
                 let by = self.rights(connection).map_or_else(nobody, Rights::orderer);
-                self.state.actions.push_back(Action::Order { connection, channel, order, by });
+                self.state.out.act(Action::Order { connection, channel, order, by });
             }
             Err(error) => self.obeyed(connection, channel, Err(error)),
         }

@@ -96,7 +96,7 @@ impl Server {
     }
 
     fn record(&mut self, record: AuditRecord) {
-        self.state.actions.push_back(Action::Audit(Arc::new(record)));
+        self.state.out.act(Action::Audit(Arc::new(record)));
     }
 }
 

@@ -178,7 +178,7 @@ impl Server {
             .and_then(|(connection, peer)| Ok((connection, peer.connection.open(&open)?)));
         match opened {
             Ok(to) => {
-                self.state.touched.insert(to.0);
+                self.state.out.touch(to.0);
                 self.state.callbacks.passed(line, to);
                 // The routine waits, and what waits for its place may be what the client waits for.
                 self.start_executables(surroundings.now());
@@ -325,7 +325,7 @@ impl Server {
             && let Some(peer) = self.state.peers.get_mut(&connection)
         {
             peer.connection.cancel(channel);
-            self.state.touched.insert(connection);
+            self.state.out.touch(connection);
         }
         self.refuse(line.0, line.1, error);
         callback.memory.iter().for_each(|memory| surroundings.release(memory.id));

@@ -34,7 +34,7 @@ impl Server {
         self.state.graces.insert(executable, surroundings.now() + grace);
         if let Some(peer) = self.state.peers.get_mut(&connection) {
             peer.connection.cancel(running.channel);
-            self.state.touched.insert(connection);
+            self.state.out.touch(connection);
         }
         // It may wait for calls of its own, and is to go on.
         self.end_inside(surroundings, running.key);

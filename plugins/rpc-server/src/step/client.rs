@@ -179,7 +179,7 @@ impl Server {
     pub(super) fn reply(&mut self, connection: ConnectionId, channel: ChannelId, reply: &Reply) {
         if let Some(peer) = self.state.peers.get_mut(&connection) {
             peer.connection.reply(channel, reply);
-            self.state.touched.insert(connection);
+            self.state.out.touch(connection);
         }
         self.count_answer(connection, channel);
     }
@@ -192,7 +192,7 @@ impl Server {
             return self.reply(connection, channel, &Reply::Failed((&error).into()));
         }
         let visible = self.visible(connection);
-        self.state.actions.push_back(Action::Resolve { connection, channel, name, visible });
+        self.state.out.act(Action::Resolve { connection, channel, name, visible });
     }
 
     /// Whether the table of rights lets the peer ask for this name, routine or not.
@@ -264,7 +264,7 @@ impl Server {
     pub fn directory_changed(&mut self) {
         self.state.routines.clear();
         if !self.state.kept.parked.is_empty() {
-            self.state.actions.push_back(Action::Readmit);
+            self.state.out.act(Action::Readmit);
         }
     }
 
@@ -517,7 +517,7 @@ impl Server {
     ) {
         if let Some(peer) = self.state.peers.get_mut(&connection) {
             peer.connection.respond(channel, result);
-            self.state.touched.insert(connection);
+            self.state.out.touch(connection);
         }
         self.count_answer(connection, channel);
     }

@@ -27,7 +27,7 @@ impl Server {
         self.tell_begin(key);
         let peer = self.state.peers.get_mut(&connection).ok_or_else(gone)?;
         let channel = peer.connection.open(&open)?;
-        self.state.touched.insert(connection);
+        self.state.out.touch(connection);
         self.stand_in_line(now, executable, InLine { key, channel });
         if let Some(call) = self.state.calls.get_mut(&key) {
             call.started = now;
@@ -124,7 +124,7 @@ impl Server {
             let Some(connection) = connection else { continue };
             if let Some(peer) = self.state.peers.get_mut(&connection) {
                 peer.connection.grant(channel, u64::MAX);
-                self.state.touched.insert(connection);
+                self.state.out.touch(connection);
             }
         }
     }

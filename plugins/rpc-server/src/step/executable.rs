@@ -146,7 +146,7 @@ impl Server {
         let Some(peer) = self.state.peers.get_mut(&connection) else { return Ok(()) };
         let channel = peer.connection.request(&Request::Load(publication))?;
         record.phase = Phase::Loading(channel);
-        self.state.touched.insert(connection);
+        self.state.out.touch(connection);
         Ok(())
     }
 
@@ -246,9 +246,7 @@ impl Server {
         if !record.line.is_empty() {
             self.recall(executable);
         }
-        self.state
-            .actions
-            .push_back(Action::Stop { executable, grace: self.state.limits.stop_grace });
+        self.state.out.act(Action::Stop { executable, grace: self.state.limits.stop_grace });
     }
 
     /// It broke a rule of the wire: that, and not how we ended it, is what its call or those that

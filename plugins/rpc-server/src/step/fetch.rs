@@ -20,7 +20,7 @@ impl Server {
             .collect();
         call.fetching = wanted.len();
         let actions = wanted.into_iter().map(|(slot, wanted)| Action::Fetch { key, slot, wanted });
-        self.state.actions.extend(actions);
+        actions.for_each(|action| self.state.out.act(action));
     }
 
     /// Where the elements of an array belong that was fetched; `None` when its call is over.

@@ -43,7 +43,7 @@ impl Server {
             // Whatever still lies in that socket must never run: its client sends it again, if it
             // has to.
             self.ended(surroundings, lost);
-            self.state.actions.push_back(Action::Close(lost));
+            self.state.out.act(Action::Close(lost));
         }
         if comes_again {
             self.own_again(&key, connection);
@@ -568,7 +568,7 @@ impl Server {
         self.tell_outcome(surroundings, id);
         let Some(kept) = self.state.kept.remove(id) else { return false };
         if kept.keep.durable {
-            self.state.actions.push_back(Action::Results(ResultsOrder::Erase(*id, who)));
+            self.state.out.act(Action::Results(ResultsOrder::Erase(*id, who)));
         }
         match kept.outcome {
             Outcome::Ended(finished) => self.let_go(surroundings, finished),

@@ -69,7 +69,7 @@ impl Server {
         }
         peer.large.current = Some(channel);
         match large {
-            Large::List => self.state.actions.push_back(Action::List { connection, channel }),
+            Large::List => self.state.out.act(Action::List { connection, channel }),
             Large::Status => self.tell_status(surroundings, connection, channel),
             Large::Kept => self.tell_kept(surroundings, connection, channel),
         }

@@ -95,7 +95,7 @@ impl Server {
         if std::mem::take(&mut record.recall) == Recall::Shut
             && let Some(connection) = record.connection
         {
-            self.state.actions.push_back(Action::Resume(connection));
+            self.state.out.act(Action::Resume(connection));
         }
         if record.line.is_empty() {
             self.free(now, executable);
@@ -111,7 +111,7 @@ impl Server {
         {
             record.recall = Recall::Asked;
             self.leave_brief(executable);
-            self.state.actions.push_back(Action::Recall(executable, connection));
+            self.state.out.act(Action::Recall(executable, connection));
         }
     }
 
@@ -150,7 +150,7 @@ impl Server {
             }
             self.come_back(surroundings, one.key);
         }
-        self.state.touched.extend(connection);
+        self.state.out.touch_all(connection);
         if running
             .and_then(|one| self.state.calls.get(&one.key))
             .is_some_and(|call| call.unwanted.is_some())
@@ -244,7 +244,7 @@ impl Server {
                 && record.looked.max(record.front_since) + LOOK_EVERY <= now
             {
                 record.looked = now;
-                self.state.actions.push_back(Action::Look(connection));
+                self.state.out.act(Action::Look(connection));
             }
         }
         slow.into_iter().for_each(|executable| self.recall(executable));

@@ -151,7 +151,7 @@ impl Server {
             && let Some(connection) = self.state.newcomers.evict().map(ConnectionId)
         {
             if self.is_leaving(connection) {
-                self.state.actions.push_back(Action::Close(connection));
+                self.state.out.act(Action::Close(connection));
                 continue;
             }
             let error = Error::new(

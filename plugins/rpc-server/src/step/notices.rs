@@ -94,7 +94,7 @@ impl Server {
         let is_wanted = self.state.calls.get(&key).is_some_and(|call| call.wants.output);
         if is_wanted && let Some(record) = self.state.executables.get_mut(&executable) {
             record.phase = Phase::Reserved(key);
-            self.state.actions.push_back(Action::Listen(executable));
+            self.state.out.act(Action::Listen(executable));
         }
         is_wanted
     }
@@ -145,7 +145,7 @@ impl Server {
         let is_wanted = wanted.is_some_and(|call| call.wants.output);
         if is_wanted {
             record.hushing = Some(channel);
-            self.state.actions.push_back(Action::Hush(executable));
+            self.state.out.act(Action::Hush(executable));
         }
         is_wanted
     }
@@ -203,7 +203,7 @@ impl Server {
         if let Some((connection, channel)) = call.client
             && let Some(peer) = self.state.peers.get_mut(&connection)
         {
-            self.state.touched.insert(connection);
+            self.state.out.touch(connection);
             peer.connection.last_notice(channel, &note);
         }
     }
@@ -213,7 +213,7 @@ impl Server {
         let client = self.state.calls.get(&key).and_then(|call| call.client);
         let Some((connection, channel)) = client else { return true };
         let Some(peer) = self.state.peers.get_mut(&connection) else { return true };
-        self.state.touched.insert(connection);
+        self.state.out.touch(connection);
         peer.connection.notice(channel, notice)
     }
 }

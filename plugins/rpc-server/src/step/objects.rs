@@ -91,7 +91,7 @@ impl Server {
         }
         let until = asked.start_us.map(|us| now + Duration::from_micros(us));
         self.state.objects.set_start(number, until);
-        self.state.actions.push_back(Action::Hold {
+        self.state.out.act(Action::Hold {
             hold: number,
             name: asked.name.clone(),
             visible: self.visible(connection),

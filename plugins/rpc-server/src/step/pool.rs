@@ -275,7 +275,7 @@ impl Server {
             Place::Pool => self.state.launched.begin(executable),
             Place::Held => {}
         }
-        self.state.actions.push_back(Action::Start { executable, module: module.0.clone(), image });
+        self.state.out.act(Action::Start { executable, module: module.0.clone(), image });
         self.state.counters.started += 1;
         let record = Executable {
             module: module.clone(),

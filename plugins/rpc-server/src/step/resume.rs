@@ -99,7 +99,7 @@ impl Server {
             Some((Outcome::Stored { .. }, _)) => {
                 let client = (connection, channel);
                 let order = ResultsOrder::Fetch { call: id, principal, client, describe };
-                self.state.actions.push_back(Action::Results(order));
+                self.state.out.act(Action::Results(order));
             }
         }
     }
@@ -145,7 +145,7 @@ impl Server {
             if let PeerKind::Client { calls, .. } = &mut peer.kind {
                 calls.insert(channel, key);
             }
-            self.state.touched.insert(connection);
+            self.state.out.touch(connection);
         }
     }
 

@@ -114,7 +114,7 @@ impl Server {
         if recorded == Recorded::Began {
             self.count_results_alone(key);
         }
-        self.state.actions.push_back(Action::Results(ResultsOrder::Record(accepted, key)));
+        self.state.out.act(Action::Results(ResultsOrder::Record(accepted, key)));
     }
 
     /// Where the arrays lie that are written down with a call which waits.
@@ -135,7 +135,7 @@ impl Server {
         let waits = self.state.kept.get(&id).is_some_and(|kept| kept.recorded == Recorded::Waits);
         if waits && let Some(record) = self.state.executables.get_mut(&executable) {
             record.phase = Phase::Reserved(key);
-            self.state.actions.push_back(Action::Results(ResultsOrder::Begin(id, executable)));
+            self.state.out.act(Action::Results(ResultsOrder::Begin(id, executable)));
         }
         waits
     }
@@ -210,7 +210,7 @@ impl Server {
         let left = kept.expires.map_or(kept.keep.after_end(), |at| at.since(now));
         let order = ResultsOrder::Store { written, finished: finished.clone(), left };
         self.state.kept.change(id, |kept| kept.storing = true);
-        self.state.actions.push_back(Action::Results(order));
+        self.state.out.act(Action::Results(order));
     }
 
     /// An outcome could not be written down: it is tried again. Whether the log has not said so
@@ -260,7 +260,7 @@ impl Server {
         let kept = &mut self.state.kept;
         if !kept.parked.is_empty() {
             kept.give_up_at = kept.all_published.then_some(now + PUBLISHED_WITHIN);
-            self.state.actions.push_back(Action::Readmit);
+            self.state.out.act(Action::Readmit);
         }
     }
 
@@ -282,7 +282,7 @@ impl Server {
         let gives_up = kept.give_up_at.take_if(|at| *at <= now).is_some();
         kept.gives_up |= gives_up;
         if kept.readmit_at.take_if(|at| *at <= now).is_some() || gives_up {
-            self.state.actions.push_back(Action::Readmit);
+            self.state.out.act(Action::Readmit);
         }
         if self.state.kept.retry_at.is_some_and(|at| at <= now) {
             self.retry(now);
@@ -420,7 +420,7 @@ impl Server {
             self.fetch_arguments(key);
         }
         self.state.kept.loading.insert(key);
-        self.state.actions.push_back(Action::Results(ResultsOrder::Load(id, key)));
+        self.state.out.act(Action::Results(ResultsOrder::Load(id, key)));
     }
 
     /// The arrays of a call that was parked are in their memory, or cannot be read.

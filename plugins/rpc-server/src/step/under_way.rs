@@ -43,7 +43,7 @@ impl Server {
 
     /// The driver looks at those again that may be read.
     pub(super) fn wake(&mut self) {
-        self.state.touched.extend(self.state.under_way.take_woken());
+        self.state.out.touch_all(self.state.under_way.take_woken());
     }
 
     /// Reads those all the same that have waited for long: what is too much is refused from now on.
@@ -51,7 +51,7 @@ impl Server {
         while let Some(connection) = self.state.under_way.look(now) {
             if let Some(peer) = self.state.peers.get_mut(&connection) {
                 peer.asked.presses = true;
-                self.state.touched.insert(connection);
+                self.state.out.touch(connection);
             }
         }
     }

@@ -85,16 +85,14 @@ impl Server {
         };
         record.phase = Phase::Ending;
         peer.connection.goodbye(None);
-        self.state.touched.extend(connection);
+        self.state.out.touch_all(connection);
         self.state.objects.set_end(executable, surroundings.now() + self.state.limits.stop_grace);
     }
 
     /// An object had its time to end in order.
     pub(in crate::step) fn end_by_force(&mut self, executable: ExecutableId) {
         if self.state.executables.contains_key(&executable) {
-            self.state
-                .actions
-                .push_back(Action::Stop { executable, grace: std::time::Duration::ZERO });
+            self.state.out.act(Action::Stop { executable, grace: std::time::Duration::ZERO });
         }
     }
 
