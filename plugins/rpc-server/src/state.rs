@@ -18,9 +18,9 @@
 mod actions;
 mod callbacks;
 mod calls;
+mod front;
 mod keeping;
 mod known;
-mod large;
 mod launched;
 mod limits;
 mod memory;
@@ -31,31 +31,30 @@ mod passing;
 mod records;
 mod returning;
 mod starts;
-mod under_way;
 mod waiting;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use farcall_base::{CallId, ChannelId, ConnectionId, Crowd, Error, ExecutableId, Instant};
-use farcall_call::{Channels, Connection};
+use farcall_base::{CallId, ChannelId, ConnectionId, Error, ExecutableId, Instant};
 use farcall_idl::layout::CallLayout;
 use farcall_services::directory::ExecutableImage;
 use farcall_services::spawner::ExecutableLimits;
 use farcall_wire::{JobStatus, Keep, Open};
 
-use crate::access::Rights;
-use crate::counters::{Counters, NameNumber, RowNumber};
+use crate::counters::{Counters, RowNumber};
 pub use actions::Action;
 pub use callbacks::{Callback, Callbacks};
 pub use calls::{CallKey, Calls};
+pub use front::{
+    Asked, Caller, Front, Large, LargeQuestions, Newcomer, Peer, PeerKind, PrincipalNumber,
+};
 pub use keeping::{
     Accepted, Finished, KeepLimits, Kept, KeptCalls, OVERHEAD, Outcome, Recorded, ResultsOrder,
     Resuming, Written,
 };
 pub use known::Known;
-pub use large::{Large, LargeQuestions};
 pub use launched::Launched;
 pub use limits::Limits;
 pub use memory::{MemoryId, MemorySource, OwnMemory, ResultFiles};
@@ -66,87 +65,11 @@ pub(crate) use passing::{FREE_BYTES, Passing};
 pub use records::{AuditRecord, AuditedCall, Records};
 pub use returning::{ClientKey, Returning};
 pub(crate) use starts::Starts;
-pub use under_way::{Asked, PrincipalNumber, UnderWay};
 pub use waiting::{Turn, WaitingLine};
 pub use words::argument_word;
 
-/// Of `under_way_bytes_max`, what one user with a certificate may have, in percent.
-const UNDER_WAY_SHARE_PERCENT: u64 = 50;
-
 /// Which module, in which version, and for calls of how many ranks; 0 where that is not asked for.
 pub type ModuleKey = Arc<(String, u64, u32)>;
-
-/// Who is at the other end of a connection.
-pub enum PeerKind {
-    /// A client.
-    Client {
-        /// Its calls.
-        calls: Channels<CallKey>,
-        /// Sizes of the segments that it shares.
-        segments: BTreeMap<u32, u64>,
-    },
-    /// An executable.
-    Executable(ExecutableId),
-}
-
-/// Who is at the other end, from where, and with which rights.
-#[derive(Clone, Debug)]
-pub struct Caller {
-    /// Where it is, for people.
-    pub address: String,
-    /// What it may do.
-    pub rights: Rights,
-    /// What tells the certificate that it showed from others, if it showed one.
-    pub certificate: Option<Arc<str>>,
-}
-
-/// Somebody who connected.
-pub struct Newcomer {
-    /// Who, as far as the transport knows.
-    pub caller: Caller,
-    /// Whether memory can be shared with it.
-    pub shares_memory: bool,
-    /// What its Hello must carry.
-    pub token: Option<Arc<[u8]>>,
-    /// Why it must go at once, if it must.
-    pub refusal: Option<Error>,
-}
-
-/// A connection.
-pub struct Peer {
-    /// Its state machine.
-    pub connection: Connection,
-    /// Whether memory can be shared over it.
-    pub shares_memory: bool,
-    /// On whose behalf it speaks, and from where.
-    pub caller: Arc<Caller>,
-    /// Who it is.
-    pub kind: PeerKind,
-    /// When it must have said Hello, or, if it is leaving, read what it was told. `None` when
-    /// nothing is due.
-    pub patience_until: Option<Instant>,
-    /// No more frames are taken; closed as soon as everything is sent.
-    pub leaving: bool,
-    /// When array bytes last came from it or left for it.
-    pub moved: Instant,
-    /// Whether array bytes left since somebody looked at the clock.
-    pub has_sent: bool,
-    /// Whose calls these are in the counts.
-    pub counted: NameNumber,
-    /// Whether its end left in order.
-    pub said_goodbye: bool,
-    /// The call inside which its calls are made, if an executable opened it for the routine that it
-    /// runs.
-    pub inside: Option<CallKey>,
-    /// What becomes of its calls if the connection is lost.
-    pub resuming: Resuming,
-    /// Its principal's place among those that have something under way; `None` for executables.
-    pub number: Option<PrincipalNumber>,
-    /// What it has under way.
-    pub asked: Asked,
-    /// Questions whose answers are large.
-    pub large: LargeQuestions,
-}
 
 /// How far an executable has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -355,17 +278,7 @@ impl Call {
 /// The server's whole state. No two calls have one id.
 pub struct State {
     pub(crate) limits: Limits,
-    pub(crate) product: String,
-    pub(crate) host: String,
-    pub(crate) peers: BTreeMap<ConnectionId, Peer>,
-    /// Clients that have not said Hello, by principal.
-    pub(crate) newcomers: Crowd<String, ()>,
-    /// What clients have under way, by principal.
-    pub(crate) under_way: UnderWay,
-    /// When patience with peers ends: see [`Peer::patience_until`].
-    pub(crate) patience: BTreeSet<(Instant, ConnectionId)>,
-    /// Peers that began to leave since the last tick.
-    pub(crate) leaving: Vec<ConnectionId>,
+    pub(crate) front: Front,
     pub(crate) executables: BTreeMap<ExecutableId, Executable>,
     pub(crate) pools: BTreeMap<ModuleKey, Pool>,
     pub(crate) starts: Starts,
@@ -393,17 +306,9 @@ pub struct State {
     pub(crate) ending: bool,
     pub(crate) out: Outbox,
     pub(crate) next: u64,
-    /// Bytes of the frame that came last: what a question counts.
-    pub(crate) frame_bytes: u64,
-    /// Orders that are being carried out: who gave them, and what they are in words.
-    pub(crate) orders: BTreeMap<(ConnectionId, ChannelId), (Arc<Caller>, String)>,
     pub(crate) counters: Counters,
-    /// What the last frame asked for: a connection inside a call.
-    pub(crate) nest: Option<Nest>,
     /// Calls that go on, or have ended, for clients that may come back for them.
     pub(crate) kept: KeptCalls,
-    /// What tells this run of the server from others.
-    pub(crate) instance: Option<[u8; 16]>,
     pub(crate) objects: Objects,
     pub(crate) launched: Launched,
     /// Jobs of launchers, as they last told.
@@ -416,16 +321,9 @@ impl State {
     /// An empty server.
     pub fn new(limits: Limits, host: String) -> State {
         State {
-            orders: BTreeMap::new(),
             counters: Counters::new(limits.counters_max),
-            under_way: UnderWay::new(limits.under_way_bytes_max),
+            front: Front::new(limits.under_way_bytes_max, host),
             limits,
-            product: concat!("farcall ", env!("CARGO_PKG_VERSION")).to_owned(),
-            host,
-            peers: BTreeMap::new(),
-            newcomers: Crowd::default(),
-            patience: BTreeSet::new(),
-            leaving: Vec::new(),
             executables: BTreeMap::new(),
             pools: BTreeMap::new(),
             calls: Calls::default(),
@@ -444,10 +342,7 @@ impl State {
             ending: false,
             out: Outbox::default(),
             next: 1,
-            frame_bytes: 0,
-            nest: None,
             kept: KeptCalls::default(),
-            instance: None,
             objects: Objects::default(),
             launched: Launched::default(),
             jobs: Vec::new(),
@@ -457,7 +352,7 @@ impl State {
 
     /// The same, with what tells this run of the server from others.
     pub fn named(self, instance: Option<[u8; 16]>) -> State {
-        State { instance, ..self }
+        State { front: self.front.named(instance), ..self }
     }
 
     /// Memory of ours that calls hold, and whose it is: for whoever checks that none is lost.
@@ -476,12 +371,12 @@ impl State {
 
     /// What is there when no client is: nothing, or the names of tables that leak.
     pub fn left_over(&self) -> Vec<&'static str> {
-        let clients = self.peers.values().any(|peer| matches!(peer.kind, PeerKind::Client { .. }));
+        let clients = self.front.has_clients();
         let waiting = self.pools.values().any(|pool| !pool.waiting.is_empty());
         let empty = self.pools.values().any(|pool| pool.alive == 0);
         let tables = [
             ("clients", clients),
-            ("bytes under way", self.under_way.bytes() > 0),
+            ("bytes under way", self.front.bytes_under_way() > 0),
             ("calls", !self.calls.is_empty()),
             ("sending", !self.sending.is_empty()),
             ("callbacks", !self.callbacks.is_empty()),
@@ -535,42 +430,16 @@ impl State {
         Some(record)
     }
 
-    /// Enters a peer; its patience counts from now on.
-    pub(crate) fn add_peer(&mut self, connection: ConnectionId, mut peer: Peer) {
-        self.patience.extend(peer.patience_until.map(|until| (until, connection)));
-        if let PeerKind::Client { .. } = peer.kind {
-            let rights = &peer.caller.rights;
-            let percent = if rights.owns_server() { 100 } else { UNDER_WAY_SHARE_PERCENT };
-            peer.number = Some(self.under_way.join(rights.principal(), percent));
-        }
-        self.peers.insert(connection, peer);
+    /// Enters a peer.
+    pub(crate) fn add_peer(&mut self, connection: ConnectionId, peer: Peer) {
+        self.front.enter(connection, peer);
         self.out.touch(connection);
     }
 
     /// Takes a peer out of the tables.
     pub(crate) fn remove_peer(&mut self, connection: ConnectionId) -> Option<Peer> {
-        self.set_patience(connection, None);
         self.out.forget(connection);
-        self.newcomers.remove(connection.0);
-        let peer = self.peers.remove(&connection)?;
-        if let Some(number) = peer.number {
-            self.under_way.leave(connection, number, &peer.asked);
-        }
-        Some(peer)
-    }
-
-    /// Connections of a principal's clients, newcomers and those that leave included.
-    pub(crate) fn connections_of(&self, principal: &str) -> usize {
-        self.under_way.connections_of(principal)
-    }
-
-    /// When something is due from a peer, if anything is.
-    pub(crate) fn set_patience(&mut self, connection: ConnectionId, until: Option<Instant>) {
-        let Some(peer) = self.peers.get_mut(&connection) else { return };
-        if let Some(before) = std::mem::replace(&mut peer.patience_until, until) {
-            self.patience.remove(&(before, connection));
-        }
-        self.patience.extend(until.map(|until| (until, connection)));
+        self.front.remove(connection)
     }
 
     /// A number that was never given before.

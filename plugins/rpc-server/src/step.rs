@@ -107,16 +107,6 @@ pub trait Surroundings {
     }
 }
 
-/// Bytes of answers that may wait on any connection.
-const ANSWERS_LEAST: usize = 64 << 10;
-
-/// Bytes of answers that may wait on each of so many connections of one user: what a reader that
-/// does not read costs must not grow with the connections that it opens.
-fn answers_share(all: u64, connections: usize) -> usize {
-    let share = all / connections.max(1) as u64;
-    usize::try_from(share).unwrap_or(usize::MAX).max(ANSWERS_LEAST)
-}
-
 /// The server.
 pub struct Server {
     pub(crate) state: State,
@@ -140,10 +130,10 @@ impl Server {
         Hello {
             role: Role::Server,
             byte_order: ByteOrder::NATIVE,
-            product: self.state.product.clone(),
+            product: self.state.front.product().to_owned(),
             features: features.map(str::to_owned).collect(),
             limits: self.state.limits.hello,
-            host: self.state.host.clone(),
+            host: self.state.front.host().to_owned(),
             principal: None,
             token: None,
             attributes: Vec::new(),
@@ -152,7 +142,7 @@ impl Server {
 
     /// What whoever is at the other end of a connection may do; `None` for one that is gone.
     pub fn rights(&self, connection: ConnectionId) -> Option<&Rights> {
-        self.state.peers.get(&connection).map(|peer| &peer.caller.rights)
+        self.state.front.peer(connection).map(|peer| &peer.caller.rights)
     }
 
     /// Connections that may have something to send or are to be closed.
@@ -167,26 +157,26 @@ impl Server {
 
     /// Whether both ends of a connection named a feature.
     pub fn has_feature(&self, connection: ConnectionId, name: &str) -> bool {
-        self.state.peers.get(&connection).is_some_and(|peer| peer.connection.has_feature(name))
+        self.state.front.peer(connection).is_some_and(|peer| peer.connection.has_feature(name))
     }
 
     /// The longest data frames to be made on a connection from now on.
     pub fn limit_frames(&mut self, connection: ConnectionId, bytes: u32) {
-        if let Some(peer) = self.state.peers.get_mut(&connection) {
+        if let Some(peer) = self.state.front.peer_mut(connection) {
             peer.connection.limit_frames(bytes);
         }
     }
 
     /// Takes the body of a frame back that was copied to where it leaves from.
     pub fn reuse(&mut self, connection: ConnectionId, body: Vec<u8>) {
-        if let Some(peer) = self.state.peers.get_mut(&connection) {
+        if let Some(peer) = self.state.front.peer_mut(connection) {
             peer.connection.reuse(body);
         }
     }
 
     /// The next frame to send on a connection.
     pub fn poll_transmit(&mut self, connection: ConnectionId) -> Option<Transmit> {
-        let peer = self.state.peers.get_mut(&connection)?;
+        let peer = self.state.front.peer_mut(connection)?;
         let transmit = peer.connection.poll_transmit();
         peer.has_sent |= matches!(transmit, Some(Transmit::Data { .. }));
         transmit
@@ -199,7 +189,7 @@ impl Server {
 
     /// The executable at the other end of a connection, if it is one.
     pub fn executable_of(&self, connection: ConnectionId) -> Option<ExecutableId> {
-        match self.state.peers.get(&connection)?.kind {
+        match self.state.front.peer(connection)?.kind {
             PeerKind::Executable(executable) => Some(executable),
             PeerKind::Client { .. } => None,
         }
@@ -207,22 +197,12 @@ impl Server {
 
     /// Whether the connection is to be closed once everything is sent.
     pub fn is_leaving(&self, connection: ConnectionId) -> bool {
-        self.state.peers.get(&connection).is_none_or(|peer| peer.leaving)
+        self.state.front.peer(connection).is_none_or(|peer| peer.leaving)
     }
 
     /// Whether the peer reads so slowly that nothing more should be taken from it.
     pub fn is_clogged(&self, connection: ConnectionId) -> bool {
-        self.state.peers.get(&connection).is_some_and(|peer| {
-            let waiting = peer.connection.answers_bytes();
-            let is_beyond_share = || {
-                let connections =
-                    peer.number.map_or(1, |number| self.state.under_way.connections(number));
-                waiting > answers_share(self.state.limits.under_way_bytes_max, connections)
-            };
-            self.state.under_way.is_paused(connection)
-                || peer.connection.is_clogged()
-                || (waiting > ANSWERS_LEAST && is_beyond_share())
-        })
+        self.state.front.is_clogged(connection, self.state.limits.under_way_bytes_max)
     }
 
     /// Takes a control frame from a connection.
@@ -236,12 +216,12 @@ impl Server {
         header: &FrameHeader,
         body: &[u8],
     ) -> Result<()> {
-        let Some(peer) = self.state.peers.get_mut(&connection).filter(|peer| !peer.leaving) else {
+        let Some(peer) = self.state.front.peer_mut(connection).filter(|peer| !peer.leaving) else {
             return Ok(());
         };
         peer.connection.handle_control(header, body)?;
         self.state.out.touch(connection);
-        self.state.frame_bytes = u64::from(header.length);
+        self.state.front.frame_came(header.length);
         self.handle_events(surroundings, connection)
     }
 
@@ -256,7 +236,7 @@ impl Server {
         header: &FrameHeader,
         done: u32,
     ) -> Result<()> {
-        let Some(peer) = self.state.peers.get_mut(&connection).filter(|peer| !peer.leaving) else {
+        let Some(peer) = self.state.front.peer_mut(connection).filter(|peer| !peer.leaving) else {
             return Ok(());
         };
         peer.connection.data_arrived(header, done)?;
@@ -269,7 +249,7 @@ impl Server {
         surroundings: &mut dyn Surroundings,
         connection: ConnectionId,
     ) -> Result<()> {
-        while let Some(peer) = self.state.peers.get_mut(&connection) {
+        while let Some(peer) = self.state.front.peer_mut(connection) {
             let Some(event) = peer.connection.poll_event() else { break };
             let executable = match peer.kind {
                 PeerKind::Client { .. } => None,
@@ -300,12 +280,12 @@ impl Server {
             return Err(Error::new(ErrorKind::Version, "connect", "it has a different byte order")
                 .fix("this version of Farcall connects only machines with the same byte order"));
         }
-        let Some(peer) = self.state.peers.get_mut(&connection) else { return Ok(()) };
+        let Some(peer) = self.state.front.peer_mut(connection) else { return Ok(()) };
         let executable = match peer.kind {
             PeerKind::Executable(executable) => Some(executable),
             PeerKind::Client { .. } => None,
         };
-        self.state.set_patience(connection, None);
+        self.state.front.set_patience(connection, None);
         match executable {
             Some(executable) => self.load(executable),
             None => {
@@ -318,11 +298,13 @@ impl Server {
     /// Takes no more from a connection. An executable that leaves can take no call, so it is told
     /// to end at once.
     fn leave(&mut self, connection: ConnectionId) {
-        let Some(peer) = self.state.peers.get_mut(&connection) else { return };
-        peer.leaving = true;
-        self.state.leaving.push(connection);
+        let Some(peer) = self.state.front.begin_to_leave(connection) else { return };
+        let executable = match peer.kind {
+            PeerKind::Executable(executable) => Some(executable),
+            PeerKind::Client { .. } => None,
+        };
         self.state.out.touch(connection);
-        if let PeerKind::Executable(executable) = peer.kind {
+        if let Some(executable) = executable {
             self.stop_executable(executable);
         }
     }
@@ -330,7 +312,7 @@ impl Server {
     /// The peer broke a rule: it is told so, and goes.
     pub fn broken(&mut self, connection: ConnectionId, error: &Error) {
         self.audit_connection(connection, error);
-        let Some(peer) = self.state.peers.get_mut(&connection) else { return };
+        let Some(peer) = self.state.front.peer_mut(connection) else { return };
         peer.connection.goodbye(Some(error));
         if let PeerKind::Executable(executable) = peer.kind {
             self.executable_broke(executable, error);
@@ -373,7 +355,7 @@ impl Server {
 
     /// When [`Server::tick`] must be called at the latest.
     pub fn next_tick(&self) -> Option<Instant> {
-        let patience = self.state.patience.first().map(|(at, _)| *at);
+        let patience = self.state.front.next_patience().map(|(at, _)| at);
         let deadline = self.state.deadlines.first().map(|(at, _)| *at);
         let look = self.next_look();
         let place = self
@@ -397,7 +379,7 @@ impl Server {
             .chain(place)
             .chain(start)
             .chain(object);
-        let all = all.chain(self.state.under_way.next_look());
+        let all = all.chain(self.state.front.next_look());
         all.chain(self.next_grace()).chain(self.next_stall_check()).min()
     }
 
@@ -425,18 +407,20 @@ impl Server {
         if self.next_stall_check().is_some_and(|at| at <= now) {
             self.end_stalled(surroundings);
         }
-        for connection in std::mem::take(&mut self.state.leaving) {
+        for connection in self.state.front.take_leaving() {
             if self
                 .state
-                .peers
-                .get(&connection)
+                .front
+                .peer(connection)
                 .is_some_and(|peer| peer.leaving && peer.patience_until.is_none())
             {
-                self.state.set_patience(connection, Some(now + self.state.limits.greeting_max));
+                self.state
+                    .front
+                    .set_patience(connection, Some(now + self.state.limits.greeting_max));
             }
         }
         while let Some((_, connection)) =
-            self.state.patience.first().copied().filter(|(until, _)| *until <= now)
+            self.state.front.next_patience().filter(|(until, _)| *until <= now)
         {
             self.lose_patience(connection, now);
         }
@@ -446,11 +430,11 @@ impl Server {
     /// off.
     fn lose_patience(&mut self, connection: ConnectionId, now: Instant) {
         if self.is_leaving(connection) {
-            self.state.set_patience(connection, None);
+            self.state.front.set_patience(connection, None);
             self.state.out.act(Action::Close(connection));
             return;
         }
-        self.state.set_patience(connection, Some(now + self.state.limits.greeting_max));
+        self.state.front.set_patience(connection, Some(now + self.state.limits.greeting_max));
         let error = Error::new(ErrorKind::TimedOut, "connect", "it did not send its Hello in time");
         self.broken(connection, &error);
     }
@@ -469,7 +453,7 @@ impl Server {
             return Ok(*segment);
         }
         let connection = record.connection.ok_or_else(gone)?;
-        let peer = self.state.peers.get_mut(&connection).ok_or_else(gone)?;
+        let peer = self.state.front.peer_mut(connection).ok_or_else(gone)?;
         let segment = record.next_segment;
         if record.limits.memory_max.is_some() {
             surroundings.settle_pages(source, bytes);
@@ -500,24 +484,10 @@ impl Server {
             };
             let Some((_, segment)) = record.shared.remove(at) else { continue };
             let Some(connection) = record.connection else { continue };
-            if let Some(peer) = self.state.peers.get_mut(&connection) {
+            if let Some(peer) = self.state.front.peer_mut(connection) {
                 peer.connection.unshare(segment);
                 self.state.out.touch(connection);
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn answers_that_nobody_reads_are_bounded_for_all_connections_of_a_user() {
-        let all = 512 << 20;
-        for connections in [1, 2, 100, 5120] {
-            assert!(answers_share(all, connections) * connections <= all as usize, "{connections}");
-        }
-        assert_eq!((answers_share(all, 0), answers_share(0, 1)), (all as usize, ANSWERS_LEAST));
     }
 }

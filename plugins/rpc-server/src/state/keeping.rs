@@ -557,6 +557,6 @@ pub struct Accepted {
 impl State {
     /// Outcomes that connections hold.
     pub(crate) fn held(&self) -> impl Iterator<Item = &Arc<Finished>> {
-        self.peers.values().flat_map(|peer| peer.resuming.held.values())
+        self.front.peers().flat_map(|(_, peer)| peer.resuming.held.values())
     }
 }

@@ -17,9 +17,7 @@ const WORDS_IDS_MAX: usize = 8;
 impl Server {
     /// A client gives an order: whoever may is passed on to those who carry it out.
     pub(super) fn ordered(&mut self, connection: ConnectionId, channel: ChannelId, order: Order) {
-        if let Some(peer) = self.state.peers.get(&connection) {
-            self.state.orders.insert((connection, channel), (peer.caller.clone(), words(&order)));
-        }
+        self.state.front.begin_order(connection, channel, words(&order));
         match self.may_order(connection, &order) {
             Ok(()) => {
                 // Without a peer there is nobody to give more than nothing.
@@ -44,9 +42,7 @@ impl Server {
         ids: Vec<ObjectId>,
     ) {
         let order = Order::Delete(ids);
-        if let Some(peer) = self.state.peers.get(&connection) {
-            self.state.orders.insert((connection, channel), (peer.caller.clone(), words(&order)));
-        }
+        self.state.front.begin_order(connection, channel, words(&order));
         match (self.may_order(connection, &order), order) {
             (Ok(()), Order::Delete(ids)) => self.delete(surroundings, connection, channel, &ids),
             (outcome, _) => self.obeyed(connection, channel, outcome.map(|()| Vec::new())),
@@ -84,7 +80,7 @@ impl Server {
     /// routines call from now on is what their callers may call now.
     pub fn grant(&mut self, surroundings: &mut dyn Surroundings, table: &[Entry]) {
         self.end_forbidden(surroundings, table);
-        for peer in self.state.peers.values_mut() {
+        for peer in self.state.front.peers_mut() {
             if matches!(peer.kind, PeerKind::Client { .. }) {
                 let rights = peer.caller.rights.by(table);
                 let rights = if peer.inside.is_some() { rights.to_call() } else { rights };
@@ -127,10 +123,8 @@ impl Server {
     /// another server.
     pub fn farewell(&mut self) {
         self.state.ending = true;
-        let clients = self.state.peers.iter().filter_map(|(connection, peer)| match &peer.kind {
-            PeerKind::Client { calls, .. } if !peer.leaving => {
-                Some((*connection, calls.is_empty()))
-            }
+        let clients = self.state.front.peers().filter_map(|(connection, peer)| match &peer.kind {
+            PeerKind::Client { calls, .. } if !peer.leaving => Some((connection, calls.is_empty())),
             _ => None,
         });
         for (connection, unharmed) in clients.collect::<Vec<_>>() {
@@ -151,7 +145,7 @@ impl Server {
 
     /// Whether a client is connected.
     pub fn has_clients(&self) -> bool {
-        self.state.peers.values().any(|peer| matches!(peer.kind, PeerKind::Client { .. }))
+        self.state.front.has_clients()
     }
 }
 

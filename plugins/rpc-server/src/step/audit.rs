@@ -45,10 +45,10 @@ impl Server {
         routine: &str,
         error: &Error,
     ) {
-        let caller = self.state.peers.get(&connection).map(|peer| peer.caller.clone());
+        let caller = self.state.front.peer(connection).map(|peer| peer.caller.clone());
         let Some(caller) = caller.filter(|_| self.keeps_records()) else { return };
         let (routine, times) = (routine.to_owned(), CallTimes::default());
-        let parent = self.state.peers.get(&connection).and_then(|peer| peer.inside);
+        let parent = self.state.front.peer(connection).and_then(|peer| peer.inside);
         let parent = parent.and_then(|key| self.state.calls.get(&key)).map(|call| call.id);
         let audited = AuditedCall { id: call, parent, routine, times, bytes_in: 0, bytes_out: 0 };
         self.record(AuditRecord {
@@ -61,7 +61,7 @@ impl Server {
 
     /// A client must go.
     pub(super) fn audit_connection(&mut self, connection: ConnectionId, error: &Error) {
-        let peer = self.state.peers.get(&connection);
+        let peer = self.state.front.peer(connection);
         let client = peer.filter(|peer| matches!(peer.kind, PeerKind::Client { .. }));
         let Some(caller) = client.map(|peer| peer.caller.clone()) else { return };
         self.state.counters.refused += 1;
@@ -78,7 +78,7 @@ impl Server {
         channel: ChannelId,
         error: Option<&Error>,
     ) {
-        let Some((caller, order)) = self.state.orders.remove(&(connection, channel)) else {
+        let Some((caller, order)) = self.state.front.end_order(connection, channel) else {
             return;
         };
         if self.keeps_records() {

@@ -50,7 +50,7 @@ impl Server {
         };
         match self.admit_callback(surroundings, executable, (connection, channel), open) {
             Ok(announced) => {
-                if let Some(peer) = self.state.peers.get_mut(&connection) {
+                if let Some(peer) = self.state.front.peer_mut(connection) {
                     peer.connection.grant(channel, announced);
                 }
             }
@@ -171,7 +171,7 @@ impl Server {
         };
         let client = call.client.map(|(connection, _)| connection);
         let peer = client
-            .and_then(|connection| Some((connection, self.state.peers.get_mut(&connection)?)));
+            .and_then(|connection| Some((connection, self.state.front.peer_mut(connection)?)));
         let gone = || refused(ErrorKind::ConnectionLost, "its client has disconnected");
         let opened = peer
             .ok_or_else(gone)
@@ -275,8 +275,8 @@ impl Server {
         for line in self.state.callbacks.answered_on(connection) {
             let open = self
                 .state
-                .peers
-                .get_mut(&connection)
+                .front
+                .peer_mut(connection)
                 .is_some_and(|peer| peer.connection.is_open(line.1));
             if !open {
                 self.forget_callback(surroundings, line);
@@ -322,7 +322,7 @@ impl Server {
         }
         let Some(callback) = self.state.callbacks.remove(line) else { return };
         if let Some((connection, channel)) = callback.client
-            && let Some(peer) = self.state.peers.get_mut(&connection)
+            && let Some(peer) = self.state.front.peer_mut(connection)
         {
             peer.connection.cancel(channel);
             self.state.out.touch(connection);

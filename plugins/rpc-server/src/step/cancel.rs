@@ -32,7 +32,7 @@ impl Server {
             return;
         }
         self.state.graces.insert(executable, surroundings.now() + grace);
-        if let Some(peer) = self.state.peers.get_mut(&connection) {
+        if let Some(peer) = self.state.front.peer_mut(connection) {
             peer.connection.cancel(running.channel);
             self.state.out.touch(connection);
         }

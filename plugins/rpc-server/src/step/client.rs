@@ -24,7 +24,7 @@ impl Server {
         | Event::Opened(channel, _)
         | Event::Resumed(channel, _) = &event
         {
-            self.count_question(surroundings.now(), connection, *channel);
+            self.state.front.count_question(surroundings.now(), connection, *channel);
         }
         match event {
             Event::Requested(channel, request) => {
@@ -137,7 +137,7 @@ impl Server {
     }
 
     pub(super) fn kind_mut(&mut self, connection: ConnectionId) -> Option<&mut PeerKind> {
-        self.state.peers.get_mut(&connection).map(|peer| &mut peer.kind)
+        self.state.front.peer_mut(connection).map(|peer| &mut peer.kind)
     }
 
     /// The client ends a segment; not one that an open call names (spec/wire.md, section 5.4): a
@@ -145,7 +145,7 @@ impl Server {
     /// number.
     fn take_back(&mut self, connection: ConnectionId, segment: u32) -> Result<()> {
         let Some(PeerKind::Client { calls, segments }) =
-            self.state.peers.get_mut(&connection).map(|p| &mut p.kind)
+            self.state.front.peer_mut(connection).map(|p| &mut p.kind)
         else {
             return Ok(());
         };
@@ -170,14 +170,14 @@ impl Server {
         connection: ConnectionId,
         channel: ChannelId,
     ) -> Option<CallKey> {
-        match &self.state.peers.get(&connection)?.kind {
+        match &self.state.front.peer(connection)?.kind {
             PeerKind::Client { calls, .. } => calls.get(channel).copied(),
             PeerKind::Executable(_) => None,
         }
     }
 
     pub(super) fn reply(&mut self, connection: ConnectionId, channel: ChannelId, reply: &Reply) {
-        if let Some(peer) = self.state.peers.get_mut(&connection) {
+        if let Some(peer) = self.state.front.peer_mut(connection) {
             peer.connection.reply(channel, reply);
             self.state.out.touch(connection);
         }
@@ -298,7 +298,7 @@ impl Server {
         let mut open = Some(open);
         match self.admit(surroundings, connection, channel, &mut open) {
             Ok(announced) => {
-                if let Some(peer) = self.state.peers.get_mut(&connection) {
+                if let Some(peer) = self.state.front.peer_mut(connection) {
                     peer.connection.grant(channel, announced);
                 }
             }
@@ -341,7 +341,7 @@ impl Server {
         self.check_calls_back(connection, &routine)?;
         let ranks = ranks::of(&routine, open)?;
         let keep = self.keep_of(connection, open, around.nesting.levels)?;
-        let Some(peer) = self.state.peers.get(&connection) else { return Ok(0) };
+        let Some(peer) = self.state.front.peer(connection) else { return Ok(0) };
         let PeerKind::Client { segments, .. } = &peer.kind else { return Ok(0) };
         let (caller, counted) = (peer.caller.clone(), peer.counted);
         let plan = check::plan(
@@ -515,7 +515,7 @@ impl Server {
         channel: ChannelId,
         result: &CallResult,
     ) {
-        if let Some(peer) = self.state.peers.get_mut(&connection) {
+        if let Some(peer) = self.state.front.peer_mut(connection) {
             peer.connection.respond(channel, result);
             self.state.out.touch(connection);
         }

@@ -22,10 +22,10 @@ impl Server {
         let gone = || Error::internal("pass a call on", "its executable has ended");
         let connection =
             self.state.executables.get(&executable).and_then(|e| e.connection).ok_or_else(gone)?;
-        let shares = self.state.peers.get(&connection).ok_or_else(gone)?.shares_memory;
+        let shares = self.state.front.peer(connection).ok_or_else(gone)?.shares_memory;
         let open = self.translate(surroundings, key, executable, shares)?;
         self.tell_begin(key);
-        let peer = self.state.peers.get_mut(&connection).ok_or_else(gone)?;
+        let peer = self.state.front.peer_mut(connection).ok_or_else(gone)?;
         let channel = peer.connection.open(&open)?;
         self.state.out.touch(connection);
         self.stand_in_line(now, executable, InLine { key, channel });
@@ -122,7 +122,7 @@ impl Server {
             let connection =
                 self.state.executables.get(&executable).and_then(|record| record.connection);
             let Some(connection) = connection else { continue };
-            if let Some(peer) = self.state.peers.get_mut(&connection) {
+            if let Some(peer) = self.state.front.peer_mut(connection) {
                 peer.connection.grant(channel, u64::MAX);
                 self.state.out.touch(connection);
             }
@@ -224,7 +224,7 @@ impl Server {
         if self.state.sending.is_empty() {
             return;
         }
-        if let Some(peer) = self.state.peers.get_mut(&connection).filter(|peer| peer.has_sent) {
+        if let Some(peer) = self.state.front.peer_mut(connection).filter(|peer| peer.has_sent) {
             (peer.moved, peer.has_sent) = (surroundings.now(), false);
         }
         let everything = ChannelId(u32::MIN)..=ChannelId(u32::MAX);
@@ -234,8 +234,8 @@ impl Server {
         for channel in channels {
             let open = self
                 .state
-                .peers
-                .get_mut(&connection)
+                .front
+                .peer_mut(connection)
                 .is_some_and(|peer| peer.connection.is_open(channel));
             if open {
                 continue;

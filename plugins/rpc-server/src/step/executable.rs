@@ -143,7 +143,7 @@ impl Server {
         };
         let object = hold.and_then(|hold| hold.class.clone());
         let publication = Publication { module: image.module_text.to_vec(), libraries, object };
-        let Some(peer) = self.state.peers.get_mut(&connection) else { return Ok(()) };
+        let Some(peer) = self.state.front.peer_mut(connection) else { return Ok(()) };
         let channel = peer.connection.request(&Request::Load(publication))?;
         record.phase = Phase::Loading(channel);
         self.state.out.touch(connection);

@@ -29,7 +29,7 @@ impl Server {
         }
         let lasting = Lasting::of(hello)?;
         let longest = self.state.limits.keep.resume;
-        let Some(peer) = self.state.peers.get_mut(&connection) else { return Ok(()) };
+        let Some(peer) = self.state.front.peer_mut(connection) else { return Ok(()) };
         if !peer.connection.has_feature(RESUME) || peer.shares_memory || peer.inside.is_some() {
             return Ok(());
         }
@@ -53,7 +53,7 @@ impl Server {
 
     /// Who is at the other end of a connection, if that may come back under its name.
     pub(super) fn client_of(&self, connection: ConnectionId) -> Option<ClientKey> {
-        self.state.peers.get(&connection)?.resuming.client.clone()
+        self.state.front.peer(connection)?.resuming.client.clone()
     }
 
     /// A connection is gone. Its client may come back if anything is kept for it.
@@ -428,7 +428,7 @@ impl Server {
         if let (Some(client), Some(Outcome::Ended(finished))) = (waits, outcome) {
             let finished = finished.clone();
             self.respond(client.0, client.1, &finished.result);
-            if finished.sends_memory() && self.state.peers.contains_key(&client.0) {
+            if finished.sends_memory() && self.state.front.peer(client.0).is_some() {
                 self.state.sending.insert(client, finished.clone());
                 self.watch_for_stalls(surroundings.now());
             }
@@ -484,7 +484,7 @@ impl Server {
             return false;
         }
         let Some(peer) =
-            self.state.peers.get(&connection).filter(|peer| peer.resuming.keep.is_some())
+            self.state.front.peer(connection).filter(|peer| peer.resuming.keep.is_some())
         else {
             return false;
         };
@@ -499,7 +499,7 @@ impl Server {
         finished: Arc<Finished>,
     ) {
         let bytes = finished.bytes();
-        if let Some(peer) = self.state.peers.get_mut(&connection) {
+        if let Some(peer) = self.state.front.peer_mut(connection) {
             // The channel was free, so that nothing is held there.
             peer.resuming.held.insert(channel, finished);
             self.state.kept.hold(peer.caller.rights.principal(), bytes);
@@ -513,8 +513,8 @@ impl Server {
             let principal = principal.to_owned();
             let theirs = self
                 .state
-                .peers
-                .values_mut()
+                .front
+                .peers_mut()
                 .filter(|peer| peer.caller.rights.principal() == principal);
             let most = theirs.max_by_key(|peer| peer.resuming.held.len());
             let Some(peer) = most.filter(|peer| !peer.resuming.held.is_empty()) else { return };
@@ -540,7 +540,7 @@ impl Server {
         if !self.state.kept.has_held() {
             return;
         }
-        let Some(peer) = self.state.peers.get_mut(&connection) else { return };
+        let Some(peer) = self.state.front.peer_mut(connection) else { return };
         let Some(finished) = peer.resuming.held.remove(channel) else { return };
         self.state.kept.hold_less(peer.caller.rights.principal(), finished.bytes());
         self.let_go(surroundings, finished);

@@ -144,7 +144,7 @@ impl Server {
         self.state.ahead.remove(&executable);
         for one in back.into_iter().rev() {
             if let Some(peer) =
-                connection.and_then(|connection| self.state.peers.get_mut(&connection))
+                connection.and_then(|connection| self.state.front.peer_mut(connection))
             {
                 peer.connection.cancel(one.channel);
             }
@@ -251,7 +251,7 @@ impl Server {
     }
 
     fn channels_max(&self, record: &Executable) -> usize {
-        let peer = record.connection.and_then(|connection| self.state.peers.get(&connection));
+        let peer = record.connection.and_then(|connection| self.state.front.peer(connection));
         peer.and_then(|peer| peer.connection.peer())
             .map_or(1, |hello| hello.limits.channels_max as usize)
     }

@@ -46,18 +46,18 @@ impl Server {
         };
         let around =
             inside.and_then(|key| self.state.calls.get(&key)).map(|call| self.caller_now(call));
-        let caller = around.or_else(|| self.state.peers.get(&connection).map(|peer| &peer.caller));
+        let caller = around.or_else(|| self.state.front.peer(connection).map(|peer| &peer.caller));
         if let Some(caller) = caller {
             let caller = Caller { rights: caller.rights.to_call(), ..(**caller).clone() };
             let newcomer = Newcomer { caller, shares_memory: true, token: None, refusal };
-            self.state.nest = Some(Nest { newcomer, inside });
+            self.state.front.set_nest(Nest { newcomer, inside });
         }
         self.reply(connection, channel, &reply);
     }
 
     /// Whose a call is, with the rights of now: it came with those that were when it began.
     fn caller_now<'a>(&'a self, call: &'a Call) -> &'a Arc<Caller> {
-        let client = call.client.and_then(|(connection, _)| self.state.peers.get(&connection));
+        let client = call.client.and_then(|(connection, _)| self.state.front.peer(connection));
         client.map_or(&call.caller, |peer| &peer.caller)
     }
 
@@ -96,7 +96,7 @@ impl Server {
     /// What the frame before asked for, if it was a connection inside a call: its end came with
     /// that frame.
     pub fn take_nest(&mut self) -> Option<Nest> {
-        self.state.nest.take()
+        self.state.front.take_nest()
     }
 
     /// The connection inside a call is there.
@@ -107,7 +107,7 @@ impl Server {
             newcomer.refusal = Some(over());
         }
         self.add_client(connection, newcomer, now);
-        if let Some(peer) = self.state.peers.get_mut(&connection) {
+        if let Some(peer) = self.state.front.peer_mut(connection) {
             peer.inside = inside;
         }
         if let Some(call) = inside.and_then(|key| self.state.calls.get_mut(&key)) {
@@ -129,7 +129,7 @@ impl Server {
         connection: ConnectionId,
         claimed: Option<&[u8]>,
     ) -> Result<Around> {
-        let inside = self.state.peers.get(&connection).and_then(|peer| peer.inside);
+        let inside = self.state.front.peer(connection).and_then(|peer| peer.inside);
         let caller = claimed.and_then(|parent| self.waits_for_function(connection, parent));
         let Some(key) = inside else {
             let Some(parent) = caller else {
@@ -197,7 +197,7 @@ impl Server {
     pub(super) fn abandon_inside(&mut self, surroundings: &mut dyn Surroundings, key: CallKey) {
         let connections = self.state.calls.get(&key).map(|call| call.nesting.connections.clone());
         for connection in connections.into_iter().flatten() {
-            let Some(peer) = self.state.peers.get_mut(&connection) else { continue };
+            let Some(peer) = self.state.front.peer_mut(connection) else { continue };
             let PeerKind::Client { calls, .. } = &mut peer.kind else { continue };
             for inner in std::mem::take(calls).into_values() {
                 self.client_gone(surroundings, inner);
@@ -210,7 +210,7 @@ impl Server {
         self.end_callbacks(surroundings, key);
         let Some(call) = self.state.calls.get_mut(&key) else { return };
         for connection in std::mem::take(&mut call.nesting.connections) {
-            let Some(peer) = self.state.peers.get_mut(&connection) else { continue };
+            let Some(peer) = self.state.front.peer_mut(connection) else { continue };
             peer.connection.goodbye(Some(&over()));
             let inner = match &peer.kind {
                 PeerKind::Client { calls, .. } => calls.values().copied().collect(),

@@ -26,12 +26,12 @@ impl Server {
         let principal = newcomer.caller.rights.principal().to_owned();
         // Who finds no room now is told so before anything else; who finds some may lose it to
         // others until it greets.
-        let others = self.state.peers.len() - self.state.newcomers.len();
-        let own = self.state.connections_of(&principal);
+        let others = self.state.front.settled();
+        let own = self.state.front.connections_of(&principal);
         let refusal = self.check_room(&newcomer.caller.rights, others, own).err();
         newcomer.refusal = newcomer.refusal.or(refusal);
         self.add_client(connection, newcomer, now);
-        self.state.newcomers.insert(connection.0, principal, ());
+        self.state.front.begin_newcomer(connection, principal);
     }
 
     /// The same for a connection that is counted with what it belongs to, and not among newcomers.
@@ -46,7 +46,7 @@ impl Server {
         let compresses = self.state.limits.compresses && !shares_memory;
         let mut hello = self.hello(compresses.then_some(COMPRESSION));
         hello.features.push(RESUME.to_owned());
-        hello.attributes.extend(self.state.instance.map(kept::instance));
+        hello.attributes.extend(self.state.front.instance().map(kept::instance));
         let mut machine = Connection::new(Setup { hello, initiator: false, token });
         if let Some(error) = &refusal {
             machine.goodbye(Some(error));
@@ -80,15 +80,15 @@ impl Server {
     /// # Errors
     /// `LimitExceeded` where there is no room for it.
     pub(super) fn settle_newcomer(&mut self, connection: ConnectionId) -> Result<()> {
-        let Some(caller) = self.state.peers.get(&connection).map(|peer| peer.caller.clone()) else {
+        let Some(caller) = self.state.front.peer(connection).map(|peer| peer.caller.clone()) else {
             return Ok(());
         };
         // What is inside a call has a bound by call.
-        if !self.state.newcomers.remove(connection.0) {
+        if !self.state.front.end_newcomer(connection) {
             return Ok(());
         }
-        let others = self.state.peers.len() - self.state.newcomers.len() - 1;
-        let own = self.state.connections_of(caller.rights.principal()) - 1;
+        let others = self.state.front.settled() - 1;
+        let own = self.state.front.connections_of(caller.rights.principal()) - 1;
         self.check_room(&caller.rights, others, own)
     }
 
@@ -115,7 +115,7 @@ impl Server {
     /// No descriptor is left for another connection: a newcomer goes, or else a connection of
     /// whoever has the most, the server's own user excepted. Which one, for the driver to close.
     pub fn make_room(&mut self) -> Option<ConnectionId> {
-        let newcomer = self.state.newcomers.evict().map(ConnectionId);
+        let newcomer = self.state.front.evict_newcomer();
         let connection = newcomer.or_else(|| self.one_of_the_most())?;
         let message = "the server has no file descriptors left, and others connected";
         let error = Error::new(ErrorKind::LimitExceeded, "keep a connection", message)
@@ -131,24 +131,23 @@ impl Server {
     /// Of the connections of the principal that has the most of them, the last one; one without
     /// open calls before others.
     fn one_of_the_most(&self) -> Option<ConnectionId> {
-        let strangers = self.state.peers.iter().filter(|(_, peer)| {
+        let strangers = self.state.front.peers().filter(|(_, peer)| {
             peer.inside.is_none() && peer.number.is_some() && !peer.caller.rights.owns_server()
         });
-        let connections =
-            |peer: &Peer| peer.number.map_or(0, |number| self.state.under_way.connections(number));
+        let connections = |peer: &Peer| self.state.front.connections_beside(peer);
         let is_idle =
             |peer: &Peer| matches!(&peer.kind, PeerKind::Client { calls, .. } if calls.is_empty());
         let most = strangers
-            .max_by_key(|(connection, peer)| (connections(peer), is_idle(peer), **connection));
-        most.map(|(connection, _)| *connection)
+            .max_by_key(|(connection, peer)| (connections(peer), is_idle(peer), *connection));
+        most.map(|(connection, _)| connection)
     }
 
     /// Ends newcomers that are too many. It comes after all that they sent was read: those who
     /// greet at once stay.
     pub(super) fn end_newcomers(&mut self) {
         let most = self.state.limits.greetings_max;
-        while self.state.newcomers.len() > most
-            && let Some(connection) = self.state.newcomers.evict().map(ConnectionId)
+        while self.state.front.newcomers() > most
+            && let Some(connection) = self.state.front.evict_newcomer()
         {
             if self.is_leaving(connection) {
                 self.state.out.act(Action::Close(connection));

@@ -201,7 +201,7 @@ impl Server {
         let note =
             Notice::Output(Output::Stderr as u8, left_out(std::mem::take(&mut call.output_lost)));
         if let Some((connection, channel)) = call.client
-            && let Some(peer) = self.state.peers.get_mut(&connection)
+            && let Some(peer) = self.state.front.peer_mut(connection)
         {
             self.state.out.touch(connection);
             peer.connection.last_notice(channel, &note);
@@ -212,7 +212,7 @@ impl Server {
     pub(super) fn notify(&mut self, key: CallKey, notice: &Notice) -> bool {
         let client = self.state.calls.get(&key).and_then(|call| call.client);
         let Some((connection, channel)) = client else { return true };
-        let Some(peer) = self.state.peers.get_mut(&connection) else { return true };
+        let Some(peer) = self.state.front.peer_mut(connection) else { return true };
         self.state.out.touch(connection);
         peer.connection.notice(channel, notice)
     }

@@ -31,7 +31,7 @@ impl Server {
         header: &FrameHeader,
         done: u32,
     ) -> Result<Option<Place>> {
-        match self.state.peers.get_mut(&connection) {
+        match self.state.front.peer_mut(connection) {
             Some(peer) if !peer.leaving => peer.connection.place(header, done),
             _ => Ok(None),
         }
@@ -76,7 +76,7 @@ impl Server {
     /// those on theirs; callbacks go the other way.
     pub fn side_received(&self, connection: ConnectionId, channel: ChannelId) -> Side {
         let inside = is_inside(channel);
-        match self.state.peers.get(&connection).map(|peer| &peer.kind) {
+        match self.state.front.peer(connection).map(|peer| &peer.kind) {
             Some(PeerKind::Executable(_)) if inside => Side::Arguments,
             Some(PeerKind::Executable(_)) => Side::Results,
             _ if inside => Side::Results,
@@ -85,7 +85,7 @@ impl Server {
     }
 
     fn call_of(&self, connection: ConnectionId, channel: ChannelId) -> Option<CallKey> {
-        match &self.state.peers.get(&connection)?.kind {
+        match &self.state.front.peer(connection)?.kind {
             PeerKind::Client { calls, .. } => calls.get(channel).copied(),
             PeerKind::Executable(executable) => {
                 // Also of one that is to end: its memory stays until it has, and what is under way

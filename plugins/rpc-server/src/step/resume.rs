@@ -63,7 +63,7 @@ impl Server {
         describe: bool,
     ) {
         let Some(principal) =
-            self.state.peers.get(&connection).map(|peer| peer.caller.rights.principal().to_owned())
+            self.state.front.peer(connection).map(|peer| peer.caller.rights.principal().to_owned())
         else {
             return;
         };
@@ -140,7 +140,7 @@ impl Server {
         if !asked {
             self.forget_entry(surroundings, &id);
         }
-        if let Some(peer) = self.state.peers.get_mut(&connection) {
+        if let Some(peer) = self.state.front.peer_mut(connection) {
             peer.connection.agree(channel, &resume);
             if let PeerKind::Client { calls, .. } = &mut peer.kind {
                 calls.insert(channel, key);
@@ -171,7 +171,7 @@ impl Server {
         (connection, channel): (ConnectionId, ChannelId),
         resume: &Resume,
     ) {
-        let Some(peer) = self.state.peers.get_mut(&connection) else { return };
+        let Some(peer) = self.state.front.peer_mut(connection) else { return };
         peer.connection.agree(channel, resume);
         self.respond(connection, channel, &finished.result);
         if finished.sends_memory() {
@@ -186,7 +186,7 @@ impl Server {
         channel: ChannelId,
         finished: &Arc<Finished>,
     ) {
-        if self.state.peers.get(&connection).is_some_and(|peer| peer.resuming.keep.is_some()) {
+        if self.state.front.peer(connection).is_some_and(|peer| peer.resuming.keep.is_some()) {
             self.hold(connection, channel, finished.clone());
         }
     }

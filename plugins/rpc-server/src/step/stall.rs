@@ -63,14 +63,16 @@ impl State {
 
     /// Connections that still have to take results, and when each is over unless something moves.
     fn results_due(&self) -> impl Iterator<Item = (Instant, ConnectionId)> {
-        let stays = |connection| self.peers.get(connection).is_some_and(|peer| !peer.leaving);
+        let stays = |connection: &ConnectionId| {
+            self.front.peer(*connection).is_some_and(|peer| !peer.leaving)
+        };
         let sending = self.sending.iter().filter(move |((connection, _), _)| stays(connection));
         sending
             .map(|((connection, _), sent)| (self.due(*connection, sent.waits_since), *connection))
     }
 
     fn due(&self, client: ConnectionId, waits_since: Instant) -> Instant {
-        let moved = self.peers.get(&client).map_or(waits_since, |peer| peer.moved);
+        let moved = self.front.peer(client).map_or(waits_since, |peer| peer.moved);
         waits_since.max(moved) + self.limits.stall_max
     }
 }

@@ -86,7 +86,7 @@ impl Server {
         let objects = self.state.objects.all.iter().filter(|(_, object)| view.sees_object(object));
         let objects: Vec<_> = objects.collect();
         Box::new(Status {
-            product: self.state.product.clone(),
+            product: self.state.front.product().to_owned(),
             up_ns: now.0,
             draining: self.state.draining,
             calls: shown.map(|(call, stage)| open_call(call, stage, now)).collect(),
@@ -178,9 +178,9 @@ impl Server {
         let counters = &self.state.counters;
         let shared: Vec<u64> = self
             .state
-            .peers
-            .values()
-            .filter_map(|peer| match &peer.kind {
+            .front
+            .peers()
+            .filter_map(|(_, peer)| match &peer.kind {
                 PeerKind::Client { segments, .. } => Some(segments.values().sum()),
                 PeerKind::Executable(_) => None,
             })
@@ -208,7 +208,7 @@ impl Server {
 
     /// A call was refused before it began.
     pub(super) fn count_refused(&mut self, connection: ConnectionId, error: &Error) {
-        if let Some(peer) = self.state.peers.get(&connection) {
+        if let Some(peer) = self.state.front.peer(connection) {
             self.state.counters.refused(peer.counted, error.kind());
         }
     }

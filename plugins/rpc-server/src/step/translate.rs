@@ -143,7 +143,7 @@ impl Server {
     }
 
     fn segment_bytes(&self, connection: ConnectionId, segment: u32) -> Option<u64> {
-        match &self.state.peers.get(&connection)?.kind {
+        match &self.state.front.peer(connection)?.kind {
             PeerKind::Client { segments, .. } => segments.get(&segment).copied(),
             PeerKind::Executable(_) => None,
         }

@@ -165,7 +165,7 @@ impl Server {
         executable: ExecutableId,
         connection: ConnectionId,
     ) {
-        let peer = self.state.peers.get(&connection);
+        let peer = self.state.front.peer(connection);
         let is_inside = peer.is_none_or(|peer| peer.inside.is_some());
         let Some(object) = self.state.objects.all.get_mut(&executable) else { return };
         if !is_inside && !object.standing.is_ending() {

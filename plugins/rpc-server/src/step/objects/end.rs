@@ -79,7 +79,7 @@ impl Server {
     fn end_in_order(&mut self, surroundings: &dyn Surroundings, executable: ExecutableId) {
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
         let connection = record.connection;
-        let Some(peer) = connection.and_then(|connection| self.state.peers.get_mut(&connection))
+        let Some(peer) = connection.and_then(|connection| self.state.front.peer_mut(connection))
         else {
             return self.stop_executable(executable);
         };
