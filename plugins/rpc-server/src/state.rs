@@ -16,7 +16,6 @@
 //!   of a call that returned, after the exit of an executable that was stopped.
 
 mod actions;
-mod callbacks;
 mod calls;
 mod front;
 mod keeping;
@@ -24,7 +23,6 @@ mod known;
 mod launched;
 mod limits;
 mod memory;
-mod nesting;
 mod objects;
 mod outbox;
 mod passing;
@@ -34,19 +32,20 @@ mod starts;
 mod waiting;
 mod words;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use farcall_base::{CallId, ChannelId, ConnectionId, Error, ExecutableId, Instant};
-use farcall_idl::layout::CallLayout;
 use farcall_services::directory::ExecutableImage;
 use farcall_services::spawner::ExecutableLimits;
-use farcall_wire::{JobStatus, Keep, Open};
+use farcall_wire::JobStatus;
 
-use crate::counters::{Counters, RowNumber};
+use crate::counters::Counters;
 pub use actions::Action;
-pub use callbacks::{Callback, Callbacks};
-pub use calls::{CallKey, Calls};
+pub use calls::{
+    Arguments, Call, CallClock, CallKey, CallMemory, CallTable, Callback, Callbacks, Calls, Nest,
+    Nesting, Run, Wants,
+};
 pub use front::{
     Asked, Caller, Front, Large, LargeQuestions, Newcomer, Peer, PeerKind, PrincipalNumber,
 };
@@ -58,7 +57,6 @@ pub use known::Known;
 pub use launched::Launched;
 pub use limits::Limits;
 pub use memory::{MemoryId, MemorySource, OwnMemory, ResultFiles};
-pub use nesting::{Nest, Nesting};
 pub use objects::{Due, Hold, HoldNumber, Object, Objects, Release, ReleaseNumber, Standing};
 pub(crate) use outbox::Outbox;
 pub(crate) use passing::{FREE_BYTES, Passing};
@@ -182,99 +180,6 @@ pub struct Pool {
     pub waiting: WaitingLine,
 }
 
-/// What a client wants to be told of a call while it is running.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wants {
-    /// Its place in the queue, and that it began.
-    pub progress: bool,
-    /// What its routine writes.
-    pub output: bool,
-    /// The processor time of its routine, with its outcome.
-    pub processor_time: bool,
-}
-
-/// A call.
-pub struct Call {
-    /// Its id on every connection.
-    pub id: CallId,
-    /// Where it came from; `None` when the client is gone.
-    pub client: Option<(ConnectionId, ChannelId)>,
-    /// Whose it is, also when the client is gone.
-    pub caller: Arc<Caller>,
-    /// Where it is counted.
-    pub counted: RowNumber,
-    /// What it calls.
-    pub routine: Arc<Known>,
-    /// The client's request.
-    pub open: Open,
-    /// Sizes.
-    pub layout: Arc<CallLayout>,
-    /// Memory of ours.
-    pub memory: Option<OwnMemory>,
-    /// Memory of its client's that we have mapped, by parameter: its executable shares none.
-    pub mapped: Vec<OwnMemory>,
-    /// That for files that come back: how long they are is known only then.
-    pub files: Option<Box<ResultFiles>>,
-    /// Segments of the client's that it names.
-    pub segments: Vec<u32>,
-    /// Arrays that it names by URL and that are not there yet.
-    pub fetching: usize,
-    /// Whether everything that its client sends has come.
-    pub complete: bool,
-    /// Its turn in the line of its module or object, if it was ever in one.
-    pub turn: Option<Turn>,
-    /// Whose line it stands in.
-    pub executable: Option<ExecutableId>,
-    /// Why it is to end before its outcome comes, if it is.
-    pub unwanted: Option<Error>,
-    /// How often it came back from an executable: unbegun, or to be run again.
-    pub returns: u32,
-    /// What its client wants to be told while it is running.
-    pub wants: Wants,
-    /// Bytes of its output that its client was not told since he was told some.
-    pub output_lost: u64,
-    /// Results as the executable gave them, and whether their data is complete.
-    pub results: Option<Box<farcall_wire::CallResult>>,
-    /// When its Open came.
-    pub accepted: Instant,
-    /// When its arguments were complete.
-    pub queued: Instant,
-    /// When it was passed to an executable.
-    pub started: Instant,
-    /// When its time is over.
-    pub deadline: Option<Instant>,
-    /// While an executable has it: when the time is over that its module allows, and how many
-    /// seconds that is.
-    pub allowed: Option<(Instant, u64)>,
-    /// Since when it waits for its client: for arguments from the start, for results to be taken in
-    /// the end.
-    pub waits_since: Instant,
-    /// How it stands to the calls around it and in it.
-    pub nesting: Nesting,
-    /// The processes of MPI's that are to run it; 0 for as many as the spawner's settings say.
-    pub ranks: u32,
-    /// How its outcome is kept, where its client wants that.
-    pub keep: Option<Keep>,
-    /// The object that it is on.
-    pub on: Option<ExecutableId>,
-}
-
-impl Call {
-    /// The pool that runs it.
-    pub fn module_key(&self) -> ModuleKey {
-        let own = &self.routine.module_key;
-        if self.ranks == 0 { own.clone() } else { Arc::new((own.0.clone(), own.1, self.ranks)) }
-    }
-
-    /// All of our memory that it uses.
-    pub fn memories(&self) -> impl Iterator<Item = &OwnMemory> {
-        self.memory
-            .iter()
-            .chain(&self.mapped)
-            .chain(self.files.as_deref().map(|files| &files.memory))
-    }
-}
-
 /// The server's whole state. No two calls have one id.
 pub struct State {
     pub(crate) limits: Limits,
@@ -284,22 +189,14 @@ pub struct State {
     pub(crate) starts: Starts,
     /// Results of launched executables on their way here.
     pub(crate) passing: Passing,
-    pub(crate) calls: Calls<Call>,
-    pub(crate) ids: HashSet<CallId>,
+    pub(crate) calls: Calls,
     pub(crate) callbacks: Callbacks,
-    /// Calls whose outcome is given but whose result data has not all left yet.
-    pub(crate) sending: BTreeMap<(ConnectionId, ChannelId), Arc<Finished>>,
     pub(crate) routines: HashMap<String, Arc<Known>>,
-    pub(crate) deadlines: BTreeSet<(Instant, CallKey)>,
     /// Executables that were told that the call that they run is to end, and when they are ended if
     /// it does not.
     pub(crate) graces: BTreeMap<ExecutableId, Instant>,
     /// Executables that were passed calls ahead of time.
     pub(crate) ahead: BTreeSet<ExecutableId>,
-    /// Calls whose arguments still come.
-    pub(crate) coming: BTreeSet<CallKey>,
-    /// When to look for calls whose clients stand still, if any call waits for its client then.
-    pub(crate) stalls_checked_at: Option<Instant>,
     /// No more calls are taken.
     pub(crate) draining: bool,
     /// Clients have been told goodbye: no call begins any more.
@@ -327,17 +224,12 @@ impl State {
             executables: BTreeMap::new(),
             pools: BTreeMap::new(),
             calls: Calls::default(),
-            ids: HashSet::new(),
             callbacks: Callbacks::default(),
             starts: Starts::default(),
             passing: Passing::default(),
-            sending: BTreeMap::new(),
             routines: HashMap::new(),
-            deadlines: BTreeSet::new(),
             graces: BTreeMap::new(),
             ahead: BTreeSet::new(),
-            coming: BTreeSet::new(),
-            stalls_checked_at: None,
             draining: false,
             ending: false,
             out: Outbox::default(),
@@ -359,7 +251,7 @@ impl State {
     pub fn memory_in_use(&self) -> impl Iterator<Item = (MemoryId, CallId)> {
         let running =
             self.calls.values().flat_map(|call| call.memories().map(|memory| (memory.id, call.id)));
-        let over = self.sending.values().chain(self.kept.in_memory()).chain(self.held());
+        let over = self.calls.sending().chain(self.kept.in_memory()).chain(self.held());
         let callbacks = self
             .callbacks
             .values()
@@ -378,10 +270,10 @@ impl State {
             ("clients", clients),
             ("bytes under way", self.front.bytes_under_way() > 0),
             ("calls", !self.calls.is_empty()),
-            ("sending", !self.sending.is_empty()),
+            ("sending", self.calls.is_sending()),
             ("callbacks", !self.callbacks.is_empty()),
-            ("coming", !self.coming.is_empty()),
-            ("deadlines", !self.deadlines.is_empty()),
+            ("coming", self.calls.arriving().next().is_some()),
+            ("deadlines", self.calls.next_deadline().is_some()),
             ("executables that may end their calls themselves", !self.graces.is_empty()),
             ("executables with calls ahead of time", !self.ahead.is_empty()),
             ("lines of waiting calls", waiting),

@@ -356,7 +356,7 @@ impl Server {
     /// When [`Server::tick`] must be called at the latest.
     pub fn next_tick(&self) -> Option<Instant> {
         let patience = self.state.front.next_patience().map(|(at, _)| at);
-        let deadline = self.state.deadlines.first().map(|(at, _)| *at);
+        let deadline = self.state.calls.next_deadline();
         let look = self.next_look();
         let place = self
             .state
@@ -386,10 +386,7 @@ impl Server {
     /// Time went by.
     pub fn tick(&mut self, surroundings: &mut dyn Surroundings) {
         let now = surroundings.now();
-        while let Some((at, key)) =
-            self.state.deadlines.first().copied().filter(|(at, _)| *at <= now)
-        {
-            self.state.deadlines.remove(&(at, key));
+        while let Some((at, key)) = self.state.calls.take_deadline(now) {
             let error = self.too_late(at, key);
             self.abort(surroundings, key, error);
         }

@@ -482,12 +482,14 @@ impl Peers {
         assert!(self.questions.is_empty() && self.holds.is_empty(), "a question was not answered");
         if state.calls.is_empty() && state.kept.is_empty() {
             assert!(
-                memory.taken.is_empty() && state.deadlines.is_empty() && state.sending.is_empty(),
+                memory.taken.is_empty()
+                    && state.calls.next_deadline().is_none()
+                    && !state.calls.is_sending(),
                 "something leaks"
             );
         }
         let lines = state.pools.values().map(|pool| pool.waiting.len()).sum::<usize>();
-        assert!(lines <= state.calls.len(), "calls that are over stand in line");
+        assert!(lines <= state.calls.values().count(), "calls that are over stand in line");
         assert!(
             state.pools.values().all(|pool| pool.alive > 0 || !pool.waiting.is_empty()),
             "an empty pool stays"

@@ -1,104 +1,210 @@
-//! The table of calls. Each call is looked up a dozen times on its way, so that its key says where
-//! it stands.
+//! Calls: those that are open, and those whose result data still leave.
+//!
+//! - An id stands in `ids` as long as its call stands in the table.
+//! - `deadlines` has exactly the times that calls name: their own, and what their module allows.
+//! - A call stands in `arriving` from its Open until its arguments are complete, or it ends.
 
-use slab::Slab;
+mod call;
+mod callbacks;
+mod nesting;
+mod table;
 
-/// A call's number in this server, by which older calls come first, and its place in the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct CallKey {
-    number: u64,
-    place: usize,
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use farcall_base::{CallId, ChannelId, ConnectionId, Instant};
+
+use super::Finished;
+pub use call::{Arguments, Call, CallClock, CallMemory, Run, Wants};
+pub use callbacks::{Callback, Callbacks};
+pub use nesting::{Nest, Nesting};
+pub use table::{CallKey, CallTable};
+
+/// All calls that are not over, and outcomes on their way.
+#[derive(Default)]
+pub struct Calls {
+    table: CallTable<Call>,
+    ids: HashSet<CallId>,
+    deadlines: BTreeSet<(Instant, CallKey)>,
+    /// Calls whose arguments still come.
+    arriving: BTreeSet<CallKey>,
+    /// Calls whose outcome is given but whose result data has not all left yet.
+    sending: BTreeMap<(ConnectionId, ChannelId), Arc<Finished>>,
+    /// When to look for calls whose clients stand still, if any call waits for its client then.
+    stalls_checked_at: Option<Instant>,
 }
 
-/// Calls, found without a search.
-pub struct Calls<T> {
-    places: Slab<(u64, Box<T>)>,
-}
-
-impl<T> Default for Calls<T> {
-    fn default() -> Self {
-        Calls { places: Slab::new() }
-    }
-}
-
-impl<T> Calls<T> {
+impl Calls {
     /// Enters a call under a number that no other has or had.
-    pub fn insert(&mut self, number: u64, call: Box<T>) -> CallKey {
-        CallKey { number, place: self.places.insert((number, call)) }
-    }
-
-    /// A call, unless it is over.
-    pub fn get(&self, key: &CallKey) -> Option<&T> {
-        // Another call may stand in its place by now.
-        self.places
-            .get(key.place)
-            .filter(|(number, _)| *number == key.number)
-            .map(|(_, call)| &**call)
-    }
-
-    /// As [`Calls::get`], to change it.
-    pub fn get_mut(&mut self, key: &CallKey) -> Option<&mut T> {
-        self.places
-            .get_mut(key.place)
-            .filter(|(number, _)| *number == key.number)
-            .map(|(_, call)| &mut **call)
-    }
-
-    /// Whether a call is not over.
-    pub fn contains_key(&self, key: &CallKey) -> bool {
-        self.get(key).is_some()
+    pub(crate) fn enter(&mut self, number: u64, call: Call) -> CallKey {
+        let (id, deadline) = (call.id, call.times.deadline);
+        self.ids.insert(id);
+        let key = self.table.insert(number, Box::new(call));
+        self.deadlines.extend(deadline.map(|deadline| (deadline, key)));
+        key
     }
 
     /// Takes a call out.
-    pub fn remove(&mut self, key: &CallKey) -> Option<Box<T>> {
-        self.contains_key(key).then(|| self.places.remove(key.place).1)
+    pub(crate) fn remove(&mut self, key: CallKey) -> Option<Box<Call>> {
+        let call = self.table.remove(&key)?;
+        self.ids.remove(&call.id);
+        self.arriving.remove(&key);
+        if let Some(deadline) = call.times.deadline {
+            self.deadlines.remove(&(deadline, key));
+        }
+        if let Some((end, _)) = call.times.allowed {
+            self.deadlines.remove(&(end, key));
+        }
+        Some(call)
     }
 
-    /// All calls, in no order.
-    pub fn values(&self) -> impl Iterator<Item = &T> {
-        self.places.iter().map(|(_, (_, call))| &**call)
+    /// A call, unless it is over.
+    pub(crate) fn get(&self, key: &CallKey) -> Option<&Call> {
+        self.table.get(key)
     }
 
-    /// All calls, the oldest first.
-    pub fn by_age(&self) -> Vec<(CallKey, &T)> {
-        let mut calls: Vec<(CallKey, &T)> = self
-            .places
-            .iter()
-            .map(|(place, (number, call))| (CallKey { number: *number, place }, &**call))
-            .collect();
-        calls.sort_by_key(|(key, _)| *key);
-        calls
+    /// As [`Calls::get`], to change it.
+    pub(crate) fn get_mut(&mut self, key: &CallKey) -> Option<&mut Call> {
+        self.table.get_mut(key)
     }
 
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.places.len()
+    /// Whether a call is not over.
+    pub(crate) fn contains_key(&self, key: &CallKey) -> bool {
+        self.table.contains_key(key)
     }
 
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+    /// Whether a call that is not over has this id.
+    pub(crate) fn has_id(&self, id: &CallId) -> bool {
+        self.ids.contains(id)
+    }
+
+    /// All calls that are not over, in no order.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &Call> {
+        self.table.values()
+    }
+
+    /// The same, the oldest first.
+    pub(crate) fn by_age(&self) -> Vec<(CallKey, &Call)> {
+        self.table.by_age()
+    }
+
+    /// Whether all are over.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.table.is_empty()
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Their times.
+impl Calls {
+    /// When the next call's time is over.
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        self.deadlines.first().map(|(at, _)| *at)
+    }
 
-    #[test]
-    fn what_is_over_is_not_found_whoever_stands_in_its_place() {
-        let mut calls = Calls::default();
-        let (first, second) = (calls.insert(5, Box::new('a')), calls.insert(6, Box::new('b')));
-        assert_eq!(calls.remove(&first).as_deref(), Some(&'a'));
-        let third = calls.insert(7, Box::new('c'));
-        assert!(third.place == first.place && first < second && second < third);
-        assert!(
-            !calls.contains_key(&first)
-                && calls.get_mut(&first).is_none()
-                && calls.remove(&first).is_none()
-        );
-        assert!(calls.get(&third) == Some(&'c') && calls.len() == 2);
-        assert_eq!(calls.by_age(), [(second, &'b'), (third, &'c')]);
-        assert!(calls.values().eq(&['c', 'b']) && !calls.is_empty());
+    /// One whose time is over, and which of its times that is; it has none any more.
+    pub(crate) fn take_deadline(&mut self, now: Instant) -> Option<(Instant, CallKey)> {
+        let first = *self.deadlines.first().filter(|(at, _)| *at <= now)?;
+        self.deadlines.remove(&first);
+        Some(first)
+    }
+
+    /// A call was passed on whose module allows it so much time.
+    pub(crate) fn allow(&mut self, now: Instant, key: CallKey, seconds: u64) {
+        let end = now + Duration::from_secs(seconds);
+        let Some(call) = self.table.get_mut(&key) else { return };
+        call.times.allowed = Some((end, seconds));
+        self.deadlines.insert((end, key));
+    }
+
+    /// It came back.
+    pub(crate) fn stop_clock(&mut self, key: CallKey) {
+        let allowed = self.table.get_mut(&key).and_then(|call| call.times.allowed.take());
+        if let Some((end, _)) = allowed {
+            self.deadlines.remove(&(end, key));
+        }
+    }
+}
+
+/// Data on its way from clients, and to them.
+impl Calls {
+    /// Data comes with a call.
+    pub(crate) fn begin_arriving(&mut self, key: CallKey) {
+        self.arriving.insert(key);
+    }
+
+    /// All of it is here.
+    pub(crate) fn arrived(&mut self, key: CallKey) {
+        self.arriving.remove(&key);
+    }
+
+    /// Whether some of it is not.
+    pub(crate) fn is_arriving(&self, key: CallKey) -> bool {
+        self.arriving.contains(&key)
+    }
+
+    /// Calls whose data still comes.
+    pub(crate) fn arriving(&self) -> impl Iterator<Item = (CallKey, &Call)> {
+        self.arriving.iter().filter_map(|key| Some((*key, self.table.get(key)?)))
+    }
+
+    /// The data of an outcome leaves on a channel.
+    pub(crate) fn send(&mut self, client: (ConnectionId, ChannelId), finished: Arc<Finished>) {
+        self.sending.insert(client, finished);
+    }
+
+    /// The outcome whose data leaves on a channel.
+    pub(crate) fn sending_on(&self, client: (ConnectionId, ChannelId)) -> Option<&Arc<Finished>> {
+        self.sending.get(&client)
+    }
+
+    /// All of its data has left.
+    pub(crate) fn sent(&mut self, client: (ConnectionId, ChannelId)) -> Option<Arc<Finished>> {
+        self.sending.remove(&client)
+    }
+
+    /// Channels of a connection on which data of outcomes leaves.
+    pub(crate) fn channels_sending(
+        &self,
+        connection: ConnectionId,
+    ) -> impl Iterator<Item = ChannelId> {
+        let all = (connection, ChannelId(u32::MIN))..=(connection, ChannelId(u32::MAX));
+        self.sending.range(all).map(|((_, channel), _)| *channel)
+    }
+
+    /// Outcomes whose data leaves.
+    pub(crate) fn sending(&self) -> impl Iterator<Item = &Arc<Finished>> {
+        self.sending.values()
+    }
+
+    /// The same, with the connections.
+    pub(crate) fn sending_to(&self) -> impl Iterator<Item = (ConnectionId, &Arc<Finished>)> {
+        self.sending.iter().map(|((connection, _), finished)| (*connection, finished))
+    }
+
+    /// Whether data of any outcome leaves.
+    pub(crate) fn is_sending(&self) -> bool {
+        !self.sending.is_empty()
+    }
+
+    /// Calls that are not over, and those whose results have not left: both hold memory.
+    pub(crate) fn count(&self) -> usize {
+        self.table.len() + self.sending.len()
+    }
+
+    /// A call waits for its client from now on: by then it is to be looked at.
+    pub(crate) fn watch_for_stalls(&mut self, at: Instant) {
+        self.stalls_checked_at.get_or_insert(at);
+    }
+
+    /// When to look for calls whose clients stand still.
+    pub(crate) fn next_stall_check(&self) -> Option<Instant> {
+        let waits = !self.arriving.is_empty() || !self.sending.is_empty();
+        self.stalls_checked_at.filter(|_| waits)
+    }
+
+    /// They were looked at; when to look again.
+    pub(crate) fn checked_stalls(&mut self, next: Option<Instant>) {
+        self.stalls_checked_at = next;
     }
 }

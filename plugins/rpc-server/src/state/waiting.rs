@@ -123,11 +123,11 @@ impl WaitingLine {
 
 #[cfg(test)]
 mod tests {
-    use super::super::calls::Calls;
+    use super::super::CallTable;
     use super::*;
 
     fn keys(count: u64) -> Vec<CallKey> {
-        let mut calls = Calls::default();
+        let mut calls = CallTable::default();
         (0..count).map(|number| calls.insert(number, Box::new(()))).collect()
     }
 

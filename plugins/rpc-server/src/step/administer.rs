@@ -100,7 +100,7 @@ impl Server {
     pub fn is_drained(&self) -> bool {
         let is_idle = || {
             self.state.calls.is_empty()
-                && self.state.sending.is_empty()
+                && !self.state.calls.is_sending()
                 && !self.state.kept.is_being_written()
         };
         self.state.draining && is_idle() && self.state.objects.all.is_empty()
@@ -108,7 +108,7 @@ impl Server {
 
     /// Calls that are open.
     pub fn calls_open(&self) -> usize {
-        self.state.calls.len() + self.state.sending.len()
+        self.state.calls.count()
     }
 
     pub(super) fn check_not_draining(&self) -> Result<()> {

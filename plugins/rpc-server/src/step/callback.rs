@@ -71,8 +71,12 @@ impl Server {
         let key =
             keys.find(|key| self.state.calls.get(key).is_some_and(|call| Some(call.id) == parent));
         let key = key.ok_or_else(over)?;
-        let call =
-            self.state.calls.get(&key).filter(|call| call.unwanted.is_none()).ok_or_else(over)?;
+        let call = self
+            .state
+            .calls
+            .get(&key)
+            .filter(|call| call.run.unwanted.is_none())
+            .ok_or_else(over)?;
         Ok((key, call))
     }
 
@@ -154,8 +158,10 @@ impl Server {
         let Some(line) = self.line_of(executable, channel) else { return };
         let Some(callback) = self.state.callbacks.get(line) else { return };
         let Some(call) = self.state.calls.get(&callback.outer) else { return };
-        let left =
-            call.deadline.map(|deadline| deadline.since(surroundings.now()).max(Duration::ZERO));
+        let left = call
+            .times
+            .deadline
+            .map(|deadline| deadline.since(surroundings.now()).max(Duration::ZERO));
         let open = Open {
             call: callback.open.call,
             routine: call.routine.name.clone(),

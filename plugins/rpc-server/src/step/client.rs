@@ -9,7 +9,10 @@ use farcall_services::directory::{PublishedRoutine, Visible};
 use farcall_wire::{Argument, CallResult, CallTimes, InterfaceReply, Open, Order, Reply, Request};
 
 use crate::access::Rights;
-use crate::state::{Action, Call, CallKey, Known, Large, MemorySource, PeerKind, Wants};
+use crate::state::{
+    Action, Arguments, Call, CallClock, CallKey, CallMemory, Known, Large, MemorySource, PeerKind,
+    Run, Wants,
+};
 use crate::step::keep::expected_bytes;
 use crate::step::{Server, Surroundings, check, ranks};
 
@@ -149,8 +152,9 @@ impl Server {
         else {
             return Ok(());
         };
-        let names =
-            |key| self.state.calls.get(key).is_some_and(|call| call.segments.contains(&segment));
+        let names = |key| {
+            self.state.calls.get(key).is_some_and(|call| call.memory.segments.contains(&segment))
+        };
         if calls.values().any(names) {
             return Err(Error::new(
                 ErrorKind::Protocol,
@@ -370,25 +374,11 @@ impl Server {
             routine,
             open,
             layout,
-            memory,
-            mapped: Vec::new(),
-            files: None,
-            segments,
-            fetching: 0,
-            complete: false,
-            turn: None,
-            executable: None,
-            unwanted: None,
-            returns: 0,
+            memory: CallMemory { own: memory, segments, ..CallMemory::default() },
+            arguments: Arguments::default(),
+            run: Run::default(),
             wants,
-            output_lost: 0,
-            results: None,
-            accepted: now,
-            queued: now,
-            started: now,
-            deadline,
-            allowed: None,
-            waits_since: now,
+            times: CallClock::new(now, deadline),
             nesting: around.nesting,
             ranks,
             keep,
@@ -406,21 +396,16 @@ impl Server {
         call: Call,
         plan: &check::Plan,
     ) {
-        let (now, deadline, on, parent) =
-            (call.accepted, call.deadline, call.on, call.nesting.parent);
+        let (now, on, parent) = (call.times.accepted, call.on, call.nesting.parent);
         let number = self.state.number();
-        self.state.ids.insert(call.id);
-        let key = self.state.calls.insert(number, Box::new(call));
+        let key = self.state.calls.enter(number, call);
         self.begin_inside(parent, key);
         if let Some(executable) = on {
             self.stand_at_object(key, executable, connection);
         }
-        if let Some(deadline) = deadline {
-            self.state.deadlines.insert((deadline, key));
-        }
         self.enter_kept(key);
         if plan.announced > 0 {
-            self.state.coming.insert(key);
+            self.state.calls.begin_arriving(key);
             self.watch_for_stalls(now);
         }
         if let Some(PeerKind::Client { calls, .. }) = self.kind_mut(connection) {
@@ -434,7 +419,7 @@ impl Server {
     /// Refuses an id that a call has, open or kept, whoever made it (spec/wire.md, section 7):
     /// whoever knows an id could have its outcome, or have it vanish.
     fn check_id(&self, id: &CallId) -> Result<()> {
-        if !self.state.ids.contains(id) && !self.state.kept.has(id) {
+        if !self.state.calls.has_id(id) && !self.state.kept.has(id) {
             return Ok(());
         }
         Err(Error::new(
@@ -448,7 +433,7 @@ impl Server {
     fn check_calls_max(&self, connection: ConnectionId) -> Result<()> {
         self.check_under_way(connection, "accept a call")?;
         // Calls whose results wait for a slow reader hold memory too.
-        if self.state.calls.len() + self.state.sending.len() >= self.state.limits.calls_max {
+        if self.state.calls.count() >= self.state.limits.calls_max {
             return Err(Error::new(
                 ErrorKind::LimitExceeded,
                 "accept a call",

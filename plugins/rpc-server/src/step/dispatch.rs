@@ -30,30 +30,22 @@ impl Server {
         self.state.out.touch(connection);
         self.stand_in_line(now, executable, InLine { key, channel });
         if let Some(call) = self.state.calls.get_mut(&key) {
-            call.started = now;
-            call.executable = Some(executable);
+            call.times.started = now;
+            call.run.executable = Some(executable);
         }
         if let Some(seconds) =
             self.state.executables.get(&executable).and_then(|e| e.limits.call_seconds_max)
         {
-            self.allow(now, key, seconds);
+            // It begins at once, or within milliseconds (`step/line.rs`).
+            self.state.calls.allow(now, key, seconds);
         }
         Ok(())
-    }
-
-    /// A call was passed on whose module allows it so much time. It begins at once, or within
-    /// milliseconds (`step/line.rs`).
-    fn allow(&mut self, now: Instant, key: CallKey, seconds: u64) {
-        let end = now + Duration::from_secs(seconds);
-        let Some(call) = self.state.calls.get_mut(&key) else { return };
-        call.allowed = Some((end, seconds));
-        self.state.deadlines.insert((end, key));
     }
 
     /// The error of a call that timed out.
     pub(super) fn too_late(&self, at: Instant, key: CallKey) -> Error {
         let call = self.state.calls.get(&key);
-        let allowed = call.and_then(|call| call.allowed);
+        let allowed = call.and_then(|call| call.times.allowed);
         let Some((_, seconds)) = allowed.filter(|(end, _)| *end == at) else {
             let words = call.map_or_else(|| "timed out".to_owned(), |call| timed_out(call, at));
             return Error::new(ErrorKind::TimedOut, "run a routine", words).fix("raise timeout=");
@@ -91,7 +83,7 @@ impl Server {
                 result.failure = Some((&error).into());
             }
         }
-        call.results = Some(result);
+        call.run.results = Some(result);
         Ok(())
     }
 
@@ -159,12 +151,12 @@ impl Server {
 
     fn answered(&mut self, surroundings: &mut dyn Surroundings, key: CallKey) {
         let Some(call) = self.state.calls.get_mut(&key) else { return };
-        let Some(result) = call.results.take() else { return };
+        let Some(result) = call.run.results.take() else { return };
         if is_small(call) {
             call.routine.learn(result.times.finished_ns.saturating_sub(result.times.started_ns));
         }
         // What was to end has ended, however its routine put it.
-        let outcome = match (call.unwanted.take(), result.failure) {
+        let outcome = match (call.run.unwanted.take(), result.failure) {
             (Some(unwanted), _) => Err(unwanted),
             (None, Some(failure)) => Err(Error::from(failure)),
             (None, None) => Ok((result.results, result.times)),
@@ -181,17 +173,9 @@ impl Server {
     ) {
         self.end_inside(surroundings, key);
         self.tell_missed(key);
-        let Some(call) = self.state.calls.remove(&key) else { return };
-        self.state.ids.remove(&call.id);
+        let Some(call) = self.state.calls.remove(key) else { return };
         self.finish_inside(call.nesting.parent, key);
-        self.state.coming.remove(&key);
-        if let Some(deadline) = call.deadline {
-            self.state.deadlines.remove(&(deadline, key));
-        }
-        if let Some((end, _)) = call.allowed {
-            self.state.deadlines.remove(&(end, key));
-        }
-        match (call.executable, call.on) {
+        match (call.run.executable, call.on) {
             (Some(_), _) => {}
             (None, Some(executable)) => {
                 self.leave_object_line(surroundings, key, &call, executable)
@@ -221,16 +205,13 @@ impl Server {
         self.settle_callbacks(surroundings, connection);
         self.count_answers(connection);
         self.settle_large(surroundings, connection);
-        if self.state.sending.is_empty() {
+        if !self.state.calls.is_sending() {
             return;
         }
         if let Some(peer) = self.state.front.peer_mut(connection).filter(|peer| peer.has_sent) {
             (peer.moved, peer.has_sent) = (surroundings.now(), false);
         }
-        let everything = ChannelId(u32::MIN)..=ChannelId(u32::MAX);
-        let range = (connection, *everything.start())..=(connection, *everything.end());
-        let channels: Vec<ChannelId> =
-            self.state.sending.range(range).map(|((_, channel), _)| *channel).collect();
+        let channels: Vec<ChannelId> = self.state.calls.channels_sending(connection).collect();
         for channel in channels {
             let open = self
                 .state
@@ -240,7 +221,7 @@ impl Server {
             if open {
                 continue;
             }
-            if let Some(sent) = self.state.sending.remove(&(connection, channel)) {
+            if let Some(sent) = self.state.calls.sent((connection, channel)) {
                 self.let_go(surroundings, sent);
             }
         }
@@ -253,7 +234,7 @@ impl Server {
         key: CallKey,
         error: Error,
     ) {
-        match self.state.calls.get(&key).map(|call| call.executable) {
+        match self.state.calls.get(&key).map(|call| call.run.executable) {
             Some(Some(executable)) => self.take_from_line(surroundings, executable, key, error),
             Some(None) => self.finish(surroundings, key, Err(error)),
             None => {}
@@ -275,15 +256,15 @@ impl Server {
 
 /// How long a call took until it timed out, and how much of that it spent in the queue.
 fn timed_out(call: &Call, at: Instant) -> String {
-    let total = rounded(at.since(call.accepted));
-    let left = match call.executable {
-        Some(_) => call.started,
+    let total = rounded(at.since(call.times.accepted));
+    let left = match call.run.executable {
+        Some(_) => call.times.started,
         None => at,
     };
-    let has_arrived = call.complete && call.fetching == 0;
+    let has_arrived = call.arguments.complete && call.arguments.fetching == 0;
     // What is less than a tenth is no reason.
-    let is_short = left.since(call.queued) * 10 < at.since(call.accepted);
-    let queued = rounded(left.since(call.queued));
+    let is_short = left.since(call.times.queued) * 10 < at.since(call.times.accepted);
+    let queued = rounded(left.since(call.times.queued));
     if !has_arrived || is_short {
         format!("timed out after {total}")
     } else if queued == total {

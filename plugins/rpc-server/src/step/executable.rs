@@ -256,7 +256,7 @@ impl Server {
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
         record.trouble.get_or_insert_with(copy);
         if let Some(call) = record.line.front().and_then(|one| self.state.calls.get_mut(&one.key)) {
-            call.unwanted.get_or_insert_with(copy);
+            call.run.unwanted.get_or_insert_with(copy);
         }
         self.stop_executable(executable);
     }
@@ -395,15 +395,19 @@ impl Server {
         limits: ExecutableLimits,
     ) {
         let Some(call) = self.state.calls.get_mut(&key) else { return };
-        let unwanted = call.unwanted.take();
+        let unwanted = call.run.unwanted.take();
         if unwanted.is_none() && call.on.is_none() && may_run_again(call) && !is_at_a_limit(exited)
         {
             return self.come_back(surroundings, key);
         }
         let error = unwanted.unwrap_or_else(|| {
-            let error = end_of_routine(exited, call.started, limits);
+            let error = end_of_routine(exited, call.times.started, limits);
             // Whoever looks for the reason should know that it was no accident of one process.
-            if call.returns > 0 { error.with("executables", call.returns + 1) } else { error }
+            if call.run.returns > 0 {
+                error.with("executables", call.run.returns + 1)
+            } else {
+                error
+            }
         });
         self.finish(surroundings, key, Err(error));
     }

@@ -18,7 +18,7 @@ impl Server {
         let wanted: Vec<(u16, Wanted)> = (0..call.open.arguments.len())
             .filter_map(|slot| Some((slot as u16, wanted(call, slot)?)))
             .collect();
-        call.fetching = wanted.len();
+        call.arguments.fetching = wanted.len();
         let actions = wanted.into_iter().map(|(slot, wanted)| Action::Fetch { key, slot, wanted });
         actions.for_each(|action| self.state.out.act(action));
     }
@@ -26,7 +26,7 @@ impl Server {
     /// Where the elements of an array belong that was fetched; `None` when its call is over.
     pub fn fetched_memory(&self, key: CallKey, slot: u16) -> Option<SlotMemory> {
         let call = self.state.calls.get(&key)?;
-        let memory = call.memory.as_ref()?;
+        let memory = call.memory.own.as_ref()?;
         let base = *memory.offsets.get(&slot)?;
         let ParameterLayout::Array(array) = call.layout.parameters.get(usize::from(slot))? else {
             return None;
@@ -54,8 +54,8 @@ impl Server {
         };
         // From here on it is as if the client had sent it.
         call.open.arguments[usize::from(slot)] = Argument::Blocks(Some(array.transfer_bytes));
-        call.fetching -= 1;
-        if call.fetching == 0 && call.complete {
+        call.arguments.fetching -= 1;
+        if call.arguments.fetching == 0 && call.arguments.complete {
             self.enqueue(surroundings, key);
         }
     }

@@ -45,9 +45,11 @@ pub fn argument_bytes(call: &Call, slot: usize) -> Option<u64> {
 /// Where a file's bytes lie; `None` for what is no file.
 pub fn memory_of(call: &Call, place: &Place) -> Option<SlotMemory> {
     let (memory, bytes) = match place.side {
-        Side::Arguments => (call.memory.as_ref()?, argument_bytes(call, usize::from(place.slot))?),
+        Side::Arguments => {
+            (call.memory.own.as_ref()?, argument_bytes(call, usize::from(place.slot))?)
+        }
         Side::Results => {
-            let files = call.files.as_deref()?;
+            let files = call.memory.files.as_deref()?;
             (&files.memory, *files.bytes.get(&place.slot)?)
         }
     };
@@ -69,7 +71,7 @@ pub fn make_room(
         return Ok(());
     }
     // Of a call that runs again, those of the run before.
-    if let Some(before) = call.files.take() {
+    if let Some(before) = call.memory.files.take() {
         surroundings.release(before.memory.id);
     }
     let (mut offsets, mut bytes, mut total) = (BTreeMap::new(), BTreeMap::new(), 0_u64);
@@ -91,7 +93,7 @@ pub fn make_room(
         return Ok(());
     }
     let (id, identity, size) = surroundings.allocate_for(call.caller.rights.principal(), total)?;
-    call.files = Some(Box::new(ResultFiles {
+    call.memory.files = Some(Box::new(ResultFiles {
         memory: OwnMemory { id, identity, bytes: size, offsets },
         bytes,
     }));

@@ -74,7 +74,7 @@ impl Server {
     fn is_gone(&mut self, client: Option<&ClientKey>, key: CallKey) {
         if let Some(client) = client
             && let Some(call) = self.state.calls.get(&key)
-            && !self.state.coming.contains(&key)
+            && !self.state.calls.is_arriving(key)
         {
             self.state.kept.clients.is_gone(client, call.id);
         }
@@ -227,8 +227,9 @@ impl Server {
 
     /// Whether an open call goes on without its connection.
     fn goes_on(&mut self, now: Instant, key: CallKey, resuming: &Resuming) -> bool {
+        let is_arriving = self.state.calls.is_arriving(key);
         let Some(call) = self.state.calls.get_mut(&key) else { return false };
-        if self.state.coming.contains(&key) || call.unwanted.is_some() {
+        if is_arriving || call.run.unwanted.is_some() {
             return false;
         }
         if call.keep.is_some() {
@@ -289,7 +290,7 @@ impl Server {
             let has_room = room.is_ok() && self.state.kept.may_hold(principal, bytes, &limits);
             // Another call may have the id of one that is over.
             let is_free =
-                !self.state.ids.contains(&finished.id) && !self.state.kept.has(&finished.id);
+                !self.state.calls.has_id(&finished.id) && !self.state.kept.has(&finished.id);
             let Some(keep) = resuming.keep.filter(|_| has_room && is_free) else {
                 if let Some(client) = &resuming.client {
                     self.state.kept.clients.is_gone(client, finished.id);
@@ -357,7 +358,7 @@ impl Server {
         let finished = Arc::new(finished);
         if let Some(client) = client.filter(|_| sends) {
             // Result data still lies in the call's memory: it stays until the last frame left.
-            self.state.sending.insert(client, finished.clone());
+            self.state.calls.send(client, finished.clone());
             self.watch_for_stalls(surroundings.now());
         }
         match (keep, client) {
@@ -429,7 +430,7 @@ impl Server {
             let finished = finished.clone();
             self.respond(client.0, client.1, &finished.result);
             if finished.sends_memory() && self.state.front.peer(client.0).is_some() {
-                self.state.sending.insert(client, finished.clone());
+                self.state.calls.send(client, finished.clone());
                 self.watch_for_stalls(surroundings.now());
             }
             self.let_go(surroundings, finished);

@@ -153,7 +153,7 @@ impl Server {
         self.state.out.touch_all(connection);
         if running
             .and_then(|one| self.state.calls.get(&one.key))
-            .is_some_and(|call| call.unwanted.is_some())
+            .is_some_and(|call| call.run.unwanted.is_some())
         {
             self.end_running(surroundings, executable);
         } else {
@@ -165,23 +165,21 @@ impl Server {
     /// A call comes back from an executable, to be passed to another: it is the first in its
     /// module's line again.
     pub(super) fn come_back(&mut self, surroundings: &mut dyn Surroundings, key: CallKey) {
+        self.state.calls.stop_clock(key);
         let Some(call) = self.state.calls.get_mut(&key) else { return };
-        call.executable = None;
-        call.returns += 1;
-        if let Some((end, _)) = call.allowed.take() {
-            self.state.deadlines.remove(&(end, key));
-        }
-        let too_often = (call.returns > RETURNS_MAX).then(|| {
+        call.run.executable = None;
+        call.run.returns += 1;
+        let too_often = (call.run.returns > RETURNS_MAX).then(|| {
             Error::new(
                 ErrorKind::Unavailable,
                 "run a routine",
                 "its executables end before they start it",
             )
-            .with("executables", call.returns)
+            .with("executables", call.run.returns)
             .fix("see the server's log for the reason")
             .retryable()
         });
-        if let Some(error) = call.unwanted.take().or(too_often) {
+        if let Some(error) = call.run.unwanted.take().or(too_often) {
             return self.finish(surroundings, key, Err(error));
         }
         let on = call.on;
@@ -201,7 +199,7 @@ impl Server {
         error: Error,
     ) {
         if let Some(call) = self.state.calls.get_mut(&key) {
-            call.unwanted.get_or_insert(error);
+            call.run.unwanted.get_or_insert(error);
         }
         match self.state.executables.get(&executable) {
             // Whether it has begun says the turnstile.
@@ -287,7 +285,7 @@ pub(super) fn may_run_again(call: &Call) -> bool {
     interface.idempotent
         && intact
         && (call.client.is_some() || call.keep.is_some())
-        && call.returns < RUNS_AGAIN_MAX
+        && call.run.returns < RUNS_AGAIN_MAX
 }
 
 fn lies_in_memory(argument: &Argument) -> bool {

@@ -76,7 +76,7 @@ impl Server {
         let call = keys
             .filter_map(|key| Some((key, self.state.calls.get(&key)?)))
             .find(|(_, call)| call.id == id);
-        let Some((key, call)) = call.filter(|(_, call)| call.unwanted.is_none()) else {
+        let Some((key, call)) = call.filter(|(_, call)| call.run.unwanted.is_none()) else {
             return Err(refused("its call has ended"));
         };
         if call.nesting.connections.len() >= CONNECTIONS_MAX {
@@ -154,7 +154,8 @@ impl Server {
                     in farcall.toml",
             ));
         }
-        let until = call.deadline.into_iter().chain(call.allowed.map(|(end, _)| end)).min();
+        let until =
+            call.times.deadline.into_iter().chain(call.times.allowed.map(|(end, _)| end)).min();
         Ok(Around { nesting: Nesting { levels, ..nesting }, until })
     }
 
@@ -226,7 +227,7 @@ impl Server {
     /// A call that a routine or its client's function waits for, where everybody waits for such
     /// calls and nobody more may come: it would wait for ever.
     pub(super) fn refuse_if_all_wait(&mut self, surroundings: &mut dyn Surroundings, key: CallKey) {
-        let waits = |call: &Call| call.nesting.depth > 0 && call.executable.is_none();
+        let waits = |call: &Call| call.nesting.depth > 0 && call.run.executable.is_none();
         let alive = self.state.executables_alive();
         if !self.state.calls.get(&key).is_some_and(waits)
             || alive < self.state.places_max()

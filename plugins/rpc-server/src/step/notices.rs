@@ -159,19 +159,21 @@ impl Server {
         let Some(call) = self.state.calls.get_mut(&key).filter(|call| call.wants.output) else {
             return;
         };
-        call.output_lost += said.lost;
+        call.run.output_lost += said.lost;
         for bytes in said.bytes.chunks(PIECE_BYTES) {
             self.tell_output(key, said.output, bytes);
         }
     }
 
     fn tell_output(&mut self, key: CallKey, output: Output, bytes: &[u8]) {
-        let Some(lost) = self.state.calls.get(&key).map(|call| call.output_lost) else { return };
+        let Some(lost) = self.state.calls.get(&key).map(|call| call.run.output_lost) else {
+            return;
+        };
         if lost > 0 && !self.notify(key, &Notice::Output(output as u8, left_out(lost))) {
             return self.lose(key, bytes.len());
         }
         if let Some(call) = self.state.calls.get_mut(&key) {
-            call.output_lost = 0;
+            call.run.output_lost = 0;
         }
         if !self.notify(key, &Notice::Output(output as u8, bytes.to_vec())) {
             self.lose(key, bytes.len());
@@ -180,7 +182,7 @@ impl Server {
 
     fn lose(&mut self, key: CallKey, bytes: usize) {
         if let Some(call) = self.state.calls.get_mut(&key) {
-            call.output_lost += bytes as u64;
+            call.run.output_lost += bytes as u64;
         }
     }
 
@@ -195,11 +197,14 @@ impl Server {
     /// A call is over: how much its client missed at the end is told even if he does not read, as
     /// the outcome is.
     pub(super) fn tell_missed(&mut self, key: CallKey) {
-        let Some(call) = self.state.calls.get_mut(&key).filter(|call| call.output_lost > 0) else {
+        let Some(call) = self.state.calls.get_mut(&key).filter(|call| call.run.output_lost > 0)
+        else {
             return;
         };
-        let note =
-            Notice::Output(Output::Stderr as u8, left_out(std::mem::take(&mut call.output_lost)));
+        let note = Notice::Output(
+            Output::Stderr as u8,
+            left_out(std::mem::take(&mut call.run.output_lost)),
+        );
         if let Some((connection, channel)) = call.client
             && let Some(peer) = self.state.front.peer_mut(connection)
         {

@@ -44,7 +44,7 @@ impl Server {
             return array_in(callback.memory.as_ref()?, &callback.layout, place.slot);
         }
         let sending = match place.side {
-            Side::Results => self.state.sending.get(&(connection, place.channel)),
+            Side::Results => self.state.calls.sending_on((connection, place.channel)),
             Side::Arguments => None,
         };
         if let Some(finished) = sending {
@@ -68,7 +68,7 @@ impl Server {
         let Some(call) = key.and_then(|key| self.state.calls.get_mut(&key)) else {
             return Err(error);
         };
-        call.unwanted.get_or_insert(error);
+        call.run.unwanted.get_or_insert(error);
         Ok(())
     }
 
@@ -100,7 +100,7 @@ fn call_memory(call: &Call, place: &Place) -> Option<SlotMemory> {
     if let Some(file) = files::memory_of(call, place) {
         return Some(file);
     }
-    let mut memories = call.memory.iter().chain(&call.mapped);
+    let mut memories = call.memory.own.iter().chain(&call.memory.mapped);
     memories.find_map(|memory| array_in(memory, &call.layout, place.slot))
 }
 

@@ -52,10 +52,10 @@ impl Server {
     /// A call's arguments are complete: it takes its place in its module's line.
     pub(super) fn enqueue(&mut self, surroundings: &mut dyn Surroundings, key: CallKey) {
         let Some(call) = self.state.calls.get_mut(&key) else { return };
-        call.queued = surroundings.now();
-        call.complete = true;
-        let (module, fetching, on) = (module_key(call), call.fetching, call.on);
-        self.state.coming.remove(&key);
+        call.times.queued = surroundings.now();
+        call.arguments.complete = true;
+        let (module, fetching, on) = (module_key(call), call.arguments.fetching, call.on);
+        self.state.calls.arrived(key);
         if fetching > 0 {
             return;
         }
@@ -97,7 +97,7 @@ impl Server {
     /// A call stands in a line from now on.
     pub(super) fn take_turn(&mut self, key: CallKey, turn: Turn) {
         if let Some(call) = self.state.calls.get_mut(&key) {
-            call.turn = Some(turn);
+            call.run.turn = Some(turn);
         }
     }
 
@@ -353,7 +353,7 @@ impl Server {
     /// otherwise.
     pub(super) fn leave_line(&mut self, key: CallKey, call: &Call) {
         let module = module_key(call);
-        if let (Some(pool), Some(turn)) = (self.state.pools.get_mut(&module), call.turn) {
+        if let (Some(pool), Some(turn)) = (self.state.pools.get_mut(&module), call.run.turn) {
             pool.waiting.remove(key, turn);
         }
         while let Some(executable) = self.state.unneeded(&module) {

@@ -175,7 +175,7 @@ impl Server {
         peer.connection.agree(channel, resume);
         self.respond(connection, channel, &finished.result);
         if finished.sends_memory() {
-            self.state.sending.insert((connection, channel), finished.clone());
+            self.state.calls.send((connection, channel), finished.clone());
             self.watch_for_stalls(surroundings.now());
         }
     }
@@ -273,7 +273,7 @@ impl Server {
         let state = match &kept.outcome {
             Outcome::Parked(_) => KeptState::Waiting,
             Outcome::Open(key) => {
-                match self.state.calls.get(key).and_then(|call| call.executable) {
+                match self.state.calls.get(key).and_then(|call| call.run.executable) {
                     Some(_) => KeptState::Running,
                     None => KeptState::Waiting,
                 }
@@ -311,8 +311,9 @@ pub(super) fn written(call: &Call, keep: Keep) -> Written {
 pub(super) fn accepted(call: &Call, keep: Keep) -> Accepted {
     let on_object = call.on.is_some();
     let left = call
+        .times
         .deadline
-        .map(|at| u64::try_from(at.since(call.queued).as_micros()).unwrap_or(u64::MAX));
+        .map(|at| u64::try_from(at.since(call.times.queued).as_micros()).unwrap_or(u64::MAX));
     Accepted {
         written: written(call, keep),
         // It is nobody's part any more, and gives its results to whoever asks.
@@ -321,7 +322,7 @@ pub(super) fn accepted(call: &Call, keep: Keep) -> Accepted {
         owns_server: call.caller.rights.owns_server(),
         certificate: call.caller.certificate.clone(),
         on_object,
-        has_begun: on_object || call.executable.is_some(),
+        has_begun: on_object || call.run.executable.is_some(),
     }
 }
 

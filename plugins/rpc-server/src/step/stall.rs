@@ -8,19 +8,18 @@ use std::collections::BTreeSet;
 
 use farcall_base::{ConnectionId, Error, ErrorKind, Instant};
 
-use crate::state::{CallKey, State};
+use crate::state::{Call, CallKey, State};
 use crate::step::{Server, Surroundings};
 
 impl Server {
     /// A call waits for its client from now on.
     pub(super) fn watch_for_stalls(&mut self, now: Instant) {
-        self.state.stalls_checked_at.get_or_insert(now + self.state.limits.stall_max);
+        self.state.calls.watch_for_stalls(now + self.state.limits.stall_max);
     }
 
     /// When to look for calls whose clients stand still.
     pub(super) fn next_stall_check(&self) -> Option<Instant> {
-        let waits = !self.state.coming.is_empty() || !self.state.sending.is_empty();
-        self.state.stalls_checked_at.filter(|_| waits)
+        self.state.calls.next_stall_check()
     }
 
     /// Ends the calls whose clients have stood still for too long. Looking is rare: the next look
@@ -30,7 +29,8 @@ impl Server {
         let coming: Vec<(Instant, CallKey)> = self.state.arguments_due().collect();
         let going: Vec<(Instant, ConnectionId)> = self.state.results_due().collect();
         let due = coming.iter().map(|(due, _)| *due).chain(going.iter().map(|(due, _)| *due));
-        self.state.stalls_checked_at = due.filter(|due| *due > now).min();
+        let next = due.filter(|due| *due > now).min();
+        self.state.calls.checked_stalls(next);
         for (_, key) in coming.into_iter().filter(|(due, _)| *due <= now) {
             let error =
                 self.stalled("take the arguments", "the client stopped sending them").retryable();
@@ -55,10 +55,8 @@ impl Server {
 impl State {
     /// Calls whose arguments still come, and when each is over unless something moves.
     fn arguments_due(&self) -> impl Iterator<Item = (Instant, CallKey)> {
-        self.coming.iter().filter_map(|key| {
-            let call = self.calls.get(key)?;
-            Some((self.due(call.client?.0, call.waits_since), *key))
-        })
+        let due = |call: &Call| Some(self.due(call.client?.0, call.times.waits_since));
+        self.calls.arriving().filter_map(move |(key, call)| Some((due(call)?, key)))
     }
 
     /// Connections that still have to take results, and when each is over unless something moves.
@@ -66,9 +64,8 @@ impl State {
         let stays = |connection: &ConnectionId| {
             self.front.peer(*connection).is_some_and(|peer| !peer.leaving)
         };
-        let sending = self.sending.iter().filter(move |((connection, _), _)| stays(connection));
-        sending
-            .map(|((connection, _), sent)| (self.due(*connection, sent.waits_since), *connection))
+        let sending = self.calls.sending_to().filter(move |(connection, _)| stays(connection));
+        sending.map(|(connection, sent)| (self.due(connection, sent.waits_since), connection))
     }
 
     fn due(&self, client: ConnectionId, waits_since: Instant) -> Instant {

@@ -75,12 +75,12 @@ impl Server {
             self.state.calls.by_age().into_iter().map(|(key, call)| (call, self.stage(key, call)));
         let sending = self
             .state
-            .sending
-            .values()
+            .calls
+            .sending()
             .filter_map(|sent| Some((sent.call.as_deref()?, Stage::Leaving)));
         let mut seen: Vec<_> =
             sending.chain(calls).filter(|(call, _)| view.sees_call(call)).collect();
-        seen.sort_by_key(|(call, _)| call.accepted);
+        seen.sort_by_key(|(call, _)| call.times.accepted);
         let calls_open = seen.len() as u64;
         let shown = seen.into_iter().take(CALLS_SHOWN_MAX);
         let objects = self.state.objects.all.iter().filter(|(_, object)| view.sees_object(object));
@@ -149,9 +149,9 @@ impl Server {
     }
 
     fn stage(&self, key: CallKey, call: &Call) -> Stage {
-        match call.executable {
+        match call.run.executable {
             Some(_) => Stage::Running,
-            None if self.state.coming.contains(&key) => Stage::Arriving,
+            None if self.state.calls.is_arriving(key) => Stage::Arriving,
             None => Stage::Waiting,
         }
     }
@@ -202,7 +202,7 @@ impl Server {
     fn memory_used(&self) -> u64 {
         let open = self.state.calls.values().flat_map(|call| call.memories());
         let kept = self.state.kept.in_memory().chain(self.state.held());
-        let over = self.state.sending.values().filter(|sent| sent.is_only_sent()).chain(kept);
+        let over = self.state.calls.sending().filter(|sent| sent.is_only_sent()).chain(kept);
         open.chain(over.flat_map(|one| one.memories())).map(|memory| memory.bytes).sum()
     }
 
@@ -230,6 +230,6 @@ fn open_call(call: &Call, stage: Stage, now: Instant) -> OpenCall {
         peer: call.caller.address.clone(),
         routine: call.routine.name.clone(),
         stage,
-        age_ns: u64::try_from(now.since(call.accepted).as_nanos()).unwrap_or(u64::MAX),
+        age_ns: u64::try_from(now.since(call.times.accepted).as_nanos()).unwrap_or(u64::MAX),
     }
 }

@@ -14,8 +14,8 @@ use farcall_wire::{CallResult, CallTimes, Keep};
 
 use crate::access::{Entry, Principal, rights};
 use crate::state::{
-    Accepted, Action, Call, CallKey, Caller, Finished, Kept, Outcome, Phase, Recorded,
-    ResultsOrder, Wants, Written,
+    Accepted, Action, Arguments, Call, CallClock, CallKey, CallMemory, Caller, Finished, Kept,
+    Outcome, Phase, Recorded, ResultsOrder, Run, Wants, Written,
 };
 use crate::step::keep::{expected_bytes_of, result_bytes_of};
 use crate::step::resume::{accepted, not_kept, written};
@@ -183,7 +183,7 @@ impl Server {
         let kept = self.state.kept.get(id);
         kept.is_some_and(|kept| match &kept.outcome {
             Outcome::Open(key) => {
-                self.state.calls.get(key).is_some_and(|call| call.executable.is_some())
+                self.state.calls.get(key).is_some_and(|call| call.run.executable.is_some())
             }
             _ => true,
         })
@@ -197,7 +197,7 @@ impl Server {
             _ => None,
         });
         let never_had =
-            |call: &&Call| call.returns == 0 && call.keep.is_some_and(|keep| keep.durable);
+            |call: &&Call| call.run.returns == 0 && call.keep.is_some_and(|keep| keep.durable);
         kept_for.filter(never_had).map(|call| call.id).collect()
     }
 
@@ -368,6 +368,7 @@ impl Server {
             Err(error) => return Err(error),
         };
         let counted = self.state.counters.principal(&principal.name);
+        let deadline = open.remaining_us.map(|us| now + Duration::from_micros(us));
         let call = Call {
             id,
             client: None,
@@ -375,26 +376,12 @@ impl Server {
             counted: self.state.counters.begun(counted, known.counted),
             routine: known,
             layout,
-            memory,
-            mapped: Vec::new(),
-            files: None,
-            segments: Vec::new(),
-            fetching: 0,
-            complete: false,
-            turn: None,
-            executable: None,
-            unwanted: None,
-            returns: 0,
+            memory: CallMemory { own: memory, ..CallMemory::default() },
+            arguments: Arguments::default(),
+            run: Run::default(),
             wants: Wants::default(),
-            output_lost: 0,
-            results: None,
-            accepted: now,
-            queued: now,
-            started: now,
-            deadline: open.remaining_us.map(|us| now + Duration::from_micros(us)),
+            times: CallClock::new(now, deadline),
             open,
-            allowed: None,
-            waits_since: now,
             nesting: Default::default(),
             ranks,
             keep: Some(keep),
@@ -405,14 +392,10 @@ impl Server {
     }
 
     fn enter_again(&mut self, call: Call, fetches: bool) {
-        let (id, deadline) = (call.id, call.deadline);
+        let id = call.id;
         let bytes = call.keep.map_or(0, |keep| expected_bytes_of(&call, keep));
         let number = self.state.number();
-        self.state.ids.insert(id);
-        let key = self.state.calls.insert(number, Box::new(call));
-        if let Some(deadline) = deadline {
-            self.state.deadlines.insert((deadline, key));
-        }
+        let key = self.state.calls.enter(number, call);
         self.state
             .kept
             .change(&id, |kept| (kept.outcome, kept.bytes) = (Outcome::Open(key), bytes));

@@ -109,7 +109,7 @@ impl Server {
         }
         let id = surroundings.map(client, segment, bytes)?;
         let offsets = [(slot as u16, offset)].into();
-        call.mapped.push(OwnMemory { id, identity: 0, bytes, offsets });
+        call.memory.mapped.push(OwnMemory { id, identity: 0, bytes, offsets });
         Ok(Some(id))
     }
 
@@ -119,6 +119,7 @@ impl Server {
         let argument = &call.open.arguments[slot];
         let own = call
             .memory
+            .own
             .as_ref()
             .and_then(|memory| Some((memory, *memory.offsets.get(&(slot as u16))?)));
         if let Some((memory, offset)) = own {
@@ -192,7 +193,7 @@ fn gone() -> Error {
 }
 
 fn is_mapped(call: &Call, slot: usize) -> bool {
-    call.mapped.iter().any(|memory| memory.offsets.contains_key(&(slot as u16)))
+    call.memory.mapped.iter().any(|memory| memory.offsets.contains_key(&(slot as u16)))
 }
 
 /// Refuses bytes that nobody waits for, before they come: an executable that announces them may
@@ -237,7 +238,7 @@ fn is_wanted_file(call: &Call, slot: usize) -> bool {
 /// Whether a result has a place of ours to come to.
 fn comes_in_blocks(call: &Call, slot: usize) -> bool {
     let has_memory =
-        call.memory.as_ref().is_some_and(|memory| memory.offsets.contains_key(&(slot as u16)));
+        call.memory.own.as_ref().is_some_and(|memory| memory.offsets.contains_key(&(slot as u16)));
     (has_memory || is_mapped(call, slot))
         && call.routine.routine.interface.parameters[slot].mode.is_output()
 }
@@ -257,10 +258,11 @@ pub(super) fn answer(call: &Call, results: Vec<Argument>, times: CallTimes) -> R
         .map(|(slot, result)| in_clients_terms(call, slot, result))
         .collect();
     // A routine that wrote over its process's memory may have left any number in them.
-    let since = |at: Instant| u64::try_from(at.since(call.accepted).as_nanos()).unwrap_or(u64::MAX);
-    let begun = since(call.started);
+    let since =
+        |at: Instant| u64::try_from(at.since(call.times.accepted).as_nanos()).unwrap_or(u64::MAX);
+    let begun = since(call.times.started);
     let times = CallTimes {
-        queued_ns: since(call.queued),
+        queued_ns: since(call.times.queued),
         started_ns: begun.saturating_add(times.started_ns),
         finished_ns: begun.saturating_add(times.finished_ns),
         processor_ns: times.processor_ns,
@@ -271,7 +273,7 @@ pub(super) fn answer(call: &Call, results: Vec<Argument>, times: CallTimes) -> R
 fn in_clients_terms(call: &Call, slot: usize, result: Argument) -> Result<Argument> {
     let (Argument::Shared(..) | Argument::Blocks(_)) = result else { return Ok(result) };
     let parameter = &call.routine.routine.interface.parameters[slot];
-    let file = call.files.as_ref().and_then(|files| files.bytes.get(&(slot as u16)));
+    let file = call.memory.files.as_ref().and_then(|files| files.bytes.get(&(slot as u16)));
     match (want(call, slot), &call.layout.parameters[slot]) {
         (Argument::Blocks(None), ParameterLayout::Text | ParameterLayout::TextArray { .. })
             if file.is_some() =>
@@ -308,7 +310,7 @@ pub(super) fn layout_after(call: &Call, results: &[Argument]) -> Result<Option<A
 
 /// The answer to a call that has no results.
 pub(super) fn failed(call: &Call, error: &Error, now: Instant) -> CallResult {
-    let finished_ns = u64::try_from(now.since(call.accepted).as_nanos()).unwrap_or(u64::MAX);
+    let finished_ns = u64::try_from(now.since(call.times.accepted).as_nanos()).unwrap_or(u64::MAX);
     let times = CallTimes { finished_ns, ..CallTimes::default() };
     CallResult { failure: Some(error.into()), results: Vec::new(), times, attributes: None }
 }

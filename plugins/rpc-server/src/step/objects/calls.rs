@@ -123,7 +123,8 @@ impl Server {
                 continue;
             };
             for inner in &call.nesting.inner {
-                let waiting = self.state.calls.get(inner).filter(|call| call.executable.is_none());
+                let waiting =
+                    self.state.calls.get(inner).filter(|call| call.run.executable.is_none());
                 match waiting.and_then(|call| call.on) {
                     Some(on) if objects.contains(&on) => return true,
                     Some(on) => next.extend(running(on)),
@@ -194,7 +195,7 @@ impl Server {
         executable: ExecutableId,
     ) {
         let Some(object) = self.state.objects.all.get_mut(&executable) else { return };
-        if call.turn.is_some_and(|turn| object.line.remove(key, turn)) {
+        if call.run.turn.is_some_and(|turn| object.line.remove(key, turn)) {
             self.serve_object(surroundings, executable);
         }
     }
@@ -239,7 +240,8 @@ impl Server {
         self.state.executables.get(&executable).filter(|record| is_free(&record.phase))?;
         let object = self.state.objects.all.get_mut(&executable)?;
         let first = object.line.front().and_then(|key| self.state.calls.get(&key));
-        let is_complete = first.is_some_and(|call| call.complete && call.fetching == 0);
+        let is_complete =
+            first.is_some_and(|call| call.arguments.complete && call.arguments.fetching == 0);
         if !is_complete || !matches!(object.standing, Standing::Ready) {
             return None;
         }
@@ -294,7 +296,8 @@ impl Server {
     /// Whether a call on an object goes on though its client is lost: one that runs, on an object
     /// that stays.
     pub(in crate::step) fn goes_on_alone(&self, key: CallKey) -> bool {
-        let Some(call) = self.state.calls.get(&key).filter(|call| call.executable.is_some()) else {
+        let Some(call) = self.state.calls.get(&key).filter(|call| call.run.executable.is_some())
+        else {
             return false;
         };
         let object = call.on.and_then(|executable| self.state.objects.all.get(&executable));

@@ -8,7 +8,7 @@ use farcall_idl::callback::CallbackType;
 use farcall_idl::layout::CallLayout;
 use farcall_wire::{CallResult, Open};
 
-use super::{CallKey, OwnMemory};
+use crate::state::{CallKey, OwnMemory};
 
 /// A place on a connection.
 pub type Line = (ConnectionId, ChannelId);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use farcall_base::{CallId, ConnectionId};
 
-use super::{CallKey, Newcomer};
+use crate::state::{CallKey, Newcomer};
 
 /// A connection that an executable asked for, to make calls inside the one that it runs.
 pub struct Nest {

@@ -1,0 +1,143 @@
+//! A call: what was asked for, what it uses, and how far it has come.
+
+use std::sync::Arc;
+
+use farcall_base::{CallId, ChannelId, ConnectionId, Error, ExecutableId, Instant};
+use farcall_idl::layout::CallLayout;
+use farcall_wire::{CallResult, Keep, Open};
+
+use super::Nesting;
+use crate::counters::RowNumber;
+use crate::state::{Caller, Known, ModuleKey, OwnMemory, ResultFiles, Turn};
+
+/// What a client wants to be told of a call while it is running.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wants {
+    /// Its place in the queue, and that it began.
+    pub progress: bool,
+    /// What its routine writes.
+    pub output: bool,
+    /// The processor time of its routine, with its outcome.
+    pub processor_time: bool,
+}
+
+/// Memory that a call uses.
+#[derive(Default)]
+pub struct CallMemory {
+    /// Memory of ours.
+    pub own: Option<OwnMemory>,
+    /// Memory of its client's that we have mapped, by parameter: its executable shares none.
+    pub mapped: Vec<OwnMemory>,
+    /// That for files that come back: how long they are is known only then.
+    pub files: Option<Box<ResultFiles>>,
+    /// Segments of the client's that it names.
+    pub segments: Vec<u32>,
+}
+
+/// How many of a call's arguments are there.
+#[derive(Default)]
+pub struct Arguments {
+    /// Arrays that it names by URL and that are not there yet.
+    pub fetching: usize,
+    /// Whether everything that its client sends has come.
+    pub complete: bool,
+}
+
+/// How far a call has come on its way to an executable and back.
+#[derive(Default)]
+pub struct Run {
+    /// Its turn in the line of its module or object, if it was ever in one.
+    pub turn: Option<Turn>,
+    /// Whose line it stands in.
+    pub executable: Option<ExecutableId>,
+    /// Why it is to end before its outcome comes, if it is.
+    pub unwanted: Option<Error>,
+    /// How often it came back from an executable: unbegun, or to be run again.
+    pub returns: u32,
+    /// Bytes of its output that its client was not told since he was told some.
+    pub output_lost: u64,
+    /// Results as the executable gave them, and whether their data is complete.
+    pub results: Option<Box<CallResult>>,
+}
+
+/// When things happened to a call, or will.
+pub struct CallClock {
+    /// When its Open came.
+    pub accepted: Instant,
+    /// When its arguments were complete.
+    pub queued: Instant,
+    /// When it was passed to an executable.
+    pub started: Instant,
+    /// When its time is over.
+    pub deadline: Option<Instant>,
+    /// While an executable has it: when the time is over that its module allows, and how many
+    /// seconds that is.
+    pub allowed: Option<(Instant, u64)>,
+    /// Since when it waits for its client: for arguments from the start, for results to be taken in
+    /// the end.
+    pub waits_since: Instant,
+}
+
+impl CallClock {
+    /// It comes now, and must be over by then.
+    pub fn new(now: Instant, deadline: Option<Instant>) -> CallClock {
+        CallClock {
+            accepted: now,
+            queued: now,
+            started: now,
+            deadline,
+            allowed: None,
+            waits_since: now,
+        }
+    }
+}
+
+/// A call.
+pub struct Call {
+    /// Its id on every connection.
+    pub id: CallId,
+    /// Where it came from; `None` when the client is gone.
+    pub client: Option<(ConnectionId, ChannelId)>,
+    /// Whose it is, also when the client is gone.
+    pub caller: Arc<Caller>,
+    /// Where it is counted.
+    pub counted: RowNumber,
+    /// What it calls.
+    pub routine: Arc<Known>,
+    /// The client's request.
+    pub open: Open,
+    /// Sizes.
+    pub layout: Arc<CallLayout>,
+    /// What it uses.
+    pub memory: CallMemory,
+    /// How many of its arguments are there.
+    pub arguments: Arguments,
+    /// How far it has come.
+    pub run: Run,
+    /// What its client wants to be told while it is running.
+    pub wants: Wants,
+    /// When.
+    pub times: CallClock,
+    /// How it stands to the calls around it and in it.
+    pub nesting: Nesting,
+    /// The processes of MPI's that are to run it; 0 for as many as the spawner's settings say.
+    pub ranks: u32,
+    /// How its outcome is kept, where its client wants that.
+    pub keep: Option<Keep>,
+    /// The object that it is on.
+    pub on: Option<ExecutableId>,
+}
+
+impl Call {
+    /// The pool that runs it.
+    pub fn module_key(&self) -> ModuleKey {
+        let own = &self.routine.module_key;
+        if self.ranks == 0 { own.clone() } else { Arc::new((own.0.clone(), own.1, self.ranks)) }
+    }
+
+    /// All of our memory that it uses.
+    pub fn memories(&self) -> impl Iterator<Item = &OwnMemory> {
+        let files = self.memory.files.as_deref().map(|files| &files.memory);
+        self.memory.own.iter().chain(&self.memory.mapped).chain(files)
+    }
+}
