@@ -17,28 +17,24 @@
 
 mod actions;
 mod calls;
+mod executables;
 mod front;
 mod keeping;
 mod known;
-mod launched;
 mod limits;
 mod memory;
 mod objects;
 mod outbox;
-mod passing;
 mod records;
 mod returning;
-mod starts;
 mod waiting;
 mod words;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use farcall_base::{CallId, ChannelId, ConnectionId, Error, ExecutableId, Instant};
+use farcall_base::{CallId, ConnectionId, ExecutableId, Instant};
 use farcall_services::directory::ExecutableImage;
-use farcall_services::spawner::ExecutableLimits;
-use farcall_wire::JobStatus;
 
 use crate::counters::Counters;
 pub use actions::Action;
@@ -46,6 +42,8 @@ pub use calls::{
     Arguments, Call, CallClock, CallKey, CallMemory, CallTable, Callback, Callbacks, Calls, Nest,
     Nesting, Run, Wants,
 };
+pub(crate) use executables::FREE_BYTES;
+pub use executables::{Executable, Executables, InLine, Phase};
 pub use front::{
     Asked, Caller, Front, Large, LargeQuestions, Newcomer, Peer, PeerKind, PrincipalNumber,
 };
@@ -54,106 +52,17 @@ pub use keeping::{
     Resuming, Written,
 };
 pub use known::Known;
-pub use launched::Launched;
 pub use limits::Limits;
 pub use memory::{MemoryId, MemorySource, OwnMemory, ResultFiles};
 pub use objects::{Due, Hold, HoldNumber, Object, Objects, Release, ReleaseNumber, Standing};
 pub(crate) use outbox::Outbox;
-pub(crate) use passing::{FREE_BYTES, Passing};
 pub use records::{AuditRecord, AuditedCall, Records};
 pub use returning::{ClientKey, Returning};
-pub(crate) use starts::Starts;
 pub use waiting::{Turn, WaitingLine};
 pub use words::argument_word;
 
 /// Which module, in which version, and for calls of how many ranks; 0 where that is not asked for.
 pub type ModuleKey = Arc<(String, u64, u32)>;
-
-/// How far an executable has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// The spawner has been asked.
-    Starting,
-    /// It runs and loads its module.
-    Loading(ChannelId),
-    /// It can take a call.
-    Idle {
-        /// Since when.
-        since: Instant,
-    },
-    /// It is kept for a call: until the results folder says that it begins, and its spawner listens
-    /// if its output is wanted.
-    Reserved(CallKey),
-    /// It has calls to work on.
-    Busy,
-    /// It was told to end, or its connection is gone; its exit will be reported.
-    Ending,
-}
-
-/// Whether an executable may begin calls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Recall {
-    /// It may.
-    #[default]
-    Open,
-    /// Its turnstile is about to be shut: nothing more is passed to it.
-    Asked,
-    /// It may not until it has closed what was taken back.
-    Shut,
-}
-
-/// A call that was passed to an executable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct InLine {
-    /// Which.
-    pub key: CallKey,
-    /// Its channel on the executable's connection.
-    pub channel: ChannelId,
-}
-
-/// An executable.
-pub struct Executable {
-    /// What it runs.
-    pub module: ModuleKey,
-    /// Its connection, while there is one.
-    pub connection: Option<ConnectionId>,
-    /// How far it has come.
-    pub phase: Phase,
-    /// Whether it ever could take a call.
-    pub loaded: bool,
-    /// Whether its code asks if its call was cancelled.
-    pub asks: bool,
-    /// Why it could not, where we know better than its exit status.
-    pub trouble: Option<Error>,
-    /// The calls that it was passed and has not answered, in the order in which it runs them.
-    pub line: VecDeque<InLine>,
-    /// Since when the first of them may be running.
-    pub front_since: Instant,
-    /// When its answers were last looked at without having been announced.
-    pub looked: Instant,
-    /// Whether it may be passed calls ahead of time: it has a turnstile.
-    pub takes_ahead: bool,
-    /// Calls it has answered, modulo 2³²; with its line, what its turnstile counts.
-    pub answered: u32,
-    /// Whether its turnstile is shut.
-    pub recall: Recall,
-    /// Calls taken back whose channels it has not closed yet.
-    pub withdrawn: usize,
-    /// The channel of a call that it has answered, whose output is being asked for.
-    pub hushing: Option<ChannelId>,
-    /// Memory shared with it, and under which segment number, oldest first.
-    pub shared: VecDeque<(MemorySource, u32)>,
-    /// The next segment number.
-    pub next_segment: u32,
-    /// What it may use.
-    pub limits: ExecutableLimits,
-    /// Whether it is held, and in no pool.
-    pub held: bool,
-    /// Whether a launcher starts it elsewhere.
-    pub launched: bool,
-    /// Its process, once it runs.
-    pub pid: Option<u32>,
-}
 
 /// A module's executables and the calls that wait for one.
 pub struct Pool {
@@ -184,19 +93,11 @@ pub struct Pool {
 pub struct State {
     pub(crate) limits: Limits,
     pub(crate) front: Front,
-    pub(crate) executables: BTreeMap<ExecutableId, Executable>,
+    pub(crate) executables: Executables,
     pub(crate) pools: BTreeMap<ModuleKey, Pool>,
-    pub(crate) starts: Starts,
-    /// Results of launched executables on their way here.
-    pub(crate) passing: Passing,
     pub(crate) calls: Calls,
     pub(crate) callbacks: Callbacks,
     pub(crate) routines: HashMap<String, Arc<Known>>,
-    /// Executables that were told that the call that they run is to end, and when they are ended if
-    /// it does not.
-    pub(crate) graces: BTreeMap<ExecutableId, Instant>,
-    /// Executables that were passed calls ahead of time.
-    pub(crate) ahead: BTreeSet<ExecutableId>,
     /// No more calls are taken.
     pub(crate) draining: bool,
     /// Clients have been told goodbye: no call begins any more.
@@ -207,11 +108,6 @@ pub struct State {
     /// Calls that go on, or have ended, for clients that may come back for them.
     pub(crate) kept: KeptCalls,
     pub(crate) objects: Objects,
-    pub(crate) launched: Launched,
-    /// Jobs of launchers, as they last told.
-    pub(crate) jobs: Vec<JobStatus>,
-    /// When that was.
-    pub(crate) jobs_told: Instant,
 }
 
 impl State {
@@ -221,24 +117,17 @@ impl State {
             counters: Counters::new(limits.counters_max),
             front: Front::new(limits.under_way_bytes_max, host),
             limits,
-            executables: BTreeMap::new(),
+            executables: Executables::default(),
             pools: BTreeMap::new(),
             calls: Calls::default(),
             callbacks: Callbacks::default(),
-            starts: Starts::default(),
-            passing: Passing::default(),
             routines: HashMap::new(),
-            graces: BTreeMap::new(),
-            ahead: BTreeSet::new(),
             draining: false,
             ending: false,
             out: Outbox::default(),
             next: 1,
             kept: KeptCalls::default(),
             objects: Objects::default(),
-            launched: Launched::default(),
-            jobs: Vec::new(),
-            jobs_told: Instant::default(),
         }
     }
 
@@ -274,8 +163,11 @@ impl State {
             ("callbacks", !self.callbacks.is_empty()),
             ("coming", self.calls.arriving().next().is_some()),
             ("deadlines", self.calls.next_deadline().is_some()),
-            ("executables that may end their calls themselves", !self.graces.is_empty()),
-            ("executables with calls ahead of time", !self.ahead.is_empty()),
+            (
+                "executables that may end their calls themselves",
+                self.executables.next_grace().is_some(),
+            ),
+            ("executables with calls ahead of time", self.executables.has_ahead()),
             ("lines of waiting calls", waiting),
             ("pools without executables", empty),
             ("objects that nobody can end", self.objects.forgotten()),
@@ -285,7 +177,7 @@ impl State {
 
     /// Waiting calls that neither an executable comes for nor one that ends makes room for.
     pub fn calls_unserved(&self) -> usize {
-        let ending = self.pooled_ending();
+        let ending = self.executables.pooled_ending();
         let here = self.pools.values().filter(|pool| pool.image.launcher.is_empty());
         let waiting: usize = here.map(|pool| pool.waiting.len().saturating_sub(pool.coming)).sum();
         waiting.saturating_sub(ending)
@@ -293,32 +185,18 @@ impl State {
 
     /// The executable of this host that has been idle longest, and since when.
     pub fn longest_idle(&self) -> Option<(Instant, ExecutableId)> {
-        let idle = self.executables.iter().filter_map(|(executable, record)| match record.phase {
-            Phase::Idle { since } if !record.held && !record.launched => Some((since, *executable)),
-            _ => None,
-        });
-        idle.min()
+        self.executables.longest_idle()
     }
 
     /// Executables of this host that were started and have not ended, but for those that are held.
     pub fn executables_alive(&self) -> usize {
-        self.executables.len() - self.objects.processes() - self.launched.count()
-    }
-
-    /// Of them, those that end.
-    pub(crate) fn pooled_ending(&self) -> usize {
-        self.executables
-            .values()
-            .filter(|record| !record.held && !record.launched && record.phase == Phase::Ending)
-            .count()
+        self.executables.len() - self.objects.processes() - self.executables.launched.count()
     }
 
     /// An executable is gone.
     pub(crate) fn remove_executable(&mut self, executable: ExecutableId) -> Option<Executable> {
-        let record = self.executables.remove(&executable)?;
-        self.passing.gone(executable);
+        let record = self.executables.remove(executable)?;
         self.objects.process_ended(executable);
-        self.launched.end(executable);
         Some(record)
     }
 

@@ -366,11 +366,12 @@ impl Server {
             .map(|(at, _)| at);
         let start = self
             .state
+            .executables
             .starts
             .next()
             .into_iter()
             .chain(self.state.kept.next_due())
-            .chain(self.state.passing.next_due());
+            .chain(self.state.executables.passing.next_due());
         let object = self.state.objects.next();
         let all = patience
             .into_iter()
@@ -446,25 +447,22 @@ impl Server {
     ) -> Result<u32> {
         let gone = || Error::internal("share memory", "the executable has ended");
         let record = self.state.executables.get_mut(&executable).ok_or_else(gone)?;
-        if let Some((_, segment)) = record.shared.iter().find(|(known, _)| *known == source) {
-            return Ok(*segment);
+        if let Some(segment) = record.shared.find(source) {
+            return Ok(segment);
         }
         let connection = record.connection.ok_or_else(gone)?;
         let peer = self.state.front.peer_mut(connection).ok_or_else(gone)?;
-        let segment = record.next_segment;
+        let segment = record.shared.next();
         if record.limits.memory_max.is_some() {
             surroundings.settle_pages(source, bytes);
         }
         surroundings.announce(connection, segment, source)?;
         let segments_max =
             peer.connection.peer().map_or(1, |hello| hello.limits.segments_max as usize);
-        while record.shared.len() >= segments_max
-            && let Some((_, oldest)) = record.shared.pop_front()
-        {
+        while let Some(oldest) = record.shared.forget_oldest(segments_max) {
             peer.connection.unshare(oldest);
         }
-        record.next_segment += 1;
-        record.shared.push_back((source, segment));
+        record.shared.add(source);
         peer.connection.share(Share { segment, bytes });
         self.state.out.touch(connection);
         Ok(segment)
@@ -476,10 +474,7 @@ impl Server {
         for record in
             self.state.executables.values_mut().filter(|record| record.phase != Phase::Ending)
         {
-            let Some(at) = record.shared.iter().position(|(known, _)| *known == source) else {
-                continue;
-            };
-            let Some((_, segment)) = record.shared.remove(at) else { continue };
+            let Some(segment) = record.shared.forget(source) else { continue };
             let Some(connection) = record.connection else { continue };
             if let Some(peer) = self.state.front.peer_mut(connection) {
                 peer.connection.unshare(segment);

@@ -67,7 +67,7 @@ impl Server {
             .and_then(|parent| <[u8; 16]>::try_from(parent.as_slice()).ok())
             .map(CallId);
         let line = self.state.executables.get(&executable).map(|record| &record.line);
-        let mut keys = line.into_iter().flatten().map(|one| one.key);
+        let mut keys = line.into_iter().flat_map(|line| line.keys());
         let key =
             keys.find(|key| self.state.calls.get(key).is_some_and(|call| Some(call.id) == parent));
         let key = key.ok_or_else(over)?;

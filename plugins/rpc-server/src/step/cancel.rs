@@ -19,7 +19,7 @@ impl Server {
         let grace = self.state.limits.cancel_grace;
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
         // Those before it are over, though their outcomes may not have been read.
-        let Some(running) = record.line.back().copied() else {
+        let Some(running) = record.line.back() else {
             return self.stop_executable(executable);
         };
         let connection = record.connection.filter(|_| record.asks && !grace.is_zero());
@@ -28,10 +28,9 @@ impl Server {
             self.abandon_inside(surroundings, running.key);
             return self.stop_executable(executable);
         };
-        if self.state.graces.contains_key(&executable) {
+        if !self.state.executables.begin_grace(executable, surroundings.now() + grace) {
             return;
         }
-        self.state.graces.insert(executable, surroundings.now() + grace);
         if let Some(peer) = self.state.front.peer_mut(connection) {
             peer.connection.cancel(running.channel);
             self.state.out.touch(connection);
@@ -42,22 +41,15 @@ impl Server {
 
     /// When the first executable is ended that was told to end its call.
     pub(super) fn next_grace(&self) -> Option<Instant> {
-        self.state.graces.values().min().copied()
+        self.state.executables.next_grace()
     }
 
     /// Ends those whose code did not hear of it in time.
     pub(super) fn end_graces(&mut self, surroundings: &mut dyn Surroundings, now: Instant) {
-        let late: Vec<ExecutableId> = self
-            .state
-            .graces
-            .iter()
-            .filter(|(_, until)| **until <= now)
-            .map(|(executable, _)| *executable)
-            .collect();
-        for executable in late {
+        for executable in self.state.executables.late(now) {
             let running =
                 self.state.executables.get(&executable).and_then(|record| record.line.back());
-            if let Some(running) = running.copied() {
+            if let Some(running) = running {
                 self.abandon_inside(surroundings, running.key);
             }
             self.stop_executable(executable);

@@ -103,14 +103,14 @@ impl Server {
             _ => 0,
         };
         if is_launched && results.iter().map(length).fold(0, u64::saturating_add) > FREE_BYTES {
-            self.state.passing.wait((executable, channel));
+            self.state.executables.passing.wait((executable, channel));
             self.let_results_come(now);
         }
     }
 
     /// Has those send whose turn it is.
     pub(super) fn let_results_come(&mut self, now: Instant) {
-        while let Some((executable, channel)) = self.state.passing.next(now) {
+        while let Some((executable, channel)) = self.state.executables.passing.next(now) {
             let connection =
                 self.state.executables.get(&executable).and_then(|record| record.connection);
             let Some(connection) = connection else { continue };
@@ -128,7 +128,7 @@ impl Server {
         executable: ExecutableId,
         channel: ChannelId,
     ) {
-        self.state.passing.came((executable, channel));
+        self.state.executables.passing.came((executable, channel));
         self.let_results_come(surroundings.now());
         if !self.is_to_be_heard_out(executable, channel) {
             self.call_over(surroundings, executable, channel);

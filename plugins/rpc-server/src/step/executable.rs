@@ -33,11 +33,11 @@ impl Server {
     ) {
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
         record.connection = Some(connection);
-        record.takes_ahead = takes_ahead;
-        if record.launched {
-            self.state.starts.begin(now + self.state.limits.loading_max, executable);
-        }
+        record.line.set_takes_ahead(takes_ahead);
         let address = format!("executable {executable} of module {}", record.module.0);
+        if record.launched {
+            self.state.executables.starts.begin(now + self.state.limits.loading_max, executable);
+        }
         let mut hello = self.hello(None);
         hello.features.push(POLLED_CANCEL.to_owned());
         if self.state.limits.nesting_max > 0 {
@@ -165,13 +165,13 @@ impl Server {
         let asks = matches!(reply, Reply::Loaded(Loaded { asks: true }));
         if record.held {
             record.asks = asks;
-            self.state.starts.came(&module);
+            self.state.executables.starts.came(&module);
             return self.object_loaded(surroundings, executable, reply);
         }
         match reply {
             Reply::Done | Reply::Loaded(_) => {
                 (record.loaded, record.asks) = (true, asks);
-                self.state.starts.came(&module);
+                self.state.executables.starts.came(&module);
                 self.state.leave_pool(executable);
                 if let Some(pool) = self.state.pools.get_mut(&module) {
                     pool.killed_at_start = 0;
@@ -204,8 +204,8 @@ impl Server {
     /// Ends executables that have not loaded their module in time: what a library does when it is
     /// opened may never end.
     pub(super) fn end_slow_starts(&mut self, now: Instant) {
-        while let Some(executable) = self.state.starts.due(now) {
-            self.state.starts.end(executable);
+        while let Some(executable) = self.state.executables.starts.due(now) {
+            self.state.executables.starts.end(executable);
             let Some(record) = self.state.executables.get_mut(&executable) else { continue };
             let message = format!(
                 "its module was not loaded after {} s",
@@ -216,7 +216,8 @@ impl Server {
             let fix = "ask the server's administrator what its libraries do when they are loaded, \
                 or to raise loading_ms in farcall.toml";
             record.trouble = Some(error.fix(fix));
-            self.state.starts.came_too_late(&record.module);
+            let module = record.module.clone();
+            self.state.executables.starts.came_too_late(&module);
             self.stop_executable(executable);
         }
     }
@@ -235,7 +236,7 @@ impl Server {
     /// works on fails as it was said to, or with the report of the end.
     pub(super) fn stop_executable(&mut self, executable: ExecutableId) {
         self.state.leave_pool(executable);
-        self.state.graces.remove(&executable);
+        self.state.executables.end_grace(executable);
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
         if record.phase == Phase::Ending {
             return;
@@ -255,7 +256,7 @@ impl Server {
         let copy = || Error::from(farcall_wire::Failure::from(error));
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
         record.trouble.get_or_insert_with(copy);
-        if let Some(call) = record.line.front().and_then(|one| self.state.calls.get_mut(&one.key)) {
+        if let Some(call) = record.line.front().and_then(|key| self.state.calls.get_mut(&key)) {
             call.run.unwanted.get_or_insert_with(copy);
         }
         self.stop_executable(executable);
@@ -306,7 +307,7 @@ impl Server {
     /// [`Server::recalled`] was told before.
     pub fn executable_exited(&mut self, surroundings: &mut dyn Surroundings, exited: &Exited) {
         self.state.leave_pool(exited.executable);
-        self.state.ahead.remove(&exited.executable);
+        self.state.executables.end_ahead(exited.executable);
         if let Some(record) = self.state.executables.get_mut(&exited.executable) {
             // It is not free for another call when the one that it answered is over.
             let kept_for = std::mem::replace(&mut record.phase, Phase::Ending);
@@ -325,7 +326,7 @@ impl Server {
         if let Some(connection) = record.connection {
             self.leave(connection);
         }
-        for one in std::mem::take(&mut record.line).into_iter().rev() {
+        for one in record.line.take().into_iter().rev() {
             self.ended_with_executable(surroundings, exited, one.key, record.limits);
         }
         if record.held {

@@ -13,7 +13,7 @@ use farcall_base::{ChannelId, Error, ErrorKind, ExecutableId, Instant};
 use farcall_idl::interface::{ElementType, Mode, Parameter};
 use farcall_wire::Argument;
 
-use crate::state::{Action, Call, CallKey, Executable, InLine, Known, ModuleKey, Phase, Recall};
+use crate::state::{Action, Call, CallKey, Executable, InLine, Known, ModuleKey, Phase};
 use crate::step::pool::Rank;
 use crate::step::{Server, Surroundings};
 
@@ -40,8 +40,8 @@ impl Server {
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
         if record.line.is_empty() {
             record.phase = Phase::Busy;
-            (record.front_since, record.looked) = (now, now);
-            if record.takes_ahead
+            record.line.push(now, one);
+            if record.line.takes_ahead()
                 && brief
                 && !record.held
                 && let Some(pool) = self.state.pools.get_mut(&record.module)
@@ -49,15 +49,14 @@ impl Server {
                 pool.brief.push(executable);
             }
         } else {
-            self.state.ahead.insert(executable);
+            record.line.push(now, one);
+            self.state.executables.begin_ahead(executable);
         }
-        record.line.push_back(one);
     }
 
     /// The call behind a channel of an executable's connection.
     pub(super) fn in_line(&self, executable: ExecutableId, channel: ChannelId) -> Option<CallKey> {
-        let line = &self.state.executables.get(&executable)?.line;
-        line.iter().find(|one| one.channel == channel).map(|one| one.key)
+        self.state.executables.get(&executable)?.line.on(channel)
     }
 
     /// An executable has answered on a channel, or closed that of a call that was taken back: which
@@ -69,30 +68,24 @@ impl Server {
         channel: ChannelId,
     ) -> Option<CallKey> {
         let record = self.state.executables.get_mut(&executable)?;
-        let at = record.line.iter().position(|one| one.channel == channel);
-        let over = at.and_then(|at| record.line.remove(at));
-        self.state.graces.remove(&executable);
-        if over.is_some() {
-            record.answered = record.answered.wrapping_add(1);
-            record.front_since = now;
-        } else {
-            record.withdrawn = record.withdrawn.saturating_sub(1);
-        }
-        if record.line.len() < 2 {
-            self.state.ahead.remove(&executable);
+        let over = record.line.leave(now, channel);
+        let is_ahead = record.line.len() > 1;
+        self.state.executables.end_grace(executable);
+        if !is_ahead {
+            self.state.executables.end_ahead(executable);
         }
         self.reopen(now, executable);
-        over.map(|one| one.key)
+        over
     }
 
     /// An executable that has answered everything is free; one that has closed all that was taken
     /// back may begin again.
     fn reopen(&mut self, now: Instant, executable: ExecutableId) {
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
-        if record.phase != Phase::Busy || record.withdrawn > 0 || record.recall == Recall::Asked {
+        if record.phase != Phase::Busy || !record.line.may_reopen() {
             return;
         }
-        if std::mem::take(&mut record.recall) == Recall::Shut
+        if record.line.reopen()
             && let Some(connection) = record.connection
         {
             self.state.out.act(Action::Resume(connection));
@@ -106,10 +99,8 @@ impl Server {
     pub(super) fn recall(&mut self, executable: ExecutableId) {
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
         if let Some(connection) = record.connection
-            && record.takes_ahead
-            && record.recall == Recall::Open
+            && record.line.ask_back()
         {
-            record.recall = Recall::Asked;
             self.leave_brief(executable);
             self.state.out.act(Action::Recall(executable, connection));
         }
@@ -131,17 +122,11 @@ impl Server {
         begun: u32,
     ) {
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
-        record.recall = Recall::Shut;
-        // A routine that wrote over its process's memory may have left any number there.
-        let begun = usize::try_from(begun.wrapping_sub(record.answered) as i32)
-            .unwrap_or(0)
-            .min(record.line.len());
-        let back = record.line.split_off(begun);
-        record.withdrawn += back.len();
-        let running = record.line.back().copied();
+        let back = record.line.shut(begun);
+        let running = record.line.back();
         let (module, connection) = (record.module.clone(), record.connection);
         self.leave_brief(executable);
-        self.state.ahead.remove(&executable);
+        self.state.executables.end_ahead(executable);
         for one in back.into_iter().rev() {
             if let Some(peer) =
                 connection.and_then(|connection| self.state.front.peer_mut(connection))
@@ -204,8 +189,8 @@ impl Server {
         match self.state.executables.get(&executable) {
             // Whether it has begun says the turnstile.
             Some(record)
-                if record.takes_ahead
-                    && record.recall != Recall::Shut
+                if record.line.takes_ahead()
+                    && !record.line.is_shut()
                     && (record.line.len() > 1 || record.asks) =>
             {
                 self.recall(executable);
@@ -216,35 +201,23 @@ impl Server {
 
     /// When lines must be looked after.
     pub(super) fn next_look(&self) -> Option<Instant> {
-        let records =
-            self.state.ahead.iter().filter_map(|executable| self.state.executables.get(executable));
-        records
-            .filter(|record| record.recall == Recall::Open)
-            .map(|record| record.looked.max(record.front_since) + LOOK_EVERY)
-            .min()
+        self.state.executables.ahead().map(|record| record.line.next_look(LOOK_EVERY)).min()
     }
 
     /// Takes answers that were not announced, and calls back that wait behind one that takes long.
     pub(super) fn look_after_lines(&mut self, now: Instant) {
         let mut slow = Vec::new();
-        for executable in &self.state.ahead {
-            let Some(record) = self
-                .state
-                .executables
-                .get_mut(executable)
-                .filter(|record| record.recall == Recall::Open)
-            else {
-                continue;
-            };
-            if record.front_since + RECALL_AFTER <= now {
-                slow.push(*executable);
+        let out = &mut self.state.out;
+        self.state.executables.each_ahead(|executable, record| {
+            if record.line.front_since() + RECALL_AFTER <= now {
+                slow.push(executable);
             } else if let Some(connection) = record.connection
-                && record.looked.max(record.front_since) + LOOK_EVERY <= now
+                && record.line.next_look(LOOK_EVERY) <= now
             {
-                record.looked = now;
-                self.state.out.act(Action::Look(connection));
+                record.line.looked(now);
+                out.act(Action::Look(connection));
             }
-        }
+        });
         slow.into_iter().for_each(|executable| self.recall(executable));
     }
 

@@ -72,7 +72,7 @@ impl Server {
                 .fix("raise nesting_max in the server's farcall.toml"));
         }
         let line = self.state.executables.get(&executable).map(|record| &record.line);
-        let keys = line.into_iter().flatten().map(|one| one.key);
+        let keys = line.into_iter().flat_map(|line| line.keys());
         let call = keys
             .filter_map(|key| Some((key, self.state.calls.get(&key)?)))
             .find(|(_, call)| call.id == id);
@@ -277,7 +277,7 @@ impl State {
     fn lenders(&self, lends: impl Fn(CallKey, &Call) -> bool) -> usize {
         let busy =
             self.executables.values().filter(|record| record.phase == Phase::Busy && !record.held);
-        let fronts = busy.filter_map(|record| record.line.front().map(|one| one.key));
+        let fronts = busy.filter_map(|record| record.line.front());
         fronts.filter(|key| self.calls.get(key).is_some_and(|call| lends(*key, call))).count()
     }
 
@@ -304,7 +304,8 @@ impl State {
         if self.executables_alive() <= self.limits.executables_max {
             return false;
         }
-        self.executables_alive() - self.pooled_ending() > self.limits.executables_max + self.lent()
+        self.executables_alive() - self.executables.pooled_ending()
+            > self.limits.executables_max + self.lent()
     }
 
     /// Whether a module's calls wait for an executable that only another module's can make room

@@ -65,15 +65,16 @@ impl Server {
             return;
         };
         let Some(pool) = self.state.pools.get(&call.module_key()) else { return };
-        if let Some(words) = waited_for(&self.state.jobs, &pool.image.launcher) {
+        if let Some(words) = waited_for(self.state.executables.jobs.all(), &pool.image.launcher) {
             self.notify(key, &Notice::Progress(0.0, words));
         }
     }
 
     /// Jobs are not as they were before.
     pub(super) fn tell_waits(&mut self, before: &[JobStatus]) {
-        let is_news =
-            |launcher: &str| waited_for(&self.state.jobs, launcher) != waited_for(before, launcher);
+        let is_news = |launcher: &str| {
+            waited_for(self.state.executables.jobs.all(), launcher) != waited_for(before, launcher)
+        };
         let pools = self.state.pools.values().filter(|pool| is_news(&pool.image.launcher));
         let calls: Vec<CallKey> = pools.flat_map(|pool| pool.waiting.iter()).collect();
         for key in calls {
@@ -155,7 +156,7 @@ impl Server {
     pub fn said(&mut self, said: &Said) {
         let front =
             self.state.executables.get(&said.executable).and_then(|record| record.line.front());
-        let Some(key) = front.map(|one| one.key) else { return };
+        let Some(key) = front else { return };
         let Some(call) = self.state.calls.get_mut(&key).filter(|call| call.wants.output) else {
             return;
         };

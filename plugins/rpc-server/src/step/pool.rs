@@ -7,9 +7,7 @@ use std::time::Duration;
 use farcall_base::{Error, ExecutableId, Instant};
 use farcall_services::directory::ExecutableImage;
 
-use crate::state::{
-    Action, Call, CallKey, Executable, ModuleKey, Phase, Pool, Recall, State, Turn,
-};
+use crate::state::{Action, Call, CallKey, Executable, ModuleKey, Phase, Pool, State, Turn};
 use crate::step::{Server, Surroundings};
 
 /// Where a call stands among those like it.
@@ -233,7 +231,7 @@ impl Server {
     /// Starts executables until as many come as calls wait, as far as there are places. The deepest
     /// calls come first, then modules that have none, then those whose call has waited longest.
     pub(super) fn start_executables(&mut self, now: Instant) {
-        while self.state.launched.count() < self.state.limits.launched_max
+        while self.state.executables.launched.count() < self.state.limits.launched_max
             && let Some((module, _)) = self.state.most_wanting(Where::Elsewhere)
         {
             self.start_executable(&module, now);
@@ -270,9 +268,9 @@ impl Server {
         match place {
             // Its job may wait in a queue for a day: the time begins when it is there.
             _ if !launched => {
-                self.state.starts.begin(now + self.state.limits.loading_max, executable)
+                self.state.executables.starts.begin(now + self.state.limits.loading_max, executable)
             }
-            Place::Pool => self.state.launched.begin(executable),
+            Place::Pool => self.state.executables.launched.begin(executable),
             Place::Held => {}
         }
         self.state.out.act(Action::Start { executable, module: module.0.clone(), image });
@@ -285,15 +283,8 @@ impl Server {
             asks: false,
             trouble: None,
             line: Default::default(),
-            front_since: Instant::default(),
-            looked: Instant::default(),
-            takes_ahead: false,
-            answered: 0,
-            recall: Recall::Open,
-            withdrawn: 0,
             hushing: None,
             shared: Default::default(),
-            next_segment: 1,
             limits: Default::default(),
             held: place == Place::Held,
             launched,
@@ -364,6 +355,22 @@ impl Server {
 }
 
 impl State {
+    /// An executable of a module that is to come and that no call waits for any more.
+    fn unneeded(&self, module: &ModuleKey) -> Option<ExecutableId> {
+        let pool = self.pools.get(module).filter(|pool| pool.coming > pool.waiting.len())?;
+        if pool.image.launcher.is_empty() {
+            None
+        } else {
+            self.executables.last_to_be_launched(module)
+        }
+    }
+
+    /// Of those that launchers have started, the one that leaves next if it stays idle, and when.
+    pub(super) fn next_launched_to_leave(&self) -> Option<(Instant, ExecutableId)> {
+        let (since, executable) = self.executables.longest_idle_launched()?;
+        Some((since + self.limits.launched_idle, executable))
+    }
+
     /// The module that gets the next executable, if a call waits that none comes for; and how deep
     /// that call stands.
     fn most_wanting(&self, at: Where) -> Option<(ModuleKey, u32)> {
@@ -376,7 +383,8 @@ impl State {
             // Those that live may all wait for this call.
             let may_start = pool.alive == 0 || !pool.is_short || depth > 0;
             // Code that may never be loaded takes one processor, and not all.
-            let may_start = may_start && (pool.alive == 0 || !self.starts.is_slow(module));
+            let may_start =
+                may_start && (pool.alive == 0 || !self.executables.starts.is_slow(module));
             may_start.then_some((Reverse(depth), pool.alive > 0, call, module))
         });
         wanting.min().map(|(Reverse(depth), _, _, module)| (module.clone(), depth))
@@ -392,7 +400,7 @@ impl State {
             return None;
         }
         let (since, executable) = self.longest_idle()?;
-        let ending = self.pooled_ending();
+        let ending = self.executables.pooled_ending();
         let starving = self.pools.values().filter(|pool| self.is_starving(pool)).count();
         let keep = if starving > ending { Duration::ZERO } else { self.limits.executable_idle };
         Some((since + keep, executable))
@@ -402,7 +410,7 @@ impl State {
     pub(super) fn leave_pool(&mut self, executable: ExecutableId) {
         let Some(record) = self.executables.get(&executable) else { return };
         if record.held {
-            self.starts.end(executable);
+            self.executables.starts.end(executable);
             self.objects.starting.remove(&executable);
             return;
         }
@@ -411,7 +419,7 @@ impl State {
         pool.brief.retain(|brief| *brief != executable);
         if matches!(record.phase, Phase::Starting | Phase::Loading(_)) {
             pool.coming = pool.coming.saturating_sub(1);
-            self.starts.end(executable);
+            self.executables.starts.end(executable);
         }
     }
 }

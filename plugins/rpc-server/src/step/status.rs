@@ -102,23 +102,14 @@ impl Server {
                 .collect(),
             objects_held: objects.len() as u64,
             kept: view.sees_all().then(|| self.kept_calls(now, None)),
-            jobs: view.sees_all().then(|| self.jobs_now(now)),
+            jobs: view.sees_all().then(|| self.state.executables.jobs.now(now)),
         })
     }
 
     /// What launchers tell of their jobs.
     pub fn jobs(&mut self, surroundings: &dyn Surroundings, jobs: Vec<JobStatus>) {
-        self.state.jobs_told = surroundings.now();
-        let before = std::mem::replace(&mut self.state.jobs, jobs);
+        let before = self.state.executables.jobs.tell(surroundings.now(), jobs);
         self.tell_waits(&before);
-    }
-
-    /// They are told when something changes about them, which the age does all the time.
-    fn jobs_now(&self, now: Instant) -> Vec<JobStatus> {
-        let since = u64::try_from(now.since(self.state.jobs_told).as_micros()).unwrap_or(u64::MAX);
-        let aged =
-            |job: &JobStatus| JobStatus { age_us: job.age_us.saturating_add(since), ..job.clone() };
-        self.state.jobs.iter().map(aged).collect()
     }
 
     fn object(&self, executable: ExecutableId, object: &Object, now: Instant) -> ObjectStatus {

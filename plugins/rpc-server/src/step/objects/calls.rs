@@ -109,13 +109,7 @@ impl Server {
     /// Only what runs has calls inside it that it may wait for, and so it is enough to ask this of
     /// each call that is opened inside another.
     fn waits_for_one_of(&self, executable: ExecutableId, objects: &[ExecutableId]) -> bool {
-        let running = |on| {
-            self.state
-                .executables
-                .get(&on)
-                .and_then(|record| record.line.front())
-                .map(|one| one.key)
-        };
+        let running = |on| self.state.executables.get(&on).and_then(|record| record.line.front());
         let mut seen = BTreeSet::new();
         let mut next: Vec<CallKey> = running(executable).into_iter().collect();
         while let Some(key) = next.pop() {
@@ -139,7 +133,7 @@ impl Server {
     fn names_as_parent(&self, executable: ExecutableId, open: &Open) -> bool {
         let running =
             self.state.executables.get(&executable).and_then(|record| record.line.front());
-        let running = running.and_then(|one| self.state.calls.get(&one.key));
+        let running = running.and_then(|key| self.state.calls.get(&key));
         let parent = open.parent.as_ref();
         parent.zip(running).is_some_and(|(parent, call)| parent.as_slice() == call.id.0)
     }

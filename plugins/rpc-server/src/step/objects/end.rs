@@ -49,7 +49,7 @@ impl Server {
         let Some(record) = self.state.executables.get(&executable) else {
             return self.object_gone(surroundings, executable, None);
         };
-        match (record.phase, record.line.front().map(|one| one.key)) {
+        match (record.phase, record.line.front()) {
             (Phase::Idle { .. }, _) => self.end_in_order(surroundings, executable),
             (_, Some(key)) => self.abort(surroundings, key, copy_of(error)),
             (_, None) => self.stop_executable(executable),

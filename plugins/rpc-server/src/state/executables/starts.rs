@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use farcall_base::{ExecutableId, Instant};
 
-use super::ModuleKey;
+use crate::state::ModuleKey;
 
 /// Modules remembered as slow: far more than a server publishes.
 const SLOW_MAX: usize = 1024;
