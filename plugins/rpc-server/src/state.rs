@@ -19,14 +19,13 @@ mod actions;
 mod calls;
 mod executables;
 mod front;
-mod keeping;
+mod kept;
 mod known;
 mod limits;
 mod memory;
 mod objects;
 mod outbox;
 mod records;
-mod returning;
 mod waiting;
 mod words;
 
@@ -47,9 +46,9 @@ pub use executables::{Executable, Executables, InLine, Phase};
 pub use front::{
     Asked, Caller, Front, Large, LargeQuestions, Newcomer, Peer, PeerKind, PrincipalNumber,
 };
-pub use keeping::{
-    Accepted, Finished, KeepLimits, Kept, KeptCalls, OVERHEAD, Outcome, Recorded, ResultsOrder,
-    Resuming, Written,
+pub use kept::{
+    Accepted, ClientKey, Finished, KeepLimits, Kept, KeptCalls, OVERHEAD, Outcome, Recorded,
+    ResultsOrder, Resuming, Returning, Written,
 };
 pub use known::Known;
 pub use limits::Limits;
@@ -57,7 +56,6 @@ pub use memory::{MemoryId, MemorySource, OwnMemory, ResultFiles};
 pub use objects::{Due, Hold, HoldNumber, Object, Objects, Release, ReleaseNumber, Standing};
 pub(crate) use outbox::Outbox;
 pub use records::{AuditRecord, AuditedCall, Records};
-pub use returning::{ClientKey, Returning};
 pub use waiting::{Turn, WaitingLine};
 pub use words::argument_word;
 

@@ -330,7 +330,7 @@ impl Server {
                 let if_lost = peer.resuming.keep.filter(|_| !peer.leaving);
                 let resuming = Resuming { keep: if_lost, ..peer.resuming };
                 self.callbacks_lost(surroundings, connection);
-                self.state.kept.asking.retain(|(_, client, _)| client.0 != connection);
+                self.state.kept.parked.forget_connection(connection);
                 for key in calls.into_values() {
                     self.go_on_or_end(surroundings, key, &resuming);
                 }

@@ -8,25 +8,24 @@ impl Server {
     /// Whether a call that is complete waits for earlier ones of its module to stand in line. It is
     /// kept in mind then.
     pub(super) fn stands_behind(&mut self, key: CallKey) -> bool {
-        let kept = &self.state.kept;
-        if kept.parked.is_empty() && kept.loading.is_empty() || kept.loading.contains(&key) {
+        if !self.state.kept.parked.may_hold_up(key) {
             return false;
         }
         let stands_behind = self.state.has_earlier(key);
         if stands_behind {
-            self.state.kept.behind.push_back(key);
+            self.state.kept.parked.hold_up(key);
         }
         stands_behind
     }
 
     /// Earlier calls stand in line now, or never will: whoever came after them may follow.
     pub(super) fn let_in_line(&mut self, surroundings: &mut dyn Surroundings) {
-        for _ in 0..self.state.kept.behind.len() {
-            let Some(key) = self.state.kept.behind.pop_front() else { return };
+        for _ in 0..self.state.kept.parked.held_up() {
+            let Some(key) = self.state.kept.parked.next_held_up() else { return };
             let Some(call) = self.state.calls.get(&key) else { continue };
             let module = call.module_key();
             if self.state.has_earlier(key) {
-                self.state.kept.behind.push_back(key);
+                self.state.kept.parked.hold_up(key);
             } else {
                 self.stand_in_pool(surroundings, key, &module);
             }
@@ -49,9 +48,10 @@ impl State {
                 matches!(kept.outcome, Outcome::Parked(_)) && is_its(&kept.routine)
             })
         };
-        let is_loading = |key| self.calls.get(key).is_some_and(|call| is_its(&call.routine.name));
-        let passes = self.kept.lets_by || self.draining;
-        self.kept.loading.iter().any(is_loading)
-            || !passes && self.kept.parked.iter().any(is_parked)
+        let is_loading =
+            |key: CallKey| self.calls.get(&key).is_some_and(|call| is_its(&call.routine.name));
+        let passes = self.kept.parked.lets_by() || self.draining;
+        self.kept.parked.loading().any(is_loading)
+            || !passes && self.kept.parked.ids().any(is_parked)
     }
 }

@@ -150,7 +150,7 @@ impl Server {
         keep: Keep,
         bytes: u64,
     ) -> Result<()> {
-        self.state.kept.check_room(
+        self.state.kept.room.check_room(
             caller.rights.principal(),
             bytes,
             keep.durable,
@@ -244,8 +244,8 @@ impl Server {
         let bytes = expected_bytes_of(call, kept);
         let principal = call.caller.rights.principal().to_owned();
         let limits = &self.state.limits.keep;
-        let room = self.state.kept.check_room(&principal, bytes, false, limits);
-        if room.is_err() || !self.state.kept.may_hold(&principal, bytes, limits) {
+        let room = self.state.kept.room.check_room(&principal, bytes, false, limits);
+        if room.is_err() || !self.state.kept.room.may_hold(&principal, bytes, limits) {
             return false;
         }
         call.client = None;
@@ -285,9 +285,9 @@ impl Server {
         let now = surroundings.now();
         for finished in resuming.held.into_values() {
             let (bytes, limits) = (finished.bytes(), self.state.limits.keep);
-            self.state.kept.hold_less(principal, bytes);
-            let room = self.state.kept.check_room(principal, bytes, false, &limits);
-            let has_room = room.is_ok() && self.state.kept.may_hold(principal, bytes, &limits);
+            self.state.kept.room.hold_less(principal, bytes);
+            let room = self.state.kept.room.check_room(principal, bytes, false, &limits);
+            let has_room = room.is_ok() && self.state.kept.room.may_hold(principal, bytes, &limits);
             // Another call may have the id of one that is over.
             let is_free =
                 !self.state.calls.has_id(&finished.id) && !self.state.kept.has(&finished.id);
@@ -417,7 +417,7 @@ impl Server {
         if more == 0 {
             Ok(())
         } else {
-            self.state.kept.check_bytes(&kept.principal, more, kept.keep.durable, limits)
+            self.state.kept.room.check_bytes(&kept.principal, more, kept.keep.durable, limits)
         }
     }
 
@@ -466,7 +466,7 @@ impl Server {
             self.let_go(surroundings, finished);
         }
         self.answer_asking(surroundings, id);
-        self.try_others(now);
+        self.state.kept.retry.succeeded(now);
         false
     }
 
@@ -490,7 +490,7 @@ impl Server {
             return false;
         };
         let principal = peer.caller.rights.principal();
-        self.state.kept.may_hold(principal, finished.bytes(), &self.state.limits.keep)
+        self.state.kept.room.may_hold(principal, finished.bytes(), &self.state.limits.keep)
     }
 
     pub(super) fn hold(
@@ -503,14 +503,16 @@ impl Server {
         if let Some(peer) = self.state.front.peer_mut(connection) {
             // The channel was free, so that nothing is held there.
             peer.resuming.held.insert(channel, finished);
-            self.state.kept.hold(peer.caller.rights.principal(), bytes);
+            self.state.kept.room.hold(peer.caller.rights.principal(), bytes);
         }
     }
 
     /// So many bytes are to be kept in memory because somebody asked for that: what connections
     /// hold in case that they are lost makes room, beginning with those of whoever holds the most.
     pub(super) fn make_room_to_keep(&mut self, surroundings: &mut dyn Surroundings, bytes: u64) {
-        while let Some(principal) = self.state.kept.holds_too_much(bytes, &self.state.limits.keep) {
+        while let Some(principal) =
+            self.state.kept.room.holds_too_much(bytes, &self.state.limits.keep)
+        {
             let principal = principal.to_owned();
             let theirs = self
                 .state
@@ -522,7 +524,7 @@ impl Server {
             let (held, client) =
                 (std::mem::take(&mut peer.resuming.held), peer.resuming.client.clone());
             for finished in held.into_values() {
-                self.state.kept.hold_less(&principal, finished.bytes());
+                self.state.kept.room.hold_less(&principal, finished.bytes());
                 client
                     .iter()
                     .for_each(|client| self.state.kept.clients.is_gone(client, finished.id));
@@ -538,12 +540,12 @@ impl Server {
         connection: ConnectionId,
         channel: ChannelId,
     ) {
-        if !self.state.kept.has_held() {
+        if !self.state.kept.room.has_held() {
             return;
         }
         let Some(peer) = self.state.front.peer_mut(connection) else { return };
         let Some(finished) = peer.resuming.held.remove(channel) else { return };
-        self.state.kept.hold_less(peer.caller.rights.principal(), finished.bytes());
+        self.state.kept.room.hold_less(peer.caller.rights.principal(), finished.bytes());
         self.let_go(surroundings, finished);
     }
 

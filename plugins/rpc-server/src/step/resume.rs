@@ -80,7 +80,7 @@ impl Server {
             }
             // It is answered when its server has it in its tables, or knows that it never will; or
             // when what it is told is on the disk.
-            _ if is_coming => self.state.kept.asking.push((id, (connection, channel), describe)),
+            _ if is_coming => self.state.kept.parked.ask(id, (connection, channel), describe),
             Some((Outcome::Parked(_), _)) => {}
             Some((Outcome::Open(key), asked)) => {
                 let key = *key;

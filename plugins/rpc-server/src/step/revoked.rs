@@ -63,7 +63,7 @@ impl Server {
         match open {
             Some(key) => self.abort(surroundings, key, error),
             None => {
-                self.state.kept.parked.retain(|parked| *parked != id);
+                self.state.kept.parked.forget(id);
                 self.fail_parked(surroundings.now(), id, &error);
                 self.answer_asking(surroundings, id);
             }

@@ -21,15 +21,6 @@ use crate::step::keep::{expected_bytes_of, result_bytes_of};
 use crate::step::resume::{accepted, not_kept, written};
 use crate::step::{Server, SlotMemory, Surroundings, check, ranks};
 
-/// Time after which an outcome that could not be written is tried again, and the longest that this
-/// becomes.
-const RETRY_FIRST: Duration = Duration::from_millis(500);
-const RETRY_MAX: Duration = Duration::from_secs(4);
-/// Time after which parked calls are looked at again for which there was no memory.
-const READMIT_AFTER: Duration = Duration::from_secs(1);
-/// Time that a routine has to be published again when the server is up.
-const PUBLISHED_WITHIN: Duration = Duration::from_secs(5);
-
 /// What the results folder has of a call from before the server started.
 pub struct Restored {
     /// Which call.
@@ -66,7 +57,7 @@ impl Server {
         unreadable: Vec<(CallId, ErrorKind)>,
         now: Instant,
     ) {
-        self.state.kept.unreadable.extend(unreadable);
+        self.state.kept.add_unreadable(unreadable);
         for Restored { id, written, was, bytes, left } in restored {
             let is_waiting = matches!(was, Was::Waiting(_));
             let certificate =
@@ -94,12 +85,14 @@ impl Server {
             let is_unstored = kept.is_unstored();
             self.state.kept.insert(id, kept);
             if is_waiting {
-                self.state.kept.parked.push_back(id);
+                self.state.kept.parked.push(id);
             } else if is_unstored {
                 self.store(now, &id);
             }
         }
-        self.ask_for_parked(now);
+        if self.state.kept.parked.begin(now) {
+            self.state.out.act(Action::Readmit);
+        }
     }
 
     /// A call that is to survive the server stands in a line, or an executable has it already: that
@@ -218,28 +211,17 @@ impl Server {
     pub(super) fn try_again(&mut self, now: Instant, id: &CallId) -> bool {
         let mut is_news = false;
         self.state.kept.change(id, |kept| is_news = !std::mem::replace(&mut kept.complained, true));
-        let after = self.state.kept.retry_after.max(RETRY_FIRST);
-        self.state.kept.retry_after = (2 * after).min(RETRY_MAX);
-        self.state.kept.retry_at = Some(now + after);
+        self.state.kept.retry.failed(now);
         is_news
-    }
-
-    /// One was written: there may be room for another.
-    pub(super) fn try_others(&mut self, now: Instant) {
-        self.state.kept.retry_after = RETRY_FIRST;
-        if self.state.kept.retry_at.is_some() {
-            self.state.kept.retry_at = Some(now);
-        }
     }
 
     /// Tries the smallest of the outcomes again that could not be written: it needs the least room.
     fn retry(&mut self, now: Instant) {
-        self.state.kept.retry_at = None;
         let next = self.state.kept.unstored().min();
         if let Some((_, id)) = next {
             self.store(now, &id);
             // Should the answer be long in coming, and for the others when it is here.
-            self.state.kept.retry_at = Some(now + RETRY_MAX);
+            self.state.kept.retry.begins(now);
         }
     }
 
@@ -252,39 +234,22 @@ impl Server {
     /// All that is to be published when the server starts is. A routine that is not there by now
     /// may be in a moment.
     pub fn published(&mut self, now: Instant) {
-        self.state.kept.all_published = true;
-        self.ask_for_parked(now);
-    }
-
-    fn ask_for_parked(&mut self, now: Instant) {
-        let kept = &mut self.state.kept;
-        if !kept.parked.is_empty() {
-            kept.give_up_at = kept.all_published.then_some(now + PUBLISHED_WITHIN);
+        if self.state.kept.parked.all_published(now) {
             self.state.out.act(Action::Readmit);
         }
     }
 
     /// The directory could not say what is published.
     pub fn readmit_later(&mut self, now: Instant) {
-        self.state.kept.readmit_at = Some(now + READMIT_AFTER);
-    }
-
-    /// There is no memory for a parked call now. Those that stand behind it might hold what it
-    /// waits for: they pass.
-    fn wait_for_memory(&mut self, now: Instant) {
-        self.readmit_later(now);
-        self.state.kept.lets_by = true;
+        self.state.kept.parked.readmit_later(now);
     }
 
     /// Time went by.
     pub(super) fn look_after_folder(&mut self, now: Instant) {
-        let kept = &mut self.state.kept;
-        let gives_up = kept.give_up_at.take_if(|at| *at <= now).is_some();
-        kept.gives_up |= gives_up;
-        if kept.readmit_at.take_if(|at| *at <= now).is_some() || gives_up {
+        if self.state.kept.parked.is_due(now) {
             self.state.out.act(Action::Readmit);
         }
-        if self.state.kept.retry_at.is_some_and(|at| at <= now) {
+        if self.state.kept.retry.is_due(now) {
             self.retry(now);
         }
     }
@@ -297,29 +262,28 @@ impl Server {
         routines: &[Arc<PublishedRoutine>],
         table: &[Entry],
     ) {
-        self.state.kept.readmit_at = None;
-        self.state.kept.lets_by = false;
+        self.state.kept.parked.begin_readmission();
         if self.state.draining {
             // They wait for the next server.
             return;
         }
         let names = routines.iter().map(|routine| (routine.routine.interface.full_name(), routine));
         let names: HashMap<String, &Arc<PublishedRoutine>> = names.collect();
-        for id in std::mem::take(&mut self.state.kept.parked) {
+        for id in self.state.kept.parked.take() {
             let Some(kept) = self.state.kept.get(&id) else { continue };
             if !matches!(kept.outcome, Outcome::Parked(_)) {
                 continue;
             }
-            let short_of_memory = self.state.kept.readmit_at.is_some();
+            let short_of_memory = self.state.kept.parked.waits();
             let taken = match names.get(&kept.routine) {
                 _ if short_of_memory => Ok(false),
                 Some(routine) => self.readmit_one(surroundings, id, routine, table),
-                None if self.state.kept.gives_up => Err(withdrawn(&kept.routine)),
+                None if self.state.kept.parked.gives_up() => Err(withdrawn(&kept.routine)),
                 None => Ok(false),
             };
             match taken {
                 Ok(true) => {}
-                Ok(false) => self.state.kept.parked.push_back(id),
+                Ok(false) => self.state.kept.parked.push(id),
                 Err(error) => self.fail_parked(surroundings.now(), id, &error),
             }
         }
@@ -362,7 +326,7 @@ impl Server {
             Ok(memory) => memory,
             // There is more when others are over.
             Err(_) if !self.state.calls.is_empty() => {
-                self.wait_for_memory(now);
+                self.state.kept.parked.wait_for_memory(now);
                 return Ok(false);
             }
             Err(error) => return Err(error),
@@ -402,7 +366,7 @@ impl Server {
         if fetches {
             self.fetch_arguments(key);
         }
-        self.state.kept.loading.insert(key);
+        self.state.kept.parked.begin_loading(key);
         self.state.out.act(Action::Results(ResultsOrder::Load(id, key)));
     }
 
@@ -419,8 +383,7 @@ impl Server {
             Ok(()) => self.enqueue(surroundings, key),
             Err(error) => self.finish(surroundings, key, Err(error)),
         }
-        self.state.kept.loading.remove(&key);
-        if self.state.kept.loading.is_empty() {
+        if self.state.kept.parked.end_loading(key) {
             self.let_in_line(surroundings);
         }
         id.into_iter().for_each(|id| self.answer_asking(surroundings, id));
@@ -444,14 +407,7 @@ impl Server {
     /// Whoever asked for a call while it was parked, or while its outcome was being written, hears
     /// of it.
     pub(super) fn answer_asking(&mut self, surroundings: &mut dyn Surroundings, id: CallId) {
-        if self.state.kept.asking.is_empty() {
-            return;
-        }
-        let (asked, others) =
-            std::mem::take(&mut self.state.kept.asking).into_iter().partition(|(of, ..)| *of == id);
-        self.state.kept.asking = others;
-        let asked: Vec<(CallId, (ConnectionId, ChannelId), bool)> = asked;
-        for (_, (connection, channel), describe) in asked {
+        for ((connection, channel), describe) in self.state.kept.parked.take_asking(id) {
             self.take_up(surroundings, (connection, channel), id, describe);
         }
     }
@@ -463,18 +419,16 @@ impl Server {
         connection: ConnectionId,
         channel: ChannelId,
     ) {
-        let asked =
-            self.state.kept.asking.iter().find(|(_, client, _)| *client == (connection, channel));
-        let Some(id) = asked.map(|(id, ..)| *id) else { return };
+        let Some(id) = self.state.kept.parked.asked_on((connection, channel)) else { return };
         let error = Error::new(ErrorKind::Cancelled, "run a routine", "the call was cancelled");
-        self.state.kept.parked.retain(|parked| *parked != id);
+        self.state.kept.parked.forget(id);
         self.fail_parked(surroundings.now(), id, &error);
         self.let_in_line(surroundings);
     }
 
     /// Why nobody can have a call whose file cannot be read; `None` where that is not so.
     pub(super) fn unreadable(&self, operation: &'static str, id: CallId) -> Error {
-        match self.state.kept.unreadable.get(&id) {
+        match self.state.kept.unreadable(&id) {
             Some(ErrorKind::Version) => Error::new(
                 ErrorKind::Version,
                 operation,
@@ -485,7 +439,7 @@ impl Server {
                 "ask the server's administrator to start that release again: the file is unchanged",
             ),
             Some(kind) => Error::new(
-                *kind,
+                kind,
                 operation,
                 "the files of the call can no longer be read",
             )
