@@ -25,15 +25,14 @@ mod limits;
 mod memory;
 mod objects;
 mod outbox;
+mod queue;
 mod records;
-mod waiting;
 mod words;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use farcall_base::{CallId, ConnectionId, ExecutableId, Instant};
-use farcall_services::directory::ExecutableImage;
 
 use crate::counters::Counters;
 pub use actions::Action;
@@ -55,44 +54,20 @@ pub use limits::Limits;
 pub use memory::{MemoryId, MemorySource, OwnMemory, ResultFiles};
 pub use objects::{Due, Hold, HoldNumber, Object, Objects, Release, ReleaseNumber, Standing};
 pub(crate) use outbox::Outbox;
+pub(crate) use queue::Where;
+pub use queue::{DeepestFirst, Pool, Queue, QueuePolicy, Rank, Turn, WaitingCall, WaitingLine};
 pub use records::{AuditRecord, AuditedCall, Records};
-pub use waiting::{Turn, WaitingLine};
 pub use words::argument_word;
 
 /// Which module, in which version, and for calls of how many ranks; 0 where that is not asked for.
 pub type ModuleKey = Arc<(String, u64, u32)>;
-
-/// A module's executables and the calls that wait for one.
-pub struct Pool {
-    /// What to start.
-    pub image: ExecutableImage,
-    /// The least generation of its publication: pools of those before are of the past.
-    pub publication: u64,
-    /// Those that are free, most recently used last.
-    pub idle: Vec<ExecutableId>,
-    /// Those that work on calls so short that more may be passed to them ahead of time.
-    pub brief: Vec<ExecutableId>,
-    /// All that live.
-    pub alive: usize,
-    /// Those that will be free without a call having to end.
-    pub coming: usize,
-    /// Whether one more could not be started for lack of something: those that live serve all until
-    /// one of them ends.
-    pub is_short: bool,
-    /// Executables that were killed before they took a call, since one took one.
-    pub killed_at_start: u32,
-    /// When one was last lost with its host before it took a call.
-    pub lost_at_start: Option<Instant>,
-    /// Calls that wait, the deepest first, and then the oldest.
-    pub waiting: WaitingLine,
-}
 
 /// The server's whole state. No two calls have one id.
 pub struct State {
     pub(crate) limits: Limits,
     pub(crate) front: Front,
     pub(crate) executables: Executables,
-    pub(crate) pools: BTreeMap<ModuleKey, Pool>,
+    pub(crate) queue: Queue,
     pub(crate) calls: Calls,
     pub(crate) callbacks: Callbacks,
     pub(crate) routines: HashMap<String, Arc<Known>>,
@@ -113,10 +88,10 @@ impl State {
     pub fn new(limits: Limits, host: String) -> State {
         State {
             counters: Counters::new(limits.counters_max),
+            queue: Queue::new(DeepestFirst::new(&limits)),
             front: Front::new(limits.under_way_bytes_max, host),
             limits,
             executables: Executables::default(),
-            pools: BTreeMap::new(),
             calls: Calls::default(),
             callbacks: Callbacks::default(),
             routines: HashMap::new(),
@@ -151,8 +126,8 @@ impl State {
     /// What is there when no client is: nothing, or the names of tables that leak.
     pub fn left_over(&self) -> Vec<&'static str> {
         let clients = self.front.has_clients();
-        let waiting = self.pools.values().any(|pool| !pool.waiting.is_empty());
-        let empty = self.pools.values().any(|pool| pool.alive == 0);
+        let waiting = self.queue.pools().any(|(_, pool)| pool.count() > 0);
+        let empty = self.queue.pools().any(|(_, pool)| !pool.has_executables());
         let tables = [
             ("clients", clients),
             ("bytes under way", self.front.bytes_under_way() > 0),
@@ -171,14 +146,6 @@ impl State {
             ("objects that nobody can end", self.objects.forgotten()),
         ];
         tables.into_iter().filter(|(_, leaks)| *leaks).map(|(name, _)| name).collect()
-    }
-
-    /// Waiting calls that neither an executable comes for nor one that ends makes room for.
-    pub fn calls_unserved(&self) -> usize {
-        let ending = self.executables.pooled_ending();
-        let here = self.pools.values().filter(|pool| pool.image.launcher.is_empty());
-        let waiting: usize = here.map(|pool| pool.waiting.len().saturating_sub(pool.coming)).sum();
-        waiting.saturating_sub(ending)
     }
 
     /// The executable of this host that has been idle longest, and since when.

@@ -488,11 +488,8 @@ impl Peers {
                 "something leaks"
             );
         }
-        let lines = state.pools.values().map(|pool| pool.waiting.len()).sum::<usize>();
+        let lines = state.queue.pools().map(|(_, pool)| pool.count()).sum::<usize>();
         assert!(lines <= state.calls.values().count(), "calls that are over stand in line");
-        assert!(
-            state.pools.values().all(|pool| pool.alive > 0 || !pool.waiting.is_empty()),
-            "an empty pool stays"
-        );
+        assert!(state.queue.pools().all(|(_, pool)| !pool.is_over()), "an empty pool stays");
     }
 }

@@ -1,7 +1,6 @@
 //! Executables: from the spawner's word that one runs to the report of its end.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_call::{Connection, Event, Setup};
@@ -14,12 +13,6 @@ use crate::state::{Action, CallKey, Caller, Executable, ModuleKey, Peer, PeerKin
 use crate::step::line::may_run_again;
 use crate::step::pool::Waiting;
 use crate::step::{Server, Surroundings};
-
-/// Executables of a module that are killed one after the other before they take a call, until those
-/// who wait hear of it.
-const STARTS_AGAIN_MAX: u32 = 5;
-/// Executables that are lost within this time were lost with the same host.
-const SAME_END: Duration = Duration::from_secs(1);
 
 impl Server {
     /// An executable runs, and this is the connection to it.
@@ -129,7 +122,7 @@ impl Server {
         if record.phase != Phase::Starting {
             return Ok(());
         }
-        let pool = self.state.pools.get(&record.module).map(|pool| &pool.image);
+        let pool = self.state.queue.get(&record.module).map(|pool| &pool.image);
         let hold = self.state.objects.hold_of(executable);
         let image = if record.held {
             hold.and_then(|hold| hold.image.as_ref()).map(|(_, image)| image)
@@ -173,8 +166,8 @@ impl Server {
                 (record.loaded, record.asks) = (true, asks);
                 self.state.executables.starts.came(&module);
                 self.state.leave_pool(executable);
-                if let Some(pool) = self.state.pools.get_mut(&module) {
-                    pool.killed_at_start = 0;
+                if let Some(pool) = self.state.queue.get_mut(&module) {
+                    pool.forget_kills();
                 }
                 self.free(surroundings.now(), executable);
                 self.serve_all(surroundings, &module);
@@ -351,7 +344,7 @@ impl Server {
         module: &ModuleKey,
         error: &Error,
     ) {
-        let others = self.state.pools.get(module).is_some_and(|pool| pool.alive > 1);
+        let others = self.state.queue.get(module).is_some_and(|pool| pool.has_others());
         let is_short = others && error.kind() == ErrorKind::System;
         if is_short {
             // Those that live may all wait for these.
@@ -360,8 +353,8 @@ impl Server {
             self.fail_waiting(surroundings, module, Waiting::All, error);
         }
         self.forget(module);
-        if let Some(pool) = self.state.pools.get_mut(module) {
-            pool.is_short = is_short;
+        if let Some(pool) = self.state.queue.get_mut(module) {
+            pool.set_short(is_short);
         }
     }
 
@@ -373,17 +366,11 @@ impl Server {
         let killed = is_lost
             || matches!(exited.how, ExitHow::Signal { name: "SIGKILL", .. }) && !exited.was_stopped;
         let Some(pool) =
-            self.state.pools.get_mut(&record.module).filter(|_| killed && record.trouble.is_none())
+            self.state.queue.get_mut(&record.module).filter(|_| killed && record.trouble.is_none())
         else {
             return false;
         };
-        // A host takes all its executables with it: that is one end, and not many.
-        let is_same = is_lost && pool.lost_at_start.is_some_and(|at| now.since(at) < SAME_END);
-        pool.killed_at_start += u32::from(!is_same);
-        if is_lost {
-            pool.lost_at_start = Some(now);
-        }
-        pool.killed_at_start <= STARTS_AGAIN_MAX
+        pool.may_start_again(now, is_lost)
     }
 
     /// A call had begun when its executable ended. If nobody wanted that, and it does no harm, it

@@ -44,9 +44,9 @@ impl Server {
             if record.line.takes_ahead()
                 && brief
                 && !record.held
-                && let Some(pool) = self.state.pools.get_mut(&record.module)
+                && let Some(pool) = self.state.queue.get_mut(&record.module)
             {
-                pool.brief.push(executable);
+                pool.add_brief(executable);
             }
         } else {
             record.line.push(now, one);
@@ -108,8 +108,8 @@ impl Server {
 
     fn leave_brief(&mut self, executable: ExecutableId) {
         let Some(record) = self.state.executables.get(&executable) else { return };
-        if let Some(pool) = self.state.pools.get_mut(&record.module) {
-            pool.brief.retain(|one| *one != executable);
+        if let Some(pool) = self.state.queue.get_mut(&record.module) {
+            pool.leave_brief(executable);
         }
     }
 
@@ -229,10 +229,10 @@ impl Server {
 
     /// The executable of a module that takes one more call like the next one ahead of time.
     pub(super) fn with_room_ahead(&self, module: &ModuleKey) -> Option<ExecutableId> {
-        let pool = self.state.pools.get(module)?;
-        let call = self.state.calls.get(&pool.waiting.front()?)?;
+        let pool = self.state.queue.get(module)?;
+        let call = self.state.calls.get(&pool.next()?)?;
         // One that another call waits for might come to stand behind that one.
-        if pool.brief.is_empty() || !is_brief(call) || call.nesting.depth > 0 {
+        if pool.brief().is_empty() || !is_brief(call) || call.nesting.depth > 0 {
             return None;
         }
         let depth = line_depth(call.routine.typical()?);
@@ -241,7 +241,7 @@ impl Server {
                 self.state.executables.get(executable).filter(|record| record.phase == Phase::Busy);
             record.is_some_and(|record| record.line.len() < depth.min(self.channels_max(record)))
         };
-        pool.brief.iter().find(room).copied()
+        pool.brief().iter().find(room).copied()
     }
 }
 

@@ -13,7 +13,7 @@ use farcall_base::{
 };
 use farcall_wire::Reply;
 
-use crate::state::{Call, CallKey, Caller, Nest, Nesting, Newcomer, PeerKind, Phase, Pool, State};
+use crate::state::{Call, CallKey, Caller, Nest, Nesting, Newcomer, PeerKind};
 use crate::step::{Server, Surroundings};
 
 /// Connections at a time inside one call: a routine needs one, and each costs descriptors here.
@@ -228,11 +228,7 @@ impl Server {
     /// calls and nobody more may come: it would wait for ever.
     pub(super) fn refuse_if_all_wait(&mut self, surroundings: &mut dyn Surroundings, key: CallKey) {
         let waits = |call: &Call| call.nesting.depth > 0 && call.run.executable.is_none();
-        let alive = self.state.executables_alive();
-        if !self.state.calls.get(&key).is_some_and(waits)
-            || alive < self.state.places_max()
-            || self.state.lenders(|_, call| !call.nesting.inner.is_empty()) < alive
-        {
+        if !self.state.calls.get(&key).is_some_and(waits) || !self.state.all_wait() {
             return;
         }
         let error = Error::new(
@@ -254,65 +250,4 @@ fn over() -> Error {
         "the call that requested its server has ended",
     )
     .fix("request the running server again in every call")
-}
-
-impl State {
-    /// How many calls a call stands in.
-    pub(super) fn depth_of(&self, key: CallKey) -> u32 {
-        self.calls.get(&key).map_or(0, |call| call.nesting.depth)
-    }
-
-    /// Executables that wait for calls of their own, or for functions of their clients, and lend
-    /// these their places.
-    pub(super) fn lent(&self) -> usize {
-        self.lenders(|key, call| !call.nesting.inner.is_empty() || self.callbacks.has(key))
-    }
-
-    /// Those that wait for functions of their clients. These may make calls in threads of their
-    /// own, which nobody can tell from others.
-    fn lent_to_clients(&self) -> usize {
-        if self.callbacks.is_empty() { 0 } else { self.lenders(|key, _| self.callbacks.has(key)) }
-    }
-
-    fn lenders(&self, lends: impl Fn(CallKey, &Call) -> bool) -> usize {
-        let busy =
-            self.executables.values().filter(|record| record.phase == Phase::Busy && !record.held);
-        let fronts = busy.filter_map(|record| record.line.front());
-        fronts.filter(|key| self.calls.get(key).is_some_and(|call| lends(*key, call))).count()
-    }
-
-    /// Whether an executable may be started for a call that stands so deep. Of the places beyond
-    /// `executables_max` half are left to calls that are known to stand in others: those that wait
-    /// for them might take all otherwise.
-    pub(super) fn has_place(&self, depth: u32) -> bool {
-        let (alive, most) = (self.executables_alive(), self.limits.executables_max);
-        let beyond = self.places_max() - most;
-        let lent = || match depth {
-            0 => self.lent_to_clients().min(beyond.div_ceil(2)),
-            _ => self.lent().min(beyond),
-        };
-        alive < most || alive < most + lent()
-    }
-
-    /// Executables at a time, those that wait included.
-    pub(super) fn places_max(&self) -> usize {
-        self.limits.executables_max.saturating_mul(1 + self.limits.nesting_max as usize)
-    }
-
-    /// Whether more could work at a time than may, since those that waited go on.
-    pub(super) fn is_crowded(&self) -> bool {
-        if self.executables_alive() <= self.limits.executables_max {
-            return false;
-        }
-        self.executables_alive() - self.executables.pooled_ending()
-            > self.limits.executables_max + self.lent()
-    }
-
-    /// Whether a module's calls wait for an executable that only another module's can make room
-    /// for.
-    pub(super) fn is_starving(&self, pool: &Pool) -> bool {
-        let first = pool.waiting.iter().nth(pool.coming);
-        let here = pool.image.launcher.is_empty();
-        here && first.is_some_and(|key| pool.alive == 0 || self.depth_of(key) > 0)
-    }
 }

@@ -47,10 +47,8 @@ impl Server {
         let Some(call) = self.state.calls.get(&key).filter(|call| call.wants.progress) else {
             return;
         };
-        let pool = self.state.pools.get(&call.module_key());
-        let in_pool = || {
-            pool.filter(|pool| pool.waiting.back() == Some(key)).map(|pool| pool.waiting.len() - 1)
-        };
+        let pool = self.state.queue.get(&call.module_key());
+        let in_pool = || pool.filter(|pool| pool.last() == Some(key)).map(|pool| pool.count() - 1);
         let before =
             call.on.map_or_else(in_pool, |executable| self.before_at_object(key, executable));
         let Some(before) = before else { return };
@@ -64,7 +62,7 @@ impl Server {
         let Some(call) = self.state.calls.get(&key).filter(|call| call.wants.progress) else {
             return;
         };
-        let Some(pool) = self.state.pools.get(&call.module_key()) else { return };
+        let Some(pool) = self.state.queue.get(&call.module_key()) else { return };
         if let Some(words) = waited_for(self.state.executables.jobs.all(), &pool.image.launcher) {
             self.notify(key, &Notice::Progress(0.0, words));
         }
@@ -75,8 +73,8 @@ impl Server {
         let is_news = |launcher: &str| {
             waited_for(self.state.executables.jobs.all(), launcher) != waited_for(before, launcher)
         };
-        let pools = self.state.pools.values().filter(|pool| is_news(&pool.image.launcher));
-        let calls: Vec<CallKey> = pools.flat_map(|pool| pool.waiting.iter()).collect();
+        let pools = self.state.queue.pools().filter(|(_, pool)| is_news(&pool.image.launcher));
+        let calls: Vec<CallKey> = pools.flat_map(|(_, pool)| pool.waiting()).collect();
         for key in calls {
             self.tell_wait(key);
         }

@@ -1,13 +1,9 @@
 //! Lines of waiting calls and the executables that take from them.
 
-use std::cmp::Reverse;
-use std::sync::Arc;
-use std::time::Duration;
-
 use farcall_base::{Error, ExecutableId, Instant};
 use farcall_services::directory::ExecutableImage;
 
-use crate::state::{Action, Call, CallKey, Executable, ModuleKey, Phase, Pool, State, Turn};
+use crate::state::{Action, Call, CallKey, Executable, ModuleKey, Phase, Turn, Where};
 use crate::step::{Server, Surroundings};
 
 /// Where a call stands among those like it.
@@ -28,15 +24,6 @@ pub(super) enum Place {
     Held,
 }
 
-/// Where the executables of a module run.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Where {
-    /// On this host.
-    Here,
-    /// Where a launcher starts them.
-    Elsewhere,
-}
-
 /// Which of the calls that wait for a module.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Waiting {
@@ -52,7 +39,7 @@ impl Server {
         let Some(call) = self.state.calls.get_mut(&key) else { return };
         call.times.queued = surroundings.now();
         call.arguments.complete = true;
-        let (module, fetching, on) = (module_key(call), call.arguments.fetching, call.on);
+        let (module, fetching, on) = (call.module_key(), call.arguments.fetching, call.on);
         self.state.calls.arrived(key);
         if fetching > 0 {
             return;
@@ -83,11 +70,10 @@ impl Server {
     /// A call takes its place in its module's line: behind those that stand deeper in others, since
     /// these wait for them, and as the first or the last of those that stand as deep.
     pub(super) fn wait_in_pool(&mut self, key: CallKey, rank: Rank) {
-        let depth = self.state.depth_of(key);
-        let Some(pool) = self.pool_of(key) else { return };
+        let Some(call) = self.state.calls.get(&key) else { return };
         let turn = match rank {
-            Rank::First => pool.waiting.push_first(key, depth),
-            Rank::Last => pool.waiting.push_last(key, depth),
+            Rank::First => self.state.queue.wait_first(key, call),
+            Rank::Last => self.state.queue.wait_last(key, call),
         };
         self.take_turn(key, turn);
     }
@@ -99,24 +85,6 @@ impl Server {
         }
     }
 
-    /// The pool whose line a call stands in, or is to.
-    pub(super) fn pool_of(&mut self, key: CallKey) -> Option<&mut Pool> {
-        let call = self.state.calls.get(&key)?;
-        let pool = self.state.pools.entry(module_key(call)).or_insert_with(|| Pool {
-            image: ExecutableImage { ranks: call.ranks, ..call.routine.module.executable.clone() },
-            publication: call.routine.module.publication,
-            idle: Vec::new(),
-            brief: Vec::new(),
-            alive: 0,
-            coming: 0,
-            is_short: false,
-            killed_at_start: 0,
-            lost_at_start: None,
-            waiting: Default::default(),
-        });
-        Some(pool)
-    }
-
     /// The oldest waiting call, and the executable for it: the free one that was busy last, whose
     /// memory is warm, or one that is almost free.
     fn next_pair(&mut self, module: &ModuleKey) -> Option<(CallKey, ExecutableId)> {
@@ -124,19 +92,17 @@ impl Server {
             // What waits ends with the server, or waits for the next one.
             return None;
         }
-        let pool = self.state.pools.get_mut(module)?;
-        let free = if pool.waiting.is_empty() { None } else { pool.idle.pop() };
+        let free = self.state.queue.get_mut(module)?.take_idle();
         let executable = free.or_else(|| {
             if self.is_wanted_elsewhere() { None } else { self.with_room_ahead(module) }
         })?;
-        let pool = self.state.pools.get_mut(module)?;
-        Some((pool.waiting.pop_front()?, executable))
+        Some((self.state.queue.get_mut(module)?.take_next()?, executable))
     }
 
     /// Whether another module waits for an executable of this one to be free.
     fn is_wanted_elsewhere(&self) -> bool {
-        let full = self.state.executables_alive() >= self.state.limits.executables_max;
-        full && self.state.pools.len() > 1 && self.oldest_starving().is_some()
+        let queue = &self.state.queue;
+        self.state.is_full() && queue.len() > 1 && queue.oldest_starving().is_some()
     }
 
     /// Gives waiting calls to free executables, and starts more if calls still wait.
@@ -148,7 +114,7 @@ impl Server {
             }
         }
         self.start_executables(surroundings.now());
-        self.drop_empty(module);
+        self.state.queue.drop_empty(module);
     }
 
     /// Gives a call to an executable that can take it.
@@ -174,19 +140,15 @@ impl Server {
         if record.held {
             return;
         }
-        if let Some(pool) = self.state.pools.get_mut(&record.module) {
-            pool.brief.retain(|brief| *brief != executable);
-            if !pool.idle.contains(&executable) {
-                pool.idle.push(executable);
-            }
+        if let Some(pool) = self.state.queue.get_mut(&record.module) {
+            pool.add_idle(executable);
         }
     }
 
     /// An executable became free: it serves its own line, unless an older call waits for a module
     /// that has no executable and gets none while all places are taken.
     pub(super) fn serve_all(&mut self, surroundings: &mut dyn Surroundings, module: &ModuleKey) {
-        let own = self.oldest_waiting(module);
-        if self.oldest_starving().is_some_and(|oldest| own.is_none_or(|own| oldest < own)) {
+        if self.state.queue.gives_way(module) {
             self.make_a_place(surroundings.now());
         }
         self.serve_pool(surroundings, module);
@@ -196,36 +158,12 @@ impl Server {
     /// Executables of a module's older publications end when they have nothing to do: no new call
     /// is theirs.
     fn retire_outdated(&mut self, module: &ModuleKey) {
-        if self.state.pools.len() < 2 {
+        if self.state.queue.len() < 2 {
             return;
         }
-        let generation = |number, ranks| Arc::new((module.0.clone(), number, ranks));
-        let mut pools = self
-            .state
-            .pools
-            .range(generation(0, 0)..=generation(u64::MAX, u32::MAX))
-            .map(|(_, pool)| pool);
-        // Parts of one publication serve side by side.
-        let Some(newest) = pools.next_back().map(|pool| pool.publication) else { return };
-        let pools = pools.filter(|pool| pool.publication < newest);
-        let idle: Vec<ExecutableId> = pools.flat_map(|pool| pool.idle.iter().copied()).collect();
-        for executable in idle {
+        for executable in self.state.queue.outdated(module) {
             self.stop_executable(executable);
         }
-    }
-
-    fn oldest_waiting(&self, module: &ModuleKey) -> Option<CallKey> {
-        self.state.pools.get(module)?.waiting.front()
-    }
-
-    /// The first call of those whose module has no executable.
-    fn oldest_starving(&self) -> Option<CallKey> {
-        self.state
-            .pools
-            .values()
-            .filter(|pool| pool.alive == 0 && pool.image.launcher.is_empty())
-            .filter_map(|pool| pool.waiting.front())
-            .min()
     }
 
     /// Starts executables until as many come as calls wait, as far as there are places. The deepest
@@ -236,8 +174,8 @@ impl Server {
         {
             self.start_executable(&module, now);
         }
-        while let Some((module, depth)) = self.state.most_wanting(Where::Here) {
-            if !self.state.has_place(depth) {
+        while let Some((module, call)) = self.state.most_wanting(Where::Here) {
+            if !self.state.has_place(&call) {
                 while self.make_a_place(now) {}
                 return;
             }
@@ -248,9 +186,8 @@ impl Server {
 
     fn start_executable(&mut self, module: &ModuleKey, now: Instant) {
         let executable = ExecutableId(self.state.number());
-        let Some(pool) = self.state.pools.get_mut(module) else { return };
-        pool.alive += 1;
-        pool.coming += 1;
+        let Some(pool) = self.state.queue.get_mut(module) else { return };
+        pool.begin_executable();
         let image = pool.image.clone();
         self.begin_executable(executable, module, image, now, Place::Pool);
     }
@@ -311,9 +248,9 @@ impl Server {
         which: Waiting,
         error: &Error,
     ) {
-        let Some(pool) = self.state.pools.get(module) else { return };
+        let Some(pool) = self.state.queue.get(module) else { return };
         let fails = |key: &CallKey| which == Waiting::All || self.state.depth_of(*key) > 0;
-        let failing: Vec<CallKey> = pool.waiting.iter().filter(fails).collect();
+        let failing: Vec<CallKey> = pool.waiting().filter(fails).collect();
         for key in failing {
             let copy = Error::from(farcall_wire::Failure::from(error));
             self.finish(surroundings, key, Err(copy));
@@ -322,108 +259,22 @@ impl Server {
 
     /// An executable of the module is gone.
     pub(super) fn forget(&mut self, module: &ModuleKey) {
-        if let Some(pool) = self.state.pools.get_mut(module) {
-            pool.alive = pool.alive.saturating_sub(1);
-            pool.is_short = false;
+        if let Some(pool) = self.state.queue.get_mut(module) {
+            pool.end_executable();
         }
-        self.drop_empty(module);
-    }
-
-    fn drop_empty(&mut self, module: &ModuleKey) {
-        if self
-            .state
-            .pools
-            .get(module)
-            .is_some_and(|pool| pool.alive == 0 && pool.waiting.is_empty())
-        {
-            self.state.pools.remove(module);
-        }
+        self.state.queue.drop_empty(module);
     }
 
     /// A call that ends while it waits leaves its line at once: lines would grow without bound
     /// otherwise.
     pub(super) fn leave_line(&mut self, key: CallKey, call: &Call) {
-        let module = module_key(call);
-        if let (Some(pool), Some(turn)) = (self.state.pools.get_mut(&module), call.run.turn) {
-            pool.waiting.remove(key, turn);
+        let module = call.module_key();
+        if let (Some(pool), Some(turn)) = (self.state.queue.get_mut(&module), call.run.turn) {
+            pool.leave(key, turn);
         }
         while let Some(executable) = self.state.unneeded(&module) {
             self.stop_executable(executable);
         }
-        self.drop_empty(&module);
+        self.state.queue.drop_empty(&module);
     }
-}
-
-impl State {
-    /// An executable of a module that is to come and that no call waits for any more.
-    fn unneeded(&self, module: &ModuleKey) -> Option<ExecutableId> {
-        let pool = self.pools.get(module).filter(|pool| pool.coming > pool.waiting.len())?;
-        if pool.image.launcher.is_empty() {
-            None
-        } else {
-            self.executables.last_to_be_launched(module)
-        }
-    }
-
-    /// Of those that launchers have started, the one that leaves next if it stays idle, and when.
-    pub(super) fn next_launched_to_leave(&self) -> Option<(Instant, ExecutableId)> {
-        let (since, executable) = self.executables.longest_idle_launched()?;
-        Some((since + self.limits.launched_idle, executable))
-    }
-
-    /// The module that gets the next executable, if a call waits that none comes for; and how deep
-    /// that call stands.
-    fn most_wanting(&self, at: Where) -> Option<(ModuleKey, u32)> {
-        let wanting = self.pools.iter().filter_map(|(module, pool)| {
-            if pool.image.launcher.is_empty() != (at == Where::Here) {
-                return None;
-            }
-            let call = pool.waiting.iter().nth(pool.coming)?;
-            let depth = self.depth_of(call);
-            // Those that live may all wait for this call.
-            let may_start = pool.alive == 0 || !pool.is_short || depth > 0;
-            // Code that may never be loaded takes one processor, and not all.
-            let may_start =
-                may_start && (pool.alive == 0 || !self.executables.starts.is_slow(module));
-            may_start.then_some((Reverse(depth), pool.alive > 0, call, module))
-        });
-        wanting.min().map(|(Reverse(depth), _, _, module)| (module.clone(), depth))
-    }
-
-    /// The executable that is to make room for waiting calls when all places are taken, and when:
-    /// the one that has been idle longest. For a module that has no executable it goes at once. For
-    /// one that has, it goes only after it has been idle for a while: modules that take turns would
-    /// otherwise end each other's executables with every call.
-    pub(super) fn next_to_leave(&self) -> Option<(Instant, ExecutableId)> {
-        let is_full = self.executables_alive() >= self.limits.executables_max;
-        if !is_full || (self.calls_unserved() == 0 && !self.is_crowded()) {
-            return None;
-        }
-        let (since, executable) = self.longest_idle()?;
-        let ending = self.executables.pooled_ending();
-        let starving = self.pools.values().filter(|pool| self.is_starving(pool)).count();
-        let keep = if starving > ending { Duration::ZERO } else { self.limits.executable_idle };
-        Some((since + keep, executable))
-    }
-
-    /// Takes an executable that will do no more work out of its pool's reckoning.
-    pub(super) fn leave_pool(&mut self, executable: ExecutableId) {
-        let Some(record) = self.executables.get(&executable) else { return };
-        if record.held {
-            self.executables.starts.end(executable);
-            self.objects.starting.remove(&executable);
-            return;
-        }
-        let Some(pool) = self.pools.get_mut(&record.module) else { return };
-        pool.idle.retain(|idle| *idle != executable);
-        pool.brief.retain(|brief| *brief != executable);
-        if matches!(record.phase, Phase::Starting | Phase::Loading(_)) {
-            pool.coming = pool.coming.saturating_sub(1);
-            self.executables.starts.end(executable);
-        }
-    }
-}
-
-fn module_key(call: &Call) -> ModuleKey {
-    call.module_key()
 }

@@ -149,8 +149,8 @@ impl Server {
 
     fn module_statuses(&self, view: &View<'_>) -> Vec<ModuleStatus> {
         let mut modules: BTreeMap<&str, ModuleStatus> = BTreeMap::new();
-        for (key, pool) in &self.state.pools {
-            modules.entry(&key.0).or_default().waiting += pool.waiting.len() as u64;
+        for (key, pool) in self.state.queue.pools() {
+            modules.entry(&key.0).or_default().waiting += pool.count() as u64;
         }
         for record in self.state.executables.values().filter(|record| !record.held) {
             let module = modules.entry(&record.module.0).or_default();

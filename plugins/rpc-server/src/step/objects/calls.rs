@@ -9,7 +9,7 @@ use farcall_base::{
 use farcall_wire::{ON, Open};
 
 use super::{copy_of, unknown};
-use crate::state::{Call, CallKey, ClientKey, HoldNumber, Known, Object, Phase, Standing};
+use crate::state::{Call, CallKey, ClientKey, HoldNumber, Known, Object, Phase, Rank, Standing};
 use crate::step::nest::Around;
 use crate::step::{Server, Surroundings};
 
@@ -147,7 +147,7 @@ impl Server {
         connection: ConnectionId,
     ) {
         let Some(object) = self.state.objects.all.get_mut(&executable) else { return };
-        let turn = object.line.push_last(key, 0);
+        let turn = object.line.push_last(key, Rank::default());
         object.calls += 1;
         self.take_turn(key, turn);
         self.own_object(executable, connection);
@@ -197,7 +197,7 @@ impl Server {
     /// A call comes back to an object that has not begun it: it is the next.
     pub(in crate::step) fn return_to_object(&mut self, key: CallKey, executable: ExecutableId) {
         if let Some(object) = self.state.objects.all.get_mut(&executable) {
-            let turn = object.line.push_first(key, 0);
+            let turn = object.line.push_first(key, Rank::default());
             self.take_turn(key, turn);
         }
     }

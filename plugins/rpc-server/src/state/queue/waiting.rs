@@ -1,19 +1,18 @@
 //! Calls that wait, one behind the other. One that ends leaves without a search, however many there
 //! are: a client may cancel a hundred thousand.
 
-use std::cmp::Reverse;
 use std::collections::VecDeque;
 
-use super::CallKey;
+use super::Rank;
+use crate::state::CallKey;
 
 /// Empty places that are kept beside as many as there are calls.
 const SPARE: usize = 32;
 
-/// Where a call stands: the deepest first, since others wait for them (`step/nest.rs`); then by
-/// this number.
+/// Where a call stands: by its rank, and then by this number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Turn {
-    depth: Reverse<u32>,
+    rank: Rank,
     number: i64,
 }
 
@@ -52,29 +51,25 @@ impl WaitingLine {
         self.places.back().and_then(|(_, key)| *key)
     }
 
-    /// A call takes its place behind all that stand as deep: its turn.
-    pub fn push_last(&mut self, key: CallKey, depth: u32) -> Turn {
-        let depth = Reverse(depth);
+    /// A call takes its place behind all that have its rank: its turn.
+    pub fn push_last(&mut self, key: CallKey, rank: Rank) -> Turn {
         // Nearly always at the end.
         let at = match self.places.back() {
-            Some((last, _)) if last.depth > depth => {
-                self.places.partition_point(|(turn, _)| turn.depth <= depth)
+            Some((last, _)) if last.rank > rank => {
+                self.places.partition_point(|(turn, _)| turn.rank <= rank)
             }
             _ => self.places.len(),
         };
-        let before = at
-            .checked_sub(1)
-            .map(|before| self.places[before].0)
-            .filter(|turn| turn.depth == depth);
-        self.put(at, Turn { depth, number: before.map_or(0, |turn| turn.number + 1) }, key)
+        let before =
+            at.checked_sub(1).map(|before| self.places[before].0).filter(|turn| turn.rank == rank);
+        self.put(at, Turn { rank, number: before.map_or(0, |turn| turn.number + 1) }, key)
     }
 
-    /// A call takes its place before all that stand as deep: its turn.
-    pub fn push_first(&mut self, key: CallKey, depth: u32) -> Turn {
-        let depth = Reverse(depth);
-        let at = self.places.partition_point(|(turn, _)| turn.depth < depth);
-        let behind = self.places.get(at).map(|(turn, _)| *turn).filter(|turn| turn.depth == depth);
-        self.put(at, Turn { depth, number: behind.map_or(0, |turn| turn.number - 1) }, key)
+    /// A call takes its place before all that have its rank: its turn.
+    pub fn push_first(&mut self, key: CallKey, rank: Rank) -> Turn {
+        let at = self.places.partition_point(|(turn, _)| turn.rank < rank);
+        let behind = self.places.get(at).map(|(turn, _)| *turn).filter(|turn| turn.rank == rank);
+        self.put(at, Turn { rank, number: behind.map_or(0, |turn| turn.number - 1) }, key)
     }
 
     fn put(&mut self, at: usize, turn: Turn, key: CallKey) -> Turn {
@@ -123,8 +118,8 @@ impl WaitingLine {
 
 #[cfg(test)]
 mod tests {
-    use super::super::CallTable;
     use super::*;
+    use crate::state::CallTable;
 
     fn keys(count: u64) -> Vec<CallKey> {
         let mut calls = CallTable::default();
@@ -139,12 +134,12 @@ mod tests {
     fn the_deepest_are_first_and_those_that_came_back_before_their_equals() {
         let key = keys(6);
         let mut line = WaitingLine::default();
-        line.push_last(key[0], 0);
-        line.push_last(key[1], 2);
-        line.push_last(key[2], 1);
-        line.push_last(key[3], 2);
-        line.push_first(key[4], 1);
-        line.push_first(key[5], 0);
+        line.push_last(key[0], Rank::of_weight(0));
+        line.push_last(key[1], Rank::of_weight(2));
+        line.push_last(key[2], Rank::of_weight(1));
+        line.push_last(key[3], Rank::of_weight(2));
+        line.push_first(key[4], Rank::of_weight(1));
+        line.push_first(key[5], Rank::of_weight(0));
         assert_eq!(all(&line), [key[1], key[3], key[4], key[2], key[5], key[0]]);
         assert_eq!((line.front(), line.back(), line.len()), (Some(key[1]), Some(key[0]), 6));
         assert_eq!(std::iter::from_fn(|| line.pop_front()).count(), 6);
@@ -155,14 +150,15 @@ mod tests {
     fn whoever_leaves_is_found_by_its_turn_and_nobody_else() {
         let key = keys(4);
         let mut line = WaitingLine::default();
-        let turns: Vec<Turn> = key[..3].iter().map(|key| line.push_last(*key, 0)).collect();
+        let turns: Vec<Turn> =
+            key[..3].iter().map(|key| line.push_last(*key, Rank::of_weight(0))).collect();
         assert!(line.remove(key[1], turns[1]) && !line.remove(key[1], turns[1]));
         assert_eq!((all(&line), line.len()), (vec![key[0], key[2]], 2));
         assert_eq!(line.pop_front(), Some(key[0]));
         // The empty place behind it went with it, and its number is given out again.
         assert_eq!((line.front(), line.len()), (Some(key[2]), 1));
         assert!(!line.remove(key[0], turns[0]));
-        line.push_first(key[3], 0);
+        line.push_first(key[3], Rank::of_weight(0));
         assert!(!line.remove(key[1], turns[1]), "that turn is another's now");
         assert_eq!(all(&line), [key[3], key[2]]);
     }
@@ -173,7 +169,7 @@ mod tests {
         let key = keys(COUNT);
         let mut line = WaitingLine::default();
         let mut left: Vec<(CallKey, Turn)> =
-            key.iter().map(|key| (*key, line.push_last(*key, 0))).collect();
+            key.iter().map(|key| (*key, line.push_last(*key, Rank::of_weight(0)))).collect();
         let mut random = farcall_base::SeededRandom::new(7);
         while !left.is_empty() {
             let at = (farcall_base::Random::next(&mut random) % left.len() as u64) as usize;
