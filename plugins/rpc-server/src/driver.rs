@@ -2,12 +2,11 @@
 
 mod accept;
 mod actions;
-mod audit;
 mod directory;
 mod ending;
 mod executables;
 mod fetching;
-mod log;
+mod journal;
 mod orders;
 pub(crate) mod results;
 mod standing;
@@ -25,7 +24,6 @@ use farcall_services::fetcher::{Fetched, FetcherHandle};
 use farcall_services::jobs::JobsHandle;
 use farcall_services::mailbox::{Receiver, Reply, Sender};
 use farcall_services::spawner::{Exited, Said, SpawnerHandle, Started};
-use farcall_system::outlet;
 use farcall_wire::{COMPRESSION, JobStatus, ModuleReport, Status};
 use rustix::event::epoll;
 
@@ -33,11 +31,10 @@ use crate::state::{CallKey, HoldNumber, Limits, State};
 use crate::step::{Server, Surroundings};
 use crate::{Control, Options, Transports};
 use accept::spare_descriptor;
-pub use audit::moment;
-use audit::{AuditLog, AuditOptions};
 use ending::Endings;
 use executables::Untold;
-use log::{Log, LogOptions};
+use journal::Journal;
+pub use journal::moment;
 use orders::Orders;
 use results::{Results, ResultsNews};
 use standing::Standings;
@@ -152,8 +149,7 @@ pub struct Driver {
     /// another.
     revision: u64,
     is_watching: bool,
-    audit: Option<AuditLog>,
-    log: Option<Log>,
+    journal: Journal,
     orders: Orders,
     endings: Endings,
     standings: Standings,
@@ -174,10 +170,7 @@ impl Driver {
     ) -> Result<Driver> {
         let poller = epoll::create(epoll::CreateFlags::CLOEXEC)
             .map_err(|error| Error::system("wait for sockets", error.into()))?;
-        let audit = AuditOptions::of(&options).map(AuditLog::open).transpose()?;
-        let log = LogOptions::of(&options)
-            .map(|options| Log::open(options, outlet::error().waiting()))
-            .transpose()?;
+        let journal = Journal::open(&options)?;
         let mut driver = Driver {
             server: Server::new(
                 State::new(limits(&options, &transports), (transports.host)())
@@ -201,8 +194,7 @@ impl Driver {
             is_quiet: false,
             revision: 0,
             is_watching: false,
-            audit,
-            log,
+            journal,
             orders: Orders::default(),
             endings: Endings::default(),
             standings: Standings::default(),

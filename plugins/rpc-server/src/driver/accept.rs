@@ -7,7 +7,7 @@ use farcall_base::{ConnectionId, Error, ErrorKind};
 use farcall_link::stream::{ByteStream, Proof};
 use rustix::event::epoll;
 
-use super::audit::Life;
+use super::journal::Life;
 use super::{ACCEPT_BUDGET, ACCEPT_REST, Driver};
 use crate::LogLevel;
 use crate::access::{self, Principal};
@@ -34,12 +34,7 @@ impl Driver {
 
     pub(super) fn turned_away(&self, error: std::io::Error) {
         let Ok(reason) = error.downcast::<Error>() else { return };
-        if let Some(log) = &self.log {
-            log.stranger(&reason);
-        }
-        if let Some(log) = &self.audit {
-            log.stranger(reason);
-        }
+        self.journal.stranger(reason);
     }
 
     pub(super) fn greet(&mut self, stream: Box<dyn ByteStream>, refusal: Option<Error>) {
@@ -110,8 +105,7 @@ impl Driver {
         principal: &str,
         peer: Option<&str>,
     ) {
-        let Some(log) = &self.log else { return };
-        log.life(LogLevel::Debug, || Life {
+        self.journal.life(LogLevel::Debug, || Life {
             connection: Some(connection.0),
             principal: Some(principal.to_owned()),
             peer: peer.map(str::to_owned),

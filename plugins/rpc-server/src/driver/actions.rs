@@ -52,14 +52,7 @@ impl Driver {
             Action::Look(connection) => self.receive(connection),
             Action::Close(connection) => self.close(connection),
             Action::Results(order) => self.order_results(order),
-            Action::Audit(record) => {
-                if let Some(log) = &self.log {
-                    log.record(&record);
-                }
-                if let Some(log) = &self.audit {
-                    log.record(record);
-                }
-            }
+            Action::Audit(record) => self.journal.record(record),
         }
     }
 }

@@ -8,7 +8,7 @@ use farcall_link::turnstile::Turnstile;
 use farcall_services::directory::ExecutableImage;
 use farcall_services::spawner::{Exited, Line, SpawnerHandle, Start, Started};
 
-use super::audit::Life;
+use super::journal::Life;
 use super::{Driver, Message, RETRY_AFTER};
 use crate::options::LogLevel;
 use crate::step::Surroundings;
@@ -118,10 +118,13 @@ impl Driver {
     }
 
     fn tell(&self, level: LogLevel, executable: ExecutableId, life: impl FnOnce() -> Life) {
-        let Some(log) = &self.log else { return };
         let record = self.server.state().executables.get(&executable);
         let module = || record.map(|record| record.module.0.clone());
-        log.life(level, || Life { executable: Some(executable.0), module: module(), ..life() });
+        self.journal.life(level, || Life {
+            executable: Some(executable.0),
+            module: module(),
+            ..life()
+        });
     }
 
     pub(super) fn listen(&mut self, executable: ExecutableId) {

@@ -300,9 +300,7 @@ impl Driver {
     }
 
     fn complain(&self, error: &Error) {
-        if let Some(log) = &self.log {
-            log.results(error);
-        }
+        self.journal.results(error);
     }
 
     /// What the server wants done in the results folder.

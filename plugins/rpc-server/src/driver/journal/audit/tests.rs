@@ -1,12 +1,14 @@
 //! Lines, rotation, a queue that overflows, a disk that is full.
 
 use std::os::unix::fs::PermissionsExt;
+use std::time::UNIX_EPOCH;
 
 use farcall_base::{CallId, ErrorKind};
 use farcall_wire::CallTimes;
 
 use super::*;
 use crate::access::Rights;
+use crate::driver::journal::moment;
 use crate::state::{AuditedCall, Caller};
 
 /// A folder of a test's own.
@@ -141,7 +143,7 @@ fn a_file_that_was_moved_away_is_begun_anew() {
     let mut writer = Writer { options, file, written: 0, lost: 0, torn: false, complained: None };
     let mut write = |times: usize| {
         (0..times)
-            .for_each(|_| writer.write(&line(SystemTime::now(), &Entry::Record(record(None)))));
+            .for_each(|_| writer.write(&line(SystemTime::now(), &Event::Record(record(None)))));
     };
     // By a program that rotates logs, which may make the next one itself.
     write(3);
@@ -212,12 +214,12 @@ fn a_full_disk_costs_lines_and_nothing_else() {
     let file = OpenOptions::new().write(true).open("/dev/full").unwrap();
     let options = AuditOptions { path: "/dev/full".into(), ..scratch.options(1 << 20, 2, 10) };
     let mut writer = Writer { options, file, written: 0, lost: 0, torn: false, complained: None };
-    (0..3).for_each(|_| writer.write(&line(SystemTime::now(), &Entry::Record(record(None)))));
+    (0..3).for_each(|_| writer.write(&line(SystemTime::now(), &Event::Record(record(None)))));
     assert!(writer.lost == 3 && writer.complained.is_some());
     // There is room again: what is missing is said. A line that was torn is ended first.
     writer.options.path = scratch.0.join("audit.log");
     (writer.file, writer.torn) = (open(&writer.options.path).unwrap(), true);
-    writer.write(&line(SystemTime::now(), &Entry::Record(record(None))));
+    writer.write(&line(SystemTime::now(), &Event::Record(record(None))));
     let text = fs::read_to_string(scratch.0.join("audit.log")).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     assert!(

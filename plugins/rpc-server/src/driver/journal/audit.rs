@@ -11,14 +11,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime};
 
-use farcall_base::{Error, ErrorKind, Result, printable_json};
+use farcall_base::{Error, Result};
 use farcall_system::outlet;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
-use serde::Serialize;
 
+use super::Event;
+use super::line::{count_line_at, line_of, text};
 use crate::Options;
 use crate::state::AuditRecord;
 
@@ -31,7 +32,6 @@ const COMPLAINT_MAX: Duration = Duration::from_millis(200);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Time for the last lines when the server ends: a disk that hangs must not keep it.
 const END_MAX: Duration = Duration::from_secs(2);
-const SECONDS_A_DAY: u64 = 86_400;
 /// What may be done with the file at most: a group may read it, which collects logs.
 const MODE_MAX: u32 = 0o640;
 
@@ -60,37 +60,9 @@ impl AuditOptions {
     }
 }
 
-/// What is logged.
-pub enum Entry {
-    Record(Arc<AuditRecord>),
-    /// Somebody whom a transport turned away.
-    Stranger(Error),
-    /// Something is wrong with what is kept: how, and in words. In the log only.
-    Results(ErrorKind, String),
-    /// An executable or a connection begins or ends. In the log only.
-    Life(Life),
-}
-
-/// The start or the end of an executable or a connection.
-#[derive(Default)]
-pub struct Life {
-    /// What the server knows it by: one of both.
-    pub executable: Option<u64>,
-    pub connection: Option<u64>,
-    /// What an executable runs, and its process.
-    pub module: Option<String>,
-    pub pid: Option<u32>,
-    /// Who has a connection, and where they are.
-    pub principal: Option<String>,
-    pub peer: Option<String>,
-    /// In a word, and in more.
-    pub outcome: &'static str,
-    pub message: Option<String>,
-}
-
 /// Takes records. The last lines are written when it is dropped.
 pub struct AuditLog {
-    sender: Option<SyncSender<(SystemTime, Entry)>>,
+    sender: Option<SyncSender<(SystemTime, Event)>>,
     dropped: Arc<AtomicU64>,
     ended: Receiver<()>,
 }
@@ -125,15 +97,15 @@ impl AuditLog {
 
     /// Logs what became of a call or a connection.
     pub fn record(&self, record: Arc<AuditRecord>) {
-        self.send(Entry::Record(record));
+        self.send(Event::Record(record));
     }
 
     /// Logs whom a transport turned away.
     pub fn stranger(&self, error: Error) {
-        self.send(Entry::Stranger(error));
+        self.send(Event::Stranger(error));
     }
 
-    fn send(&self, entry: Entry) {
+    fn send(&self, entry: Event) {
         let sender = self.sender.as_ref().expect("it is there until the log is dropped");
         if sender.try_send((SystemTime::now(), entry)).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
@@ -192,7 +164,7 @@ struct Writer {
 }
 
 impl Writer {
-    fn run(&mut self, receiver: &Receiver<(SystemTime, Entry)>, dropped: &AtomicU64) {
+    fn run(&mut self, receiver: &Receiver<(SystemTime, Event)>, dropped: &AtomicU64) {
         loop {
             let next = receiver.recv_timeout(LOOK_EVERY);
             let count = dropped.swap(0, Ordering::Relaxed);
@@ -310,193 +282,12 @@ fn write_some(file: &mut File, bytes: &[u8]) -> std::result::Result<(), (usize, 
     Ok(())
 }
 
-/// A line of the log. What is not known is left out.
-#[derive(Default, Serialize)]
-pub struct Line<'a> {
-    pub time: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub level: Option<&'static str>,
-    pub event: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub principal: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub peer: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub routine: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub call: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub parent: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub connection: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub executable: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub module: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pid: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub order: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub outcome: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub message: Option<String>,
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub measures: Option<Measures>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub count: Option<u64>,
-}
-
-#[derive(Serialize)]
-pub struct Measures {
-    pub queued_us: u64,
-    pub started_us: u64,
-    pub finished_us: u64,
-    pub bytes_in: u64,
-    pub bytes_out: u64,
-}
-
-fn line(time: SystemTime, entry: &Entry) -> String {
-    text(&line_of(time, entry))
-}
-
-/// What there is to say of an event.
-pub fn line_of(time: SystemTime, entry: &Entry) -> Line<'_> {
-    match entry {
-        Entry::Record(record) => record_line(time, record),
-        Entry::Stranger(error) => {
-            let peer = error
-                .context()
-                .iter()
-                .find(|(key, _)| key == "peer")
-                .map(|(_, value)| value.as_str());
-            let (outcome, message) = (Some(error.kind().name()), Some(error.message().to_owned()));
-            Line {
-                time: moment(time),
-                event: "connection",
-                peer,
-                outcome,
-                message,
-                ..Line::default()
-            }
-        }
-        Entry::Results(kind, words) => Line {
-            time: moment(time),
-            event: "results",
-            outcome: Some(kind.name()),
-            message: Some(words.clone()),
-            ..Line::default()
-        },
-        Entry::Life(life) => life_line(time, life),
-    }
-}
-
-fn life_line(time: SystemTime, life: &Life) -> Line<'_> {
-    Line {
-        time: moment(time),
-        event: if life.executable.is_some() { "executable" } else { "connection" },
-        principal: life.principal.as_deref(),
-        peer: life.peer.as_deref(),
-        connection: life.connection,
-        executable: life.executable,
-        module: life.module.as_deref(),
-        pid: life.pid,
-        outcome: Some(life.outcome),
-        message: life.message.clone(),
-        ..Line::default()
-    }
-}
-
-fn record_line(time: SystemTime, record: &AuditRecord) -> Line<'_> {
-    let call = record.call.as_ref();
-    Line {
-        time: moment(time),
-        level: None,
-        event: match (call, &record.order) {
-            (Some(_), _) => "call",
-            (None, Some(_)) => "order",
-            (None, None) => "connection",
-        },
-        principal: Some(record.caller.rights.principal()),
-        peer: Some(&record.caller.address),
-        routine: call.map(|call| call.routine.as_str()),
-        call: call.and_then(|call| call.id).map(|id| id.to_string()),
-        parent: call.and_then(|call| call.parent).map(|id| id.to_string()),
-        connection: None,
-        executable: None,
-        module: None,
-        pid: None,
-        order: record.order.as_deref(),
-        outcome: Some(record.failure.as_ref().map_or("done", |error| error.kind().name())),
-        message: record
-            .failure
-            .as_ref()
-            .filter(|error| call.is_none() || !may_quote(error.kind()))
-            .map(words),
-        measures: call.map(|call| Measures {
-            queued_us: call.times.queued_ns / 1000,
-            started_us: call.times.started_ns / 1000,
-            finished_us: call.times.finished_ns / 1000,
-            bytes_in: call.bytes_in,
-            bytes_out: call.bytes_out,
-        }),
-        count: None,
-    }
-}
-
-fn words(error: &Error) -> String {
-    error.message().to_owned()
-}
-
-/// Whether what is said of a call of this outcome may quote its arguments: a value that is refused,
-/// or words of the routine's and of the caller's function's own. Both logs have the kind, and the
-/// caller has the words.
-fn may_quote(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::InvalidArgument | ErrorKind::RoutineFailed)
+fn line(time: SystemTime, event: &Event) -> String {
+    text(&line_of(time, event))
 }
 
 fn count_line(event: &'static str, count: u64) -> String {
     text(&count_line_at(SystemTime::now(), event, count))
-}
-
-/// How many events have no line of their own.
-pub fn count_line_at(time: SystemTime, event: &'static str, count: u64) -> Line<'static> {
-    Line { time: moment(time), event, count: Some(count), ..Line::default() }
-}
-
-/// A line as JSON.
-pub fn text(line: &Line<'_>) -> String {
-    let json = serde_json::to_string(line).expect("texts and numbers are always JSON");
-    // Who looks at the file with `cat` or `tail` has a terminal, too.
-    let mut text = printable_json(&json).into_owned();
-    text.push('\n');
-    text
-}
-
-/// RFC 3339, in UTC, with milliseconds.
-pub fn moment(time: SystemTime) -> String {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let (days, rest) = (since.as_secs() / SECONDS_A_DAY, since.as_secs() % SECONDS_A_DAY);
-    let (year, month, day) = date(days);
-    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
-    format!(
-        "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z",
-        since.subsec_millis()
-    )
-}
-
-/// Year, month and day of a number of days since 1970, by counting from March of the year 0: then
-/// the day that some years have more is the last one (H. Hinnant, "chrono-compatible low-level date
-/// algorithms", civil_from_days).
-fn date(days: u64) -> (u64, u64, u64) {
-    const ERA: u64 = 146_097;
-    let days = days + 719_468;
-    let (era, day) = (days / ERA, days % ERA);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let of_year = day - (365 * year + year / 4 - year / 100);
-    let from_march = (5 * of_year + 2) / 153;
-    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-    (year + era * 400 + u64::from(month <= 2), month, of_year - (153 * from_march + 2) / 5 + 1)
 }
 
 #[cfg(test)]

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use farcall_base::{Error, ErrorKind, Result, printable_line};
 
-use super::audit::{Entry, Life, Line, count_line_at, line_of, text};
+use super::line::{Line, count_line_at, line_of, text};
+use super::{Event, Life};
 use crate::Options;
 use crate::options::{LogFormat, LogLevel};
 use crate::state::AuditRecord;
@@ -51,7 +52,7 @@ impl LogOptions {
 /// Takes events. The last lines are written when it is dropped.
 pub struct Log {
     level: LogLevel,
-    sender: Option<SyncSender<(SystemTime, LogLevel, Entry)>>,
+    sender: Option<SyncSender<(SystemTime, LogLevel, Event)>>,
     dropped: Arc<AtomicU64>,
     ended: Receiver<()>,
 }
@@ -79,31 +80,31 @@ impl Log {
 
     /// Logs what became of a call, a connection or an order.
     pub fn record(&self, record: &Arc<AuditRecord>) {
-        self.send(level_of(record), || Entry::Record(record.clone()));
+        self.send(level_of(record), || Event::Record(record.clone()));
     }
 
     /// Logs whom a transport turned away.
     pub fn stranger(&self, error: &Error) {
         let copy = || Error::from(farcall_wire::Failure::from(error));
-        self.send(LogLevel::Warn, || Entry::Stranger(copy()));
+        self.send(LogLevel::Warn, || Event::Stranger(copy()));
     }
 
     /// Logs what is wrong with what is kept, with the file that it is about.
     pub fn results(&self, error: &Error) {
-        self.send(LogLevel::Warn, || Entry::Results(error.kind(), error.to_string()));
+        self.send(LogLevel::Warn, || Event::Results(error.kind(), error.to_string()));
     }
 
     /// Logs the start or the end of an executable or a connection.
     pub fn life(&self, level: LogLevel, life: impl FnOnce() -> Life) {
-        self.send(level, || Entry::Life(life()));
+        self.send(level, || Event::Life(life()));
     }
 
-    fn send(&self, level: LogLevel, entry: impl FnOnce() -> Entry) {
+    fn send(&self, level: LogLevel, event: impl FnOnce() -> Event) {
         if level > self.level {
             return;
         }
         let sender = self.sender.as_ref().expect("it is there until the log is dropped");
-        if sender.try_send((SystemTime::now(), level, entry())).is_err() {
+        if sender.try_send((SystemTime::now(), level, event())).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -143,7 +144,7 @@ struct Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    fn run(&mut self, receiver: &Receiver<(SystemTime, LogLevel, Entry)>, dropped: &AtomicU64) {
+    fn run(&mut self, receiver: &Receiver<(SystemTime, LogLevel, Event)>, dropped: &AtomicU64) {
         loop {
             let next = receiver.recv_timeout(LOOK_EVERY);
             self.count_seconds();
@@ -152,7 +153,7 @@ impl<W: Write> Writer<W> {
                 self.say(LogLevel::Warn, count_line_at(SystemTime::now(), "dropped", count));
             }
             match next {
-                Ok((time, level, entry)) => self.event(time, level, &entry),
+                Ok((time, level, event)) => self.event(time, level, &event),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return self.say_what_is_left_out(),
             }
@@ -173,13 +174,13 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    fn event(&mut self, time: SystemTime, level: LogLevel, entry: &Entry) {
+    fn event(&mut self, time: SystemTime, level: LogLevel, event: &Event) {
         if self.lines >= self.options.lines_max {
             self.left_out += 1;
             return;
         }
         self.lines += 1;
-        self.say(level, line_of(time, entry));
+        self.say(level, line_of(time, event));
     }
 
     fn say(&mut self, level: LogLevel, mut line: Line<'_>) {
@@ -197,8 +198,9 @@ impl<W: Write> Writer<W> {
 fn plain(line: &Line<'_>) -> String {
     let level = line.level.unwrap_or("info");
     let mut all = format!("{} {level} {}", line.time, line.event);
-    let numbers = [line.connection, line.executable, line.pid.map(u64::from)]
-        .map(|one| one.map(|n| n.to_string()));
+    let numbers =
+        [line.subject.connection, line.subject.executable, line.subject.pid.map(u64::from)]
+            .map(|one| one.map(|n| n.to_string()));
     let words = [
         ("principal", line.principal),
         ("peer", line.peer),
@@ -206,7 +208,7 @@ fn plain(line: &Line<'_>) -> String {
         ("call", line.call.as_deref()),
         ("connection", numbers[0].as_deref()),
         ("executable", numbers[1].as_deref()),
-        ("module", line.module),
+        ("module", line.subject.module),
         ("pid", numbers[2].as_deref()),
         ("order", line.order),
         ("outcome", line.outcome),
