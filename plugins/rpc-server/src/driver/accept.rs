@@ -3,8 +3,8 @@
 
 use std::os::fd::OwnedFd;
 
-use farcall_base::{ConnectionId, Error, ErrorKind};
-use farcall_link::stream::{ByteStream, Proof};
+use farcall_base::{ConnectionId, Error, ErrorKind, Instant};
+use farcall_link::stream::{ByteStream, Listener, Proof};
 use rustix::event::epoll;
 
 use super::journal::Life;
@@ -14,11 +14,33 @@ use crate::access::{self, Principal};
 use crate::state::{Caller, Nest, Newcomer};
 use crate::step::Surroundings;
 
+/// Where clients come in.
+pub struct Doors {
+    pub listeners: Vec<Box<dyn Listener>>,
+    /// A descriptor to spare: given up, it lets a client in when there is no other, who is told so.
+    spare: Option<std::fs::File>,
+    /// When resting listeners are to be looked at again.
+    pub resting_until: Option<Instant>,
+}
+
+impl Doors {
+    /// They are open.
+    pub fn new(listeners: Vec<Box<dyn Listener>>) -> Doors {
+        Doors { listeners, spare: spare_descriptor(), resting_until: None }
+    }
+
+    /// Nobody comes in any more.
+    pub fn shut(&mut self) {
+        self.listeners.clear();
+        self.resting_until = None;
+    }
+}
+
 impl Driver {
     pub(super) fn accept(&mut self, index: usize) {
         for _ in 0..ACCEPT_BUDGET {
             // There are none any more once farewell was said.
-            let Some(listener) = self.listeners.get_mut(index) else { return };
+            let Some(listener) = self.doors.listeners.get_mut(index) else { return };
             match listener.accept() {
                 Ok(Some(stream)) => self.greet(stream, None),
                 Ok(None) => return,
@@ -69,16 +91,16 @@ impl Driver {
             Newcomer { caller, shares_memory: shares, token, refusal: stranger.or(refusal) };
         self.server.accepted(connection, newcomer, now);
         // What came with the end of a handshake lies in the stream already.
-        self.again.push(connection);
+        self.wires.look_again(connection);
     }
 
     /// Whether a process was started by this one. To ask takes a descriptor, which may be the last
     /// but one: whoever cannot be told from a routine has none of its owner's rights.
     fn was_started_here(&mut self, pid: u32) -> bool {
-        let had_spare = self.spare.take().is_some();
+        let had_spare = self.doors.spare.take().is_some();
         let was = (self.transports.was_started_here)(pid);
         if had_spare {
-            self.spare = spare_descriptor();
+            self.doors.spare = spare_descriptor();
         }
         was
     }
@@ -93,7 +115,7 @@ impl Driver {
         self.tell_of(connection, "opened", caller.rights.principal(), Some(&caller.address));
         self.world.set_principal(connection, caller.rights.principal().to_owned());
         self.server.nested(connection, nest, self.world.now());
-        self.again.push(connection);
+        self.wires.look_again(connection);
     }
 
     /// Logs that a client's connection begins or ends; a connection that is refused is begun, and
@@ -120,14 +142,14 @@ impl Driver {
         if self.endings.close_all() {
             return true;
         }
-        let most = self.listeners.iter_mut().max_by_key(|listener| listener.strangers());
+        let most = self.doors.listeners.iter_mut().max_by_key(|listener| listener.strangers());
         if most.is_some_and(|listener| listener.end_stranger()) {
             return true;
         }
         let Some(connection) = self.server.make_room() else { return false };
         // It is told why as far as its socket takes that now.
         self.flush(connection);
-        if self.wires.contains_key(&connection) {
+        if self.wires.contains(connection) {
             self.close(connection);
         }
         true
@@ -137,44 +159,39 @@ impl Driver {
     /// the place of the spare descriptor; where there is none, clients wait, and the listeners
     /// rest: they would ask again at once.
     pub(super) fn turn_away(&mut self, index: usize, error: &std::io::Error) {
-        if self.spare.take().is_some()
-            && let Ok(Some(stream)) = self.listeners[index].accept()
+        if self.doors.spare.take().is_some()
+            && let Ok(Some(stream)) = self.doors.listeners[index].accept()
         {
             return self.greet(stream, Some(out_of_descriptors(error)));
         }
-        if self.resting_until.is_none() {
+        if self.doors.resting_until.is_none() {
             self.set_listening(epoll::EventFlags::empty());
         }
-        self.resting_until = Some(self.world.now() + ACCEPT_REST);
+        self.doors.resting_until = Some(self.world.now() + ACCEPT_REST);
     }
 
     pub(super) fn set_listening(&self, flags: epoll::EventFlags) {
-        for (index, listener) in self.listeners.iter().enumerate() {
+        for (index, listener) in self.doors.listeners.iter().enumerate() {
             let Some(descriptor) = listener.readiness() else { continue };
             // Cannot fail for a descriptor that was added.
-            let _ = epoll::modify(
-                &self.poller,
-                descriptor,
-                epoll::EventData::new_u64(1 + index as u64),
-                flags,
-            );
+            let _ = self.wires.change(descriptor, 1 + index as u64, flags);
         }
     }
 
     /// Ends the listeners' rest when its time is over, and finds a new spare descriptor if one was
     /// given up.
     pub(super) fn refresh(&mut self) {
-        if self.spare.is_none() {
-            self.spare = spare_descriptor();
+        if self.doors.spare.is_none() {
+            self.doors.spare = spare_descriptor();
         }
-        if self.resting_until.is_some_and(|until| until <= self.world.now()) {
-            self.resting_until = None;
+        if self.doors.resting_until.is_some_and(|until| until <= self.world.now()) {
+            self.doors.resting_until = None;
             self.set_listening(epoll::EventFlags::IN);
         }
     }
 }
 
-pub(super) fn spare_descriptor() -> Option<std::fs::File> {
+fn spare_descriptor() -> Option<std::fs::File> {
     std::fs::File::open("/dev/null").ok()
 }
 

@@ -45,7 +45,7 @@ impl Driver {
             Action::Hush(executable) => self.hush(executable),
             Action::Recall(executable, connection) => self.recall(executable, connection),
             Action::Resume(connection) => {
-                if let Some(wire) = self.wires.get_mut(&connection) {
+                if let Some(wire) = self.wires.get_mut(connection) {
                     wire.link.open_turnstile();
                 }
             }

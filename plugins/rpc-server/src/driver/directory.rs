@@ -2,11 +2,25 @@
 
 use std::sync::Arc;
 
-use farcall_base::Result;
+use farcall_base::{Error, Result};
 use farcall_services::directory::{PublishedRoutine, Request, Response};
 
 use super::{Driver, Message};
 use crate::step::Surroundings;
+
+/// What is published, as far as we know, and whether the directory is to tell when it is another.
+#[derive(Default)]
+pub struct DirectoryWatch {
+    revision: u64,
+    is_watched: bool,
+}
+
+impl DirectoryWatch {
+    /// Whether the directory is to tell.
+    pub fn is_watched(&self) -> bool {
+        self.is_watched
+    }
+}
 
 impl Driver {
     /// The directory tells of a change, or that it cannot.
@@ -14,9 +28,9 @@ impl Driver {
         match answer {
             Ok(Response::Changed { revision }) => {
                 self.server.directory_changed();
-                (self.revision, self.is_watching) = (revision, false);
+                self.directory = DirectoryWatch { revision, is_watched: false };
             }
-            Err(error) if error.is_retryable() => self.is_watching = false,
+            Err(error) if error.is_retryable() => self.directory.is_watched = false,
             // The directory is gone: the node is stopping.
             Ok(_) | Err(_) => {}
         }
@@ -25,11 +39,13 @@ impl Driver {
     /// Asks the directory to tell of the next change, unless it was asked. One that is too busy is
     /// asked again later.
     pub(super) fn watch_directory(&mut self) {
-        if !self.is_watching
+        if !self.directory.is_watched
             && let Ok(reply) = self.sender.reply(Message::Changed)
         {
-            self.is_watching = true;
-            self.services.directory.ask(Request::Watch { revision: self.revision }, reply);
+            self.directory.is_watched = true;
+            self.services
+                .directory
+                .ask(Request::Watch { revision: self.directory.revision }, reply);
         }
     }
 
@@ -52,5 +68,29 @@ impl Driver {
             }
             Err(_) => self.server.readmit_later(self.world.now()),
         }
+    }
+}
+
+/// The directory's answer to a question for one routine.
+pub fn resolved(response: Response) -> Result<Arc<PublishedRoutine>> {
+    match response {
+        Response::Resolved(routine) => Ok(routine),
+        _ => Err(Error::internal("ask the directory", "it sent the wrong kind of answer")),
+    }
+}
+
+/// The directory's answer to what is to be held.
+pub fn held(response: Response) -> Result<Vec<Arc<PublishedRoutine>>> {
+    match response {
+        Response::Held(routines) => Ok(routines),
+        _ => Err(Error::internal("ask the directory", "it sent the wrong kind of answer")),
+    }
+}
+
+/// The directory's answer to a question for everything.
+pub fn listing(response: Response) -> Result<Vec<Arc<PublishedRoutine>>> {
+    match response {
+        Response::Listing(routines) => Ok(routines),
+        _ => Err(Error::internal("ask the directory", "it sent the wrong kind of answer")),
     }
 }

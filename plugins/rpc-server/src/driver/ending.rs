@@ -13,7 +13,8 @@ use rustix::event::epoll;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
 
-use super::{Driver, Interest};
+use super::Driver;
+use super::wires::Interest;
 use crate::step::Surroundings;
 
 /// A client that has not read the reason and closed by then does not learn it.
@@ -68,7 +69,7 @@ impl Endings {
 impl Driver {
     /// The client of a connection broke a rule: it is to learn of it.
     pub(super) fn has_broken(&mut self, connection: ConnectionId) {
-        if let Some(wire) = self.wires.get_mut(&connection) {
+        if let Some(wire) = self.wires.get_mut(connection) {
             wire.is_broken = true;
         }
     }
@@ -77,19 +78,18 @@ impl Driver {
     pub(super) fn let_read(&mut self, connection: ConnectionId) {
         let is_client = self.server.executable_of(connection).is_none();
         let is_kept = is_client && self.endings.sockets.len() < SOCKETS_MAX;
-        let wire = self.wires.get(&connection).filter(|wire| is_kept && wire.is_broken);
+        let wire = self.wires.get(connection).filter(|wire| is_kept && wire.is_broken);
         let Some(socket) = wire.filter(|wire| matches!(wire.interest, Interest::Socket(_))) else {
             return;
         };
         let Some(socket) = socket.link.stream().readiness() else { return };
-        let data = epoll::EventData::new_u64(connection.0);
-        let is_watched = epoll::modify(&self.poller, socket, data, epoll::EventFlags::IN).is_ok();
+        let is_watched = self.wires.change(socket, connection.0, epoll::EventFlags::IN).is_ok();
         // Fails where the client is gone.
         if is_watched && shutdown(socket, Shutdown::Write).is_ok() {
             let until = self.world.now() + PATIENCE;
-            let wire = self.wires.remove(&connection).expect("it was just looked at");
+            let wire = self.wires.take(connection).expect("it was just looked at");
             self.endings.sockets.insert(connection, (wire.link, until));
-            self.again.push(connection);
+            self.wires.look_again(connection);
         }
     }
 }

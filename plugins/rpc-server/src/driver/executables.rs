@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Result};
+use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_link::stream::Proof;
 use farcall_link::turnstile::Turnstile;
 use farcall_services::directory::ExecutableImage;
@@ -14,13 +14,27 @@ use crate::options::LogLevel;
 use crate::step::Surroundings;
 
 /// What the spawner was too busy to be told.
-pub(super) enum Untold {
+enum Untold {
     /// To end an executable.
     Stop(ExecutableId, Duration),
     /// To listen to what one writes.
     Listen(ExecutableId),
     /// To say when all of that was told.
     Hush(ExecutableId),
+}
+
+/// What the spawner was too busy to be told, and when it is told again.
+#[derive(Default)]
+pub struct UntoldOrders {
+    orders: Vec<Untold>,
+    until: Option<Instant>,
+}
+
+impl UntoldOrders {
+    /// Whether it was told everything.
+    pub fn is_empty(&self) -> bool {
+        self.orders.is_empty()
+    }
 }
 
 impl Driver {
@@ -77,7 +91,7 @@ impl Driver {
             Ok((connection, shares, ahead)) => {
                 if launched {
                     // It may hold bytes that its socket no longer knows of.
-                    self.again.push(connection);
+                    self.wires.look_again(connection);
                 }
                 let now = self.world.now();
                 self.server.executable_limited(executable, pid, limits);
@@ -159,17 +173,16 @@ impl Driver {
     }
 
     fn postpone(&mut self, untold: Untold) {
-        self.untold.push(untold);
-        self.untold_until.get_or_insert(self.world.now() + RETRY_AFTER);
+        self.untold.orders.push(untold);
+        self.untold.until.get_or_insert(self.world.now() + RETRY_AFTER);
     }
 
     /// Tells the spawner what it was too busy to be told, when that may be over.
     pub(super) fn tell_again(&mut self) {
-        if self.untold_until.is_none_or(|until| self.world.now() < until) {
+        if self.untold.until.is_none_or(|until| self.world.now() < until) {
             return;
         }
-        self.untold_until = None;
-        for untold in std::mem::take(&mut self.untold) {
+        for untold in std::mem::take(&mut self.untold).orders {
             match untold {
                 Untold::Stop(executable, grace) => self.stop(executable, grace),
                 Untold::Listen(executable) => self.listen(executable),
@@ -179,7 +192,7 @@ impl Driver {
     }
 
     pub(super) fn turnstile(&self, connection: ConnectionId) -> Option<&Turnstile> {
-        self.wires.get(&connection)?.link.stream().turnstile()
+        self.wires.get(connection)?.link.stream().turnstile()
     }
 
     /// Nothing begins any more at an executable; the server learns what has.
@@ -193,8 +206,7 @@ impl Driver {
     fn take_last_words(&mut self, executable: ExecutableId) {
         let Some(connection) = self.server.connection_of(executable) else { return };
         self.receive(connection);
-        while self.again.contains(&connection) {
-            self.again.retain(|again| *again != connection);
+        while self.wires.stop_looking(connection) {
             self.receive(connection);
         }
         self.close(connection);

@@ -73,8 +73,7 @@ impl Driver {
             }
             Control::Farewell(reply) => {
                 // Whoever comes now finds nobody, and looks elsewhere.
-                self.listeners.clear();
-                self.resting_until = None;
+                self.doors.shut();
                 self.server.farewell();
                 self.orders.gone.push(reply);
             }

@@ -66,7 +66,7 @@ impl Driver {
     /// Ends the calls that are kept for those whose certificates were revoked.
     pub(super) fn look_at_kept(&mut self) {
         for certificate in self.server.certificates_of_kept() {
-            if self.listeners.iter().any(|listener| listener.is_revoked(&certificate)) {
+            if self.doors.listeners.iter().any(|listener| listener.is_revoked(&certificate)) {
                 self.server.revoke(&mut self.world, &certificate);
             }
         }
@@ -84,7 +84,7 @@ impl Driver {
         self.look_at_kept();
         for connection in self.standings.connections.iter().copied().collect::<Vec<_>>() {
             let standing =
-                self.wires.get(&connection).and_then(|wire| wire.link.stream().standing());
+                self.wires.get(connection).and_then(|wire| wire.link.stream().standing());
             let Some(Err(error)) = standing else { continue };
             // Once: until all that it is told has left, it stays among the open ones.
             self.standings.forget(connection);

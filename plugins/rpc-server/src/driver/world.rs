@@ -1,20 +1,17 @@
 //! What the server's decisions need of the real world: the clock, argument memory, shared
 //! descriptors.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use farcall_base::{Bytes, Clock, ConnectionId, Error, ErrorKind, Instant, Result, SystemClock};
-use farcall_call::{Place, Transmit};
-use farcall_link::memory::{MemorySource, Region, Space};
+use farcall_call::Place;
+use farcall_link::memory::{MemorySource, Region};
 use farcall_link::packing::Packing;
-use farcall_link::{FrameHandler, FrameSource, Link};
-use farcall_services::directory::{PublishedRoutine, Response};
 use farcall_system::machine_memory::machine_memory;
-use farcall_wire::{FrameHeader, FrameKind, Share};
 
 use crate::state::{MemoryId, MemorySource as SharedSource, Nest};
 use crate::step::{Server, SlotMemory, Surroundings};
@@ -52,6 +49,8 @@ pub struct World {
     /// What goes with Share frames to executables that have not left yet.
     announced: BTreeMap<(ConnectionId, u32), Arc<OwnedFd>>,
     transfers: Transfers,
+    /// Whether nothing has happened for a while: there is time to prepare memory.
+    is_quiet: bool,
     /// Connections inside calls that executables asked for, and the ends that they sent.
     nests: Vec<(Nest, OwnedFd)>,
 }
@@ -70,6 +69,7 @@ impl World {
             segments: BTreeMap::new(),
             announced: BTreeMap::new(),
             transfers: Transfers::default(),
+            is_quiet: false,
             nests: Vec::new(),
         }
     }
@@ -77,6 +77,28 @@ impl World {
     /// What was asked for since this was asked last.
     pub fn take_nests(&mut self) -> Vec<(Nest, OwnedFd)> {
         std::mem::take(&mut self.nests)
+    }
+
+    /// An executable asked for a connection inside a call, and sent this end.
+    pub fn add_nest(&mut self, nest: Nest, descriptor: OwnedFd) {
+        self.nests.push((nest, descriptor));
+    }
+
+    /// A client shares memory.
+    pub fn add_segment(&mut self, client: ConnectionId, segment: u32, descriptor: OwnedFd) {
+        let known =
+            Segment { descriptor: Arc::new(descriptor), mapped: None, passed: 0, settled_bytes: 0 };
+        self.segments.insert((client, segment), known);
+    }
+
+    /// It takes that back.
+    pub fn forget_segment(&mut self, client: ConnectionId, segment: u32) {
+        self.segments.remove(&(client, segment));
+    }
+
+    /// Arrays on their way.
+    pub fn transfers(&mut self) -> &mut Transfers {
+        &mut self.transfers
     }
 
     /// Reads the clock.
@@ -132,14 +154,20 @@ impl World {
         self.transfers.packing_of(place)
     }
 
-    /// Whether there is memory to prepare for what comes.
-    pub fn has_to_prepare(&self) -> bool {
-        self.transfers.has_to_prepare()
+    /// While nothing happens, memory is made ready for results that are to come: a piece at a time,
+    /// in less than a tenth of a millisecond.
+    pub fn prepare_if_quiet(&mut self, nothing_came: bool) {
+        self.is_quiet = nothing_came && self.transfers.has_to_prepare();
+        if self.is_quiet {
+            self.transfers.prepare();
+        }
     }
 
-    /// Prepares a piece of it, in less than a tenth of a millisecond.
-    pub fn prepare(&mut self) {
-        self.transfers.prepare();
+    /// When there is time for the next piece, if one is left: now, or when nothing has happened for
+    /// so long.
+    pub fn prepares_after(&self, quiet_after: Duration) -> Option<Duration> {
+        let quiet = if self.is_quiet { Duration::ZERO } else { quiet_after };
+        self.transfers.has_to_prepare().then_some(quiet)
     }
 
     /// The array whose next bytes a data frame carries.
@@ -329,7 +357,7 @@ impl World {
 
     /// Memory that is not what it is said to be would end the executable that maps it, and with it
     /// somebody's call. Once per segment; no page of it is touched.
-    fn check_shared(
+    pub fn check_shared(
         &mut self,
         client: ConnectionId,
         descriptor: OwnedFd,
@@ -348,151 +376,4 @@ pub fn fresh_name() -> Option<[u8; 16]> {
 
 fn gone() -> Error {
     Error::internal("share memory", "the memory has been released")
-}
-
-/// One connection's frames that the server has for it.
-pub struct Sending<'a> {
-    pub server: &'a mut Server,
-    pub world: &'a mut World,
-    pub connection: ConnectionId,
-}
-
-impl FrameSource for Sending<'_> {
-    fn next(&mut self, data_bytes_max: u32) -> Option<Transmit> {
-        self.server.limit_frames(self.connection, data_bytes_max);
-        self.server.poll_transmit(self.connection)
-    }
-
-    fn descriptors(&mut self, _: &FrameHeader, shares: Option<u32>) -> Result<Vec<Arc<OwnedFd>>> {
-        let descriptor =
-            shares.map(|segment| self.world.descriptor(self.connection, segment)).transpose()?;
-        Ok(descriptor.into_iter().collect())
-    }
-
-    fn queue_data(&mut self, link: &mut Link, header: FrameHeader, place: &Place) -> Result<()> {
-        link.queue_array(header, self.world.sending(self.server, self.connection, place)?)
-    }
-
-    fn reuse(&mut self, body: Vec<u8>) {
-        self.server.reuse(self.connection, body);
-    }
-}
-
-/// One connection's frames on their way to the server.
-pub struct Taking<'a> {
-    pub server: &'a mut Server,
-    pub world: &'a mut World,
-    pub connection: ConnectionId,
-}
-
-impl Taking<'_> {
-    /// A peer that breaks the rules goes. What we have no descriptor or room left for costs the
-    /// calls that name it.
-    fn take_segment(&mut self, segment: u32, checked: Result<OwnedFd>) -> Result<()> {
-        match checked {
-            Ok(descriptor) => {
-                let known = Segment {
-                    descriptor: Arc::new(descriptor),
-                    mapped: None,
-                    passed: 0,
-                    settled_bytes: 0,
-                };
-                self.world.segments.insert((self.connection, segment), known);
-                Ok(())
-            }
-            Err(error) if matches!(error.kind(), ErrorKind::System | ErrorKind::LimitExceeded) => {
-                self.server.segment_lost(self.connection, segment);
-                Ok(())
-            }
-            Err(error) => Err(error),
-        }
-    }
-}
-
-impl FrameHandler for Taking<'_> {
-    fn control(
-        &mut self,
-        header: &FrameHeader,
-        body: &[u8],
-        descriptors: &mut VecDeque<OwnedFd>,
-    ) -> Result<()> {
-        if header.kind == FrameKind::Share as u8 {
-            // The descriptor must be at hand before the server learns of the segment.
-            let share: Share = farcall_wire::message::decode("Share", body)?;
-            let missing = || {
-                Error::new(
-                    ErrorKind::Protocol,
-                    "take shared memory",
-                    "it arrived without a descriptor",
-                )
-            };
-            let descriptor = descriptors.pop_front().ok_or_else(missing)?;
-            let checked = self.world.check_shared(self.connection, descriptor, share.bytes);
-            self.server.handle_control(self.world, self.connection, header, body)?;
-            return self.take_segment(share.segment, checked);
-        }
-        self.server.handle_control(self.world, self.connection, header, body)?;
-        if let Some(nest) = self.server.take_nest() {
-            let missing = || {
-                Error::new(
-                    ErrorKind::Protocol,
-                    "take a connection",
-                    "it arrived without a descriptor",
-                )
-            };
-            self.world.nests.push((nest, descriptors.pop_front().ok_or_else(missing)?));
-        }
-        if header.kind == FrameKind::Unshare as u8 {
-            let segment: u32 = farcall_wire::message::decode("Unshare", body)?;
-            self.world.segments.remove(&(self.connection, segment));
-        }
-        Ok(())
-    }
-
-    fn is_full(&self) -> bool {
-        self.server.is_clogged(self.connection)
-    }
-
-    fn data_space(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Space>> {
-        let Some(place) = self.server.place(self.connection, header, done)? else {
-            return Ok(None);
-        };
-        let memory =
-            if place.offset == 0 { self.server.memory_of(self.connection, &place) } else { None };
-        let left = (header.length - done) as usize;
-        self.world.transfers.space(self.connection, &place, memory, left)
-    }
-
-    fn data_arrived(&mut self, header: &FrameHeader, count: u32, done: u32) -> Result<()> {
-        let side = self.server.side_received(self.connection, header.channel);
-        let place = (self.connection, header.channel, side, header.slot);
-        if let Err(error) = self.world.transfers.arrived(place, count as usize) {
-            self.server.memory_failed(self.connection, header.channel, error)?;
-        }
-        self.server.data_arrived(self.world, self.connection, header, done)
-    }
-}
-
-/// The directory's answer to a question for one routine.
-pub fn resolved(response: Response) -> Result<Arc<PublishedRoutine>> {
-    match response {
-        Response::Resolved(routine) => Ok(routine),
-        _ => Err(Error::internal("ask the directory", "it sent the wrong kind of answer")),
-    }
-}
-
-/// The directory's answer to what is to be held.
-pub fn held(response: Response) -> Result<Vec<Arc<PublishedRoutine>>> {
-    match response {
-        Response::Held(routines) => Ok(routines),
-        _ => Err(Error::internal("ask the directory", "it sent the wrong kind of answer")),
-    }
-}
-
-/// The directory's answer to a question for everything.
-pub fn listing(response: Response) -> Result<Vec<Arc<PublishedRoutine>>> {
-    match response {
-        Response::Listing(routines) => Ok(routines),
-        _ => Err(Error::internal("ask the directory", "it sent the wrong kind of answer")),
-    }
 }

@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use farcall_link::memory::HeapRegion;
 use farcall_link::strided::Strided;
-use farcall_wire::{CallTimes, Failure, Keep, Open};
+use farcall_wire::{Argument, CallTimes, Failure, Keep, Open};
 
+use super::folder::since_1970;
 use super::restore::restore;
 use super::*;
 use crate::state::Accepted;
+use crate::state::Written;
 use crate::step::{Restored, Was};
 
 /// A folder of this test's own, removed with it.
