@@ -304,54 +304,14 @@ impl Play {
         let rest = &words[2..];
         let connection = ConnectionId(1_000_000 + executable.0);
         match words[0] {
-            "start-ok" => {
-                self.peers.began(executable);
-                let shares = !rest.contains(&"tcp");
-                self.server.executable_started(
-                    executable,
-                    connection,
-                    shares,
-                    rest.contains(&"ahead"),
-                    self.memory.now,
-                );
-                self.peers.executable(connection, executable, !rest.contains(&"mute"));
-                if rest.contains(&"ahead") {
-                    self.peers.takes_ahead(connection);
-                }
-            }
+            "start-ok" => self.start_ok(executable, connection, rest),
             "start-failed" => {
                 self.peers.began(executable);
                 let error =
                     Error::new(ErrorKind::Unavailable, "start an executable", rest.join(" "));
                 self.server.executable_failed(&mut self.memory, executable, &error);
             }
-            "exit" | "kill" | "stopped" => {
-                let number = rest[0].parse().unwrap();
-                let how = match words[0] {
-                    "exit" => ExitHow::Status(number),
-                    // As spawners say of those whose host is gone.
-                    "kill" if number == 0 => ExitHow::Lost,
-                    "kill" if number == 9 => {
-                        ExitHow::Signal { number, name: "SIGKILL", core: false }
-                    }
-                    "kill" => ExitHow::Signal { number, name: "SIGSEGV", core: false },
-                    _ => ExitHow::Signal { number, name: "SIGTERM", core: false },
-                };
-                self.peers.recall(&mut self.server, &mut self.memory, connection);
-                self.peers.remove(connection);
-                let (was_stopped, stderr) =
-                    (words[0] == "stopped", self.standard_error(&rest[1..]));
-                let exited = Exited {
-                    executable,
-                    how,
-                    rank: None,
-                    was_stopped,
-                    stderr,
-                    stdout: OutputTail::default(),
-                };
-                self.server.executable_exited(&mut self.memory, &exited);
-                self.server.ended(&mut self.memory, connection);
-            }
+            "exit" | "kill" | "stopped" => self.exit(executable, connection, words),
             "lost" => {
                 self.peers.recall(&mut self.server, &mut self.memory, connection);
                 self.peers.cut(connection);
@@ -384,6 +344,50 @@ impl Play {
             }
             _ => self.peers.executable_does(connection, words[0], rest),
         }
+    }
+
+    /// The spawner has started an executable.
+    fn start_ok(&mut self, executable: ExecutableId, connection: ConnectionId, rest: &[&str]) {
+        self.peers.began(executable);
+        let shares = !rest.contains(&"tcp");
+        self.server.executable_started(
+            executable,
+            connection,
+            shares,
+            rest.contains(&"ahead"),
+            self.memory.now,
+        );
+        self.peers.executable(connection, executable, !rest.contains(&"mute"));
+        if rest.contains(&"ahead") {
+            self.peers.takes_ahead(connection);
+        }
+    }
+
+    /// The process of an executable has ended.
+    fn exit(&mut self, executable: ExecutableId, connection: ConnectionId, words: &[&str]) {
+        let rest = &words[2..];
+        let number = rest[0].parse().unwrap();
+        let how = match words[0] {
+            "exit" => ExitHow::Status(number),
+            // As spawners say of those whose host is gone.
+            "kill" if number == 0 => ExitHow::Lost,
+            "kill" if number == 9 => ExitHow::Signal { number, name: "SIGKILL", core: false },
+            "kill" => ExitHow::Signal { number, name: "SIGSEGV", core: false },
+            _ => ExitHow::Signal { number, name: "SIGTERM", core: false },
+        };
+        self.peers.recall(&mut self.server, &mut self.memory, connection);
+        self.peers.remove(connection);
+        let (was_stopped, stderr) = (words[0] == "stopped", self.standard_error(&rest[1..]));
+        let exited = Exited {
+            executable,
+            how,
+            rank: None,
+            was_stopped,
+            stderr,
+            stdout: OutputTail::default(),
+        };
+        self.server.executable_exited(&mut self.memory, &exited);
+        self.server.ended(&mut self.memory, connection);
     }
 
     /// `words, @MS words, …`: a line that was taken now, one that was taken at that time, ….

@@ -3,48 +3,25 @@
 //! [`Server`] owns a state machine per connection and joins them: a call that a client opened becomes a call that we open
 //! on an executable's connection, its memory named and not moved.
 
-mod administer;
-mod audit;
-mod behind;
-mod callback;
-mod cancel;
-mod check;
-mod client;
-mod dispatch;
-mod executable;
-mod fetch;
-mod files;
-mod keep;
-mod large;
-mod line;
-mod nest;
-mod newcomers;
-mod notices;
+mod calls;
+mod executables;
+mod front;
+mod kept;
 mod objects;
-mod place;
-mod pool;
-mod ranks;
-mod resume;
-mod revoked;
-mod stall;
-mod status;
-mod survive;
-mod translate;
-mod under_way;
 
 use std::ops::Range;
 
 use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_call::{Event, Transmit};
 use farcall_wire::message::{ADMINISTRATION, ByteOrder};
-use farcall_wire::{CALLBACKS, FrameHeader, Hello, OBJECTS, Role, STATUS, Share, URLS};
+use farcall_wire::{CALLBACKS, FrameHeader, Hello, OBJECTS, Role, STATUS, URLS};
 
 use crate::access::Rights;
-use crate::state::{Action, MemoryId, MemorySource, PeerKind, Phase, Resuming, State};
+use crate::state::{Action, MemoryId, MemorySource, PeerKind, Resuming, State};
 
-pub use place::{SlotMemory, result_memory};
-pub use resume::{ReadBack, ReadMemory};
-pub use survive::{Restored, Was};
+pub use calls::{SlotMemory, result_memory};
+pub use kept::{ReadBack, ReadMemory};
+pub use kept::{Restored, Was};
 
 /// What the server needs from its driver while it decides.
 pub trait Surroundings {
@@ -435,51 +412,5 @@ impl Server {
         self.state.front.set_patience(connection, Some(now + self.state.limits.greeting_max));
         let error = Error::new(ErrorKind::TimedOut, "connect", "it did not send its Hello in time");
         self.broken(connection, &error);
-    }
-
-    /// Announces memory to an executable unless it knows it; returns the segment's number there.
-    pub(crate) fn share_with(
-        &mut self,
-        surroundings: &mut dyn Surroundings,
-        executable: ExecutableId,
-        source: MemorySource,
-        bytes: u64,
-    ) -> Result<u32> {
-        let gone = || Error::internal("share memory", "the executable has ended");
-        let record = self.state.executables.get_mut(&executable).ok_or_else(gone)?;
-        if let Some(segment) = record.shared.find(source) {
-            return Ok(segment);
-        }
-        let connection = record.connection.ok_or_else(gone)?;
-        let peer = self.state.front.peer_mut(connection).ok_or_else(gone)?;
-        let segment = record.shared.next();
-        if record.limits.memory_max.is_some() {
-            surroundings.settle_pages(source, bytes);
-        }
-        surroundings.announce(connection, segment, source)?;
-        let segments_max =
-            peer.connection.peer().map_or(1, |hello| hello.limits.segments_max as usize);
-        while let Some(oldest) = record.shared.forget_oldest(segments_max) {
-            peer.connection.unshare(oldest);
-        }
-        record.shared.add(source);
-        peer.connection.share(Share { segment, bytes });
-        self.state.out.touch(connection);
-        Ok(segment)
-    }
-
-    /// Memory is gone for good: executables unmap it. One that is to end may still work on it, and
-    /// takes it along.
-    pub fn forget_memory(&mut self, source: MemorySource) {
-        for record in
-            self.state.executables.values_mut().filter(|record| record.phase != Phase::Ending)
-        {
-            let Some(segment) = record.shared.forget(source) else { continue };
-            let Some(connection) = record.connection else { continue };
-            if let Some(peer) = self.state.front.peer_mut(connection) {
-                peer.connection.unshare(segment);
-                self.state.out.touch(connection);
-            }
-        }
     }
 }

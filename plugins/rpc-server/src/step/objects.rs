@@ -18,7 +18,7 @@ use crate::step::{Server, Surroundings};
 
 impl Server {
     /// A client wants executables held for it.
-    pub(super) fn hold_executables(
+    pub(in crate::step) fn hold_executables(
         &mut self,
         now: Instant,
         connection: ConnectionId,
@@ -30,7 +30,7 @@ impl Server {
         }
     }
 
-    pub(super) fn refuse_hold(
+    pub(in crate::step) fn refuse_hold(
         &mut self,
         connection: ConnectionId,
         channel: ChannelId,
@@ -168,7 +168,7 @@ impl Server {
     }
 
     /// A client wants objects of its own to end.
-    pub(super) fn release(
+    pub(in crate::step) fn release(
         &mut self,
         surroundings: &mut dyn Surroundings,
         connection: ConnectionId,
@@ -196,7 +196,7 @@ impl Server {
     }
 
     /// An administrator wants objects to end, whosever they are.
-    pub(super) fn delete(
+    pub(in crate::step) fn delete(
         &mut self,
         surroundings: &mut dyn Surroundings,
         connection: ConnectionId,
@@ -238,7 +238,7 @@ impl Server {
     }
 
     /// What is due of objects.
-    pub(super) fn look_after_objects(&mut self, surroundings: &mut dyn Surroundings) {
+    pub(in crate::step) fn look_after_objects(&mut self, surroundings: &mut dyn Surroundings) {
         while let Some(due) = self.state.objects.take_due(surroundings.now()) {
             match due {
                 Due::Start(hold) => self.give_hold_up(surroundings, hold),
@@ -264,7 +264,7 @@ fn is_among(id: ObjectId, first: ObjectId, count: u32) -> bool {
 }
 
 /// An id of nobody's reads like that of somebody else.
-pub(super) fn unknown(id: ObjectId) -> Error {
+pub(in crate::step) fn unknown(id: ObjectId) -> Error {
     Error::new(
         ErrorKind::NotFound,
         "find an object",

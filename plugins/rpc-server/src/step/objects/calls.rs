@@ -10,7 +10,7 @@ use farcall_wire::{ON, Open};
 
 use super::{copy_of, unknown};
 use crate::state::{Call, CallKey, ClientKey, HoldNumber, Known, Object, Phase, Rank, Standing};
-use crate::step::nest::Around;
+use crate::step::calls::nest::Around;
 use crate::step::{Server, Surroundings};
 
 impl Server {
@@ -258,7 +258,7 @@ impl Server {
 
     /// Calls that came before it was known which publication the objects are of, and that were made
     /// for another.
-    pub(in crate::step) fn fail_outdated(
+    pub(super) fn fail_outdated(
         &mut self,
         surroundings: &mut dyn Surroundings,
         number: HoldNumber,

@@ -6,7 +6,7 @@ use farcall_wire::{Failure, Reply};
 
 use super::copy_of;
 use crate::state::{Action, Executable, Phase, ReleaseNumber, Standing};
-use crate::step::executable::{end_at_start, end_of_routine, end_words};
+use crate::step::executables::end::{end_at_start, end_of_routine, end_words};
 use crate::step::{Server, Surroundings};
 
 impl Server {
@@ -58,7 +58,7 @@ impl Server {
 
     /// An object that was told to end while a call ran on it: that is over now, and left its
     /// executable alive.
-    pub(in crate::step) fn end_if_free(
+    pub(super) fn end_if_free(
         &mut self,
         surroundings: &dyn Surroundings,
         executable: ExecutableId,

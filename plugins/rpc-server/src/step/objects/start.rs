@@ -8,7 +8,7 @@ use farcall_services::directory::{ExecutableImage, PublishedRoutine};
 use farcall_wire::Reply;
 
 use crate::state::{HoldNumber, Standing, State};
-use crate::step::pool::Place;
+use crate::step::executables::pool::Place;
 use crate::step::{Server, Surroundings};
 
 /// Executables of objects that come at a time, whoever wants them: processes that start slow each
@@ -59,7 +59,7 @@ impl Server {
     }
 
     /// Starts executables of objects, as many as may come at a time.
-    pub(in crate::step) fn start_held(&mut self, now: Instant) {
+    pub(super) fn start_held(&mut self, now: Instant) {
         // What a launcher starts does not slow this host down, and comes in one job.
         let elsewhere = |state: &State| {
             let next = state
@@ -165,7 +165,7 @@ impl Server {
     }
 
     /// What was asked for together does not come, and none of it stays.
-    pub(in crate::step) fn fail_hold(
+    pub(super) fn fail_hold(
         &mut self,
         surroundings: &mut dyn Surroundings,
         number: HoldNumber,

@@ -1,0 +1,350 @@
+//! Is a call what its interface says, and what memory does it need? Nothing of a client's is
+//! trusted beyond this.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use farcall_base::{Bytes, ConnectionId, Error, ErrorKind, Result};
+use farcall_idl::interface::{Interface, Mode, Parameter};
+use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout};
+use farcall_idl::sizer::Sizer;
+use farcall_wire::{Argument, Open};
+
+use crate::state::{MemoryId, OwnMemory, argument_word};
+use crate::step::Surroundings;
+use crate::step::calls::fetch;
+use crate::step::calls::files::{self, is_file};
+
+/// Results up to this size come back inside the answer and need no memory of ours.
+pub const INLINE_MAX: u64 = 4096;
+/// Alignment of arrays in memory.
+pub(in crate::step) const ALIGNMENT: u64 = 64;
+
+/// Works out the sizes of a call from its inline values.
+pub fn layout(
+    interface: &Interface,
+    sizer: &Sizer,
+    open: &Open,
+    limit: Bytes,
+) -> Result<Arc<CallLayout>> {
+    let count = interface.parameters.len();
+    if open.arguments.len() != count
+        || open.wanted.as_ref().is_some_and(|wanted| wanted.len() != count)
+    {
+        return Err(Error::new(
+            ErrorKind::InvalidArgument,
+            "accept a call",
+            "wrong number of arguments",
+        )
+        .with("routine", interface.full_name())
+        .with("interface", count)
+        .with("call", open.arguments.len()));
+    }
+    let given: Vec<Option<&[u8]>> = open
+        .arguments
+        .iter()
+        .map(|argument| match argument {
+            Argument::Inline(bytes) => Some(bytes.as_slice()),
+            _ => None,
+        })
+        .collect();
+    for (parameter, bytes) in interface.parameters.iter().zip(&given) {
+        check_scalar(interface, parameter, *bytes)?;
+    }
+    sizer.resolve(interface, &given, limit)
+}
+
+/// A scalar must have its type's size before anything is computed from it.
+fn check_scalar(interface: &Interface, parameter: &Parameter, bytes: Option<&[u8]>) -> Result<()> {
+    if !parameter.is_plain_scalar() || !parameter.mode.is_input() {
+        return Ok(());
+    }
+    let needed = farcall_idl::element::element_bytes(interface, parameter.element);
+    match bytes {
+        Some(bytes) if bytes.len() as u64 == needed => Ok(()),
+        None if parameter.default.is_some() => Ok(()),
+        _ => Err(misfit(parameter, "a value has the wrong size").with("needed", needed)),
+    }
+}
+
+/// What a call needs of the server.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// Bytes of argument data that come as frames.
+    pub announced: u64,
+    /// Whether an array is named by URL.
+    pub fetches: bool,
+    offsets: BTreeMap<u16, u64>,
+    bytes: u64,
+}
+
+impl Plan {
+    fn reserve(&mut self, slot: usize, bytes: u64) {
+        // The sum of all arrays was checked against the call's limit; should that be near 2^64,
+        // there is no such memory.
+        let offset = self.bytes.checked_next_multiple_of(ALIGNMENT).unwrap_or(u64::MAX);
+        self.offsets.insert(slot as u16, offset);
+        self.bytes = offset.saturating_add(bytes);
+    }
+
+    /// Bytes of that memory.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Gets the memory, if any is needed.
+    pub fn allocate(
+        &self,
+        surroundings: &mut dyn Surroundings,
+        client: ConnectionId,
+    ) -> Result<Option<OwnMemory>> {
+        self.allocate_by(|bytes| surroundings.allocate(client, bytes))
+    }
+
+    /// The same for a call of this principal, whose client is not here.
+    pub fn allocate_for(
+        &self,
+        surroundings: &mut dyn Surroundings,
+        principal: &str,
+    ) -> Result<Option<OwnMemory>> {
+        self.allocate_by(|bytes| surroundings.allocate_for(principal, bytes))
+    }
+
+    fn allocate_by(
+        &self,
+        allocate: impl FnOnce(u64) -> Result<(MemoryId, u64, u64)>,
+    ) -> Result<Option<OwnMemory>> {
+        if self.offsets.is_empty() {
+            return Ok(None);
+        }
+        let (id, identity, bytes) = allocate(self.bytes.max(1))?;
+        Ok(Some(OwnMemory { id, identity, bytes, offsets: self.offsets.clone() }))
+    }
+}
+
+/// Checks each argument against its layout and finds those that need memory of the server's.
+/// With its files, whose length no layout tells, a call must not exceed `limit` either.
+pub fn plan(
+    interface: &Interface,
+    open: &Open,
+    layout: &CallLayout,
+    segments: &BTreeMap<u32, u64>,
+    limit: Bytes,
+) -> Result<Plan> {
+    let mut plan = Plan::default();
+    let mut left = limit.0.saturating_sub(layout.array_bytes());
+    for (slot, (parameter, layout)) in
+        interface.parameters.iter().zip(&layout.parameters).enumerate()
+    {
+        let argument = &open.arguments[slot];
+        let wanted = open.wanted.as_ref().map_or(&Argument::Blocks(None), |wanted| &wanted[slot]);
+        if *layout == ParameterLayout::Callback {
+            check_function(parameter, argument, wanted)?;
+            continue;
+        }
+        check_direction(parameter, layout, argument)?;
+        if let ParameterLayout::Array(array) = layout {
+            check_array(parameter, array, argument, segments)?;
+            check_wanted(parameter, array, argument, wanted, segments)?;
+            if let Argument::Url(_) = argument {
+                fetch::check(parameter)?;
+                plan.fetches = true;
+            }
+            if let Argument::Blocks(_) = argument {
+                plan.announced += array.transfer_bytes;
+            }
+            if needs_memory(parameter, array, argument, wanted) {
+                plan.reserve(slot, array.full_bytes);
+            }
+        } else if is_file(parameter, layout) {
+            let bytes = files::check(parameter, argument)?;
+            check_wanted_value(parameter, wanted)?;
+            if let Some(bytes) = bytes {
+                left = left
+                    .checked_sub(bytes)
+                    .ok_or_else(|| files::too_large(parameter, bytes, limit))?;
+                plan.announced += bytes;
+                plan.reserve(slot, bytes);
+            }
+        } else {
+            check_value(parameter, layout, argument)?;
+            check_wanted_value(parameter, wanted)?;
+        }
+    }
+    Ok(plan)
+}
+
+/// A function stays where it is: that there is one is all that travels.
+fn check_function(parameter: &Parameter, argument: &Argument, wanted: &Argument) -> Result<()> {
+    match (argument, wanted) {
+        (Argument::Absent | Argument::Null, Argument::Absent | Argument::Blocks(None)) => Ok(()),
+        _ => Err(misfit(parameter, "a function arrived as something else")
+            .with("kind", argument_word(argument))),
+    }
+}
+
+pub(super) fn misfit(parameter: &Parameter, message: &'static str) -> Error {
+    Error::new(ErrorKind::InvalidArgument, "accept a call", message)
+        .with("parameter", &parameter.name)
+        .fix("the client did not encode the call as its interface requires")
+}
+
+fn check_direction(
+    parameter: &Parameter,
+    layout: &ParameterLayout,
+    argument: &Argument,
+) -> Result<()> {
+    let expects = parameter.mode.is_input() && *layout != ParameterLayout::Absent;
+    match argument {
+        Argument::Absent if expects && parameter.default.is_none() => {
+            Err(misfit(parameter, "an argument is missing"))
+        }
+        Argument::Absent => Ok(()),
+        _ if !expects => {
+            Err(misfit(parameter, "an argument was passed for a parameter that has none"))
+        }
+        Argument::Handle(_) => {
+            Err(misfit(parameter, "this server does not support this kind of argument")
+                .with("kind", argument_word(argument)))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_array(
+    parameter: &Parameter,
+    array: &ArrayLayout,
+    argument: &Argument,
+    segments: &BTreeMap<u32, u64>,
+) -> Result<()> {
+    match argument {
+        Argument::Absent | Argument::Null | Argument::Url(_) => Ok(()),
+        Argument::Inline(bytes) if bytes.len() as u64 == array.transfer_bytes => Ok(()),
+        Argument::Blocks(Some(length)) if *length == array.transfer_bytes => Ok(()),
+        Argument::Inline(_) | Argument::Blocks(_) => {
+            Err(misfit(parameter, "an array has the wrong length")
+                .with("needed", array.transfer_bytes)
+                .with("kind", argument_word(argument)))
+        }
+        Argument::Shared(segment, offset, length) => {
+            check_shared(parameter, array, (*segment, *offset, *length), segments)
+        }
+        _ => Err(misfit(parameter, "an array arrived as something else")
+            .with("kind", argument_word(argument))),
+    }
+}
+
+fn check_shared(
+    parameter: &Parameter,
+    array: &ArrayLayout,
+    (segment, offset, length): (u32, u64, u64),
+    segments: &BTreeMap<u32, u64>,
+) -> Result<()> {
+    let bytes = *segments.get(&segment).ok_or_else(|| lost(parameter))?;
+    let inside = offset.checked_add(length).is_some_and(|end| end <= bytes);
+    if inside && length >= array.full_bytes && offset % 16 == 0 {
+        return Ok(());
+    }
+    Err(misfit(parameter, "the array is not inside the shared memory")
+        .with("segment bytes", bytes)
+        .with("offset", offset)
+        .with("length", length)
+        .with("needed", array.full_bytes))
+}
+
+/// The connection knows each segment that a call names, so this one was dropped by us.
+fn lost(parameter: &Parameter) -> Error {
+    let message = "the server has no memory or file descriptor left for the memory of an array";
+    Error::new(ErrorKind::LimitExceeded, "accept a call", message)
+        .with("parameter", &parameter.name)
+        .fix(
+            "try again later; start the server with more open files (ulimit -n), or with fewer \
+            clients",
+        )
+        .retryable()
+}
+
+fn check_wanted(
+    parameter: &Parameter,
+    array: &ArrayLayout,
+    argument: &Argument,
+    wanted: &Argument,
+    segments: &BTreeMap<u32, u64>,
+) -> Result<()> {
+    match wanted {
+        Argument::Shared(segment, offset, length) if parameter.mode.is_output() => {
+            check_shared(parameter, array, (*segment, *offset, *length), segments)?;
+            if parameter.mode == Mode::InOut && argument != wanted {
+                Err(elsewhere(parameter))
+            } else {
+                Ok(())
+            }
+        }
+        // The routine works on the memory that the argument came in: nothing of ours holds the
+        // result.
+        Argument::Blocks(None)
+            if parameter.mode == Mode::InOut && matches!(argument, Argument::Shared(..)) =>
+        {
+            Err(elsewhere(parameter))
+        }
+        Argument::Absent | Argument::Null | Argument::Blocks(None) => Ok(()),
+        _ => Err(wanted_impossibly(parameter, wanted)),
+    }
+}
+
+fn elsewhere(parameter: &Parameter) -> Error {
+    misfit(parameter, "the result of an INOUT array was requested in another place")
+}
+
+/// Values come back inside the answer, and nowhere else.
+fn check_wanted_value(parameter: &Parameter, wanted: &Argument) -> Result<()> {
+    match wanted {
+        Argument::Absent | Argument::Null | Argument::Blocks(None) => Ok(()),
+        _ => Err(wanted_impossibly(parameter, wanted)),
+    }
+}
+
+fn wanted_impossibly(parameter: &Parameter, wanted: &Argument) -> Error {
+    misfit(parameter, "a result was requested in an unsupported way")
+        .with("kind", argument_word(wanted))
+}
+
+fn check_value(parameter: &Parameter, layout: &ParameterLayout, argument: &Argument) -> Result<()> {
+    let fits = match layout {
+        ParameterLayout::Scalar { bytes } => match argument {
+            Argument::Inline(given) => given.len() as u64 == *bytes,
+            Argument::Absent => true,
+            _ => false,
+        },
+        ParameterLayout::Text => {
+            matches!(argument, Argument::Absent | Argument::Null | Argument::Inline(_))
+        }
+        ParameterLayout::TextArray { count } => match argument {
+            Argument::Texts(texts) => texts.len() as u64 == *count,
+            Argument::Absent | Argument::Null => true,
+            _ => false,
+        },
+        _ => *argument == Argument::Absent,
+    };
+    if fits {
+        Ok(())
+    } else {
+        Err(misfit(parameter, "a value does not fit").with("kind", argument_word(argument)))
+    }
+}
+
+/// Arrays that travel as frames lie in our memory; so do results too long to come inside the
+/// answer.
+fn needs_memory(
+    parameter: &Parameter,
+    array: &ArrayLayout,
+    argument: &Argument,
+    wanted: &Argument,
+) -> bool {
+    let comes = matches!(argument, Argument::Blocks(_) | Argument::Url(_));
+    let goes = parameter.mode.is_output()
+        && matches!(wanted, Argument::Blocks(None))
+        && array.transfer_bytes > INLINE_MAX
+        && !matches!(argument, Argument::Null);
+    comes || goes
+}

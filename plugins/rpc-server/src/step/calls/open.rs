@@ -1,0 +1,212 @@
+//! Calls that clients open: what is checked before one is accepted, and where it is entered.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use farcall_base::{CallId, ChannelId, ConnectionId, Error, ErrorKind, Result};
+use farcall_wire::{Argument, Open};
+
+use crate::state::{Arguments, Call, CallClock, CallMemory, Known, PeerKind, Run, Wants};
+use crate::step::calls::check;
+use crate::step::calls::ranks;
+use crate::step::kept::keep::expected_bytes;
+use crate::step::{Server, Surroundings};
+
+impl Server {
+    pub(in crate::step) fn open(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        connection: ConnectionId,
+        channel: ChannelId,
+        open: Open,
+    ) {
+        self.acknowledged(surroundings, connection, channel);
+        let mut open = Some(open);
+        match self.admit(surroundings, connection, channel, &mut open) {
+            Ok(announced) => {
+                if let Some(peer) = self.state.front.peer_mut(connection) {
+                    peer.connection.grant(channel, announced);
+                }
+            }
+            Err(error) => {
+                if let Some(open) = &open {
+                    self.audit_refused(connection, Some(open.call), &open.routine, &error);
+                }
+                self.count_refused(connection, &error);
+                self.refuse(connection, channel, &error);
+            }
+        }
+    }
+
+    /// Checks a call and makes room for it; returns the bytes of data that come with it. Takes
+    /// `open` if it does.
+    fn admit(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        connection: ConnectionId,
+        channel: ChannelId,
+        taken: &mut Option<Open>,
+    ) -> Result<u64> {
+        let Some(open) = taken.as_ref() else { return Ok(0) };
+        self.check_id(&open.call)?;
+        let around =
+            self.around(connection, open.parent.as_ref().map(|parent| parent.as_slice()))?;
+        self.check_calls_max(connection)?;
+        self.may_ask(connection, &open.routine)?;
+        let called = self.object_called(connection, open, &around)?;
+        let on = called.as_ref().map(|(executable, _)| *executable);
+        let routine =
+            called.map_or_else(|| self.routine_of_nobody(open), |(_, routine)| Ok(routine))?;
+        self.may_call(connection, &routine)?;
+        let layout = check::layout(
+            &routine.routine.interface,
+            &routine.sizer,
+            open,
+            self.state.limits.call_bytes_max,
+        )?;
+        self.check_calls_back(connection, &routine)?;
+        let ranks = ranks::of(&routine, open)?;
+        let keep = self.keep_of(connection, open, around.nesting.levels)?;
+        let Some(peer) = self.state.front.peer(connection) else { return Ok(0) };
+        let PeerKind::Client { segments, .. } = &peer.kind else { return Ok(0) };
+        let (caller, counted) = (peer.caller.clone(), peer.counted);
+        let plan = check::plan(
+            &routine.routine.interface,
+            open,
+            &layout,
+            segments,
+            self.state.limits.call_bytes_max,
+        )?;
+        if let Some(keep) = keep {
+            let bytes = expected_bytes(&routine, &layout, open, plan.bytes(), keep);
+            self.take_kept_room(surroundings, &caller, keep, bytes)?;
+        }
+        let memory = plan.allocate(surroundings, connection)?;
+        let (segments, now) = (named_segments(open), surroundings.now());
+        let deadline = open.remaining_us.map(|us| now + Duration::from_micros(us));
+        let deadline = deadline.into_iter().chain(around.until).min();
+        let Some(open) = taken.take() else { return Ok(0) };
+        let wants = Wants::of(&open);
+        let ranks = if on.is_some() { 0 } else { ranks };
+        let call = Call {
+            id: open.call,
+            client: Some((connection, channel)),
+            caller,
+            counted: self.state.counters.begun(counted, routine.counted),
+            routine,
+            open,
+            layout,
+            memory: CallMemory { own: memory, segments, ..CallMemory::default() },
+            arguments: Arguments::default(),
+            run: Run::default(),
+            wants,
+            times: CallClock::new(now, deadline),
+            nesting: around.nesting,
+            ranks,
+            keep,
+            on,
+        };
+        self.enter(connection, channel, call, &plan);
+        Ok(plan.announced)
+    }
+
+    /// A call stands in the tables from now on.
+    fn enter(
+        &mut self,
+        connection: ConnectionId,
+        channel: ChannelId,
+        call: Call,
+        plan: &check::Plan,
+    ) {
+        let (now, on, parent) = (call.times.accepted, call.on, call.nesting.parent);
+        let number = self.state.number();
+        let key = self.state.calls.enter(number, call);
+        self.begin_inside(parent, key);
+        if let Some(executable) = on {
+            self.stand_at_object(key, executable, connection);
+        }
+        self.enter_kept(key);
+        if plan.announced > 0 {
+            self.state.calls.begin_arriving(key);
+            self.watch_for_stalls(now);
+        }
+        if let Some(PeerKind::Client { calls, .. }) = self.kind_mut(connection) {
+            calls.insert(channel, key);
+        }
+        if plan.fetches {
+            self.fetch_arguments(key);
+        }
+    }
+
+    /// Refuses an id that a call has, open or kept, whoever made it (spec/wire.md, section 7):
+    /// whoever knows an id could have its outcome, or have it vanish.
+    fn check_id(&self, id: &CallId) -> Result<()> {
+        if !self.state.calls.has_id(id) && !self.state.kept.has(id) {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::InvalidArgument,
+            "accept a call",
+            "a call with this id is already open or kept",
+        )
+        .fix("give each call its own id: sixteen random bytes"))
+    }
+
+    fn check_calls_max(&self, connection: ConnectionId) -> Result<()> {
+        self.check_under_way(connection, "accept a call")?;
+        // Calls whose results wait for a slow reader hold memory too.
+        if self.state.calls.count() >= self.state.limits.calls_max {
+            return Err(Error::new(
+                ErrorKind::LimitExceeded,
+                "accept a call",
+                "the server has too many calls",
+            )
+            .with("calls_max", self.state.limits.calls_max)
+            .fix("try again later, or raise calls_max in farcall.toml")
+            .retryable());
+        }
+        Ok(())
+    }
+
+    /// The routine of a call on no object.
+    fn routine_of_nobody(&self, open: &Open) -> Result<Arc<Known>> {
+        let routine = self.routine(open)?;
+        match routine.routine.interface.full_class() {
+            None => Ok(routine),
+            Some(class) => Err(Error::new(
+                ErrorKind::InvalidArgument,
+                "accept a call",
+                "a method needs an object",
+            )
+            .with("method", &routine.name)
+            .fix(format!("hold an object of {class}, and call the method on that"))),
+        }
+    }
+
+    pub(in crate::step) fn routine(&self, open: &Open) -> Result<Arc<Known>> {
+        match self.state.routines.get(&open.routine) {
+            Some(routine) if routine.contract == open.contract => Ok(routine.clone()),
+            known => Err(Error::new(
+                ErrorKind::InterfaceChanged,
+                "accept a call",
+                match known {
+                    Some(_) => format!(
+                        "the interface of \"{}\" changed after it was fetched",
+                        open.routine
+                    ),
+                    None => format!("the interface of \"{}\" must be fetched first", open.routine),
+                },
+            )
+            .fix("fetch the interface and call again")
+            .retryable()),
+        }
+    }
+}
+
+/// The segments that a call's arguments and wanted results lie in.
+fn named_segments(open: &Open) -> Vec<u32> {
+    let named = |argument: &Argument| {
+        if let Argument::Shared(segment, ..) = argument { Some(*segment) } else { None }
+    };
+    open.arguments.iter().chain(open.wanted.iter().flatten()).filter_map(named).collect()
+}

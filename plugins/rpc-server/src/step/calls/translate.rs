@@ -1,0 +1,321 @@
+//! One call in two peers' terms: the client's request as the executable gets it, and the
+//! executable's answer as the client gets it. Values stay, memory changes its name.
+
+use std::sync::Arc;
+
+use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
+use farcall_idl::interface::{ElementType, Parameter};
+use farcall_idl::layout::{CallLayout, ParameterLayout};
+use farcall_wire::{Argument, CallResult, CallTimes, InlineBytes, Open};
+
+use crate::state::{Call, CallKey, FREE_BYTES, MemoryId, MemorySource, OwnMemory, PeerKind};
+use crate::step::calls::files;
+use crate::step::{Server, Surroundings};
+
+/// Where an array lies: memory, its size, and the array's part of it.
+struct Lies {
+    source: MemorySource,
+    bytes: u64,
+    offset: u64,
+    length: u64,
+}
+
+/// Memory of ours that was made without a descriptor, when none was left: its bytes go through the
+/// connection.
+const UNSHARED: MemorySource = MemorySource::Own(0);
+
+impl Server {
+    /// The client's request in the executable's terms: same values, memory under the executable's
+    /// names.
+    pub(in crate::step) fn translate(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        key: CallKey,
+        executable: ExecutableId,
+        shares: bool,
+    ) -> Result<Open> {
+        let call = self.state.calls.get(&key).ok_or_else(gone)?;
+        let routine = call.routine.clone();
+        let count = call.open.arguments.len();
+        let (mut arguments, mut wanted) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        for (slot, parameter) in routine.routine.interface.parameters.iter().enumerate().take(count)
+        {
+            let place = match self.lies(key, slot)? {
+                Some(Lies { source, bytes, offset, length }) if shares && source != UNSHARED => {
+                    let segment = self.share_with(surroundings, executable, source, bytes)?;
+                    Some(Argument::Shared(segment, offset, length))
+                }
+                Some(Lies {
+                    source: MemorySource::Client(client, segment),
+                    bytes,
+                    offset,
+                    length,
+                }) => {
+                    let memory =
+                        self.map(surroundings, key, slot, (client, segment, bytes, offset))?;
+                    if let Some(memory) = memory.filter(|_| parameter.mode.is_output()) {
+                        surroundings.expect(memory, offset..offset + length);
+                    }
+                    None
+                }
+                _ => None,
+            };
+            let call = self.state.calls.get(&key).ok_or_else(gone)?;
+            // The client's stay as they are: a call that has not begun may be passed to another
+            // executable.
+            let argument = match (&call.open.arguments[slot], &call.layout.parameters[slot]) {
+                (Argument::Shared(..), ParameterLayout::Array(array)) if place.is_none() => {
+                    match array.transfer_bytes {
+                        0 => Argument::Inline(InlineBytes::new()),
+                        bytes => Argument::Blocks(Some(bytes)),
+                    }
+                }
+                (argument, _) => argument.clone(),
+            };
+            let (argument, want) =
+                in_executables_terms(parameter, argument, want(call, slot), place);
+            arguments.push(argument);
+            wanted.push(want);
+        }
+        let call = self.state.calls.get(&key).ok_or_else(gone)?;
+        let is_launched =
+            self.state.executables.get(&executable).is_some_and(|record| record.launched);
+        Ok(Open {
+            call: call.id,
+            routine: routine.name.clone(),
+            contract: routine.contract,
+            arguments,
+            wanted: Some(wanted),
+            remaining_us: None,
+            result_credit: is_launched.then_some(FREE_BYTES),
+            parent: None,
+            principal: None,
+            trace: call.open.trace.clone(),
+            attributes: call.wants.of_executable(),
+        })
+    }
+
+    /// Maps where a client has an argument or its result; `None` where that was done for an
+    /// executable before.
+    fn map(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        key: CallKey,
+        slot: usize,
+        (client, segment, bytes, offset): (ConnectionId, u32, u64, u64),
+    ) -> Result<Option<MemoryId>> {
+        let call = self.state.calls.get_mut(&key).ok_or_else(gone)?;
+        if is_mapped(call, slot) {
+            return Ok(None);
+        }
+        let id = surroundings.map(client, segment, bytes)?;
+        let offsets = [(slot as u16, offset)].into();
+        call.memory.mapped.push(OwnMemory { id, identity: 0, bytes, offsets });
+        Ok(Some(id))
+    }
+
+    /// The memory of an argument or its result, ours or the client's; `None` for what needs none.
+    fn lies(&self, key: CallKey, slot: usize) -> Result<Option<Lies>> {
+        let call = self.state.calls.get(&key).ok_or_else(gone)?;
+        let argument = &call.open.arguments[slot];
+        let own = call
+            .memory
+            .own
+            .as_ref()
+            .and_then(|memory| Some((memory, *memory.offsets.get(&(slot as u16))?)));
+        if let Some((memory, offset)) = own {
+            let length = files::argument_bytes(call, slot)
+                .unwrap_or_else(|| full_bytes(&call.layout.parameters[slot]));
+            return Ok(Some(Lies {
+                source: MemorySource::Own(memory.identity),
+                bytes: memory.bytes,
+                offset,
+                length,
+            }));
+        }
+        let ((Argument::Shared(segment, offset, length), _)
+        | (_, Argument::Shared(segment, offset, length))) = (argument, want(call, slot))
+        else {
+            return Ok(None);
+        };
+        let (client, _) = call.client.ok_or_else(gone)?;
+        let bytes = self.segment_bytes(client, *segment).ok_or_else(gone)?;
+        let source = MemorySource::Client(client, *segment);
+        Ok(Some(Lies { source, bytes, offset: *offset, length: *length }))
+    }
+
+    fn segment_bytes(&self, connection: ConnectionId, segment: u32) -> Option<u64> {
+        match &self.state.front.peer(connection)?.kind {
+            PeerKind::Client { segments, .. } => segments.get(&segment).copied(),
+            PeerKind::Executable(_) => None,
+        }
+    }
+}
+
+/// An argument, and how its result is wanted, for an executable that finds both at `place` if there
+/// is one.
+fn in_executables_terms(
+    parameter: &Parameter,
+    argument: Argument,
+    want: &Argument,
+    place: Option<Argument>,
+) -> (Argument, Argument) {
+    let comes_in_memory = matches!(argument, Argument::Blocks(_) | Argument::Shared(..));
+    let is_input = parameter.mode.is_input();
+    let want = match &place {
+        _ if !parameter.mode.is_output() || *want == Argument::Absent => Argument::Absent,
+        // Its process works on a copy, and gives back what that has become.
+        _ if parameter.element == ElementType::Filename => want.clone(),
+        Some(place) if comes_in_memory || !is_input => place.clone(),
+        // A short INOUT array that came inline goes back inline; the executable keeps it in memory
+        // of its own.
+        _ => Argument::Blocks(None),
+    };
+    match place {
+        Some(place) if is_input && comes_in_memory => (place, want),
+        _ => (argument, want),
+    }
+}
+
+/// How the client wants a result.
+fn want(call: &Call, slot: usize) -> &Argument {
+    call.open.wanted.as_ref().map_or(&Argument::Blocks(None), |wanted| &wanted[slot])
+}
+
+fn full_bytes(layout: &ParameterLayout) -> u64 {
+    match layout {
+        ParameterLayout::Array(array) => array.full_bytes,
+        _ => 0,
+    }
+}
+
+fn gone() -> Error {
+    Error::internal("pass a call on", "the call or its executable has ended")
+}
+
+fn is_mapped(call: &Call, slot: usize) -> bool {
+    call.memory.mapped.iter().any(|memory| memory.offsets.contains_key(&(slot as u16)))
+}
+
+/// Refuses bytes that nobody waits for, before they come: an executable that announces them may
+/// never send them, and one that sends fewer leaves its caller with what was in that memory before.
+pub(super) fn check_announced(call: &Call, results: &[Argument]) -> Result<()> {
+    for (slot, result) in results.iter().enumerate() {
+        let Argument::Blocks(Some(bytes)) = result else { continue };
+        let expected = match call.layout.parameters.get(slot) {
+            Some(ParameterLayout::Array(array)) if comes_in_blocks(call, slot) => {
+                array.transfer_bytes
+            }
+            // How long a file is, is its sender's to say.
+            Some(ParameterLayout::Text | ParameterLayout::TextArray { .. })
+                if is_wanted_file(call, slot) =>
+            {
+                *bytes
+            }
+            _ => 0,
+        };
+        if *bytes != expected {
+            let parameter = call.routine.routine.interface.parameters.get(slot);
+            return Err(Error::new(
+                ErrorKind::Protocol,
+                "receive a result",
+                "the executable sent data that were not requested",
+            )
+            .with("parameter", parameter.map_or("", |parameter| parameter.name.as_str()))
+            .with("bytes", bytes)
+            .with("expected", expected)
+            .fix("the routine may have damaged the memory of its process"));
+        }
+    }
+    Ok(())
+}
+
+fn is_wanted_file(call: &Call, slot: usize) -> bool {
+    let parameter = &call.routine.routine.interface.parameters[slot];
+    let wanted = *want(call, slot) == Argument::Blocks(None);
+    wanted && parameter.mode.is_output() && files::is_file(parameter, &call.layout.parameters[slot])
+}
+
+/// Whether a result has a place of ours to come to.
+fn comes_in_blocks(call: &Call, slot: usize) -> bool {
+    let has_memory =
+        call.memory.own.as_ref().is_some_and(|memory| memory.offsets.contains_key(&(slot as u16)));
+    (has_memory || is_mapped(call, slot))
+        && call.routine.routine.interface.parameters[slot].mode.is_output()
+}
+
+/// The executable's results in the client's terms.
+pub(in crate::step) fn answer(
+    call: &Call,
+    results: Vec<Argument>,
+    times: CallTimes,
+) -> Result<CallResult> {
+    let parameters = &call.routine.routine.interface.parameters;
+    if results.len() != parameters.len() {
+        return Err(Error::internal(
+            "pass a result on",
+            "the executable sent the wrong number of results",
+        ));
+    }
+    let results: Result<Vec<Argument>> = results
+        .into_iter()
+        .enumerate()
+        .map(|(slot, result)| in_clients_terms(call, slot, result))
+        .collect();
+    // A routine that wrote over its process's memory may have left any number in them.
+    let since =
+        |at: Instant| u64::try_from(at.since(call.times.accepted).as_nanos()).unwrap_or(u64::MAX);
+    let begun = since(call.times.started);
+    let times = CallTimes {
+        queued_ns: since(call.times.queued),
+        started_ns: begun.saturating_add(times.started_ns),
+        finished_ns: begun.saturating_add(times.finished_ns),
+        processor_ns: times.processor_ns,
+    };
+    Ok(CallResult { failure: None, results: results?, times, attributes: None })
+}
+
+fn in_clients_terms(call: &Call, slot: usize, result: Argument) -> Result<Argument> {
+    let (Argument::Shared(..) | Argument::Blocks(_)) = result else { return Ok(result) };
+    let parameter = &call.routine.routine.interface.parameters[slot];
+    let file = call.memory.files.as_ref().and_then(|files| files.bytes.get(&(slot as u16)));
+    match (want(call, slot), &call.layout.parameters[slot]) {
+        (Argument::Blocks(None), ParameterLayout::Text | ParameterLayout::TextArray { .. })
+            if file.is_some() =>
+        {
+            Ok(result)
+        }
+        (wanted @ Argument::Shared(..), ParameterLayout::Array(_)) => Ok(wanted.clone()),
+        (Argument::Blocks(None), ParameterLayout::Array(array)) if comes_in_blocks(call, slot) => {
+            Ok(match array.transfer_bytes {
+                0 => Argument::Inline(InlineBytes::new()),
+                bytes => Argument::Blocks(Some(bytes)),
+            })
+        }
+        _ => Err(Error::internal(
+            "pass a result on",
+            "the executable sent an array that was not requested",
+        )
+        .with("parameter", &parameter.name)),
+    }
+}
+
+/// The layout that results decide, where they do.
+pub(super) fn layout_after(call: &Call, results: &[Argument]) -> Result<Option<Arc<CallLayout>>> {
+    let interface = &call.routine.routine.interface;
+    if results.len() != interface.parameters.len() {
+        return Ok(None);
+    }
+    let bytes = results.iter().map(|result| match result {
+        Argument::Inline(bytes) => Some(bytes.as_slice()),
+        _ => None,
+    });
+    call.routine.sizer.resolve_results(interface, bytes, &call.layout)
+}
+
+/// The answer to a call that has no results.
+pub(in crate::step) fn failed(call: &Call, error: &Error, now: Instant) -> CallResult {
+    let finished_ns = u64::try_from(now.since(call.times.accepted).as_nanos()).unwrap_or(u64::MAX);
+    let times = CallTimes { finished_ns, ..CallTimes::default() };
+    CallResult { failure: Some(error.into()), results: Vec::new(), times, attributes: None }
+}

@@ -1,0 +1,284 @@
+//! Lines of waiting calls and the executables that take from them.
+
+use farcall_base::{Error, ExecutableId, Instant};
+use farcall_services::directory::ExecutableImage;
+
+use crate::state::{Action, Call, CallKey, Executable, ModuleKey, Phase, Turn, Where};
+use crate::step::{Server, Surroundings};
+
+/// Where a call stands among those like it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::step) enum Rank {
+    /// It has waited before.
+    First,
+    /// It comes now.
+    Last,
+}
+
+/// Where an executable belongs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::step) enum Place {
+    /// Among those of its module.
+    Pool,
+    /// It is held for somebody.
+    Held,
+}
+
+/// Which of the calls that wait for a module.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::step) enum Waiting {
+    /// All.
+    All,
+    /// Those that routines made.
+    Inside,
+}
+
+impl Server {
+    /// A call's arguments are complete: it takes its place in its module's line.
+    pub(in crate::step) fn enqueue(&mut self, surroundings: &mut dyn Surroundings, key: CallKey) {
+        let Some(call) = self.state.calls.get_mut(&key) else { return };
+        call.times.queued = surroundings.now();
+        call.arguments.complete = true;
+        let (module, fetching, on) = (call.module_key(), call.arguments.fetching, call.on);
+        self.state.calls.arrived(key);
+        if fetching > 0 {
+            return;
+        }
+        if let Some(executable) = on {
+            self.serve_object(surroundings, executable);
+            return self.tell_place(key);
+        }
+        if !self.stands_behind(key) {
+            self.stand_in_pool(surroundings, key, &module);
+        }
+    }
+
+    /// A call takes its place in its module's line, whoever came before it.
+    pub(in crate::step) fn stand_in_pool(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        key: CallKey,
+        module: &ModuleKey,
+    ) {
+        self.wait_in_pool(key, Rank::Last);
+        self.serve_pool(surroundings, module);
+        self.tell_place(key);
+        self.retire_outdated(module);
+        self.refuse_if_all_wait(surroundings, key);
+    }
+
+    /// A call takes its place in its module's line: behind those that stand deeper in others, since
+    /// these wait for them, and as the first or the last of those that stand as deep.
+    pub(in crate::step) fn wait_in_pool(&mut self, key: CallKey, rank: Rank) {
+        let Some(call) = self.state.calls.get(&key) else { return };
+        let turn = match rank {
+            Rank::First => self.state.queue.wait_first(key, call),
+            Rank::Last => self.state.queue.wait_last(key, call),
+        };
+        self.take_turn(key, turn);
+    }
+
+    /// A call stands in a line from now on.
+    pub(in crate::step) fn take_turn(&mut self, key: CallKey, turn: Turn) {
+        if let Some(call) = self.state.calls.get_mut(&key) {
+            call.run.turn = Some(turn);
+        }
+    }
+
+    /// The oldest waiting call, and the executable for it: the free one that was busy last, whose
+    /// memory is warm, or one that is almost free.
+    fn next_pair(&mut self, module: &ModuleKey) -> Option<(CallKey, ExecutableId)> {
+        if self.state.ending {
+            // What waits ends with the server, or waits for the next one.
+            return None;
+        }
+        let free = self.state.queue.get_mut(module)?.take_idle();
+        let executable = free.or_else(|| {
+            if self.is_wanted_elsewhere() { None } else { self.with_room_ahead(module) }
+        })?;
+        Some((self.state.queue.get_mut(module)?.take_next()?, executable))
+    }
+
+    /// Whether another module waits for an executable of this one to be free.
+    fn is_wanted_elsewhere(&self) -> bool {
+        let queue = &self.state.queue;
+        self.state.is_full() && queue.len() > 1 && queue.oldest_starving().is_some()
+    }
+
+    /// Gives waiting calls to free executables, and starts more if calls still wait.
+    pub(super) fn serve_pool(&mut self, surroundings: &mut dyn Surroundings, module: &ModuleKey) {
+        while let Some((key, executable)) = self.next_pair(module) {
+            if !self.is_to_be_marked(key, executable) && !self.is_to_be_listened_to(key, executable)
+            {
+                self.pass_on(surroundings, key, executable);
+            }
+        }
+        self.start_executables(surroundings.now());
+        self.state.queue.drop_empty(module);
+    }
+
+    /// Gives a call to an executable that can take it.
+    pub(in crate::step) fn pass_on(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        key: CallKey,
+        executable: ExecutableId,
+    ) {
+        if let Err(error) = self.dispatch(surroundings, key, executable) {
+            self.finish(surroundings, key, Err(error));
+            self.free(surroundings.now(), executable);
+        }
+    }
+
+    /// An executable can take a call again.
+    pub(in crate::step) fn free(&mut self, now: Instant, executable: ExecutableId) {
+        let Some(record) = self.state.executables.get_mut(&executable) else { return };
+        if !record.line.is_empty() {
+            return;
+        }
+        record.phase = Phase::Idle { since: now };
+        if record.held {
+            return;
+        }
+        if let Some(pool) = self.state.queue.get_mut(&record.module) {
+            pool.add_idle(executable);
+        }
+    }
+
+    /// An executable became free: it serves its own line, unless an older call waits for a module
+    /// that has no executable and gets none while all places are taken.
+    pub(in crate::step) fn serve_all(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        module: &ModuleKey,
+    ) {
+        if self.state.queue.gives_way(module) {
+            self.make_a_place(surroundings.now());
+        }
+        self.serve_pool(surroundings, module);
+        self.retire_outdated(module);
+    }
+
+    /// Executables of a module's older publications end when they have nothing to do: no new call
+    /// is theirs.
+    fn retire_outdated(&mut self, module: &ModuleKey) {
+        if self.state.queue.len() < 2 {
+            return;
+        }
+        for executable in self.state.queue.outdated(module) {
+            self.stop_executable(executable);
+        }
+    }
+
+    /// Starts executables until as many come as calls wait, as far as there are places. The deepest
+    /// calls come first, then modules that have none, then those whose call has waited longest.
+    pub(in crate::step) fn start_executables(&mut self, now: Instant) {
+        while self.state.executables.launched.count() < self.state.limits.launched_max
+            && let Some((module, _)) = self.state.most_wanting(Where::Elsewhere)
+        {
+            self.start_executable(&module, now);
+        }
+        while let Some((module, call)) = self.state.most_wanting(Where::Here) {
+            if !self.state.has_place(&call) {
+                while self.make_a_place(now) {}
+                return;
+            }
+            self.start_executable(&module, now);
+        }
+        while self.state.is_crowded() && self.make_a_place(now) {}
+    }
+
+    fn start_executable(&mut self, module: &ModuleKey, now: Instant) {
+        let executable = ExecutableId(self.state.number());
+        let Some(pool) = self.state.queue.get_mut(module) else { return };
+        pool.begin_executable();
+        let image = pool.image.clone();
+        self.begin_executable(executable, module, image, now, Place::Pool);
+    }
+
+    /// Has an executable started.
+    pub(in crate::step) fn begin_executable(
+        &mut self,
+        executable: ExecutableId,
+        module: &ModuleKey,
+        image: ExecutableImage,
+        now: Instant,
+        place: Place,
+    ) {
+        let launched = !image.launcher.is_empty();
+        match place {
+            // Its job may wait in a queue for a day: the time begins when it is there.
+            _ if !launched => {
+                self.state.executables.starts.begin(now + self.state.limits.loading_max, executable)
+            }
+            Place::Pool => self.state.executables.launched.begin(executable),
+            Place::Held => {}
+        }
+        self.state.out.act(Action::Start { executable, module: module.0.clone(), image });
+        self.state.counters.started += 1;
+        let record = Executable {
+            module: module.clone(),
+            connection: None,
+            phase: Phase::Starting,
+            loaded: false,
+            asks: false,
+            trouble: None,
+            line: Default::default(),
+            hushing: None,
+            shared: Default::default(),
+            limits: Default::default(),
+            held: place == Place::Held,
+            launched,
+            pid: None,
+        };
+        self.state.executables.insert(executable, record);
+    }
+
+    /// Ends an executable that does nothing, if one is to make room now. The place is free when its
+    /// exit is reported; whoever waits is served then.
+    fn make_a_place(&mut self, now: Instant) -> bool {
+        let due = self.state.next_to_leave().filter(|(at, _)| *at <= now);
+        if let Some((_, executable)) = due {
+            self.stop_executable(executable);
+        }
+        due.is_some()
+    }
+
+    /// A module cannot be run: calls that wait for it fail with the reason.
+    pub(super) fn fail_waiting(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        module: &ModuleKey,
+        which: Waiting,
+        error: &Error,
+    ) {
+        let Some(pool) = self.state.queue.get(module) else { return };
+        let fails = |key: &CallKey| which == Waiting::All || self.state.depth_of(*key) > 0;
+        let failing: Vec<CallKey> = pool.waiting().filter(fails).collect();
+        for key in failing {
+            let copy = Error::from(farcall_wire::Failure::from(error));
+            self.finish(surroundings, key, Err(copy));
+        }
+    }
+
+    /// An executable of the module is gone.
+    pub(in crate::step) fn forget(&mut self, module: &ModuleKey) {
+        if let Some(pool) = self.state.queue.get_mut(module) {
+            pool.end_executable();
+        }
+        self.state.queue.drop_empty(module);
+    }
+
+    /// A call that ends while it waits leaves its line at once: lines would grow without bound
+    /// otherwise.
+    pub(in crate::step) fn leave_line(&mut self, key: CallKey, call: &Call) {
+        let module = call.module_key();
+        if let (Some(pool), Some(turn)) = (self.state.queue.get_mut(&module), call.run.turn) {
+            pool.leave(key, turn);
+        }
+        while let Some(executable) = self.state.unneeded(&module) {
+            self.stop_executable(executable);
+        }
+        self.state.queue.drop_empty(&module);
+    }
+}

@@ -1,0 +1,10 @@
+//! The front: connections, greeting, rights, questions, and what is told of the server.
+
+pub(super) mod administer;
+pub(super) mod audit;
+pub(super) mod client;
+pub(super) mod directory;
+pub(super) mod large;
+pub(super) mod newcomers;
+pub(super) mod status;
+pub(super) mod under_way;

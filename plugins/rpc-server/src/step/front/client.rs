@@ -1,0 +1,246 @@
+//! What clients ask for.
+
+use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, Result};
+use farcall_call::Event;
+use farcall_services::directory::{PublishedRoutine, Visible};
+use farcall_wire::{CallResult, CallTimes, Order, Reply, Request};
+
+use crate::access::Rights;
+use crate::state::{Action, CallKey, Large, MemorySource, PeerKind};
+use crate::step::{Server, Surroundings};
+
+impl Server {
+    pub(in crate::step) fn client_event(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        connection: ConnectionId,
+        event: Event,
+    ) -> Result<()> {
+        if let Event::Requested(channel, _)
+        | Event::Opened(channel, _)
+        | Event::Resumed(channel, _) = &event
+        {
+            self.state.front.count_question(surroundings.now(), connection, *channel);
+        }
+        match event {
+            Event::Requested(channel, request) => {
+                self.requested(surroundings, connection, channel, request)
+            }
+            Event::Resumed(channel, resume) => {
+                self.resume(surroundings, connection, channel, &resume)
+            }
+            Event::Acknowledged(channel) => self.acknowledged(surroundings, connection, channel),
+            Event::Opened(channel, open) => self.open(surroundings, connection, channel, *open),
+            Event::ArgumentsComplete(channel) => {
+                if let Some(key) = self.client_call(connection, channel) {
+                    self.accept_kept(key);
+                    self.enqueue(surroundings, key);
+                    self.record_kept(key);
+                }
+            }
+            Event::CancelRequested(channel) => {
+                self.cancel_requested(surroundings, connection, channel)
+            }
+            Event::Shared(share) => {
+                if let Some(PeerKind::Client { segments, .. }) = self.kind_mut(connection) {
+                    segments.insert(share.segment, share.bytes);
+                }
+            }
+            Event::Unshared(segment) => self.take_back(connection, segment)?,
+            Event::Resulted(channel, result) => {
+                self.callback_resulted((connection, channel), result)?
+            }
+            Event::Finished(channel) => self.callback_finished(surroundings, (connection, channel)),
+            Event::Replied(..)
+            | Event::Noticed(..)
+            | Event::Agreed(..)
+            | Event::Ready(_)
+            | Event::Left(_) => {}
+        }
+        Ok(())
+    }
+
+    /// A question that is no call.
+    fn requested(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        connection: ConnectionId,
+        channel: ChannelId,
+        request: Request,
+    ) {
+        if let Err(error) = self.check_under_way(connection, "answer a question") {
+            return self.reply(connection, channel, &Reply::Failed((&error).into()));
+        }
+        match request {
+            Request::Interface(name) => {
+                self.asked_for_interface(connection, channel, name);
+            }
+            Request::List => self.ask_large(surroundings, connection, channel, Large::List),
+            Request::Load(_) => {
+                let error = Error::new(
+                    ErrorKind::PermissionDenied,
+                    "load a module",
+                    "only a server may send this, to an executable",
+                );
+                self.reply(connection, channel, &Reply::Failed((&error).into()));
+            }
+            Request::Nest(_) => {
+                let message = "only an executable may send this, to its server";
+                let error =
+                    Error::new(ErrorKind::PermissionDenied, "call from inside a routine", message);
+                self.reply(connection, channel, &Reply::Failed((&error).into()));
+            }
+            Request::Hold(asked) => {
+                self.hold_executables(surroundings.now(), connection, channel, &asked);
+            }
+            Request::Release(first, count) => {
+                self.release(surroundings, connection, channel, first, count);
+            }
+            Request::Administer(Order::Delete(ids)) => {
+                self.ordered_to_delete(surroundings, connection, channel, ids);
+            }
+            Request::Administer(order) => self.ordered(connection, channel, order),
+            Request::Status => self.ask_large(surroundings, connection, channel, Large::Status),
+            Request::Forget(call) => {
+                self.forget_kept(surroundings, connection, channel, call);
+            }
+            Request::Kept => self.ask_large(surroundings, connection, channel, Large::Kept),
+        }
+    }
+
+    fn cancel_requested(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        connection: ConnectionId,
+        channel: ChannelId,
+    ) {
+        match self.client_call(connection, channel) {
+            Some(key) => {
+                let error =
+                    Error::new(ErrorKind::Cancelled, "run a routine", "the call was cancelled");
+                self.abort(surroundings, key, error);
+            }
+            None => self.cancel_parked(surroundings, connection, channel),
+        }
+    }
+
+    /// There was no descriptor or room for memory that a client shared: calls that name it are
+    /// refused, until the client takes it back and shares it again.
+    pub fn segment_lost(&mut self, connection: ConnectionId, segment: u32) {
+        if let Some(PeerKind::Client { segments, .. }) = self.kind_mut(connection) {
+            segments.remove(&segment);
+        }
+    }
+
+    pub(in crate::step) fn kind_mut(&mut self, connection: ConnectionId) -> Option<&mut PeerKind> {
+        self.state.front.peer_mut(connection).map(|peer| &mut peer.kind)
+    }
+
+    /// The client ends a segment; not one that an open call names (spec/wire.md, section 5.4): a
+    /// call that waits would run without its memory, or on other memory that came under the same
+    /// number.
+    fn take_back(&mut self, connection: ConnectionId, segment: u32) -> Result<()> {
+        let Some(PeerKind::Client { calls, segments }) =
+            self.state.front.peer_mut(connection).map(|p| &mut p.kind)
+        else {
+            return Ok(());
+        };
+        let names = |key| {
+            self.state.calls.get(key).is_some_and(|call| call.memory.segments.contains(&segment))
+        };
+        if calls.values().any(names) {
+            return Err(Error::new(
+                ErrorKind::Protocol,
+                "take back memory",
+                "an open call uses it",
+            )
+            .with("segment", segment)
+            .fix("keep memory shared until the calls that use it have finished"));
+        }
+        segments.remove(&segment);
+        self.forget_memory(MemorySource::Client(connection, segment));
+        Ok(())
+    }
+
+    fn client_call(&self, connection: ConnectionId, channel: ChannelId) -> Option<CallKey> {
+        match &self.state.front.peer(connection)?.kind {
+            PeerKind::Client { calls, .. } => calls.get(channel).copied(),
+            PeerKind::Executable(_) => None,
+        }
+    }
+
+    pub(in crate::step) fn reply(
+        &mut self,
+        connection: ConnectionId,
+        channel: ChannelId,
+        reply: &Reply,
+    ) {
+        if let Some(peer) = self.state.front.peer_mut(connection) {
+            peer.connection.reply(channel, reply);
+            self.state.out.touch(connection);
+        }
+        self.count_answer(connection, channel);
+    }
+
+    /// What may not be called is refused whether it is there or not: the directory is not even
+    /// asked.
+    fn asked_for_interface(&mut self, connection: ConnectionId, channel: ChannelId, name: String) {
+        if let Err(error) = self.may_ask(connection, &name) {
+            self.audit_refused(connection, None, &name, &error);
+            return self.reply(connection, channel, &Reply::Failed((&error).into()));
+        }
+        let visible = self.visible(connection);
+        self.state.out.act(Action::Resolve { connection, channel, name, visible });
+    }
+
+    /// Whether the table of rights lets the peer ask for this name, routine or not.
+    pub(in crate::step) fn may_ask(&self, connection: ConnectionId, name: &str) -> Result<()> {
+        self.rights(connection).map_or(Ok(()), |rights| rights.ask(name))
+    }
+
+    /// The modules that answers to the peer may name.
+    pub(in crate::step) fn visible(&self, connection: ConnectionId) -> Visible {
+        self.rights(connection).map_or(Visible::All, Rights::visible)
+    }
+
+    /// Whether the table of rights lets the peer call the routine.
+    pub(in crate::step) fn may_call(
+        &self,
+        connection: ConnectionId,
+        routine: &PublishedRoutine,
+    ) -> Result<()> {
+        self.rights(connection).map_or(Ok(()), |rights| rights.call(&routine.module.name))
+    }
+
+    pub(in crate::step) fn refuse(
+        &mut self,
+        connection: ConnectionId,
+        channel: ChannelId,
+        error: &Error,
+    ) {
+        let failure = Some(error.into());
+        self.respond(
+            connection,
+            channel,
+            &CallResult {
+                failure,
+                results: Vec::new(),
+                times: CallTimes::default(),
+                attributes: None,
+            },
+        );
+    }
+
+    pub(in crate::step) fn respond(
+        &mut self,
+        connection: ConnectionId,
+        channel: ChannelId,
+        result: &CallResult,
+    ) {
+        if let Some(peer) = self.state.front.peer_mut(connection) {
+            peer.connection.respond(channel, result);
+            self.state.out.touch(connection);
+        }
+        self.count_answer(connection, channel);
+    }
+}
