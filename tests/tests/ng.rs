@@ -21,8 +21,7 @@ static double helper(double x) { return sqrt(x); }
 Define sleep(IN int n, OUT int calls_so_far[1]) "sleeps"
 { if (n > 5) assert(n < 100); sleep(n); calls_so_far[0] = ++calls; }
 Define abs(IN int n, OUT int r[1], OUT string s)
-{ char *text = malloc(20); r[0] = TWICE(abs(n)); strcpy(text, "abs"); strcat(text, "!"); *s = \
-    text; calls += 100; }
+{ char *text = malloc(20); r[0] = TWICE(abs(n)); strcpy(text, "abs"); strcat(text, "!"); *s = text; calls += 100; }
 Define mmul(IN int n, IN double A[n][n], IN double B[n][n], OUT double C[n][n])
 Required "mmul.o" CalcOrder 2*n^3 Calls "C" mmul(n, A, B, C);
 DefClass Counter {
@@ -34,9 +33,10 @@ Define root(IN double x, OUT double r[1]) { r[0] = helper(x); }
 "#;
 
 const MMUL: &str = "void mmul(int n, double *a, double *b, double *c)\n{\n    int i, j, k;\n    \
-    for (i = 0; i < n; i++)\n for (j = 0; j < n; j++) {\n            c[i * n + j] = 0;\n          \
-      for (k = 0; k < n; k++)\n                c[i * n + j] += a[i * n + k] * b[k * n + j];\n     \
-         }\n}\n";
+    for (i = 0; i < n; i++)\n        \
+    for (j = 0; j < n; j++) {\n            c[i * n + j] = 0;\n            \
+    for (k = 0; k < n; k++)\n                c[i * n + j] += a[i * n + k] * b[k * n + j];\n        \
+    }\n}\n";
 
 /// As manuals show them.
 const MAKEFILE: &str = "include $(NG_DIR)/etc/template.mk\n\nall: stubs client\n\nstubs: \

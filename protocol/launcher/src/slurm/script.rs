@@ -22,8 +22,7 @@ exec "$@""#;
 const OVERLAP: &str = "case $(srun --version) in 'slurm 1'* | 'slurm 20.0'*) overlap= ;; *) overlap=--overlap ;; esac\n";
 
 /// Holds the nodes while a step runs on them, and for five minutes without one.
-const HOLD: &str = r#"scontrol update JobId="$SLURM_JOB_ID" Comment="$1;$SLURM_TASKS_PER_NODE" || \
-exit 1
+const HOLD: &str = r#"scontrol update JobId="$SLURM_JOB_ID" Comment="$1;$SLURM_TASKS_PER_NODE" || exit 1
 idle=0
 while [ "$idle" -lt 5 ]; do
 sleep 60 & wait "$!"
