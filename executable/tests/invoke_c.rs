@@ -186,48 +186,53 @@ fn arguments_come_in_the_order_of_calls() {
     assert_eq!(y, [0.0, 2.5, 0.0]);
 }
 
-#[test]
-fn texts_in_out_static_aliased_and_null() {
-    let directory = Directory::new("texts");
-    let source = "#include <string.h>\n#include <stdlib.h>\n\
-        void length(char *s, long *n) { *n = s ? (long)strlen(s) : -1; }\n\
-        void fixed(char **o) { *o = \"static text\"; }\n\
-        void alias(char *i, char **o) { *o = i + 2; }\n\
-        void untouched(char **o) { (void)o; }\n\
-        void change(char **io) { (*io)[0] = 'J'; }\n\
-        char *result(int which) { return which ? \"yes\" : 0; }\n\
-        void rows(int n, char **in, char **out) { int i; for (i = 0; i < n; i++) out[n - 1 - i] = \
-        in[i]; }\n";
-    let library = directory.shared("texts.c", source);
-    let string = |name: &str, mode| scalar(name, mode, ElementType::String);
-    let shown =
-        |slot: &Slot| unsafe { CStr::from_ptr(slot.memory.cast()) }.to_str().unwrap().to_string();
+const TEXTS: &str = "#include <string.h>\n#include <stdlib.h>\n\
+    void length(char *s, long *n) { *n = s ? (long)strlen(s) : -1; }\n\
+    void fixed(char **o) { *o = \"static text\"; }\n\
+    void alias(char *i, char **o) { *o = i + 2; }\n\
+    void untouched(char **o) { (void)o; }\n\
+    void change(char **io) { (*io)[0] = 'J'; }\n\
+    char *result(int which) { return which ? \"yes\" : 0; }\n\
+    void rows(int n, char **in, char **out) { int i; for (i = 0; i < n; i++) out[n - 1 - i] = \
+    in[i]; }\n";
 
+fn string(name: &str, mode: Mode) -> Parameter {
+    scalar(name, mode, ElementType::String)
+}
+
+fn in_c(symbol: &str, parameters: Vec<Parameter>) -> Routine {
+    routine(Language::C, symbol, parameters, None)
+}
+
+fn shown(slot: &Slot) -> String {
+    unsafe { CStr::from_ptr(slot.memory.cast()) }.to_str().unwrap().to_string()
+}
+
+#[test]
+fn texts_that_go_in() {
+    let directory = Directory::new("texts-in");
+    let library = directory.shared("texts.c", TEXTS);
+    let parameters = vec![string("s", Mode::In), array("n", Mode::Out, ElementType::Int64)];
+    let length = in_c("length", parameters);
     let mut n = 0i64;
-    let length = routine(
-        Language::C,
-        "length",
-        vec![string("s", Mode::In), array("n", Mode::Out, ElementType::Int64)],
-        None,
-    );
     call(&library, &length, &mut [text(&mut b"hello\0".to_owned()), on(&mut n)]);
     assert_eq!(n, 5);
     call(&library, &length, &mut [Slot::null(), on(&mut n)]);
     assert_eq!(n, -1, "a NULL text stays NULL");
+}
 
+#[test]
+fn texts_out_static_aliased_and_changed() {
+    let directory = Directory::new("texts-out");
+    let library = directory.shared("texts.c", TEXTS);
     let mut slots = [Slot::null()];
-    call(&library, &routine(Language::C, "fixed", vec![string("o", Mode::Out)], None), &mut slots);
+    call(&library, &in_c("fixed", vec![string("o", Mode::Out)]), &mut slots);
     assert_eq!(shown(&slots[0]), "static text");
-    call(
-        &library,
-        &routine(Language::C, "untouched", vec![string("o", Mode::Out)], None),
-        &mut [Slot::null()],
-    );
+    call(&library, &in_c("untouched", vec![string("o", Mode::Out)]), &mut [Slot::null()]);
 
     let mut input = *b"an alias\0";
     let mut slots = [text(&mut input), Slot::null()];
-    let alias =
-        routine(Language::C, "alias", vec![string("i", Mode::In), string("o", Mode::Out)], None);
+    let alias = in_c("alias", vec![string("i", Mode::In), string("o", Mode::Out)]);
     call(&library, &alias, &mut slots);
     assert_eq!(shown(&slots[1]), " alias");
     // The routine's pointer itself, not a copy.
@@ -235,41 +240,43 @@ fn texts_in_out_static_aliased_and_null() {
 
     let mut word = *b"jay\0";
     let mut slots = [text(&mut word)];
-    call(
-        &library,
-        &routine(Language::C, "change", vec![string("io", Mode::InOut)], None),
-        &mut slots,
-    );
+    call(&library, &in_c("change", vec![string("io", Mode::InOut)]), &mut slots);
     assert_eq!(shown(&slots[0]), "Jay");
+}
 
-    let result = routine(
-        Language::C,
-        "result",
-        vec![scalar("which", Mode::In, ElementType::Int32), string("o", Mode::Out)],
-        Some(1),
-    );
-    let (mut yes, mut no) = (1i32, 0i32);
+#[test]
+fn texts_as_results_and_null() {
+    let directory = Directory::new("texts-result");
+    let library = directory.shared("texts.c", TEXTS);
+    let parameters = vec![scalar("which", Mode::In, ElementType::Int32), string("o", Mode::Out)];
+    let result = routine(Language::C, "result", parameters, Some(1));
+    let mut yes = 1i32;
     let mut slots = [on(&mut yes), Slot::null()];
     call(&library, &result, &mut slots);
     assert_eq!(shown(&slots[1]), "yes");
+
+    let mut no = 0i32;
     let mut slots = [on(&mut no), slots[1]];
     call(&library, &result, &mut slots);
     assert!(slots[1].memory.is_null(), "a NULL result replaces what was there");
+}
 
-    let (mut one, mut two) = (*b"one\0", *b"two\0");
+#[test]
+fn arrays_of_texts() {
+    let directory = Directory::new("texts-rows");
+    let library = directory.shared("texts.c", TEXTS);
+    let mut one = *b"one\0";
+    let mut two = *b"two\0";
     let mut given = [one.as_mut_ptr(), two.as_mut_ptr()];
     let mut taken = [std::ptr::null_mut::<u8>(); 2];
-    let rows = routine(
-        Language::C,
-        "rows",
-        vec![
-            scalar("n", Mode::In, ElementType::Int32),
-            array("in", Mode::In, ElementType::String),
-            array("out", Mode::Out, ElementType::String),
-        ],
-        None,
-    );
-    call(&library, &rows, &mut [on(&mut 2i32), all(&mut given), all(&mut taken)]);
+    let parameters = vec![
+        scalar("n", Mode::In, ElementType::Int32),
+        array("in", Mode::In, ElementType::String),
+        array("out", Mode::Out, ElementType::String),
+    ];
+    let mut n = 2i32;
+    let mut arguments = [on(&mut n), all(&mut given), all(&mut taken)];
+    call(&library, &in_c("rows", parameters), &mut arguments);
     assert_eq!(taken, [given[1], given[0]]);
 }
 

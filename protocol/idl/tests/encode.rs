@@ -110,8 +110,8 @@ fn refused(bytes: &[u8], kind: ErrorKind, word: &str) {
 }
 
 #[test]
-fn malformed_encodings_are_refused_for_the_right_reason() {
-    use ErrorKind::{LimitExceeded, Protocol, Version};
+fn malformed_bytes_are_refused_for_the_right_reason() {
+    use ErrorKind::{LimitExceeded, Protocol};
     assert!(decode_interface(&small(&[], 1)).is_ok());
     // Nothing at all.
     refused(&[], Protocol, "end too early");
@@ -137,6 +137,16 @@ fn malformed_encodings_are_refused_for_the_right_reason() {
     refused(&small(&[0x06, 0x9b, 0, 0, 1, 0, 0, 0, 0, 0], 2), Protocol, "end too early");
     // No UTF-8.
     refused(&[0xa1, 0x02, 0x61, 0xff], Protocol, "");
+    // 1.0 in 64 bits; infinity.
+    refused(&small(&[0x08, 0xfb, 0x3f, 0xf0, 0, 0, 0, 0, 0, 0], 2), Protocol, "shortest");
+    refused(&small(&[0x08, 0xf9, 0x7c, 0x00], 2), Protocol, "infinite");
+    // A million bytes of anything.
+    refused(&vec![0x81; 1 << 20], LimitExceeded, "more than");
+}
+
+#[test]
+fn malformed_interfaces_are_refused_for_the_right_reason() {
+    use ErrorKind::{Protocol, Version};
     // `false` has no business here: it is the absence of the key.
     refused(&small(&[0x07, 0xf4], 2), Protocol, "omitting the key");
     // Key -1: a critical one of a later version.
@@ -153,6 +163,11 @@ fn malformed_encodings_are_refused_for_the_right_reason() {
     );
     // Complexity refers to parameter 7 of none.
     refused(&small(&[0x08, 0x82, 0x00, 0x07], 2), Protocol, "parameter number 7");
+}
+
+#[test]
+fn malformed_domains_are_refused_for_the_right_reason() {
+    use ErrorKind::Protocol;
     // Sets of characters that another reader would take for another set: lower case, one twice,
     // none, no ASCII.
     let limited = |domain: &[u8]| {
@@ -178,11 +193,6 @@ fn malformed_encodings_are_refused_for_the_right_reason() {
         Protocol,
         "has a domain",
     );
-    // 1.0 in 64 bits; infinity.
-    refused(&small(&[0x08, 0xfb, 0x3f, 0xf0, 0, 0, 0, 0, 0, 0], 2), Protocol, "shortest");
-    refused(&small(&[0x08, 0xf9, 0x7c, 0x00], 2), Protocol, "infinite");
-    // A million bytes of anything.
-    refused(&vec![0x81; 1 << 20], LimitExceeded, "more than");
 }
 
 #[test]

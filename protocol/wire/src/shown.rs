@@ -152,13 +152,14 @@ impl Shown for JobStatus {
 mod tests {
     use super::*;
 
-    /// Every text of every answer, wherever it stands: the `Debug` form of what is shown has no
-    /// marker in it.
-    #[test]
-    fn no_text_of_an_answer_is_obeyed() {
-        const MARK: &str = "x\u{1b}]0;y\u{7}\u{9b}\u{202e}\u{2028}";
-        let text = || MARK.to_owned();
-        let kept = KeptCall {
+    const MARK: &str = "x\u{1b}]0;y\u{7}\u{9b}\u{202e}\u{2028}";
+
+    fn text() -> String {
+        MARK.to_owned()
+    }
+
+    fn kept() -> KeptCall {
+        KeptCall {
             id: farcall_base::CallId([0; 16]),
             routine: text(),
             state: crate::KeptState::Running,
@@ -166,8 +167,11 @@ mod tests {
             left_us: 0,
             durable: false,
             principal: text(),
-        };
-        let object = ObjectStatus {
+        }
+    }
+
+    fn object() -> ObjectStatus {
+        ObjectStatus {
             id: farcall_base::ObjectId([0; 16]),
             principal: text(),
             name: text(),
@@ -178,7 +182,10 @@ mod tests {
             lease_left_ns: None,
             pid: None,
             reason: Some(text()),
-        };
+        }
+    }
+
+    fn status() -> Status {
         let call = OpenCall {
             id: farcall_base::CallId([0; 16]),
             principal: text(),
@@ -195,36 +202,43 @@ mod tests {
             hosts: vec![text()],
             ..JobStatus::default()
         };
-        let status = Status {
+        Status {
             product: text(),
             calls: vec![call],
             uses: vec![Use { principal: text(), routine: text(), ..Use::default() }],
             modules: vec![ModuleStatus { module: text(), ..ModuleStatus::default() }],
-            objects: vec![object],
-            kept: Some(vec![kept.clone()]),
+            objects: vec![object()],
+            kept: Some(vec![kept()]),
             jobs: Some(vec![job]),
             ..Status::default()
-        };
+        }
+    }
+
+    /// Every text of every answer, wherever it stands: the `Debug` form of what is shown has no
+    /// marker in it.
+    #[test]
+    fn no_text_of_an_answer_is_obeyed() {
         let interface = InterfaceReply { name: text(), interface: Vec::new(), contract: [0; 32] };
         let report = ModuleReport { module: text(), routines: 0, warnings: text(), failure: None };
         let replies = [
-            (Reply::Status(Box::new(status)), 17),
-            (Reply::Kept(vec![kept]), 2),
+            (Reply::Status(Box::new(status())), 17),
+            (Reply::Kept(vec![kept()]), 2),
             (Reply::Interface(interface.clone()), 1),
             (Reply::List(vec![interface]), 1),
             (Reply::Modules(vec![report]), 2),
         ];
+        const WRITTEN: &str = "x\\\\x1b]0;y\\\\x07\\\\x9b\\\\u{202e}\\\\u{2028}";
         for (reply, texts) in replies {
             // In the Debug form a backslash of ours is doubled, and one of a marker that stayed is
             // not.
             let shown = format!("{:?}", reply.shown());
             assert!(!shown.replace("\\\\", "").contains("\\u{"), "{shown}");
-            assert_eq!(
-                shown.matches("x\\\\x1b]0;y\\\\x07\\\\x9b\\\\u{202e}\\\\u{2028}").count(),
-                texts,
-                "{shown}"
-            );
+            assert_eq!(shown.matches(WRITTEN).count(), texts, "{shown}");
         }
+    }
+
+    #[test]
+    fn no_notice_is_obeyed() {
         for (given, shown) in [(f64::NAN, 0.0), (f64::INFINITY, 1.0), (-1e300, 0.0), (0.25, 0.25)] {
             assert_eq!(
                 Notice::Progress(given, String::new()).shown(),

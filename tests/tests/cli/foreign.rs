@@ -98,8 +98,24 @@ fn kept() -> Vec<KeptCall> {
     }]
 }
 
+const MOST: u64 = u64::MAX;
+
+fn object_status() -> ObjectStatus {
+    ObjectStatus {
+        id: ObjectId([3; 16]),
+        principal: marked("anna"),
+        name: marked("peer/Class\n"),
+        state: ObjectState::Ended,
+        calls: MOST,
+        waiting: MOST,
+        age_ns: MOST,
+        lease_left_ns: Some(MOST),
+        pid: Some(u32::MAX),
+        reason: Some(marked("why\n")),
+    }
+}
+
 fn status() -> Status {
-    const MOST: u64 = u64::MAX;
     Status {
         product: marked("farcall 9\n"),
         up_ns: MOST,
@@ -142,18 +158,7 @@ fn status() -> Status {
             ..Totals::default()
         }),
         clock_us: Some(MOST),
-        objects: vec![ObjectStatus {
-            id: ObjectId([3; 16]),
-            principal: marked("anna"),
-            name: marked("peer/Class\n"),
-            state: ObjectState::Ended,
-            calls: MOST,
-            waiting: MOST,
-            age_ns: MOST,
-            lease_left_ns: Some(MOST),
-            pid: Some(u32::MAX),
-            reason: Some(marked("why\n")),
-        }],
+        objects: vec![object_status()],
         objects_held: MOST,
         kept: Some(kept()),
         jobs: Some(vec![JobStatus {

@@ -12,7 +12,8 @@ use farcall_wire::message::decode;
 use farcall_wire::{Argument, CallResult, FrameKind, Open, Reply, Request};
 use rustix::fs::{SealFlags, fcntl_add_seals};
 
-use crate::hostile::{SEALS, interface, long, memory, open, says, serves, share, start};
+use crate::hostile::traps::{SEALS, memory};
+use crate::hostile::{interface, long, open, says, serves, share, start};
 
 /// A client with 1000 numbers in segment 1, and a call on channel 1 that holds them for so long.
 fn holding(server: &farcall_tests::Server, milliseconds: i32) -> Raw {

@@ -5,7 +5,8 @@ use farcall_client::Array;
 use farcall_tests::{Directory, Raw, Server, Transport, battery, failure_of, manifest, trouble};
 use farcall_wire::{Argument, FrameKind, InterfaceReply};
 
-use crate::hostile::{abandon, interface, long, open};
+use crate::hostile::misfits::abandon;
+use crate::hostile::{interface, long, open};
 
 /// Sends calls of such sizes; returns a connection that still lives.
 pub fn are_refused(server: &Server, mut raw: Raw, reply: &InterfaceReply) -> Raw {

@@ -284,6 +284,29 @@ fn a_host_that_allows_too_few_open_files_is_told() {
     );
 }
 
+fn copy_named(digit: &str) -> String {
+    format!("farcall-{}", digit.repeat(32))
+}
+
+/// A copy of the program, its routines and its library, as a host of today has them.
+fn write_copy(cache: &Path, digit: &str) {
+    let library = format!("library-{}", digit.repeat(32));
+    std::fs::write(cache.join(copy_named(digit)), digit).unwrap();
+    std::fs::create_dir(cache.join(format!("{}-routines", copy_named(digit)))).unwrap();
+    std::fs::create_dir(cache.join(&library)).unwrap();
+    std::os::unix::fs::symlink(&library, cache.join(format!("{}.lib", copy_named(digit)))).unwrap();
+}
+
+/// By its path: a program that runs cannot be opened to be written to.
+fn set_hours_ago(path: &Path, ago: i64) {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let now = now.unwrap().as_secs().cast_signed();
+    let then = rustix::fs::Timespec { tv_sec: now - 3600 * ago, tv_nsec: 0 };
+    let times = rustix::fs::Timestamps { last_access: then, last_modification: then };
+    let flags = rustix::fs::AtFlags::empty();
+    rustix::fs::utimensat(rustix::fs::CWD, path, &times, flags).unwrap();
+}
+
 #[test]
 fn old_copies_go_but_for_those_that_run() {
     let far = Far::faked("", "/bin/sh");
@@ -301,37 +324,13 @@ fn old_copies_go_but_for_those_that_run() {
         names
     };
     let running: Vec<String> = copies();
-    let now = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .unwrap()
-        .as_secs()
-        .cast_signed();
-    // By its path: a program that runs cannot be opened to be written to.
-    let touch = |name: &str, ago: i64| {
-        let then = rustix::fs::Timespec { tv_sec: now - 3600 * ago, tv_nsec: 0 };
-        let times = rustix::fs::Timestamps { last_access: then, last_modification: then };
-        rustix::fs::utimensat(
-            rustix::fs::CWD,
-            cache.join(name),
-            &times,
-            rustix::fs::AtFlags::empty(),
-        )
-        .unwrap();
-    };
-    let named = |digit: &str| format!("farcall-{}", digit.repeat(32));
+    let touch = |name: &str, ago: i64| set_hours_ago(&cache.join(name), ago);
     // Used 1 to 6 hours ago; another host's server says that it runs the fifth.
     for (ago, digit) in (1..).zip(["1", "2", "3", "4", "5", "6"]) {
-        std::fs::write(cache.join(named(digit)), digit).unwrap();
-        std::fs::create_dir(cache.join(format!("{}-routines", named(digit)))).unwrap();
-        std::fs::create_dir(cache.join(format!("library-{}", digit.repeat(32)))).unwrap();
-        std::os::unix::fs::symlink(
-            format!("library-{}", digit.repeat(32)),
-            cache.join(format!("{}.lib", named(digit))),
-        )
-        .unwrap();
-        touch(&named(digit), ago);
+        write_copy(&cache, digit);
+        touch(&copy_named(digit), ago);
     }
-    let program = cache.join(named("5"));
+    let program = cache.join(copy_named("5"));
     let record =
         format!("host elsewhere\nprocess 1\nsocket /nowhere\nprogram {}\n", program.display());
     std::fs::write(cache.join("server-elsewhere"), record).unwrap();
@@ -342,9 +341,11 @@ fn old_copies_go_but_for_those_that_run() {
     let left = copies();
     let is_there = |name: &str| left.iter().any(|left| left == name);
     for digit in ["1", "2", "5"] {
-        for name in
-            [named(digit), format!("{}-routines", named(digit)), format!("{}.lib", named(digit))]
-        {
+        for name in [
+            copy_named(digit),
+            format!("{}-routines", copy_named(digit)),
+            format!("{}.lib", copy_named(digit)),
+        ] {
             assert!(is_there(&name), "{name} of {left:?}");
         }
         assert!(is_there(&format!("library-{}", digit.repeat(32))), "{left:?}");

@@ -12,22 +12,20 @@ from __future__ import annotations
 import operator
 import os
 import pathlib
-from collections.abc import Iterable, Sequence
 from typing import Any, Dict, List, NoReturn, Optional, Tuple, Union
 
 import numpy as np
 
-from . import _errors
+from ._arrays import as_array, dtype_text, fits_exactly, overlaps_itself, struct_array
 from ._interface import CHAR, STRUCT, Parameter
 from ._library import ffi
+from ._refusals import digits, refuse, short
 
 # enum farcall_argument_kind.
 INTEGER, REAL, COMPLEX, RAW, TEXT, TEXTS, NULL, ARRAY, FETCHED = 1, 2, 3, 4, 5, 6, 7, 8, 11
 # enum farcall_destination.
 IN_PLACE, INTO = 1, 2
 _INT64_MAX = 2**63 - 1
-# Of DLPack: CPU, and host memory that CUDA or ROCm pinned.
-_HOST_DEVICES = (1, 3, 11)
 _KEEP = List[Any]
 
 
@@ -44,14 +42,6 @@ class URL(str):
 
     def __repr__(self) -> str:
         return f"URL({str(self)!r})"
-
-
-def refuse(
-    routine: str, parameter: Parameter, message: str, advice: str = "", wrong_type: bool = False
-) -> NoReturn:
-    """An argument that does not fit."""
-    kind = _errors.WrongType if wrong_type else _errors.InvalidArgument
-    raise _errors.make(kind, "call", message, advice, parameter=parameter.name, routine=routine)
 
 
 class Filler:
@@ -139,14 +129,13 @@ class Filler:
                 "the array for the result is read-only",
                 "pass one that may be written to",
             )
-        if _overlaps_itself(array):
+        if overlaps_itself(array):
             message = (
                 f"elements of the array for the result overlap (strides {array.strides} bytes)"
             )
             refuse(self.routine, parameter, message, "pass one whose elements lie apart")
 
-    # ---- Files
-    # -------------------------------------------------------------------------------------------------------
+    # Files.
 
     def path(self, parameter: Parameter, path: Any) -> None:
         """The file that an argument is read from, or a result is written to."""
@@ -192,7 +181,7 @@ class Filler:
             )
         encoded = os.fsencode(path)
         if b"\0" in encoded:
-            refuse(self.routine, parameter, f"the path {_short(path)} contains a NUL")
+            refuse(self.routine, parameter, f"the path {short(path)} contains a NUL")
         return encoded
 
     def _file(self, parameter: Parameter, value: Any) -> None:
@@ -236,8 +225,7 @@ class Filler:
         slot.kind = FETCHED
         self._put_bytes(slot.value.text, value.encode("utf-8", "surrogateescape"))
 
-    # ---- Text
-    # --------------------------------------------------------------------------------------------------------
+    # Text.
 
     def _put_text(self, place: Any, parameter: Parameter, value: Any) -> bool:
         """Sets a farcall_text; False for what is no text."""
@@ -263,7 +251,7 @@ class Filler:
         try:
             return value.encode()
         except UnicodeEncodeError as error:
-            message = f"the text {_short(value)} cannot be written in UTF-8: {error.reason}"
+            message = f"the text {short(value)} cannot be written in UTF-8: {error.reason}"
             refuse(self.routine, parameter, message, "pass bytes")
 
     def _text(self, parameter: Parameter, value: Any) -> None:
@@ -301,7 +289,7 @@ class Filler:
     def _character(self, parameter: Parameter, value: Any) -> None:
         data = value.encode("utf-8", "replace") if isinstance(value, str) else value
         if not isinstance(data, bytes) or len(data) != 1:
-            message = f"the interface wants one character, not {_short(value)}"
+            message = f"the interface wants one character, not {short(value)}"
             refuse(
                 self.routine, parameter, message, "pass a text of one character", wrong_type=True
             )
@@ -309,8 +297,7 @@ class Filler:
         slot.kind = TEXT
         self._put_bytes(slot.value.text, data)
 
-    # ---- Numbers
-    # -----------------------------------------------------------------------------------------------------
+    # Numbers.
 
     def _number(self, parameter: Parameter, value: Any) -> None:
         if isinstance(value, np.ndarray) and value.ndim == 0:
@@ -339,13 +326,13 @@ class Filler:
         if kind in "iu":
             limits = np.iinfo(parameter.dtype)
             if not int(limits.min) <= value <= int(limits.max):
-                refuse(self.routine, parameter, f"{_digits(value)} does not fit {parameter.type}")
+                refuse(self.routine, parameter, f"{digits(value)} does not fit {parameter.type}")
             if value > _INT64_MAX:
                 slot.kind = RAW
                 self._put_bytes(slot.value.text, np.uint64(value).tobytes())
                 return
         elif abs(value) > _INT64_MAX or int(parameter.dtype.type(value).real) != value:
-            message = f"{_digits(value)} is not exact as {dtype_text(parameter)}"
+            message = f"{digits(value)} is not exact as {dtype_text(parameter)}"
             refuse(self.routine, parameter, message, "pass float(...) to round it")
         slot.kind, slot.value.integer = INTEGER, value
 
@@ -375,11 +362,11 @@ class Filler:
             "f": "a real number",
             "c": "a number",
         }
-        message = f"the interface wants {wanted[parameter.dtype.kind]} ({parameter.type}), not {_short(value)}"
+        message = f"the interface wants {wanted[parameter.dtype.kind]} ({parameter.type}), not {short(value)}"
         refuse(self.routine, parameter, message, advice, wrong_type=True)
 
     def _struct(self, parameter: Parameter, value: Any) -> None:
-        one = self._struct_array(parameter, value)
+        one = struct_array(self.routine, parameter, value)
         if one.size != 1:
             refuse(
                 self.routine, parameter, f"the interface wants one {parameter.type}, not {one.size}"
@@ -388,8 +375,7 @@ class Filler:
         slot.kind = RAW
         self._put_bytes(slot.value.text, one.tobytes())
 
-    # ---- Arrays
-    # ------------------------------------------------------------------------------------------------------
+    # Arrays.
 
     def _array(self, parameter: Parameter, value: Any) -> None:
         if parameter.element == CHAR and isinstance(value, (str, bytes, bytearray)):
@@ -401,162 +387,10 @@ class Filler:
             count = int(np.ma.getmaskarray(value).sum())
             message = f"masked elements: {count}, and a routine knows nothing of masks"
             refuse(self.routine, parameter, message, f"fill them: {parameter.name}.filled(...)")
-        array = self.as_array(parameter, value)
+        array = as_array(self.routine, parameter, value)
         if array is value:
             self.given[parameter.index] = array
         self._lay(self.slots[parameter.index], parameter, array)
-
-    def as_array(self, parameter: Parameter, value: Any) -> Any:
-        """`value` itself if its elements are the interface's, otherwise a converted copy."""
-        if isinstance(value, np.ndarray) and fits_exactly(value.dtype, parameter):
-            return value
-        if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__dlpack__"):
-            value = self._of_tensor(parameter, value)
-        if parameter.element == STRUCT:
-            return self._struct_array(parameter, value)
-        if parameter.element == CHAR:
-            return self._characters(parameter, value)
-        return self._converted(parameter, value)
-
-    def _of_tensor(self, parameter: Parameter, value: Any) -> Any:
-        """What another library exports by DLPack, where it lies."""
-        name = type(value).__name__
-        device = tuple(value.__dlpack_device__())
-        if device[0] not in _HOST_DEVICES:
-            message = f"this {name} is on a device (DLPack {int(device[0])}:{device[1]}), which routines cannot access"
-            refuse(
-                self.routine,
-                parameter,
-                message,
-                f"copy it to the host: {parameter.name}.cpu() or the like",
-            )
-        try:
-            return np.from_dlpack(value)
-        except (BufferError, TypeError, ValueError, RuntimeError, AttributeError) as error:
-            # Read-only ones, types that NumPy has not, or NumPy 1.22: perhaps by way of a copy.
-            why = error
-        try:
-            array = np.asarray(value)
-        except Exception:
-            array = np.empty((), object)
-        if array.dtype.kind == "O":
-            message = f"no array can be made of this {name}: {why}"
-            refuse(self.routine, parameter, message, "pass a NumPy array", wrong_type=True)
-        return array
-
-    def _converted(self, parameter: Parameter, value: Any) -> Any:
-        typed = hasattr(value, "dtype") or hasattr(value, "__array_interface__")
-        if not typed:
-            # Elements of a buffer have a type; NumPy would take bytes for one text.
-            value, typed = _of_buffer(value)
-        try:
-            array = np.asarray(value)
-        except (ValueError, TypeError) as error:
-            refuse(self.routine, parameter, f"no array can be made of it: {error}", wrong_type=True)
-        if fits_exactly(array.dtype, parameter):
-            return array
-        if array.size == 0 and not typed:
-            # NumPy calls the type of an empty list float64; it has none.
-            return array.astype(parameter.dtype)
-        if array.dtype.kind not in "biufc":
-            self._refuse_elements(parameter, value, array)
-        safe = np.can_cast(array.dtype, parameter.dtype, "safe")
-        if not safe and (typed or not _is_weaker(array.dtype, parameter.dtype)):
-            what = "an array" if typed else "a list"
-            message = f"{what} of {array.dtype}, the interface wants {dtype_text(parameter)}"
-            refuse(
-                self.routine,
-                parameter,
-                message,
-                _conversion(parameter, array, typed),
-                wrong_type=True,
-            )
-        return self._cast(parameter, array)
-
-    def _refuse_elements(self, parameter: Parameter, value: Any, array: Any) -> NoReturn:
-        """What NumPy makes no array of numbers of."""
-        wanted, found = dtype_text(parameter), type(value).__name__
-        if (
-            isinstance(value, Iterable)
-            and not isinstance(value, (Sequence, np.ndarray))
-            and array.ndim == 0
-        ):
-            message = f"the interface wants an array of {wanted}, not a {found}"
-            # Of a dictionary it would be the keys, and of a sparse matrix its rows.
-            advice = (
-                "pass list(...) of it" if not isinstance(value, dict) else "pass list(....values())"
-            )
-            if hasattr(value, "toarray"):
-                advice = "pass its toarray()"
-            refuse(self.routine, parameter, message, advice, wrong_type=True)
-        if array.dtype.kind == "O" and array.ndim > 0:
-            for index, element in np.ndenumerate(array):
-                if np.asarray(element).dtype.kind == "O":
-                    place = "".join(f"[{position}]" for position in index)
-                    message = f"the element {place} is {_short(element)}, and the interface wants {wanted}"
-                    refuse(self.routine, parameter, message, wrong_type=True)
-        message = f"the interface wants {wanted}, not an array of {array.dtype}"
-        refuse(self.routine, parameter, message, wrong_type=True)
-
-    def _cast(self, parameter: Parameter, array: Any) -> Any:
-        whole = array.dtype.kind in "biu"
-        with np.errstate(over="ignore", invalid="ignore"):
-            cast = array.astype(parameter.dtype)
-            # A whole number must stay itself; a Python float may be rounded, but not to infinity.
-            changed = (
-                (cast.real.astype(array.dtype) != array)
-                if whole
-                else (np.isinf(cast) & ~np.isinf(array))
-            )
-        if whole and cast.dtype.kind in "fc":
-            # What a real number beyond the whole ones becomes on its way back depends on the
-            # processor.
-            changed = changed | (np.abs(cast) > _INT64_MAX)
-        if np.any(changed):
-            index = tuple(int(places[0]) for places in np.nonzero(changed)) if array.ndim else ()
-            place = "".join(f"[{position}]" for position in index)
-            what = f"the element {place} is {array[index]}, which" if place else f"{array[()]}"
-            message = f"{what} does not fit {dtype_text(parameter)}"
-            refuse(
-                self.routine,
-                parameter,
-                f"{message} exactly" if whole else f"{message}: it would become infinite",
-            )
-        return cast
-
-    def _characters(self, parameter: Parameter, value: Any) -> Any:
-        """An array of byte strings has one dimension more as characters."""
-        array = np.asarray(value)
-        if array.dtype.kind != "S" or array.dtype.itemsize == 0:
-            message = f"the interface wants characters, not an array of {array.dtype}"
-            refuse(
-                self.routine,
-                parameter,
-                message,
-                "pass bytes, or an array of dtype 'S1'",
-                wrong_type=True,
-            )
-        width = array.dtype.itemsize
-        return np.ascontiguousarray(array).view("S1").reshape(array.shape + (width,))
-
-    def _struct_array(self, parameter: Parameter, value: Any) -> Any:
-        names = parameter.dtype.names
-        if isinstance(value, dict) and set(value) == set(names):
-            value = tuple(value[name] for name in names)
-        try:
-            # NumPy would give every field of a struct the same value where it finds a number.
-            if _struct_names(value) not in (names, None):
-                raise TypeError(f"found {_short(value)}")
-            return np.asarray(value, dtype=parameter.dtype)
-        except (ValueError, TypeError) as error:
-            message = f"no {parameter.type} can be made of it: {error}"
-            refuse(
-                self.routine,
-                parameter,
-                message,
-                f"pass tuples of ({', '.join(names)})",
-                wrong_type=True,
-            )
 
     def _shape(self, array: Any) -> Tuple[Any, Any]:
         shape = ffi.new("uint64_t[]", array.shape or (1,))
@@ -576,86 +410,8 @@ class Filler:
         self.array_bytes += array.nbytes
 
 
-def _of_buffer(value: Any) -> Tuple[Any, bool]:
-    """A view of what offers the buffer protocol; whether it does."""
-    try:
-        return memoryview(value), True
-    except TypeError:
-        return value, False
-
-
 def _address(array: Any) -> Any:
     return ffi.cast("void *", array.__array_interface__["data"][0])
-
-
-def fits_exactly(dtype: Any, parameter: Parameter) -> bool:
-    """Whether elements of this type are the interface's, bit by bit. A character may be any
-    byte."""
-    if dtype == parameter.dtype:
-        return True
-    return bool(parameter.element == CHAR and dtype.itemsize == 1 and dtype.kind in "iuS")
-
-
-def dtype_text(parameter: Parameter) -> str:
-    """The NumPy name of a parameter's type."""
-    return parameter.type if parameter.element == STRUCT else str(parameter.dtype.name)
-
-
-def _conversion(parameter: Parameter, array: Any, typed: bool) -> str:
-    """How to make an array of the interface's type of it, if that loses nothing but precision."""
-    wanted, name = parameter.dtype, parameter.name
-    if array.dtype.kind == "c" and wanted.kind != "c":
-        return (
-            f"pass its real part: {name}.real"
-            if typed
-            else f"pass real numbers, or np.real({name})"
-        )
-    if array.dtype.kind == "f" and wanted.kind in "iu":
-        return "pass whole numbers"
-    with np.errstate(all="ignore"):
-        cast = array.astype(wanted)
-        fits = (
-            (cast == array).all()
-            if wanted.kind in "iu"
-            else (np.isfinite(cast) == np.isfinite(array)).all()
-        )
-    return (
-        f"convert it: {name}.astype({dtype_text(parameter)!r})"
-        if fits
-        else "it has values that do not fit"
-    )
-
-
-def _overlaps_itself(array: Any) -> bool:
-    """Whether elements may share memory: each axis must step over all that the axes of smaller
-    strides reach."""
-    if array.size == 0:
-        return False
-    reached = array.itemsize
-    for stride, count in sorted(
-        (abs(stride), count) for stride, count in zip(array.strides, array.shape) if count > 1
-    ):
-        if stride < reached:
-            return True
-        reached += stride * (count - 1)
-    return False
-
-
-def _is_weaker(given: Any, wanted: Any) -> bool:
-    """Whether Python's own numbers may become the wanted ones, each value checked: whole < real <
-    complex."""
-    rank = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
-    return bool(rank[given.kind] <= rank[wanted.kind])
-
-
-def _struct_names(value: Any) -> Any:
-    """Names of the fields of the structs in nested lists: None for tuples, False for what is no
-    struct."""
-    while isinstance(value, list) and value:
-        value = value[0]
-    if isinstance(value, (tuple, list)):
-        return None
-    return getattr(getattr(value, "dtype", None), "names", None) or False
 
 
 def _whole_number(value: Any) -> Any:
@@ -664,20 +420,3 @@ def _whole_number(value: Any) -> Any:
         return operator.index(value)
     except TypeError:
         return value
-
-
-def _digits(value: int) -> str:
-    """A whole number in an error message, however long it is."""
-    return str(value) if value.bit_length() <= 128 else f"a number of {value.bit_length()} bits"
-
-
-def _short(value: Any) -> str:
-    """A value in an error message."""
-    if isinstance(value, np.ndarray):
-        return f"an array of {value.dtype} with shape {value.shape}"
-    try:
-        written = repr(value)
-    except ValueError:
-        # Python writes no whole number beyond sys.get_int_max_str_digits().
-        written = "something with a very long number in it"
-    return f"{written if len(written) <= 40 else written[:37] + '...'} ({type(value).__name__})"

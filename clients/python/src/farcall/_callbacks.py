@@ -11,7 +11,9 @@ from typing import Any, Callable, List, Optional, Tuple
 import numpy as np
 
 from . import _errors
-from ._arguments import Filler, dtype_text, refuse
+from ._arguments import Filler
+from ._arrays import as_array, dtype_text
+from ._refusals import refuse
 from ._interface import CHAR, Callback, Parameter
 from ._library import ffi, lib
 from ._views import array_at, text_at, texts_at
@@ -236,7 +238,7 @@ def give(function: str, parameter: Parameter, place: "np.ndarray[Any, Any]", res
         result = result.encode("utf-8", "replace")
     if parameter.element == CHAR and isinstance(result, (bytes, bytearray)):
         result = np.frombuffer(bytes(result), "S1")
-    array = Filler(function, 0).as_array(parameter, result)
+    array = as_array(function, parameter, result)
     shape = array.shape + (1,) * (place.ndim - array.ndim)
     if parameter.is_single and array.size == 1:
         place[...] = array.reshape(place.shape)

@@ -14,6 +14,7 @@ import numpy as np
 
 from . import _arguments, _errors, _pages
 from ._arguments import Filler
+from ._arrays import dtype_text
 from ._connection import FOR_EVER_SECONDS, Connection, count_of, not_portable, seconds
 from ._future import CallFuture
 from ._interface import OPTIONS, Interface, Parameter, option_name, python_name
@@ -353,7 +354,7 @@ class Prepared:
         array = self.filler.given.get(parameter.index)
         if array is None:
             message = f"{parameter.name} was converted, so that its result cannot go in its place"
-            wanted = _arguments.dtype_text(parameter)
+            wanted = dtype_text(parameter)
             raise self._wrong(message, f"pass a NumPy array of {wanted}, or leave inplace out")
         self.filler.destination(parameter, array, _arguments.IN_PLACE)
         self.places[parameter.index] = array

@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Optional
 import numpy as np
 
 from . import _errors
-from ._arguments import Filler, dtype_text, fits_exactly
+from ._arrays import as_array, dtype_text, fits_exactly
 from ._interface import CHAR, Callback, Interface, Parameter
 from ._library import ffi, lib, text
 from ._views import reach_of, shape_of, strides_of
@@ -180,7 +180,7 @@ class _Value:
             value = np.frombuffer(
                 value.encode("utf-8", "replace") if isinstance(value, str) else bytes(value), "S1"
             )
-        array = Filler(self._function, 0).as_array(parameter, value)
+        array = as_array(self._function, parameter, value)
         if parameter.is_single:
             if array.size != 1:
                 raise self._wrong(f"it is given {array.size} values", "pass one")

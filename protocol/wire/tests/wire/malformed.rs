@@ -56,7 +56,10 @@ fn patched(message: Vec<u8>, from: &[u8], to: &[u8]) -> Vec<u8> {
 
 /// All of them, in the order of the file.
 pub fn malformed() -> Vec<Malformed> {
-    [streams(), shapes(), cbor(), values()].into_iter().flatten().collect()
+    [streams(), shapes(), cbor(), values(), argument_forms(), unknown_forms()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn streams() -> Vec<Malformed> {
@@ -272,11 +275,6 @@ fn values() -> Vec<Malformed> {
         &[&[0x58, 31][..], &[0xc0; 31]].concat(),
     );
     let text = patched(encode(&open()), b"lapack", b"lap\xff\xfek");
-    let argument = |form: &[u8]| patched(encode(&open()), &[4, 0x80], &[&[4, 0x81], form].concat());
-    let role = patched(encode(&hello()), &[0xa7, 1, 0], &[0xa7, 1, 9]);
-    let role =
-        [PREFACE.to_vec(), frame(FrameHeader::new(FrameKind::Hello, ChannelId(0), 0), &role)]
-            .concat();
     vec![
         body("short-call-id", "fifteen bytes", FrameKind::Open, &short, "16 bytes"),
         body(
@@ -287,6 +285,12 @@ fn values() -> Vec<Malformed> {
             "length does not match",
         ),
         body("not-utf-8", "a name that is no text", FrameKind::Open, &text, "utf-8"),
+    ]
+}
+
+fn argument_forms() -> Vec<Malformed> {
+    let argument = |form: &[u8]| patched(encode(&open()), &[4, 0x80], &[&[4, 0x81], form].concat());
+    vec![
         body(
             "unknown-argument-form",
             "form 77: a receiver that guessed would read another's memory",
@@ -308,6 +312,15 @@ fn values() -> Vec<Malformed> {
             &argument(&[0x80]),
             "non-empty",
         ),
+    ]
+}
+
+fn unknown_forms() -> Vec<Malformed> {
+    let role = patched(encode(&hello()), &[0xa7, 1, 0], &[0xa7, 1, 9]);
+    let role =
+        [PREFACE.to_vec(), frame(FrameHeader::new(FrameKind::Hello, ChannelId(0), 0), &role)]
+            .concat();
+    vec![
         body(
             "unknown-request",
             "question 23",

@@ -39,7 +39,10 @@ fn data(
 
 /// All of them, in the order of the file.
 pub fn samples() -> Vec<Sample> {
-    [connection(), questions(), opens(), streams(), outcomes()].into_iter().flatten().collect()
+    [connection(), questions(), replies(), opens(), streams(), outcomes()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 pub fn hello() -> Hello {
@@ -103,15 +106,12 @@ fn interface(name: &str) -> InterfaceReply {
 
 fn questions() -> Vec<Sample> {
     let publish = Order::Publish("/home/anna/ode.idl".into());
-    let report =
-        ModuleReport { module: "ode".into(), routines: 3, warnings: String::new(), failure: None };
     let load = Publication {
         module: vec![0xa1, 1, 2],
         libraries: vec!["liblapack.so.3".into()],
         object: None,
     };
     let of_class = Publication { object: Some("Heat".into()), libraries: vec![], ..load.clone() };
-    let list = vec![interface("blas/ddot"), interface("lapack/dgesv")];
     vec![
         sample(
             "request/interface",
@@ -168,6 +168,14 @@ fn questions() -> Vec<Sample> {
             Body::Request(Request::Forget(open().call)),
         ),
         sample("request/kept", "what is kept of mine?", 1, 0, Body::Request(Request::Kept)),
+    ]
+}
+
+fn replies() -> Vec<Sample> {
+    let report =
+        ModuleReport { module: "ode".into(), routines: 3, warnings: String::new(), failure: None };
+    let list = vec![interface("blas/ddot"), interface("lapack/dgesv")];
+    vec![
         sample("reply/failed", "no", 1, 0, Body::Reply(Reply::Failed(failure()))),
         sample(
             "reply/interface",

@@ -1,0 +1,68 @@
+//! What the command line of `farcall serve` takes.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Publishes routines and serves them.
+#[derive(Args)]
+pub struct ServeArguments {
+    /// Interface files, Python files, or names of libraries that come with Farcall (lapack, fftw)
+    /// [default: the default libraries]
+    pub(super) files: Vec<PathBuf>,
+    /// Address to listen on: unix:PATH, tls://HOST:PORT or tcp:127.0.0.1:PORT; may be repeated
+    #[arg(long, value_name = "ADDRESS")]
+    pub(super) listen: Vec<String>,
+    /// File with the token that TCP clients must show; created if it does not exist
+    #[arg(long, value_name = "FILE")]
+    pub(super) token_file: Option<String>,
+    /// File with the certificate to show over TLS [default: what `farcall ca init` made]
+    #[arg(long, value_name = "FILE")]
+    pub(super) credentials: Option<String>,
+    /// Address to serve Prometheus metrics on, such as 127.0.0.1:9464
+    #[arg(long, value_name = "ADDRESS")]
+    pub(super) metrics: Option<String>,
+    /// Run routines in jobs of this launcher (slurm, ssh, or one from the configuration file)
+    /// instead of on this host; MODULE=LAUNCHER for one module; may be repeated
+    #[arg(long, value_name = "LAUNCHER")]
+    pub(super) launcher: Vec<String>,
+    /// Interpreter for Python files without a .venv next to them [default: $FARCALL_PYTHON, or
+    /// python3]
+    #[arg(long, value_name = "PATH")]
+    pub(super) python: Option<PathBuf>,
+    /// Format of the log on standard error
+    #[arg(long, value_name = "FORMAT", value_parser = ["text", "json"])]
+    pub(super) log_format: Option<String>,
+    /// Lowest level that is logged
+    #[arg(long, value_name = "LEVEL", value_parser = ["off", "warn", "info", "debug"])]
+    pub(super) log_level: Option<String>,
+    /// Configuration file with the settings that differ from --print-manifest
+    #[arg(long, value_name = "FILE")]
+    pub(super) manifest: Option<PathBuf>,
+    /// Print the default configuration file with every setting explained, and exit
+    #[arg(long, exclusive = true)]
+    pub(super) print_manifest: bool,
+    /// Listen on a private socket and stop at the end of standard input: for programs that start
+    /// their own server
+    #[arg(long)]
+    pub(super) private: bool,
+    /// Run in the background, and stop after this many seconds without a client or an open kept
+    /// call
+    #[arg(long, value_name = "SECONDS", conflicts_with = "private")]
+    pub(super) linger: Option<u64>,
+    /// Record this server's host in this file while it runs; relays set this
+    #[arg(long, value_name = "FILE", hide = true, requires = "linger")]
+    pub(super) record: Option<PathBuf>,
+    /// The file that standard error goes to: keep it short, and remove it at the end; relays set
+    /// this
+    #[arg(long, value_name = "FILE", hide = true, requires = "linger")]
+    pub(super) own_log: Option<PathBuf>,
+}
+
+impl ServeArguments {
+    /// Whether this is a server of its owner's own, by how it was started: for a program, or by
+    /// `farcall connect`.
+    pub(super) fn is_own(&self) -> bool {
+        self.private || self.listen.iter().any(|address| address.starts_with("relay:"))
+    }
+}

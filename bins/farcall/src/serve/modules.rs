@@ -1,0 +1,78 @@
+//! The modules that a server begins with.
+
+use std::path::PathBuf;
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_publishing::module::publication;
+use farcall_publishing::publisher::Publisher;
+use farcall_publishing::python::Interpreters;
+use farcall_publishing::shipped::{self, default_files};
+use farcall_publishing::source::Source;
+
+use super::arguments::ServeArguments;
+use crate::output::{notice, tell};
+
+/// A module that can be published, and the file that it comes from.
+type Compiled = (PathBuf, farcall_services::directory::Publication);
+
+/// All files named must compile. Of the default ones, those whose libraries this machine lacks are
+/// left out.
+pub(super) fn compile_all(
+    arguments: &ServeArguments,
+    interpreters: &Interpreters,
+) -> Result<Vec<Compiled>> {
+    let named = !arguments.files.is_empty();
+    let files = if named {
+        arguments.files.iter().map(|file| shipped::named(file)).collect()
+    } else {
+        default_files()
+    };
+    let mut publications = Vec::new();
+    let mut failed = None;
+    for file in files {
+        match Source::open(&file).and_then(|source| publication(&source, interpreters)) {
+            Ok((publication, warnings)) => {
+                if !warnings.trim().is_empty() {
+                    tell(warnings.trim_end());
+                }
+                publications.push((file, publication));
+            }
+            // Nobody waits for the others either.
+            Err(error) if named || error.kind() == ErrorKind::Cancelled => return Err(error),
+            Err(error) => {
+                notice(&format!("{} is skipped: {error}", file.display()));
+                failed = Some(error);
+            }
+        }
+    }
+    match failed {
+        Some(error) if publications.is_empty() => Err(error),
+        _ if publications.is_empty() => {
+            Err(Error::new(ErrorKind::NotFound, "serve", "there is nothing to publish")
+                .fix("pass an interface file: farcall serve FILE.idl"))
+        }
+        _ => Ok(publications),
+    }
+}
+
+/// Module names with their number of routines.
+pub(super) fn publish_all(
+    publisher: &mut Publisher,
+    publications: Vec<Compiled>,
+) -> Result<Vec<(String, usize)>> {
+    let mut published = Vec::new();
+    for (file, publication) in publications {
+        let (name, count) = (publication.module.clone(), publication.all_routines().count());
+        if published.iter().any(|(known, _)| *known == name) {
+            return Err(Error::new(
+                ErrorKind::InvalidSource,
+                "serve",
+                format!("two files publish the module \"{name}\""),
+            )
+            .fix("rename one of them in its Module line"));
+        }
+        publisher.publish(&file, None, publication)?;
+        published.push((name, count));
+    }
+    Ok(published)
+}

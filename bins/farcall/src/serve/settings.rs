@@ -1,0 +1,194 @@
+//! What a server's manifest and its command line say together.
+
+use std::path::Path;
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_kernel::{Manifest, Node, PluginDescription};
+use farcall_publishing::python::Interpreters;
+use farcall_publishing::python::Publisher::{Anybody, Owner};
+use farcall_rpc_server::access::Entry;
+use farcall_spawner_jobs::Launchers;
+use farcall_spawner_local::Inspector;
+
+use super::arguments::ServeArguments;
+use super::folder::PrivateFolder;
+use super::plugins;
+use crate::transports::given;
+
+/// The manifest that was named, or the default one, with what the command line says.
+pub(super) fn completed_manifest(
+    arguments: &ServeArguments,
+    plugins: &[PluginDescription],
+    folder: Option<&PrivateFolder>,
+) -> Result<Manifest> {
+    let mut manifest = match &arguments.manifest {
+        Some(path) => Manifest::load(path)?.completed(plugins),
+        None => Manifest::of(plugins)?,
+    };
+    override_options(&mut manifest, arguments, folder)?;
+    // Before modules are checked under limits that make no sense.
+    Node::check(&manifest, plugins, &given(farcall_rpc_server::Options::default()))?;
+    hold_pilots_to_the_same(&mut manifest)?;
+    Ok(manifest)
+}
+
+fn override_options(
+    manifest: &mut Manifest,
+    arguments: &ServeArguments,
+    folder: Option<&PrivateFolder>,
+) -> Result<()> {
+    let mut listen = arguments.listen.clone();
+    if let Some(folder) = folder.filter(|_| listen.is_empty()) {
+        listen.push(format!("unix:{}", folder.socket().display()));
+    }
+    if !listen.is_empty() {
+        manifest.override_options(
+            "rpc-server",
+            "--listen",
+            &format!("listen = {}", toml_list(&listen)),
+        )?;
+    }
+    if let Some(file) = &arguments.token_file {
+        manifest.override_options(
+            "rpc-server",
+            "--token-file",
+            &format!("token_file = {}", toml_text(file)),
+        )?;
+    }
+    if let Some(file) = &arguments.credentials {
+        manifest.override_options(
+            "rpc-server",
+            "--credentials",
+            &format!("credentials = {}", toml_text(file)),
+        )?;
+    }
+    // Whoever starts a server for itself alone has its errors already.
+    let level = arguments.log_level.as_deref().or(arguments.private.then_some("off"));
+    if let Some(level) = level {
+        manifest.override_options(
+            "rpc-server",
+            "--log-level",
+            &format!("log_level = {}", toml_text(level)),
+        )?;
+    }
+    if let Some(format) = &arguments.log_format {
+        manifest.override_options(
+            "rpc-server",
+            "--log-format",
+            &format!("log_format = {}", toml_text(format)),
+        )?;
+    }
+    if let Some(address) = &arguments.metrics {
+        manifest.override_options(
+            "metrics",
+            "--metrics",
+            &format!("listen = {}", toml_text(address)),
+        )?;
+    }
+    Ok(())
+}
+
+/// What the server itself reads from the manifest.
+pub fn server_options(manifest: &Manifest) -> Result<farcall_rpc_server::Options> {
+    let entry = manifest.plugins.iter().find(|entry| entry.slot == farcall_rpc_server::SLOT);
+    entry.map_or_else(
+        || Ok(farcall_rpc_server::Options::default()),
+        |entry| farcall_rpc_server::Options::read(&entry.options),
+    )
+}
+
+/// Who may do what, as a manifest without mistakes says.
+pub(super) fn access_of(manifest: &Path) -> Result<Vec<Entry>> {
+    let plugins = plugins();
+    let manifest = Manifest::load(manifest)?.completed(&plugins);
+    Node::check(&manifest, &plugins, &given(farcall_rpc_server::Options::default()))?;
+    Ok(server_options(&manifest)?.access)
+}
+
+/// Which interpreters run Python files, and what the manifest lets these do.
+pub(super) fn interpreters(
+    manifest: &Manifest,
+    arguments: &ServeArguments,
+) -> Result<Interpreters> {
+    let entry = manifest.plugins.iter().find(|entry| entry.slot == farcall_services::spawner::SLOT);
+    let inspector =
+        entry.map_or_else(|| Ok(Inspector::default()), |entry| Inspector::new(&entry.options))?;
+    let is_own = arguments.is_own() && !serves_others(&server_options(manifest)?.listen);
+    let publisher = if is_own && !inspector.confines_all() { Owner } else { Anybody };
+    Ok(Interpreters {
+        inspector,
+        python: arguments.python.clone(),
+        publisher,
+        ..Interpreters::default()
+    })
+}
+
+/// Whether others than the owner can come: by TLS, whoever has a certificate does.
+fn serves_others(listen: &[String]) -> bool {
+    listen.iter().any(|address| address.starts_with("tls:"))
+}
+
+/// Programs of jobs let modules use and do what this server's own spawner does, unless the manifest
+/// says otherwise.
+fn hold_pilots_to_the_same(manifest: &mut Manifest) -> Result<()> {
+    let options = |slot: &str| {
+        manifest.plugins.iter().find(|entry| entry.slot == slot).map(|entry| &entry.options)
+    };
+    let (Some(own), Some(jobs)) =
+        (options(farcall_services::spawner::SLOT), options(farcall_services::spawner::JOBS_SLOT))
+    else {
+        return Ok(());
+    };
+    if Launchers::read(jobs)?.have_own_pilot_options() {
+        return Ok(());
+    }
+    let text = format!("pilot_options = {}", toml_text(&own.text()?));
+    manifest.override_options("spawner-jobs", "the server's own options", &text)
+}
+
+/// Which launcher starts which module's executables: as the manifest says, and then the command
+/// line.
+pub(super) fn launchers(manifest: &Manifest, chosen: &[String]) -> Result<Launchers> {
+    let entry =
+        manifest.plugins.iter().find(|entry| entry.slot == farcall_services::spawner::JOBS_SLOT);
+    let mut launchers =
+        entry.map_or_else(|| Ok(Launchers::default()), |entry| Launchers::read(&entry.options))?;
+    for words in chosen {
+        match words.split_once('=') {
+            Some((module, launcher)) => launchers.choose(Some(module), launcher)?,
+            None => launchers.choose(None, words)?,
+        }
+    }
+    Ok(launchers)
+}
+
+/// Where Slurm is not, nothing could ever be called: whoever starts the server is told, and not its
+/// first caller.
+pub(super) fn need_slurm(launchers: &Launchers) -> Result<()> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_there = || std::env::split_paths(&path).any(|folder| folder.join("sbatch").is_file());
+    if !launchers.use_shipped("slurm") || is_there() {
+        return Ok(());
+    }
+    let message = "routines must run in Slurm jobs, and this host has no sbatch";
+    Err(Error::new(ErrorKind::NotFound, "serve", message).with("PATH", path.display()).fix(
+        "start the server on a login node of the cluster; if this is one, add the directory of \
+        sbatch to the PATH of noninteractive shells (`ssh HOST 'echo $PATH'` shows it)",
+    ))
+}
+
+fn toml_text(text: &str) -> String {
+    let escaped: String = text
+        .chars()
+        .map(|c| match c {
+            '"' | '\\' => format!("\\{c}"),
+            c if c.is_control() => format!("\\u{:04X}", c as u32),
+            c => c.to_string(),
+        })
+        .collect();
+    format!("\"{escaped}\"")
+}
+
+fn toml_list(texts: &[String]) -> String {
+    format!("[{}]", texts.iter().map(|text| toml_text(text)).collect::<Vec<_>>().join(", "))
+}
