@@ -11,6 +11,8 @@ pub struct Function {
     pub line: usize,
     /// Lines from the signature to the closing brace, both included.
     pub length: usize,
+    /// Its characters, without comments, texts and indentation.
+    pub characters: usize,
 }
 
 /// All functions of `code`, which a scanner has blanked.
@@ -25,7 +27,14 @@ pub fn functions(code: &str, syntax: Syntax) -> Vec<Function> {
 
 fn spanning(code: &str, name: &str, begin: usize, end: usize) -> Function {
     let line = line_of(code, begin);
-    Function { name: name.to_string(), line, length: line_of(code, end) - line + 1 }
+    let length = line_of(code, end) - line + 1;
+    let characters = code[begin..=end].lines().map(characters).sum();
+    Function { name: name.to_string(), line, length, characters }
+}
+
+/// Characters of a line without its indentation; comments and texts are blanked already.
+fn characters(line: &str) -> usize {
+    line.trim().chars().count()
 }
 
 /// The name that begins at the first byte of `code`.
@@ -143,7 +152,8 @@ fn python_function(lines: &[&str], start: usize, name: &str) -> Function {
     let body = lines[start + 1..].iter().take_while(|line| belongs(line)).collect::<Vec<_>>();
     let length =
         1 + body.iter().rposition(|line| !line.trim().is_empty()).map_or(0, |last| last + 1);
-    Function { name: name.to_string(), line: start + 1, length }
+    let characters = lines[start..start + length].iter().map(|line| characters(line)).sum();
+    Function { name: name.to_string(), line: start + 1, length, characters }
 }
 
 #[cfg(test)]

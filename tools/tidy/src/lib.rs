@@ -9,6 +9,7 @@
 mod house;
 
 pub mod architecture;
+pub mod density;
 pub mod faults;
 pub mod functions;
 pub mod layers;
@@ -20,5 +21,6 @@ pub mod scanner;
 pub mod sizes;
 pub mod subjects;
 pub mod text;
+pub mod tracked;
 pub mod tree;
 pub mod words;

@@ -64,6 +64,7 @@ impl SourceFile {
         let in_folder = self.path.starts_with("tests/") || self.path.contains("/tests/");
         in_folder
             || self.path.contains("/battery/")
+            || self.path.contains("/golden/")
             || self.name() == "tests.rs"
             || self.name().ends_with("_tests.rs")
     }
@@ -91,10 +92,11 @@ fn syntax_of(path: &str, text: &str) -> Option<Syntax> {
 
 /// Folders that hold what is made or what tests compare with, not what is written: some at the root
 /// alone, some anywhere. Hidden folders are skipped too, but for `.ci`.
-fn is_skipped(name: &str, at_root: bool) -> bool {
-    let made = ["__pycache__", "golden"].contains(&name) || name.ends_with(".egg-info");
-    made || (at_root && ["target", "build"].contains(&name))
-        || (name.starts_with('.') && name != ".ci")
+fn is_skipped(name: &str, parent: &Path, root: &Path) -> bool {
+    let is_made = name == "__pycache__" || name.ends_with(".egg-info");
+    let is_compared = name == "golden" && parent.ends_with("tests");
+    let is_output = parent == root && ["target", "build"].contains(&name);
+    is_made || is_compared || is_output || (name.starts_with('.') && name != ".ci")
 }
 
 /// This repository, whose root is two folders above this crate.
@@ -115,7 +117,7 @@ fn visit(tree: &mut Tree, folder: &Path) {
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let Ok(kind) = entry.file_type() else { continue };
-        if kind.is_dir() && !is_skipped(&name, folder == tree.root) {
+        if kind.is_dir() && !is_skipped(&name, folder, &tree.root) {
             visit(tree, &entry.path());
         } else if kind.is_file() {
             add_file(tree, &entry.path());
