@@ -25,11 +25,13 @@ mod server;
 mod spans;
 mod streams;
 mod strings;
+mod tagged;
 
 pub use call::{Places, Prepared};
 pub use client::{ClientObject, connect_inside};
 pub use error::ErrorObject;
-pub use native::{TaggedValue, check_count, prepare};
+pub use native::{check_count, prepare};
 pub use passing::{POINTER, passing};
 pub use spans::{Span, spans};
 pub use strings::allocated;
+pub use tagged::TaggedValue;

@@ -1,7 +1,9 @@
 //! The native call: tagged values checked against the interface, and turned into arguments.
 
+mod texts;
+
 use std::collections::BTreeMap;
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::c_int;
 use std::sync::Arc;
 
 use farcall_base::Bytes;
@@ -17,133 +19,16 @@ use farcall_client::{
 use crate::boundary::{OK, Place, elements, guard, object, text};
 use crate::call::{CallObject, Places, Prepared, call, start};
 use crate::client::ClientObject;
-use crate::element::{is_complex, is_real, is_unsigned, is_whole};
 use crate::error::ErrorObject;
-use crate::passing::{ELEMENT, OTHER, POINTER, TEXT, c_type, fits, passing};
+use crate::passing::{ELEMENT, OTHER, POINTER, c_type, fits, passing};
 use crate::plain::Plain;
-use crate::streams::{StreamPlace, position, rest};
-use crate::strings::TextPlace;
+use crate::tagged::{TaggedValue, scalar};
 
 /// An array that sizes refer to and that is longer than this is the client's to refuse.
 const ELEMENTS_BYTES_MAX: u64 = 1 << 20;
 
 /// More strings than this in one argument are a mistake.
 const TEXTS_MAX: u64 = 1 << 24;
-
-#[repr(C)]
-#[derive(Clone, Copy)]
-union Untagged {
-    integer: i64,
-    natural: u64,
-    real: [f64; 2],
-    pointer: *mut u8,
-}
-
-impl Untagged {
-    /// # Safety
-    /// A value of this type lies there.
-    unsafe fn read(&mut self, element: u32, address: *const u8) {
-        // SAFETY: the caller's promise, for the type of each number.
-        unsafe {
-            match element {
-                2 => self.integer = address.cast::<i8>().read_unaligned().into(),
-                3 => self.natural = address.read().into(),
-                4 => self.integer = address.cast::<i16>().read_unaligned().into(),
-                5 => self.natural = address.cast::<u16>().read_unaligned().into(),
-                6 => self.integer = address.cast::<i32>().read_unaligned().into(),
-                7 => self.natural = address.cast::<u32>().read_unaligned().into(),
-                8 => self.integer = address.cast::<i64>().read_unaligned(),
-                9 => self.natural = address.cast::<u64>().read_unaligned(),
-                10 => self.real[0] = address.cast::<f32>().read_unaligned().into(),
-                11 => self.real[0] = address.cast::<f64>().read_unaligned(),
-                12 => self.real = address.cast::<[f32; 2]>().read_unaligned().map(f64::from),
-                13 => self.real = address.cast::<[f64; 2]>().read_unaligned(),
-                // A char, signed or not, as C passes it.
-                _ => self.integer = address.cast::<c_char>().read().into(),
-            }
-        }
-    }
-}
-
-/// `farcall_value`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct TaggedValue {
-    /// How it is passed, and what it is: see [`crate::passing`].
-    pub tag: u32,
-    reserved: u32,
-    value: Untagged,
-}
-
-#[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<TaggedValue>() == 24, "farcall-native.h says 24 bytes");
-
-impl TaggedValue {
-    /// An address, taken on trust.
-    pub fn of_pointer(pointer: *mut u8) -> TaggedValue {
-        TaggedValue { tag: POINTER, reserved: 0, value: Untagged { pointer } }
-    }
-
-    /// A whole number.
-    pub fn of_integer(integer: i64) -> TaggedValue {
-        TaggedValue { tag: 8, reserved: 0, value: Untagged { integer } }
-    }
-
-    /// A real number.
-    pub fn of_real(real: f64) -> TaggedValue {
-        TaggedValue { tag: 11, reserved: 0, value: Untagged { real: [real, 0.0] } }
-    }
-
-    /// What an interface wants with this tag, where an address stands for every argument: the value
-    /// there, or for what is passed by address the address itself.
-    ///
-    /// # Safety
-    /// For a value: a value of the tag's type, or NULL, which is zero.
-    pub unsafe fn at(tag: u32, address: *mut u8) -> TaggedValue {
-        if tag & POINTER != 0 {
-            return TaggedValue::of_pointer(address);
-        }
-        let mut value = Untagged { real: [0.0; 2] };
-        if !address.is_null() {
-            // SAFETY: the caller's promise.
-            unsafe { value.read(tag & ELEMENT, address) };
-        }
-        TaggedValue { tag, reserved: 0, value }
-    }
-
-    /// The low 32 bits of a whole number of this tag: a `long` of Ninf 1, which may have been
-    /// passed as an `int`. The rest of its place says nothing then.
-    pub fn narrowed(self, tag: u32) -> TaggedValue {
-        let value = match self.tag {
-            8 => Untagged { integer: (self.integer() as i32).into() },
-            9 => Untagged { natural: (self.natural() as u32).into() },
-            _ => return self,
-        };
-        if self.tag == tag { TaggedValue { value, ..self } } else { self }
-    }
-
-    fn integer(&self) -> i64 {
-        // SAFETY: any bits are a value of a plain number, here and below; the tag says which one is
-        // meant.
-        unsafe { self.value.integer }
-    }
-
-    fn natural(&self) -> u64 {
-        // SAFETY: as above.
-        unsafe { self.value.natural }
-    }
-
-    fn real(&self) -> [f64; 2] {
-        // SAFETY: as above. Of real numbers, the second is 0 or unset bits, and not looked at.
-        unsafe { self.value.real }
-    }
-
-    /// The address of one.
-    pub fn pointer(&self) -> *mut u8 {
-        // SAFETY: as above; what it points to is another matter.
-        unsafe { self.value.pointer }
-    }
-}
 
 /// The arguments of a call, in the making.
 struct Making<'i, 'a> {
@@ -324,67 +209,6 @@ impl<'a> Making<'_, 'a> {
         }
     }
 
-    /// # Safety
-    /// As for [`prepare`].
-    unsafe fn stream(
-        &mut self,
-        index: usize,
-        parameter: &Parameter,
-        pointer: *mut u8,
-    ) -> Result<Argument<'a>> {
-        let file = pointer.cast();
-        if pointer.is_null() {
-            return Ok(Argument::Null);
-        }
-        // SAFETY: the caller's promise, here and below.
-        let from =
-            (parameter.mode == Mode::InOut).then(|| unsafe { position(file) }).transpose()?;
-        if parameter.mode.is_output() {
-            self.prepared.places.files.push(StreamPlace::new(index, file, from));
-        }
-        // SAFETY: as above.
-        Ok(if parameter.mode.is_input() {
-            Argument::Raw(unsafe { rest(file) }?)
-        } else {
-            Argument::Unset
-        })
-    }
-
-    /// # Safety
-    /// As for [`prepare`].
-    unsafe fn string(
-        &mut self,
-        index: usize,
-        parameter: &Parameter,
-        pointer: *mut u8,
-        wanted: u32,
-    ) -> Result<Argument<'a>> {
-        if pointer.is_null() {
-            // A routine gets NULL for a file that is none (GridRPC), in every mode.
-            let null = parameter.mode.is_input() || parameter.element == ElementType::Filename;
-            return Ok(if null { Argument::Null } else { Argument::Unset });
-        }
-        if wanted & TEXT == 0 {
-            // SAFETY: the caller's promise: text, here and below.
-            return Ok(Argument::Text(
-                unsafe { CStr::from_ptr(pointer.cast()) }.to_bytes().to_vec(),
-            ));
-        }
-        let place: *mut *mut c_char = pointer.cast();
-        let is_file = parameter.element == ElementType::Filename;
-        if parameter.mode.is_output() && !is_file {
-            self.prepared.places.texts.push(TextPlace { parameter: index, place, count: 1 });
-        }
-        match (&parameter.shape, parameter.mode.is_input()) {
-            // SAFETY: as above: the place of a string, which is NULL or text.
-            (Shape::Scalar, true) => {
-                Ok(unsafe { copied(place.read()) }.map_or(Argument::Null, Argument::Text))
-            }
-            // An array of strings is read when its length is known.
-            _ => Ok(Argument::Unset),
-        }
-    }
-
     /// Reads arrays that sizes refer to, where their own extents are known by now. Whether there
     /// were any.
     ///
@@ -426,38 +250,6 @@ impl<'a> Making<'_, 'a> {
             some = true;
         }
         some
-    }
-
-    /// # Safety
-    /// As many places of strings as the interface says.
-    unsafe fn read_texts(
-        &mut self,
-        index: usize,
-        parameter: &Parameter,
-        place: *mut *mut c_char,
-    ) -> Result<()> {
-        let count = self
-            .extents(parameter)?
-            .into_iter()
-            .try_fold(1_u64, u64::checked_mul)
-            .unwrap_or(u64::MAX);
-        if count > TEXTS_MAX {
-            return Err(Error::new(ErrorKind::LimitExceeded, "call", "too many strings")
-                .with("parameter", &parameter.name)
-                .with("count", count)
-                .with("limit", TEXTS_MAX));
-        }
-        for one in self.prepared.places.texts.iter_mut().filter(|one| one.parameter == index) {
-            one.count = count;
-        }
-        // Files are named by their paths in every mode.
-        if parameter.mode.is_input() || parameter.element == ElementType::Filename {
-            // SAFETY: the caller's promise: that many places, each NULL or text.
-            let texts =
-                (0..count as usize).map(|at| unsafe { copied(place.add(at).read()) }).collect();
-            self.prepared.arguments[index] = Argument::Texts(texts);
-        }
-        Ok(())
     }
 
     /// The declared extents of an array, from what is known.
@@ -555,51 +347,6 @@ fn is_whole_array(parameter: &Parameter) -> bool {
 fn is_text_array(parameter: &Parameter) -> bool {
     matches!(parameter.shape, Shape::Array { .. })
         && matches!(parameter.element, ElementType::String | ElementType::Filename)
-}
-
-/// A value of the parameter's type or one that converts to it.
-pub fn scalar<'a>(
-    interface: &Interface,
-    parameter: &Parameter,
-    given: &TaggedValue,
-) -> Result<Argument<'a>> {
-    let element = given.tag & ELEMENT;
-    if is_complex(element) {
-        let [re, im] = given.real();
-        return Ok(Argument::Complex(re, im));
-    }
-    if is_real(element) {
-        return Ok(Argument::Real(given.real()[0]));
-    }
-    if !is_whole(element) {
-        return Err(Error::internal("call", "a value has an unknown tag"));
-    }
-    if !is_unsigned(element) {
-        return Ok(Argument::Integer(as_byte(parameter.element, given.integer())));
-    }
-    if let Ok(value) = i64::try_from(given.natural()) {
-        return Ok(Argument::Integer(value));
-    }
-    let mut bytes = vec![0; element_bytes(interface, parameter.element) as usize];
-    let written =
-        ScalarValue::Unsigned(given.natural()).write_exactly(parameter.element, &mut bytes);
-    written.map(|()| Argument::Raw(bytes)).map_err(|error| error.with("parameter", &parameter.name))
-}
-
-/// C's `char` is a byte that may have a sign; here it has none. Other numbers stay as they are.
-fn as_byte(element: ElementType, given: i64) -> i64 {
-    if element == ElementType::Char && given < 0 {
-        i8::try_from(given).map_or(given, |byte| byte.cast_unsigned().into())
-    } else {
-        given
-    }
-}
-
-/// # Safety
-/// NULL or text.
-unsafe fn copied(text: *const c_char) -> Option<Vec<u8>> {
-    // SAFETY: not NULL, so it is text.
-    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_bytes().to_vec())
 }
 
 /// Looks the routine up that the first value names, and prepares a call with the others.

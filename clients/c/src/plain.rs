@@ -5,8 +5,9 @@ use farcall_client::idl::interface::{ElementType, Interface, Mode, Shape};
 use farcall_client::{Argument, Destination, Routine, View};
 
 use crate::call::{Places, Prepared};
-use crate::native::{TaggedValue, is_number_array, scalar};
+use crate::native::is_number_array;
 use crate::passing::{POINTER, fits, passing};
+use crate::tagged::{TaggedValue, scalar};
 
 /// How such a routine is called.
 pub struct Plain {

@@ -7,8 +7,9 @@ use farcall_client::idl::layout::{ParameterLayout, resolve};
 use farcall_client::idl::values::ByteValues;
 use farcall_client::{Result, Routine};
 
-use crate::native::{TaggedValue, known_of, prepare};
+use crate::native::{known_of, prepare};
 use crate::passing::{OTHER, POINTER, TEXT, passing};
+use crate::tagged::TaggedValue;
 
 /// Memory that a call uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,10 +5,11 @@ mod complete;
 mod copied;
 mod files;
 mod prepared;
+mod sharing;
 mod short;
+mod texts;
 mod views;
 
-use std::ops::Range;
 use std::sync::{Arc, Weak};
 
 use farcall_base::{Bytes, Error, ErrorKind, Result};
@@ -16,13 +17,12 @@ use farcall_idl::interface::{ElementType, Interface, Mode, Parameter};
 use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout};
 use farcall_link::memory::Region;
 use farcall_link::packing::Packing;
-use farcall_link::strided::Strided;
 use farcall_wire::Argument as WireArgument;
 use farcall_wire::message::InlineBytes;
 use smallvec::SmallVec;
 
 use crate::argument::{Argument, Destination, Passed};
-use crate::array::{Access, Place};
+use crate::array::Place;
 use crate::contract::Contract;
 use crate::files::{SentFile, Target};
 use crate::lending::{Lent, Wanted};
@@ -32,8 +32,8 @@ use crate::session::Segment;
 pub use copied::copy_arrays;
 pub use prepared::{Prepared, PreparedCalls};
 pub use short::inline_output;
-use views::{Direction, borrowed, copy_place, gather, given_elements, laid_out, spans};
 pub use views::{ResultCopy, lies_in, packed, receive_result};
+use views::{borrowed, gather, given_elements};
 
 /// Arrays up to this many bytes travel inside the call and its answer.
 pub const INLINE_MAX: u64 = 4096;
@@ -260,10 +260,6 @@ fn url_at(parameter: &Parameter, array: &ArrayLayout, place: &Place) -> Result<O
         .fix("pass an array"))
 }
 
-fn overlap(one: &Range<usize>, other: &Range<usize>) -> bool {
-    one.start < other.end && other.start < one.end
-}
-
 /// One parameter on its way.
 struct One<'a> {
     call: &'a mut Marshalled,
@@ -310,56 +306,10 @@ impl<'a> One<'a> {
         }
     }
 
-    fn function(&mut self, argument: &Argument<'_>) -> Result<()> {
-        match argument {
-            Argument::Callback(_) => Ok(()),
-            Argument::Null => {
-                self.call.arguments[self.index] = WireArgument::Null;
-                Ok(())
-            }
-            _ => Err(self.wrong("the interface wants a function here")),
-        }
-    }
-
     fn scalar(&mut self, bytes: Option<InlineBytes>) -> Result<()> {
         if self.parameter.mode.is_input() {
             let bytes = bytes.ok_or_else(|| self.wrong("no value"))?;
             self.call.arguments[self.index] = WireArgument::Inline(bytes);
-        }
-        self.want(WireArgument::Blocks(None));
-        Ok(())
-    }
-
-    fn text(&mut self, argument: &Argument<'_>) -> Result<()> {
-        if self.parameter.mode.is_input() {
-            self.call.arguments[self.index] = match argument {
-                Argument::Text(text) if text.contains(&0) => {
-                    return Err(self.wrong("a string contains a NUL"));
-                }
-                Argument::Text(text) => WireArgument::Inline(text.as_slice().into()),
-                Argument::Null | Argument::Unset => WireArgument::Null,
-                _ => return Err(self.wrong("the interface wants a string here")),
-            };
-        }
-        self.want(WireArgument::Blocks(None));
-        Ok(())
-    }
-
-    fn texts(&mut self, argument: &Argument<'_>, count: u64) -> Result<()> {
-        if self.parameter.mode.is_input() {
-            self.call.arguments[self.index] = match argument {
-                Argument::Texts(texts) if texts.len() as u64 != count => {
-                    return Err(self
-                        .wrong("the number of strings differs")
-                        .with("given", texts.len())
-                        .with("needed", count));
-                }
-                Argument::Texts(texts) => WireArgument::Texts(
-                    texts.iter().map(|text| text.clone().map(Into::into)).collect(),
-                ),
-                Argument::Null | Argument::Unset => WireArgument::Null,
-                _ => return Err(self.wrong("the interface wants an array of strings here")),
-            };
         }
         self.want(WireArgument::Blocks(None));
         Ok(())
@@ -468,104 +418,9 @@ impl<'a> One<'a> {
         Ok(())
     }
 
-    /// The argument lies in memory that the server shares; the result comes there too.
-    fn share(
-        &mut self,
-        array: &ArrayLayout,
-        Shared { region, segment }: Shared,
-        source: Option<&Place>,
-        destination: Option<Place>,
-    ) -> Result<()> {
-        if let Some(place) = source {
-            self.copy_in(array, place, &region)?;
-        }
-        let place = WireArgument::Shared(*segment, 0, array.full_bytes);
-        self.lies_at(
-            place,
-            Side { region: Some(region), written: destination, segment: Some(segment) },
-        );
-        Ok(())
-    }
-
-    fn copy_in(&self, array: &ArrayLayout, place: &Place, region: &Arc<dyn Region>) -> Result<()> {
-        let from = given_elements(place, array);
-        if from.bytes() != array.transfer_bytes {
-            return Err(self.wrong("an array has the wrong length"));
-        }
-        copy_place(place, &from, region, &Strided::of_layout(array), Direction::In)
-    }
-
-    /// The server finds the argument there, or is to put the result there.
-    fn lies_at(&mut self, place: WireArgument, side: Side) {
-        if self.parameter.mode.is_input() {
-            self.call.arguments[self.index] = place.clone();
-        }
-        self.want(place);
-        self.call.sides.push((self.index, side));
-    }
-
-    /// Has the server use the program's own memory, if the array lies in such as the interface lays
-    /// it out.
-    fn lend(
-        &mut self,
-        array: &ArrayLayout,
-        source: Option<&Place>,
-        destination: Option<&Place>,
-    ) -> Result<bool> {
-        let (place, access) = match (source, destination) {
-            (_, Some(destination)) => (destination, Access::Write),
-            // What is written comes back in memory of its own.
-            (Some(source), None) if !self.parameter.mode.is_output() => (source, Access::Read),
-            _ => return Ok(false),
-        };
-        let whole = array.transfer_bytes == array.full_bytes;
-        let Some(addresses) = laid_out(place, array).filter(|_| whole || access == Access::Read)
-        else {
-            return Ok(false);
-        };
-        // What is read and written at once, in different ways or by different results, needs
-        // copies.
-        let source =
-            source.filter(|source| source.base != place.base || source.shape != place.shape);
-        if source.is_some_and(|source| overlap(&spans(source, array), &addresses))
-            || self.writes_elsewhere(&addresses)
-        {
-            return Ok(false);
-        }
-        let wanted = Wanted { addresses, access, has_gaps: !whole };
-        let named = |error: Error| error.with("parameter", &self.parameter.name);
-        let Some(OwnMemory { own, segment }) = self.memory.lend(&wanted).map_err(named)? else {
-            return Ok(false);
-        };
-        let region: Arc<dyn Region> = own.clone();
-        if let Some(source) = source {
-            self.copy_in(array, source, &region)?;
-        }
-        let place = WireArgument::Shared(*segment, own.offset(), array.full_bytes);
-        self.call.own.push(own);
-        self.lies_at(
-            place,
-            Side { region: Some(region), written: destination.cloned(), segment: Some(segment) },
-        );
-        Ok(true)
-    }
-
     /// Where the caller wants the result of a parameter.
     fn destination_of(&self, index: usize) -> Option<&'a Place> {
         destination_of(self.interface.parameters[index].mode, self.passed, index)
-    }
-
-    /// Whether another result of this call is to be written there.
-    fn writes_elsewhere(&self, addresses: &Range<usize>) -> bool {
-        let others = (0..self.interface.parameters.len()).filter(|index| *index != self.index);
-        others.filter_map(|index| Some((index, self.destination_of(index)?))).any(
-            |(index, place)| {
-                let ParameterLayout::Array(array) = &self.call.layout.parameters[index] else {
-                    return false;
-                };
-                overlap(&spans(place, array), addresses)
-            },
-        )
     }
 
     /// The result comes as bytes: into the caller's array, or into memory of its own.

@@ -6,9 +6,11 @@
 //! else waits for the socket: what it does not take at once leaves while somebody reads, who waits
 //! for room, too.
 
+mod asked;
 mod callbacks;
 mod calls;
 pub mod compressing;
+mod core;
 mod ending;
 mod flight;
 mod frames;
@@ -22,6 +24,7 @@ pub mod reconnect;
 mod segments;
 mod transfer;
 mod transit;
+mod waiting;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,27 +33,23 @@ use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_call::{Connection, Setup};
+use farcall_link::Link;
 use farcall_link::compression::Compression;
 use farcall_link::memory::MemorySource;
 use farcall_link::stream::ByteStream;
-use farcall_link::{Link, QUEUE_BYTES, Received};
+use farcall_peer::Caller;
 use farcall_peer::heartbeat::Heartbeat;
-use farcall_peer::{Caller, OpenCall};
 use farcall_transport_unix::Birthplace;
 use farcall_wire::{Hello, HelloLimits};
-use rustix::event::{EventfdFlags, PollFd, PollFlags, epoll, eventfd, poll};
+use rustix::event::{EventfdFlags, epoll, eventfd};
 
-use crate::argument::Passed;
-use crate::contract::Contract;
 pub use callbacks::CallbackTimes;
 pub use calls::{Conditions, Told};
 use ending::{closed, forked};
-use flight::Call;
-use frames::{Receiving, Sending};
 use gathering::Gathering;
 pub use gathering::Pace;
-use polling::{GAP, POLL, Polling, Try};
-use program::{Program, fresh_seed, terms};
+use polling::Polling;
+use program::{Program, fresh_seed};
 pub use reconnect::WayBack;
 pub use segments::Segment;
 pub use transfer::Transfer;
@@ -324,17 +323,6 @@ impl Session {
         }
     }
 
-    /// Waits for the socket, or to be nudged.
-    fn wait_for(&self, socket: &OwnedFd, flags: PollFlags, timeout: Option<Duration>) {
-        let timeout = timeout.and_then(|timeout| rustix::event::Timespec::try_from(timeout).ok());
-        let mut waited = [PollFd::new(socket, flags), PollFd::new(&self.nudge, PollFlags::IN)];
-        // Errors and interruptions look like readiness: the next receive tells.
-        let _ = poll(&mut waited, timeout.as_ref());
-        if !waited[1].revents().is_empty() {
-            silence(&self.nudge);
-        }
-    }
-
     /// Waits until `ready` gives something; reads for everybody while nobody else does. `None` past
     /// the deadline.
     fn wait_until<T>(
@@ -363,86 +351,6 @@ impl Session {
             };
         }
     }
-
-    fn follow<'a>(
-        &'a self,
-        mut core: MutexGuard<'a, Core>,
-        left: Option<Duration>,
-    ) -> MutexGuard<'a, Core> {
-        core.followers += 1;
-        let mut core = match left {
-            None => self.changed.wait(core).unwrap_or_else(PoisonError::into_inner),
-            Some(left) => {
-                self.changed.wait_timeout(core, left).unwrap_or_else(PoisonError::into_inner).0
-            }
-        };
-        core.followers -= 1;
-        core
-    }
-
-    /// Looks for frames for a moment, without going to sleep; whether any came, or others left
-    /// something to send.
-    fn poll<'a>(
-        &'a self,
-        mut core: MutexGuard<'a, Core>,
-        left: Option<Duration>,
-    ) -> (MutexGuard<'a, Core>, bool) {
-        let before = core.link.bytes_received();
-        let mut looked = Instant::now();
-        let until = looked + left.map_or(POLL, |left| left.min(POLL));
-        let mut outcome = Try::Nothing;
-        loop {
-            core.receive();
-            if core.link.bytes_received() != before || !core.is_up() || core.link.bytes_queued() > 0
-            {
-                core.polling.tried(outcome);
-                return (core, true);
-            }
-            let now = Instant::now();
-            outcome = if outcome == Try::Miss || now - looked > GAP { Try::Miss } else { Try::Hit };
-            if now >= until {
-                core.polling.tried(Try::Miss);
-                return (core, false);
-            }
-            looked = now;
-            drop(core);
-            std::hint::spin_loop();
-            core = self.lock();
-        }
-    }
-
-    fn lead<'a>(
-        &'a self,
-        mut core: MutexGuard<'a, Core>,
-        left: Option<Duration>,
-    ) -> MutexGuard<'a, Core> {
-        core.reading = true;
-        if core.link.bytes_queued() == 0 && core.polling.is_due() {
-            let polled;
-            (core, polled) = self.poll(core, left);
-            if polled {
-                core.reading = false;
-                self.advance(&mut core);
-                return core;
-            }
-        }
-        let Some(left) = core.check_pulse(left) else {
-            core.reading = false;
-            self.advance(&mut core);
-            return core;
-        };
-        core.watching_room = core.link.bytes_queued() > 0;
-        let flags = if core.watching_room { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
-        let left = if core.more { Some(Duration::ZERO) } else { left };
-        let socket = core.socket.clone();
-        drop(core);
-        self.wait_for(&socket, flags, left);
-        let mut core = self.lock();
-        core.reading = false;
-        core.receive();
-        self.advance(&mut core);
-        core
-    }
 }
 
 /// Takes back what was written to an eventfd.
@@ -466,115 +374,4 @@ impl Drop for Session {
             core.pump();
         }
     }
-}
-
-impl Core {
-    fn open(
-        &mut self,
-        contract: Arc<Contract>,
-        passed: Passed,
-        conditions: Conditions,
-    ) -> Result<u64> {
-        let number = self.next_number;
-        let (id, terms) = (conditions.keep.map(|(id, _)| id), terms(&conditions, Some(&contract)));
-        self.caller.open(
-            number,
-            Call { contract, passed, conditions, is_to_stay: id.is_some() },
-            id,
-            terms,
-        )?;
-        self.next_number += 1;
-        Ok(number)
-    }
-
-    /// Whether a call that was just opened may leave with later ones; not one whose arrays are to
-    /// be sent.
-    fn may_gather(&mut self, number: u64, contract: &Contract) -> bool {
-        let sends_nothing = |call: &OpenCall<Program>| {
-            call.transfer().long().is_none_or(|flight| flight.data.sending.is_empty())
-        };
-        self.caller.open_call(number).is_some_and(sends_nothing)
-            && self.gathering.takes(&contract.pace)
-    }
-
-    fn check_alive(&self) -> Result<()> {
-        match &self.line {
-            Line::Up | Line::Lost(_) => Ok(()),
-            Line::Dead(error) => Err(copy_of(error)),
-        }
-    }
-
-    fn is_up(&self) -> bool {
-        matches!(self.line, Line::Up)
-    }
-
-    /// The connection is gone: every call ends with the reason.
-    fn die(&mut self, error: Error) {
-        if matches!(self.line, Line::Dead(_)) {
-            return;
-        }
-        self.caller.end_all(|| copy_of(&error));
-        self.line = Line::Dead(error);
-    }
-
-    fn receive(&mut self) {
-        if !self.is_up() {
-            self.more = false;
-            return;
-        }
-        let received = self.link.receive(&mut Receiving(&mut self.caller), RECEIVE_BUDGET);
-        self.more = matches!(received, Ok(Received::More));
-        match received {
-            Ok(Received::Blocked | Received::More) => {}
-            Ok(Received::Closed) => {
-                self.broke((self.closed)());
-            }
-            Err(error) if error.kind() == ErrorKind::ConnectionLost => self.broke(error),
-            Err(error) => self.die(error),
-        }
-        self.settle();
-    }
-
-    /// Before a caller has its memory back, no queued frame may name it any more.
-    fn settle(&mut self) {
-        if self.caller.application_mut().names_what_was_given_back()
-            && let Err(error) = self.link.copy_queued()
-        {
-            self.die(error);
-        }
-    }
-
-    /// Makes frames and sends what the socket takes.
-    fn pump(&mut self) {
-        self.gathering.clear();
-        if !self.is_up() {
-            return;
-        }
-        if let Err(error) = self.try_pump() {
-            // What the server said last may be in the socket still, and says more than a broken
-            // pipe.
-            self.receive();
-            if !self.is_up() {
-                return;
-            }
-            match error.kind() {
-                ErrorKind::ConnectionLost => self.broke(error),
-                _ => self.die(error),
-            }
-        }
-    }
-
-    fn try_pump(&mut self) -> Result<()> {
-        self.link.pump(QUEUE_BYTES, &mut Sending(&mut self.caller)).map(|_| ())
-    }
-
-    /// Bytes that the socket took so far, give or take what was queued when the connection was
-    /// made.
-    fn sent(&self) -> u64 {
-        self.caller.bytes_made().wrapping_sub(self.link.bytes_queued() as u64)
-    }
-}
-
-fn copy_of(error: &Error) -> Error {
-    Error::from(farcall_wire::Failure::from(error))
 }

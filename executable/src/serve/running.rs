@@ -56,8 +56,8 @@ static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
 
 /// Something came for a thread that waits inside the call, or the call is over.
 static CHANGED: Condvar = Condvar::new();
-/// Threads that wait for that. Counted under the lock on `RUNNING`: whoever changes something under
-/// it sees all who saw what was before.
+/// Threads that wait for that. Counted under the lock on `RUNNING`: a thread that changes something
+/// under it sees all those that wait for that.
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 /// Wakes the thread that waits for the server, when another has read what came, or has something to
 /// send.

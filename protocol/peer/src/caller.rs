@@ -1,18 +1,15 @@
 //! The calls that this end makes: their tables, and what becomes of each event of the connection.
 
+mod asking;
 pub mod callbacks;
 mod ending;
 mod keeping;
 mod opening;
 mod resuming;
 
-use std::time::Duration;
-
-use farcall_base::{CallId, ChannelId, Clock, Error, ErrorKind, Instant, Result, SeededRandom};
+use farcall_base::{CallId, ChannelId, Clock, Error, ErrorKind, Result, SeededRandom};
 use farcall_call::{Channels, Connection, Event, Place, Transmit};
-use farcall_wire::{
-    CallResult, Failure, FrameHeader, Hello, Lasting, Notice, Reply, Request, Shown,
-};
+use farcall_wire::{CallResult, Failure, FrameHeader, Hello, Lasting, Notice, Reply, Shown};
 use rustc_hash::FxHashMap;
 
 use crate::announced::Announced;
@@ -366,48 +363,6 @@ impl<A: Application> Caller<A> {
         call.result = Some(result);
     }
 
-    // Questions.
-
-    /// Asks the peer, unless the same is asked already: the question's number, and when it expires.
-    ///
-    /// # Errors
-    /// When the connection takes no more.
-    pub fn ask(
-        &mut self,
-        request: &Request,
-        patience: Duration,
-        now: Instant,
-    ) -> Result<(u64, Instant)> {
-        if let Some(asked) = self.questions.find(request, now) {
-            return Ok(asked);
-        }
-        let expires = now + patience;
-        // While there is no connection, it waits for one; the channel is none's.
-        let channel =
-            if self.standing.is_lost { ChannelId(0) } else { self.connection.request(request)? };
-        Ok((self.questions.add(request.clone(), channel, expires), expires))
-    }
-
-    /// The answer to a question is for whoever asked, whenever they look.
-    pub fn keep_question(&mut self, question: u64) {
-        self.questions.keep(question);
-    }
-
-    /// The answer, once: `Some(None)` when another took it, or the question is gone; `None` while
-    /// it is awaited.
-    #[allow(
-        clippy::option_option,
-        reason = "an answer that is gone is another thing than one that is awaited"
-    )]
-    pub fn take_answer(&mut self, question: u64) -> Option<Option<Reply>> {
-        self.questions.take(question)
-    }
-
-    /// Nobody waits for an answer any more.
-    pub fn drop_question(&mut self, question: u64) {
-        self.questions.drop(question);
-    }
-
     // Outcomes and news.
 
     /// The outcome of a call that is over. Who has it needs no announcement any more.
@@ -423,7 +378,7 @@ impl<A: Application> Caller<A> {
         self.outcomes.has_some()
     }
 
-    /// Whether a call is over, or was never made.
+    /// Whether a call has ended, or was never made.
     pub fn is_over(&self, number: u64) -> bool {
         self.outcomes.is_over(number)
     }

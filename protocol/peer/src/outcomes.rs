@@ -1,4 +1,4 @@
-//! Calls by their numbers: where each is under way, and what came of it until its owner takes that.
+//! Calls by their numbers: where each is running, and what came of it until its owner takes that.
 
 use farcall_base::{ChannelId, Error, Result};
 use rustc_hash::FxHashMap;
@@ -24,12 +24,12 @@ impl<T> Default for Outcomes<T> {
 }
 
 impl<T> Outcomes<T> {
-    /// A call is under way on this channel.
+    /// A call is running on this channel.
     pub fn begin(&mut self, number: u64, channel: ChannelId) {
         self.put(number, Stage::UnderWay(channel));
     }
 
-    /// A call is over.
+    /// A call has ended.
     pub fn conclude(&mut self, number: u64, outcome: Result<T>) {
         self.over += 1;
         self.put(number, Stage::Over(outcome));
@@ -41,7 +41,7 @@ impl<T> Outcomes<T> {
         }
     }
 
-    /// Where a call is under way.
+    /// Where a call is running.
     pub fn channel(&self, number: u64) -> Option<ChannelId> {
         match self.calls.get(&number)? {
             Stage::UnderWay(channel) => Some(*channel),
@@ -49,7 +49,7 @@ impl<T> Outcomes<T> {
         }
     }
 
-    /// Whether a call is over, or was never made.
+    /// Whether a call has ended, or was never made.
     pub fn is_over(&self, number: u64) -> bool {
         self.channel(number).is_none()
     }
@@ -59,7 +59,7 @@ impl<T> Outcomes<T> {
         self.over > 0
     }
 
-    /// What came of a call, if it is over.
+    /// What came of a call that has ended.
     pub fn get(&self, number: u64) -> Option<&Result<T>> {
         match self.calls.get(&number)? {
             Stage::UnderWay(_) => None,
@@ -90,7 +90,7 @@ impl<T> Outcomes<T> {
         self.take(number)?.err()
     }
 
-    /// Nobody wants to know what becomes of a call any more. Where it is under way.
+    /// Nobody wants to know what becomes of a call any more. Where it is running.
     pub fn forget(&mut self, number: u64) -> Option<ChannelId> {
         match self.calls.remove(&number)? {
             Stage::UnderWay(channel) => Some(channel),

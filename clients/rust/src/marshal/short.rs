@@ -11,7 +11,7 @@ use farcall_wire::{Argument as WireArgument, OpenHead, OpenWriter};
 
 use super::complete::number_bytes;
 use super::prepared::number;
-use super::views::{gather, given_elements, packing_of, write_result};
+use super::views::{gather, given_elements, packing_of, whole, write_result};
 use super::{INLINE_MAX, Ranks, destination_of, is_shape_of, place_of};
 use crate::argument::Passed;
 use crate::array::Place;
@@ -144,11 +144,8 @@ fn write_array(out: &mut OpenWriter, array: &ArrayLayout, place: &Place) -> Opti
     if place.may_be_url {
         return None;
     }
-    if place.shape.is_none() && array.transfer_bytes == array.full_bytes {
-        // SAFETY: the caller lends its whole array for the call, which has as many bytes.
-        out.inline(unsafe {
-            std::slice::from_raw_parts(place.base, array.transfer_bytes as usize)
-        });
+    if let Some(bytes) = whole(place, array) {
+        out.inline(bytes);
         return Some(());
     }
     let mut packing = packing_of(place, &given_elements(place, array)).ok()?;

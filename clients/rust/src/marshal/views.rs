@@ -116,6 +116,14 @@ pub fn laid_out(place: &Place, array: &ArrayLayout) -> Option<Range<usize>> {
     Some(begin..begin.checked_add(usize::try_from(array.full_bytes).ok()?)?)
 }
 
+/// The bytes of the caller's array, where all of it travels as the interface lays it out.
+pub fn whole<'a>(place: &'a Place, array: &ArrayLayout) -> Option<&'a [u8]> {
+    let is_whole = place.shape.is_none() && array.transfer_bytes == array.full_bytes;
+    // SAFETY: the caller lends its whole array for the call, which has as many bytes.
+    is_whole
+        .then(|| unsafe { std::slice::from_raw_parts(place.base, array.transfer_bytes as usize) })
+}
+
 /// Writes a result that came inline into the caller's array.
 pub fn write_result(bytes: &[u8], place: &Place, array: &ArrayLayout) -> Result<()> {
     let whole = place.shape.is_none() && array.transfer_bytes == array.full_bytes;

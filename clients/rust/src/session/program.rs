@@ -13,8 +13,9 @@ use farcall_peer::{Application, Terms};
 use farcall_wire::{Argument as WireArgument, CallResult, Hello, Open, Reply, Resume};
 
 use super::Conditions;
+use super::asked::Call;
 use super::callbacks::Function;
-use super::flight::{Call, Came, Flight, InFlight};
+use super::flight::{Came, Flight, InFlight};
 use super::segments::Segments;
 use crate::argument::{Argument, Passed};
 use crate::callback::Taken;

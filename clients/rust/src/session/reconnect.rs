@@ -180,11 +180,11 @@ impl Session {
         let mut core = self.lock();
         let Line::Lost(reason) = &core.line else { return };
         let is_answer = matches!(last.kind(), ErrorKind::PermissionDenied | ErrorKind::Version);
-        let error = super::copy_of(if is_answer { last } else { reason });
+        let error = super::core::copy_of(if is_answer { last } else { reason });
         let error = if is_answer { error } else { error.with("reconnecting", last) };
         // Of the calls under way nobody can say now how far they came; later ones fail for the
         // reason alone.
-        core.caller.end_all(|| super::copy_of(&error).with("call", "it may have run"));
+        core.caller.end_all(|| super::core::copy_of(&error).with("call", "it may have run"));
         core.die(error);
         self.tell(&mut core);
     }

@@ -27,7 +27,7 @@ impl<T> CallTable<T> {
         CallKey { number, place: self.places.insert((number, call)) }
     }
 
-    /// A call, unless it is over.
+    /// A call, unless it has ended.
     pub fn get(&self, key: &CallKey) -> Option<&T> {
         // Another call may stand in its place by now.
         self.places

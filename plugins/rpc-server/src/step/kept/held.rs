@@ -92,7 +92,7 @@ impl Server {
             self.state.kept.room.hold_less(principal, bytes);
             let room = self.state.kept.room.check_room(principal, bytes, false, &limits);
             let has_room = room.is_ok() && self.state.kept.room.may_hold(principal, bytes, &limits);
-            // Another call may have the id of one that is over.
+            // Another call may have the id of one that has ended.
             let is_free =
                 !self.state.calls.has_id(&finished.id) && !self.state.kept.has(&finished.id);
             let Some(keep) = resuming.keep.filter(|_| has_room && is_free) else {

@@ -273,7 +273,7 @@ impl Server {
     }
 }
 
-/// What keeping a call takes, about, before it is over: files that it gives back are not known yet.
+/// What keeping a call takes, about, before it has ended: files that it gives back are not known yet.
 /// In the results folder lie its arguments until it begins, and then its outcome; in memory, of
 /// which it has so many bytes, both.
 pub(in crate::step) fn expected_bytes(

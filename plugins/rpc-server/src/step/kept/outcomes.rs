@@ -9,7 +9,7 @@ use crate::state::{Action, Finished, Kept, Outcome, ResultsOrder};
 use crate::step::{Server, Surroundings};
 
 impl Server {
-    /// A call is over: its client is told, if that is there, and whoever may still need the outcome
+    /// A call has ended: its client is told, if that is there, and whoever may still need the outcome
     /// keeps it. One that is to survive the server is written down first, so that nobody hears of
     /// an outcome that is lost with the server.
     pub(in crate::step) fn put_away(

@@ -297,7 +297,7 @@ impl Server {
     }
 }
 
-/// A call that is over, of which the outcome alone is here.
+/// A call that has ended, of which the outcome alone is here.
 pub(super) fn over(
     id: CallId,
     written: Box<Written>,

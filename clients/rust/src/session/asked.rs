@@ -1,0 +1,96 @@
+//! A call as its caller asked for it, and the Open that says so.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use farcall_base::{Bytes, CallId};
+use farcall_wire::message::encode;
+use farcall_wire::{Argument as WireArgument, Attribute, NOTICES, ON, Open, RANKS};
+
+use super::Conditions;
+use crate::argument::Passed;
+use crate::contract::Contract;
+use crate::marshal::{Marshalled, Prepared};
+
+/// A call as its caller asked for it.
+pub struct Call {
+    pub contract: Arc<Contract>,
+    pub passed: Passed,
+    pub conditions: Conditions,
+    /// Whether others know its id: it goes on without us.
+    pub is_to_stay: bool,
+}
+
+impl Call {
+    /// What the server is told of it.
+    pub fn open(&self, id: CallId, data: &mut Marshalled) -> Open {
+        Open {
+            call: id,
+            routine: std::mem::take(&mut data.routine),
+            contract: self.contract.hash,
+            arguments: std::mem::take(&mut data.arguments),
+            wanted: self.wants_otherwise(data).then(|| std::mem::take(&mut data.wanted)),
+            remaining_us: self.remaining_us(),
+            result_credit: None,
+            parent: self.conditions.within.map(|call| call.0.to_vec().into()),
+            principal: None,
+            trace: None,
+            attributes: self.attributes(),
+        }
+    }
+}
+
+impl Call {
+    /// Whether results are not all to be sent, which is what the server does unless it is told.
+    fn wants_otherwise(&self, data: &Marshalled) -> bool {
+        let parameters = self.contract.interface.parameters.iter().zip(&data.wanted);
+        let mut results = parameters.filter(|(parameter, _)| parameter.mode.is_output());
+        results.any(|(_, wanted)| !matches!(wanted, WireArgument::Blocks(None)))
+    }
+
+    /// Microseconds that are left of its time.
+    fn remaining_us(&self) -> Option<u64> {
+        let deadline = self.conditions.deadline?;
+        let left = deadline.saturating_duration_since(Instant::now());
+        Some(u64::try_from(left.as_micros()).unwrap_or(u64::MAX))
+    }
+
+    /// Its Open if all of its values lie there, in memory that was used before, and what it is
+    /// like; otherwise the memory.
+    pub fn open_short(
+        &self,
+        id: CallId,
+        limit: Bytes,
+        used: impl FnOnce() -> Vec<u8>,
+    ) -> Option<(Vec<u8>, Arc<Prepared>)> {
+        let Conditions { within, copied, .. } = self.conditions;
+        if within.is_some() || copied || self.has_attributes() {
+            return None;
+        }
+        let prepared = Prepared::short(&self.contract, &self.passed.arguments, limit)?;
+        let remaining_us = self.remaining_us();
+        let body = prepared.encode(&self.contract, &self.passed, id, remaining_us, used())?;
+        Some((body, prepared))
+    }
+
+    fn has_attributes(&self) -> bool {
+        let Conditions { wants, on, keep, ranks, .. } = &self.conditions;
+        *wants != 0 || on.is_some() || keep.is_some() || *ranks != 0
+    }
+
+    fn attributes(&self) -> Option<Vec<Attribute>> {
+        if !self.has_attributes() {
+            return None;
+        }
+        let attribute =
+            |name: &str, critical, value| Attribute { name: name.to_owned(), critical, value };
+        let wants = Some(self.conditions.wants).filter(|wants| *wants != 0);
+        let notices = wants.map(|wants| attribute(NOTICES, false, vec![wants]));
+        let on = self.conditions.on.map(|id| attribute(ON, true, id.0.to_vec()));
+        let keep = self.conditions.keep.and_then(|(_, keep)| keep).map(|keep| keep.attribute());
+        let ranks = Some(self.conditions.ranks).filter(|ranks| *ranks != 0);
+        let ranks = ranks.map(|ranks| attribute(RANKS, false, encode(&ranks)));
+        let all: Vec<Attribute> = notices.into_iter().chain(on).chain(keep).chain(ranks).collect();
+        Some(all).filter(|all| !all.is_empty())
+    }
+}

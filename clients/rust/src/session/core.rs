@@ -1,0 +1,125 @@
+//! What lies behind the lock of a connection: frames come and go, and the connection ends.
+
+use std::sync::Arc;
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_link::{QUEUE_BYTES, Received};
+use farcall_peer::OpenCall;
+
+use super::asked::Call;
+use super::frames::{Receiving, Sending};
+use super::program::{Program, terms};
+use super::{Conditions, Core, Line, RECEIVE_BUDGET};
+use crate::argument::Passed;
+use crate::contract::Contract;
+
+impl Core {
+    pub(super) fn open(
+        &mut self,
+        contract: Arc<Contract>,
+        passed: Passed,
+        conditions: Conditions,
+    ) -> Result<u64> {
+        let number = self.next_number;
+        let (id, terms) = (conditions.keep.map(|(id, _)| id), terms(&conditions, Some(&contract)));
+        self.caller.open(
+            number,
+            Call { contract, passed, conditions, is_to_stay: id.is_some() },
+            id,
+            terms,
+        )?;
+        self.next_number += 1;
+        Ok(number)
+    }
+
+    /// Whether a call that was just opened may leave with later ones; not one whose arrays are to
+    /// be sent.
+    pub(super) fn may_gather(&mut self, number: u64, contract: &Contract) -> bool {
+        let sends_nothing = |call: &OpenCall<Program>| {
+            call.transfer().long().is_none_or(|flight| flight.data.sending.is_empty())
+        };
+        self.caller.open_call(number).is_some_and(sends_nothing)
+            && self.gathering.takes(&contract.pace)
+    }
+
+    pub(super) fn check_alive(&self) -> Result<()> {
+        match &self.line {
+            Line::Up | Line::Lost(_) => Ok(()),
+            Line::Dead(error) => Err(copy_of(error)),
+        }
+    }
+
+    pub(super) fn is_up(&self) -> bool {
+        matches!(self.line, Line::Up)
+    }
+
+    /// The connection is gone: every call ends with the reason.
+    pub(super) fn die(&mut self, error: Error) {
+        if matches!(self.line, Line::Dead(_)) {
+            return;
+        }
+        self.caller.end_all(|| copy_of(&error));
+        self.line = Line::Dead(error);
+    }
+
+    pub(super) fn receive(&mut self) {
+        if !self.is_up() {
+            self.more = false;
+            return;
+        }
+        let received = self.link.receive(&mut Receiving(&mut self.caller), RECEIVE_BUDGET);
+        self.more = matches!(received, Ok(Received::More));
+        match received {
+            Ok(Received::Blocked | Received::More) => {}
+            Ok(Received::Closed) => {
+                self.broke((self.closed)());
+            }
+            Err(error) if error.kind() == ErrorKind::ConnectionLost => self.broke(error),
+            Err(error) => self.die(error),
+        }
+        self.settle();
+    }
+
+    /// Before a caller has its memory back, no queued frame may name it any more.
+    pub(super) fn settle(&mut self) {
+        if self.caller.application_mut().names_what_was_given_back()
+            && let Err(error) = self.link.copy_queued()
+        {
+            self.die(error);
+        }
+    }
+
+    /// Makes frames and sends what the socket takes.
+    pub(super) fn pump(&mut self) {
+        self.gathering.clear();
+        if !self.is_up() {
+            return;
+        }
+        if let Err(error) = self.try_pump() {
+            // What the server said last may be in the socket still, and says more than a broken
+            // pipe.
+            self.receive();
+            if !self.is_up() {
+                return;
+            }
+            match error.kind() {
+                ErrorKind::ConnectionLost => self.broke(error),
+                _ => self.die(error),
+            }
+        }
+    }
+
+    pub(super) fn try_pump(&mut self) -> Result<()> {
+        self.link.pump(QUEUE_BYTES, &mut Sending(&mut self.caller)).map(|_| ())
+    }
+
+    /// Bytes that the socket took so far, give or take what was queued when the connection was
+    /// made.
+    pub(super) fn sent(&self) -> u64 {
+        self.caller.bytes_made().wrapping_sub(self.link.bytes_queued() as u64)
+    }
+}
+
+pub(super) fn copy_of(error: &Error) -> Error {
+    Error::from(farcall_wire::Failure::from(error))
+}

@@ -1,0 +1,103 @@
+//! One of the threads that wait reads for all of them; the others follow it.
+
+use std::os::fd::OwnedFd;
+use std::sync::{MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+
+use super::polling::{GAP, POLL, Try};
+use super::{Core, Session, silence};
+
+impl Session {
+    /// Waits for the socket, or to be nudged.
+    fn wait_for(&self, socket: &OwnedFd, flags: PollFlags, timeout: Option<Duration>) {
+        let timeout = timeout.and_then(|timeout| rustix::event::Timespec::try_from(timeout).ok());
+        let mut waited = [PollFd::new(socket, flags), PollFd::new(&self.nudge, PollFlags::IN)];
+        // Errors and interruptions look like readiness: the next receive tells.
+        let _ = poll(&mut waited, timeout.as_ref());
+        if !waited[1].revents().is_empty() {
+            silence(&self.nudge);
+        }
+    }
+
+    pub(super) fn follow<'a>(
+        &'a self,
+        mut core: MutexGuard<'a, Core>,
+        left: Option<Duration>,
+    ) -> MutexGuard<'a, Core> {
+        core.followers += 1;
+        let mut core = match left {
+            None => self.changed.wait(core).unwrap_or_else(PoisonError::into_inner),
+            Some(left) => {
+                self.changed.wait_timeout(core, left).unwrap_or_else(PoisonError::into_inner).0
+            }
+        };
+        core.followers -= 1;
+        core
+    }
+
+    /// Looks for frames for a moment, without going to sleep; whether any came, or others left
+    /// something to send.
+    fn poll<'a>(
+        &'a self,
+        mut core: MutexGuard<'a, Core>,
+        left: Option<Duration>,
+    ) -> (MutexGuard<'a, Core>, bool) {
+        let before = core.link.bytes_received();
+        let mut looked = Instant::now();
+        let until = looked + left.map_or(POLL, |left| left.min(POLL));
+        let mut outcome = Try::Nothing;
+        loop {
+            core.receive();
+            if core.link.bytes_received() != before || !core.is_up() || core.link.bytes_queued() > 0
+            {
+                core.polling.tried(outcome);
+                return (core, true);
+            }
+            let now = Instant::now();
+            outcome = if outcome == Try::Miss || now - looked > GAP { Try::Miss } else { Try::Hit };
+            if now >= until {
+                core.polling.tried(Try::Miss);
+                return (core, false);
+            }
+            looked = now;
+            drop(core);
+            std::hint::spin_loop();
+            core = self.lock();
+        }
+    }
+
+    pub(super) fn lead<'a>(
+        &'a self,
+        mut core: MutexGuard<'a, Core>,
+        left: Option<Duration>,
+    ) -> MutexGuard<'a, Core> {
+        core.reading = true;
+        if core.link.bytes_queued() == 0 && core.polling.is_due() {
+            let polled;
+            (core, polled) = self.poll(core, left);
+            if polled {
+                core.reading = false;
+                self.advance(&mut core);
+                return core;
+            }
+        }
+        let Some(left) = core.check_pulse(left) else {
+            core.reading = false;
+            self.advance(&mut core);
+            return core;
+        };
+        core.watching_room = core.link.bytes_queued() > 0;
+        let flags = if core.watching_room { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+        let left = if core.more { Some(Duration::ZERO) } else { left };
+        let socket = core.socket.clone();
+        drop(core);
+        self.wait_for(&socket, flags, left);
+        let mut core = self.lock();
+        core.reading = false;
+        core.receive();
+        self.advance(&mut core);
+        core
+    }
+}
