@@ -1,9 +1,9 @@
-//! The tables of the server and what always holds of them.
+//! The state of the server: its machines, and what always holds between them. What holds within one
+//! stands at the head of its file.
 //!
 //! - Every call stands in `calls` from its Open until its outcome is queued for the client, or,
-//!   when the client is gone, until nothing works on it any more.
-//! - A call whose arguments come after its Open stands in `coming` until they are complete or it
-//!   ends, and any call in `sending` from its outcome until its result data have left.
+//!   when the client is gone, until nothing works on it any more. After that its outcome stands
+//!   there until the result data have left.
 //! - A call that was passed to an executable stands in that executable's `line`, and names it. The
 //!   first in line is the one that it works on, if it works on one; the others are there ahead of
 //!   time, and can be taken back.
@@ -62,7 +62,7 @@ pub use words::argument_word;
 /// Which module, in which version, and for calls of how many ranks; 0 where that is not asked for.
 pub type ModuleKey = Arc<(String, u64, u32)>;
 
-/// The server's whole state. No two calls have one id.
+/// The server's whole state. No two calls have one id: `next` numbers whatever is new.
 pub struct State {
     pub(crate) limits: Limits,
     pub(crate) front: Front,
@@ -109,7 +109,7 @@ impl State {
         State { front: self.front.named(instance), ..self }
     }
 
-    /// Memory of ours that calls hold, and whose it is: for whoever checks that none is lost.
+    /// Memory of ours that calls hold, and whose it is: for tests that check that none is lost.
     pub fn memory_in_use(&self) -> impl Iterator<Item = (MemoryId, CallId)> {
         let running =
             self.calls.values().flat_map(|call| call.memories().map(|memory| (memory.id, call.id)));

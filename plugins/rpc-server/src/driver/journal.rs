@@ -76,7 +76,7 @@ impl Journal {
         }
     }
 
-    /// Somebody whom a transport turned away.
+    /// A transport turned a client away.
     pub fn stranger(&self, reason: Error) {
         if let Some(log) = &self.log {
             log.stranger(&reason);

@@ -52,7 +52,7 @@ impl Wires {
         Ok(Wires { poller, all: BTreeMap::new(), next: FIRST_CONNECTION, again: Vec::new() })
     }
 
-    /// Waits until something happens, or the time is over.
+    /// Waits until something happens, or the time has passed.
     pub fn wait(&self, events: &mut Vec<epoll::Event>, timeout: Option<&Timespec>) -> Result<()> {
         match epoll::wait(&self.poller, rustix::buffer::spare_capacity(events), timeout) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
@@ -127,7 +127,7 @@ impl Wires {
         self.all.remove(&connection)
     }
 
-    /// Its stream is over.
+    /// Its stream has ended.
     pub fn close(&mut self, connection: ConnectionId) {
         let Some(wire) = self.all.remove(&connection) else { return };
         let stream = wire.link.stream();

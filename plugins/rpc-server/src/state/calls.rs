@@ -59,7 +59,7 @@ impl Calls {
         Some(call)
     }
 
-    /// A call, unless it is over.
+    /// A call that has not ended.
     pub(crate) fn get(&self, key: &CallKey) -> Option<&Call> {
         self.table.get(key)
     }
@@ -69,7 +69,7 @@ impl Calls {
         self.table.get_mut(key)
     }
 
-    /// Whether a call is not over.
+    /// Whether a call has not ended.
     pub(crate) fn contains_key(&self, key: &CallKey) -> bool {
         self.table.contains_key(key)
     }
@@ -89,7 +89,7 @@ impl Calls {
         self.table.by_age()
     }
 
-    /// Whether all are over.
+    /// Whether every call has ended.
     pub(crate) fn is_empty(&self) -> bool {
         self.table.is_empty()
     }
@@ -97,12 +97,12 @@ impl Calls {
 
 /// Their times.
 impl Calls {
-    /// When the next call's time is over.
+    /// When the next call times out.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         self.deadlines.first().map(|(at, _)| *at)
     }
 
-    /// One whose time is over, and which of its times that is; it has none any more.
+    /// A call that timed out, and which of its times passed; that one is taken out.
     pub(crate) fn take_deadline(&mut self, now: Instant) -> Option<(Instant, CallKey)> {
         let first = *self.deadlines.first().filter(|(at, _)| *at <= now)?;
         self.deadlines.remove(&first);

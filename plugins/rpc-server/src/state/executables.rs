@@ -2,7 +2,7 @@
 //!
 //! - An executable stands here from the decision to start it until its exit was reported.
 //! - It stands in `ahead` while it has calls behind the one that it works on, and in `graces` from
-//!   the word that its call is to end until that has ended.
+//!   the word that its call is to end until it has ended.
 
 mod assigned;
 mod executable;
@@ -139,7 +139,7 @@ impl Executables {
         true
     }
 
-    /// Its call has ended, or it is.
+    /// Its call has ended, or the executable has.
     pub(crate) fn end_grace(&mut self, executable: ExecutableId) {
         self.graces.remove(&executable);
     }
@@ -149,7 +149,7 @@ impl Executables {
         self.graces.values().min().copied()
     }
 
-    /// Those whose time for that has ended.
+    /// Those whose time for that has passed.
     pub(crate) fn late(&self, now: Instant) -> Vec<ExecutableId> {
         let late = self.graces.iter().filter(|(_, until)| **until <= now);
         late.map(|(executable, _)| *executable).collect()

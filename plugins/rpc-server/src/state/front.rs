@@ -1,4 +1,4 @@
-//! The front: connections, who is at their other ends, and what these have under way.
+//! The front: connections, who is at their other ends, and what these have asked for.
 //!
 //! - A peer stands in `peers` from its connection until that is closed. It is in `newcomers`, too,
 //!   until its client has said Hello.
@@ -35,7 +35,7 @@ pub struct Front {
     peers: BTreeMap<ConnectionId, Peer>,
     /// Clients that have not said Hello, by principal.
     newcomers: Crowd<String, ()>,
-    /// What clients have under way, by principal.
+    /// What clients have asked for, by principal.
     under_way: UnderWay,
     /// When patience with peers ends: see [`Peer::patience_until`].
     patience: BTreeSet<(Instant, ConnectionId)>,
@@ -50,7 +50,7 @@ pub struct Front {
 }
 
 impl Front {
-    /// Nobody is connected; clients may have so much under way.
+    /// No client is connected; all together may ask for so much at a time.
     pub(crate) fn new(under_way_bytes_max: u64, host: String) -> Front {
         Front {
             product: concat!("farcall ", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -166,7 +166,7 @@ impl Front {
         self.under_way.connections_of(principal)
     }
 
-    /// The same for whoever is at the other end of one; 1 for an executable.
+    /// Connections of the principal that this peer's is; 1 for an executable.
     pub(crate) fn connections_beside(&self, peer: &Peer) -> usize {
         peer.number.map_or(1, |number| self.under_way.connections(number))
     }
@@ -228,7 +228,7 @@ impl Front {
     }
 }
 
-/// What clients have under way.
+/// Questions and answers, in bytes.
 impl Front {
     /// A frame of so many bytes came.
     pub(crate) fn frame_came(&mut self, bytes: u32) {
@@ -287,7 +287,7 @@ impl Front {
         Some(connection)
     }
 
-    /// What a peer's principal may have under way, where it has too much.
+    /// The bound of a peer's principal, if the principal has passed it.
     pub(crate) fn has_too_much(&self, connection: ConnectionId) -> Option<u64> {
         let peer = self.peers.get(&connection)?;
         let number =
@@ -306,7 +306,7 @@ impl Front {
         })
     }
 
-    /// Bytes under way.
+    /// Bytes of questions and answers.
     pub(crate) fn bytes_under_way(&self) -> u64 {
         self.under_way.bytes()
     }

@@ -153,7 +153,7 @@ impl KeptCalls {
         due.chain(self.retry.next()).chain(self.parked.next_due()).min()
     }
 
-    /// One whose time is over.
+    /// One whose time has passed.
     pub fn due(&self, now: Instant) -> Option<CallId> {
         self.due.first().filter(|(at, _)| *at <= now).map(|(_, id)| *id)
     }

@@ -24,7 +24,7 @@ pub struct Wants {
 /// Memory that a call uses.
 #[derive(Default)]
 pub struct CallMemory {
-    /// Memory of ours.
+    /// Our memory.
     pub own: Option<OwnMemory>,
     /// Memory of its client's that we have mapped, by parameter: its executable shares none.
     pub mapped: Vec<OwnMemory>,
@@ -68,9 +68,9 @@ pub struct CallClock {
     pub queued: Instant,
     /// When it was passed to an executable.
     pub started: Instant,
-    /// When its time is over.
+    /// When it times out.
     pub deadline: Option<Instant>,
-    /// While an executable has it: when the time is over that its module allows, and how many
+    /// While an executable has it: when the time has passed that its module allows, and how many
     /// seconds that is.
     pub allowed: Option<(Instant, u64)>,
     /// Since when it waits for its client: for arguments from the start, for results to be taken in

@@ -75,9 +75,9 @@ pub struct Peer {
     pub inside: Option<CallKey>,
     /// What becomes of its calls if the connection is lost.
     pub resuming: Resuming,
-    /// Its principal's place among those that have something under way; `None` for executables.
+    /// Its principal's place among those that have asked for something; `None` for executables.
     pub number: Option<PrincipalNumber>,
-    /// What it has under way.
+    /// What it has asked for.
     pub asked: Asked,
     /// Questions whose answers are large.
     pub large: LargeQuestions,

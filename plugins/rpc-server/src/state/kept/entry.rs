@@ -15,9 +15,9 @@ pub enum Outcome {
     Parked(Box<Accepted>),
     /// It is open.
     Open(CallKey),
-    /// It is over, and its outcome lies in memory.
+    /// It has ended, and its outcome lies in memory.
     Ended(Arc<Finished>),
-    /// It is over, and its outcome lies in the results folder.
+    /// It has ended, and its outcome lies in the results folder.
     Stored {
         /// Whether it failed.
         failed: bool,

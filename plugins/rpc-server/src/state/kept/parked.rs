@@ -1,8 +1,8 @@
-//! Calls that an earlier server accepted and this one has not taken up yet, and whoever waits for
+//! Calls that an earlier server accepted and this one has not taken up yet, and who waits for
 //! them.
 //!
 //! - A call stands in `waiting` in its order until it is in the table of calls or has failed.
-//! - It stands in `loading` from then until its arguments are read and it stands in line.
+//! - It stands in `loading` from then until its arguments are read and it is in the queue.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub struct ParkedCalls {
     all_published: bool,
     /// When those fail whose routines are not published.
     give_up_at: Option<Instant>,
-    /// Whether that time is over.
+    /// Whether that time has passed.
     gives_up: bool,
 }
 
@@ -145,7 +145,7 @@ impl ParkedCalls {
         self.loading.iter().copied()
     }
 
-    /// Whether a call might have to stand behind others: there are any, and it is none of them.
+    /// Whether a call might have to stand behind others: there are any, and it is not one of them.
     pub(crate) fn may_hold_up(&self, key: CallKey) -> bool {
         !(self.waiting.is_empty() && self.loading.is_empty()) && !self.loading.contains(&key)
     }
