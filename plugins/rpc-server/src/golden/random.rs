@@ -164,7 +164,7 @@ impl Chat {
         while let (must, _) = self.play.peers.possible()
             && self.pick(&must)
         {}
-        assert!(self.play.server.state().objects.all.is_empty(), "an object never ends");
+        assert!(self.play.server.state().objects.is_empty(), "an object never ends");
         self.play.peers.check_over(&self.play.server, &self.play.memory);
         let left = self.play.server.state().left_over();
         assert!(left.is_empty(), "the server keeps {left:?}");

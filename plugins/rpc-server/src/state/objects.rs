@@ -121,17 +121,17 @@ pub enum Due {
 #[derive(Default)]
 pub struct Objects {
     /// By the number of their executable.
-    pub all: BTreeMap<ExecutableId, Object>,
+    all: BTreeMap<ExecutableId, Object>,
     /// Principals choose ids each for themselves.
     ids: HashMap<ObjectId, Vec<ExecutableId>>,
     /// Requests, as long as there are objects of theirs.
-    pub holds: BTreeMap<HoldNumber, Hold>,
+    holds: BTreeMap<HoldNumber, Hold>,
     /// Requests to end some.
-    pub releases: BTreeMap<ReleaseNumber, Release>,
+    releases: BTreeMap<ReleaseNumber, Release>,
     /// Objects whose executables are to be started.
-    pub queue: VecDeque<ExecutableId>,
+    queue: VecDeque<ExecutableId>,
     /// Executables that come.
-    pub starting: BTreeSet<ExecutableId>,
+    starting: BTreeSet<ExecutableId>,
     /// Executables that live.
     processes: BTreeSet<ExecutableId>,
     due: BTreeSet<(Instant, Due)>,
@@ -142,6 +142,31 @@ impl Objects {
     pub fn insert(&mut self, executable: ExecutableId, object: Object) {
         self.ids.entry(object.id).or_default().push(executable);
         self.all.insert(executable, object);
+    }
+
+    /// An object, by the number of its executable.
+    pub fn get(&self, executable: ExecutableId) -> Option<&Object> {
+        self.all.get(&executable)
+    }
+
+    /// As [`Objects::get`], to change it.
+    pub fn get_mut(&mut self, executable: ExecutableId) -> Option<&mut Object> {
+        self.all.get_mut(&executable)
+    }
+
+    /// All objects.
+    pub fn iter(&self) -> impl Iterator<Item = (ExecutableId, &Object)> {
+        self.all.iter().map(|(executable, object)| (*executable, object))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Whether there are no objects.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
     }
 
     /// A principal's object of this id.
@@ -179,6 +204,46 @@ impl Objects {
     /// The request in which an object was asked for.
     pub fn hold_of(&self, executable: ExecutableId) -> Option<&Hold> {
         self.holds.get(&self.all.get(&executable)?.hold)
+    }
+
+    /// A request for objects begins.
+    pub fn begin_hold(&mut self, number: HoldNumber, hold: Hold) {
+        self.holds.insert(number, hold);
+    }
+
+    /// A request, as long as there are objects of it.
+    pub fn hold(&self, number: HoldNumber) -> Option<&Hold> {
+        self.holds.get(&number)
+    }
+
+    /// As [`Objects::hold`], to change it.
+    pub fn hold_mut(&mut self, number: HoldNumber) -> Option<&mut Hold> {
+        self.holds.get_mut(&number)
+    }
+
+    /// All requests, to change them.
+    pub fn holds_mut(&mut self) -> impl Iterator<Item = &mut Hold> {
+        self.holds.values_mut()
+    }
+
+    /// A request to end objects begins.
+    pub fn begin_release(&mut self, number: ReleaseNumber, release: Release) {
+        self.releases.insert(number, release);
+    }
+
+    /// A request to end objects.
+    pub fn release(&self, number: ReleaseNumber) -> Option<&Release> {
+        self.releases.get(&number)
+    }
+
+    /// As [`Objects::release`], to change it.
+    pub fn release_mut(&mut self, number: ReleaseNumber) -> Option<&mut Release> {
+        self.releases.get_mut(&number)
+    }
+
+    /// It is answered.
+    pub fn end_release(&mut self, number: ReleaseNumber) -> Option<Release> {
+        self.releases.remove(&number)
     }
 
     /// Nobody finds it by its id any more, and no lease of it runs.
@@ -248,6 +313,31 @@ impl Objects {
         let first = *self.due.first().filter(|(at, _)| *at <= now)?;
         self.due.remove(&first);
         Some(first.1)
+    }
+
+    /// Executables of these are to be started, one after the other.
+    pub fn start_all(&mut self, objects: Vec<ExecutableId>) {
+        self.queue.extend(objects);
+    }
+
+    /// The next one to be started.
+    pub fn next_to_start(&self) -> Option<ExecutableId> {
+        self.queue.front().copied()
+    }
+
+    /// It is started now.
+    pub fn take_next_to_start(&mut self) -> Option<ExecutableId> {
+        self.queue.pop_front()
+    }
+
+    /// How many come.
+    pub fn starting(&self) -> usize {
+        self.starting.len()
+    }
+
+    /// One is there, or will never be.
+    pub fn comes_no_more(&mut self, executable: ExecutableId) {
+        self.starting.remove(&executable);
     }
 
     /// An executable of an object begins.

@@ -215,7 +215,7 @@ impl State {
         let comes = matches!(record.phase, Phase::Starting | Phase::Loading(_));
         if record.held {
             self.executables.starts.end(executable);
-            self.objects.starting.remove(&executable);
+            self.objects.comes_no_more(executable);
             return;
         }
         let Some(pool) = self.queue.get_mut(&record.module) else { return };

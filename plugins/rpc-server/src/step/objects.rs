@@ -72,7 +72,7 @@ impl Server {
             since: now,
             until: None,
         };
-        self.state.objects.holds.insert(number, hold);
+        self.state.objects.begin_hold(number, hold);
         let client = self.client_of(connection);
         for id in (0..asked.count).map_while(|index| asked.first.after(index)) {
             let executable = ExecutableId(self.state.number());
@@ -102,21 +102,18 @@ impl Server {
     /// Whether a client that lost its connection asks for what it has already.
     fn is_held_for(&self, connection: ConnectionId, asked: &HoldRequest) -> Option<HoldNumber> {
         let client = self.client_of(connection)?;
-        let mut held = self
-            .state
-            .objects
-            .called(asked.first)
-            .filter_map(|one| self.state.objects.all.get(&one));
+        let mut held =
+            self.state.objects.called(asked.first).filter_map(|one| self.state.objects.get(one));
         let object = held.find(|object| {
             object.client.as_ref() == Some(&client) && !object.standing.is_ending()
         })?;
-        let hold = self.state.objects.holds.get(&object.hold)?;
+        let hold = self.state.objects.hold(object.hold)?;
         (*hold.name == *asked.name && hold.objects == asked.count as usize).then_some(object.hold)
     }
 
     /// The answer about objects goes to where their owner is now.
     fn tell_again(&mut self, number: HoldNumber, connection: ConnectionId, channel: ChannelId) {
-        let Some(hold) = self.state.objects.holds.get_mut(&number) else { return };
+        let Some(hold) = self.state.objects.hold_mut(number) else { return };
         if hold.missing > 0 {
             hold.asked = Some((connection, channel));
         } else {
@@ -140,7 +137,7 @@ impl Server {
         }
         let (most, mine) = (limits.objects_max, limits.objects_of_one_max);
         let room =
-            [("objects_max", self.state.objects.all.len(), most), ("objects_of_one_max", 0, mine)];
+            [("objects_max", self.state.objects.len(), most), ("objects_of_one_max", 0, mine)];
         for (key, there, limit) in room {
             let there =
                 if key == "objects_max" { there } else { self.state.objects.of(principal).count() };
@@ -228,7 +225,7 @@ impl Server {
     ) {
         let number = ReleaseNumber(self.state.number());
         let is_nobody = meant.is_empty();
-        self.state.objects.releases.insert(number, release);
+        self.state.objects.begin_release(number, release);
         for executable in meant {
             self.end_object(surroundings, executable, error, Some(number));
         }

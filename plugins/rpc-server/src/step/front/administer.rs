@@ -108,7 +108,7 @@ impl Server {
                 && !self.state.calls.is_sending()
                 && !self.state.kept.is_being_written()
         };
-        self.state.draining && is_idle() && self.state.objects.all.is_empty()
+        self.state.draining && is_idle() && self.state.objects.is_empty()
     }
 
     /// Calls that are open.

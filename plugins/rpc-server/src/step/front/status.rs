@@ -83,7 +83,7 @@ impl Server {
         seen.sort_by_key(|(call, _)| call.times.accepted);
         let calls_open = seen.len() as u64;
         let shown = seen.into_iter().take(CALLS_SHOWN_MAX);
-        let objects = self.state.objects.all.iter().filter(|(_, object)| view.sees_object(object));
+        let objects = self.state.objects.iter().filter(|(_, object)| view.sees_object(object));
         let objects: Vec<_> = objects.collect();
         Box::new(Status {
             product: self.state.front.product().to_owned(),
@@ -98,7 +98,7 @@ impl Server {
             objects: objects
                 .iter()
                 .take(OBJECTS_SHOWN_MAX)
-                .map(|(executable, object)| self.object(**executable, object, now))
+                .map(|(executable, object)| self.object(*executable, object, now))
                 .collect(),
             objects_held: objects.len() as u64,
             kept: view.sees_all().then(|| self.kept_calls(now, None)),
@@ -113,7 +113,7 @@ impl Server {
     }
 
     fn object(&self, executable: ExecutableId, object: &Object, now: Instant) -> ObjectStatus {
-        let hold = self.state.objects.holds.get(&object.hold);
+        let hold = self.state.objects.hold(object.hold);
         let record = self.state.executables.get(&executable);
         let is_busy =
             record.is_some_and(|record| matches!(record.phase, Phase::Busy | Phase::Reserved(_)));

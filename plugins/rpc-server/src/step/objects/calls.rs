@@ -34,7 +34,7 @@ impl Server {
         let principal = self.rights(connection).map_or("", |rights| rights.principal());
         let found = self.state.objects.find(principal, id);
         let (executable, object) = found
-            .and_then(|executable| Some((executable, self.state.objects.all.get(&executable)?)))
+            .and_then(|executable| Some((executable, self.state.objects.get(executable)?)))
             .ok_or_else(|| unknown(id))?;
         if let Standing::Ended(reason) = &object.standing {
             return Err(Error::from(reason.clone()).with("object", id));
@@ -146,7 +146,7 @@ impl Server {
         executable: ExecutableId,
         connection: ConnectionId,
     ) {
-        let Some(object) = self.state.objects.all.get_mut(&executable) else { return };
+        let Some(object) = self.state.objects.get_mut(executable) else { return };
         let turn = object.line.push_last(key, Rank::default());
         object.calls += 1;
         self.take_turn(key, turn);
@@ -162,7 +162,7 @@ impl Server {
     ) {
         let peer = self.state.front.peer(connection);
         let is_inside = peer.is_none_or(|peer| peer.inside.is_some());
-        let Some(object) = self.state.objects.all.get_mut(&executable) else { return };
+        let Some(object) = self.state.objects.get_mut(executable) else { return };
         if !is_inside && !object.standing.is_ending() {
             object.owner = Some(connection);
             object.client = peer.and_then(|peer| peer.resuming.client.clone());
@@ -174,8 +174,8 @@ impl Server {
     pub(in crate::step) fn own_again(&mut self, client: &ClientKey, connection: ConnectionId) {
         let its =
             |object: &Object| object.owner.is_none() && object.client.as_ref() == Some(client);
-        let owned = self.state.objects.all.iter().filter(|(_, object)| its(object));
-        for executable in owned.map(|(executable, _)| *executable).collect::<Vec<_>>() {
+        let owned = self.state.objects.iter().filter(|(_, object)| its(object));
+        for executable in owned.map(|(executable, _)| executable).collect::<Vec<_>>() {
             self.own_object(executable, connection);
         }
     }
@@ -188,7 +188,7 @@ impl Server {
         call: &Call,
         executable: ExecutableId,
     ) {
-        let Some(object) = self.state.objects.all.get_mut(&executable) else { return };
+        let Some(object) = self.state.objects.get_mut(executable) else { return };
         if call.run.turn.is_some_and(|turn| object.line.remove(key, turn)) {
             self.serve_object(surroundings, executable);
         }
@@ -196,7 +196,7 @@ impl Server {
 
     /// A call comes back to an object that has not begun it: it is the next.
     pub(in crate::step) fn return_to_object(&mut self, key: CallKey, executable: ExecutableId) {
-        if let Some(object) = self.state.objects.all.get_mut(&executable) {
+        if let Some(object) = self.state.objects.get_mut(executable) {
             let turn = object.line.push_first(key, Rank::default());
             self.take_turn(key, turn);
         }
@@ -208,7 +208,7 @@ impl Server {
         key: CallKey,
         executable: ExecutableId,
     ) -> Option<usize> {
-        let object = self.state.objects.all.get(&executable)?;
+        let object = self.state.objects.get(executable)?;
         let at = object.line.iter().position(|other| other == key)?;
         let runs =
             self.state.executables.get(&executable).is_some_and(|record| !record.line.is_empty());
@@ -232,7 +232,7 @@ impl Server {
     fn next_at_object(&mut self, executable: ExecutableId) -> Option<CallKey> {
         let is_free = |phase: &Phase| matches!(phase, Phase::Idle { .. });
         self.state.executables.get(&executable).filter(|record| is_free(&record.phase))?;
-        let object = self.state.objects.all.get_mut(&executable)?;
+        let object = self.state.objects.get_mut(executable)?;
         let first = object.line.front().and_then(|key| self.state.calls.get(&key));
         let is_complete =
             first.is_some_and(|call| call.arguments.complete && call.arguments.fetching == 0);
@@ -263,8 +263,7 @@ impl Server {
         surroundings: &mut dyn Surroundings,
         number: HoldNumber,
     ) {
-        let Some((module, _)) =
-            self.state.objects.holds.get(&number).and_then(|hold| hold.image.clone())
+        let Some((module, _)) = self.state.objects.hold(number).and_then(|hold| hold.image.clone())
         else {
             return;
         };
@@ -276,7 +275,7 @@ impl Server {
         .fix("fetch the interface and call again")
         .retryable();
         for executable in self.state.objects.of_hold(number) {
-            let Some(object) = self.state.objects.all.get(&executable) else { continue };
+            let Some(object) = self.state.objects.get(executable) else { continue };
             let is_other = |key: &CallKey| {
                 self.state.calls.get(key).is_some_and(|call| call.routine.module_key != module)
             };
@@ -294,7 +293,7 @@ impl Server {
         else {
             return false;
         };
-        let object = call.on.and_then(|executable| self.state.objects.all.get(&executable));
+        let object = call.on.and_then(|executable| self.state.objects.get(executable));
         object.is_some_and(|object| matches!(object.standing, Standing::Ready))
     }
 
@@ -305,12 +304,12 @@ impl Server {
         connection: ConnectionId,
         in_order: bool,
     ) {
-        for hold in self.state.objects.holds.values_mut() {
+        for hold in self.state.objects.holds_mut() {
             hold.asked.take_if(|(asked, _)| *asked == connection);
         }
         let owned =
-            self.state.objects.all.iter().filter(|(_, object)| object.owner == Some(connection));
-        let owned: Vec<ExecutableId> = owned.map(|(executable, _)| *executable).collect();
+            self.state.objects.iter().filter(|(_, object)| object.owner == Some(connection));
+        let owned: Vec<ExecutableId> = owned.map(|(executable, _)| executable).collect();
         let now = surroundings.now();
         for executable in owned {
             self.lose_owner(surroundings, executable, in_order, now);
@@ -324,7 +323,7 @@ impl Server {
         in_order: bool,
         now: Instant,
     ) {
-        let Some(object) = self.state.objects.all.get_mut(&executable) else { return };
+        let Some(object) = self.state.objects.get_mut(executable) else { return };
         object.owner = None;
         let is_ending = object.standing.is_ending();
         let Some((lease, detached)) =

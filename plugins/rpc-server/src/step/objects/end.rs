@@ -20,7 +20,7 @@ impl Server {
         release: Option<ReleaseNumber>,
     ) {
         self.state.objects.hide(executable);
-        let Some(object) = self.state.objects.all.get_mut(&executable) else { return };
+        let Some(object) = self.state.objects.get_mut(executable) else { return };
         if let Standing::Ending { releases, .. } = &mut object.standing {
             releases.extend(release);
             return;
@@ -63,12 +63,8 @@ impl Server {
         surroundings: &dyn Surroundings,
         executable: ExecutableId,
     ) {
-        let is_ending = self
-            .state
-            .objects
-            .all
-            .get(&executable)
-            .is_some_and(|object| object.standing.is_ending());
+        let is_ending =
+            self.state.objects.get(executable).is_some_and(|object| object.standing.is_ending());
         let record = self.state.executables.get(&executable);
         if is_ending && record.is_some_and(|record| matches!(record.phase, Phase::Idle { .. })) {
             self.end_in_order(surroundings, executable);
@@ -104,10 +100,10 @@ impl Server {
                 .get(executable)
                 .is_some_and(|record| matches!(record.phase, Phase::Busy | Phase::Reserved(_)))
         };
-        let free = self.state.objects.all.iter().filter(|(executable, object)| {
+        let free = self.state.objects.iter().filter(|(executable, object)| {
             !object.standing.is_ending() && object.line.is_empty() && !is_busy(executable)
         });
-        let free: Vec<ExecutableId> = free.map(|(executable, _)| *executable).collect();
+        let free: Vec<ExecutableId> = free.map(|(executable, _)| executable).collect();
         let error = Error::new(ErrorKind::ShuttingDown, "call an object", "its server is stopping");
         for executable in free {
             self.end_object(surroundings, executable, &error, None);
@@ -145,7 +141,7 @@ impl Server {
         exited: &Exited,
         limits: &farcall_services::spawner::ExecutableLimits,
     ) -> Option<Failure> {
-        let object = self.state.objects.all.get(&exited.executable)?;
+        let object = self.state.objects.get(exited.executable)?;
         let Standing::Ending { in_order: Some(until), .. } = object.standing else { return None };
         if exited.how == ExitHow::Status(0) {
             return None;
@@ -175,7 +171,7 @@ impl Server {
         error: &Error,
         problem: Option<Failure>,
     ) {
-        let Some(object) = self.state.objects.all.get_mut(&executable) else { return };
+        let Some(object) = self.state.objects.get_mut(executable) else { return };
         match object.standing {
             Standing::Coming => {
                 let hold = object.hold;
@@ -207,7 +203,7 @@ impl Server {
             self.finish(surroundings, key, Err(Error::from(reason.clone())));
         }
         for number in releases {
-            if let Some(release) = self.state.objects.releases.get_mut(&number) {
+            if let Some(release) = self.state.objects.release_mut(number) {
                 release.left = release.left.saturating_sub(1);
                 release.problem = release.problem.take().or_else(|| problem.clone());
             }
@@ -217,10 +213,10 @@ impl Server {
 
     /// Answers who wanted objects to end, if they all have.
     pub(in crate::step) fn tell_release(&mut self, number: ReleaseNumber) {
-        if self.state.objects.releases.get(&number).is_none_or(|release| release.left > 0) {
+        if self.state.objects.release(number).is_none_or(|release| release.left > 0) {
             return;
         }
-        let Some(release) = self.state.objects.releases.remove(&number) else { return };
+        let Some(release) = self.state.objects.end_release(number) else { return };
         let (connection, channel) = release.asked;
         match (release.is_order, release.problem) {
             (true, problem) => self.obeyed(

@@ -27,7 +27,7 @@ impl Server {
             Ok(()) => {
                 self.fail_outdated(surroundings, hold);
                 let objects = self.state.objects.of_hold(hold);
-                self.state.objects.queue.extend(objects);
+                self.state.objects.start_all(objects);
                 self.start_held(surroundings.now());
             }
             Err(error) => self.fail_hold(surroundings, hold, &error),
@@ -38,7 +38,7 @@ impl Server {
         let gone = || {
             Error::new(ErrorKind::ConnectionLost, "hold an object", "its owner has disconnected")
         };
-        let asked = self.state.objects.holds.get(&number).and_then(|hold| hold.asked);
+        let asked = self.state.objects.hold(number).and_then(|hold| hold.asked);
         let (connection, _) = asked.ok_or_else(gone)?;
         let first = routines
             .first()
@@ -48,7 +48,7 @@ impl Server {
             .iter()
             .map(|routine| (routine.routine.interface.full_name(), self.remember(routine)));
         let known = known.collect();
-        let Some(hold) = self.state.objects.holds.get_mut(&number) else { return Err(gone()) };
+        let Some(hold) = self.state.objects.hold_mut(number) else { return Err(gone()) };
         hold.routines = known;
         let module = Arc::new((first.module.name.clone(), first.module.generation, 0));
         let image = ExecutableImage { ranks: hold.ranks, ..first.module.executable.clone() };
@@ -62,23 +62,15 @@ impl Server {
     pub(super) fn start_held(&mut self, now: Instant) {
         // What a launcher starts does not slow this host down, and comes in one job.
         let elsewhere = |state: &State| {
-            let next = state
-                .objects
-                .queue
-                .front()
-                .and_then(|executable| state.objects.hold_of(*executable));
+            let next = state.objects.next_to_start().and_then(|next| state.objects.hold_of(next));
             next.and_then(|hold| hold.image.as_ref())
                 .is_some_and(|(_, image)| !image.launcher.is_empty())
         };
-        while (self.state.objects.starting.len() < STARTS_MAX || elsewhere(&self.state))
-            && let Some(executable) = self.state.objects.queue.pop_front()
+        while (self.state.objects.starting() < STARTS_MAX || elsewhere(&self.state))
+            && let Some(executable) = self.state.objects.take_next_to_start()
         {
-            let is_wanted = self
-                .state
-                .objects
-                .all
-                .get(&executable)
-                .is_some_and(|one| !one.standing.is_ending());
+            let is_wanted =
+                self.state.objects.get(executable).is_some_and(|one| !one.standing.is_ending());
             let hold = self.state.objects.hold_of(executable).filter(|_| is_wanted);
             if let Some((module, image)) = hold.and_then(|hold| hold.image.clone()) {
                 self.state.objects.process_began(executable);
@@ -94,7 +86,7 @@ impl Server {
         executable: ExecutableId,
         reply: Reply,
     ) {
-        let number = self.state.objects.all.get(&executable).map(|object| object.hold);
+        let number = self.state.objects.get(executable).map(|object| object.hold);
         let Some(number) = number else { return };
         let broken = || {
             Error::new(
@@ -129,14 +121,13 @@ impl Server {
         let comes = |one: &ExecutableId| {
             self.state
                 .objects
-                .all
-                .get(one)
+                .get(*one)
                 .is_some_and(|object| matches!(object.standing, Standing::Coming))
         };
         if self.state.objects.of_hold(number).iter().any(comes) {
             return self.one_more_is_ready(surroundings, number);
         }
-        let Some(hold) = self.state.objects.holds.get_mut(&number) else { return };
+        let Some(hold) = self.state.objects.hold_mut(number) else { return };
         let (asked, name) = (hold.asked.take(), hold.name.clone());
         if let Some((connection, channel)) = asked {
             self.refuse_hold(connection, channel, &name, error);
@@ -144,7 +135,7 @@ impl Server {
     }
 
     fn one_more_is_ready(&mut self, surroundings: &mut dyn Surroundings, number: HoldNumber) {
-        let Some(hold) = self.state.objects.holds.get_mut(&number) else { return };
+        let Some(hold) = self.state.objects.hold_mut(number) else { return };
         hold.missing = hold.missing.saturating_sub(1);
         if hold.missing > 0 {
             return;
@@ -155,7 +146,7 @@ impl Server {
             self.reply(connection, channel, &Reply::Done);
         }
         for executable in self.state.objects.of_hold(number) {
-            if let Some(object) = self.state.objects.all.get_mut(&executable)
+            if let Some(object) = self.state.objects.get_mut(executable)
                 && matches!(object.standing, Standing::Coming)
             {
                 object.standing = Standing::Ready;
@@ -171,7 +162,7 @@ impl Server {
         number: HoldNumber,
         error: &Error,
     ) {
-        let Some(hold) = self.state.objects.holds.get_mut(&number) else { return };
+        let Some(hold) = self.state.objects.hold_mut(number) else { return };
         let (asked, name) = (hold.asked.take(), hold.name.clone());
         // Nothing makes those ready that are left while they end one after the other.
         hold.missing = usize::MAX;
@@ -189,7 +180,7 @@ impl Server {
         surroundings: &mut dyn Surroundings,
         number: HoldNumber,
     ) {
-        let Some(hold) = self.state.objects.holds.get(&number) else { return };
+        let Some(hold) = self.state.objects.hold(number) else { return };
         let error =
             Error::new(ErrorKind::TimedOut, "hold an object", "not all of them were ready in time")
                 .with("ready", hold.objects - hold.missing.min(hold.objects))
