@@ -154,6 +154,8 @@ impl<A: Application> Caller<A> {
         self.kept.seeking.remove(&channel);
         self.fetching.remove(&channel);
         if let Some(call) = self.calls.remove(channel) {
+            // Its channel may be another call's before its routine calls back.
+            self.end_callbacks(call.id, number);
             self.let_go(channel, call, None);
         }
     }
