@@ -219,6 +219,8 @@ impl FrameHandler for Taking<'_> {
 
     fn data_space(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Space>> {
         let Some(place) = self.server.place(self.connection, header, done)? else {
+            let side = self.server.side_received(self.connection, header.channel);
+            self.memory.transfers.discard((self.connection, header.channel, side, header.slot));
             return Ok(None);
         };
         let memory =

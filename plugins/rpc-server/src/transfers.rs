@@ -191,6 +191,12 @@ impl Transfers {
         self.by_file(key, space).map(Some)
     }
 
+    /// The bytes of a data frame are thrown away: whatever an earlier call left under this number
+    /// is over, though its memory may be in use still.
+    pub fn discard(&mut self, of: (ConnectionId, ChannelId, Side, u16)) {
+        self.packings.remove(&of);
+    }
+
     /// The scratch in the place of a file's memory.
     fn by_file(&mut self, key: Key, space: Space) -> Result<Space> {
         self.writing = None;

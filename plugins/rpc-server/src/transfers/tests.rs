@@ -178,3 +178,15 @@ fn what_is_prepared_is_bounded() {
     rig.transfers.prepare();
     assert_eq!((rig.transfers.has_to_prepare(), rig.transfers.prepared), (false, PREPARED_MAX));
 }
+
+#[test]
+fn bytes_that_are_thrown_away_end_what_was_under_way_under_their_number() {
+    let mut rig = Rig::new(256);
+    let array = Strided::contiguous(16);
+    rig.receive(&array, &[7; 16], 16);
+    let key = (ConnectionId(1), ChannelId(3), Side::Results, 2);
+    rig.transfers.discard(key);
+    // As the driver does for a frame that had no place.
+    rig.transfers.arrived(key, 16).unwrap();
+    assert!(rig.transfers.packings.is_empty());
+}
