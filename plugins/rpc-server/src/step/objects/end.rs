@@ -34,10 +34,11 @@ impl Server {
         }
         let record = self.state.executables.get(&executable);
         let comes = comes.filter(|_| record.is_none_or(|record| !record.loaded));
-        self.end_process(surroundings, executable, error);
+        // Before the last of its request is gone, and with it who is to be told.
         if let Some(hold) = comes {
             self.one_less_comes(surroundings, hold, error);
         }
+        self.end_process(surroundings, executable, error);
     }
 
     fn end_process(
