@@ -1,27 +1,29 @@
 //! A simulated client: the shipped decisions about calls, in virtual time, over links that break.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::os::fd::OwnedFd;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use farcall_base::{CallId, Clock, Error, ErrorKind, Instant, Random, Result, SeededRandom};
-use farcall_call::{Connection, Place, Setup, Transmit};
-use farcall_link::memory::Space;
+use farcall_call::{Connection, Setup};
 use farcall_link::stream::ByteStream;
-use farcall_link::{Control, FrameHandler, FrameSource, Link, Received};
+use farcall_link::{Control, Link, Received};
 use farcall_peer::recovery::{Attempts, Next};
-use farcall_peer::{Caller, Greeting, Terms};
+use farcall_peer::{Caller, Greeting, Run, Terms};
 use farcall_transport_simulated::Network;
 use farcall_wire::kept::{asks_to_resume, comes_again};
-use farcall_wire::{FrameHeader, Hello, Notice, RESUME, Reply, Request, Role};
+use farcall_wire::{Failure, Hello, Notice, OBJECTS, RESUME, Reply, Request, Role};
 
 use crate::end::hello;
-use crate::module;
+use crate::frames::{Receiving, Sending, Ungreeted};
+use crate::held::Held;
+use crate::module::Routine;
 use crate::plan::hello_limits;
-use crate::program::{Program, Wish};
+use crate::program::{Program, Target, Wish};
 
-/// How a call ended: its number, and the kind of its failure if it failed.
-pub type Outcome = (u64, Option<ErrorKind>);
+/// How a call ended: its number, and how many calls its object had, or the kind of its failure.
+pub type Outcome = (u64, std::result::Result<Option<u64>, ErrorKind>);
+/// Bytes that the routine of a call printed: its number, and the output.
+pub type Heard = (u64, u8, Vec<u8>);
 
 /// A question may stay unanswered for as long as the world lasts.
 const PATIENCE: Duration = Duration::from_secs(1 << 30);
@@ -58,20 +60,38 @@ pub enum Wanted {
     Link,
 }
 
+/// How a client is made.
+pub struct Manner {
+    /// Bytes of frames that wait before it makes more.
+    pub queue_bytes: usize,
+    /// For how long calls wait for a connection; zero: they end with it.
+    pub keep: Duration,
+    /// The module that it calls.
+    pub module: usize,
+    /// What it calls there.
+    pub routines: Vec<Routine>,
+    /// The objects that it is to have.
+    pub held: Option<Held>,
+    /// Of what it draws.
+    pub seed: u64,
+}
+
 /// A client.
 pub struct Client {
     network: Network,
     link: Option<Link>,
     queue_bytes: usize,
     caller: Caller<Program>,
-    /// The question for the interface.
-    question: Option<u64>,
+    /// Routines whose interfaces it needs, and the questions for those.
+    routines: Vec<(Routine, Option<u64>)>,
+    /// Its objects, if it wants any.
+    pub held: Option<Held>,
     line: Line,
     hello: Hello,
     /// For how long calls wait for a connection; zero: they end with it.
     keep: Duration,
     losses: u64,
-    /// Calls that wait for the interface.
+    /// Calls that wait for the interfaces.
     wishes: Vec<Wish>,
     /// Calls that are to be asked for by their ids, as soon as there is a connection.
     to_seek: Vec<(CallId, Wish)>,
@@ -85,24 +105,27 @@ pub struct Client {
     pub is_paused: bool,
     /// Calls that ended since somebody looked.
     pub outcomes: Vec<Outcome>,
+    /// What their routines printed.
+    pub heard: Vec<Heard>,
+    /// Functions that are to run.
+    pub functions: Vec<Run<Program>>,
 }
 
 impl Client {
-    pub fn new(
-        stream: Box<dyn ByteStream>,
-        module: usize,
-        (queue_bytes, keep): (usize, Duration),
-        seed: u64,
-        network: &Network,
-    ) -> Client {
+    pub fn new(stream: Box<dyn ByteStream>, manner: Manner, network: &Network) -> Client {
+        let Manner { queue_bytes, keep, module, routines, held, seed } = manner;
         let mut random = SeededRandom::new(seed);
         let mut hello = hello(Role::Client);
-        hello.features.push(RESUME.to_owned());
+        hello.features.extend([RESUME, OBJECTS].map(str::to_owned));
         if !keep.is_zero() {
             hello.attributes.extend(asks_to_resume(random.bytes16(), keep));
         }
-        let routine = format!("{}/scale", module::name(module));
-        let program = Program { network: network.clone(), routine, contract: None };
+        let program = Program {
+            network: network.clone(),
+            module,
+            contracts: BTreeMap::new(),
+            opened: Vec::new(),
+        };
         let connection =
             Connection::new(Setup { hello: hello.clone(), initiator: true, token: None });
         let setup =
@@ -112,7 +135,8 @@ impl Client {
             link: Some(link(stream)),
             queue_bytes,
             caller: Caller::new(setup, program),
-            question: None,
+            routines: routines.into_iter().map(|routine| (routine, None)).collect(),
+            held,
             line: Line::Up,
             hello,
             keep,
@@ -124,14 +148,30 @@ impl Client {
             unsent: true,
             is_paused: false,
             outcomes: Vec::new(),
+            heard: Vec::new(),
+            functions: Vec::new(),
         }
+    }
+
+    /// Whether it is gone for good.
+    pub fn is_dead(&self) -> bool {
+        matches!(self.line, Line::Dead)
+    }
+
+    /// Calls that were opened since somebody looked, with their numbers.
+    pub fn take_opened(&mut self) -> Vec<(CallId, u64)> {
+        std::mem::take(&mut self.caller.application_mut().opened)
+    }
+
+    fn knows_interfaces(&self) -> bool {
+        self.caller.application().contracts.len() == self.routines.len()
     }
 
     /// Makes a call, now or when the interface is there.
     pub fn wish(&mut self, wish: Wish) {
         match self.line {
-            Line::Dead => self.outcomes.push((wish.number, Some(ErrorKind::ConnectionLost))),
-            Line::Up if self.caller.application().contract.is_some() => self.open(wish),
+            Line::Dead => self.outcomes.push((wish.number, Err(ErrorKind::ConnectionLost))),
+            Line::Up if self.knows_interfaces() => self.open(wish),
             _ => self.wishes.push(wish),
         }
     }
@@ -141,14 +181,14 @@ impl Client {
         self.unsent = true;
         let kept = keep.then(|| (CallId(self.caller.random()), wish.clone()));
         let id = kept.as_ref().map(|(id, _)| *id);
-        match self.caller.open(
-            number,
-            wish,
-            id,
-            Terms { announced: true, has_news: keep, ..Terms::default() },
-        ) {
+        let terms = Terms {
+            announced: true,
+            has_news: keep || wish.shows_output,
+            passes_functions: matches!(wish.target, Target::Apply(_)),
+        };
+        match self.caller.open(number, wish, id, terms) {
             Ok(()) => drop(self.open.insert(number, kept)),
-            Err(error) => self.outcomes.push((number, Some(error.kind()))),
+            Err(error) => self.outcomes.push((number, Err(error.kind()))),
         }
     }
 
@@ -166,10 +206,10 @@ impl Client {
             // Its number is another here than where it was made.
             let number = SOUGHT | wish.number;
             self.unsent = true;
-            let terms = Terms { announced: true, ..Terms::default() };
+            let terms = Terms { announced: true, has_news: wish.shows_output, ..Terms::default() };
             match self.caller.seek(number, id, terms, Wish { keep: false, ..wish }) {
                 Ok(()) => drop(self.open.insert(number, None)),
-                Err(error) => self.outcomes.push((number & !SOUGHT, Some(error.kind()))),
+                Err(error) => self.outcomes.push((number & !SOUGHT, Err(error.kind()))),
             }
         }
     }
@@ -185,6 +225,21 @@ impl Client {
         self.caller.cancel(number);
     }
 
+    /// Asks the server to end its objects.
+    pub fn release(&mut self) {
+        self.unsent = true;
+        if let Some(held) = &mut self.held {
+            held.is_to_go = true;
+        }
+    }
+
+    /// A function has run.
+    pub fn answer(&mut self, mut run: Run<Program>, failure: Option<Failure>, took: Duration) {
+        self.unsent = true;
+        let (result, data) = run.callback.run(failure).expect("its arguments are there");
+        self.caller.answer_callback(&run, &result, data, (took, self.network.now()));
+    }
+
     /// The client ends: so do its calls.
     pub fn leave(&mut self) {
         self.die(&Error::new(ErrorKind::ConnectionLost, "wait for the server", "the client ends"));
@@ -196,7 +251,7 @@ impl Client {
         self.caller.end_all(|| Error::new(kind, "wait for the server", "it is gone"));
         self.collect();
         let wishes = self.wishes.drain(..).chain(self.to_seek.drain(..).map(|(_, wish)| wish));
-        self.outcomes.extend(wishes.map(|wish| (wish.number, Some(kind))));
+        self.outcomes.extend(wishes.map(|wish| (wish.number, Err(kind))));
     }
 
     /// Lets its connection do what it can; whether anything moved.
@@ -247,58 +302,81 @@ impl Client {
 
     fn pump(&mut self) -> Result<bool> {
         let Some(link) = &mut self.link else { return Ok(false) };
-        let mut sending = Sending { caller: &mut self.caller, moved: false };
+        let mut sending = Sending { caller: &mut self.caller, clock: &self.network, moved: false };
         let done = link.pump(self.queue_bytes, &mut sending)?;
         let moved = sending.moved;
         self.unsent = !done;
         Ok(moved)
     }
 
-    /// Asks for the interface, and makes the calls that wait for it.
+    /// Asks for the interfaces and the objects, and makes the calls that wait for them.
     fn look_up(&mut self) {
-        if self.caller.application().contract.is_some() {
-            return std::mem::take(&mut self.wishes).into_iter().for_each(|wish| self.open(wish));
+        let now = self.network.now();
+        let module = self.caller.application().module;
+        for (routine, question) in &mut self.routines {
+            match *question {
+                None => {
+                    let request = Request::Interface(routine.in_module(module));
+                    let asked = self.caller.ask(&request, PATIENCE, now);
+                    *question = Some(asked.expect("a fresh connection has room").0);
+                    self.unsent = true;
+                }
+                Some(question) => {
+                    if let Some(Some(Reply::Interface(interface))) =
+                        self.caller.take_answer(question)
+                    {
+                        let contracts = &mut self.caller.application_mut().contracts;
+                        contracts.insert(*routine, interface.contract);
+                    }
+                }
+            }
         }
-        let Some(question) = self.question else {
-            let request = Request::Interface(self.caller.application().routine.clone());
-            let asked = self.caller.ask(&request, PATIENCE, self.network.now());
-            self.question = Some(asked.expect("a fresh connection has room").0);
-            self.unsent = true;
-            return;
-        };
-        if let Some(Some(Reply::Interface(interface))) = self.caller.take_answer(question) {
-            self.caller.application_mut().contract = Some(interface.contract);
-            self.look_up();
+        if let Some(held) = &mut self.held {
+            self.unsent |= held.ask(&mut self.caller, PATIENCE, now);
+        }
+        if self.knows_interfaces() {
+            std::mem::take(&mut self.wishes).into_iter().for_each(|wish| self.open(wish));
         }
     }
 
     fn collect(&mut self) {
         while let Some(number) = self.caller.next_announced() {
-            if number & SOUGHT != 0 {
-                match self.caller.found(number) {
-                    Some(Ok(())) => {}
-                    Some(Err(error)) => self.ended(number, Some(error.kind())),
-                    None => {}
-                }
+            if number & SOUGHT != 0
+                && let Some(Err(error)) = self.caller.found(number)
+            {
+                self.ended(number, Err(error.kind()));
             }
-            while let Some(news) = self.caller.take_news(number) {
-                if news == Notice::Kept
-                    && let Some(kept) = self.open.remove(&number).flatten()
-                {
-                    self.caller.detach(number);
-                    self.unsent = true;
-                    self.left.push(kept);
-                }
+            self.take_news(number);
+            while let Some(run) = self.caller.next_callback(number) {
+                self.functions.push(*run);
             }
             if let Some(outcome) = self.caller.take_finished(number) {
-                self.ended(number, outcome.err().map(|error| error.kind()));
+                self.ended(number, outcome.map_err(|error| error.kind()));
             }
         }
     }
 
-    fn ended(&mut self, number: u64, failure: Option<ErrorKind>) {
+    fn take_news(&mut self, number: u64) {
+        while let Some(news) = self.caller.take_news(number) {
+            match news {
+                Notice::Output(output, bytes) => {
+                    self.heard.push((number & !SOUGHT, output, bytes));
+                }
+                Notice::Kept => {
+                    if let Some(kept) = self.open.remove(&number).flatten() {
+                        self.caller.detach(number);
+                        self.unsent = true;
+                        self.left.push(kept);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn ended(&mut self, number: u64, outcome: std::result::Result<Option<u64>, ErrorKind>) {
         assert!(self.open.remove(&number).is_some(), "call {number} ended twice");
-        self.outcomes.push((number & !SOUGHT, failure));
+        self.outcomes.push((number & !SOUGHT, outcome));
     }
 
     /// The connection broke. If there is a way back, the calls wait; otherwise they end.
@@ -390,82 +468,4 @@ impl Client {
 fn link(stream: Box<dyn ByteStream>) -> Link {
     let limits = hello_limits();
     Link::new(stream, limits.control_bytes_max, limits.data_bytes_max)
-}
-
-struct Sending<'a> {
-    caller: &'a mut Caller<Program>,
-    moved: bool,
-}
-
-impl FrameSource for Sending<'_> {
-    fn next(&mut self, data_bytes_max: u32) -> Option<Transmit> {
-        self.caller.poll_transmit(data_bytes_max)
-    }
-
-    fn queue_data(&mut self, link: &mut Link, header: FrameHeader, place: &Place) -> Result<()> {
-        let packing = self.caller.transfer(place.channel).and_then(|transfer| transfer.sending());
-        let gone = || Error::internal("send an array", "its call has ended");
-        link.queue_array(header, packing.ok_or_else(gone)?)
-    }
-
-    fn queued(&mut self, bytes: u64, place: Option<&Place>) {
-        self.moved = true;
-        self.caller.frame_made(bytes, place.map(|place| place.channel));
-    }
-}
-
-struct Receiving<'a> {
-    caller: &'a mut Caller<Program>,
-    clock: &'a Network,
-    moved: bool,
-}
-
-impl FrameHandler for Receiving<'_> {
-    fn control(
-        &mut self,
-        header: &FrameHeader,
-        body: &[u8],
-        _: &mut VecDeque<OwnedFd>,
-    ) -> Result<()> {
-        self.moved = true;
-        self.caller.handle_control(header, body, self.clock)
-    }
-
-    fn data_space(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Space>> {
-        let Some(place) = self.caller.place(header, done)? else { return Ok(None) };
-        let packing = self.caller.transfer(place.channel).and_then(|transfer| transfer.receiving());
-        packing.map(|packing| packing.space((header.length - done) as usize)).transpose()
-    }
-
-    fn data_arrived(&mut self, header: &FrameHeader, count: u32, done: u32) -> Result<()> {
-        self.moved = true;
-        if let Some(packing) =
-            self.caller.transfer(header.channel).and_then(|transfer| transfer.receiving())
-        {
-            packing.arrived(count as usize)?;
-        }
-        self.caller.data_arrived(header, done, self.clock)
-    }
-}
-
-struct Ungreeted<'a>(&'a mut Greeting, &'a mut bool);
-
-impl FrameHandler for Ungreeted<'_> {
-    fn control(
-        &mut self,
-        header: &FrameHeader,
-        body: &[u8],
-        _: &mut VecDeque<OwnedFd>,
-    ) -> Result<()> {
-        *self.1 = true;
-        self.0.handle_control(header, body)
-    }
-
-    fn data_space(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Space>> {
-        self.0.refuse_data(header, done).map(|()| None)
-    }
-
-    fn data_arrived(&mut self, header: &FrameHeader, _: u32, done: u32) -> Result<()> {
-        self.0.refuse_data(header, done)
-    }
 }

@@ -12,7 +12,7 @@ use farcall_link::packing::Packing;
 use farcall_link::stream::ByteStream;
 use farcall_link::strided::Strided;
 use farcall_link::{FrameHandler, FrameSource, Link, Received};
-use farcall_wire::{Argument, ByteOrder, FrameHeader, Hello, Role};
+use farcall_wire::{Argument, ByteOrder, CALLBACKS, FrameHeader, Hello, Role};
 
 use crate::plan::hello_limits;
 
@@ -42,7 +42,7 @@ pub fn hello(role: Role) -> Hello {
         role,
         byte_order: ByteOrder::NATIVE,
         product: "simulated".to_owned(),
-        features: Vec::new(),
+        features: vec![CALLBACKS.to_owned()],
         limits: hello_limits(),
         host: "simulated".to_owned(),
         principal: None,

@@ -7,11 +7,15 @@
 
 mod client;
 mod end;
+mod frames;
+mod held;
 mod module;
 mod node;
 mod plan;
 mod process;
 mod program;
+mod promises;
+mod spawner;
 mod world;
 
 pub use plan::Plan;

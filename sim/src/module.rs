@@ -1,23 +1,102 @@
 //! The published modules, the simulated directory's answers, and what the routine does.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use farcall_base::{Error, Result};
+use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
 use farcall_services::directory::{
     ExecutableImage, ImageKind, PublishedModule, PublishedRoutine, Trust,
 };
 
 const IDL: &str = "Module NAME; Library \"libsimulated.so\";
-Define scale(IN int n, INOUT double x[n]) \"doubles and adds one\" Calls \"C\" scale(n, x);";
+Define scale(IN int n, INOUT double x[n]) \"doubles and adds one\" Calls \"C\" scale(n, x);
+Define apply(IN int n, INOUT double x[n], f(IN int index, IN int n, INOUT double y[n]))
+\"gives x to f, again and again\" Calls \"C\" apply(n, x, f);
+DefClass Tally {
+    DefMethod add(IN int n, INOUT double x[n], OUT int *calls)
+    \"as scale, and counts its calls\" Calls \"C\" add(n, x, calls);
+}";
 
-/// The routine of the `index`-th module.
-///
-/// # Errors
-/// None, unless the interface language changed under us.
-pub fn routine(index: usize) -> Result<Arc<PublishedRoutine>> {
+/// What can be called in each module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Routine {
+    /// Doubles an array and adds one.
+    Scale,
+    /// Gives an array to a function of its caller's, as often as the plan wants.
+    Apply,
+    /// As `Scale`, on an object, which counts its calls.
+    Add,
+}
+
+/// The class whose method [`Routine::Add`] is.
+pub const CLASS: &str = "Tally";
+/// The slot of the function that [`Routine::Apply`] calls.
+pub const FUNCTION: u16 = 2;
+
+impl Routine {
+    const ALL: [Routine; 3] = [Routine::Scale, Routine::Apply, Routine::Add];
+
+    /// Its name in its module.
+    pub fn name(self) -> &'static str {
+        match self {
+            Routine::Scale => "scale",
+            Routine::Apply => "apply",
+            Routine::Add => "Tally.add",
+        }
+    }
+
+    /// Its name in the `index`-th module.
+    pub fn in_module(self, index: usize) -> String {
+        format!("{}/{}", name(index), self.name())
+    }
+
+    /// The one of a full name, whatever its module.
+    pub fn of(full_name: &str) -> Option<Routine> {
+        let name = full_name.split_once('/')?.1;
+        Routine::ALL.into_iter().find(|routine| routine.name() == name)
+    }
+}
+
+/// What is published in a world: the simulated directory.
+pub struct Published(BTreeMap<String, Arc<PublishedRoutine>>);
+
+impl Published {
+    /// So many modules.
+    pub fn new(modules: usize) -> Published {
+        Published((0..modules).flat_map(routines).collect())
+    }
+
+    /// The routine of a full name.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn find(&self, full_name: &str) -> Result<Arc<PublishedRoutine>> {
+        let missing = || Error::new(ErrorKind::NotFound, "find a routine", "no such routine");
+        self.0.get(full_name).cloned().ok_or_else(missing)
+    }
+
+    /// The methods of the class of a full name.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn methods(&self, full_name: &str) -> Result<Vec<Arc<PublishedRoutine>>> {
+        let missing = || Error::new(ErrorKind::NotFound, "find a class", "no such class");
+        let module = full_name.strip_suffix(CLASS).ok_or_else(missing)?;
+        Ok(vec![self.find(&format!("{module}{}", Routine::Add.name()))?])
+    }
+}
+
+/// The class of the `index`-th module.
+pub fn class(index: usize) -> String {
+    format!("{}/{CLASS}", name(index))
+}
+
+/// The routines of the `index`-th module, by their full names.
+fn routines(index: usize) -> impl Iterator<Item = (String, Arc<PublishedRoutine>)> {
     let text = IDL.replace("NAME", &name(index));
-    let compiled = farcall_idl::compile("simulated.idl", &text).map_err(Error::from)?;
+    let compiled = farcall_idl::compile("simulated.idl", &text).expect("it is right");
+    let compiled = compiled.with_methods();
     let executable = ExecutableImage {
         readable: Vec::new(),
         listed: Vec::new(),
@@ -30,19 +109,21 @@ pub fn routine(index: usize) -> Result<Arc<PublishedRoutine>> {
         module_text: encode_module(&compiled).into(),
     };
     let generation = 1 + index as u64;
-    let module = PublishedModule {
+    let module = Arc::new(PublishedModule {
         name: compiled.name.clone(),
         generation,
         publication: generation,
         executable,
-    };
-    let routine = compiled.routines.into_iter().next().expect("the module has one routine");
-    Ok(Arc::new(PublishedRoutine {
-        encoded: encode_interface(&routine.interface).into(),
-        contract: contract_hash(&routine.interface),
-        routine: Arc::new(routine),
-        module: Arc::new(module),
-    }))
+    });
+    compiled.routines.into_iter().map(move |routine| {
+        let published = PublishedRoutine {
+            encoded: encode_interface(&routine.interface).into(),
+            contract: contract_hash(&routine.interface),
+            routine: Arc::new(routine),
+            module: module.clone(),
+        };
+        (published.routine.interface.full_name(), Arc::new(published))
+    })
 }
 
 /// A module's name.

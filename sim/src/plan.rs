@@ -77,8 +77,57 @@ pub struct Plan {
     pub stall_us: u64,
     /// Most executables that one run may start: more would be modules that end each other's.
     pub starts_max: usize,
+    /// Executables that somebody kills in the middle of their work, for each client at most so many.
+    pub killed: usize,
+    /// Calls that call functions of their clients.
+    pub callbacks: Callbacks,
+    /// Objects, and calls on them.
+    pub objects: Objects,
+    /// Calls whose clients want to see what the routine prints.
+    pub output: Output,
     /// Kinds of failure that this experiment shows: every one, and no other.
     pub failures: Vec<String>,
+}
+
+/// Calls of routines that call functions of their clients.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Callbacks {
+    /// Chance that a call passes a function.
+    pub chance: f64,
+    /// How often a routine calls it, at most.
+    pub times_max: u64,
+    /// Chance that a function fails.
+    pub failure: f64,
+}
+
+/// Objects of the clients.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Objects {
+    /// Objects of each client.
+    pub each: u32,
+    /// Chance that a call is one on an object.
+    pub chance: f64,
+    /// How long an object stays without its owner, in microseconds.
+    pub lease_us: u64,
+    /// Chance that a client releases its objects in the middle of its work.
+    pub release: f64,
+}
+
+/// What routines print.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Output {
+    /// Chance that a client wants to see it.
+    pub chance: f64,
+    /// Lines that a routine prints at most, between two callbacks if it calls back.
+    pub lines_max: u64,
+    /// Bytes of a line at most.
+    pub bytes_max: u64,
+    /// Longest time until the server hears of a line, in microseconds: a server that is slow hears
+    /// less, and says so.
+    pub hearing_us: u64,
 }
 
 impl Default for Plan {
@@ -114,6 +163,10 @@ impl Default for Plan {
             executable_idle_us: 2_000,
             stall_us: 1_000_000,
             starts_max: usize::MAX,
+            killed: 0,
+            callbacks: Callbacks::default(),
+            objects: Objects::default(),
+            output: Output::default(),
             failures: Vec::new(),
         }
     }
@@ -177,9 +230,9 @@ impl Plan {
                 share_percent: 100,
                 has_folder: false,
             },
-            objects_max: 0,
-            objects_of_one_max: 0,
-            object_lease_max: Duration::ZERO,
+            objects_max: self.objects.each as usize * self.clients,
+            objects_of_one_max: self.objects.each as usize * self.clients,
+            object_lease_max: Duration::from_micros(self.objects.lease_us),
             hello: hello_limits(),
         }
     }

@@ -1,18 +1,23 @@
-//! The program above a simulated client: its calls have one array, in plain memory.
+//! The program above a simulated client: its calls have one array, in plain memory, and its
+//! functions do with an array what the routines do.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use farcall_base::{CallId, ChannelId, Clock, Error, ErrorKind, Instant, Result};
+use farcall_base::{CallId, ChannelId, Clock, Error, ErrorKind, Instant, ObjectId, Result};
 use farcall_call::Connection;
 use farcall_link::memory::{Block, HeapRegion, Region, Space};
 use farcall_link::packing::Packing;
 use farcall_link::strided::Strided;
 use farcall_peer::Application;
 use farcall_transport_simulated::Network;
-use farcall_wire::{Argument, CallResult, Hello, Keep, Open, Reply, Resume};
+use farcall_wire::{
+    Argument, Attribute, CallResult, CallTimes, Failure, Hello, Keep, NOTICES, ON, Open, Reply,
+    Resume, wants,
+};
 
-use crate::module;
+use crate::module::{self, FUNCTION, Routine};
 
 /// Arrays up to this many bytes travel inside a message.
 const INLINE_MAX: usize = 4096;
@@ -22,6 +27,8 @@ const INLINE_MAX: usize = 4096;
 pub struct Wish {
     /// Its number in the world.
     pub number: u64,
+    /// What is called.
+    pub target: Target,
     /// Elements of its array.
     pub elements: u64,
     /// When its time is over.
@@ -29,6 +36,53 @@ pub struct Wish {
     /// Whether the server is to go on with it, and to keep its outcome for whoever asks for it by
     /// its id.
     pub keep: bool,
+    /// Whether the client wants to see what the routine prints.
+    pub shows_output: bool,
+}
+
+/// What is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// [`Routine::Scale`].
+    Scale,
+    /// [`Routine::Apply`], which calls the function so often.
+    Apply(u64),
+    /// [`Routine::Add`] on this object.
+    Add(ObjectId),
+}
+
+impl Target {
+    /// The routine.
+    pub fn routine(self) -> Routine {
+        match self {
+            Target::Scale => Routine::Scale,
+            Target::Apply(_) => Routine::Apply,
+            Target::Add(_) => Routine::Add,
+        }
+    }
+}
+
+impl Wish {
+    /// The array that a right call returns.
+    fn right(&self) -> Vec<u8> {
+        let times = if let Target::Apply(times) = self.target { times } else { 1 };
+        (0..times).fold(module::argument(self.number, self.elements), |x, _| module::scale(&x))
+    }
+
+    fn attributes(&self) -> Option<Vec<Attribute>> {
+        let kept = || Keep { after_end_us: KEPT.as_micros() as u64, durable: false }.attribute();
+        let noticed = || Attribute {
+            name: NOTICES.to_owned(),
+            critical: false,
+            value: vec![wants::OUTPUT | wants::PROGRESS],
+        };
+        let on =
+            |id: ObjectId| Attribute { name: ON.to_owned(), critical: true, value: id.0.to_vec() };
+        let object = if let Target::Add(id) = self.target { Some(on(id)) } else { None };
+        let all = [self.keep.then(kept), self.shows_output.then(noticed), object];
+        let all: Vec<Attribute> = all.into_iter().flatten().collect();
+        (!all.is_empty()).then_some(all)
+    }
 }
 
 /// For how long the server keeps an outcome.
@@ -55,6 +109,31 @@ impl Array {
     }
 }
 
+/// An array that travels: inside the message if it is short.
+fn travelling(bytes: &[u8]) -> Result<(Argument, Option<Array>)> {
+    if bytes.len() <= INLINE_MAX {
+        return Ok((Argument::Inline(bytes.into()), None));
+    }
+    Ok((Argument::Blocks(Some(bytes.len() as u64)), Some(Array::of(bytes)?)))
+}
+
+/// An array that came.
+fn content(argument: &Argument, array: Option<Array>) -> Result<Vec<u8>> {
+    match (argument, array) {
+        (Argument::Inline(bytes), _) => Ok(bytes.to_vec()),
+        (_, Some(Array { region, packing })) => {
+            assert_eq!(packing.left(), 0, "an array is complete when its call says so");
+            Ok(Block::of(&region, 0, region.bytes())?.bytes().to_vec())
+        }
+        (other, None) => panic!("an array came as {other:?}"),
+    }
+}
+
+fn integer(argument: &Argument) -> i32 {
+    let Argument::Inline(bytes) = argument else { panic!("a number came as {argument:?}") };
+    i32::from_ne_bytes(bytes.as_slice().try_into().expect("it has four bytes"))
+}
+
 /// What a call's array moves through.
 pub struct Transfer {
     sending: Option<Array>,
@@ -73,23 +152,71 @@ impl Transfer {
     }
 }
 
-/// The program of one client: all of its calls are of one routine.
+/// A call of the client's function.
+pub struct Function {
+    /// The call whose routine calls it.
+    pub number: u64,
+    /// How often the routine has called it before.
+    pub index: u64,
+    argument: Argument,
+    array: Option<Array>,
+}
+
+impl Function {
+    /// What comes.
+    pub fn receiving(&mut self) -> Option<&mut Packing> {
+        self.array.as_mut().map(|array| &mut array.packing)
+    }
+
+    /// The function runs: its answer, with the array that does not fit inside that.
+    ///
+    /// # Errors
+    /// None in a world without bugs.
+    pub fn run(&mut self, failure: Option<Failure>) -> Result<(CallResult, Option<Answer>)> {
+        let bytes = content(&self.argument, self.array.take())?;
+        let times = CallTimes::default();
+        if failure.is_some() {
+            return Ok((
+                CallResult { failure, results: Vec::new(), times, attributes: None },
+                None,
+            ));
+        }
+        let (result, array) = travelling(&module::scale(&bytes))?;
+        let results = vec![Argument::Absent, Argument::Absent, result];
+        Ok((CallResult { failure, results, times, attributes: None }, array.map(Answer)))
+    }
+}
+
+/// The array of a function's answer.
+pub struct Answer(Array);
+
+impl Answer {
+    /// What is left to send.
+    pub fn sending(&mut self) -> &mut Packing {
+        &mut self.0.packing
+    }
+}
+
+/// The program of one client: all of its calls are of one module.
 pub struct Program {
     pub network: Network,
-    pub routine: String,
-    /// The hash of the routine's interface, once that came.
-    pub contract: Option<[u8; 32]>,
+    pub module: usize,
+    /// The hashes of the routines' interfaces, once they came.
+    pub contracts: BTreeMap<Routine, [u8; 32]>,
+    /// Calls that were opened since somebody looked, and their numbers.
+    pub opened: Vec<(CallId, u64)>,
 }
 
 impl Application for Program {
     type Call = Wish;
     type Transfer = Transfer;
     type Residue = ();
-    type Output = ();
+    /// Of a call on an object: how many it had, with this one.
+    type Output = Option<u64>;
     type Sought = Wish;
     type Description = ();
-    type Callback = ();
-    type Answer = ();
+    type Callback = Function;
+    type Answer = Answer;
 
     fn greeted(&mut self, _: &Hello) {}
 
@@ -99,19 +226,17 @@ impl Application for Program {
         id: CallId,
         connection: &mut Connection,
     ) -> Result<(ChannelId, Transfer)> {
-        let bytes = module::argument(call.number, call.elements);
         let n = i32::try_from(call.elements).expect("plans ask for small arrays");
-        let is_long = bytes.len() > INLINE_MAX;
-        let array = if is_long {
-            Argument::Blocks(Some(bytes.len() as u64))
-        } else {
-            Argument::Inline(bytes[..].into())
-        };
+        let (array, sending) = travelling(&module::argument(call.number, call.elements))?;
+        let routine = call.target.routine();
+        let mut arguments = vec![Argument::Inline(n.to_ne_bytes().as_slice().into()), array];
+        // The function stays here, and the number of calls comes back alone.
+        arguments.extend((routine != Routine::Scale).then_some(Argument::Absent));
         let open = Open {
             call: id,
-            routine: self.routine.clone(),
-            contract: self.contract.expect("calls wait for the interface"),
-            arguments: vec![Argument::Inline(n.to_ne_bytes().as_slice().into()), array],
+            routine: routine.in_module(self.module),
+            contract: *self.contracts.get(&routine).expect("calls wait for the interface"),
+            arguments,
             wanted: None,
             remaining_us: call
                 .deadline
@@ -120,18 +245,15 @@ impl Application for Program {
             parent: None,
             principal: None,
             trace: None,
-            attributes: call.keep.then(|| {
-                let after_end_us = KEPT.as_micros() as u64;
-                vec![Keep { after_end_us, durable: false }.attribute()]
-            }),
+            attributes: call.attributes(),
         };
         let channel = connection.open(&open)?;
-        let sending = is_long.then(|| Array::of(&bytes)).transpose()?;
+        self.opened.push((id, call.number));
         Ok((channel, Transfer { sending, receiving: None }))
     }
 
-    fn routine<'a>(&self, _: &'a Wish) -> &'a str {
-        "scale"
+    fn routine<'a>(&self, call: &'a Wish) -> &'a str {
+        call.target.routine().name()
     }
 
     fn renewed(&mut self, _: &Wish, _: Reply) -> Result<()> {
@@ -166,21 +288,14 @@ impl Application for Program {
         call: &Wish,
         transfer: &mut Transfer,
         result: &mut CallResult,
-    ) -> Result<()> {
+    ) -> Result<Option<u64>> {
         if let Some(failure) = result.failure.take() {
             return Err(failure.into());
         }
-        let got = match (&result.results[1], transfer.receiving.take()) {
-            (Argument::Inline(bytes), _) => bytes.to_vec(),
-            (_, Some(Array { region, packing })) => {
-                assert_eq!(packing.left(), 0, "an array is complete when its call says so");
-                Block::of(&region, 0, region.bytes())?.bytes().to_vec()
-            }
-            (other, None) => panic!("call {} returned {other:?}", call.number),
-        };
-        let right = module::scale(&module::argument(call.number, call.elements));
-        assert!(got == right, "call {} returned a wrong result", call.number);
-        Ok(())
+        let got = content(&result.results[1], transfer.receiving.take())?;
+        assert!(got == call.right(), "call {} returned a wrong result", call.number);
+        let is_on_object = matches!(call.target, Target::Add(_));
+        Ok(is_on_object.then(|| integer(&result.results[2]) as u64))
     }
 
     fn abandon(&mut self, _: Transfer) {}
@@ -196,17 +311,21 @@ impl Application for Program {
     ) -> Result<(Wish, Transfer, ())> {
         assert_eq!(
             resume.interface.map(|interface| interface.name),
-            Some(self.routine.clone()),
+            Some(sought.target.routine().in_module(self.module)),
             "it is another call"
         );
         Ok((sought, Transfer { sending: None, receiving: None }, ()))
     }
 
-    fn call_back(&mut self, _: &Wish, _: usize, _: &Open) -> Result<((), u64)> {
-        Err(Error::new(
-            ErrorKind::NotFound,
-            "run a callback",
-            "clients of this world pass no functions",
-        ))
+    fn call_back(&mut self, call: &Wish, slot: usize, open: &Open) -> Result<(Function, u64)> {
+        if slot != usize::from(FUNCTION) || !matches!(call.target, Target::Apply(_)) {
+            let message = "no function was passed for this parameter";
+            return Err(Error::new(ErrorKind::NotFound, "run a callback", message));
+        }
+        let argument = open.arguments[usize::from(FUNCTION)].clone();
+        let bytes = if let Argument::Blocks(Some(bytes)) = argument { bytes } else { 0 };
+        let array = (bytes > 0).then(|| Array::new(bytes)).transpose()?;
+        let index = integer(&open.arguments[0]) as u64;
+        Ok((Function { number: call.number, index, argument, array }, bytes))
     }
 }

@@ -1,40 +1,34 @@
 //! A world: everything that happens, in the order of virtual time, and what must hold of it.
 
+mod executables;
+mod happening;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use farcall_base::{CallId, Clock, Error, ErrorKind, ExecutableId, Instant, Random, SeededRandom};
+use farcall_base::{
+    CallId, Clock, ErrorKind, ExecutableId, Instant, ObjectId, Random, SeededRandom,
+};
 use farcall_link::stream::ByteStream;
 use farcall_rpc_server::access::Rights;
-use farcall_rpc_server::state::{Action, Caller, MemoryId, Newcomer};
-use farcall_services::spawner::{ExitHow, Exited, OutputTail};
-use farcall_transport_simulated::{LinkId, LinkPlan, Network};
+use farcall_rpc_server::state::{Caller, MemoryId, Newcomer};
+use farcall_services::spawner::ExitHow;
+use farcall_transport_simulated::{LinkId, Network};
+use farcall_wire::HoldRequest;
 
-use crate::client::{Client, Wanted};
-use crate::module;
+use crate::client::{Client, Manner, Wanted};
+use crate::held::{Asked, Held};
+use crate::module::{self, Published, Routine};
 use crate::node::Node;
 use crate::plan::Plan;
-use crate::process::{News, Process};
-use crate::program::Wish;
+use crate::process::Process;
+use crate::program::{Target, Wish};
+use crate::promises::Promises;
+use crate::spawner::Spawner;
+use happening::Happening;
 
 /// Turns after which a world that is not over counts as hanging.
 const TURNS_MAX: usize = 200_000;
-
-/// What is going to happen.
-enum Happening {
-    CallDue { client: usize, number: u64, elements: u64, keep: bool },
-    FetchDue(usize, CallId, Wish),
-    CancelDue(usize, u64),
-    ClientCrashes(usize),
-    ConnectionResets(usize),
-    ClientPauses(usize),
-    ClientGoesOn(usize),
-    ExecutableStarts(ExecutableId),
-    ModuleLoads(ExecutableId),
-    RoutineReturns(ExecutableId, CallId),
-    ProcessEnds(ExecutableId, ExitHow),
-    ExitReported(Box<Exited>),
-}
 
 /// How a run went.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,18 +51,18 @@ pub struct World {
     node: Node,
     clients: Vec<(Client, LinkId)>,
     processes: BTreeMap<ExecutableId, Process>,
-    /// Told to end before they began.
+    published: Published,
+    spawner: Spawner,
+    /// Told to end, some of them before they began.
     doomed: BTreeSet<ExecutableId>,
     agenda: BTreeMap<(Instant, u64), Happening>,
     scheduled: u64,
     /// Executables that were started.
     starts: usize,
     trace: Vec<String>,
-    /// How often each call ran.
-    runs: BTreeMap<CallId, u32>,
+    promises: Promises,
     /// Which call each piece of memory belongs to.
     owners: BTreeMap<MemoryId, CallId>,
-    outcomes: BTreeMap<u64, Option<ErrorKind>>,
 }
 
 impl World {
@@ -94,14 +88,15 @@ impl World {
             random: SeededRandom::new(seed),
             clients: Vec::new(),
             processes: BTreeMap::new(),
+            published: Published::new(plan.modules.max(1)),
+            spawner: Spawner::new(),
             doomed: BTreeSet::new(),
             agenda: BTreeMap::new(),
             scheduled: 0,
             starts: 0,
             trace: Vec::new(),
-            runs: BTreeMap::new(),
+            promises: Promises::new(plan),
             owners: BTreeMap::new(),
-            outcomes: BTreeMap::new(),
         };
         (0..plan.clients).for_each(|index| world.add_client(index));
         world
@@ -109,37 +104,87 @@ impl World {
 
     fn add_client(&mut self, index: usize) {
         let (stream, link) = self.connect(index);
-        let module = index % self.plan.modules.max(1);
-        let seed = self.random.next();
-        let manner = (self.plan.queue_bytes, Duration::from_micros(self.plan.keep_us));
-        self.clients.push((Client::new(stream, module, manner, seed, &self.network), link));
+        let manner = self.manner(index);
+        let objects = manner
+            .held
+            .as_ref()
+            .map_or(Vec::new(), |held| (0..held.count()).map(|index| held.object(index)).collect());
+        self.clients.push((Client::new(stream, manner, &self.network), link));
         let mut at = Duration::ZERO;
         for call in 0..self.plan.calls {
             at += self.within(self.plan.interval_us);
-            let number = (index * self.plan.calls + call) as u64;
-            let elements = self.random.next() % (self.plan.elements_max + 1);
-            let keep = self.chance(self.plan.kept);
-            self.after(at, Happening::CallDue { client: index, number, elements, keep });
+            let wish = self.wish((index * self.plan.calls + call) as u64, &objects);
+            let number = wish.number;
+            self.after(at, Happening::CallDue { client: index, wish });
             if self.chance(self.plan.cancel) {
                 let later = at + self.within(self.plan.run_us);
                 self.after(later, Happening::CancelDue(index, number));
             }
         }
-        if self.chance(self.plan.client_crash) {
-            let at = self.within(at.as_micros() as u64);
-            self.after(at, Happening::ClientCrashes(index));
-        }
-        if self.chance(self.plan.pause) {
-            let at = self.within(at.as_micros() as u64);
-            self.after(at, Happening::ClientPauses(index));
-        }
+        self.disturb(index, at.as_micros() as u64);
+    }
+
+    fn manner(&mut self, index: usize) -> Manner {
+        let module = index % self.plan.modules.max(1);
+        let seed = self.random.next();
+        let (callbacks, objects) = (&self.plan.callbacks, &self.plan.objects);
+        let mut routines = vec![Routine::Scale];
+        routines.extend((callbacks.chance > 0.0).then_some(Routine::Apply));
+        routines.extend((objects.each > 0).then_some(Routine::Add));
+        let held = (objects.each > 0).then(|| {
+            let mut first = [0; 12];
+            first[..8].copy_from_slice(&seed.to_ne_bytes());
+            Held::new(HoldRequest {
+                name: module::class(module),
+                first: ObjectId::first(first),
+                count: objects.each,
+                lease_us: objects.lease_us,
+                start_us: None,
+                detached: None,
+                ranks: None,
+            })
+        });
+        let keep = Duration::from_micros(self.plan.keep_us);
+        Manner { queue_bytes: self.plan.queue_bytes, keep, module, routines, held, seed }
+    }
+
+    /// A call of a client's that has these objects.
+    fn wish(&mut self, number: u64, objects: &[ObjectId]) -> Wish {
+        let elements = self.random.next() % (self.plan.elements_max + 1);
+        let keep = self.chance(self.plan.kept);
+        // What a plan does without draws nothing: its seeds stay the same worlds.
+        let may = |world: &mut World, chance: f64| chance > 0.0 && world.chance(chance);
+        let target = if may(self, self.plan.callbacks.chance) {
+            Target::Apply(self.random.next() % (self.plan.callbacks.times_max + 1))
+        } else if !objects.is_empty() && may(self, self.plan.objects.chance) {
+            Target::Add(objects[self.random.next() as usize % objects.len()])
+        } else {
+            Target::Scale
+        };
+        let shows_output = may(self, self.plan.output.chance);
+        Wish { number, target, elements, deadline: None, keep, shows_output }
+    }
+
+    /// What happens to a client, and around it, while it makes its calls.
+    fn disturb(&mut self, index: usize, span_us: u64) {
+        let once = |world: &mut World, chance: f64, what: Happening| {
+            if world.chance(chance) {
+                let at = world.within(span_us);
+                world.after(at, what);
+            }
+        };
+        once(self, self.plan.client_crash, Happening::ClientCrashes(index));
+        once(self, self.plan.pause, Happening::ClientPauses(index));
         // A client that comes back loses one connection after another.
         let resets = if self.plan.keep_us > 0 { self.plan.calls } else { 1 };
         for _ in 0..resets {
-            if self.chance(self.plan.reset) {
-                let at = self.within(at.as_micros() as u64);
-                self.after(at, Happening::ConnectionResets(index));
-            }
+            once(self, self.plan.reset, Happening::ConnectionResets(index));
+        }
+        if self.plan.objects.release > 0.0 {
+            once(self, self.plan.objects.release, Happening::ReleaseDue(index));
+        }
+        for _ in 0..self.plan.killed {
+            once(self, 0.5, Happening::ExecutableKilled);
         }
     }
 
@@ -223,21 +268,7 @@ impl World {
                 self.clients[index].1 = link;
             }
             moved |= self.clients[index].0.work();
-            for (id, wish) in std::mem::take(&mut self.clients[index].0.left) {
-                self.say(format!("call {} goes on without client {index}", wish.number));
-                let delay = self.within(2 * self.plan.run_us);
-                self.after(delay, Happening::FetchDue(index + 1, id, wish));
-            }
-            for (number, failure) in std::mem::take(&mut self.clients[index].0.outcomes) {
-                self.say(format!(
-                    "call {number} ended: {}",
-                    failure.map_or("right", ErrorKind::name)
-                ));
-                assert!(
-                    self.outcomes.insert(number, failure).is_none(),
-                    "call {number} ended twice"
-                );
-            }
+            self.hear(index);
         }
         for executable in self.processes.keys().copied().collect::<Vec<_>>() {
             moved |= self.work_process(executable);
@@ -245,142 +276,41 @@ impl World {
         moved
     }
 
-    fn work_process(&mut self, executable: ExecutableId) -> bool {
-        let Some(process) = self.processes.get_mut(&executable) else { return false };
-        let mut news = Vec::new();
-        let worked = process.work(&mut news);
-        for news in news {
-            match news {
-                News::Loads if self.chance(self.plan.load_crash) => {
-                    self.end_process(executable, crash())
-                }
-                News::Loads => {
-                    let delay = self.within(self.plan.start_us);
-                    self.after(delay, Happening::ModuleLoads(executable));
-                }
-                News::Begins(call) => self.begin(executable, call),
-            }
+    /// What a client has to tell.
+    fn hear(&mut self, index: usize) {
+        let client = &mut self.clients[index].0;
+        self.promises.opened(client.take_opened());
+        let left = std::mem::take(&mut client.left);
+        let functions = std::mem::take(&mut client.functions);
+        let heard = std::mem::take(&mut client.heard);
+        let outcomes = std::mem::take(&mut client.outcomes);
+        for (id, wish) in left {
+            self.say(format!("call {} goes on without client {index}", wish.number));
+            let delay = self.within(2 * self.plan.run_us);
+            self.after(delay, Happening::FetchDue(index + 1, id, wish));
         }
-        // An executable without a server ends by itself.
-        worked.unwrap_or_else(|_| {
-            self.end_process(executable, ExitHow::Status(0));
-            true
-        })
-    }
-
-    /// A routine begins: what will become of it?
-    fn begin(&mut self, executable: ExecutableId, call: CallId) {
-        let runs = self.runs.entry(call).or_insert(0);
-        *runs += 1;
-        assert_eq!(*runs, 1, "{call:?} ran twice");
-        self.say(format!("{call} runs in executable {executable}"));
-        let delay = self.within(self.plan.run_us);
-        let ending = |how| Happening::ProcessEnds(executable, how);
-        let what = if self.chance(self.plan.crash) {
-            ending(crash())
-        } else if self.chance(self.plan.exit) {
-            ending(ExitHow::Status(3))
-        } else if self.chance(self.plan.hang) {
-            return;
-        } else {
-            Happening::RoutineReturns(executable, call)
-        };
-        self.after(delay, what);
-    }
-
-    fn act(&mut self, action: Action) {
-        match action {
-            Action::Resolve { connection, channel, name, .. } => {
-                let index = (0..self.plan.modules.max(1))
-                    .find(|index| name == format!("{}/scale", module::name(*index)));
-                let missing =
-                    || Error::new(ErrorKind::NotFound, "find a routine", "no such routine");
-                let found = index.ok_or_else(missing).and_then(module::routine);
-                self.node.server.resolved(connection, channel, found);
-            }
-            Action::Start { executable, .. } => {
-                self.say(format!("start {executable}"));
-                self.starts += 1;
-                assert!(self.starts <= self.plan.starts_max, "executables come and go");
-                let delay = self.within(self.plan.start_us);
-                self.after(delay, Happening::ExecutableStarts(executable));
-            }
-            Action::Stop { executable, grace } => {
-                self.say(format!("stop {executable}"));
-                self.doomed.insert(executable);
-                let how = ExitHow::Signal { number: 15, name: "SIGTERM", core: false };
-                let delay = self.within(grace.as_micros() as u64);
-                self.after(delay, Happening::ProcessEnds(executable, how));
-            }
-            Action::Recall(..) | Action::Resume(_) | Action::Look(_) => {
-                panic!("links of this world have no turnstile")
-            }
-            Action::Hold { .. } => panic!("servers of this world hold no objects"),
-            Action::Listen(_) | Action::Hush(_) => panic!("clients of this world want no output"),
-            Action::Fetch { .. } => panic!("clients of this world name no arrays by URL"),
-            Action::Results(_) | Action::Readmit => {
-                panic!("clients of this world have nothing kept")
-            }
-            Action::List { .. } | Action::Order { .. } | Action::Close(_) | Action::Audit(_) => {
-                panic!("clients of this world neither list nor give orders, and nobody keeps a log")
-            }
+        for run in functions {
+            let (number, time) = (run.callback.number, run.callback.index);
+            self.say(format!("function of call {number} runs for the {time}. time"));
+            self.promises.function_runs(number, time);
+            let (took, fails) =
+                (self.within(self.plan.run_us), self.chance(self.plan.callbacks.failure));
+            self.after(
+                took,
+                Happening::FunctionReturns { client: index, run: Box::new(run), fails, took },
+            );
+        }
+        for (number, output, bytes) in heard {
+            self.promises.heard(number, output, &bytes);
+        }
+        for (number, outcome) in outcomes {
+            let words = outcome.as_ref().map_or_else(|kind| kind.name(), |_| "right");
+            self.say(format!("call {number} ended: {words}"));
+            self.promises.ended(number, outcome);
         }
     }
 
-    fn happen(&mut self, what: Happening) {
-        match what {
-            Happening::FetchDue(client, id, wish) => self.fetch(client, id, wish),
-            Happening::CallDue { client, number, elements, keep } => {
-                self.say(format!("client {client} makes call {number} with {elements} elements"));
-                let timeout = Duration::from_micros(self.plan.timeout_us);
-                let deadline = (self.plan.timeout_us > 0).then(|| self.network.now() + timeout);
-                self.clients[client].0.wish(Wish { number, elements, deadline, keep });
-            }
-            Happening::CancelDue(client, number) => self.clients[client].0.cancel(number),
-            Happening::ClientCrashes(client) => {
-                self.say(format!("client {client} ends"));
-                self.clients[client].0.leave();
-            }
-            // Nobody comes back to a server that has never greeted.
-            Happening::ConnectionResets(client)
-                if self.plan.keep_us > 0 && self.clients[client].0.awaits_greeting() =>
-            {
-                let later = Duration::from_micros(self.plan.delay_us + 1);
-                self.after(later, Happening::ConnectionResets(client));
-            }
-            Happening::ConnectionResets(client) => {
-                self.say(format!("client {client} loses its connection"));
-                self.network.crash(self.clients[client].1);
-            }
-            Happening::ClientPauses(client) => {
-                self.say(format!("client {client} stands still"));
-                self.clients[client].0.is_paused = true;
-                self.after(
-                    Duration::from_micros(2 * self.plan.stall_us),
-                    Happening::ClientGoesOn(client),
-                );
-            }
-            Happening::ClientGoesOn(client) => self.clients[client].0.is_paused = false,
-            Happening::ExecutableStarts(executable) => self.start(executable),
-            Happening::ModuleLoads(executable) => {
-                if let Some(process) = self.processes.get_mut(&executable) {
-                    process.loaded();
-                }
-            }
-            Happening::RoutineReturns(executable, call) => {
-                if let Some(process) = self.processes.get_mut(&executable) {
-                    process.returns(call).expect("arguments are there when a routine begins");
-                }
-            }
-            Happening::ProcessEnds(executable, how) => self.end_process(executable, how),
-            Happening::ExitReported(exited) => {
-                self.say(format!("executable {} {}", exited.executable, exited.how));
-                self.node.server.executable_exited(&mut self.node.memory, &exited);
-            }
-        }
-    }
-
-    /// A client, or the next one that lives, asks for what another has left.
+    /// Asks another client for what one has left: it, or the next one that lives.
     fn fetch(&mut self, client: usize, id: CallId, wish: Wish) {
         let (count, number) = (self.clients.len(), wish.number);
         let module = |index: usize| index % self.plan.modules.max(1);
@@ -395,30 +325,7 @@ impl World {
             .find(|index| self.clients[*index].0.seek(id, wish.clone()));
         match asks {
             Some(index) => self.say(format!("client {index} asks for call {number}")),
-            None => drop(self.outcomes.insert(number, Some(ErrorKind::ConnectionLost))),
-        }
-    }
-
-    fn start(&mut self, executable: ExecutableId) {
-        if self.chance(self.plan.start_failure) {
-            let error = Error::new(ErrorKind::System, "start an executable", "no memory left");
-            return self.node.server.executable_failed(&mut self.node.memory, executable, &error);
-        }
-        let pair = self.network.pair(LinkPlan { queue_bytes: 16 << 10, ..LinkPlan::default() });
-        let pair = pair.expect("a local link can be made");
-        let connection = self.node.add(pair.near);
-        let now = self.network.now();
-        self.node.server.executable_started(executable, connection, false, false, now);
-        self.processes.insert(executable, Process::new(pair.far, self.plan.queue_bytes));
-    }
-
-    /// A process ends: its connection at once, the report of its exit a little later.
-    fn end_process(&mut self, executable: ExecutableId, how: ExitHow) {
-        if self.processes.remove(&executable).is_some() {
-            let (stderr, stdout) = (OutputTail::default(), OutputTail::default());
-            let exited = Exited { executable, how, rank: None, was_stopped: false, stderr, stdout };
-            let delay = self.within(200);
-            self.after(delay, Happening::ExitReported(Box::new(exited)));
+            None => self.promises.ended(number, Err(ErrorKind::ConnectionLost)),
         }
     }
 
@@ -450,10 +357,13 @@ impl World {
         }
     }
 
-    /// All calls are over: clients leave, executables end, and nothing may be left.
+    /// All calls are over: clients release their objects and leave, executables end, and nothing may
+    /// be left.
     fn end(mut self) -> Report {
-        let calls = (self.plan.clients * self.plan.calls) as u64;
-        assert!((0..calls).all(|number| self.outcomes.contains_key(&number)), "a call never ended");
+        self.promises.check_all_ended();
+        self.clients.iter_mut().for_each(|(client, _)| client.release());
+        self.turn_until_quiet();
+        self.check_released();
         self.clients.iter_mut().for_each(|(client, _)| client.leave());
         self.turn_until_quiet();
         let left = self.node.server.state().left_over();
@@ -463,6 +373,8 @@ impl World {
             "memory is never released: {:?}",
             self.node.memory.held
         );
+        let objects = self.processes.values().filter(|process| process.is_object()).count();
+        assert_eq!(objects, 0, "objects live on that nobody has");
         for executable in self.processes.keys().copied().collect::<Vec<_>>() {
             self.end_process(executable, ExitHow::Status(0));
         }
@@ -473,22 +385,29 @@ impl World {
             (0, 0),
             "executables or connections leak"
         );
-        let mut failed = BTreeMap::new();
-        for kind in self.outcomes.values().flatten() {
-            *failed.entry(kind.name()).or_insert(0) += 1;
-        }
-        let returned = self.outcomes.values().filter(|failure| failure.is_none()).count();
         Report {
             fingerprint: self.network.trace().fingerprint(),
             trace: self.trace,
-            returned,
-            failed,
+            returned: self.promises.returned(),
+            failed: self.promises.failed(),
         }
     }
-}
 
-fn crash() -> ExitHow {
-    ExitHow::Signal { number: 11, name: "SIGSEGV", core: false }
+    /// A client that released its objects was told so, unless they had never come; one that was
+    /// killed while it ended in order is told, too.
+    fn check_released(&self) {
+        for (index, (client, _)) in self.clients.iter().enumerate() {
+            let Some(held) = client.held.as_ref().filter(|_| !client.is_dead()) else { continue };
+            let is_right = match (held.came, held.went) {
+                (Asked::Done | Asked::Failed(_), Asked::Done) => true,
+                (Asked::Failed(_), Asked::Failed(ErrorKind::NotFound)) => true,
+                (_, Asked::Failed(ErrorKind::RoutineCrashed)) => self.plan.killed > 0,
+                _ => false,
+            };
+            let (came, went) = (held.came, held.went);
+            assert!(is_right, "objects of client {index} came: {came:?}, and went: {went:?}");
+        }
+    }
 }
 
 /// Says what failed, should a run not come to its end.
