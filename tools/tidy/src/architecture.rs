@@ -1,5 +1,5 @@
-//! Checks that the map is true: rooms, the "follow one call" table, plugin folders and crate
-//! descriptions.
+//! Checks that the map is true: rooms, the tables "follow one call" and "find a subject", plugin
+//! folders and crate descriptions.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -68,12 +68,12 @@ fn top_folders(root: &Path) -> Vec<String> {
     names.filter(|name| !name.starts_with('.') && name != "target" && name != "build").collect()
 }
 
-/// Every step of "follow one call" names a file that exists and a function or type that stands in
-/// it.
-pub fn follow_one_call(tree: &Tree, map: &str) -> Vec<Violation> {
-    let rows = table(map, "Follow one call");
+/// Every row of the table below a heading names a file that exists and a function or type that
+/// stands in it.
+pub fn places(tree: &Tree, map: &str, heading: &str) -> Vec<Violation> {
+    let rows = table(map, heading);
     if rows.is_empty() {
-        return vec![Violation::new(MAP, "has no table below the heading `Follow one call`")];
+        return vec![Violation::new(MAP, format!("has no table below the heading `{heading}`"))];
     }
     rows.iter()
         .filter_map(|(line, cells)| {
@@ -82,10 +82,10 @@ pub fn follow_one_call(tree: &Tree, map: &str) -> Vec<Violation> {
         .collect()
 }
 
-/// A row is `| step | what happens | file | name |`.
+/// A row is `| step or subject | what happens | file | name |`.
 fn step_problem(tree: &Tree, cells: &[&str]) -> Option<String> {
     let [_, _, path, name] = cells else {
-        return Some("a row has four cells: step, what happens, file, name".to_string());
+        return Some("a row has four cells: step or subject, what happens, file, name".to_string());
     };
     let (path, name) = (unquoted(path), unquoted(name));
     let Some(file) = tree.sources.iter().find(|file| file.path == path) else {
@@ -148,10 +148,8 @@ mod tests {
     }
 
     fn steps(row: &str) -> Vec<Violation> {
-        follow_one_call(
-            &tree(),
-            &format!("## Follow one call\n\n| a | b | c | d |\n|-|-|-|-|\n{row}\n"),
-        )
+        let map = format!("## A walk\n\n| a | b | c | d |\n|-|-|-|-|\n{row}\n");
+        places(&tree(), &map, "A walk")
     }
 
     #[test]
@@ -160,7 +158,7 @@ mod tests {
         assert!(steps("| 1 | it goes | `a/x.rs` | `stop` |")[0].problem.contains("has no `stop`"));
         assert!(steps("| 1 | it goes | `a/y.rs` | `go` |")[0].problem.contains("no source file"));
         assert!(steps("| 1 | it goes | `a/x.rs` |")[0].problem.contains("four cells"));
-        assert_eq!(follow_one_call(&tree(), "").len(), 1);
+        assert_eq!(places(&tree(), "", "A walk").len(), 1);
     }
 
     #[test]

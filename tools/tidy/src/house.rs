@@ -126,7 +126,12 @@ fn rooms_are_on_the_map() {
 
 #[test]
 fn one_call_can_be_followed() {
-    assert_holds(architecture::follow_one_call(tree(), &architecture::read_map(tree())));
+    assert_holds(architecture::places(tree(), &architecture::read_map(tree()), "Follow one call"));
+}
+
+#[test]
+fn subjects_are_where_the_map_says() {
+    assert_holds(architecture::places(tree(), &architecture::read_map(tree()), "Find a subject"));
 }
 
 #[test]
