@@ -17,8 +17,8 @@ SECONDS = 300
 
 
 class Server:
-    """A server of the benchmark's routines that ends with the standard input it was given; all of it
-    on core 0, where waiting never becomes polling."""
+    """A server of the benchmark's routines that ends with its standard input; all of it on core 0,
+    where waiting never becomes polling."""
 
     def __init__(self, stage, folder, watch=()):
         self.address = f"unix:{folder}/socket"

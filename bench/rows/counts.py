@@ -13,5 +13,5 @@ def small(bench):
     print(f"{'heap blocks in the C client, one small call':<80} {blocks:8.2f}   wanted <= 4")
     system = counts.of_system(bench.stage)
     print(
-        f"{'system calls of client, server and executable, one small call':<80} {system:8.2f}   wanted <= 10"
+        f"{'system calls of all three processes, one small call':<80} {system:8.2f}   wanted <= 10"
     )

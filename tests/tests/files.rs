@@ -18,7 +18,7 @@ Globals {
 #include <sys/stat.h>
 #include <unistd.h>
 }
-Define half(IN filename given, OUT filename made, IN int how) "Writes half of it, and ends by a signal, exit, or not."
+Define half(IN filename given, OUT filename made, IN int how) "Writes half, and ends by a signal, exit, or not."
 {
     FILE *out = fopen(made, "w");
     (void) given;

@@ -215,7 +215,8 @@ pub fn explain(error: &Error) {
 /// The same for a program: one line, from whose `error` it knows the kind.
 pub fn explain_as_json(error: &Error) {
     let told = serde_json::json!({
-        "error": error.kind().name(), "message": error.to_string(), "advice": error.advice(), "retryable": error.is_retryable(),
+        "error": error.kind().name(), "message": error.to_string(),
+        "advice": error.advice(), "retryable": error.is_retryable(),
     });
     tell(&json_line(&told));
 }

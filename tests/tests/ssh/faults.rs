@@ -146,7 +146,8 @@ fn numpy(values: &[f64]) -> Vec<u8> {
 #[test]
 fn a_connection_that_breaks_in_the_middle_of_an_array_is_made_again() {
     // Passes on 3 MB as they come.
-    let cut = "import os\nleft = 3000000\nwhile left > 0:\n    piece = os.read(0, min(left, 65536))\n    \
+    let cut = "import os\nleft = 3000000\nwhile left > 0:\n    \
+               piece = os.read(0, min(left, 65536))\n    \
                left -= len(piece)\n    while piece: piece = piece[os.write(1, piece):]\n";
     for (what, pipeline) in [
         ("there", "python3 cut.py | /bin/sh -c \"$command\""),

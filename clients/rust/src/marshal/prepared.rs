@@ -184,7 +184,8 @@ impl Prepared {
                 kinds.iter().zip(&completed.bytes).map(kept).collect();
             let contents = kinds.iter().zip(&bytes).map(|(kind, bytes)| kind.content(bytes));
             let short = Short::new(contract, &layout, contents);
-            let (ranks, layout) = (completed.ranks.clone(), layout.clone());
+            let ranks = completed.ranks.clone();
+            let layout = layout.clone();
             contract.prepared.keep(Prepared { kinds, limit, layout, ranks, bytes, short });
         }
         Ok(Values { layout, ranks: completed.ranks, bytes: completed.bytes.into() })

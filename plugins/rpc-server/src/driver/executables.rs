@@ -69,7 +69,8 @@ impl Driver {
             outcome: "started",
             ..Life::default()
         });
-        let (pid, limits) = (started.pid, started.limits);
+        let pid = started.pid;
+        let limits = started.limits;
         let (stream, launched) = match started.line {
             Line::Inherited(descriptor) => {
                 ((self.transports.adopt)(descriptor, Proof::Inherited), false)
@@ -77,7 +78,8 @@ impl Driver {
             Line::Stream(stream) => (Ok(stream), true),
         };
         let added = stream.and_then(|stream| {
-            let (shares, ahead) = (stream.passes_descriptors(), stream.turnstile().is_some());
+            let shares = stream.passes_descriptors();
+            let ahead = stream.turnstile().is_some();
             let refused = || {
                 Error::new(
                     ErrorKind::System,

@@ -84,7 +84,8 @@ impl Driver {
     /// was left to the server is what it is there for.
     fn look_for_the_last(&mut self) {
         let Some(lingering) = &mut self.orders.lingering else { return };
-        let (has_clients, has_calls) = (self.server.has_clients(), self.server.has_kept_calls());
+        let has_clients = self.server.has_clients();
+        let has_calls = self.server.has_kept_calls();
         if has_clients || has_calls {
             lingering.until = None;
             lingering.at_least = if has_calls { COME_BACK } else { Duration::ZERO };

@@ -105,7 +105,8 @@ impl Results {
     /// # Errors
     /// Why nothing can be kept there.
     pub fn open(path: &Path) -> Result<(Results, Found)> {
-        let (mut folder, mut found) = (None, Found::default());
+        let mut folder = None;
+        let mut found = Found::default();
         if path.exists() {
             let mut opened = Folder::open(path)?;
             found = restore::restore(&mut opened);

@@ -19,7 +19,8 @@ export FARCALL_SLOTS
 exec "$@""#;
 
 /// Before 20.11, steps shared what they had without being told.
-const OVERLAP: &str = "case $(srun --version) in 'slurm 1'* | 'slurm 20.0'*) overlap= ;; *) overlap=--overlap ;; esac\n";
+const OVERLAP: &str = "case $(srun --version) in 'slurm 1'* | 'slurm 20.0'*) overlap= ;; \
+    *) overlap=--overlap ;; esac\n";
 
 /// Holds the nodes while a step runs on them, and for five minutes without one.
 const HOLD: &str = r#"scontrol update JobId="$SLURM_JOB_ID" Comment="$1;$SLURM_TASKS_PER_NODE" || exit 1

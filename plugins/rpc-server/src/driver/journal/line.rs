@@ -74,7 +74,8 @@ pub fn line_of(time: SystemTime, event: &Event) -> Line<'_> {
                 .iter()
                 .find(|(key, _)| key == "peer")
                 .map(|(_, value)| value.as_str());
-            let (outcome, message) = (Some(error.kind().name()), Some(error.message().to_owned()));
+            let outcome = Some(error.kind().name());
+            let message = Some(error.message().to_owned());
             Line {
                 time: moment(time),
                 event: "connection",
@@ -175,7 +176,8 @@ pub fn text(line: &Line<'_>) -> String {
 /// RFC 3339, in UTC, with milliseconds.
 pub fn moment(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let (days, rest) = (since.as_secs() / SECONDS_A_DAY, since.as_secs() % SECONDS_A_DAY);
+    let days = since.as_secs() / SECONDS_A_DAY;
+    let rest = since.as_secs() % SECONDS_A_DAY;
     let (year, month, day) = date(days);
     let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
     format!(
@@ -190,7 +192,8 @@ pub fn moment(time: SystemTime) -> String {
 fn date(days: u64) -> (u64, u64, u64) {
     const ERA: u64 = 146_097;
     let days = days + 719_468;
-    let (era, day) = (days / ERA, days % ERA);
+    let era = days / ERA;
+    let day = days % ERA;
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
     let of_year = day - (365 * year + year / 4 - year / 100);
     let from_march = (5 * of_year + 2) / 153;

@@ -40,7 +40,8 @@ pub struct LogOptions {
 impl LogOptions {
     /// What the manifest wants logged, if it wants anything.
     pub fn of(options: &Options) -> Option<LogOptions> {
-        let (level, format) = (options.log_level, options.log_format);
+        let level = options.log_level;
+        let format = options.log_format;
         (level != LogLevel::Off).then_some(LogOptions {
             level,
             format,

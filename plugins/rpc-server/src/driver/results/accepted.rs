@@ -113,7 +113,8 @@ impl AcceptedHead {
         let (principal, routine, address) = (name(&parts[2])?, name(&parts[3])?, name(&parts[4])?);
         let keep = Keep { after_end_us, durable: true };
         let written = Written { resume, routine, principal, keep };
-        let (owns_server, on_object) = (bits & OWNS_SERVER != 0, bits & ON_OBJECT != 0);
+        let owns_server = bits & OWNS_SERVER != 0;
+        let on_object = bits & ON_OBJECT != 0;
         let (certificate, address) = match address.split_once(' ') {
             Some((certificate, address)) if bits & HAS_CERTIFICATE != 0 => {
                 (Some(certificate.into()), address.to_owned())

@@ -75,7 +75,8 @@ impl Head {
         let bytes = read_fixed(file, MAGIC, HEAD_BYTES)?;
         let number =
             |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
-        let (expires, after_end_us) = (number(8), number(16));
+        let expires = number(8);
+        let after_end_us = number(16);
         let lengths: Vec<usize> = bytes[24..HEAD_BYTES]
             .chunks_exact(4)
             .map(|part| u32::from_le_bytes(part.try_into().expect("four bytes")) as usize)
@@ -122,7 +123,8 @@ impl Head {
 /// # Errors
 /// Those of the disk.
 pub fn write_arrays(file: &mut File, arrays: &mut [Packing]) -> Result<u64> {
-    let (mut sum, mut written) = (Xxh3::new(), 0);
+    let mut sum = Xxh3::new();
+    let mut written = 0;
     for array in &mut *arrays {
         while array.left() > 0 {
             let length = array.left().min(PIECE_BYTES as u64) as usize;

@@ -192,7 +192,8 @@ fn what_finds_the_queue_full_is_counted() {
         use std::io::BufRead;
         let lines = std::io::BufReader::new(reader).lines().map_while(std::result::Result::ok);
         let values = lines.map(|line| serde_json::from_str::<serde_json::Value>(&line).unwrap());
-        let (mut calls, mut dropped) = (0, 0);
+        let mut calls = 0;
+        let mut dropped = 0;
         for value in values {
             match value["event"].as_str().unwrap() {
                 "call" => calls += 1,

@@ -179,7 +179,8 @@ fn no_line_has_what_a_terminal_obeys() {
                 rights: Rights::all(MARK),
                 certificate: None,
             });
-            let (id, routine) = (Some(CallId([0xab; 16])), MARK.to_owned());
+            let id = Some(CallId([0xab; 16]));
+            let routine = MARK.to_owned();
             let call = AuditedCall {
                 id,
                 parent: None,
