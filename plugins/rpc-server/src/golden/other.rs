@@ -119,22 +119,7 @@ impl Other {
                     Publication { module: Vec::new(), libraries: Vec::new(), object: None };
                 self.machine.request(&Request::Load(publication)).unwrap();
             }
-            "open" => {
-                let channel = self.machine.open(&open(id, &words[1..], routines)).unwrap();
-                self.calls.insert(words[0].to_owned(), channel);
-            }
-            // Under the id of a call that somebody made, which is named last.
-            "reopen" => {
-                let call = open(named, &words[1..words.len() - 1], routines);
-                let channel = self.machine.open(&call).unwrap();
-                self.calls.insert(words[0].to_owned(), channel);
-            }
-            "resume" => {
-                let describe = words.contains(&"described").then_some(true);
-                let channel =
-                    self.machine.resume(&Resume { describe, ..Resume::new(named) }).unwrap();
-                self.calls.insert(words[0].to_owned(), channel);
-            }
+            "open" | "reopen" | "resume" => self.client_opens((what, id, named), words, routines),
             "forget" => drop(self.machine.request(&Request::Forget(named)).unwrap()),
             "kept" => drop(self.machine.request(&Request::Kept).unwrap()),
             "has" => self.machine.acknowledge(ChannelId(words[0].parse().unwrap())),
@@ -171,6 +156,24 @@ impl Other {
             }
             _ => panic!("clients do not {what}"),
         }
+    }
+
+    fn client_opens(
+        &mut self,
+        (what, id, named): (&str, CallId, CallId),
+        words: &[&str],
+        routines: &[Arc<PublishedRoutine>],
+    ) {
+        let opened = match what {
+            "open" => self.machine.open(&open(id, &words[1..], routines)),
+            // Under the id of a call that somebody made, which is named last.
+            "reopen" => self.machine.open(&open(named, &words[1..words.len() - 1], routines)),
+            _ => {
+                let describe = words.contains(&"described").then_some(true);
+                self.machine.resume(&Resume { describe, ..Resume::new(named) })
+            }
+        };
+        self.calls.insert(words[0].to_owned(), opened.unwrap());
     }
 
     /// What a client may answer to the first of its callbacks, in the words of scripts.
@@ -298,61 +301,12 @@ impl Other {
                 Reply::Status(status) => format!("is told {}", shown(&status)),
                 other => format!("gets {other:?}"),
             },
-            Event::Opened(channel, open) => {
-                let granted = open.arguments.iter().map(|argument| match argument {
-                    Argument::Blocks(Some(bytes)) => *bytes,
-                    _ => 0,
-                });
-                self.machine.grant(channel, granted.sum());
-                let words = |arguments: &[Argument]| {
-                    arguments.iter().map(word).collect::<Vec<_>>().join(" ")
-                };
-                let wanted = open.wanted.as_deref().map(words).unwrap_or_default();
-                let said = match callback_slot(open.attributes.as_deref()) {
-                    Some(slot) => format!(
-                        "is called back, {} slot {slot}: {}",
-                        open.routine,
-                        words(&open.arguments)
-                    ),
-                    None => format!("call {} {} | {wanted}", open.routine, words(&open.arguments)),
-                };
-                self.running.push_back((channel, *open));
-                said
-            }
+            Event::Opened(channel, open) => self.opened(channel, open),
             Event::ArgumentsComplete(_) => "has its arguments".to_owned(),
             Event::CancelRequested(channel) if self.executable.is_none() => {
-                // Of one that was answered, the answer is on its way.
-                if let Some(at) = self.running.iter().position(|(of, _)| *of == channel) {
-                    let one = self.running.remove(at).expect("it is there");
-                    self.running.push_front(one);
-                    let error =
-                        Error::new(ErrorKind::Cancelled, "run a callback", "its call is over");
-                    self.answer(Some((&error).into()), Vec::new());
-                }
-                "hears that a callback is to end".to_owned()
+                self.callback_is_to_end(channel)
             }
-            Event::CancelRequested(channel) => {
-                let at = self
-                    .running
-                    .iter()
-                    .position(|(of, _)| *of == channel)
-                    .expect("it has the call");
-                if self.asks && at == 0 && (self.begun || self.turnstile.is_none()) {
-                    return "hears that its call is to end".to_owned();
-                }
-                assert!(
-                    at > 0 || !self.begun || self.forged,
-                    "a call is taken back that has begun"
-                );
-                self.running.remove(at);
-                let error = Error::new(ErrorKind::Cancelled, "run a routine", "it had not begun");
-                let (failure, times) = (Some(Failure::from(&error)), CallTimes::default());
-                self.machine.respond(
-                    channel,
-                    &CallResult { failure, results: Vec::new(), times, attributes: None },
-                );
-                "gives a call back".to_owned()
-            }
+            Event::CancelRequested(channel) => self.call_is_to_end(channel),
             Event::Resulted(channel, result) => {
                 let name =
                     self.calls.iter().find(|(_, of)| **of == channel).map_or("?", |(name, _)| name);
@@ -388,6 +342,52 @@ impl Other {
             }
             other => panic!("{} does not expect {other:?}", self.name),
         }
+    }
+
+    fn opened(&mut self, channel: ChannelId, open: Box<Open>) -> String {
+        let granted = open.arguments.iter().map(|argument| match argument {
+            Argument::Blocks(Some(bytes)) => *bytes,
+            _ => 0,
+        });
+        self.machine.grant(channel, granted.sum());
+        let words =
+            |arguments: &[Argument]| arguments.iter().map(word).collect::<Vec<_>>().join(" ");
+        let wanted = open.wanted.as_deref().map(words).unwrap_or_default();
+        let said = match callback_slot(open.attributes.as_deref()) {
+            Some(slot) => {
+                format!("is called back, {} slot {slot}: {}", open.routine, words(&open.arguments))
+            }
+            None => format!("call {} {} | {wanted}", open.routine, words(&open.arguments)),
+        };
+        self.running.push_back((channel, *open));
+        said
+    }
+
+    fn callback_is_to_end(&mut self, channel: ChannelId) -> String {
+        // Of one that was answered, the answer is on its way.
+        if let Some(at) = self.running.iter().position(|(of, _)| *of == channel) {
+            let one = self.running.remove(at).expect("it is there");
+            self.running.push_front(one);
+            let error = Error::new(ErrorKind::Cancelled, "run a callback", "its call is over");
+            self.answer(Some((&error).into()), Vec::new());
+        }
+        "hears that a callback is to end".to_owned()
+    }
+
+    fn call_is_to_end(&mut self, channel: ChannelId) -> String {
+        let at = self.running.iter().position(|(of, _)| *of == channel).expect("it has the call");
+        if self.asks && at == 0 && (self.begun || self.turnstile.is_none()) {
+            return "hears that its call is to end".to_owned();
+        }
+        assert!(at > 0 || !self.begun || self.forged, "a call is taken back that has begun");
+        self.running.remove(at);
+        let error = Error::new(ErrorKind::Cancelled, "run a routine", "it had not begun");
+        let (failure, times) = (Some(Failure::from(&error)), CallTimes::default());
+        self.machine.respond(
+            channel,
+            &CallResult { failure, results: Vec::new(), times, attributes: None },
+        );
+        "gives a call back".to_owned()
     }
 }
 

@@ -147,7 +147,7 @@ impl ParkedCalls {
 
     /// Whether a call might have to stand behind others: there are any, and it is not one of them.
     pub(crate) fn may_hold_up(&self, key: CallKey) -> bool {
-        !(self.waiting.is_empty() && self.loading.is_empty()) && !self.loading.contains(&key)
+        (!self.waiting.is_empty() || !self.loading.is_empty()) && !self.loading.contains(&key)
     }
 
     /// A call stands behind them.
