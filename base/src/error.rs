@@ -1,5 +1,5 @@
-//! The one error type: closed kind, retryable or not, operation, context, source (docs: house
-//! decision 11).
+//! The one error type: closed kind, retryable or not, operation, context, source (STYLE.md,
+//! "Safety").
 
 use std::borrow::Cow;
 use std::fmt;

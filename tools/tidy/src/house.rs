@@ -153,6 +153,11 @@ fn every_page_is_in_the_index() {
 }
 
 #[test]
+fn every_decision_is_in_its_index() {
+    assert_holds(links::unlisted_decisions(tree()));
+}
+
+#[test]
 fn every_decision_has_a_number_of_its_own() {
     assert_holds(links::shared_numbers(tree()));
 }

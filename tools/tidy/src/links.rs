@@ -12,6 +12,9 @@ const INDEX: &str = "docs/README.md";
 /// Decisions are found by their folder.
 const DECISIONS: &str = "docs/decisions/";
 
+/// What each decision says in one sentence.
+const DECISIONS_INDEX: &str = "docs/decisions/README.md";
+
 /// Links within the repository whose file or heading does not exist.
 pub fn broken(tree: &Tree) -> Vec<Violation> {
     let found = tree
@@ -63,6 +66,27 @@ pub fn shared_numbers(tree: &Tree) -> Vec<Violation> {
     shared
         .map(|(document, number)| {
             Violation::new(document, format!("another decision is {number}, too"))
+        })
+        .collect()
+}
+
+/// Decisions that their index does not link to.
+pub fn unlisted_decisions(tree: &Tree) -> Vec<Violation> {
+    let Some((_, index)) = tree.documents.iter().find(|(document, _)| document == DECISIONS_INDEX)
+    else {
+        return vec![Violation::new(DECISIONS_INDEX, "there is no index of the decisions")];
+    };
+    let listed: HashSet<String> =
+        links(index).map(|(_, target)| format!("{DECISIONS}{target}")).collect();
+    let decisions = tree
+        .documents
+        .iter()
+        .map(|(document, _)| document)
+        .filter(|document| document.starts_with(DECISIONS) && *document != DECISIONS_INDEX);
+    decisions
+        .filter(|decision| !listed.contains(*decision))
+        .map(|decision| {
+            Violation::new(decision, format!("{DECISIONS_INDEX} does not link to this decision"))
         })
         .collect()
 }
@@ -145,6 +169,18 @@ mod tests {
 
     fn problems(page: &str) -> Vec<String> {
         broken(&tree(page)).into_iter().map(|violation| violation.problem).collect()
+    }
+
+    #[test]
+    fn a_decision_that_its_index_does_not_list_is_found() {
+        let mut tree = tree("");
+        let mut add = |path: &str, text: &str| tree.documents.push((path.into(), text.into()));
+        add(DECISIONS_INDEX, "[0001](0001-one.md)\n");
+        add("docs/decisions/0001-one.md", "");
+        add("docs/decisions/0002-two.md", "");
+        let found = unlisted_decisions(&tree);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].place.contains("0002-two.md"));
     }
 
     #[test]
