@@ -125,7 +125,8 @@ enum Kind {
 impl Running<'_> {
     fn view(&self, index: usize) -> Option<RawParameter> {
         let parameter = self.interface.parameters.get(index)?;
-        let (slot, layout) = (self.slots.get(index)?, self.layout.parameters.get(index)?);
+        let slot = self.slots.get(index)?;
+        let layout = self.layout.parameters.get(index)?;
         let mut view = RawParameter {
             name: self.names.0.get(index)?.as_ptr(),
             data: slot.memory,
@@ -158,10 +159,10 @@ impl Running<'_> {
             ParameterLayout::TextArray { .. } => {
                 (view.kind, view.element_bytes, view.rank) = (Kind::Text as u32, 1, 1);
                 view.data = self.text_at(slot);
-                // SAFETY: a text that came with the call ends with a NUL.
                 view.shape[0] = if view.data.is_null() {
                     0
                 } else {
+                    // SAFETY: a text that came with the call ends with a NUL.
                     unsafe { libc::strlen(view.data.cast()) as u64 }
                 };
             }
@@ -175,10 +176,10 @@ impl Running<'_> {
 
     /// The text that an array of one of them leads to.
     fn text_at(&self, slot: &Slot) -> *mut u8 {
-        // SAFETY: the slot has as many pointers as texts, and there is one.
         if slot.memory.is_null() {
             slot.memory
         } else {
+            // SAFETY: the slot has as many pointers as texts, and there is one.
             unsafe { slot.memory.cast::<*mut u8>().read() }
         }
     }
@@ -287,10 +288,10 @@ pub unsafe extern "C" fn farcall_running_answer(
     text: *const u8,
     bytes: usize,
 ) -> c_int {
-    // SAFETY: the caller's promise.
     if text.is_null() {
         -1
     } else {
+        // SAFETY: the caller's promise.
         unsafe { farcall_running_answer_at(running, index, 0, text, bytes) }
     }
 }

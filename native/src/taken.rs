@@ -53,7 +53,8 @@ pub struct Answer {
 impl Answer {
     /// That it failed.
     pub fn failed(error: &Error) -> Answer {
-        let (failure, times) = (Some(error.into()), CallTimes::default());
+        let failure = Some(error.into());
+        let times = CallTimes::default();
         Answer {
             result: CallResult { failure, results: Vec::new(), times, attributes: None },
             sending: BTreeMap::new(),
@@ -203,11 +204,13 @@ impl Taken {
     pub fn answer(&self, slots: &[Slot]) -> Result<Answer> {
         let bytes = self.places.iter().zip(&self.layout.parameters).map(|(place, layout)| {
             match (place, layout) {
-                // SAFETY: the region's own bytes, which nobody writes to any more.
                 (
                     Place::Memory(region),
                     ParameterLayout::Scalar { .. } | ParameterLayout::Array(_),
-                ) => unsafe { Some(std::slice::from_raw_parts(region.base(), region.bytes())) },
+                ) => {
+                    // SAFETY: the region's own bytes, which nobody writes to any more.
+                    Some(unsafe { std::slice::from_raw_parts(region.base(), region.bytes()) })
+                }
                 _ => None,
             }
         });
