@@ -201,7 +201,8 @@ impl Error {
 
     /// A failed system call.
     pub fn system(operation: &'static str, source: std::io::Error) -> Self {
-        let (message, number) = (source.to_string(), source.raw_os_error());
+        let message = source.to_string();
+        let number = source.raw_os_error();
         let error = Error::new(ErrorKind::System, operation, message).source(source);
         if number == Some(EMFILE) {
             error.fix("raise its limit on open files (ulimit -n)")

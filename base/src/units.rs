@@ -35,7 +35,8 @@ impl std::str::FromStr for Bytes {
     /// `"64 MiB"`, `"64MiB"`, `"4096"`: a whole number and an optional unit of 1024s.
     fn from_str(text: &str) -> Result<Self, String> {
         let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-        let (digits, unit) = (&text[..split], text[split..].trim());
+        let digits = &text[..split];
+        let unit = text[split..].trim();
         let wrong = || {
             format!("\"{text}\" is not a size; write a whole number and a unit, as in \"64 MiB\"")
         };

@@ -212,7 +212,8 @@ fn become_user(rules: &Rules) -> Result<()> {
     };
     if let Some((user, group)) = rules.user {
         rustix::thread::set_thread_groups(&[]).map_err(failed)?;
-        let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
+        let user = Uid::from_raw(user);
+        let group = Gid::from_raw(group);
         rustix::thread::set_thread_res_gid(group, group, group).map_err(failed)?;
         rustix::thread::set_thread_res_uid(user, user, user).map_err(failed)?;
         // The system forgot that with the old user.

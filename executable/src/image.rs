@@ -60,7 +60,8 @@ fn texts(paths: Vec<PathBuf>) -> Vec<String> {
 /// lead out of the folder, only files that everybody may read.
 pub fn sources(file: &Path) -> Vec<PathBuf> {
     let Ok(own) = file.canonicalize() else { return Vec::new() };
-    let (folder, owner) = (own.parent(), owner(&own));
+    let folder = own.parent();
+    let owner = owner(&own);
     // Judged by what a link leads to, and granted as that: a link may lead elsewhere by the time it
     // is asked again.
     let may_import = |real: &PathBuf| {

@@ -83,7 +83,8 @@ impl Libraries {
             let message = format!("it has {} libraries; the limit is {LIBRARIES_MAX}", names.len());
             return Err(Error::new(ErrorKind::LimitExceeded, "open the libraries", message));
         }
-        let (mut opened, mut unresolved) = (Vec::new(), Vec::new());
+        let mut opened = Vec::new();
+        let mut unresolved = Vec::new();
         for (position, name) in names.iter().enumerate() {
             match open_name(name, names, base)? {
                 Some(Opening::Done(library)) => opened.push((position, library)),

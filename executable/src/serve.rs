@@ -10,7 +10,9 @@ mod call;
 mod callback;
 mod cancel;
 mod children;
+mod code;
 mod files;
+mod frames;
 mod hosted;
 mod keeper;
 mod memory;
@@ -35,26 +37,27 @@ use std::thread::ThreadId;
 use std::time::Duration;
 
 use farcall_base::{ChannelId, Clock, Error, ErrorKind, Result, SystemClock};
-use farcall_call::{Channels, Connection, Event, Place, Setup, Side, Transmit};
-use farcall_link::memory::{MemorySource, Space};
+use farcall_call::{Channels, Connection, Event, Setup};
+use farcall_link::memory::MemorySource;
 use farcall_link::stream::ByteStream;
 use farcall_link::turnstile::Turnstile;
-use farcall_link::{FrameHandler, FrameSource, Link, QUEUE_BYTES, Received};
+use farcall_link::{Link, QUEUE_BYTES, Received};
 use farcall_wire::message::ByteOrder;
 use farcall_wire::{
-    CALLBACKS, CallResult, CallTimes, FrameHeader, FrameKind, Hello, HelloLimits, Loaded,
-    NESTED_CALLS, Open, POLLED_CANCEL, Publication, Reply, Request, Role,
+    CALLBACKS, CallResult, CallTimes, Hello, HelloLimits, Loaded, NESTED_CALLS, Open,
+    POLLED_CANCEL, Publication, Reply, Request, Role,
 };
 
-use crate::entry::LinkedEntries;
 use call::PendingCall;
 use callback::Outgoing;
+pub use code::Code;
+pub(crate) use code::Own;
+use frames::check_server;
 use memory::{Arenas, Segments};
-use module::{LoadedModule, Source};
+use module::LoadedModule;
 use object::Object;
 use room::WorkingFolder;
 use wait::Waiter;
-use zygote::Preloaded;
 
 pub(crate) use callback::check_callbacks;
 pub use hosted::check_hosted;
@@ -71,54 +74,6 @@ const CALL_BYTES_MAX: u64 = 1 << 46;
 const CHANNELS_MAX: u32 = 80;
 /// Bytes taken from the stream before frames are answered.
 const RECEIVE_BUDGET: usize = 64 << 20;
-
-/// What this process can run before it is told what to.
-#[derive(Default)]
-pub struct Code {
-    /// What it brings along; an executable that brings nothing opens libraries.
-    pub(crate) own: Own,
-    /// The module that a zygote loaded.
-    pub(crate) preloaded: Option<Preloaded>,
-}
-
-/// The code that a program has in itself.
-#[derive(Default)]
-pub(crate) enum Own {
-    /// None: that of the generic host.
-    #[default]
-    Nothing,
-    /// The table of a linked executable.
-    Linked(LinkedEntries),
-    /// A function for all routines.
-    Hosted(hosted::Function),
-}
-
-impl Own {
-    fn source(&self) -> Source<'_> {
-        match self {
-            Own::Nothing => Source::Libraries,
-            Own::Linked(entries) => Source::Linked(entries),
-            Own::Hosted(function) => Source::Hosted(*function),
-        }
-    }
-}
-
-impl Code {
-    /// The module that the server names: the one at hand, if it is that.
-    fn load(&mut self, publication: &Publication) -> Result<LoadedModule> {
-        // Whether it is to be an object changes nothing of what was loaded.
-        let same = |known: &Publication| {
-            known.module == publication.module && known.libraries == publication.libraries
-        };
-        match self.preloaded.take().filter(|preloaded| same(&preloaded.publication)) {
-            Some(preloaded) => Ok(preloaded.module.adopted()),
-            None => {
-                crate::confine::begin_call();
-                LoadedModule::load(publication, self.own.source())
-            }
-        }
-    }
-}
 
 /// Serves the connection until the server closes it.
 ///
@@ -234,7 +189,9 @@ impl Session {
         while !self.pump(link)? {
             waiter.wait_for_room(link)?;
         }
-        let (connection, calls, arenas) = (&mut self.connection, &mut self.calls, &mut self.arenas);
+        let connection = &mut self.connection;
+        let calls = &mut self.calls;
+        let arenas = &mut self.arenas;
         self.answered.retain(|channel| {
             let open = connection.is_open(*channel);
             if !open && let Some(call) = calls.remove(*channel) {
@@ -319,7 +276,8 @@ impl Session {
 
     fn on_open(&mut self, channel: ChannelId, open: &Open) {
         let accepted_at = self.clock.now();
-        let (module, arenas) = (self.module.as_deref(), &mut self.arenas);
+        let module = self.module.as_deref();
+        let arenas = &mut self.arenas;
         let call = module
             .ok_or_else(|| {
                 Error::new(
@@ -476,83 +434,5 @@ impl Session {
             (Some(object), Some(module)) => object.end(module, &self.segments, &mut self.arenas),
             _ => Ok(()),
         }
-    }
-}
-
-/// An executable takes calls from servers of its own byte order only; the server makes right for
-/// its clients.
-fn check_server(hello: &Hello) -> Result<()> {
-    if hello.byte_order == ByteOrder::NATIVE {
-        return Ok(());
-    }
-    Err(Error::new(
-        ErrorKind::Version,
-        "greet the server",
-        "the server has another byte order than this machine",
-    ))
-}
-
-impl FrameSource for Session {
-    fn next(&mut self, _: u32) -> Option<Transmit> {
-        self.connection.poll_transmit()
-    }
-
-    fn queue_data(&mut self, link: &mut Link, header: FrameHeader, place: &Place) -> Result<()> {
-        if place.side == Side::Arguments {
-            let call = self.callbacks.get_mut(&place.channel);
-            let call =
-                call.ok_or_else(|| Error::internal("send an argument", "its callback has ended"))?;
-            link.queue_data(header, call.blocks(place.slot, header.length)?);
-            return Ok(());
-        }
-        let call = self.calls.get_mut(place.channel);
-        let call = call.ok_or_else(|| Error::internal("send a result", "its call has ended"))?;
-        link.queue_data(header, call.result_blocks(place.slot, header.length)?);
-        Ok(())
-    }
-
-    fn reuse(&mut self, body: Vec<u8>) {
-        self.connection.reuse(body);
-    }
-}
-
-impl FrameHandler for Session {
-    fn control(
-        &mut self,
-        header: &FrameHeader,
-        body: &[u8],
-        descriptors: &mut VecDeque<OwnedFd>,
-    ) -> Result<()> {
-        if header.kind == FrameKind::Data as u8 {
-            self.connection.place(header, 0)?;
-        }
-        self.connection.handle_control(header, body)?;
-        self.handle_events(descriptors)
-    }
-
-    fn data_space(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Space>> {
-        let Some(place) = self.connection.place(header, done)? else { return Ok(None) };
-        let left = (header.length - done) as usize;
-        if place.side == Side::Results {
-            return self
-                .callbacks
-                .get_mut(&place.channel)
-                .map(|call| call.result_space(place.slot, left))
-                .transpose();
-        }
-        self.calls
-            .get_mut(place.channel)
-            .map(|call| call.argument_space(place.slot, left))
-            .transpose()
-    }
-
-    fn data_arrived(&mut self, header: &FrameHeader, count: u32, done: u32) -> Result<()> {
-        if let Some(call) = self.calls.get_mut(header.channel) {
-            call.argument_arrived(header.slot, count as usize)?;
-        } else if let Some(call) = self.callbacks.get_mut(&header.channel) {
-            call.result_arrived(header.slot, count as usize)?;
-        }
-        self.connection.data_arrived(header, done)?;
-        self.handle_events(&mut VecDeque::new())
     }
 }

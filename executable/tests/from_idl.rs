@@ -87,7 +87,10 @@ fn a_shared_library_is_called_as_its_idl_says() {
     let module = farcall_idl::compile("dot.idl", idl).unwrap_or_else(|errors| panic!("{errors:?}"));
     assert!(!needs_link(&module));
     let libraries = Libraries::of_module(&module, &directory.0).unwrap();
-    let (mut n, mut x, mut y, mut value) = (2i32, [3.0f64, 0.0], [0.0f64, 5.0], 0.0f64);
+    let mut n = 2i32;
+    let mut x = [3.0f64, 0.0];
+    let mut y = [0.0f64, 5.0];
+    let mut value = 0.0f64;
     let mut slots = [on(&mut n), all(&mut x), all(&mut y), on(&mut value)];
     call_in(&libraries, &module.routines[0], &mut slots);
     assert_eq!(value, 30.0);

@@ -80,19 +80,25 @@ fn c99_complex_travels_as_our_struct() {
          float _Complex h(float _Complex a) {{ return a * I; }}\n"
     );
     let library = directory.shared("complex.c", &source);
-    let (complex64, complex128) = (ElementType::Complex64, ElementType::Complex128);
+    let complex64 = ElementType::Complex64;
+    let complex128 = ElementType::Complex128;
     let parameters = vec![
         scalar("x", Mode::In, complex64),
         scalar("pad", Mode::In, ElementType::Int32),
         scalar("y", Mode::In, complex128),
         array("out", Mode::Out, ElementType::Float64),
     ];
-    let (mut x, mut pad, mut y, mut out) = ([1.5f32, -2.5], 7i32, [3.0f64, 4.0], [0.0f64; 5]);
+    let mut x = [1.5f32, -2.5];
+    let mut pad = 7i32;
+    let mut y = [3.0f64, 4.0];
+    let mut out = [0.0f64; 5];
     let mut slots = [on(&mut x), on(&mut pad), on(&mut y), all(&mut out)];
     call(&library, &routine(Language::C, "f", parameters, None), &mut slots);
     assert_eq!(out, [1.5, -2.5, 3.0, 4.0, 7.0]);
 
-    let (mut a, mut b, mut product) = ([1.0f64, 2.0], [3.0f64, 4.0], [0.0f64; 2]);
+    let mut a = [1.0f64, 2.0];
+    let mut b = [3.0f64, 4.0];
+    let mut product = [0.0f64; 2];
     let binary = ["a", "b"].map(|name| scalar(name, Mode::In, complex128));
     let parameters = binary.into_iter().chain([array("p", Mode::Out, complex128)]).collect();
     call(
@@ -102,7 +108,8 @@ fn c99_complex_travels_as_our_struct() {
     );
     assert_eq!(product, [-5.0, 10.0]);
 
-    let (mut a, mut turned) = ([1.0f32, 2.0], [0.0f32; 2]);
+    let mut a = [1.0f32, 2.0];
+    let mut turned = [0.0f32; 2];
     let parameters = vec![scalar("a", Mode::In, complex64), scalar("t", Mode::Out, complex64)];
     call(
         &library,
@@ -180,7 +187,9 @@ fn arguments_come_in_the_order_of_calls() {
     let mut routine = routine(Language::C, "f", parameters, None);
     routine.implementation.code =
         Code::Symbol { symbol: "f".into(), arguments: vec![2, 3, 0], result: None };
-    let (mut a, mut n, mut y) = (2.5f64, 1i32, [0.0f64; 3]);
+    let mut a = 2.5f64;
+    let mut n = 1i32;
+    let mut y = [0.0f64; 3];
     // A parameter that the code does not take needs no memory either.
     call(&library, &routine, &mut [on(&mut a), Slot::null(), all(&mut y), on(&mut n)]);
     assert_eq!(y, [0.0, 2.5, 0.0]);
@@ -325,7 +334,8 @@ fn structs_by_value_by_pointer_and_as_results() {
             ],
         },
     ];
-    let (point, small) = (ElementType::Struct(0), ElementType::Struct(1));
+    let point = ElementType::Struct(0);
+    let small = ElementType::Struct(1);
     let parameters = vec![
         scalar("p", Mode::In, point),
         scalar("s", Mode::In, small),
@@ -336,7 +346,8 @@ fn structs_by_value_by_pointer_and_as_results() {
     f.interface.structs = structs.clone();
     let mut p = Point { x: 1.5, tag: [1, 2, 3], letter: 65 };
     let mut s = Small { a: 0.25, b: [7, -8] };
-    let (mut q, mut r) = (Point::default(), Point::default());
+    let mut q = Point::default();
+    let mut r = Point::default();
     call(&library, &f, &mut [on(&mut p), on(&mut s), on(&mut q), on(&mut r)]);
     assert_eq!(q, Point { x: 1.5, tag: [1, 2, -8], letter: 65 });
     assert_eq!(r, Point { x: 1.75, tag: [1, 2, 3], letter: 65 });
@@ -366,7 +377,8 @@ fn refuses_what_does_not_fit() {
         Some(1),
     );
     let prepared = Prepared::new(&absolute, entry()).unwrap();
-    let (mut x, mut y) = (-3i32, 0i32);
+    let mut x = -3i32;
+    let mut y = 0i32;
     unsafe { invoke(&prepared, &mut [on(&mut x), on(&mut y)]) }.unwrap();
     assert_eq!(y, 3);
     // Fewer slots than parameters: would read past the end.
@@ -418,7 +430,9 @@ fn a_call_costs_little() {
     let libraries =
         Libraries::open(&[library.display().to_string()], std::path::Path::new("/")).unwrap();
     let prepared = Prepared::new(&routine, libraries.find("f").unwrap()).unwrap();
-    let (mut n, mut a, mut i) = (1i32, [0.0f64], [0i32]);
+    let mut n = 1i32;
+    let mut a = [0.0f64];
+    let mut i = [0i32];
     let mut slots = [on(&mut n), all(&mut a), Slot::null(), all(&mut i)];
     // Best of several rounds: other tests share the machine. The bound is generous for builds
     // without optimisation.

@@ -33,8 +33,15 @@ fn every_type_by_reference() {
         scalar("l", Mode::In, ElementType::Int32),
         array("out", Mode::Out, ElementType::Float64),
     ];
-    let (mut i1, mut i2, mut i4, mut i8, mut l) = (-8i8, -16i16, -32i32, -64i64, 1i32);
-    let (mut r4, mut r8, mut c4, mut c8) = (0.5f32, 0.25f64, [1.5f32, 2.5], [3.5f64, 4.5]);
+    let mut i1 = -8i8;
+    let mut i2 = -16i16;
+    let mut i4 = -32i32;
+    let mut i8 = -64i64;
+    let mut l = 1i32;
+    let mut r4 = 0.5f32;
+    let mut r8 = 0.25f64;
+    let mut c4 = [1.5f32, 2.5];
+    let mut c8 = [3.5f64, 4.5];
     let mut out = [0.0f64; 11];
     let mut slots = [
         on(&mut i1),
@@ -77,8 +84,13 @@ fn hidden_lengths_behind_all_arguments() {
         scalar("path", Mode::In, ElementType::Filename),
         array("lengths", Mode::Out, ElementType::Int32),
     ];
-    let (mut one, mut n, mut greeting, mut array) = (*b"T", 5i32, *b"hello world\0", *b"abcdwxyz");
-    let (mut x, mut path, mut lengths) = (2.5f64, *b"/p\0", [0i32; 5]);
+    let mut one = *b"T";
+    let mut n = 5i32;
+    let mut greeting = *b"hello world\0";
+    let mut array = *b"abcdwxyz";
+    let mut x = 2.5f64;
+    let mut path = *b"/p\0";
+    let mut lengths = [0i32; 5];
     let mut slots = [
         on(&mut one),
         on(&mut n),
@@ -116,7 +128,10 @@ fn hidden_lengths_directly_behind_and_none() {
     for (symbol, strings, expected) in cases {
         let mut routine = routine(FORTRAN, symbol, parameters.clone(), None);
         routine.implementation.strings = strings;
-        let (mut a, mut n, mut b, mut out) = (*b"a", 42i32, *b"bcd", [0u64; 3]);
+        let mut a = *b"a";
+        let mut n = 42i32;
+        let mut b = *b"bcd";
+        let mut out = [0u64; 3];
         call(&library, &routine, &mut [on(&mut a), on(&mut n), all(&mut b), all(&mut out)]);
         assert_eq!(out, expected, "{symbol}");
     }
@@ -137,7 +152,8 @@ fn function_results_by_value() {
     let library = directory.shared("results.f90", &functions.collect::<String>());
     macro_rules! check {
         ($index:literal, $element:ident, $value:expr, $expected:expr) => {
-            let (mut x, mut y) = ([$value; 2], [$value; 2]);
+            let mut x = [$value; 2];
+            let mut y = [$value; 2];
             let element = ElementType::$element;
             let parameters = vec![scalar("x", Mode::In, element), array("y", Mode::Out, element)];
             let symbol = concat!("f", $index, "_");

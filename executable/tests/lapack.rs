@@ -38,11 +38,15 @@ fn dgesv_solves() {
     ];
     let dgesv = routine(Language::Fortran, "dgesv_", parameters, None);
     with_each(&["libopenblas.so.0", "liblapack.so.3"], |libraries| {
-        let (mut n, mut nrhs, mut info) = (3i32, 1i32, -1i32);
+        let mut n = 3i32;
+        let mut nrhs = 1i32;
+        let mut info = -1i32;
         // Columns of [[2,1,0],[1,3,1],[0,1,4]]; its product with (1,2,3) is the right-hand side.
         let mut a = [2.0f64, 1.0, 0.0, 1.0, 3.0, 1.0, 0.0, 1.0, 4.0];
         let mut b = [4.0f64, 10.0, 14.0];
-        let (mut lda, mut ldb, mut pivots) = (3i32, 3i32, [0i32; 3]);
+        let mut lda = 3i32;
+        let mut ldb = 3i32;
+        let mut pivots = [0i32; 3];
         let mut slots = [
             on(&mut n),
             on(&mut nrhs),
@@ -77,17 +81,22 @@ fn ddot_and_zdotu_return_by_value() {
         parameters.push(array("dot", Mode::Out, element));
         routine(Language::Fortran, symbol, parameters, Some(5))
     };
-    let (ddot, zdotu) =
-        (function("ddot_", ElementType::Float64), function("zdotu_", ElementType::Complex128));
+    let ddot = function("ddot_", ElementType::Float64);
+    let zdotu = function("zdotu_", ElementType::Complex128);
     with_each(&["libopenblas.so.0", "libblas.so.3"], |libraries| {
-        let (mut n, mut one) = (3i32, 1i32);
+        let mut n = 3i32;
+        let mut one = 1i32;
         let increments = [on(&mut n), on(&mut one)];
-        let (mut x, mut y, mut dot) = ([1.0f64, 2.0, 3.0], [4.0f64, 5.0, 6.0], 0.0f64);
+        let mut x = [1.0f64, 2.0, 3.0];
+        let mut y = [4.0f64, 5.0, 6.0];
+        let mut dot = 0.0f64;
         let mut slots =
             [increments[0], all(&mut x), increments[1], all(&mut y), increments[1], on(&mut dot)];
         call_in(libraries, &ddot, &mut slots);
         assert_eq!(dot, 32.0);
-        let (mut x, mut y, mut dot) = ([[1.0f64, 1.0]; 3], [[0.0f64, 2.0]; 3], [0.0f64; 2]);
+        let mut x = [[1.0f64, 1.0]; 3];
+        let mut y = [[0.0f64, 2.0]; 3];
+        let mut dot = [0.0f64; 2];
         let mut slots =
             [increments[0], all(&mut x), increments[1], all(&mut y), increments[1], on(&mut dot)];
         call_in(libraries, &zdotu, &mut slots);
@@ -109,8 +118,12 @@ fn dlange_takes_a_character_and_leaves_work_alone() {
     let dlange = routine(Language::Fortran, "dlange_", parameters, Some(6));
     with_each(&["libopenblas.so.0", "liblapack.so.3"], |libraries| {
         for (mut norm, expected) in [(b'1', 6.0f64), (b'I', 7.0), (b'F', 30f64.sqrt())] {
-            let (mut m, mut n, mut lda) = (2i32, 2i32, 2i32);
-            let (mut a, mut work, mut value) = ([1.0f64, -3.0, 2.0, 4.0], [0.0f64; 2], 0.0f64);
+            let mut m = 2i32;
+            let mut n = 2i32;
+            let mut lda = 2i32;
+            let mut a = [1.0f64, -3.0, 2.0, 4.0];
+            let mut work = [0.0f64; 2];
+            let mut value = 0.0f64;
             let mut slots = [
                 on(&mut norm),
                 on(&mut m),

@@ -177,8 +177,10 @@ impl Manifest {
                 .iter()
                 .any(|entry| entry.slot == plugin.slot || entry.name == plugin.name)
             {
-                let (name, slot) = (plugin.name.to_string(), plugin.slot.to_string());
-                let (host, options) = (HostKind::default(), Options::default());
+                let name = plugin.name.to_string();
+                let slot = plugin.slot.to_string();
+                let host = HostKind::default();
+                let options = Options::default();
                 self.plugins.push(PluginEntry { name, slot, host, options });
             }
         }

@@ -10,7 +10,8 @@ use super::*;
 /// Sends in pieces of so many bytes, and receives in the same.
 fn pass(reader: &mut ContentReader, piece: usize) -> (Vec<u8>, Result<()>) {
     let mut check = ContentCheck::new(reader.travelling()).unwrap();
-    let (mut left, mut content) = (reader.travelling() as usize, Vec::new());
+    let mut left = reader.travelling() as usize;
+    let mut content = Vec::new();
     while left > 0 {
         let length = left.min(piece);
         for block in reader.piece(length).unwrap().blocks(length).unwrap() {

@@ -17,7 +17,8 @@ fn promised(bytes: &[u8]) -> Option<Promised> {
 /// What is received of `sent`, taken in pieces of so many bytes.
 fn received(count: u64, sent: &[u8], piece: usize) -> Result<Vec<Option<Vec<u8>>>> {
     let mut parts = ContentsParts::new(count, sent.len() as u64)?;
-    let (mut all, mut check) = (Vec::new(), None);
+    let mut all = Vec::new();
+    let mut check = None;
     for mut bytes in sent.chunks(piece) {
         while let Some(part) = parts.next(&mut bytes)? {
             match part {

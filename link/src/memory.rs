@@ -228,7 +228,8 @@ impl Space {
     /// system will not: there is no memory, or the kernel is older than Linux 5.14.
     pub fn make_pages(&self) -> bool {
         let before = self.base.addr() % rustix::param::page_size();
-        let (first, bytes) = (self.base.wrapping_sub(before), before + self.length);
+        let first = self.base.wrapping_sub(before);
+        let bytes = before + self.length;
         // SAFETY: pages that a valid space lies in, which it changes nothing about.
         unsafe {
             rustix::mm::madvise(first.cast(), bytes, rustix::mm::Advice::LinuxPopulateWrite).is_ok()

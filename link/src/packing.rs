@@ -271,9 +271,11 @@ fn copy_plane(
         let steps = place.array.axes.iter().zip(index).map(|(axis, at)| axis.stride * *at as i64);
         place.base as i64 + place.array.offset + steps.sum::<i64>()
     };
-    let (to_begin, from_begin) = (begin(to), begin(from));
+    let to_begin = begin(to);
+    let from_begin = begin(from);
     let (a, b) = plane;
-    let (a_count, b_count) = (to.array.axes[a].count, to.array.axes[b].count);
+    let a_count = to.array.axes[a].count;
+    let b_count = to.array.axes[b].count;
     for b_block in (0..b_count).step_by(SQUARE as usize) {
         for a_block in (0..a_count).step_by(SQUARE as usize) {
             for at_b in b_block..(b_block + SQUARE).min(b_count) {
@@ -330,7 +332,8 @@ mod tests {
 
     #[test]
     fn transposition_moves_each_element_once() {
-        let (rows, columns) = (45_u64, 70_u64);
+        let rows = 45_u64;
+        let columns = 70_u64;
         let row_major = |stride: i64| Strided {
             offset: 0,
             element_bytes: 8,
@@ -347,7 +350,8 @@ mod tests {
                 Axis { count: columns, stride: rows as i64 * 8 }
             ],
         };
-        let (from, to) = (region(45 * 70 * 8), region(45 * 70 * 8));
+        let from = region(45 * 70 * 8);
+        let to = region(45 * 70 * 8);
         let source = row_major(8);
         let place = |region, array| ArrayPlace { region, base: 0, array };
         copy_array(&place(&to, &column_major), &place(&from, &source), plain_copy).unwrap();

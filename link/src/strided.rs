@@ -62,7 +62,8 @@ impl Strided {
         if self.bytes() == 0 {
             return None;
         }
-        let (mut low, mut high) = (self.offset, self.offset + self.element_bytes as i64 - 1);
+        let mut low = self.offset;
+        let mut high = self.offset + self.element_bytes as i64 - 1;
         for axis in &self.axes {
             let count = i64::try_from(axis.count).unwrap_or(i64::MAX);
             let span = axis.stride.saturating_mul(count.saturating_sub(1));

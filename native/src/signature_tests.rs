@@ -41,7 +41,9 @@ fn signature(
         processors: None,
         class: String::new(),
     };
-    let (required, backend, distribution) = (vec![], String::new(), vec![]);
+    let required = vec![];
+    let backend = String::new();
+    let distribution = vec![];
     let implementation =
         Implementation { language, strings, code, required, backend, distribution };
     Signature::of(&Routine { interface, implementation })

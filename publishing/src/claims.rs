@@ -126,8 +126,9 @@ mod tests {
             claims.insert(module.to_owned(), claim);
         }
         let may = |module: &str, by: &Orderer| claims.check(module, by).is_ok();
-        let (anna, bert, admin) =
-            (orderer("anna", false), orderer("bert", false), orderer("carl", true));
+        let anna = orderer("anna", false);
+        let bert = orderer("bert", false);
+        let admin = orderer("carl", true);
         let allowed = ["heat", "lapack", "area", "new"]
             .map(|module| [&anna, &bert, &admin].map(|by| may(module, by)));
         assert_eq!(

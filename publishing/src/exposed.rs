@@ -44,7 +44,8 @@ pub fn exposed(whose: &str, grants: &Grants, own: &[OwnFile]) -> Vec<String> {
     let line = |file: &OwnFile| {
         let real = place_of(&file.path)?;
         let (right, why) = way_to(grants, &real)?;
-        let (what, path) = (file.what, file.path.display());
+        let what = file.what;
+        let path = file.path.display();
         Some(format!("{whose} may {right} {what} ({path}), {why}"))
     };
     own.iter().filter_map(line).collect()
@@ -124,7 +125,8 @@ mod tests {
     #[test]
     fn files_in_folders_that_modules_may_open_are_named() {
         let folder = std::env::temp_dir().join(format!("farcall-exposed-{}", std::process::id()));
-        let (open, closed) = (folder.join("open"), folder.join("closed"));
+        let open = folder.join("open");
+        let closed = folder.join("closed");
         for place in [&open, &closed] {
             std::fs::create_dir_all(place).unwrap();
             std::fs::write(place.join("key"), "").unwrap();

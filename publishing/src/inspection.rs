@@ -104,8 +104,9 @@ struct Pipes<'a> {
 
 impl<'a> Pipes<'a> {
     fn of(child: &mut Child, input: &'a [u8]) -> Pipes<'a> {
-        let (stdin, stdout, stderr) =
-            (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let stdin = child.stdin.take();
+        let stdout = child.stdout.take();
+        let stderr = child.stderr.take();
         Pipes { stdin, input, stdout, output: Vec::new(), stderr, words: Vec::new() }
     }
 

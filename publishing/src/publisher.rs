@@ -99,7 +99,9 @@ impl Publisher {
         notice: fn(&str),
     ) -> Publisher {
         let claims = Claims::new(interpreters.inspector.modules().map(str::to_owned));
-        let (own, waiting, under_way) = (own.into(), Waiting::default(), BTreeMap::new());
+        let own = own.into();
+        let waiting = Waiting::default();
+        let under_way = BTreeMap::new();
         Publisher {
             directory,
             claims,

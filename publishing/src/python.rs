@@ -115,7 +115,8 @@ impl Interpreters {
     pub fn inspect(&self, module: &str, kind: ImageKind, file: &Path) -> Result<Inspection> {
         // Its code may do what the manifest lets that name do.
         self.check_name(module)?;
-        let (readable, listed) = (loaded_files(&kind), listed_folders(&kind));
+        let readable = loaded_files(&kind);
+        let listed = listed_folders(&kind);
         self.inspector.inspect(Inspected {
             module,
             kind,
@@ -127,8 +128,9 @@ impl Interpreters {
 
     /// What a module may open, with this image.
     pub fn grants(&self, module: &str, image: &ExecutableImage) -> Grants {
-        let (kind, readable, listed) =
-            (image.kind.clone(), image.readable.clone(), image.listed.clone());
+        let kind = image.kind.clone();
+        let readable = image.readable.clone();
+        let listed = image.listed.clone();
         self.inspector.grants(Inspected { module, kind, readable, listed, trust: image.trust })
     }
 

@@ -130,7 +130,8 @@ mod tests {
         let here = here().expect("it can be read");
         let mut other = std::process::Command::new("true").spawn().expect("programs can be run");
         other.wait().expect("it ends");
-        let (dead, later) = (format!("{here} {} 7", other.id()), format!("{own}0"));
+        let dead = format!("{here} {} 7", other.id());
+        let later = format!("{own}0");
         let elsewhere = own.replacen(|c: char| c.is_ascii_hexdigit(), "x", 1);
         vec![
             (dead, true),

@@ -132,7 +132,8 @@ mod tests {
     #[test]
     fn what_cannot_be_removed_for_want_of_descriptors_is_removed_later() {
         let base = std::env::temp_dir().join(format!("farcall-left-{}", std::process::id()));
-        let (first, second) = (base.join("first"), base.join("second"));
+        let first = base.join("first");
+        let second = base.join("second");
         for folder in [&first, &second] {
             std::fs::create_dir_all(folder.join("inside")).expect("folders can be made");
         }

@@ -145,7 +145,8 @@ fn folder(name: &str) -> PathBuf {
 fn place(idl: &str, folder: &Path, marker: &str, code: &str) -> PathBuf {
     let text = std::fs::read_to_string(root().join("tests/routines").join(idl))
         .expect("the interface file exists");
-    let (file, new) = (folder.join(idl), folder.join(format!("{idl}.new-{}", std::process::id())));
+    let file = folder.join(idl);
+    let new = folder.join(format!("{idl}.new-{}", std::process::id()));
     std::fs::write(&new, text.replace(marker, code)).expect("the build directory can be written");
     std::fs::rename(&new, &file).expect("files can be moved");
     file
@@ -251,7 +252,8 @@ pub fn back(linked: bool) -> PathBuf {
 fn with_farcall(stem: &str, files: &[&str], marker: &str, linked: bool) -> Vec<PathBuf> {
     let folder = folder(if linked { "linked" } else { "generic" });
     let library = library_directory();
-    let (headers, there) = (root().join("clients"), library.display());
+    let headers = root().join("clients");
+    let there = library.display();
     let headers =
         ["c", "gridrpc"].map(|of| format!("-I{}", headers.join(of).join("include").display()));
     let search = [format!("-L{there}"), format!("-Wl,-rpath,{there}")];

@@ -59,7 +59,8 @@ pub fn socket_of(mut stream: Box<dyn ByteStream>) -> UnixStream {
     let (ours, mut theirs) = UnixStream::pair().expect("there are sockets");
     theirs.set_nonblocking(true).expect("sockets need not block");
     std::thread::spawn(move || {
-        let (mut out, mut back) = (Way::default(), Way::default());
+        let mut out = Way::default();
+        let mut back = Way::default();
         while !out.is_over() && !back.is_over() {
             let moved = [
                 out.fill(|room| theirs.read(room)),
@@ -82,10 +83,8 @@ fn wait(stream: &dyn ByteStream, out: &Way, socket: &UnixStream, back: &Way) {
         if writes.waiting.is_empty() { read } else { read | PollFlags::OUT }
     };
     let descriptor = stream.readiness().expect("a stream of the system's");
-    let (near, far) = (
-        PollFd::from_borrowed_fd(socket.as_fd(), wish(out, back)),
-        PollFd::from_borrowed_fd(descriptor, wish(back, out)),
-    );
+    let near = PollFd::from_borrowed_fd(socket.as_fd(), wish(out, back));
+    let far = PollFd::from_borrowed_fd(descriptor, wish(back, out));
     // An end shows as readiness, and a stream of records may hold bytes that no descriptor tells
     // of.
     let _ =

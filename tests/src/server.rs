@@ -122,7 +122,8 @@ impl Server {
         files: &[PathBuf],
         options: &[&str],
     ) -> std::result::Result<Server, String> {
-        let (serve, directory) = (Self::command(), Directory::new());
+        let serve = Self::command();
+        let directory = Directory::new();
         let mut command = Command::new(wrapper[0]);
         command.args(&wrapper[1..]).arg(serve.get_program()).args(serve.get_args()).args(options);
         command.envs(serve.get_envs().filter_map(|(name, value)| Some((name, value?))));
@@ -240,7 +241,8 @@ impl Server {
 
     /// Takes what the server says as it says it: a full pipe would stop it.
     fn read_log(&mut self) {
-        let (stderr, log) = (self.child.stderr.take().expect("stderr is piped"), self.log.clone());
+        let stderr = self.child.stderr.take().expect("stderr is piped");
+        let log = self.log.clone();
         self.reader = Some(std::thread::spawn(move || {
             for line in BufReader::new(stderr).lines().map_while(std::result::Result::ok) {
                 let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);

@@ -57,7 +57,8 @@ pub fn rest_of_output(call: &mut PendingCall) -> String {
 /// When a note of what was missed says it in another way.
 pub fn told_and_missed(output: &str) -> (usize, usize) {
     let mut parts = output.split("\n[farcall: ");
-    let (mut told, mut missed) = (parts.next().expect("there is always one").len(), 0);
+    let mut told = parts.next().expect("there is always one").len();
+    let mut missed = 0;
     for part in parts {
         let (note, rest) = part.split_once("]\n").expect("a note is a line");
         let number = note.split(' ').next().and_then(|number| number.parse::<usize>().ok());

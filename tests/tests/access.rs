@@ -52,7 +52,8 @@ fn mode(path: &Path) -> u32 {
 #[test]
 fn a_tcp_server_without_a_token_file_keeps_its_token_beside_its_users_socket() {
     let runtime = Directory::new();
-    let (folder, token) = (runtime.0.join("farcall"), runtime.0.join("farcall/token"));
+    let folder = runtime.0.join("farcall");
+    let token = runtime.0.join("farcall/token");
     let start =
         || Server::start_in(&runtime.0, &[battery(false)], &["--listen", "tcp:127.0.0.1:0"]);
     let connect = |server: &Server, token: &Path| {
@@ -143,7 +144,8 @@ fn a_token_that_others_can_read_is_not_served_with() {
 #[test]
 fn nobody_listens_beyond_the_loopback() {
     let directory = Directory::new();
-    let (token, file) = (directory.0.join("token"), battery(false));
+    let token = directory.0.join("token");
+    let file = battery(false);
     for host in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
         let listen = format!("tcp:{host}");
         let token = token.to_str().unwrap();
@@ -166,7 +168,8 @@ fn two_servers_do_not_share_a_socket() {
     let file = battery(false);
     let start =
         || Server::start(Transport::Unix, std::slice::from_ref(&file), &["--listen", &listen]);
-    let (first, earlier) = (start(), std::fs::metadata(&socket).unwrap().ino());
+    let first = start();
+    let earlier = std::fs::metadata(&socket).unwrap().ino();
     let second = Server::refused(&["--listen", &listen, file.to_str().unwrap()]);
     let said = String::from_utf8_lossy(&second.stderr);
     assert!(

@@ -19,7 +19,8 @@ fn server(transport: Transport) -> Server {
 
 fn client(server: &Server, address: &str) -> Client {
     let secret = server.token().map(Path::to_path_buf);
-    let (heartbeat, reconnect) = (Some(HEARTBEAT), Some(Duration::ZERO));
+    let heartbeat = Some(HEARTBEAT);
+    let reconnect = Some(Duration::ZERO);
     let options = ConnectOptions { secret, heartbeat, reconnect, ..ConnectOptions::default() };
     Client::connect_with(&address.parse().unwrap(), &options).unwrap()
 }

@@ -54,8 +54,8 @@ fn modules_come_and_go_while_calls_run() {
     let client = server.client();
     assert_eq!(client.routine("live/version").err().unwrap().kind(), ErrorKind::NotFound);
     assert!(good(&server.run(&["publish", words(&live(&folder))])).contains("live  2 routines"));
-    let (version, late) =
-        (client.routine("live/version").unwrap(), client.routine("live/late").unwrap());
+    let version = client.routine("live/version").unwrap();
+    let late = client.routine("live/late").unwrap();
     assert_eq!(number(&version).unwrap(), 1);
     let mut running = late.start([("milliseconds", 500.into())], &watched()).unwrap();
     until_begun(&mut running);
@@ -78,7 +78,8 @@ fn a_library_that_is_replaced_under_calls_gives_the_old_answer_or_the_new() {
     let manifest = folder.write("farcall.toml", &manifest("executables_max = 3"));
     let server =
         Server::start(Transport::Unix, &[live(&folder)], &["--manifest", words(&manifest)]);
-    let (done, calls) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let done = AtomicBool::new(false);
+    let calls = AtomicUsize::new(0);
     let caller = || {
         let routine = server.client().routine("live/late").unwrap();
         loop {

@@ -99,7 +99,8 @@ fn an_earlier_remark_is_not_the_reason_of_a_crash() {
             assert!(text.contains("indexes outside the arrays"), "there is advice: {text}");
         }
         // Nor where the crash follows at once, without a client in between.
-        let (remark, crash) = (client.routine("remark").unwrap(), client.routine("crash").unwrap());
+        let remark = client.routine("remark").unwrap();
+        let crash = client.routine("crash").unwrap();
         for _ in 0..20 {
             let first = remark.start([], &CallOptions::default()).unwrap();
             let second = crash.start([("n", 1.into())], &CallOptions::default()).unwrap();

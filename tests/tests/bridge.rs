@@ -76,7 +76,8 @@ fn many_executables_share_one_stream() {
 fn a_stream_that_ends_loses_no_idempotent_call() {
     for victims in [Site::bridges, Site::pilots] {
         let site = Site::new(LOCAL);
-        let (again, once) = (site.start("rest", 2000), site.start("rest_once", 2000));
+        let again = site.start("rest", 2000);
+        let once = site.start("rest_once", 2000);
         assert!(eventually(|| site.running() == 2));
         let before = site.pilots();
         victims(&site).into_iter().for_each(kill);
@@ -146,7 +147,9 @@ fn a_pilot_that_answers_nothing_is_given_up() {
 #[test]
 fn a_server_that_is_killed_leaves_no_pilot() {
     let mut site = Site::new(LOCAL);
-    let (place, pilots, bridges) = (site.place(None), site.pilots(), site.bridges());
+    let place = site.place(None);
+    let pilots = site.pilots();
+    let bridges = site.bridges();
     assert_eq!((pilots.len(), bridges.len()), (1, 1));
     site.kill_server();
     assert!(eventually(|| ![place.pid, pilots[0], bridges[0]].into_iter().any(alive)));

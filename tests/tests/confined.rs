@@ -35,7 +35,8 @@ fn secret(folder: &Directory, name: &str) -> PathBuf {
 
 #[test]
 fn a_compiler_reads_headers_and_no_secret() {
-    let (folder, elsewhere) = (Directory::new(), Directory::new());
+    let folder = Directory::new();
+    let elsewhere = Directory::new();
     let server = Server::start(Transport::Unix, &[battery(false)], &[]);
     let key = secret(&elsewhere, "key.pem");
     secret(&folder, "beside.pem");
@@ -178,7 +179,8 @@ fn what_a_server_has_started_is_not_its_owner() {
 /// links that were there nor through links that came later.
 #[test]
 fn an_environment_leads_nowhere_else() {
-    let (folder, elsewhere) = (Directory::new(), Directory::new());
+    let folder = Directory::new();
+    let elsewhere = Directory::new();
     let server = Server::start(Transport::Unix, &[battery(false)], &[]);
     let key = secret(&elsewhere, "key.pem");
     for name in [".venv", ".venv/bin", ".venv/extra"] {

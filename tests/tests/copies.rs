@@ -43,7 +43,8 @@ fn arrays_over_tcp_go_straight_to_their_place() {
         CALLS * BYTES
     );
     let (user, system) = ticks(&server);
-    let (user, system) = (user - before.0, system - before.1);
+    let user = user - before.0;
+    let system = system - before.1;
     // One copy of what came and went, 1.5 GB, takes at least 150 ms of user time; moving it takes
     // the kernel longer.
     assert!(user <= system / 3 + 2, "{user} ticks in user space, {system} in the kernel");

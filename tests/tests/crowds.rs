@@ -97,8 +97,9 @@ impl FewFiles {
             .map(|()| TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port());
         let at = |name: &str| folder.0.join(name).display().to_string();
         let listen = [format!("unix:{}", at("socket")), format!("tls://127.0.0.1:{}", ports[0])];
-        let (loopback, credentials, token) =
-            (format!("tcp:127.0.0.1:{}", ports[1]), at("ca/server.pem"), at("token"));
+        let loopback = format!("tcp:127.0.0.1:{}", ports[1]);
+        let credentials = at("ca/server.pem");
+        let token = at("token");
         let options = [
             ["--listen", &listen[0], "--listen", &listen[1], "--listen", &loopback],
             ["--credentials", &credentials, "--token-file", &token, "--log-level", "off"],
@@ -175,7 +176,8 @@ fn with_few_files(files: u32, crowd: usize) {
     let own = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: own.maximum, ..own });
     let server = FewFiles::new(files);
-    let (anna, bert) = (server.user("anna"), server.user("bert"));
+    let anna = server.user("anna");
+    let bert = server.user("bert");
     server.lets_in(&bert, "nobody else");
     server.while_crowded(server.ports[0], crowd, || server.lets_in(&bert, "strangers"));
     server.while_crowded(server.ports[1], crowd, || {

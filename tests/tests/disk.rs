@@ -75,7 +75,8 @@ fn a_module_that_finds_no_room_for_its_folder_fails_its_calls_alone() {
 
 #[test]
 fn a_file_of_a_call_that_finds_no_room_fails_it_alone() {
-    let (folder, sources) = (Directory::new(), Directory::new());
+    let folder = Directory::new();
+    let sources = Directory::new();
     let text = "Module sized;\nDefine size(IN filename given, OUT long bytes)\n{ FILE *file = \
                 fopen(given, \"r\"); fseek(file, 0, SEEK_END); *bytes = ftell(file); \
                 fclose(file); }\n";

@@ -47,7 +47,8 @@ fn seed() -> u64 {
 /// Strikes again and again, each time when some more calls are over, so that a slow machine gets
 /// somewhere; how often it hit.
 fn strike_until(over: &AtomicBool, world: &World, fault: Fault, mut random: SeededRandom) -> usize {
-    let (mut hits, mut next) = (0, fault.calls_between() / 2);
+    let mut hits = 0;
+    let mut next = fault.calls_between() / 2;
     while !over.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_micros(500 + random.next() % 2_000));
         let now = world.calls_over();
@@ -64,10 +65,13 @@ fn strike_until(over: &AtomicBool, world: &World, fault: Fault, mut random: Seed
 /// `None` where this machine cannot have such a fault.
 fn play(faults: &[Fault], seed: u64) -> Option<Verdict> {
     let mut world = World::new(faults, calls())?;
-    let (over, hits) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let over = AtomicBool::new(false);
+    let hits = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for (index, fault) in faults.iter().enumerate() {
-            let (world, over, hits) = (&world, &over, &hits);
+            let world = &world;
+            let over = &over;
+            let hits = &hits;
             let random = SeededRandom::new(seed ^ (index as u64 + 1) << 32);
             scope.spawn(move || {
                 hits.fetch_add(strike_until(over, world, *fault, random), Ordering::Relaxed)

@@ -87,7 +87,8 @@ fn a_routine_that_crashes_costs_its_call_and_not_the_place_in_the_queue() {
 #[test]
 fn a_lost_pilot_loses_no_idempotent_call() {
     let site = Site::new(LOCAL);
-    let (again, once) = (site.start("rest", 3000), site.start("rest_once", 3000));
+    let again = site.start("rest", 3000);
+    let once = site.start("rest_once", 3000);
     assert!(eventually(|| site.running() == 2));
     site.pilots().into_iter().for_each(kill);
     let error = once.wait().err().unwrap();
@@ -123,7 +124,8 @@ fn a_launcher_that_is_killed_loses_no_call() {
 #[test]
 fn a_server_that_is_killed_leaves_nothing_behind() {
     let mut site = Site::new(LOCAL);
-    let (executable, pilots) = (site.place(None).pid, site.pilots());
+    let executable = site.place(None).pid;
+    let pilots = site.pilots();
     assert_eq!(pilots.len(), 1);
     site.kill_server();
     assert!(eventually(|| !alive(executable) && !alive(pilots[0])));
@@ -302,7 +304,8 @@ fn a_job_that_nobody_waits_for_any_more_leaves_the_queue() {
     let destroyed = noted("JOB_DESTROY");
     let hold = site.client.hold("place", 1, &HoldOptions::default()).unwrap();
     assert!(eventually(|| waits(1)));
-    let (call, other) = (site.start("rest", 10), site.start("rest", 10));
+    let call = site.start("rest", 10);
+    let other = site.start("rest", 10);
     let slots = || site.jobs().iter().map(|job| job.slots).sum::<u32>();
     assert!(eventually(|| slots() == 3), "{:?}", site.jobs());
     call.cancel().unwrap();

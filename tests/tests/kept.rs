@@ -149,7 +149,8 @@ fn a_call_is_forgotten_or_ended_on_demand(transport: Transport) {
         assert!(call.wait_kept(PATIENCE).unwrap());
         call.id().unwrap()
     };
-    let (one, other) = (forever(), forever());
+    let one = forever();
+    let other = forever();
     assert!(eventually(|| client
         .kept()
         .unwrap()

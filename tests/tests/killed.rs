@@ -55,7 +55,8 @@ impl Tally {
     /// over, so that a slow machine gets somewhere; returns how many.
     fn kill_until(&self, over: &AtomicBool, done: &AtomicUsize, seed: u64) -> usize {
         let mut random = SeededRandom::new(seed);
-        let (mut killed, mut next) = (0, 0);
+        let mut killed = 0;
+        let mut next = 0;
         while !over.load(Ordering::Relaxed) {
             std::thread::sleep(Duration::from_micros(random.next() % 2_000));
             if done.load(Ordering::Relaxed) < next {
@@ -78,12 +79,15 @@ impl Tally {
     /// Calls from several threads, some short and some long, while executables are killed.
     fn storm(&self, routine: &str, mut judge: impl FnMut(usize, Result<i64>)) -> usize {
         let over = AtomicBool::new(false);
-        let (running, done) = (AtomicUsize::new(THREADS), AtomicUsize::new(0));
+        let running = AtomicUsize::new(THREADS);
+        let done = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             let killer = scope.spawn(|| self.kill_until(&over, &done, 7));
             let callers: Vec<_> = (0..THREADS)
                 .map(|thread| {
-                    let (over, running, done) = (&over, &running, &done);
+                    let over = &over;
+                    let running = &running;
+                    let done = &done;
                     scope.spawn(move || {
                         let outcomes = self.call_all(routine, thread, done);
                         over.fetch_or(
@@ -118,7 +122,8 @@ impl Tally {
         let found = client.routine(&format!("tally/{routine}")).unwrap();
         let file = self.marks_file(routine);
         let mut random = SeededRandom::new(thread as u64);
-        let (mut outcomes, mut under_way) = (Vec::new(), VecDeque::new());
+        let mut outcomes = Vec::new();
+        let mut under_way = VecDeque::new();
         for number in thread * CALLS..(thread + 1) * CALLS {
             if under_way.len() == DEPTH {
                 outcomes.extend(under_way.pop_front().map(&collect));
@@ -152,7 +157,8 @@ fn start(routine: &Routine, number: usize, pause_us: i64, file: &Path) -> Pendin
 #[test]
 fn no_call_runs_twice_or_is_lost() {
     let tally = Tally::start("once", Transport::Unix);
-    let (mut returned, mut failed) = (Vec::new(), 0);
+    let mut returned = Vec::new();
+    let mut failed = 0;
     let killed = tally.storm("once", |number, outcome| match outcome {
         Ok(twice) => {
             assert_eq!(twice, 2 * number as i64, "call {number} has another's result");
@@ -196,7 +202,8 @@ fn what_runs_again_is_given_the_same(transport: Transport) {
     let client = tally.server.client();
     let struck = client.routine("tally/struck").unwrap();
     let call = |file: &str, n: usize| {
-        let (x, y) = (vec![1.0; n], vec![2.0; n]);
+        let x = vec![1.0; n];
+        let y = vec![2.0; n];
         let file = tally.marks_file(file);
         let arguments = [("file", file.to_str().unwrap().into()), ("n", (n as i64).into())];
         let arrays = [("y", Array::vector(&y).into()), ("x", Array::vector(&x).into())];

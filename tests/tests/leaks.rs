@@ -30,7 +30,8 @@ const IN_FLIGHT: usize = 50;
 /// Makes so many calls: in crowds, each crowd with one call of its own, whose array comes inline or
 /// shared and changes its size.
 fn call(client: &Client, count: usize) {
-    let (small, large) = (client.routine("f_int").unwrap(), client.routine("touch").unwrap());
+    let small = client.routine("f_int").unwrap();
+    let large = client.routine("touch").unwrap();
     let mut x = vec![1.0; 40_000];
     for crowd in 0..count / IN_FLIGHT {
         let number = |index: usize| ((crowd * IN_FLIGHT + index) % 1000) as i32;

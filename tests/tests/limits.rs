@@ -180,7 +180,8 @@ fn modes_owners_and_times_of_files_stay() {
         let outputs = wild.call("tamper", [("file", text(file.to_str().unwrap()))]).unwrap();
         outputs.array::<i32>("error").unwrap().to_vec()
     };
-    let (before, path) = (status(), folder.0.display());
+    let before = status();
+    let path = folder.0.display();
     for linked in [false, true] {
         for grant in [
             "",
@@ -238,7 +239,10 @@ fn a_working_folder_ends_with_its_module() {
 
 #[test]
 fn the_network_is_off_unless_granted() {
-    let (unix, inet, inet6, netlink) = (1, 2, 10, 16);
+    let unix = 1;
+    let inet = 2;
+    let inet6 = 10;
+    let netlink = 16;
     let family = |wild: &Wild, family: i32| {
         wild.number("connect_out", [("family", i64::from(family).into())], "error")
     };

@@ -78,7 +78,8 @@ fn a_library_is_held_to_its_modules_rules_when_it_is_checked() {
 /// its word opens no folder.
 #[test]
 fn an_interpreter_beside_a_file_is_held_to_the_modules_rules() {
-    let (folder, others) = (Directory::new(), Directory::new());
+    let folder = Directory::new();
+    let others = Directory::new();
     let secret = others.write("secret", "confidential");
     std::fs::create_dir_all(folder.0.join(".venv/bin")).unwrap();
     let answer = format!(
@@ -107,7 +108,8 @@ fn an_interpreter_beside_a_file_is_held_to_the_modules_rules() {
 /// A link to a program elsewhere opens that installation to it, but none that anybody can make.
 #[test]
 fn an_interpreter_elsewhere_opens_no_folder_that_others_can_write_to() {
-    let (folder, others) = (Directory::new(), Directory::new());
+    let folder = Directory::new();
+    let others = Directory::new();
     let secret = others.write("secret", "confidential");
     std::fs::create_dir_all(folder.0.join(".venv/bin")).unwrap();
     ["lib/python3", "bin"]
@@ -191,8 +193,8 @@ fn a_server_whose_modules_could_open_its_files_does_not_start() {
     let folder = Directory::new();
     let manifest = folder
         .write("farcall.toml", &manifest_of("", &format!("limits.readable = [{:?}]", folder.0)));
-    let (socket, errors) =
-        (format!("unix:{}", folder.0.join("socket").display()), folder.write("errors", ""));
+    let socket = format!("unix:{}", folder.0.join("socket").display());
+    let errors = folder.write("errors", "");
     let mut command = Server::command();
     command.args([
         "--manifest",

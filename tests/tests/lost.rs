@@ -48,11 +48,10 @@ fn lost(server: &Server, client: &Client, signal: &str) -> (Vec<Error>, Duration
 
 fn a_server_that_is_lost_is_reported_and_another_serves(transport: Transport) {
     for (signal, words) in [("-KILL", "the connection"), ("-STOP", "was silent for 1 s")] {
-        let (server, other) = (
-            Server::start(transport, &[trouble(false)], &[]),
-            Server::start(transport, &[trouble(false)], &[]),
-        );
-        let (client, refuge) = (server.client(), other.client());
+        let server = Server::start(transport, &[trouble(false)], &[]);
+        let other = Server::start(transport, &[trouble(false)], &[]);
+        let client = server.client();
+        let refuge = other.client();
         client.set_heartbeat(HEARTBEAT);
         fine(&client);
         let (errors, took) = lost(&server, &client, signal);

@@ -64,7 +64,8 @@ impl Ranks {
 
     /// What every rank sees of arrays of n elements.
     fn look(&self, ranks: u32, n: usize) -> Result<Outputs, Error> {
-        let (spread, own) = (vec![0.5; n], vec![1.0; n]);
+        let spread = vec![0.5; n];
+        let own = vec![1.0; n];
         let given = [
             ("spread", Array::vector(&spread).into()),
             ("own", Array::vector(&own).into()),
@@ -357,8 +358,8 @@ fn an_object_is_all_its_ranks() {
         .unwrap();
     let on = hold.ids().next();
     let options = CallOptions { on, ..CallOptions::default() };
-    let (add, total) =
-        (ranks.client.routine("Sum.add").unwrap(), ranks.client.routine("Sum.total").unwrap());
+    let add = ranks.client.routine("Sum.add").unwrap();
+    let total = ranks.client.routine("Sum.total").unwrap();
     add.call_with([("x", 1.0.into())], &options).unwrap();
     add.call_with([("x", 2.0.into())], &options).unwrap();
     // Rank r has kept x*(r + 1) of each call.
@@ -390,7 +391,8 @@ fn what_ranks_print_is_shown() {
     let ranks = Ranks::new(Transport::Unix, "");
     let options = CallOptions { ranks: 2, output: true, ..CallOptions::default() };
     // It comes by way of the launcher, and all the same before the call is over.
-    let (mut said, shout) = (0, ranks.client.routine("shout").unwrap());
+    let mut said = 0;
+    let shout = ranks.client.routine("shout").unwrap();
     let watch = |_: &PendingCall, news: Option<News>| {
         if let Some(News::Stdout(bytes)) = news {
             said += bytes.len();

@@ -109,7 +109,8 @@ fn private(folder: &Directory, name: &str, text: &str) -> PathBuf {
 fn a_revoked_user_is_cut_off_while_the_server_runs() {
     let server = Server::start(Transport::Tls, &[battery(false)], &[]);
     let bert = PathBuf::from(authority(&server.authority(), &["user", "bert"]));
-    let (anna, open) = (server.client(), enter(&server, &bert).unwrap());
+    let anna = server.client();
+    let open = enter(&server, &bert).unwrap();
     assert_eq!((called(&anna), called(&open)), (10.0, 10.0));
     authority(&server.authority(), &["revoke", "bert"]);
     refused(enter(&server, &bert), &["your certificate: it is revoked", "farcall ca user NAME"]);
@@ -151,7 +152,8 @@ fn a_revoked_user_who_says_nothing_is_cut_off() {
     let directory = Directory::new();
     let (server, lines) = audited(&directory, &[battery(false)], "");
     let bert = PathBuf::from(authority(&server.authority(), &["user", "bert"]));
-    let (anna, silent) = (server.client(), enter(&server, &bert).unwrap());
+    let anna = server.client();
+    let silent = enter(&server, &bert).unwrap();
     assert_eq!((called(&anna), called(&silent)), (10.0, 10.0));
     let descriptors = server.descriptors();
     authority(&server.authority(), &["revoke", "bert"]);
@@ -262,7 +264,8 @@ fn a_user_whose_certificate_expires_is_cut_off_though_he_says_nothing() {
 #[test]
 fn a_list_that_is_no_plain_file_neither_stops_nor_fills_the_server() {
     let server = Server::start(Transport::Tls, &[battery(false)], &[]);
-    let (anna, list) = (server.client(), server.authority().join("revoked.crl"));
+    let anna = server.client();
+    let list = server.authority().join("revoked.crl");
     let good = std::fs::read(&list).unwrap();
     let before = resident(&server);
     let make: [&dyn Fn(); 2] =
@@ -298,7 +301,8 @@ fn a_port_scan_finds_nothing_and_costs_nothing() {
     let dial = || TcpStream::connect(("127.0.0.1", port)).unwrap();
     // So that an executable runs, and all memory that serving needs is there.
     assert_eq!(called(&server.client()), 10.0);
-    let (descriptors, memory) = (server.descriptors(), resident(&server));
+    let descriptors = server.descriptors();
+    let memory = resident(&server);
     let words: [&[u8]; 5] = [
         b"",
         b"GET / HTTP/1.1\r\n\r\n",

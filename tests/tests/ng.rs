@@ -121,7 +121,8 @@ fn a_tree_is_built_served_called_and_removed() {
     let server =
         Server::start(Transport::Unix, &[list], &["--manifest", manifest.to_str().unwrap()]);
     let client = server.client();
-    let (a, b) = ([1.0, 2.0, 3.0, 4.0], [0.0, 1.0, 1.0, 0.0]);
+    let a = [1.0, 2.0, 3.0, 4.0];
+    let b = [0.0, 1.0, 1.0, 0.0];
     // Each executable keeps its own statics, and lives on while others of its module are called.
     for round in 1..=3 {
         assert_eq!(counts(&client), round);

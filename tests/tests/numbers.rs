@@ -54,7 +54,8 @@ fn shared(client: &Client, way: i32, megabytes: i64) -> Result<i32, farcall_clie
 }
 
 fn twice(client: &Client, count: usize) -> Result<f64, farcall_client::Error> {
-    let (x, mut y) = (vec![1.5; count], vec![0.0; count]);
+    let x = vec![1.5; count];
+    let mut y = vec![0.0; count];
     let arguments = [("x", Array::vector(&x).into()), ("y", ArrayMut::vector(&mut y).into())];
     client.routine("twice").unwrap().call(arguments)?;
     Ok(y.iter().sum())
@@ -114,7 +115,8 @@ fn executables_end_before_their_server_where_memory_is_wanting() {
         let text = std::fs::read_to_string(format!("/proc/{pid}/oom_score_adj")).unwrap();
         text.trim().parse::<i32>().unwrap()
     };
-    let (own, theirs) = (points(server.pid()), server.children());
+    let own = points(server.pid());
+    let theirs = server.children();
     assert!(
         !theirs.is_empty() && theirs.iter().all(|pid| points(*pid) >= (own + 500).min(700)),
         "{own}: {theirs:?}"
@@ -394,10 +396,12 @@ fn each_row_of_the_page_on_numbers_is_held_by_something() {
 
 /// The text of all Rust and Python sources.
 fn sources(root: &Path) -> Vec<String> {
-    let (mut folders, mut sources) = (vec![root.to_path_buf()], Vec::new());
+    let mut folders = vec![root.to_path_buf()];
+    let mut sources = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap().flatten() {
-            let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+            let path = entry.path();
+            let name = entry.file_name().to_string_lossy().into_owned();
             if path.is_dir() && !["target", "build", ".git"].contains(&name.as_str()) {
                 folders.push(path);
             } else if name.ends_with(".rs") || name.ends_with(".py") {

@@ -87,7 +87,8 @@ fn kind(outcome: Result<Outputs, Error>) -> (ErrorKind, String) {
 
 fn state_stays_and_calls_run_in_order(transport: Transport) {
     let world = World::over(transport, "");
-    let (one, two) = (world.hold("Tank"), world.hold("Tank"));
+    let one = world.hold("Tank");
+    let two = world.hold("Tank");
     // `_initialize` has run, and one object is not the other.
     assert_eq!(
         (fill(&world.client, one.first(), 1.5), fill(&world.client, two.first(), 1.0)),
@@ -110,8 +111,8 @@ fn state_stays_and_calls_run_in_order(transport: Transport) {
     let called: i32 =
         call(&world.client, one.first(), "Tank.called", []).unwrap().scalar("number").unwrap();
     assert_eq!(called, 51);
-    let (first, second) =
-        (process(&world.client, one.first()), process(&world.client, two.first()));
+    let first = process(&world.client, one.first());
+    let second = process(&world.client, two.first());
     assert_ne!(first, second);
     let status = world.client.status(PATIENCE).unwrap();
     assert_eq!(
@@ -132,7 +133,9 @@ fn classes_share_no_names() {
     let number = |hold: &Hold, method: &str| -> i32 {
         call(&world.client, hold.first(), method, []).unwrap().scalar("value").unwrap()
     };
-    let (other, plus, tank) = (world.hold("Other"), world.hold("Plus"), world.hold("Tank"));
+    let other = world.hold("Other");
+    let plus = world.hold("Plus");
+    let tank = world.hold("Tank");
     assert_eq!(
         (number(&other, "Other.get"), number(&plus, "Plus.get"), number(&plus, "Plus.get")),
         (12, 3, 4)
@@ -259,7 +262,8 @@ fn a_crash_ends_an_object_and_says_so_until_it_is_released() {
     for (method, expected) in
         [("Tank.crash", ErrorKind::RoutineCrashed), ("Tank.leave", ErrorKind::RoutineExited)]
     {
-        let (one, two) = (world.hold("Tank"), world.hold("Tank"));
+        let one = world.hold("Tank");
+        let two = world.hold("Tank");
         let crash = world.client.routine(&format!("objects/{method}")).unwrap();
         let crash = crash.start([], &on(one.first())).unwrap();
         // Idempotent or not: its state is gone.
@@ -329,7 +333,8 @@ fn a_lost_owner_leaves_a_lease_and_a_goodbye_none() {
     assert!(alive(pids[0]), "no lease runs while its owner is there");
     world.client.release(first, 1, Some(PATIENCE)).unwrap();
     let brief = world.server.connect().unwrap();
-    let (tank, left) = (hold(&brief, "Tank"), hold(&brief, "Tank"));
+    let tank = hold(&brief, "Tank");
+    let left = hold(&brief, "Tank");
     let options = HoldOptions { detached: true, ..HoldOptions::default() };
     let detached = brief.hold("objects/Tank", 1, &options).unwrap();
     assert!(detached.ready(Some(PATIENCE)).unwrap());
@@ -490,7 +495,8 @@ fn a_client_that_is_killed_leaves_its_objects_for_their_lease() {
     let lease = HoldOptions { lease: Duration::from_secs(3), ..HoldOptions::default() };
     let tank = other.hold("objects/Tank", 1, &lease).unwrap();
     assert!(tank.ready(Some(PATIENCE)).unwrap());
-    let (id, pid) = (tank.first(), process(&other, tank.first()));
+    let id = tank.first();
+    let pid = process(&other, tank.first());
     let rest = other.routine("objects/Tank.rest").unwrap();
     let _running = rest.start([("milliseconds", 1000.into())], &on(id)).unwrap();
     assert!(eventually(|| world.objects() == [ObjectState::Busy]));
@@ -510,7 +516,8 @@ fn the_command_lists_and_ends_objects() {
         String::from_utf8(output.stdout).unwrap()
     };
     assert_eq!(run(&["objects"]), "no objects\n");
-    let (tank, lost) = (world.hold("Tank"), world.hold("Tank"));
+    let tank = world.hold("Tank");
+    let lost = world.hold("Tank");
     fill(&world.client, tank.first(), 1.0);
     let crash = kind(call(&world.client, lost.first(), "Tank.crash", []));
     assert_eq!(crash.0, ErrorKind::RoutineCrashed);

@@ -112,7 +112,8 @@ fn a_flood_is_bounded(transport: Transport) {
 fn others_hear_nothing(transport: Transport) {
     let (_folder, manifest) = one_executable();
     let server = Server::start(transport, &[trouble(false)], &["--manifest", &manifest]);
-    let (client, other) = (server.client(), server.client());
+    let client = server.client();
+    let other = server.client();
     for _ in 0..10 {
         // One executable serves both, whose calls are short enough to be given to it ahead of time.
         let silent: Vec<PendingCall> =

@@ -126,7 +126,8 @@ fn options_that_are_not_known_are_refused_with_their_words() {
 
 #[test]
 fn headers_in_private_folders_are_nobodys() {
-    let (folder, private) = (Directory::new(), Directory::new());
+    let folder = Directory::new();
+    let private = Directory::new();
     private.write("settings.inc", &format!("#error {SECRET}\n"));
     mode(&private.0, 0o700);
     let server = Server::start(Transport::Unix, &[battery(false)], &[]);

@@ -192,10 +192,15 @@ fn no_call_is_lost_or_runs_twice(transport: Transport) {
     let world = World::start("storm", transport);
     let client = world.client();
     let twice = client.routine("cuts/twice").unwrap();
-    let (over, left, ended) =
-        (AtomicBool::new(false), AtomicUsize::new(THREADS), AtomicUsize::new(0));
+    let over = AtomicBool::new(false);
+    let left = AtomicUsize::new(THREADS);
+    let ended = AtomicUsize::new(0);
     std::thread::scope(|scope| {
-        let (world, twice, over, left, ended) = (&world, &twice, &over, &left, &ended);
+        let world = &world;
+        let twice = &twice;
+        let over = &over;
+        let left = &left;
+        let ended = &ended;
         scope.spawn(move || {
             let mut seen = 0;
             while !over.load(Ordering::Relaxed) {

@@ -38,7 +38,8 @@ fn refuses_arguments(transport: Transport) {
 }
 
 fn wrong_names_types_and_ranks(client: &Client) {
-    let (matrix, vector) = ([1.0_f64; 9], [1.0_f64; 3]);
+    let matrix = [1.0_f64; 9];
+    let vector = [1.0_f64; 3];
     let a = || -> Argument<'_> { Array::columns(&matrix, &[3, 3]).into() };
     let b = || -> Argument<'_> { Array::vector(&vector).into() };
     let dgesv = client.routine("dgesv").unwrap();
@@ -207,7 +208,8 @@ fn two_files_cannot_publish_one_module() {
     let directory = Directory::new();
     let text = "Module m;\nLibrary \"libm.so.6\";\nDefine f(IN double x, OUT double r) Calls \
         \"C\" r = cos(x);\n";
-    let (one, two) = (directory.write("one.idl", text), directory.write("two.idl", text));
+    let one = directory.write("one.idl", text);
+    let two = directory.write("two.idl", text);
     let output = Server::refused(&[one.to_str().unwrap(), two.to_str().unwrap()]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");

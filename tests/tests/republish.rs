@@ -105,7 +105,8 @@ fn calls_get_what_was_published_last() {
     publish(1);
     let address = format!("unix:{}", folder.0.join("socket").display()).parse().unwrap();
     let client = Client::connect_to(&address, None, PATIENCE).unwrap();
-    let (version, other) = (client.routine("version").unwrap(), client.routine("other").unwrap());
+    let version = client.routine("version").unwrap();
+    let other = client.routine("other").unwrap();
     assert_eq!((number(&version), number(&other)), (1, 1));
     // The interfaces stay as they were, so nobody has a reason to ask for them again.
     for round in 2..6 {

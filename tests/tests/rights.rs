@@ -50,7 +50,8 @@ fn double(client: &Client) -> i32 {
 fn the_table_says_who_may_call_what() {
     let directory = Directory::new();
     let (server, bert) = serve(&directory, TABLE);
-    let (anna, bert) = (server.client(), enter(&server, &bert));
+    let anna = server.client();
+    let bert = enter(&server, &bert);
     assert_eq!(double(&anna), 10);
     let error = bert.routine("battery/f_int").err().unwrap();
     assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");

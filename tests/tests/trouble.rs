@@ -121,7 +121,8 @@ fn a_timeout_ends_a_loop(transport: Transport) {
 
 fn a_cancelled_loop_ends_and_others_go_on(transport: Transport) {
     let (_server, client) = start(transport);
-    let (forever, hold) = (client.routine("forever").unwrap(), client.routine("hold").unwrap());
+    let forever = client.routine("forever").unwrap();
+    let hold = client.routine("hold").unwrap();
     for deaf in [0, 1] {
         let x = Array::shared(Arc::new(vec![1.0; 100_000]), &[100_000], Order::Row);
         let held = [("x", x.into()), ("milliseconds", 700.into())];
@@ -164,7 +165,8 @@ fn a_call_that_waits_can_be_cancelled(transport: Transport) {
     let server =
         Server::start(transport, &[trouble(false)], &["--manifest", manifest.to_str().unwrap()]);
     let client = server.client();
-    let (forever, routine) = (client.routine("forever").unwrap(), client.routine("fine").unwrap());
+    let forever = client.routine("forever").unwrap();
+    let routine = client.routine("fine").unwrap();
     let mut running = forever.start([("deaf", 0.into())], &watched()).unwrap();
     until_begun(&mut running);
     let waiting = routine.start([("n", 7.into())], &CallOptions::default()).unwrap();
@@ -187,7 +189,8 @@ fn crashes_by_the_dozen_leak_nothing(transport: Transport) {
         hold.call(arguments).unwrap();
     };
     round();
-    let (descriptors, mappings) = (server.descriptors(), server.mappings());
+    let descriptors = server.descriptors();
+    let mappings = server.mappings();
     (0..12).for_each(|_| round());
     // The executable that ran the last call is as alive as the one before the dozen.
     assert!(

@@ -43,8 +43,8 @@ fn calls_are_counted_and_shown() {
         &["--metrics", "127.0.0.1:0"],
     );
     let client = server.client();
-    let (good_one, crash) =
-        (client.routine("battery/snooze").unwrap(), client.routine("trouble/crash").unwrap());
+    let good_one = client.routine("battery/snooze").unwrap();
+    let crash = client.routine("trouble/crash").unwrap();
     for _ in 0..3 {
         good_one.call([("milliseconds", 0.into())]).unwrap();
     }
@@ -177,12 +177,14 @@ fn the_log_tells_of_executables_and_connections() {
             .find(|line| line["event"] == event && line["outcome"] == outcome)
             .unwrap()
     };
-    let (started, ended) = (find("executable", "started"), find("executable", "ended"));
+    let started = find("executable", "started");
+    let ended = find("executable", "ended");
     assert_eq!((&started["module"], &ended["module"]), (&"trouble".into(), &"trouble".into()));
     assert!(started["executable"].is_u64() && started["pid"].as_u64() > Some(1), "{started}");
     assert_eq!((&ended["executable"], &ended["level"]), (&started["executable"], &"info".into()));
     assert!(ended["message"].as_str().unwrap().contains("signal"), "{ended}");
-    let (opened, closed) = (find("connection", "opened"), find("connection", "closed"));
+    let opened = find("connection", "opened");
+    let closed = find("connection", "closed");
     assert_eq!(
         (&opened["connection"], &opened["principal"]),
         (&closed["connection"], &"token".into())

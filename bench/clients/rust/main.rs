@@ -35,7 +35,8 @@ struct Bench {
 fn main() -> Result<()> {
     let address = std::env::args().nth(1);
     let client = Client::connect(address.as_deref())?;
-    let (touch, add) = (client.routine("bench/touch")?, client.routine("bench/add")?);
+    let touch = client.routine("bench/touch")?;
+    let add = client.routine("bench/add")?;
     let mut bench = Bench { client, address, audience: Vec::new(), touch, add, array: Vec::new() };
     for line in std::io::stdin().lock().lines() {
         let line = line.map_err(|error| Error::system("read a command", error))?;

@@ -163,7 +163,8 @@ impl ServerArguments {
             Address::Unix(path) => path.parent().is_some_and(Path::is_dir),
             Address::Tcp { .. } | Address::Tls { .. } | Address::Ssh(_) => false,
         };
-        let (begin, mut left) = (Instant::now(), time);
+        let begin = Instant::now();
+        let mut left = time;
         loop {
             match self.connect_to(address, left) {
                 Err(error)

@@ -27,7 +27,8 @@ struct Arguments {
 /// Help, the version, or what is wrong with the command line: without waiting forever for a reader,
 /// as clap itself would.
 fn tell_usage(told: &clap::Error) -> ExitCode {
-    let (text, is_error) = (told.render(), told.use_stderr());
+    let text = told.render();
+    let is_error = told.use_stderr();
     let colored = match is_error {
         true => output::is_colored(&std::io::stderr()),
         false => output::is_colored(&std::io::stdout()),

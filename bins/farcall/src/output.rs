@@ -290,7 +290,8 @@ pub fn table(out: &mut dyn Write, rows: &[(String, String)]) -> io::Result<()> {
 
 /// A number of bytes for people.
 pub fn bytes(count: u64) -> String {
-    let (mut value, mut unit) = (count as f64, "B");
+    let mut value = count as f64;
+    let mut unit = "B";
     for next in ["KiB", "MiB", "GiB", "TiB", "PiB"] {
         if value < 1024.0 {
             break;
@@ -308,7 +309,8 @@ mod tests {
     fn whatever_is_printed_commands_no_terminal() {
         let mut out = Vec::new();
         let mut printing = Printable(&mut out);
-        let (one, two) = ("\x1b[2J\u{202e}", "\u{9b}");
+        let one = "\x1b[2J\u{202e}";
+        let two = "\u{9b}";
         write!(printing, "a {one}\n\t{two:5}|")
             .and_then(|()| printing.write_all(b"\xff\x1b"))
             .expect("room");

@@ -69,7 +69,8 @@ fn pointer_fits(given: u32, wanted: u32) -> bool {
         return false;
     }
     let byte = |element: u32| (CHAR..=3).contains(&element);
-    let (given_element, wanted_element) = (given & ELEMENT, wanted & ELEMENT);
+    let given_element = given & ELEMENT;
+    let wanted_element = wanted & ELEMENT;
     match wanted_element {
         // A function or an open file: its type says nothing, as with a struct's.
         VOID if wanted & OTHER != 0 => given & OTHER != 0,

@@ -108,7 +108,8 @@ impl ResultsObject {
                 .with("parameter", name));
         }
         let element_bytes = element_bytes(self.routine.interface(), element);
-        let (rank, element) = (shape.len() as u32, number(element));
+        let rank = shape.len() as u32;
+        let element = number(element);
         let mut view = RawView {
             data,
             element,

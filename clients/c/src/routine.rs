@@ -48,8 +48,11 @@ pub struct RawDeclared {
 
 impl RoutineObject {
     pub fn new(routine: Routine) -> RoutineObject {
-        let (name, contract) = (c_text(routine.name()), routine.contract());
-        let (json, help, signature) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        let name = c_text(routine.name());
+        let contract = routine.contract();
+        let json = OnceLock::new();
+        let help = OnceLock::new();
+        let signature = OnceLock::new();
         RoutineObject {
             routine,
             name,

@@ -74,7 +74,8 @@ impl Bound {
             handle.routine(wanted.method).map_err(|failure| handle.noted(failure))?;
         let attributes =
             wanted.attributes.unwrap_or_else(|| SessionAttributes::of_handle(&handle.attributes));
-        let (timeout, output) = (attributes.timeout(), connection.prints);
+        let timeout = attributes.timeout();
+        let output = connection.prints;
         let (on, turn) = handle.take(&connection).map_err(|failure| handle.noted(failure))?;
         let copied = announced && attributes.transfer == ArgumentTransfer::Copy;
         // What of it `grpc_session_info_get_np` tells.
@@ -91,7 +92,8 @@ impl Bound {
             ..CallOptions::default()
         };
         let by_address = wanted.by_address && wanted.context.servers.fortran_compatible();
-        let (classic, fortran) = (wanted.classic, wanted.fortran);
+        let classic = wanted.classic;
+        let fortran = wanted.fortran;
         Ok(Bound {
             handle,
             routine,
@@ -268,7 +270,8 @@ pub unsafe fn call(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) ->
     // SAFETY: as above.
     let started = unsafe { bound.routine.start_borrowed(arguments, destinations, &bound.options) };
     let mut pending = started.map_err(|error| bound.failed(error).in_sending(true))?;
-    let (number, name) = (pending.number(), &bound.handle.name);
+    let number = pending.number();
+    let name = &bound.handle.name;
     bound.connection.log.write(|| format!("call {number} of {name} begins"));
     let mut known = wanted.context.sessions.enter(&bound.connection, pending.number())?;
     let mut watch = bound.attributes.limits().watch(begun);
@@ -307,7 +310,8 @@ pub unsafe fn start(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) -
     let sent = bound.see_off(&mut pending, watch.as_mut())?;
     let transfer = pending.transfer();
     bound.connection.log.write(|| {
-        let (number, name) = (pending.number(), &bound.handle.name);
+        let number = pending.number();
+        let name = &bound.handle.name;
         format!(
             "call {number} of {name} begins: {} of {} bytes of arguments were sent",
             transfer.sent, transfer.to_send
@@ -317,7 +321,9 @@ pub unsafe fn start(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) -
     let is_function = |parameter: &Parameter| matches!(parameter.shape, Shape::Callback { .. });
     let calls_back = bound.routine.interface().parameters.iter().any(is_function);
     let Bound { handle, connection, turn, .. } = bound;
-    let (number, given, pending) = (pending.number(), wanted.given, Some(pending));
+    let number = pending.number();
+    let given = wanted.given;
+    let pending = Some(pending);
     let begun = began.real;
     wanted.context.sessions.add(Running {
         pending,

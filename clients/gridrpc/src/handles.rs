@@ -181,9 +181,12 @@ impl Handles {
         binding: Binding,
     ) -> u64 {
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        let (kind, name, attributes) = (self.kind, name.to_owned(), attributes.clone());
-        let (last, timed_out, gone) =
-            (Mutex::default(), AtomicBool::new(false), AtomicBool::new(false));
+        let kind = self.kind;
+        let name = name.to_owned();
+        let attributes = attributes.clone();
+        let last = Mutex::default();
+        let timed_out = AtomicBool::new(false);
+        let gone = AtomicBool::new(false);
         let handle =
             Handle { id, kind, name, server, process, attributes, binding, last, timed_out, gone };
         lock(&self.known).insert(id, Arc::new(handle));
@@ -231,7 +234,8 @@ impl Handles {
         attributes: &HandleAttributes,
         wanted: Processes,
     ) -> Outcome<(Binding, Vec<Process>)> {
-        let (begun, limit) = (Instant::now(), attributes.start_limit());
+        let begun = Instant::now();
+        let limit = attributes.start_limit();
         let connection = server.connect_to_bind(limit)?;
         let connected = Instant::now();
         let missing = self.kind.missing();

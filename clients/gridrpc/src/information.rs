@@ -63,7 +63,8 @@ impl Began {
     /// What is known when the arguments have left.
     pub fn sent(&self, binding: Binding, interface: &Interface) -> Measured {
         let sending_processor = processor_time().saturating_sub(self.processor);
-        let (sending, files) = (self.real.elapsed(), Files::of(interface));
+        let sending = self.real.elapsed();
+        let files = Files::of(interface);
         Measured { binding, sending, sending_processor, files, ..Measured::default() }
     }
 }

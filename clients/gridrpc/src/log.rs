@@ -90,9 +90,10 @@ impl Files {
         let path = path.replace("%h", host).replace("%p", &std::process::id().to_string());
         let path = path.replace("%t", &seconds.to_string());
         let several = wanted.files_max != Some(1);
-        let (files_max, bytes_max) =
-            (wanted.files_max.unwrap_or(u32::MAX), wanted.bytes_max.unwrap_or(u64::MAX));
-        let (suffix, overwrites) = (wanted.suffix.clone(), wanted.overwrite_directory);
+        let files_max = wanted.files_max.unwrap_or(u32::MAX);
+        let bytes_max = wanted.bytes_max.unwrap_or(u64::MAX);
+        let suffix = wanted.suffix.clone();
+        let overwrites = wanted.overwrite_directory;
         let first = name(&path, several, suffix.as_deref(), 0);
         let file = if overwrites { File::create(&first)? } else { append(&first)? };
         let bytes = file.metadata()?.len();

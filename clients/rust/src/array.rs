@@ -111,7 +111,8 @@ impl View<'_> {
 impl View<'static> {
     /// Elements that a region keeps, for a call to read.
     pub(crate) fn kept(region: Arc<dyn Region>, element: ElementType, shape: Shape) -> Self {
-        let (base, shape) = (region.base(), Some(shape));
+        let base = region.base();
+        let shape = Some(shape);
         let place = Place {
             base,
             element,
@@ -200,7 +201,8 @@ fn lies_within(count: usize, first: usize, shape: &[u64], strides: &[i64]) -> bo
     if shape.contains(&0) {
         return true;
     }
-    let (mut low, mut high) = (first as i128, first as i128);
+    let mut low = first as i128;
+    let mut high = first as i128;
     for (extent, stride) in shape.iter().zip(strides) {
         // 64 bits times 63: within 127. Sums of several may saturate, far outside of any slice.
         let span = i128::from(*extent - 1) * i128::from(*stride);

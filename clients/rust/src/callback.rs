@@ -68,7 +68,8 @@ impl NativeFunction {
     pub unsafe fn new(address: *const std::ffi::c_void) -> Option<NativeFunction> {
         // SAFETY: the caller's promise.
         let entry = unsafe { EntryPoint::new(address) }?;
-        let (language, strings) = (Language::C, StringConvention::None);
+        let language = Language::C;
+        let strings = StringConvention::None;
         Some(NativeFunction { entry, language, strings, prepared: OnceLock::new() })
     }
 

@@ -1,17 +1,19 @@
 //! A connection to a server, as programs see it.
 
+mod options;
+
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use farcall_base::{CallId, Error, ErrorKind, ObjectId, Result};
+use farcall_base::{CallId, Error, ErrorKind, Result};
 use farcall_link::compression::Compression;
 use farcall_link::memory::MemorySource;
 use farcall_link::stream::ByteStream;
 use farcall_transport_unix::{MemoryLimits, SharedMemory};
 use farcall_wire::message::ADMINISTRATION;
-use farcall_wire::{KeptCall, ModuleReport, Order, RESUME, Reply, Request, STATUS, Status, wants};
+use farcall_wire::{KeptCall, ModuleReport, Order, RESUME, Reply, Request, STATUS, Status};
 use rustc_hash::FxHashMap;
 
 use crate::address::Address;
@@ -21,6 +23,7 @@ use crate::pending::PendingCall;
 use crate::routine::Routine;
 use crate::session::{Session, compressing};
 use crate::standard_streams::keep_standard_streams;
+pub use options::{CallOptions, Keep};
 
 /// A connection to a server. Clones share it; it is closed with the last.
 #[derive(Clone)]
@@ -32,53 +35,6 @@ struct Shared {
     session: Arc<Session>,
     address: String,
     routines: Mutex<FxHashMap<String, Arc<Contract>>>,
-}
-
-/// How to make one call.
-#[derive(Clone, Debug, Default)]
-pub struct CallOptions {
-    /// Time for the whole call; none by default.
-    pub timeout: Option<Duration>,
-    /// Whether [`Client::next_finished`] tells of its end, and of its news.
-    pub announced: bool,
-    /// Whether [`PendingCall::next_news`](crate::PendingCall::next_news) tells of its place in the
-    /// queue, its begin and its progress.
-    pub progress: bool,
-    /// Whether it tells what the routine writes to its standard output and error, while it runs.
-    pub output: bool,
-    /// Whether the processor time of the routine is measured: two checks at a clock that is a
-    /// system call.
-    pub processor_time: bool,
-    /// How its outcome is kept if this program goes away: see
-    /// [`PendingCall::id`](crate::PendingCall::id). Its arrays do not travel by shared memory then.
-    pub keep: Option<Keep>,
-    /// The object that it is on, for the method of a class: see [`Client::hold`].
-    pub on: Option<ObjectId>,
-    /// Whether it reads copies of its arrays, so that its caller may change them as soon as it is
-    /// started.
-    pub copied: bool,
-    /// Processes that MPI is to start for it; 0 for as many as the interface or the server says.
-    /// Other routines run in one.
-    pub ranks: u32,
-}
-
-/// How a call goes on without the program that made it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Keep {
-    /// For how long after the call's end the server keeps its outcome.
-    pub after_end: Duration,
-    /// Whether that is to survive the server.
-    pub durable: bool,
-}
-
-impl CallOptions {
-    /// In bits of the wire.
-    pub(crate) fn wants(&self) -> u8 {
-        let bit = |wanted: bool, bit: u8| if wanted { bit } else { 0 };
-        bit(self.progress, wants::PROGRESS)
-            | bit(self.output, wants::OUTPUT)
-            | bit(self.processor_time, wants::PROCESSOR_TIME)
-    }
 }
 
 impl Client {
@@ -120,7 +76,8 @@ impl Client {
     pub fn connect_with(address: &Address, options: &ConnectOptions) -> Result<Client> {
         keep_standard_streams();
         let compression = dial::given_compression()?;
-        let (begin, is_ssh) = (Instant::now(), matches!(address, Address::Ssh(_)));
+        let begin = Instant::now();
+        let is_ssh = matches!(address, Address::Ssh(_));
         let patience = options.greeting();
         let reached = dial::reach(address, options, compression)?;
         // The time is for reaching and greeting together. What ssh asks the user for is not the

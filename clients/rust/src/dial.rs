@@ -115,7 +115,8 @@ pub fn reach(
             (by_ssh(address, options)?, None, name)
         }
         Address::Tls { host, port } => {
-            let (name, secret) = (format!("tls://{host}:{port}"), options.secret.clone());
+            let name = format!("tls://{host}:{port}");
+            let secret = options.secret.clone();
             (
                 Box::new(move |time| {
                     farcall_transport_tls::connect(&host, port, secret.as_deref(), time)

@@ -103,8 +103,8 @@ impl Client {
             ranks: Some(options.ranks).filter(|ranks| *ranks != 0),
         };
         let question = self.session().begin(&Request::Hold(Box::new(request)))?;
-        let (start, is_left) =
-            (Mutex::new(Start::Asked(question)), AtomicBool::new(options.detached));
+        let start = Mutex::new(Start::Asked(question));
+        let is_left = AtomicBool::new(options.detached);
         Ok(Hold { client: self.clone(), name, first, count, start, until, is_left })
     }
 

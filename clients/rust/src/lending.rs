@@ -254,7 +254,8 @@ impl Lent {
         descriptor: Arc<OwnedFd>,
     ) -> Arc<Lent> {
         piece.uses().push((bytes.clone(), access));
-        let (running, ended) = (AtomicBool::new(false), AtomicBool::new(false));
+        let running = AtomicBool::new(false);
+        let ended = AtomicBool::new(false);
         Arc::new(Lent { piece, bytes, access, running, ended, descriptor })
     }
 

@@ -55,8 +55,10 @@ fn conditions(
     deadline: Option<Instant>,
     keep: Option<(CallId, Option<farcall_wire::Keep>)>,
 ) -> Conditions {
-    let (announced, wants, on, copied) =
-        (options.announced, options.wants(), options.on, options.copied);
+    let announced = options.announced;
+    let wants = options.wants();
+    let on = options.on;
+    let copied = options.copied;
     Conditions { deadline, announced, wants, keep, on, copied, ranks: options.ranks, within: None }
 }
 

@@ -38,7 +38,8 @@ pub fn print_output(stream: &mut (impl Write + IsTerminal), bytes: &[u8]) {
 /// [`print_output`] does, and shows each piece to `seen`. Somebody has to read it: a full pipe
 /// would stop the program.
 pub fn pass_on_output(mut from: impl Read, mut seen: impl FnMut(&[u8])) {
-    let (mut buffer, mut kept) = ([0; 4096], 0);
+    let mut buffer = [0; 4096];
+    let mut kept = 0;
     while let Ok(count @ 1..) = from.read(&mut buffer[kept..]) {
         seen(&buffer[kept..kept + count]);
         let end = kept + count;

@@ -8,7 +8,8 @@ fn main() -> farcall_client::Result<()> {
         server.routine("heat")?.call([("u0", Array::vector(&rod).into()), ("steps", 2.into())])?;
     println!("{:?}", result.array::<f64>("u")?);
 
-    let (x, y) = ([0.0, 1.0, 2.0], [0.0, 1.0, 0.0]);
+    let x = [0.0, 1.0, 2.0];
+    let y = [0.0, 1.0, 0.0];
     let result = server
         .routine("area")?
         .call([("x", Array::vector(&x).into()), ("y", Array::vector(&y).into())])?;

@@ -198,7 +198,8 @@ impl Reads {
                 if seen > ENTRIES_MAX {
                     return;
                 }
-                let (path, kind) = (entry.path(), entry.file_type());
+                let path = entry.path();
+                let kind = entry.file_type();
                 if kind.is_ok_and(|kind| kind.is_dir()) {
                     if depth < DEPTH_MAX && !entry.file_name().to_string_lossy().starts_with('.') {
                         waiting.push_back((path, depth + 1));

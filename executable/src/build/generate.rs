@@ -391,7 +391,9 @@ pub(crate) fn stub(module: &Module, file: &str, carried: &[u8]) -> String {
 }
 
 fn table_text(module: &Module, ending: &Ending) -> String {
-    let (mut declared, mut lines, mut filled) = (String::new(), String::new(), String::new());
+    let mut declared = String::new();
+    let mut lines = String::new();
+    let mut filled = String::new();
     let mut ranks = "";
     if module.is_parallel() {
         ranks = RANKS;

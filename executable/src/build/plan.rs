@@ -135,14 +135,17 @@ impl Plan {
     pub fn make(&self, workspace: &Workspace) -> Result<Made> {
         let write = |source: &Source| workspace.write(&source.name, &mut source.text.as_bytes());
         let files = self.sources.iter().map(write).collect::<Result<Vec<_>>>()?;
-        let (mut objects, mut rules, mut warnings) = (Vec::new(), Vec::new(), String::new());
+        let mut objects = Vec::new();
+        let mut rules = Vec::new();
+        let mut warnings = String::new();
         let made = workspace.made();
         let confined = self.confined(workspace, &made);
         let confined = confined.as_ref();
         for (source, file) in self.sources.iter().zip(&files) {
             let name =
                 |ending| Path::new(&source.name).with_extension(ending).display().to_string();
-            let (object, rule) = (name("o"), name("d"));
+            let object = name("o");
+            let rule = name("d");
             let command =
                 self.compile_command(source, file, &made.join(&object), &made.join(&rule));
             warnings += &self.run(&command, confined, "compile the module")?;

@@ -131,8 +131,9 @@ fn read(file: &Path) -> Result<String> {
 
 /// Replaces each `#include` line inside braces by a word that the preprocessor leaves alone.
 fn hold_includes(source: &str) -> (String, Vec<&str>) {
-    let (mut masked, mut held, mut scan) =
-        (String::with_capacity(source.len()), Vec::new(), Scan::default());
+    let mut masked = String::with_capacity(source.len());
+    let mut held = Vec::new();
+    let mut scan = Scan::default();
     for line in source.split_inclusive('\n') {
         let directive = line.trim_start().strip_prefix('#').map(str::trim_start);
         if scan.in_raw_code() && directive.is_some_and(|rest| rest.starts_with("include")) {

@@ -204,8 +204,8 @@ fn makefile(module: &Module, parts: &[Part], names: &StubNames) -> String {
 /// with Ninf-G.
 fn options(module: &Module) -> String {
     let mut text = String::new();
-    let (compiler, linker) =
-        (&module.compiler, module.linker.as_ref().or(module.compiler.as_ref()));
+    let compiler = &module.compiler;
+    let linker = module.linker.as_ref().or(module.compiler.as_ref());
     for (variable, program) in [("NG_COMPILER", compiler.as_ref()), ("NG_LINKER", linker)] {
         if let Some(program) = program {
             let _ = writeln!(text, "{variable} = {}", program.replace(['\n', '\r'], " "));
@@ -229,7 +229,8 @@ fn options(module: &Module) -> String {
 
 /// How one program is compiled and linked, and its interface written.
 fn rules(text: &mut String, part: &Part) {
-    let (mut objects, mut libraries) = (Vec::new(), Vec::new());
+    let mut objects = Vec::new();
+    let mut libraries = Vec::new();
     for name in names::of_module(&part.module) {
         match name {
             LibraryName::Object(file) => objects.push(file),
@@ -247,8 +248,9 @@ fn rules(text: &mut String, part: &Part) {
         }
     }
     // Where the makefile's own directory has a rule for an object, that is what makes it.
-    let (program, wanted, linked) =
-        (part.program(), shell_words(&objects), shell_words(&libraries));
+    let program = part.program();
+    let wanted = shell_words(&objects);
+    let linked = shell_words(&libraries);
     // What objects of Fortran and C++ need beside themselves shows once they are made.
     let run_times = if objects.is_empty() {
         String::new()

@@ -35,8 +35,8 @@ impl Toolchain {
             module.routines.iter().any(|routine| routine.implementation.language == Language::Cpp);
         let linker =
             named(&module.linker).unwrap_or_else(|| default(compiler_for(has_cpp, parallel)));
-        let (c, cpp) =
-            (default(compiler_for(false, parallel)), default(compiler_for(true, parallel)));
+        let c = default(compiler_for(false, parallel));
+        let cpp = default(compiler_for(true, parallel));
         let mut toolchain =
             Toolchain { c, cpp, linker, compile_options: Vec::new(), link_options: Vec::new() };
         module.compile_options.iter().try_for_each(|text| toolchain.add_options(text))?;

@@ -29,7 +29,8 @@ pub(super) fn granted(rules: &Rules) -> Result<RulesetCreated> {
 }
 
 fn grants(rules: &Rules) -> std::result::Result<RulesetCreated, RulesetError> {
-    let (all, read) = (AccessFs::from_all(NEWEST), AccessFs::from_read(NEWEST));
+    let all = AccessFs::from_all(NEWEST);
+    let read = AccessFs::from_read(NEWEST);
     // The mapping of a device for shared memory or a GPU is asked for by ioctl; those of terminals
     // are not granted.
     let mut write = all & !AccessFs::MakeBlock & !AccessFs::MakeChar;

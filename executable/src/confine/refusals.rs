@@ -147,7 +147,8 @@ pub(super) fn refused(rules: &Rules, role: Role, depends_on: &[Option<Pid>]) -> 
     calls.extend(sockets(rules, role)?);
     if rules.files == Files::Granted {
         calls.extend(privileged_modes()?);
-        let (user, group) = (u64::from(geteuid().as_raw()), u64::from(getegid().as_raw()));
+        let user = u64::from(geteuid().as_raw());
+        let group = u64::from(getegid().as_raw());
         for (number, owner) in owners() {
             calls.insert(number, vec![is_not(owner, user)?, is_not(owner + 1, group)?]);
         }

@@ -194,7 +194,8 @@ impl Dynamic {
         if !header.starts_with(&MAGIC) {
             return None;
         }
-        let (offset, count) = (number(&header, 32, 8)?, number(&header, 56, 2)?);
+        let offset = number(&header, 32, 8)?;
+        let count = number(&header, 56, 2)?;
         let size = usize::try_from(count.min(SEGMENTS_MAX)).ok()? * SEGMENT_BYTES;
         let segments = read(&file, offset, size)?;
         let dynamic = segments
@@ -291,7 +292,8 @@ mod tests {
 
         /// Links what this is, if there is a compiler.
         fn link(&self, source: &str, output: &str, options: &[&str]) -> Option<PathBuf> {
-            let (text, output) = (self.0.join("source.c"), self.0.join(output));
+            let text = self.0.join("source.c");
+            let output = self.0.join(output);
             std::fs::write(&text, source).unwrap();
             let mut compiler = Command::new("cc");
             compiler.arg(&text).arg("-o").arg(&output).args(options);

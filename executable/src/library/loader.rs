@@ -104,8 +104,8 @@ impl Handle {
 /// Whether the loader knows `address` as that of data. It may know nothing of a function, such as
 /// one that the library chose among several when it was opened.
 fn is_variable(address: *const c_void) -> bool {
-    let (mut place, mut entry) =
-        (MaybeUninit::<libc::Dl_info>::uninit(), std::ptr::null_mut::<c_void>());
+    let mut place = MaybeUninit::<libc::Dl_info>::uninit();
+    let mut entry = std::ptr::null_mut::<c_void>();
     // SAFETY: any address may be asked for. Where the answer is not 0, both are filled in, and the
     // entry, if there is one, lies in the library's table of symbols.
     unsafe {

@@ -2,28 +2,31 @@
 //! the connection to the server and wait for its outcome (spec/call.md, section 6.1). Any thread of
 //! the routine may call them, and several at once.
 
+mod entry;
+
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 
-use farcall_base::{Bytes, CallId, Error, ErrorKind, Result};
+use farcall_base::{Bytes, Error, ErrorKind, Result};
 use farcall_idl::callback::CallbackType;
 use farcall_idl::element::{ScalarValue, element_bytes};
-use farcall_idl::encode::contract_hash;
 use farcall_idl::evaluate::Values;
-use farcall_idl::interface::{ElementType, Interface, Language, Mode, Parameter, Routine, Shape};
+use farcall_idl::interface::{ElementType, Interface, Mode, Parameter, Shape};
 use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout, resolve};
 use farcall_link::memory::{Block, BorrowedRegion, Region, Space};
 use farcall_link::packing::Packing;
 use farcall_link::strided::Strided;
+use farcall_native::Closure;
 use farcall_native::invoke::Slot;
 use farcall_native::running::say;
 use farcall_native::taken::{gather, scatter, text_at, texts_at};
-use farcall_native::{Closure, Entered};
-use farcall_wire::{Argument, CallResult, Open, callback_attribute};
+use farcall_wire::{Argument, CallResult};
 
 use super::results::INLINE_MAX;
 use super::{CALL_BYTES_MAX, Session, running};
+use entry::Entry;
+pub use entry::closures;
 
 /// Threads of a routine for which a failure is kept; where more ask for none, the call fails for
 /// one of these.
@@ -31,26 +34,6 @@ const FAILURES_MAX: usize = 4096;
 
 /// The functions that a routine gets for its callbacks, by parameter.
 pub type Closures = Vec<Option<Closure>>;
-
-/// Makes them, once for all calls of the routine.
-pub fn closures(routine: &Routine) -> Result<Closures> {
-    let interface = &routine.interface;
-    let mut made: Closures = vec![None; interface.parameters.len()];
-    let contract = contract_hash(interface);
-    for (slot, kind) in CallbackType::all(interface) {
-        check(&kind)?;
-        let fortran = routine.implementation.language == Language::Fortran;
-        let entry = Entry {
-            kind: kind.clone(),
-            routine: interface.full_name(),
-            contract,
-            slot: slot as u16,
-            fortran,
-        };
-        made[slot] = Some(Closure::new(&kind.interface, &routine.implementation, Box::new(entry))?);
-    }
-    Ok(made)
-}
 
 /// Checks that each callback of a routine can be called.
 pub(crate) fn check_callbacks(interface: &Interface) -> Result<()> {
@@ -69,83 +52,6 @@ fn check(kind: &CallbackType) -> Result<()> {
         .with("callback", kind.interface.full_name())
         .with("parameter", &parameter.name)
         .fix("pass the content as a char array")),
-    }
-}
-
-/// What a made function knows.
-struct Entry {
-    kind: Arc<CallbackType>,
-    routine: String,
-    contract: [u8; 32],
-    slot: u16,
-    fortran: bool,
-}
-
-impl Entered for Entry {
-    fn enter(&self, slots: &mut [Slot]) {
-        let outcome =
-            Outgoing::new(self, slots).and_then(|(call, arguments)| self.call(call, arguments));
-        if let Err(error) = outcome {
-            let error = error.with("callback", self.kind.interface.full_name());
-            // Where no call runs any more there is nobody to tell but whoever reads what the
-            // process says.
-            let told = running::with(|running| {
-                running.way().session.callback_failed(error);
-            });
-            if told.is_none() {
-                eprintln!(
-                    "farcall: {} was called after its call had ended",
-                    self.kind.interface.full_name()
-                );
-            }
-        }
-    }
-}
-
-impl Entry {
-    fn call(&self, mut call: Outgoing, arguments: Vec<Argument>) -> Result<()> {
-        let over = || Error::new(ErrorKind::Cancelled, "call back", "its call has ended");
-        let ticket = running::with(|running| {
-            let parent = running.call;
-            let way = running.way();
-            if way.session.running.as_ref().is_none_or(|running| running.routine != self.routine) {
-                return Err(over());
-            }
-            way.session.callbacks_made += 1;
-            call.ticket = way.session.callbacks_made;
-            let open = self.open(parent, call.ticket, arguments);
-            let channel = way.session.connection.open(&open)?;
-            let ticket = call.ticket;
-            way.session.callbacks.insert(channel, Box::new(call));
-            way.look();
-            Ok(ticket)
-        });
-        let ticket = ticket.unwrap_or_else(|| Err(over()))?;
-        let outcome = running::wait_until(|running| {
-            let session = &mut *running.way().session;
-            let gone = session.left || session.broken.is_some();
-            session.callbacks_over.remove(&ticket).or_else(|| gone.then(|| Err(over())))
-        });
-        outcome.unwrap_or_else(|| Err(over()))
-    }
-
-    fn open(&self, parent: CallId, ticket: u64, arguments: Vec<Argument>) -> Open {
-        // Random where the parent's is, and unlike any other inside it.
-        let mut id = parent.0;
-        id.iter_mut().zip((!ticket).to_le_bytes()).for_each(|(byte, with)| *byte ^= with);
-        Open {
-            call: CallId(id),
-            routine: self.routine.clone(),
-            contract: self.contract,
-            arguments,
-            wanted: None,
-            remaining_us: None,
-            result_credit: None,
-            parent: Some(parent.0.to_vec().into()),
-            principal: None,
-            trace: None,
-            attributes: Some(vec![callback_attribute(self.slot)]),
-        }
     }
 }
 
@@ -298,7 +204,8 @@ impl Session {
     /// Keeps the failure for the thread that called: others call back at the same time, and ask for
     /// theirs.
     fn callback_failed(&mut self, error: Error) {
-        let (me, failures) = (std::thread::current().id(), &mut self.callback_failures);
+        let me = std::thread::current().id();
+        let failures = &mut self.callback_failures;
         if failures.len() < FAILURES_MAX && failures.iter().all(|(thread, _)| *thread != me) {
             failures.push((me, error));
         }
@@ -416,7 +323,8 @@ struct SlotValues<'a> {
 
 impl SlotValues<'_> {
     fn value(&self, parameter: u16, element: u64) -> Option<ScalarValue> {
-        let (index, element) = (usize::from(parameter), usize::try_from(element).ok()?);
+        let index = usize::from(parameter);
+        let element = usize::try_from(element).ok()?;
         let described = self.interface.parameters.get(index)?;
         let slot = self.slots.get(index).filter(|slot| !slot.memory.is_null())?;
         let is_text = matches!(described.element, ElementType::String | ElementType::Filename);
@@ -435,7 +343,8 @@ impl SlotValues<'_> {
     }
 
     fn text(&self, index: usize) -> Result<Option<Vec<u8>>> {
-        let (slot, parameter) = (self.slots[index], &self.interface.parameters[index]);
+        let slot = self.slots[index];
+        let parameter = &self.interface.parameters[index];
         if slot.memory.is_null() {
             return Ok(None);
         }

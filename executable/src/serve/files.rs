@@ -66,7 +66,8 @@ impl Content {
         path: impl Fn(usize) -> PathBuf,
     ) -> Result<Vec<Option<CString>>> {
         let mut parts = ContentsParts::new(count, self.bytes as u64)?;
-        let (mut paths, mut writing) = (Vec::new(), None);
+        let mut paths = Vec::new();
+        let mut writing = None;
         let mut take = |part: Part<'_>| -> Result<()> {
             match part {
                 Part::Begins(None) => paths.push(None),
@@ -330,7 +331,8 @@ fn left_at(path: &CStr) -> Result<Option<ContentReader>> {
 /// The same, opened again when its turn comes: a process has not as many descriptors as files.
 fn promised(path: &CString) -> Result<Option<Promised>> {
     let Some(content) = left_at(path)? else { return Ok(None) };
-    let (bytes, path) = (content.travelling() - CHECKSUM_BYTES, path.clone());
+    let bytes = content.travelling() - CHECKSUM_BYTES;
+    let path = path.clone();
     let open = move || left_at(&path)?.ok_or_else(|| left_wrong("it is gone"));
     Ok(Some(Promised { bytes, open: Box::new(open) }))
 }

@@ -44,7 +44,8 @@ impl Function {
             |text: &str| CString::new(text).map_err(|_| refused("it contains a NUL", module));
         let (source, file, _) =
             module.globals.first().ok_or_else(|| refused("it has none", module))?;
-        let (source, file) = (without_nul(source)?, without_nul(file)?);
+        let source = without_nul(source)?;
+        let file = without_nul(file)?;
         // SAFETY: whoever made the function promised that it takes this.
         let words = unsafe { (self.load)(self.context, file.as_ptr(), source.as_ptr()) };
         if words.is_null() {

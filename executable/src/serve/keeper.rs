@@ -27,7 +27,8 @@ const LOOK: Duration = Duration::from_secs(10);
 /// Returns in a child of this process, which is to become the launcher, with the server's process.
 /// This process keeps it, and ends as it ends.
 pub(super) fn keep() -> Result<Option<Pid>> {
-    let (server, keeper) = (getppid(), getpid());
+    let server = getppid();
+    let keeper = getpid();
     rustix::process::set_child_subreaper(Some(keeper)).map_err(failed)?;
     let signals = Signals::block();
     // SAFETY: this process has one thread, so that the child has everything that it had.

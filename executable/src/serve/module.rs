@@ -56,7 +56,8 @@ pub enum Source<'a> {
 
 impl LoadedRoutine {
     fn new(routine: &Routine, body: Body) -> Result<LoadedRoutine> {
-        let (sizer, closures) = (Sizer::new(&routine.interface), closures(routine)?);
+        let sizer = Sizer::new(&routine.interface);
+        let closures = closures(routine)?;
         let contract = contract_hash(&routine.interface);
         Ok(LoadedRoutine { routine: routine.clone(), contract, body, sizer, closures })
     }
@@ -90,8 +91,8 @@ impl LoadedModule {
             Source::Hosted(function) => function.load(&module).map(|()| None)?,
             Source::Libraries => Some(Libraries::open(&publication.libraries, Path::new("/"))?),
         };
-        let (mut routines, mut failures) =
-            (HashMap::with_capacity(module.routines.len()), Vec::new());
+        let mut routines = HashMap::with_capacity(module.routines.len());
+        let mut failures = Vec::new();
         for (index, routine) in module.routines.iter().enumerate() {
             let name = routine.interface.full_name();
             let loaded = body(&module, index, libraries.as_ref(), source);

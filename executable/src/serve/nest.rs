@@ -74,7 +74,8 @@ pub(super) unsafe extern "C" fn door(words: *mut c_char, words_bytes: usize) -> 
 
 fn ask() -> Result<OwnedFd> {
     let asked = running::with(|running| {
-        let (call, way) = (running.call, running.way());
+        let call = running.call;
+        let way = running.way();
         if !way.session.nests {
             return Err(refused(
                 "this server does not let routines call others (nesting_max in its farcall.toml)"

@@ -28,7 +28,8 @@ pub fn wait_until_taken() {
     if IS_STUCK.load(Ordering::Relaxed) {
         return;
     }
-    let (begin, mut pause) = (Instant::now(), PAUSES[0]);
+    let begin = Instant::now();
+    let mut pause = PAUSES[0];
     while begin.elapsed() < PATIENCE {
         std::thread::sleep(pause);
         if !holds_bytes() {

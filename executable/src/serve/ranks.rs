@@ -17,6 +17,8 @@
 //! same everywhere. What an error of MPI's leaves out of step cannot be mended: the process that
 //! meets one aborts them all, and the spawner sees it.
 
+mod others;
+
 use std::ffi::{c_int, c_longlong, c_void};
 use std::num::NonZero;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -24,20 +26,21 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, OnceLock};
 
 use farcall_base::{Clock, Error, ErrorKind, Result, SystemClock};
-use farcall_idl::expression::Expression;
-use farcall_idl::interface::{Dimension, Distribution, ElementType, Shape};
+use farcall_idl::interface::{Distribution, Shape};
 use farcall_idl::layout::ParameterLayout;
 use farcall_link::memory::{MemorySource, Space};
 use farcall_services::spawner::{DIAL, LEADS, SOCKET_VARIABLE};
 use farcall_transport_unix::{MemoryLimits, SharedMemory};
 use farcall_wire::message::{decode, encode};
-use farcall_wire::{Argument, Failure, Open, Publication};
+use farcall_wire::{Failure, Open, Publication};
 use rustix::net::{AddressFamily, Protocol, SocketType};
 
 use super::Own;
 use super::call::{PendingCall, Place, Ready};
 use super::memory::{Arenas, Segments};
 use super::module::{LoadedModule, LoadedRoutine};
+pub use others::for_others;
+use others::is_everywhere;
 
 /// `struct farcall_ranks`: what the program's MPI does. Each returns 0, or an error number of
 /// MPI's.
@@ -112,7 +115,8 @@ pub fn follows() -> bool {
 pub fn begin(own: &Own) -> Result<Option<OwnedFd>> {
     let functions =
         *FUNCTIONS.get().ok_or_else(|| Error::internal("start MPI", "the program has none"))?;
-    let (mut rank, mut count) = (0, 0);
+    let mut rank = 0;
+    let mut count = 0;
     // SAFETY: the program's promise; both have room.
     checked("start MPI", unsafe { (functions.begin)(&raw mut rank, &raw mut count) })?;
     let ranks = RANK.get_or_init(|| Ranks { functions, rank });
@@ -405,53 +409,4 @@ impl Follower {
         let ready = call.ready(loaded)?;
         Ok((call, ready))
     }
-}
-
-/// Whether a parameter has memory at all ranks: it is marked, or a number. OUT numbers are arrays
-/// of one element.
-fn is_everywhere(loaded: &LoadedRoutine, index: usize) -> bool {
-    let one = |dimension: &Dimension| dimension.size == Expression::Integer(1);
-    let shape = &loaded.routine.interface.parameters[index].shape;
-    let is_number = matches!(shape, Shape::Array { dimensions, .. } if dimensions.iter().all(one));
-    is_number || loaded.routine.implementation.distribution(index) != Distribution::Root
-}
-
-/// A call as the other ranks are told of it: numbers and texts are in it, memory for marked arrays
-/// is theirs to get.
-pub fn for_others(loaded: &LoadedRoutine, open: &Open, layout: &[ParameterLayout]) -> Vec<u8> {
-    let parameters = &loaded.routine.interface.parameters;
-    let marked = |index| is_everywhere(loaded, index);
-    let mut told = open.clone();
-    for (index, argument) in told.arguments.iter_mut().enumerate() {
-        let bytes = match &layout[index] {
-            ParameterLayout::Array(array) => Some(array.transfer_bytes),
-            _ => None,
-        };
-        let replaced = match (&*argument, bytes) {
-            (Argument::Shared(..) | Argument::Blocks(_), Some(bytes)) if marked(index) => {
-                Argument::Blocks(Some(bytes))
-            }
-            (Argument::Shared(_, _, bytes) | Argument::Blocks(Some(bytes)), None)
-                if marked(index) =>
-            {
-                Argument::Blocks(Some(*bytes))
-            }
-            (Argument::Shared(..) | Argument::Blocks(_), _) => Argument::Null,
-            (Argument::Absent, Some(_)) if !marked(index) => Argument::Null,
-            // A file that is small.
-            (Argument::Inline(_), None)
-                if parameters[index].element == ElementType::Filename && !marked(index) =>
-            {
-                Argument::Null
-            }
-            _ if matches!(parameters[index].shape, Shape::Callback { .. }) => Argument::Null,
-            _ => continue,
-        };
-        *argument = replaced;
-    }
-    // Results are rank 0's; of files, nobody else keeps any.
-    let nothing = |index: usize| if marked(index) { Argument::Absent } else { Argument::Null };
-    told.wanted = Some((0..parameters.len()).map(nothing).collect());
-    told.attributes = None;
-    encode(&told)
 }

@@ -184,7 +184,8 @@ fn fuzz_of_manifests_never_panics() {
         + "[[plugin]]\nname = \"a\"\nslot = \"s\"\nhost = \
             \"in-thread\"\n[plugin.options]\nworkers_max = 1\nlisten = \"é\"\n";
     let mut random = SeededRandom::new(20);
-    let (mut read, mut refused) = (0, 0);
+    let mut read = 0;
+    let mut refused = 0;
     for round in 0..farcall_golden::fuzz_rounds(20_000) {
         let mut bytes = whole.clone().into_bytes();
         for _ in 0..1 + random.next() % 3 {

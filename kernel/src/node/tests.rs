@@ -60,7 +60,8 @@ impl Plugin for Fake {
         }
         log(format!("{} starts", self.name));
         let (_sender, mut receiver, stop) = driver_mailbox(0, ())?;
-        let (name, behaviour) = (self.name, self.behaviour);
+        let name = self.name;
+        let behaviour = self.behaviour;
         let run = move || {
             match behaviour {
                 Behaviour::Panics => panic!("for the test"),

@@ -176,8 +176,8 @@ impl RawParameter {
             let text = unsafe { self.bytes(parameter, size) }.map(std::str::from_utf8);
             return Ok(if let Some(Ok(text)) = text { Given::Text(text) } else { Given::Other });
         }
-        let (shape, is_array) =
-            (&self.shape[..rank], matches!(parameter.shape, Shape::Array { .. }));
+        let shape = &self.shape[..rank];
+        let is_array = matches!(parameter.shape, Shape::Array { .. });
         // SAFETY: the caller's promise.
         match unsafe { self.bytes(parameter, size) } {
             Some(bytes) if is_array => Ok(Given::Elements { shape, bytes }),

@@ -58,7 +58,8 @@ pub(crate) struct ModuleEntry {
 
 impl State {
     pub(crate) fn new(limits: Limits) -> Self {
-        let (modules, by_name) = (BTreeMap::new(), BTreeMap::new());
+        let modules = BTreeMap::new();
+        let by_name = BTreeMap::new();
         State {
             limits,
             generation: 0,

@@ -117,7 +117,8 @@ fn publish_parts(
     name: &str,
     parts: Vec<Part>,
 ) -> (Vec<Arc<PublishedModule>>, Vec<Arc<PublishedRoutine>>) {
-    let (mut modules, mut routines) = (Vec::new(), Vec::new());
+    let mut modules = Vec::new();
+    let mut routines = Vec::new();
     for part in parts {
         let generation = state.next_generation();
         let publication =

@@ -27,7 +27,8 @@ pub(crate) fn run(
     sender: &Sender<Message>,
     mut receiver: Receiver<Message>,
 ) -> Result<()> {
-    let (world, rules) = (Arc::new(world), Arc::new(state.rules.clone()));
+    let world = Arc::new(world);
+    let rules = Arc::new(state.rules.clone());
     let mut replies: BTreeMap<u64, Reply<Fetched>> = BTreeMap::new();
     let mut last = 0;
     while let Ok(message) = receiver.receive_timeout(Duration::MAX) {
@@ -73,7 +74,8 @@ fn answer(replies: &mut BTreeMap<u64, Reply<Fetched>>, number: u64, outcome: Res
 fn begin(job: Job, world: &Arc<World>, rules: &Arc<Rules>, sender: &Sender<Message>) -> Result<()> {
     let number = job.number;
     let reply = sender.reply(move |outcome| Message::Ended(number, outcome))?;
-    let (world, rules) = (world.clone(), rules.clone());
+    let world = world.clone();
+    let rules = rules.clone();
     let work = move || reply.answer(world.fetch(&job, &rules));
     drop(std::thread::Builder::new().name("fetcher".to_owned()).spawn(work));
     Ok(())

@@ -48,7 +48,8 @@ impl Driver {
         sender: Sender<Message>,
         inbox: Receiver<Message>,
     ) -> Driver {
-        let (clock, state) = (SystemClock::new(), State::new(limits));
+        let clock = SystemClock::new();
+        let state = State::new(limits);
         Driver {
             listener,
             status,

@@ -137,7 +137,8 @@ fn clients_are_few_and_have_little_time() {
 #[test]
 fn who_has_not_asked_makes_room_for_who_comes() {
     let mut state = State::new(Limits { clients_max: 2, ..Limits::default() });
-    let (asks, silent) = (state.accepted(Instant(0)).0, state.accepted(Instant(0)).0);
+    let asks = state.accepted(Instant(0)).0;
+    let silent = state.accepted(Instant(0)).0;
     assert_eq!(state.received(asks, b"GET /metrics HTTP/1.1\r\n\r\n"), Next::Ask);
     let (third, displaced) = state.accepted(Instant(0));
     assert_eq!(displaced, Some(silent));

@@ -172,7 +172,8 @@ impl Driver {
 
     /// Ports are open only while jobs may come.
     fn shut_gates(&mut self) {
-        let (state, open) = (&self.state, self.gates.opened.len());
+        let state = &self.state;
+        let open = self.gates.opened.len();
         self.gates.opened.retain(|launcher, _| state.is_awaiting(launcher));
         if self.gates.opened.is_empty() && open > 0 {
             self.folder.leave();

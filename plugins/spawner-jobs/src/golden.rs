@@ -93,15 +93,14 @@ fn event(text: &str) -> Event {
     match words[0] {
         "start" => {
             let backend = words.get(3).map_or(String::new(), |backend| (*backend).to_owned());
-            let (kind, environment) =
-                (ImageKind::GenericHost { libraries: Vec::new() }, Vec::new());
+            let kind = ImageKind::GenericHost { libraries: Vec::new() };
             let launcher = words[2].to_owned();
             let image = ExecutableImage {
                 kind,
                 readable: Vec::new(),
                 listed: Vec::new(),
                 trust: Trust::Confined,
-                environment,
+                environment: Vec::new(),
                 backend,
                 ranks: 0,
                 launcher,
@@ -123,7 +122,8 @@ fn event(text: &str) -> Event {
         "launcher-ended" => Event::LauncherEnded { launcher: words[1].to_owned(), how: rest(2) },
         "pilot" => {
             let version = if words.contains(&"old") { 0 } else { PILOT_VERSION };
-            let (slots, host) = (words[3].parse().unwrap(), format!("n{}", words[1]));
+            let slots = words[3].parse().unwrap();
+            let host = format!("n{}", words[1]);
             let hello = PilotHello {
                 version,
                 job: words[2].to_owned(),
@@ -140,8 +140,10 @@ fn event(text: &str) -> Event {
             Event::PilotFailed { pilot: number(), executable: executable(), error }
         }
         "exited" => {
-            let (how, executable) = (ExitHow::of_signal(11, false), executable());
-            let (stdout, stderr) = (OutputTail::default(), OutputTail::default());
+            let how = ExitHow::of_signal(11, false);
+            let executable = executable();
+            let stdout = OutputTail::default();
+            let stderr = OutputTail::default();
             let exited = Exited { executable, how, rank: None, was_stopped: false, stderr, stdout };
             Event::PilotReaped { pilot: number(), exited }
         }

@@ -217,7 +217,8 @@ impl Turn<'_> {
         }
         let mut stderr = OutputTail::new(1, 400);
         stderr.push(self.now, why.as_bytes());
-        let (how, stdout) = (ExitHow::Lost, OutputTail::default());
+        let how = ExitHow::Lost;
+        let stdout = OutputTail::default();
         self.act(Action::ReportExited(Box::new(Exited {
             executable,
             how,

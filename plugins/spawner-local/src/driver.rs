@@ -396,8 +396,8 @@ impl Driver {
                         .environment
                         .push((ROOM_VARIABLE.to_owned(), self.rooms.remade.to_string()));
                 }
-                let (now, wanted) =
-                    (self.clock.now(), Wanted { executable, command, room, meeting: None });
+                let now = self.clock.now();
+                let wanted = Wanted { executable, command, room, meeting: None };
                 self.zygotes.start(&self.state.settings, now, wanted, load);
             }
             Err(error) => self.events.push_back(Event::SpawnFailed { executable, error }),
@@ -459,13 +459,14 @@ impl Driver {
     }
 
     fn report_started(&mut self, executable: ExecutableId) {
-        let (reports, process) =
-            (self.reports.get_mut(&executable), self.running.get_mut(&executable));
+        let reports = self.reports.get_mut(&executable);
+        let process = self.running.get_mut(&executable);
         let (Some(reports), Some(process)) = (reports, process) else { return };
         let (Some(started), Some(stream)) = (reports.started.take(), process.take_stream()) else {
             return;
         };
-        let (pid, limits) = (process.pid(), process.limits());
+        let pid = process.pid();
+        let limits = process.limits();
         started.answer(Ok(Started { executable, line: Line::Inherited(stream), pid, limits }));
     }
 

@@ -93,7 +93,8 @@ impl Limits {
 
     /// These, completed by others.
     pub(crate) fn over(&self, other: &Limits) -> Limits {
-        let (own, other) = (self.clone(), other.clone());
+        let own = self.clone();
+        let other = other.clone();
         Limits {
             memory_bytes_max: own.memory_bytes_max.or(other.memory_bytes_max),
             processor_seconds_max: own.processor_seconds_max.or(other.processor_seconds_max),
@@ -167,7 +168,8 @@ impl Limits {
     pub(crate) fn rules(&self, image: &ExecutableImage) -> Rules {
         let list = |paths: &Option<Vec<String>>| paths.clone().unwrap_or_default();
         let found = image.readable.iter().chain(interpreted(image)).cloned().collect();
-        let (parallel, owner) = (is_parallel(&image.backend), self.trusts(image));
+        let parallel = is_parallel(&image.backend);
+        let owner = self.trusts(image);
         Rules {
             memory_bytes_max: limited(self.memory_bytes_max),
             processor_seconds_max: limited(self.processor_seconds_max),

@@ -121,7 +121,8 @@ impl State {
             self.settings;
         // A launcher takes more than others to say that a rank has called exit.
         let lines = if parallel { lines.max(LAUNCHER_LINES) } else { lines };
-        let (stdout, stderr) = (OutputTail::new(lines, bytes), OutputTail::new(lines, bytes));
+        let stdout = OutputTail::new(lines, bytes);
+        let stderr = OutputTail::new(lines, bytes);
         let phase = Phase::Starting;
         self.executables
             .insert(executable, Executable { phase, started: false, parallel, stdout, stderr });

@@ -76,7 +76,8 @@ pub fn guard(name: &str) {
             _ => return,
         }
     }
-    let (begun, mut pause) = (Instant::now(), PAUSE_MIN);
+    let begun = Instant::now();
+    let mut pause = PAUSE_MIN;
     while begun.elapsed() < AT_MOST {
         let _ = outcome(&cancel_waiting(name));
         // Where there is no such command, there is no Slurm any more.

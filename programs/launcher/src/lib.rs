@@ -77,7 +77,8 @@ pub fn launch(place: Place) -> Result<bool> {
             Box::new(Slurm::new(settings))
         }
     };
-    let (requests, registry) = (Requests::default(), Registry::new());
+    let requests = Requests::default();
+    let registry = Registry::new();
     let desk = Desk { launcher, requests, clock: SystemClock::new(), sender, registry, guard };
     Ok(desk.serve(&inputs))
 }

@@ -154,8 +154,10 @@ fn end(child: &Child, signal: Signal) {
 
 /// Starts a job in a thread, which says when it runs and when it ended.
 pub fn start(key: String, start: Start, sender: &SyncSender<Input>, registry: &Registry) {
-    let (at_once, own_key) = (sender.clone(), key.clone());
-    let (sender, registry) = (sender.clone(), registry.clone());
+    let at_once = sender.clone();
+    let own_key = key.clone();
+    let sender = sender.clone();
+    let registry = registry.clone();
     let work = move || {
         let begun = || {
             let _ = sender.send(Input::Event(Event::Started(key.clone())));

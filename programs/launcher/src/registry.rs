@@ -65,7 +65,8 @@ impl Registry {
         let mut table = self.table();
         let entry = table.get_mut(key)?;
         let Entry::Far { group, input } = entry else { return None };
-        let (group, input) = (*group, input.take()?);
+        let group = *group;
+        let input = input.take()?;
         *entry = Entry::Group(group);
         Some(input)
     }

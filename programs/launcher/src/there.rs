@@ -112,7 +112,8 @@ impl<'a> Talk<'a> {
         };
         registry.add_far(key, &child, input);
         let (sender, lines) = sync_channel(64);
-        let (own, is_bridged) = (mark.to_owned(), job.bridge.is_some());
+        let own = mark.to_owned();
+        let is_bridged = job.bridge.is_some();
         let (rest, output_after) = sync_channel(1);
         // What is read behind the last line would be missing in the program's own bytes.
         let output = BufReader::with_capacity(if is_bridged { 1 } else { LINES_BYTES }, output);

@@ -235,12 +235,14 @@ impl Carrier {
         // An interrupted wait is tried again by whoever calls.
         let _ = epoll::wait(&self.poller, rustix::buffer::spare_capacity(&mut events), limit);
         for event in events {
-            let (mark, flags) = (event.data.u64(), event.flags);
+            let mark = event.data.u64();
+            let flags = event.flags;
             if mark == INBOX {
                 self.take_loads();
                 continue;
             }
-            let (number, is_far) = (mark >> 1, mark & 1 == 1);
+            let number = mark >> 1;
+            let is_far = mark & 1 == 1;
             let Some(one) = self.carried.get_mut(&number) else { continue };
             let end = if is_far { &mut one.far } else { &mut one.near };
             // What is struck and what is a socket's is not told apart: a look too many costs

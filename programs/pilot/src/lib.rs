@@ -4,6 +4,7 @@
 //! streams.
 
 mod carry;
+mod reports;
 pub mod streams;
 mod ticket;
 
@@ -20,15 +21,12 @@ use farcall_executable::image::{listed_folders, loaded_files};
 use farcall_kernel::{Manifest, Node, PluginDescription};
 use farcall_link::stream::{ByteStream, Proof};
 use farcall_services::directory::{ExecutableImage, ImageKind, Trust};
-use farcall_services::mailbox::{NoMessage, Receiver, Sender, mailbox};
-use farcall_services::spawner::{
-    self, ExitHow, Exited, Line, Output, OutputTail, Said, SpawnerHandle, Start, Started,
-};
+use farcall_services::mailbox::{Receiver, Sender, mailbox};
+use farcall_services::spawner::{self, Exited, Line, Said, SpawnerHandle, Start, Started};
 use farcall_system::signals::signals;
 use farcall_wire::{
-    Failure, FromPilot, PILOT_MESSAGE_BYTES_MAX, PILOT_VERSION, PilotExecutable, PilotExited,
-    PilotGreeting, PilotHello, PilotPiece, PilotProgram, PilotStart, ToPilot, encode_pilot,
-    take_pilot,
+    FromPilot, PILOT_MESSAGE_BYTES_MAX, PILOT_VERSION, PilotExecutable, PilotGreeting, PilotHello,
+    PilotProgram, PilotStart, ToPilot, encode_pilot, take_pilot,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -351,11 +349,14 @@ impl Pilot {
                 ImageKind::Interpreted { program, arguments, readable }
             }
         };
-        let (environment, backend, launcher) = (start.environment, start.backend, String::new());
+        let environment = start.environment;
+        let backend = start.backend;
+        let launcher = String::new();
         let ranks = start.ranks;
         let trust = if start.is_owners { Trust::Owner } else { Trust::Confined };
         // As the files of this host are.
-        let (readable, listed) = (loaded_files(&kind), listed_folders(&kind));
+        let readable = loaded_files(&kind);
+        let listed = listed_folders(&kind);
         let image = ExecutableImage {
             kind,
             readable,
@@ -376,34 +377,6 @@ impl Pilot {
 
     fn is_crowded(&self) -> bool {
         self.outbox.len() >= CROWDED_BYTES
-    }
-
-    fn take_news(&mut self) {
-        while !self.is_crowded() {
-            match self.news.try_receive() {
-                Ok(News::Started(executable, Ok(started))) => self.carry(executable, started),
-                Ok(News::Started(executable, Err(error))) => {
-                    self.running.remove(&executable);
-                    self.tell(&FromPilot::Failed {
-                        executable: executable.0,
-                        failure: Failure::from(&error),
-                    });
-                }
-                Ok(News::Carried(executable, outcome)) => self.carried(executable, outcome),
-                Ok(News::Exited(Ok(exited))) => self.exited(exited),
-                Ok(News::Exited(Err(_))) => self.ends = true,
-                Ok(News::Said(said)) => self.said(said),
-                Ok(News::Listening(executable, outcome)) => {
-                    let failure = outcome.err().map(|error| Failure::from(&error));
-                    self.tell(&FromPilot::Listening { executable: executable.0, failure });
-                }
-                Ok(News::Hushed(executable, outcome)) => {
-                    let failure = outcome.err().map(|error| Failure::from(&error));
-                    self.tell(&FromPilot::Hushed { executable: executable.0, failure });
-                }
-                Err(NoMessage::Empty | NoMessage::Closed) => return,
-            }
-        }
     }
 
     /// Gives an executable a connection of its own to the server.
@@ -450,59 +423,5 @@ impl Pilot {
             running.carried = true;
         }
         self.report_if_over(executable);
-    }
-
-    fn exited(&mut self, exited: Exited) {
-        let executable = exited.executable;
-        if let Some(running) = self.running.get_mut(&executable) {
-            running.exited = Some(exited);
-        }
-        self.report_if_over(executable);
-    }
-
-    /// The last words of an executable come before the report of its end.
-    fn report_if_over(&mut self, executable: ExecutableId) {
-        let over = self
-            .running
-            .get(&executable)
-            .is_some_and(|running| running.carried && running.exited.is_some());
-        let exited = if over {
-            self.running.remove(&executable).and_then(|running| running.exited)
-        } else {
-            None
-        };
-        let Some(exited) = exited else { return };
-        let now = self.clock.now();
-        let pieces = |tail: &OutputTail| {
-            let piece = |(age, bytes): (Duration, Vec<u8>)| PilotPiece {
-                age_us: u64::try_from(age.as_micros()).unwrap_or(u64::MAX),
-                bytes,
-            };
-            tail.aged(now).into_iter().map(piece).collect()
-        };
-        let (status, signal, core) = match exited.how {
-            ExitHow::Status(status) => (Some(status), None, false),
-            ExitHow::Signal { number, core, .. } => (None, Some(number), core),
-            ExitHow::Lost => (None, None, false),
-        };
-        self.tell(&FromPilot::Exited(PilotExited {
-            executable: executable.0,
-            status,
-            signal,
-            core,
-            was_stopped: exited.was_stopped,
-            stdout: pieces(&exited.stdout),
-            stderr: pieces(&exited.stderr),
-            rank: exited.rank,
-        }));
-    }
-
-    fn said(&mut self, said: Said) {
-        let output = match said.output {
-            Output::Stdout => 1,
-            Output::Stderr => 2,
-        };
-        let (executable, bytes, lost) = (said.executable.0, said.bytes, said.lost);
-        self.tell(&FromPilot::Said { executable, output, bytes, lost });
     }
 }

@@ -75,7 +75,8 @@ pub fn pass_on(input: OwnedFd, output: OwnedFd, ends: Ends) -> Result<()> {
         Ends::Opened(_) => StreamsSide::Opens,
         Ends::Connected(_) => StreamsSide::Takes,
     };
-    let (streams, near) = (Streams::new(side), BTreeMap::new());
+    let streams = Streams::new(side);
+    let near = BTreeMap::new();
     Junction { streams, near, turn: 0, input, output, ends, piece: vec![0; PIECE_BYTES] }.serve()
 }
 

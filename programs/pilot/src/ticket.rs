@@ -52,8 +52,9 @@ impl Ticket {
             let lines = text.lines().filter_map(|line| line.split_once(' '));
             lines.filter(|(name, _)| *name == word).map(|(_, value)| value.to_owned()).collect()
         };
-        let (job, addresses, options) =
-            (said("job").pop(), said("dial"), said("option").join("\n"));
+        let job = said("job").pop();
+        let addresses = said("dial");
+        let options = said("option").join("\n");
         match job.filter(|_| !addresses.is_empty()) {
             Some(job) => Ok(Ticket { job, options, path: path.to_owned(), addresses, streams }),
             None => Err(wrong(

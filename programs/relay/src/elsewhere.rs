@@ -44,7 +44,8 @@ impl Hop {
     /// `Unreachable` when its host cannot be reached from here: which it is, and how to get there.
     pub fn to(record: &Record, wish: &Wish) -> Result<Option<Hop>> {
         let failed = |why: String| {
-            let (name, host) = (&wish.name, &record.host);
+            let name = &wish.name;
+            let host = &record.host;
             let message = format!(
                 "your server and its calls are on {host}, which {} cannot reach",
                 own_host()
@@ -127,7 +128,8 @@ fn answer(
     mark: &str,
     until: Instant,
 ) -> std::result::Result<(String, Vec<u8>), String> {
-    let (mut came, mut back) = (Vec::new(), back);
+    let mut came = Vec::new();
+    let mut back = back;
     loop {
         let text = String::from_utf8_lossy(&came);
         let line = text

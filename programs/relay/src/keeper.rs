@@ -47,7 +47,8 @@ impl Keeper {
             written.is_ok().then_some((file, record))
         });
         let (ended, end) = channel::<()>();
-        let (kept, length) = (record.clone(), log.clone());
+        let kept = record.clone();
+        let length = log.clone();
         let work = move || {
             copies::remove_old();
             let mut renewed = Instant::now();

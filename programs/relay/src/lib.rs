@@ -224,7 +224,8 @@ fn did_not_come_up(said: &str) -> Error {
 /// Hands our standard input and output over to the server, which passes us by from then on; until
 /// either side is over.
 fn hand_over(server: &UnixStream) -> Result<()> {
-    let (input, output) = (rustix::stdio::stdin(), rustix::stdio::stdout());
+    let input = rustix::stdio::stdin();
+    let output = rustix::stdio::stdout();
     farcall_transport_unix::hand_over(server.as_fd(), input, output).map_err(lost)?;
     // A pipe hangs up when the other end is closed, whatever is still in it: the server has it, and
     // reads on.

@@ -132,7 +132,8 @@ impl Record {
     /// # Errors
     /// What the system says.
     pub fn write(&self, file: &Path) -> std::io::Result<()> {
-        let (socket, program) = (self.socket.display(), self.program.display());
+        let socket = self.socket.display();
+        let program = self.program.display();
         let text = format!(
             "host {}\nprocess {}\nsocket {socket}\nprogram {program}\n",
             self.host, self.process

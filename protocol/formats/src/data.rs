@@ -49,7 +49,8 @@ impl Data {
 
     /// Fails where a conversion would lose something of some numbers, even if not of these.
     fn check_kinds(&self, wanted: ElementType) -> Result<()> {
-        let (from, to) = (Class::of(self.element), Class::of(wanted));
+        let from = Class::of(self.element);
+        let to = Class::of(wanted);
         let narrower = to.rank >= from.rank && to.bits < from.bits;
         let loses = from.rank > to.rank || (narrower && from.rank > 0 && !self.decimal);
         if to.rank < 0 || from.rank < 0 || loses {

@@ -138,7 +138,8 @@ mod tests {
 
     #[test]
     fn a_shape_that_does_not_fit_costs_its_beginning_alone() {
-        let (npy, mtx) = (Format::NumPy, Format::MatrixMarket);
+        let npy = Format::NumPy;
+        let mtx = Format::MatrixMarket;
         let numpy = |shape: &str| {
             let header =
                 format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({shape})}}\n");

@@ -145,7 +145,9 @@ impl Header {
     /// `{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }`, in any order of the keys.
     fn parse(text: &str) -> Result<Header> {
         let mut literal = Literal { rest: text.trim() };
-        let (mut kind, mut fortran, mut shape) = (None, None, None);
+        let mut kind = None;
+        let mut fortran = None;
+        let mut shape = None;
         literal.expect('{')?;
         while !literal.take('}') {
             let key = literal.quoted()?;

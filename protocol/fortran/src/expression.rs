@@ -239,7 +239,8 @@ impl Expression {
             Expression::Name(_) | Expression::Size(..) => None,
             Expression::Minus(one) => one.value()?.checked_neg(),
             Expression::Binary(operator, left, right) => {
-                let (left, right) = (left.value()?, right.value()?);
+                let left = left.value()?;
+                let right = right.value()?;
                 match operator {
                     '+' => left.checked_add(right),
                     '-' => left.checked_sub(right),

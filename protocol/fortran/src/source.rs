@@ -276,7 +276,9 @@ fn fixed_columns(line: &str) -> (bool, &str) {
 
 /// Statements of one line; a semicolon in a text parts nothing.
 fn split_semicolons(text: &str) -> Vec<&str> {
-    let (mut parts, mut begin, mut quote) = (Vec::new(), 0, None);
+    let mut parts = Vec::new();
+    let mut begin = 0;
+    let mut quote = None;
     for (index, byte) in text.bytes().enumerate() {
         match quote {
             Some(open) if byte == open => quote = None,

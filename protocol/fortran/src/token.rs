@@ -119,7 +119,9 @@ fn number(rest: &str) -> (Token, usize) {
 
 /// Cuts tokens at the commas that stand in no parentheses.
 pub fn split_commas(tokens: &[Token]) -> Vec<&[Token]> {
-    let (mut parts, mut begin, mut depth) = (Vec::new(), 0, 0usize);
+    let mut parts = Vec::new();
+    let mut begin = 0;
+    let mut depth = 0usize;
     for (index, token) in tokens.iter().enumerate() {
         if token.is("(") || token.is("[") {
             depth += 1;

@@ -75,7 +75,8 @@ impl Numbers {
 fn damaged(text: &str, numbers: &mut Numbers) -> String {
     let mut characters: Vec<char> = text.chars().collect();
     for _ in 0..1 + numbers.below(8) {
-        let (at, length) = (numbers.below(characters.len()), numbers.below(40));
+        let at = numbers.below(characters.len());
+        let length = numbers.below(40);
         let end = (at + length).min(characters.len());
         match numbers.below(4) {
             0 => drop(characters.drain(at..end)),

@@ -84,7 +84,8 @@ fn read_interface(reader: &mut Reader<'_>) -> Result<Interface> {
 
 fn read_struct(reader: &mut Reader<'_>) -> Result<StructType> {
     use canonical::structure as key;
-    let (mut name, mut fields) = (String::new(), Vec::new());
+    let mut name = String::new();
+    let mut fields = Vec::new();
     reader.map(|reader, key| {
         match key {
             key::NAME => name = reader.text()?,
@@ -99,7 +100,9 @@ fn read_struct(reader: &mut Reader<'_>) -> Result<StructType> {
 
 fn read_field(reader: &mut Reader<'_>) -> Result<(String, ElementType, u32)> {
     use canonical::structure as key;
-    let (mut name, mut element, mut count) = (String::new(), None, 0);
+    let mut name = String::new();
+    let mut element = None;
+    let mut count = 0;
     reader.map(|reader, key| {
         match key {
             key::NAME => name = reader.text()?,
@@ -136,8 +139,11 @@ fn read_coded<T: Coded>(reader: &mut Reader<'_>) -> Result<T> {
 /// A callback's parameters are no callbacks themselves, so the nesting ends here.
 fn read_parameter(reader: &mut Reader<'_>, callbacks: bool) -> Result<Parameter> {
     use canonical::parameter as key;
-    let (mut mode, mut element, mut dimensions, mut order, mut callback) =
-        (None, None, None, Order::Row, None);
+    let mut mode = None;
+    let mut element = None;
+    let mut dimensions = None;
+    let mut order = Order::Row;
+    let mut callback = None;
     let mut it = Parameter {
         name: String::new(),
         mode: Mode::In,
@@ -195,7 +201,10 @@ fn read_domain(reader: &mut Reader<'_>) -> Result<Domain> {
 
 fn read_dimension(reader: &mut Reader<'_>) -> Result<Dimension> {
     use canonical::dimension as key;
-    let (mut size, mut start, mut end, mut stride) = (None, None, None, None);
+    let mut size = None;
+    let mut start = None;
+    let mut end = None;
+    let mut stride = None;
     reader.map(|reader, key| {
         let place = match key {
             key::SIZE => &mut size,
@@ -316,7 +325,8 @@ fn read_class(reader: &mut Reader<'_>) -> Result<Class> {
 
 fn read_routine(reader: &mut Reader<'_>) -> Result<Routine> {
     use canonical::routine as key;
-    let (mut interface, mut implementation) = (None, None);
+    let mut interface = None;
+    let mut implementation = None;
     reader.map(|reader, key| {
         match key {
             key::INTERFACE => interface = Some(read_interface(reader)?),
@@ -339,9 +349,15 @@ fn read_routine(reader: &mut Reader<'_>) -> Result<Routine> {
 
 fn read_implementation(reader: &mut Reader<'_>) -> Result<Implementation> {
     use canonical::implementation as key;
-    let (mut symbol, mut arguments, mut result, mut body) = (None, Vec::new(), None, None);
-    let (mut language, mut strings) = (Language::C, StringConvention::End);
-    let (mut required, mut backend, mut distribution) = (Vec::new(), String::new(), Vec::new());
+    let mut symbol = None;
+    let mut arguments = Vec::new();
+    let mut result = None;
+    let mut body = None;
+    let mut language = Language::C;
+    let mut strings = StringConvention::End;
+    let mut required = Vec::new();
+    let mut backend = String::new();
+    let mut distribution = Vec::new();
     reader.map(|reader, key| {
         match key {
             key::LANGUAGE => language = read_coded(reader)?,

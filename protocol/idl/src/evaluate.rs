@@ -129,8 +129,8 @@ fn integer<'e>(e: &'e Expression, values: &dyn Values, depth: usize) -> Outcome<
             integer(left, values, depth + 1)? != 0 || integer(right, values, depth + 1)? != 0,
         )),
         Expression::Binary(operator, left, right) => {
-            let (left, right) =
-                (integer(left, values, depth + 1)?, integer(right, values, depth + 1)?);
+            let left = integer(left, values, depth + 1)?;
+            let right = integer(right, values, depth + 1)?;
             integer_binary(*operator, left, right).map_err(|reason| Fault { reason, at: e })
         }
         Expression::Select(condition, then, otherwise) => {
@@ -253,7 +253,8 @@ fn real<'e>(e: &'e Expression, values: &dyn Values, depth: usize) -> Outcome<'e,
             real(left, values, depth + 1)? != 0.0 || real(right, values, depth + 1)? != 0.0,
         )),
         Expression::Binary(operator, left, right) => {
-            let (left, right) = (real(left, values, depth + 1)?, real(right, values, depth + 1)?);
+            let left = real(left, values, depth + 1)?;
+            let right = real(right, values, depth + 1)?;
             real_binary(*operator, left, right).map_err(|reason| Fault { reason, at: e })
         }
         Expression::Select(condition, then, otherwise) => {

@@ -5,14 +5,16 @@
 use farcall_base::{Bytes, Error, ErrorKind, Result};
 
 use crate::domain;
-use crate::evaluate::{Fault, Values, involved};
-use crate::expression::{Expression, Function};
+use crate::evaluate::Values;
+use crate::expression::Expression;
 use crate::interface::{Dimension, ElementType, Interface, Mode, Order, Parameter, Shape};
 use crate::runs::Runs;
 use crate::scope::Scope;
-use crate::values::{Completed, explain};
+use crate::values::Completed;
+use refusals::too_large;
 
 mod range;
+mod refusals;
 
 const OPERATION: &str = "compute sizes";
 
@@ -383,7 +385,9 @@ impl Resolver<'_> {
         if start < 0 || start > end || end > size as i64 || stride < 1 {
             return Err(self.wrong_range(parameter, dimension, [start, end, stride], size));
         }
-        let (start, end, stride) = (start as u64, end as u64, stride as u64);
+        let start = start as u64;
+        let end = end as u64;
+        let stride = stride as u64;
         Ok(ResolvedDimension { size, start, end, stride, count: (end - start).div_ceil(stride) })
     }
 
@@ -412,68 +416,6 @@ impl Resolver<'_> {
                 .fix("check the sizes passed: the array is too large for any machine")
         })
     }
-
-    #[cold]
-    fn failed(&self, fault: Fault<'_>, parameter: &Parameter) -> Error {
-        explain(self.scope, self.values, fault).with("parameter", self.scope.declaration(parameter))
-    }
-
-    #[cold]
-    fn wrong(&self, parameter: &Parameter, expression: &Expression, what: String) -> Error {
-        let message = format!(
-            "{} {what}{}",
-            self.scope.declaration(parameter),
-            involved(expression, self.values, &self.scope)
-        );
-        self.error(ErrorKind::InvalidArgument, message).fix("pass sizes of 0 or more")
-    }
-
-    #[cold]
-    fn wrong_range(
-        &self,
-        parameter: &Parameter,
-        dimension: &Dimension,
-        range: [i64; 3],
-        size: u64,
-    ) -> Error {
-        let [start, end, stride] = range;
-        if self.after {
-            let text = self.scope.dimension_text(dimension);
-            let what = format!("start {start}, end {end}, stride {stride}, size {size}");
-            let message =
-                format!("the routine returned a range outside {}{text}: {what}", parameter.name);
-            return self
-                .error(ErrorKind::RoutineFailed, message)
-                .fix("the routine or its interface is wrong");
-        }
-        range::Refused { scope: self.scope, values: self.values, parameter, dimension }
-            .error(range, size)
-    }
-
-    fn error(&self, kind: ErrorKind, message: String) -> Error {
-        let kind = if self.after && kind == ErrorKind::InvalidArgument {
-            ErrorKind::RoutineFailed
-        } else {
-            kind
-        };
-        Error::new(kind, OPERATION, message)
-    }
-
-    /// `A[lda:n][n] (lda = 3, n = 4)`.
-    fn describe(&self, parameter: &Parameter) -> String {
-        let Shape::Array { dimensions, .. } = &parameter.shape else {
-            return parameter.name.clone();
-        };
-        let all = Expression::Call(
-            Function::Max,
-            dimensions
-                .iter()
-                .flat_map(|d| std::iter::once(&d.size).chain(&d.end))
-                .cloned()
-                .collect(),
-        );
-        self.scope.declaration(parameter) + &involved(&all, self.values, &self.scope)
-    }
 }
 
 impl ArrayLayout {
@@ -482,20 +424,4 @@ impl ArrayLayout {
             .iter()
             .fold(self.element_bytes, |bytes, dimension| bytes.saturating_mul(dimension.count))
     }
-}
-
-#[cold]
-fn too_large(
-    resolver: &Resolver<'_>,
-    parameter: &Parameter,
-    layout: &ParameterLayout,
-    limit: Bytes,
-) -> Error {
-    let needs = Bytes(layout.full_bytes());
-    let message = format!(
-        "{} needs {needs}; all arrays of a call may have {limit} together together",
-        resolver.describe(parameter)
-    );
-    Error::new(ErrorKind::LimitExceeded, OPERATION, message)
-        .fix("check the sizes passed, or raise call_bytes_max in the server's configuration file")
 }

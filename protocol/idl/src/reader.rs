@@ -203,7 +203,8 @@ impl<'b> Reader<'b> {
         };
         self.decoder.set_position(begin + 2);
         let bits = u16::from_be_bytes([high, low]);
-        let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f64::from(bits & 0x3ff));
+        let exponent = i32::from(bits >> 10 & 0x1f);
+        let fraction = f64::from(bits & 0x3ff);
         let magnitude = match exponent {
             0 => fraction * 2.0_f64.powi(-24),
             31 => f64::INFINITY,

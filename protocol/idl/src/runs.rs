@@ -28,7 +28,9 @@ impl Runs {
             runs.next = None;
             return runs;
         }
-        let (mut step, mut offset, mut joined) = (array.element_bytes, 0, true);
+        let mut step = array.element_bytes;
+        let mut offset = 0;
+        let mut joined = true;
         for index in storage_order(array.order, array.dimensions.len()) {
             let dimension = array.dimensions[index];
             offset += dimension.start * step;

@@ -325,7 +325,8 @@ fn exercise(random: &mut SeededRandom, interface: &Interface) {
 fn fuzz_of_encodings_never_panics_and_decodes_to_one_encoding() {
     let mut random = SeededRandom::new(0x1d1);
     let seeds: Vec<Vec<u8>> = all().iter().map(encode_interface).collect();
-    let (mut good, mut bad) = (0, 0);
+    let mut good = 0;
+    let mut bad = 0;
     for _ in 0..farcall_golden::fuzz_rounds(30_000) {
         let mut bytes = seeds[(random.next() % seeds.len() as u64) as usize].clone();
         for _ in 0..1 + random.next() % 3 {
@@ -354,7 +355,8 @@ fn fuzz_of_encodings_never_panics_and_decodes_to_one_encoding() {
 fn fuzz_of_modules_never_panics() {
     let mut random = SeededRandom::new(0xe1);
     let seed = encode_module(&module());
-    let (mut good, mut bad) = (0, 0);
+    let mut good = 0;
+    let mut bad = 0;
     for _ in 0..farcall_golden::fuzz_rounds(10_000) {
         let mut bytes = seed.clone();
         let at = (random.next() % bytes.len() as u64) as usize;

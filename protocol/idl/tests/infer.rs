@@ -189,7 +189,8 @@ fn strided_ddot() -> Interface {
 fn strided_ddot_takes_what_travels() {
     let ddot = strided_ddot();
     assert_eq!(signature(&ddot), "ddot(x, y, *, n=None, incx=1, incy=1) -> dot");
-    let (x, y) = (("x", shape(&[7])), ("y", shape(&[7])));
+    let x = ("x", shape(&[7]));
+    let y = ("y", shape(&[7]));
     for (incx, incy) in [(1, 1), (2, 1), (-3, 5), (i32::MAX.into(), -1)] {
         let all =
             call(&ddot, &[x, y, ("incx", Given::Integer(incx)), ("incy", Given::Integer(incy))])
@@ -205,8 +206,8 @@ fn strided_ddot_takes_what_travels() {
         "y has 6 elements; with n = 7 (from x) and incy = 1 it must have 7"
     );
     assert_eq!(error.advice(), Some("pass y with 7 elements"));
-    let (three, two) =
-        (("x", shape(&[3])), [("n", Given::Integer(2)), ("incx", Given::Integer(1))]);
+    let three = ("x", shape(&[3]));
+    let two = [("n", Given::Integer(2)), ("incx", Given::Integer(1))];
     let error = call(&ddot, &[three, ("y", shape(&[2])), two[0], two[1]]).unwrap_err();
     assert_eq!(error.message(), "x has 3 elements; with n = 2 and incx = 1 it must have 2");
     // An increment of 0 is one element, used again and again: it says nothing about n, and the

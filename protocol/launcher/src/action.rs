@@ -62,7 +62,8 @@ impl Bridged {
     pub(crate) fn new(job: &Job, bridge: &str, words: Vec<String>, slots: u32) -> Bridged {
         let mut environment = job.environment.clone();
         environment.push(("FARCALL_SLOTS".to_owned(), slots.to_string()));
-        let (stderr_file, work_directory) = (job.stderr_file.clone(), job.work_directory.clone());
+        let stderr_file = job.stderr_file.clone();
+        let work_directory = job.work_directory.clone();
         Bridged { words, environment, bridge: bridge.to_owned(), stderr_file, work_directory }
     }
 }

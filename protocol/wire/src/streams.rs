@@ -288,8 +288,8 @@ impl Streams {
 
     fn handle_header(&mut self, header: [u8; HEADER_BYTES]) -> Result<()> {
         let [kind, a, b, c, number @ ..] = header;
-        let (value, number) =
-            (u32::from_le_bytes([a, b, c, 0]) as usize, StreamNumber::from_le_bytes(number));
+        let value = u32::from_le_bytes([a, b, c, 0]) as usize;
+        let number = StreamNumber::from_le_bytes(number);
         if kind == OPEN {
             return self.opened(number);
         }

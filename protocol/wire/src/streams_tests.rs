@@ -50,7 +50,8 @@ fn a_stream_ends_when_both_have_said_all() {
 #[test]
 fn one_that_nobody_reads_holds_up_nobody_else() {
     let (mut near, mut far) = both();
-    let (slow, fast) = (near.open().unwrap(), near.open().unwrap());
+    let slow = near.open().unwrap();
+    let fast = near.open().unwrap();
     let piece = vec![7; STREAM_FRAME_BYTES_MAX];
     let mut of_slow = 0;
     for _ in 0..100 {
@@ -173,7 +174,8 @@ impl End {
 fn fuzz_of_orders_brings_all_bytes_once() {
     for seed in 0..fuzz_rounds(20) {
         let mut random = SeededRandom::new(seed);
-        let (mut near, mut far) = (End::new(StreamsSide::Opens), End::new(StreamsSide::Takes));
+        let mut near = End::new(StreamsSide::Opens);
+        let mut far = End::new(StreamsSide::Takes);
         let wanted = (random.next() % 3_000_000) as usize;
         for _ in 0..1 + random.next() % 8 {
             let number = near.streams.open().unwrap();

@@ -80,7 +80,9 @@ impl Listener {
     }
 
     fn send(&mut self, output: Output, bytes: &[u8]) -> bool {
-        let (executable, bytes, lost) = (self.executable, bytes.to_vec(), self.lost);
+        let executable = self.executable;
+        let bytes = bytes.to_vec();
+        let lost = self.lost;
         let said = Said { executable, output, bytes, lost, _under_way: self.under_way.clone() };
         let is_sent = self.port.try_send(said).is_ok();
         if is_sent {

@@ -93,7 +93,9 @@ impl Packet {
         let bytes: &[u8; PACKET_BYTES] = bytes.try_into().ok()?;
         let number =
             |index: usize| bytes[4 * index..].first_chunk().map(|four| i32::from_ne_bytes(*four));
-        let (kind, first, second) = (number(0)?, number(1)?, number(2)?);
+        let kind = number(0)?;
+        let first = number(1)?;
+        let second = number(2)?;
         Some(match kind {
             1 => Packet::Load,
             2 => Packet::Loaded,

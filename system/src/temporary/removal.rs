@@ -240,7 +240,8 @@ mod tests {
 
     #[test]
     fn what_is_locked_goes_and_what_links_lead_to_stays() {
-        let (root, other) = (folder("links"), folder("other"));
+        let root = folder("links");
+        let other = folder("other");
         std::fs::write(other.join("file"), "").unwrap();
         std::fs::create_dir_all(root.join("a/locked/within")).unwrap();
         std::os::unix::fs::symlink(&other, root.join("a/link")).unwrap();

@@ -11,11 +11,12 @@ fn numbers(count: usize) -> Vec<f64> {
 
 pub fn rows_and_columns_with_leading_dimensions(setting: Setting) {
     let client = client(setting);
-    let (transpose, mixed) =
-        (client.routine("transpose").unwrap(), client.routine("mixed").unwrap());
+    let transpose = client.routine("transpose").unwrap();
+    let mixed = client.routine("mixed").unwrap();
     for (m, n) in [(1_usize, 1_usize), (2, 3), (40, 50)] {
         let a = numbers(m * n);
-        let (rows, columns) = (m as u64, n as u64);
+        let rows = m as u64;
+        let columns = n as u64;
         let b = transpose.call([("a", Array::rows(&a, &[rows, columns]).into())]).unwrap();
         let b = b.array::<f64>("b").unwrap();
         assert!((0..m * n).all(|k| b[k % n * m + k / n] == a[k]), "{m} x {n}");

@@ -39,7 +39,8 @@ pub fn files_there_and_back(setting: Setting) {
     let files = client(setting).routine("files").unwrap();
     let directory = Directory::new();
     for bytes in SIZES {
-        let (given, changed) = (content(bytes), content(bytes / 2));
+        let given = content(bytes);
+        let changed = content(bytes / 2);
         directory.write_bytes("given", &given);
         directory.write_bytes("changed", &changed);
         let arguments = [
@@ -66,7 +67,8 @@ pub fn files_there_and_back(setting: Setting) {
 pub fn contents_there_and_back(setting: Setting) {
     let files = client(setting).routine("files").unwrap();
     for bytes in SIZES {
-        let (given, changed) = (content(bytes), content(bytes / 2));
+        let given = content(bytes);
+        let changed = content(bytes / 2);
         let arguments =
             [("given", Argument::Raw(given.clone())), ("changed", Argument::Raw(changed.clone()))];
         let outputs = files.call(arguments).unwrap();

@@ -47,8 +47,8 @@ pub fn sizes_around_every_border(setting: Setting) {
 
 pub fn views_that_are_not_contiguous(setting: Setting) {
     let client = client(setting);
-    let (transpose, touch) =
-        (client.routine("transpose").unwrap(), client.routine("touch").unwrap());
+    let transpose = client.routine("transpose").unwrap();
+    let touch = client.routine("touch").unwrap();
     for n in [3_usize, 30, 200] {
         let a: Vec<f64> = (0..n * n).map(|i| i as f64).collect();
         let shape = [n as u64, n as u64];

@@ -393,9 +393,11 @@ fn no_text_that_the_client_hands_out_is_obeyed() {
     let shell = Shell::new();
     let address = serve(&shell, "client.sock", false).parse().unwrap();
     let client = Client::connect_to(&address, None, PATIENCE).unwrap();
-    let (kept, status) = (client.kept().unwrap(), client.status(PATIENCE).unwrap());
+    let kept = client.kept().unwrap();
+    let status = client.status(PATIENCE).unwrap();
     let reports = client.administer(Order::Reload(None), PATIENCE).unwrap();
-    let (listed, routine) = (client.routines().unwrap(), client.routine("routine").unwrap());
+    let listed = client.routines().unwrap();
+    let routine = client.routine("routine").unwrap();
     let options = CallOptions { progress: true, ..CallOptions::default() };
     let interface = routine.interface();
     let call = routine.start([(interface.parameters[0].name.as_str(), 1.into())], &options);

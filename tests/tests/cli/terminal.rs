@@ -43,7 +43,8 @@ impl Terminal {
 
     /// Reads until `page` was written twice, and gives all that was read.
     fn wait_for_two(&self, page: &str) -> String {
-        let (mut text, mut piece) = (Vec::new(), [0; 4096]);
+        let mut text = Vec::new();
+        let mut piece = [0; 4096];
         let end = Instant::now() + PATIENCE;
         while String::from_utf8_lossy(&text).matches(page).count() < 2 {
             let left = end.saturating_duration_since(Instant::now()).try_into().unwrap();
@@ -151,7 +152,8 @@ fn large_arrays_show_how_far_they_are() {
             scope.spawn(|| see(81, &[], &[("TERM", "dumb")])),
             scope.spawn(|| see(82, &[], &[("TERM", "")])),
         ];
-        let (wide, narrow) = (wide.join().unwrap(), narrow.join().unwrap());
+        let wide = wide.join().unwrap();
+        let narrow = narrow.join().unwrap();
         check_lines(&wide, 80);
         for (word, seen) in [("sending", &wide), ("receiving", &wide)] {
             let line = seen.split('\r').filter(|line| line.starts_with(word)).nth(3);

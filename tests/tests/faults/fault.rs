@@ -106,7 +106,8 @@ impl Fault {
 
 /// Waits while the fault lasts.
 fn last(world: &World) {
-    let (begun, before) = (Instant::now(), world.calls_over());
+    let begun = Instant::now();
+    let before = world.calls_over();
     while begun.elapsed() < LASTS && world.calls_over() < before + LASTS_CALLS {
         std::thread::sleep(Duration::from_millis(1));
     }

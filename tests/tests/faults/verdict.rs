@@ -67,7 +67,8 @@ impl Verdict {
         killed: usize,
     ) {
         for number in 0..self.calls {
-            let (record, times) = (records.get(&number), marks.get(&number).copied().unwrap_or(0));
+            let record = records.get(&number);
+            let times = marks.get(&number).copied().unwrap_or(0);
             self.check(times <= 1, || format!("call {number} ran {times} times"));
             match record.map(|record| &record.outcome) {
                 None => self.wrong.push(format!("call {number} was never made")),
@@ -80,11 +81,13 @@ impl Verdict {
                 Some(Some(entry)) => self.wrong.push(format!("call {number}: {entry:?}")),
             }
         }
-        let (unheard, excused) = (self.unheard, killed * CALLS_OF_A_CALLER);
+        let unheard = self.unheard;
+        let excused = killed * CALLS_OF_A_CALLER;
         self.check(unheard <= excused, || {
             format!("{unheard} calls are lost: {killed} clients that were killed excuse {excused}")
         });
-        let (right, calls) = (self.right, self.calls);
+        let right = self.right;
+        let calls = self.calls;
         self.check(right * 4 >= calls, || {
             format!("only {right} of {calls} calls returned: the test tests little")
         });

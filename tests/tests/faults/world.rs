@@ -63,7 +63,8 @@ impl World {
         }
         std::fs::set_permissions(folder.0.join("run"), std::fs::Permissions::from_mode(0o700))
             .unwrap();
-        let (mut disk, mut cgroup) = (None, None);
+        let mut disk = None;
+        let mut cgroup = None;
         if faults.contains(&Fault::Disk) {
             disk = Some(Disk::new(&folder.0.join("disk"))?);
         }
@@ -177,7 +178,8 @@ impl World {
 
     /// Starts a server, again and again: there may be no room for it yet.
     fn start_server(&self) -> Server {
-        let (begun, files) = (Instant::now(), [root().join("tests/routines/faults.idl")]);
+        let begun = Instant::now();
+        let files = [root().join("tests/routines/faults.idl")];
         loop {
             match Server::try_start_as(self.command(), &files) {
                 Ok(server) => {
@@ -288,8 +290,8 @@ impl World {
     pub fn call_all(&self, seed: u64) {
         std::thread::scope(|scope| {
             for caller in 0..CALLERS {
-                let (from, to) =
-                    (self.calls * caller / CALLERS, self.calls * (caller + 1) / CALLERS);
+                let from = self.calls * caller / CALLERS;
+                let to = self.calls * (caller + 1) / CALLERS;
                 scope.spawn(move || self.call(caller, from, to, seed));
             }
         });
@@ -326,14 +328,16 @@ impl World {
             // The server keeps what is for one that was killed for as long.
             ("FARCALL_RECONNECT", "20".into()),
         ];
-        let (token, marks) = (self.token(), self.folder.0.join("marks/marks"));
+        let token = self.token();
+        let marks = self.folder.0.join("marks/marks");
         Order { address, token, journal: self.journal(caller), marks, from, to, seed, environment }
     }
 
     /// Waits for a caller's end; one that writes nothing for long hangs, and is killed.
     fn watch(&self, caller: usize) -> Option<std::process::ExitStatus> {
         let written = || std::fs::metadata(self.journal(caller)).map_or(0, |file| file.len());
-        let (mut last, mut since) = (written(), Instant::now());
+        let mut last = written();
+        let mut since = Instant::now();
         loop {
             if let Some(status) = lock(&self.callers[caller]).as_mut().unwrap().try_wait().unwrap()
             {
@@ -372,7 +376,8 @@ impl World {
                 )
                 .into_owned()
             };
-            let (environment, words) = (read("environ"), read("cmdline"));
+            let environment = read("environ");
+            let words = read("cmdline");
             let is_named = |text: &str| {
                 text.match_indices(folder).any(|(at, _)| {
                     !text[at + folder.len()..].starts_with(|c: char| c.is_ascii_digit())

@@ -432,7 +432,8 @@ impl Liars {
         let release = folder.0.join("release");
         let program = std::env::current_exe().unwrap();
         let name = "hostile::executables::as_an_executable_that_lies";
-        let (liar, host) = (program.display(), farcall_tests::program());
+        let liar = program.display();
+        let host = farcall_tests::program();
         let script = format!(
             r#"test "$1" = --check && exec '{}' host --check; exec '{liar}' {name} --exact --nocapture"#,
             host.display()

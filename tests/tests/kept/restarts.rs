@@ -313,7 +313,8 @@ fn no_kept_call_is_lost_or_runs_twice_over_restarts() {
         .and_then(|text| text.parse().ok())
         .unwrap_or(CALLS);
     let options = format!("executables_max = 2\ndrain_ms = 20\nresults_max = {}", 4 * calls);
-    let (place, seed) = (Place::new("scenario", &options), 11);
+    let place = Place::new("scenario", &options);
+    let seed = 11;
     let mut random = SeededRandom::new(seed);
     let (mut accepted, mut next): (BTreeMap<usize, CallId>, usize) = (BTreeMap::new(), 0);
     while accepted.len() < calls {
@@ -354,7 +355,8 @@ fn end_quietly(mut server: Server) {
 fn judge(place: &Place, accepted: &BTreeMap<usize, CallId>, seed: u64) {
     let server = place.start();
     let client = server.client();
-    let (mut returned, mut lost) = (0, Vec::new());
+    let mut returned = 0;
+    let mut lost = Vec::new();
     for (number, id) in accepted {
         match outcome(&client, *id) {
             Ok(twice) => {

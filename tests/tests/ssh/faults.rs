@@ -237,7 +237,8 @@ fn a_copy_that_is_not_whole_is_brought_again() {
     for left in [0, whole.len() / 2] {
         // In its place, not into it: the kernel may still be giving back the memory of a process
         // that ran it.
-        let (copy_now, part) = (copy(&far), far.folder.0.join("part"));
+        let copy_now = copy(&far);
+        let part = far.folder.0.join("part");
         std::fs::write(&part, &whole[..left]).unwrap();
         std::fs::set_permissions(&part, std::fs::metadata(&copy_now).unwrap().permissions())
             .unwrap();

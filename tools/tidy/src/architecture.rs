@@ -87,7 +87,8 @@ fn step_problem(tree: &Tree, cells: &[&str]) -> Option<String> {
     let [_, _, path, name] = cells else {
         return Some("a row has four cells: step or subject, what happens, file, name".to_string());
     };
-    let (path, name) = (unquoted(path), unquoted(name));
+    let path = unquoted(path);
+    let name = unquoted(name);
     let Some(file) = tree.sources.iter().find(|file| file.path == path) else {
         return Some(format!("there is no source file `{path}`"));
     };

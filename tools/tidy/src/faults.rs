@@ -42,7 +42,8 @@ fn row_problems(tree: &Tree, cells: &[&str]) -> Vec<String> {
             "a row has four cells: what goes wrong, what happens, guard, tests".to_string(),
         ];
     }
-    let (guards, tests) = (quoted(cells[2]), quoted(cells[3]));
+    let guards = quoted(cells[2]);
+    let tests = quoted(cells[3]);
     if guards.is_empty() || guards.len() % 2 != 0 || tests.is_empty() {
         return vec![
             "a row names guards, each as a file and a name, and at least one test".to_string(),

@@ -78,7 +78,8 @@ fn c_functions(code: &str) -> Vec<Function> {
     let code = without_directives(code);
     let bytes = code.as_bytes();
     let mut found = Vec::new();
-    let (mut at, mut statement) = (0, 0);
+    let mut at = 0;
+    let mut statement = 0;
     while at < bytes.len() {
         match bytes[at] {
             b'{' if is_linkage_block(&code[statement..at]) => statement = at + 1,

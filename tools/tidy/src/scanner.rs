@@ -177,7 +177,8 @@ impl Scanner<'_> {
     fn hide_nested_comment(&mut self) {
         let mut depth = 0usize;
         while self.at < self.text.len() {
-            let (opens, closes) = (self.looking_at("/*"), self.looking_at("*/"));
+            let opens = self.looking_at("/*");
+            let closes = self.looking_at("*/");
             depth = depth + usize::from(opens) - usize::from(closes);
             self.hide(if opens || closes { 2 } else { 1 }, Region::Comment);
             if closes && depth == 0 {

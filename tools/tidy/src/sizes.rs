@@ -45,7 +45,8 @@ pub fn read_exceptions(list: &str) -> Result<Vec<Exception>, Vec<Violation>> {
 
 fn read_exception(line: &str) -> Option<Exception> {
     let mut pieces = line.splitn(3, char::is_whitespace);
-    let (place, lines) = (pieces.next()?.to_string(), pieces.next()?.parse().ok()?);
+    let place = pieces.next()?.to_string();
+    let lines = pieces.next()?.parse().ok()?;
     let reason = pieces.next()?.trim().to_string();
     (!reason.is_empty()).then_some(Exception { place, lines, reason })
 }

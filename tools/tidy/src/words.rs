@@ -61,7 +61,8 @@ pub fn violations(tree: &Tree, banned: &[Banned]) -> Vec<Violation> {
 
 fn judge(one: &Banned, places: &[String]) -> Vec<Violation> {
     let phrase = one.phrase.join(" ");
-    let (found, listed) = (places.len(), one.count);
+    let found = places.len();
+    let listed = one.count;
     let instead = &one.instead;
     match found.cmp(&listed) {
         std::cmp::Ordering::Equal => Vec::new(),

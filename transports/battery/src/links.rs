@@ -71,7 +71,8 @@ pub fn data_lands_in_place(rig: &mut Rig) {
     let mut recorder = Recorder::default();
     exchange(rig, &mut one, &mut other, &mut recorder, 1 + 2 * sizes.len());
     for (index, size) in sizes.iter().enumerate() {
-        let (open, data) = (&recorder.frames[1 + 2 * index], &recorder.frames[2 + 2 * index]);
+        let open = &recorder.frames[1 + 2 * index];
+        let data = &recorder.frames[2 + 2 * index];
         assert_eq!((open.header.kind, open.body.len()), (FrameKind::Open as u8, 300));
         assert!(data.body == pattern(*size, index as u64), "data of {size} bytes");
     }
@@ -102,15 +103,14 @@ pub fn channels_interleave(rig: &mut Rig) {
             );
         }
     }
-    let (mut there, mut back) = (Recorder::default(), Recorder::default());
+    let mut there = Recorder::default();
+    let mut back = Recorder::default();
     exchange(rig, &mut one, &mut other, &mut there, 121);
     exchange(rig, &mut other, &mut one, &mut back, 121);
     for recorder in [there, back] {
         for index in 0..60u32 {
-            let (data, window) = (
-                &recorder.frames[1 + 2 * index as usize],
-                &recorder.frames[2 + 2 * index as usize],
-            );
+            let data = &recorder.frames[1 + 2 * index as usize];
+            let window = &recorder.frames[2 + 2 * index as usize];
             let expected = header(FrameKind::Data, 1 + index % 3, (index % 4) as u16, index);
             assert_eq!(data.header, FrameHeader { length: size(index) as u32, ..expected });
             assert!(data.body == pattern(size(index), index.into()), "frame {index}");
@@ -181,7 +181,8 @@ pub fn a_budget_pauses_and_nothing_is_lost(rig: &mut Rig) {
     for index in 0..50 {
         one.queue_data(header(FrameKind::Data, 1, 0, index), [block(&pattern(3001, index.into()))]);
     }
-    let (mut recorder, mut pauses) = (Recorder::default(), 0);
+    let mut recorder = Recorder::default();
+    let mut pauses = 0;
     rig.until("receive with a small budget", || {
         one.flush().unwrap();
         let received = other.receive(&mut recorder, 100).unwrap();

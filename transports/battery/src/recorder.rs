@@ -131,7 +131,8 @@ pub fn exchange(
     count: usize,
 ) {
     rig.until("exchange of frames", || {
-        let (frames, queued) = (recorder.frames.len(), from.bytes_queued());
+        let frames = recorder.frames.len();
+        let queued = from.bytes_queued();
         from.flush().unwrap();
         let received = to.receive(recorder, BUDGET).unwrap();
         assert_ne!(received, Received::Closed, "the other end is alive");

@@ -15,8 +15,10 @@ const REWRITE: &str = "FARCALL_REWRITE_GOLDEN";
 /// Two calls that overlap, a request, a question of the server's, results in pieces.
 pub fn the_script_reads_the_same_on_every_transport(rig: &mut Rig) {
     let (one, other) = rig.pair();
-    let (mut client, mut server) = (link(one), link(other));
-    let (mut at_client, mut at_server) = (Recorder::default(), Recorder::default());
+    let mut client = link(one);
+    let mut server = link(other);
+    let mut at_client = Recorder::default();
+    let mut at_server = Recorder::default();
     let mut transcript = String::new();
     greet(&mut client);
     greet(&mut server);

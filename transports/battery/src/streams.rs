@@ -13,11 +13,14 @@ const BUFFERED_MAX: usize = 64 << 20;
 /// Sends and receives of random lengths: what comes out is what went in.
 pub fn bytes_arrive_whole_and_in_order(rig: &mut Rig) {
     let (mut one, mut other) = rig.pair();
-    let (sent, mut received) = (pattern(300_000, 1), Vec::new());
-    let (mut at, mut random) = (0, SeededRandom::new(2));
+    let sent = pattern(300_000, 1);
+    let mut received = Vec::new();
+    let mut at = 0;
+    let mut random = SeededRandom::new(2);
     rig.until("partial sends and receives", || {
         let mut lengths = || 1 + (random.next() % 9000) as usize;
-        let (offer, mut room) = (lengths().min(sent.len() - at), vec![0; lengths()]);
+        let offer = lengths().min(sent.len() - at);
+        let mut room = vec![0; lengths()];
         let mut progress = Progress::Nothing;
         if offer > 0 {
             match one.send(&[IoSlice::new(&sent[at..at + offer])], &[]) {
@@ -44,7 +47,9 @@ pub fn vectors_are_one_run_of_bytes(rig: &mut Rig) {
     let parts =
         [IoSlice::new(b"abc"), IoSlice::new(b""), IoSlice::new(b"defgh"), IoSlice::new(b"i")];
     assert_eq!(one.send(&parts, &[]).unwrap(), 9, "an empty stream has room for nine bytes");
-    let (mut first, mut second, mut third) = ([0; 2], [0; 0], [0; 20]);
+    let mut first = [0; 2];
+    let mut second = [0; 0];
+    let mut third = [0; 20];
     let mut count = 0;
     rig.until("receive a vector", || {
         let mut room = [
@@ -90,7 +95,8 @@ pub fn an_empty_stream_would_block(rig: &mut Rig) {
 pub fn a_full_stream_pushes_back_and_goes_on(rig: &mut Rig) {
     let (mut one, mut other) = rig.pair();
     let block = pattern(1 << 16, 4);
-    let (mut sent, mut idle) = (0, 0);
+    let mut sent = 0;
+    let mut idle = 0;
     // TCP makes room while it moves bytes to the other side, so a single refusal is not yet "full".
     while idle < 200 {
         let at = sent % block.len();
@@ -118,8 +124,10 @@ pub fn a_full_stream_pushes_back_and_goes_on(rig: &mut Rig) {
 pub fn sixteen_mib_both_ways_at_once(rig: &mut Rig) {
     const BYTES: usize = 16 << 20;
     let (mut one, mut other) = rig.pair();
-    let (there, back) = (pattern(BYTES, 5), pattern(BYTES, 6));
-    let (mut sent, mut got) = ([0; 2], [0; 2]);
+    let there = pattern(BYTES, 5);
+    let back = pattern(BYTES, 6);
+    let mut sent = [0; 2];
+    let mut got = [0; 2];
     let mut received = [vec![0; BYTES], vec![0; BYTES]];
     rig.until("both ways at once", || {
         let mut moved = 0;
@@ -213,7 +221,8 @@ pub fn impossible_descriptors_are_refused(rig: &mut Rig) {
     let (mut one, mut other) = rig.pair();
     let (reader, _writer) = std::io::pipe().unwrap();
     let many = vec![reader.as_fd(); 300];
-    let (bytes, nothing) = ([IoSlice::new(b"x")], [IoSlice::new(b"")]);
+    let bytes = [IoSlice::new(b"x")];
+    let nothing = [IoSlice::new(b"")];
     if one.passes_descriptors() {
         assert_eq!(
             one.send(&nothing, &many[..1]).unwrap_err().kind(),

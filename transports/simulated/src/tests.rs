@@ -50,7 +50,8 @@ fn receive(stream: &mut Box<dyn ByteStream>) -> std::io::Result<Vec<u8>> {
 /// Sends `bytes` while reading at the other end; returns when the last one arrived.
 fn transfer(network: &Network, plan: LinkPlan, bytes: usize) -> Instant {
     let mut pair = network.pair(plan).unwrap();
-    let (mut sent, mut got) = (0, 0);
+    let mut sent = 0;
+    let mut got = 0;
     while got < bytes {
         match send(&mut pair.near, &vec![0; bytes - sent]) {
             Ok(count) => sent += count,
@@ -152,7 +153,8 @@ fn one_links_traffic_does_not_change_anothers_luck() {
     let plan = LinkPlan { loss: 0.1, ..LinkPlan::default() };
     let losses = |busy: bool| {
         let network = Network::new(9);
-        let (mut first, mut second) = (network.pair(plan).unwrap(), network.pair(plan).unwrap());
+        let mut first = network.pair(plan).unwrap();
+        let mut second = network.pair(plan).unwrap();
         if busy {
             send(&mut first.near, &[0; 50_000]).unwrap();
         }

@@ -211,7 +211,8 @@ fn a_token_of_another_user_is_refused() {
 #[test]
 fn what_is_no_token_file_is_refused() {
     let scratch = Scratch::new();
-    let (good, link) = (scratch.join("good"), scratch.join("link"));
+    let good = scratch.join("good");
+    let link = scratch.join("link");
     Token::create(&good).unwrap();
     symlink(&good, &link).unwrap();
     let error = Token::read(&link).unwrap_err().to_string();

@@ -48,7 +48,8 @@ pub fn copy_out(destination: &mut [u8], region: &dyn Region, offset: usize) -> R
 
 /// Gives pages to the start of memory that is about to be received into, if it has none.
 pub fn prepare(space: &mut Space) {
-    let (base, length) = (space.bytes().as_mut_ptr(), space.length());
+    let base = space.bytes().as_mut_ptr();
+    let length = space.length();
     // The first page may be its neighbour's.
     if length >= FRESH_MIN && !fresh::has_page(base.wrapping_add(PAGE)) {
         // SAFETY: whoever made the space lets it be written.
@@ -245,7 +246,8 @@ mod streaming {
                 unsafe {
                     let from = source.add(at).cast::<__m256i>();
                     let to = destination.add(at).cast::<__m256i>();
-                    let (low, high) = (_mm256_loadu_si256(from), _mm256_loadu_si256(from.add(1)));
+                    let low = _mm256_loadu_si256(from);
+                    let high = _mm256_loadu_si256(from.add(1));
                     _mm256_stream_si256(to, low);
                     _mm256_stream_si256(to.add(1), high);
                 }

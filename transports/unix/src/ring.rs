@@ -61,7 +61,8 @@ pub fn offer(descriptor: OwnedFd, proof: Proof) -> Result<Box<dyn ByteStream>> {
     let memory = RingMemory::create()?;
     let descriptor = memory.descriptor()?;
     let make_bell = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(system);
-    let (bell, peer_bell) = (make_bell()?, make_bell()?);
+    let bell = make_bell()?;
+    let peer_bell = make_bell()?;
     // Asks to be woken before the other end can know of the rings: what that sends at once would
     // ring no bell otherwise.
     let mut stream = RingStream::new(memory, socket, bell, peer_bell);

@@ -64,7 +64,8 @@ fn rest() {
 fn over_pipes() -> Rig {
     let mut relays = Relays::new();
     let pair = move || {
-        let (forth, back) = (rustix::pipe::pipe().unwrap(), rustix::pipe::pipe().unwrap());
+        let forth = rustix::pipe::pipe().unwrap();
+        let back = rustix::pipe::pipe().unwrap();
         (relays.handed(&back.0, &forth.1), relays.handed(&forth.0, &back.1))
     };
     Rig { pair: Box::new(pair), pass_time: Box::new(rest) }
@@ -74,7 +75,8 @@ fn over_a_socket() -> Rig {
     let mut relays = Relays::new();
     let pair = move || {
         let (one, other) = UnixStream::pair().unwrap();
-        let (one, other) = (OwnedFd::from(one), OwnedFd::from(other));
+        let one = OwnedFd::from(one);
+        let other = OwnedFd::from(other);
         (relays.handed(&one, &one), relays.handed(&other, &other))
     };
     Rig { pair: Box::new(pair), pass_time: Box::new(rest) }
@@ -103,7 +105,8 @@ fn next(stream: &mut dyn ByteStream) -> std::io::Result<Option<u8>> {
 #[test]
 fn the_end_of_a_relay_ends_the_stream_behind_what_came() {
     let mut relays = Relays::new();
-    let (forth, back) = (rustix::pipe::pipe().unwrap(), rustix::pipe::pipe().unwrap());
+    let forth = rustix::pipe::pipe().unwrap();
+    let back = rustix::pipe::pipe().unwrap();
     let mut stream = relays.handed(&forth.0, &back.1);
     std::fs::File::from(forth.1.try_clone().unwrap()).write_all(b"ab").unwrap();
     relays.relays.clear();

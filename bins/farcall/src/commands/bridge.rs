@@ -31,8 +31,8 @@ pub fn bridge(arguments: &BridgeArguments) -> Result<()> {
     let owned = |stream: rustix::fd::BorrowedFd<'_>| {
         stream.try_clone_to_owned().map_err(|error| Error::system("pass streams on", error))
     };
-    let (input, output) =
-        (owned(rustix::stdio::stdin().as_fd())?, owned(rustix::stdio::stdout().as_fd())?);
+    let input = owned(rustix::stdio::stdin().as_fd())?;
+    let output = owned(rustix::stdio::stdout().as_fd())?;
     let ends = Ends::Connected(arguments.server);
     pass_on(input, output, ends)
 }

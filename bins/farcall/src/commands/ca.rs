@@ -145,7 +145,8 @@ fn make_server(
     out: Option<PathBuf>,
     days: u32,
 ) -> Result<()> {
-    let (file, elsewhere) = (out.clone().unwrap_or_else(|| authority.server_file()), out.is_some());
+    let file = out.clone().unwrap_or_else(|| authority.server_file());
+    let elsewhere = out.is_some();
     // An IPv6 address cannot stand in tables and file names.
     let name = hosts.iter().find(|host| is_name(host)).map_or("server", String::as_str).to_owned();
     let order = Order { kind: Kind::Server, name, hosts: hosts.to_vec(), days, file };

@@ -220,7 +220,8 @@ fn invoke(
         .iter_mut()
         .map(|(index, value)| (parameters[*index].name.as_str(), value.argument()));
     let timeout = deadline.map(Deadline::left);
-    let (ranks, told) = (arguments.ranks.unwrap_or(0), !arguments.quiet);
+    let ranks = arguments.ranks.unwrap_or(0);
+    let told = !arguments.quiet;
     let options =
         CallOptions { timeout, output: told, progress: told, ranks, ..CallOptions::default() };
     let mut screen = Screen::new(!arguments.quiet && !arguments.json, arguments.progress_form());

@@ -99,7 +99,8 @@ pub fn fetch(arguments: &FetchArguments) -> Result<()> {
     let options = CallOptions { timeout: left, ..CallOptions::default() };
     let call = client.fetch(arguments.id, &options)?;
     let routine = call.routine();
-    let (interface, mut contents) = (routine.interface(), Vec::new());
+    let interface = routine.interface();
+    let mut contents = Vec::new();
     let files: Files = destinations(interface, &arguments.out, &mut contents)?;
     let outputs = call.wait()?;
     let contents: Vec<(usize, PathBuf)> = contents;
@@ -124,7 +125,9 @@ pub fn kept(arguments: &KeptArguments) -> Result<()> {
         calls.iter().try_for_each(|call| {
             let lasts = if call.durable { "" } else { ", in memory" };
             let left = Duration::from_micros(call.left_us).as_secs();
-            let (state, routine, bytes) = (call.state.word(), &call.routine, call.bytes);
+            let state = call.state.word();
+            let routine = &call.routine;
+            let bytes = call.bytes;
             writeln!(out, "{}  {state:8}  {routine}  {bytes} bytes, {left} s left{lasts}", call.id)
         })
     })

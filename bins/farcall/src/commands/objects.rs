@@ -86,7 +86,8 @@ fn table(status: &Status) -> String {
         let lease =
             one.lease_left_ns.map_or("-".to_owned(), |left| format!("{:.0} s", left as f64 / 1e9));
         let pid = one.pid.map_or("-".to_owned(), |pid| pid.to_string());
-        let (id, state) = (one.id.to_string(), one.state.word());
+        let id = one.id.to_string();
+        let state = one.state.word();
         let reason = one.reason.as_ref().map_or(String::new(), |reason| format!("  {reason}"));
         let _ = writeln!(
             text,

@@ -147,8 +147,8 @@ fn remove_if_dead(path: &Path) -> io::Result<()> {
 /// The names in a folder, and which of them a private server made.
 fn names_in(path: &Path) -> io::Result<Vec<(String, bool)>> {
     let entry = |entry: fs::DirEntry| {
-        let (name, file_type) =
-            (entry.file_name().to_string_lossy().into_owned(), entry.file_type()?);
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let file_type = entry.file_type()?;
         let is_socket = name == SOCKET || name.starts_with(FRESH_SOCKET);
         let is_ours =
             if name == LOCK { file_type.is_file() } else { is_socket && file_type.is_socket() };

@@ -36,7 +36,8 @@ impl EndGuard {
     /// # Errors
     /// `System` when signals cannot be heard, or no thread be started.
     pub fn begin() -> Result<EndGuard> {
-        let (signals, guard) = (signals()?, EndGuard::default());
+        let signals = signals()?;
+        let guard = EndGuard::default();
         let watching = guard.clone();
         let thread = std::thread::Builder::new().name("end-guard".to_owned());
         thread

@@ -62,7 +62,8 @@ pub(super) fn publish_all(
 ) -> Result<Vec<(String, usize)>> {
     let mut published = Vec::new();
     for (file, publication) in publications {
-        let (name, count) = (publication.module.clone(), publication.all_routines().count());
+        let name = publication.module.clone();
+        let count = publication.all_routines().count();
         if published.iter().any(|(known, _)| *known == name) {
             return Err(Error::new(
                 ErrorKind::InvalidSource,

@@ -190,7 +190,8 @@ fn full_server() -> Server {
         bytes_max: Some(5),
         overwrite_directory: true,
     };
-    let (terminal, debugger) = ("kterm".into(), "lldb".into());
+    let terminal = "kterm".into();
+    let debugger = "lldb".into();
     Server {
         tag: Some("t".into()),
         port: Some(4000),

@@ -168,7 +168,9 @@ impl<'a> Reader<'a> {
 
     /// The words of a line, up to a comment.
     fn words(&mut self, line: &'a str, number: u32) -> Vec<Word> {
-        let (mut line, mut number, mut at) = (line, number, 0);
+        let mut line = line;
+        let mut number = number;
+        let mut at = 0;
         let mut words: Vec<Word> = Vec::new();
         loop {
             let rest = &line[at..];

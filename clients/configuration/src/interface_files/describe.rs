@@ -95,7 +95,8 @@ impl Method {
     /// How the file's word differs from the interface that the server has, in one clause; `None`
     /// where it does not.
     pub fn difference(&self, interface: &Interface) -> Option<String> {
-        let (ours, theirs) = (self.arguments.len(), interface.parameters.len());
+        let ours = self.arguments.len();
+        let theirs = interface.parameters.len();
         if ours != theirs {
             return Some(format!("{ours} arguments here, {theirs} there"));
         }

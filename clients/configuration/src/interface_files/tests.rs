@@ -155,7 +155,8 @@ fn what_is_written_is_read_again() {
         module: module.clone(),
     };
     for path in ["/p/_stub_f", "/p <&>\"'/_stub_f"] {
-        let (new, old) = (write_nrf(&[stub(path), stub(path)]), ldif(&[stub(path), stub(path)]));
+        let new = write_nrf(&[stub(path), stub(path)]);
+        let old = ldif(&[stub(path), stub(path)]);
         let found = parse(new.as_bytes()).unwrap();
         assert_eq!(found, parse(old.as_bytes()).unwrap(), "{new}\n{old}");
         assert_eq!(

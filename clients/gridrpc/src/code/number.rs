@@ -111,7 +111,8 @@ fn of_file(message: &str) -> Option<Number> {
 
 /// An array that the server was to fetch.
 fn of_fetching(error: &Error, url: &str) -> Number {
-    let (message, is_file) = (error.message(), url.starts_with("file:"));
+    let message = error.message();
+    let is_file = url.starts_with("file:");
     let of_either = |storage, http| if is_file { storage } else { http };
     match error.kind() {
         ErrorKind::PermissionDenied => Number::AuthenticationFailed,
@@ -182,7 +183,8 @@ mod tests {
 
     #[test]
     fn what_is_fetched_fails_by_where_it_lies() {
-        let (http, file) = (Some("http://h/a.npy"), Some("file:/a.npy"));
+        let http = Some("http://h/a.npy");
+        let file = Some("file:/a.npy");
         let wrong = ErrorKind::InvalidArgument;
         let shape = "its shape differs from the shape in the call";
         assert_eq!(number(ErrorKind::NotFound, "fetch an array", "", http), Number::HttpNotFound);

@@ -34,7 +34,8 @@ unsafe fn call_gridrpc(request: &RawFortran) -> Outcome<()> {
         // SAFETY: as above.
         false => Some(unsafe { context.session_attributes.find(request.attributes) }?),
     };
-    let (given, count) = (request.variable, None);
+    let given = request.variable;
+    let count = None;
     let wanted = Wanted {
         context,
         handle,

@@ -128,7 +128,8 @@ unsafe fn destruct(kind: Kind, handles: *mut RawHandle, count: usize) -> Outcome
     let table = table(&context, kind);
     check_count(count)?;
     let mut outcome = Ok(());
-    let (mut held, mut limit) = (Vec::new(), None);
+    let mut held = Vec::new();
+    let mut limit = None;
     for index in 0..count {
         let handle = if handles.is_null() { handles } else { handles.wrapping_add(index) };
         // SAFETY: the caller's promise.

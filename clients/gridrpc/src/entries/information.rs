@@ -102,8 +102,8 @@ impl Measured {
         let real = |duration| Pair::new(duration, Duration::ZERO);
         let of_files = |any: bool, duration| if any { real(duration) } else { Pair::default() };
         let callbacks = c_int::try_from(self.callbacks.count).unwrap_or(c_int::MAX);
-        let (callback_arguments, callback_results) =
-            (real(self.callbacks.arguments), real(self.callbacks.results));
+        let callback_arguments = real(self.callbacks.arguments);
+        let callback_results = real(self.callbacks.results);
         let callback_calculation = real(self.callbacks.calculation);
         let executable = OfExecutable {
             callbacks,
@@ -141,8 +141,8 @@ impl Measured {
             let time = Pair::new(array.saved.time, Duration::ZERO);
             let (compression, decompression) =
                 if is_result { (Pair::default(), time) } else { (time, Pair::default()) };
-            let (original, travelled) =
-                (size(array.bytes), size(array.bytes.saturating_sub(array.saved.bytes)));
+            let original = size(array.bytes);
+            let travelled = size(array.bytes.saturating_sub(array.saved.bytes));
             *place = OfCompression { valid: 1, original, travelled, compression, decompression };
         }
         Box::into_raw(all.into_boxed_slice()).cast()

@@ -64,8 +64,10 @@ impl Made {
             unsafe { transactions::record(Recorded { handle: self.handle.clone(), values }) }?;
             return Ok(OK);
         }
-        let (context, handle, count, fortran) =
-            (ninf().context()?, self.handle.clone(), self.count, self.fortran);
+        let context = ninf().context()?;
+        let handle = self.handle.clone();
+        let count = self.count;
+        let fortran = self.fortran;
         let given = std::ptr::null_mut();
         let wanted = Wanted {
             context,

@@ -113,9 +113,11 @@ unsafe fn parse(count: c_int, arguments: *mut *mut c_char) -> Outcome<c_int> {
         .map(|one| word(one).map_or_else(String::new, |one| one.to_string_lossy().into()))
         .collect();
     let mut settings = lock(&ninf().settings);
-    let (mut kept, mut at) = (1, 1);
+    let mut kept = 1;
+    let mut at = 1;
     while at < count {
-        let (option, value) = (words[at].as_str(), words.get(at + 1).map(String::as_str));
+        let option = words[at].as_str();
+        let value = words.get(at + 1).map(String::as_str);
         if VALUES.contains(&option) || take(&mut settings, option, value)? {
             at += 2;
         } else if FLAGS.contains(&option) {

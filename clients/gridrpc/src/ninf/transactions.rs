@@ -98,7 +98,9 @@ pub unsafe fn record(call: Recorded) -> Outcome<()> {
 /// Its arguments are as the interface says until it has ended.
 unsafe fn begin(call: &Recorded) -> Outcome<c_int> {
     let mut values = call.values.iter();
-    let (context, handle, given) = (ninf().context()?, call.handle.clone(), std::ptr::null_mut());
+    let context = ninf().context()?;
+    let handle = call.handle.clone();
+    let given = std::ptr::null_mut();
     let wanted = Wanted {
         context,
         handle,

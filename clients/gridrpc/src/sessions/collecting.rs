@@ -80,7 +80,8 @@ impl Sessions {
     }
 
     fn look_apart(self: &Arc<Self>, taken: Taken) {
-        let (session, number) = (taken.session, (taken.connection.key, taken.pending.number()));
+        let session = taken.session;
+        let number = (taken.connection.key, taken.pending.number());
         let sessions = self.clone();
         let run = move || {
             CALLED_BACK_BY.set(Some((sessions.identity(), session)));
@@ -239,9 +240,11 @@ impl Table {
             running.again = true;
             return None;
         };
-        let (places, calls_back, sent) =
-            (std::mem::take(&mut running.places), running.calls_back, running.sent);
-        let (handle, connection) = (running.handle.clone(), running.connection.clone());
+        let places = std::mem::take(&mut running.places);
+        let calls_back = running.calls_back;
+        let sent = running.sent;
+        let handle = running.handle.clone();
+        let connection = running.connection.clone();
         Some(Taken { session, pending, places, handle, connection, calls_back, sent })
     }
 

@@ -139,7 +139,8 @@ impl<'a> Conversation<'a> {
 
     /// A command that becomes a relay, or says why the program cannot run.
     fn start(&self) -> String {
-        let (name, linger) = (&self.ssh.name, self.ssh.linger.as_secs());
+        let name = &self.ssh.name;
+        let linger = self.ssh.linger.as_secs();
         let launcher = self.ssh.address.launcher.as_ref();
         let launcher = launcher.map_or(String::new(), |launcher| format!(" --launcher {launcher}"));
         format!(

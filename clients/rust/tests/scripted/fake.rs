@@ -136,7 +136,8 @@ pub fn pair_with(wire: Wire, idl: &str, timeout: Duration, limits: HelloLimits) 
         attributes: Vec::new(),
     };
     let connection = Connection::new(Setup { hello, initiator: false, token: None });
-    let (events, data) = (VecDeque::new(), HashMap::new());
+    let events = VecDeque::new();
+    let data = HashMap::new();
     let known = Known { connection, events, data, space: Vec::new(), shared: Vec::new() };
     let mut fake = Fake {
         link: Link::new(far, 1 << 26, 4 << 20),

@@ -39,7 +39,8 @@ fn between_answers(time: Duration) -> (Client, Routine, Fake, PendingCall) {
         client.routine("half").unwrap()
     });
     server.times = CallTimes { finished_ns: time.as_nanos() as u64, ..CallTimes::default() };
-    let (first, second) = (start(&routine), start(&routine));
+    let first = start(&routine);
+    let second = start(&routine);
     for _ in 0..2 {
         let channel = taken(&mut server);
         finish(&mut server, channel);

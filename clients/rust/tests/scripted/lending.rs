@@ -71,7 +71,8 @@ fn finish(server: &mut Fake, channel: ChannelId, place: &Argument) {
 #[test]
 fn a_result_is_made_where_it_is_wanted() {
     let (copy, mut server) = connected();
-    let (x, memory) = (vec![1.0; NUMBERS], ArrayMemory::allocate(4 * BYTES as usize).unwrap());
+    let x = vec![1.0; NUMBERS];
+    let memory = ArrayMemory::allocate(4 * BYTES as usize).unwrap();
     let call = start(&copy, &x, &memory, 1000).unwrap();
     let (channel, place) = wanted(&mut server);
     let Argument::Shared(segment, offset, length) = place else { panic!("{place:?}") };
@@ -85,7 +86,8 @@ fn a_result_is_made_where_it_is_wanted() {
 #[test]
 fn a_call_that_was_given_up_writes_nowhere_and_its_neighbour_where_it_should() {
     let (copy, mut server) = connected();
-    let (x, memory) = (vec![1.0; NUMBERS], ArrayMemory::allocate(4 * BYTES as usize).unwrap());
+    let x = vec![1.0; NUMBERS];
+    let memory = ArrayMemory::allocate(4 * BYTES as usize).unwrap();
     fill(&memory, 4 * NUMBERS, 5.0);
     let lost = start(&copy, &x, &memory, 0).unwrap();
     let neighbour = start(&copy, &x, &memory, 1000).unwrap();
@@ -112,7 +114,8 @@ fn a_call_that_was_given_up_writes_nowhere_and_its_neighbour_where_it_should() {
 #[test]
 fn a_lost_server_writes_nowhere() {
     let (copy, mut server) = connected();
-    let (x, memory) = (vec![1.0; NUMBERS], ArrayMemory::allocate(BYTES as usize).unwrap());
+    let x = vec![1.0; NUMBERS];
+    let memory = ArrayMemory::allocate(BYTES as usize).unwrap();
     fill(&memory, NUMBERS, 5.0);
     let call = start(&copy, &x, &memory, 0).unwrap();
     let (_, place) = wanted(&mut server);
@@ -128,7 +131,8 @@ fn a_lost_server_writes_nowhere() {
 #[test]
 fn refused_calls_cost_nothing() {
     let (copy, mut server) = connected();
-    let (x, memory) = (vec![1.0; NUMBERS], ArrayMemory::allocate(BYTES as usize).unwrap());
+    let x = vec![1.0; NUMBERS];
+    let memory = ArrayMemory::allocate(BYTES as usize).unwrap();
     let mut known = None;
     for _ in 0..3 {
         let call = start(&copy, &x, &memory, 0).unwrap();

@@ -59,7 +59,8 @@ fn finish(server: &mut Fake, channel: ChannelId, count: usize, number: f64) {
 fn a_silent_server_delays_nobody() {
     for wire in [Wire::Blocks, Wire::Shared] {
         let (client, copy, mut server) = connected(wire);
-        let (x, mut y) = (vec![1.0; 1000], vec![0.0; 1000]);
+        let x = vec![1.0; 1000];
+        let mut y = vec![0.0; 1000];
         times_out(&copy, &x, &mut y);
         times_out(&copy, &x, &mut y);
         let script = std::thread::spawn(move || {
@@ -87,7 +88,8 @@ fn a_silent_server_delays_nobody() {
 #[test]
 fn shared_memory_stays_the_servers_until_it_is_done() {
     let (client, copy, mut server) = connected(Wire::Shared);
-    let (x, mut y) = (vec![1.0; 1000], vec![0.0; 1000]);
+    let x = vec![1.0; 1000];
+    let mut y = vec![0.0; 1000];
     let segments = |open: &farcall_wire::Open| -> Vec<u32> {
         let places = open.arguments.iter().chain(open.wanted.iter().flatten());
         places
@@ -118,7 +120,8 @@ fn shared_memory_stays_the_servers_until_it_is_done() {
 fn numbers_of_shared_memory_stay_the_servers_too() {
     let (_client, copy, mut server) =
         connected_with(Wire::Shared, HelloLimits { segments_max: 2, ..HelloLimits::default() });
-    let (x, mut y) = (vec![1.0; 1000], vec![0.0; 1000]);
+    let x = vec![1.0; 1000];
+    let mut y = vec![0.0; 1000];
     times_out(&copy, &x, &mut y);
     let (_, open) = server.opened();
     assert!(matches!(open.arguments[1], Argument::Shared(..)), "{open:?}");
@@ -132,7 +135,8 @@ fn numbers_of_shared_memory_stay_the_servers_too() {
 #[test]
 fn a_late_rest_of_a_result_is_thrown_away() {
     let (client, copy, mut server) = connected(Wire::Blocks);
-    let (x, mut y) = (vec![1.0; NUMBERS], vec![0.0; NUMBERS]);
+    let x = vec![1.0; NUMBERS];
+    let mut y = vec![0.0; NUMBERS];
     let script = std::thread::spawn(move || {
         let (channel, _) = server.opened();
         while server.data(channel, 1).len() < 8 * NUMBERS {
@@ -171,7 +175,8 @@ fn a_late_rest_of_a_result_is_thrown_away() {
 #[test]
 fn a_late_rest_of_an_argument_is_a_copy() {
     let (client, copy, mut server) = connected(Wire::Blocks);
-    let (mut x, mut y) = (vec![1.0; NUMBERS], vec![0.0; NUMBERS]);
+    let mut x = vec![1.0; NUMBERS];
+    let mut y = vec![0.0; NUMBERS];
     times_out(&copy, &x, &mut y);
     x.fill(2.0);
     let (channel, _) = server.opened();
@@ -233,7 +238,8 @@ fn the_servers_word_counts_for_a_while() {
         server.refuse(channel, &Error::new(ErrorKind::TimedOut, "run", "it waited in the queue"));
         server
     });
-    let (x, mut y) = (vec![1.0; 10], vec![0.0; 10]);
+    let x = vec![1.0; 10];
+    let mut y = vec![0.0; 10];
     let error = call(&copy, &x, &mut y, TIMEOUT).err().unwrap();
     assert!(error.kind() == ErrorKind::TimedOut && error.to_string().contains("queue"), "{error}");
     let _server = script.join().unwrap();

@@ -88,7 +88,8 @@ impl Driver {
     pub(super) fn prepare(&mut self, number: Number) -> Result<()> {
         let gone = || Error::internal("prepare a job", "it is gone");
         let job = self.state.jobs.get(&number).ok_or_else(gone)?;
-        let (name, launcher) = (job.name.clone(), job.kind.launcher.clone());
+        let name = job.name.clone();
+        let launcher = job.kind.launcher.clone();
         let settings = self.state.settings.launcher(&launcher).ok_or_else(gone)?;
         if !self.gates.opened.contains_key(&launcher) {
             let folder = self.folder.prepare()?;

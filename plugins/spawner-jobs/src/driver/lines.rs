@@ -179,7 +179,8 @@ pub(super) fn exited(told: PilotExited, now: Instant) -> Exited {
         (None, Some(number)) => ExitHow::of_signal(number, told.core),
         (None, None) => ExitHow::Lost,
     };
-    let (executable, was_stopped) = (ExecutableId(told.executable), told.was_stopped);
+    let executable = ExecutableId(told.executable);
+    let was_stopped = told.was_stopped;
     Exited {
         executable,
         how,

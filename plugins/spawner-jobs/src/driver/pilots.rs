@@ -132,7 +132,8 @@ impl Driver {
     fn pilot_said(&mut self, pilot: Number, message: FromPilot) {
         match message {
             FromPilot::Failed { executable, failure } => {
-                let (executable, error) = (ExecutableId(executable), Error::from(failure));
+                let executable = ExecutableId(executable);
+                let error = Error::from(failure);
                 self.events.push_back(Event::PilotFailed { pilot, executable, error });
             }
             FromPilot::Exited(exited) => {
@@ -170,7 +171,8 @@ impl Driver {
 
     pub(super) fn start_at(&mut self, pilot: Number, executable: ExecutableId) {
         let Some(entry) = self.state.executables.get(&executable) else { return };
-        let (module, image) = (entry.module.clone(), entry.image.clone());
+        let module = entry.module.clone();
+        let image = entry.image.clone();
         let text = self.pilots.text_number(&image.module_text);
         let Some(line) = self.pilots.lines.get_mut(&pilot) else { return };
         let fresh = line.texts.insert(text);

@@ -92,8 +92,9 @@ impl Program {
             .process_group(0)
             .spawn()
             .map_err(failed)?;
-        let (stdin, stdout, stderr) =
-            (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let stdin = child.stdin.take();
+        let stdout = child.stdout.take();
+        let stderr = child.stderr.take();
         let program = Program {
             child,
             stdin,
@@ -151,7 +152,8 @@ impl Program {
     /// Sends what waits and takes what it said, its end last.
     pub(super) fn exchange(&mut self) -> Vec<Said> {
         self.send();
-        let (mut answers, mut notices) = (Vec::new(), Vec::new());
+        let mut answers = Vec::new();
+        let mut notices = Vec::new();
         // A job's name comes as a notice, and its answer may come at the same time.
         let bounded = self.stdout.take(&mut answers) & self.stderr.take(&mut notices);
         for words in notices.iter().filter(|line| !line.contains("_NOTIFY ")) {

@@ -76,7 +76,8 @@ impl Turn<'_> {
     pub(super) fn job_failed(&mut self, number: Number, error: &Error) {
         let Some(job) = self.state.jobs.get_mut(&number) else { return };
         job.standing = Standing::Over;
-        let (kind, wanted) = (job.kind.clone(), job.wanted.saturating_sub(job.came));
+        let kind = job.kind.clone();
+        let wanted = job.wanted.saturating_sub(job.came);
         self.tell_why(number);
         self.fail_excess(&kind, wanted, error);
         self.forget_unless_piloted(number);
@@ -135,8 +136,10 @@ impl Turn<'_> {
         }
         job.standing = Standing::Over;
         job.absent_told = None;
-        let (kind, wanted, served, unwanted) =
-            (job.kind.clone(), job.wanted, job.served, job.unwanted);
+        let kind = job.kind.clone();
+        let wanted = job.wanted;
+        let served = job.served;
+        let unwanted = job.unwanted;
         if job.lost_until.is_some() {
             self.tell_why(number);
         } else if !served && !unwanted {
@@ -182,8 +185,9 @@ impl Turn<'_> {
         let Some(job) = self.state.jobs.get_mut(&number) else { return };
         let told = std::mem::replace(&mut job.unwanted, true);
         self.state.changed = true;
-        let (launcher, id, over) =
-            (job.kind.launcher.clone(), job.id.clone(), job.standing == Standing::Over);
+        let launcher = job.kind.launcher.clone();
+        let id = job.id.clone();
+        let over = job.standing == Standing::Over;
         if let Some(id) = id.filter(|_| !told && !over) {
             self.ask(&launcher, Asked::Destroy, format!("JOB_DESTROY {id}"));
         }
@@ -191,7 +195,8 @@ impl Turn<'_> {
 
     /// Ends jobs that have not begun and that nobody waits for any more.
     pub(super) fn end_surplus(&mut self, kind: &Kind) {
-        let (waiting, mut expected) = (self.state.waiting_of(kind), self.state.expected(kind));
+        let waiting = self.state.waiting_of(kind);
+        let mut expected = self.state.expected(kind);
         let idle = |number: &Number| !self.state.has_pilots(*number);
         let jobs: Vec<Number> = self
             .state

@@ -40,7 +40,8 @@ impl Turn<'_> {
     pub(super) fn tell_why(&mut self, number: Number) {
         let Some(job) = self.state.jobs.get_mut(&number) else { return };
         job.lost_until = None;
-        let (lost, doubtful) = (std::mem::take(&mut job.lost), std::mem::take(&mut job.doubtful));
+        let lost = std::mem::take(&mut job.lost);
+        let doubtful = std::mem::take(&mut job.doubtful);
         if job.standing != Standing::Pending {
             job.wanted = job.wanted.saturating_sub(doubtful);
         }

@@ -45,7 +45,9 @@ impl Turn<'_> {
         }
         self.state.changed = true;
         let host = hello.host.chars().filter(|c| !c.is_control()).take(64).collect();
-        let (running, idle_since, leaving) = (Default::default(), Some(self.now), false);
+        let running = Default::default();
+        let idle_since = Some(self.now);
+        let leaving = false;
         let asked_next = self.now + self.state.settings.ask_every();
         let pilot =
             Pilot { job, slots, host, running, idle_since, leaving, asked_next, unanswered: 0 };

@@ -85,7 +85,8 @@ mod tests {
         std::os::unix::fs::symlink(at("secret"), at("program")).unwrap();
         assert!(opened("program").is_err(), "a link is followed");
         std::fs::remove_file(at("program")).unwrap();
-        let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU);
+        let kind = rustix::fs::FileType::Fifo;
+        let mode = rustix::fs::Mode::RWXU;
         rustix::fs::mknodat(rustix::fs::CWD, at("program"), kind, mode, 0).unwrap();
         assert!(opened("program").is_err(), "a pipe is read");
         std::fs::remove_file(at("program")).unwrap();

@@ -121,7 +121,8 @@ fn is_unreaped(pidfd: impl AsFd) -> bool {
 }
 
 fn send(pidfd: impl AsFd, signal: i32, flags: libc::c_ulong) -> rustix::io::Result<()> {
-    let (descriptor, nothing) = (pidfd.as_fd().as_raw_fd(), std::ptr::null::<libc::siginfo_t>());
+    let descriptor = pidfd.as_fd().as_raw_fd();
+    let nothing = std::ptr::null::<libc::siginfo_t>();
     // SAFETY: an open descriptor and no information: the kernel reads no memory.
     let done =
         unsafe { libc::syscall(libc::SYS_pidfd_send_signal, descriptor, signal, nothing, flags) };

@@ -1,21 +1,19 @@
 //! One process: launch, pipes, signals, reaping. The OS-specific module of this plugin (pidfd:
 //! Linux 5.3).
 
-use std::ffi::OsString;
+mod connecting;
+mod names;
+
 use std::io::Read;
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::net::UnixStream;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_services::spawner::rules::Missing;
-use farcall_services::spawner::zygote::START_DESCRIPTORS;
 use farcall_services::spawner::{ExecutableLimits, ExitHow, Output, files_folder};
 use farcall_system::temporary;
-use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -27,8 +25,12 @@ use super::memory_cgroup::MemoryCgroup;
 use super::rooms::{Room, new_name};
 use super::zygotes::{Wanted, ZygoteId};
 use crate::limits::Limits;
-use crate::state::{ConnectionKind, Settings};
+use crate::state::Settings;
 use crate::step::Signal;
+use connecting::connect;
+pub(super) use connecting::ends;
+use names::cannot_start;
+pub(super) use names::{exit_how, shown_name};
 
 /// Bytes taken from a pipe at a time: as much as a pipe holds by default.
 const READ_BYTES_MAX: usize = 64 << 10;
@@ -139,7 +141,8 @@ impl Process {
                 return Err(Error::system("watch an executable", errno.into()));
             }
         };
-        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let stdout = child.stdout.take();
+        let stderr = child.stderr.take();
         // From here on, an error drops the process, which ends it.
         let process = Process {
             origin: Origin::Spawned(child),
@@ -429,82 +432,5 @@ impl Drop for Process {
             }
         }
         self.remove_files();
-    }
-}
-
-/// What an executable is given that a zygote forks: connection, standard output and error; and our
-/// ends of it.
-pub(super) fn ends(connection: ConnectionKind) -> Result<(Near, [OwnedFd; START_DESCRIPTORS])> {
-    let (stream, theirs) = connect(connection)?;
-    let pipe = || {
-        pipe_with(PipeFlags::CLOEXEC).map_err(|errno| Error::system("make a pipe", errno.into()))
-    };
-    let ((stdout, their_stdout), (stderr, their_stderr)) = (pipe()?, pipe()?);
-    Ok((
-        Near { stream, stdout: stdout.into(), stderr: stderr.into() },
-        [theirs, their_stdout, their_stderr],
-    ))
-}
-
-/// Our end of a connection and the executable's.
-fn connect(connection: ConnectionKind) -> Result<(OwnedFd, OwnedFd)> {
-    match connection {
-        ConnectionKind::Unix => {
-            UnixStream::pair().map(|(ours, theirs)| (ours.into(), theirs.into()))
-        }
-        ConnectionKind::Tcp => loopback_pair(),
-    }
-    .map_err(|source| Error::system("make a socket pair", source))
-}
-
-/// Both ends of a TCP connection of the loopback. They are made here and inherited as a socket pair
-/// is, so nobody has to prove who he is; a stranger who is faster at the port for that moment is
-/// turned away.
-fn loopback_pair() -> std::io::Result<(OwnedFd, OwnedFd)> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    let theirs = TcpStream::connect(listener.local_addr()?)?;
-    let expected = theirs.local_addr()?;
-    for _ in 0..STRANGERS_MAX {
-        let (ours, peer) = listener.accept()?;
-        if peer == expected {
-            return Ok((ours.into(), theirs.into()));
-        }
-    }
-    Err(std::io::Error::other("too many strangers connect to the port"))
-}
-
-/// The name of `program` in a list of processes. That of ourselves says nothing there, so our own
-/// name stands for it.
-pub(super) fn shown_name(program: &str) -> OsString {
-    let own = (program == OWN_PROGRAM).then(|| std::env::args_os().next()).flatten();
-    own.unwrap_or_else(|| program.into())
-}
-
-fn cannot_start(program: &str, source: std::io::Error) -> Error {
-    let (kind, fix) = match source.kind() {
-        std::io::ErrorKind::NotFound => {
-            (ErrorKind::Unavailable, "the program is missing: publish the module again")
-        }
-        std::io::ErrorKind::PermissionDenied => {
-            (ErrorKind::Unavailable, "the program must be executable for the server")
-        }
-        _ => (
-            ErrorKind::System,
-            "check the server's limits of processes, file descriptors and memory",
-        ),
-    };
-    Error::new(kind, "start an executable", source.to_string())
-        .with("program", program)
-        .fix(fix)
-        .source(source)
-}
-
-pub(super) fn exit_how(status: ExitStatus) -> ExitHow {
-    match (status.code(), status.signal()) {
-        (Some(status), _) => ExitHow::Status(status),
-        (None, number) => {
-            let number = number.unwrap_or(0);
-            ExitHow::of_signal(number, status.core_dumped())
-        }
     }
 }

@@ -227,7 +227,8 @@ pub(super) fn new_name() -> String {
 
 /// A folder that nobody else may enter, and its name.
 fn make_folder() -> Result<(String, PathBuf)> {
-    let (base, mut outcome) = (temporary::folder(), Ok(()));
+    let base = temporary::folder();
+    let mut outcome = Ok(());
     // Somebody who takes names in advance gets tired of it, or does not know which come.
     for _ in 0..NAMES_MAX {
         let name = new_name();

@@ -50,7 +50,8 @@ fn passes_all_both_ways_and_the_end_of_both() {
         .into_iter()
         .map(|(executable, server, answer)| {
             say(server.try_clone().unwrap(), bytes[..1_000_000].to_vec());
-            let (mut writer, own) = (executable.try_clone().unwrap(), bytes.clone());
+            let mut writer = executable.try_clone().unwrap();
+            let own = bytes.clone();
             let writing = std::thread::spawn(move || writer.write_all(&own).unwrap());
             (hear(executable.try_clone().unwrap()), hear(server), writing, executable, answer)
         })

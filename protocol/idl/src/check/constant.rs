@@ -44,7 +44,8 @@ pub(super) fn check_dimension(compiled: &Dimension, tree: &tree::Extent, problem
         problems.add(size.span, "a size cannot be negative");
         return;
     }
-    let (first, last) = (known(compiled.start.as_ref()), known(compiled.end.as_ref()));
+    let first = known(compiled.start.as_ref());
+    let last = known(compiled.end.as_ref());
     // An end of zero means the whole dimension.
     let last = last.filter(|end| *end != 0);
     if last.is_some_and(|end| end < 0) || last.zip(all).is_some_and(|(end, size)| end > size) {

@@ -241,8 +241,9 @@ impl List<'_, '_> {
                 let mut part = |part: &Option<tree::Expression>| {
                     Some(self.expression(part.as_ref()?, purpose, all))
                 };
-                let (start, end, stride) =
-                    (part(&extent.start), part(&extent.end), part(&extent.stride));
+                let start = part(&extent.start);
+                let end = part(&extent.end);
+                let stride = part(&extent.stride);
                 let size = self.expression(&extent.size, scope::SIZE, all);
                 let compiled = Dimension { size, start, end, stride };
                 constant::check_dimension(&compiled, extent, self.problems);
@@ -307,7 +308,8 @@ impl List<'_, '_> {
 
     /// What a mode allows.
     fn mode_and_type(&mut self, tree: &tree::Parameter, parameter: &Parameter) {
-        let (name, span) = (shown(&parameter.name), tree.name.span);
+        let name = shown(&parameter.name);
+        let span = tree.name.span;
         let text = matches!(parameter.element, ElementType::String | ElementType::Filename);
         if is_type(tree, words::VOID) && !all_sized(tree) {
             let help = format!("write the number of bytes: 'void {name}[size]'");
@@ -358,7 +360,8 @@ impl List<'_, '_> {
 
     /// An open file belongs to one parameter of a routine.
     fn file_pointer(&mut self, tree: &tree::Parameter) {
-        let (name, span) = (shown(&tree.name.text), tree.name.span);
+        let name = shown(&tree.name.text);
+        let span = tree.name.span;
         if self.outer.is_some() {
             let help = "use filename: the function receives a path";
             self.problems.add_with_help(

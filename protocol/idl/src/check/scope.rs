@@ -128,8 +128,10 @@ impl Scope<'_, '_> {
         right: &tree::Expression,
         purpose: Purpose,
     ) -> Option<Expression> {
-        let (first, second) = (self.resolve(left, purpose), self.resolve(right, purpose));
-        let (first, second) = (first?, second?);
+        let first = self.resolve(left, purpose);
+        let second = self.resolve(right, purpose);
+        let first = first?;
+        let second = second?;
         let divides = matches!(operator, BinaryOperator::Divide | BinaryOperator::Remainder);
         if divides && second == Expression::Integer(0) {
             self.problems.add(right.span, "division by zero");

@@ -64,7 +64,8 @@ impl Remark<'_> {
 pub(super) fn read<'a>(text: &'a str, tokens: &[Token]) -> Vec<Piece<'a>> {
     let mut behind = text.len() - text.trim_start_matches('\u{feff}').len();
     let piece = |token: &Token| {
-        let (start, end) = (token.span.start as usize, token.span.end as usize);
+        let start = token.span.start as usize;
+        let end = token.span.end as usize;
         // The end stands behind the last token, and comments may follow that.
         let gap_end = if token.kind == Kind::End { text.len() } else { start };
         let gap = gap(&text[behind..gap_end]);

@@ -87,7 +87,8 @@ pub(super) fn line(pieces: &[Piece<'_>], names: Names) -> Option<String> {
 /// Lines that end where the author ended one behind a comma, or where the next word would not fit.
 /// The first begins at `indent`, all others `hang` further to the right.
 pub(super) fn filled(words: &[Word], indent: usize, hang: usize) -> String {
-    let (mut text, mut column) = (String::new(), indent);
+    let mut text = String::new();
+    let mut column = indent;
     for (index, word) in words.iter().enumerate() {
         // As far as the next place where a line may end.
         let together = words[index..]

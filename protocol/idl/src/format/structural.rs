@@ -9,7 +9,8 @@ use super::{INDENT, WIDTH, Writer, declarations};
 /// A class at `indent`: its options as a routine's, its members one level deeper.
 pub(super) fn class(text: &str, pieces: &[Piece<'_>], indent: usize) -> Option<String> {
     let open = pieces.iter().position(|piece| piece.is("{"))?;
-    let (head, members) = (&pieces[..open], &pieces[open + 1..pieces.len() - 1]);
+    let head = &pieces[..open];
+    let members = &pieces[open + 1..pieces.len() - 1];
     let mut out = Writer::default();
     if head[1..].iter().any(|piece| piece.gap.breaks() || !piece.gap.remarks.is_empty()) {
         out.text = line(head.get(..2)?, Names::Never)?;

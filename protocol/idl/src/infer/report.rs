@@ -40,7 +40,8 @@ impl Inference<'_> {
     ) -> Error {
         let name = &self.scope.parameters[extent.parameter].name;
         let unknown = self.scope.name(unknown);
-        let (shape, values) = (self.shape_text(extent.parameter), self.values_text(expression));
+        let shape = self.shape_text(extent.parameter);
+        let values = self.values_text(expression);
         let with = if values.is_empty() { values } else { format!(" with {values}") };
         let near = near.iter().map(u64::to_string).collect::<Vec<_>>().join(" or ");
         match self.is_vector(extent.parameter) {
@@ -104,7 +105,8 @@ impl Inference<'_> {
         if parameter != extent.parameter || !same || lower {
             return None;
         }
-        let (name, shape) = (&self.scope.parameters[parameter].name, self.shape_text(parameter));
+        let name = &self.scope.parameters[parameter].name;
+        let shape = self.shape_text(parameter);
         let scalar = self.scope.name(*one);
         Some(match dimensions.len() {
             2 => wrong(format!("{name} {shape}, and both extents are {scalar}"))
@@ -126,7 +128,8 @@ impl Inference<'_> {
         (one, value): (u16, i64),
     ) -> String {
         let parameter = &self.scope.parameters[extent.parameter];
-        let (name, axis) = (&parameter.name, extent.axis);
+        let name = &parameter.name;
+        let axis = extent.axis;
         let shape = tuple(&self.shape(extent.parameter));
         let declared = self.scope.declaration(parameter);
         let mut message = match declared == *name {
@@ -148,7 +151,8 @@ impl Inference<'_> {
     /// short.
     fn wrong_count(&self, extent: &Extent<'_>, expression: &Expression, wanted: i64) -> String {
         let name = &self.scope.parameters[extent.parameter].name;
-        let (shape, values) = (self.shape_text(extent.parameter), self.values_text(expression));
+        let shape = self.shape_text(extent.parameter);
+        let values = self.values_text(expression);
         let with = if values.is_empty() { values } else { format!("with {values} ") };
         let rule = match self.chosen(expression) {
             Expression::Integer(_) | Expression::Parameter(_) => None,
@@ -295,8 +299,10 @@ pub(super) fn rank(scope: Scope<'_>, parameter: &Parameter, shape: &[u64]) -> Er
     let Shape::Array { dimensions, .. } = &parameter.shape else {
         return wrong(parameter.name.clone());
     };
-    let (name, declared) = (&parameter.name, scope.dimensions_text(parameter));
-    let (rank, wanted) = (shape.len(), dimensions.len());
+    let name = &parameter.name;
+    let declared = scope.dimensions_text(parameter);
+    let rank = shape.len();
+    let wanted = dimensions.len();
     wrong(format!(
         "{name} has shape {} ({rank} dimensions) but the interface wants {name}{declared} \
             ({wanted})",

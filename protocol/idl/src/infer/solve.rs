@@ -112,7 +112,8 @@ fn lines<'a>(
     let points = if is_linear(extent, unknown) { PROBES.as_slice() } else { &[] };
     points.iter().filter_map(move |point| {
         let line = Line { values, extent, unknown, point: *point, there: 0, slope: 0 };
-        let (there, next) = (line.at(*point)?, line.at(point + 1)?);
+        let there = line.at(*point)?;
+        let next = line.at(point + 1)?;
         let slope = next.checked_sub(there).filter(|slope| *slope != 0)?;
         Some(Line { there, slope, ..line })
     })

@@ -89,7 +89,9 @@ impl Parser<'_, '_> {
             return None;
         }
         let size = self.expression()?;
-        let (mut start, mut end, mut stride) = (None, None, None);
+        let mut start = None;
+        let mut end = None;
+        let mut stride = None;
         if self.eat(":") {
             // One value is the end; this is what the reference compiler does and what files mean.
             end = Some(self.expression()?);

@@ -155,7 +155,8 @@ impl Parser<'_, '_> {
         self.nested(|parser| {
             let operand = parser.unary()?;
             let Some(operator) = operator else { return Some(operand) };
-            let (span, height) = (sign.to(operand.span), operand.height + 1);
+            let span = sign.to(operand.span);
+            let height = operand.height + 1;
             parser.build(ExpressionKind::Unary(operator, Box::new(operand)), span, height)
         })
     }
@@ -230,7 +231,8 @@ impl Parser<'_, '_> {
         let star = self.advance().span;
         self.nested(|parser| {
             let target = parser.primary()?;
-            let (span, height) = (star.to(target.span), target.height + 1);
+            let span = star.to(target.span);
+            let height = target.height + 1;
             parser.build(ExpressionKind::Pointee(Box::new(target)), span, height)
         })
     }

@@ -24,7 +24,8 @@ struct Specifiers {
 impl Parser<'_, '_> {
     /// The list behind `(`, with its `)`; true if some parameter could not be read.
     pub(super) fn parameters(&mut self, inside_callback: bool) -> (Vec<Parameter>, bool) {
-        let (mut list, mut incomplete) = (Vec::new(), false);
+        let mut list = Vec::new();
+        let mut incomplete = false;
         if self.eat(")") {
             return (list, false);
         }

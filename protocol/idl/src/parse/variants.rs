@@ -135,7 +135,8 @@ impl<'a> Parser<'_, 'a> {
 
     /// `Define ?name(…)`: a routine for each variant.
     pub(super) fn define_variants(&mut self, file: &mut File) {
-        let (first, mark) = (self.at, self.peek().span);
+        let first = self.at;
+        let mark = self.peek().span;
         if self.variants.count == 0 {
             self.no_variants(mark);
             return self.skip_declaration();

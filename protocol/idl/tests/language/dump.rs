@@ -40,7 +40,8 @@ pub fn module(module: &Module) -> String {
 }
 
 fn write_routine(text: &mut String, routine: &Routine) {
-    let (interface, implementation) = (&routine.interface, &routine.implementation);
+    let interface = &routine.interface;
+    let implementation = &routine.implementation;
     let _ = writeln!(text, "routine {} {:?}", interface.full_name(), interface.doc);
     for structure in &interface.structs {
         let fields = structure

@@ -162,7 +162,8 @@ fn routine<'t>(random: &mut SeededRandom, texts: &'t [String]) -> &'t str {
 fn mutated_files_never_panic() {
     let mut random = SeededRandom::new(0x1d1_0003);
     let texts = valid_texts();
-    let (mut valid, mut wrong) = (0, 0);
+    let mut valid = 0;
+    let mut wrong = 0;
     for _ in 0..fuzz_rounds(10_000) {
         let mut bytes = routine(&mut random, &texts).as_bytes().to_vec();
         for _ in 0..=below(&mut random, 3) {

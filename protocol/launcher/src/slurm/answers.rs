@@ -106,9 +106,11 @@ fn row(line: &str) -> Option<Row> {
         Some(text.to_owned())
             .filter(|text| !["", "N/A", "None", "(null)", "INVALID"].contains(&&**text))
     };
-    let (start, reason) = (cells.next().and_then(said), cells.next().and_then(said));
+    let start = cells.next().and_then(said);
+    let reason = cells.next().and_then(said);
     let state = State::named(word);
-    let (number, tasks) = (number.parse().ok(), tasks_of(tasks));
+    let number = number.parse().ok();
+    let tasks = tasks_of(tasks);
     Some(Row { id: id.to_owned(), state, word: word.to_owned(), number, tasks, start, reason })
 }
 

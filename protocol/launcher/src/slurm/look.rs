@@ -276,7 +276,8 @@ impl Slurm {
                     if submission.was_seen || now.since(submission.since) >= settle =>
                 {
                     submission.misses += 1;
-                    let (id, misses) = (id.clone(), submission.misses);
+                    let id = id.clone();
+                    let misses = submission.misses;
                     if misses >= MISSES_ASKED {
                         self.inquire(number, &id, None);
                     }

@@ -78,7 +78,8 @@ pub fn step(job: &Job, id: &str, node: usize, tasks: &[u32]) -> Vec<String> {
     );
     if job.backend == Backend::Mpi {
         let each = tasks.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-        let (all, nodes) = (tasks.iter().sum::<u32>().to_string(), tasks.len().to_string());
+        let all = tasks.iter().sum::<u32>().to_string();
+        let nodes = tasks.len().to_string();
         words.extend(["/bin/sh", "-c", WHOLE, "farcall", &each, &all, &nodes].map(str::to_owned));
     }
     words.extend(job.words());

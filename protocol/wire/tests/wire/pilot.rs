@@ -23,7 +23,8 @@ fn start() -> PilotStart {
 
 fn to_pilot() -> Vec<ToPilot> {
     let linked = PilotProgram::Linked { path: "/srv/heat".to_owned() };
-    let (program, readable) = ("/usr/bin/python3".to_owned(), vec!["/srv".to_owned()]);
+    let program = "/usr/bin/python3".to_owned();
+    let readable = vec!["/srv".to_owned()];
     let interpreted =
         PilotProgram::Interpreted { program, arguments: vec!["-m".to_owned()], readable };
     vec![
@@ -63,7 +64,9 @@ fn from_pilot() -> Vec<FromPilot> {
 }
 
 fn greetings() -> Vec<PilotGreeting> {
-    let (job, host, product) = ("ab-1".to_owned(), "n1".to_owned(), "farcall".to_owned());
+    let job = "ab-1".to_owned();
+    let host = "n1".to_owned();
+    let product = "farcall".to_owned();
     let executable = PilotExecutable {
         job: job.clone(),
         executable: 1,
@@ -83,7 +86,8 @@ where
     let bytes: Vec<u8> =
         messages.iter().flat_map(|message| encode_pilot(message).unwrap()).collect();
     for piece in [1, 3, 7, bytes.len()] {
-        let (mut inbox, mut taken) = (Vec::new(), Vec::new());
+        let mut inbox = Vec::new();
+        let mut taken = Vec::new();
         for part in bytes.chunks(piece) {
             inbox.extend(part);
             while let Some(message) = take_pilot::<T>(&mut inbox, PILOT_MESSAGE_BYTES_MAX).unwrap()

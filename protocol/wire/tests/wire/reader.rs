@@ -64,7 +64,8 @@ impl Owner {
 
 /// A stream that begins with a Hello, unknown frames (which the reader skips) among the others.
 fn stream(draw: &mut Draw, count: usize) -> (Vec<u8>, Frames) {
-    let (mut bytes, mut expected) = (PREFACE.to_vec(), Frames::new());
+    let mut bytes = PREFACE.to_vec();
+    let mut expected = Frames::new();
     let mut greeted = false;
     while expected.len() < count {
         let body = draw.body();

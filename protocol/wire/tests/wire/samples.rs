@@ -240,7 +240,8 @@ fn kept() -> KeptCall {
 }
 
 fn status() -> Status {
-    let (principal, routine) = ("anna".to_owned(), "lapack/dgesv".to_owned());
+    let principal = "anna".to_owned();
+    let routine = "lapack/dgesv".to_owned();
     let call = OpenCall {
         id: CallId(*b"0123456789abcdef"),
         principal: principal.clone(),

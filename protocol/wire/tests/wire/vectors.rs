@@ -114,7 +114,8 @@ fn json() {
 fn text() {
     let line = |sample: &Sample| {
         let FrameHeader { kind, flags, slot, channel, sequence, .. } = sample.header;
-        let (length, bytes) = (sample.body.encode().len(), hex(&bytes_of(sample)));
+        let length = sample.body.encode().len();
+        let bytes = hex(&bytes_of(sample));
         format!("{} {kind} {} {slot} {channel} {sequence} {length} {bytes}\n", sample.name, flags.0)
     };
     let head =

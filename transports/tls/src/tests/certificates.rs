@@ -41,7 +41,8 @@ fn both_ends_know_each_other() {
     let user = authority.user("anna");
     for host in ["localhost", "127.0.0.1"] {
         let (near, far) = meet(&authority, &user, host);
-        let (near, far) = (near.unwrap(), far.unwrap());
+        let near = near.unwrap();
+        let far = far.unwrap();
         assert_eq!(far.peer().proof, Proof::Certificate { name: "anna".into() });
         assert_eq!(near.peer().proof, Proof::Address);
     }
@@ -72,7 +73,8 @@ fn a_user_of_the_future_is_told_to_look_at_the_clock() {
 
 #[test]
 fn a_foreign_user_gets_nowhere() {
-    let (authority, other) = (Authority::new(), Authority::new());
+    let authority = Authority::new();
+    let other = Authority::new();
     // The client would notice first: it is made to trust the server, as an attacker's program
     // would.
     let foreign = other.user("anna");
@@ -110,7 +112,8 @@ fn a_revoked_user_gets_nowhere() {
 #[test]
 fn a_running_listener_hears_of_revocation() {
     let authority = Authority::new();
-    let (anna, bert) = (authority.user("anna"), authority.user_with("bert", (-1, 30), 8));
+    let anna = authority.user("anna");
+    let bert = authority.user_with("bert", (-1, 30), 8);
     let mut listener = Listener::bind("127.0.0.1", 0, authority.files(), LIMITS).unwrap();
     let port = listener.port();
     let (sender, streams) = mpsc::channel();
@@ -120,7 +123,8 @@ fn a_running_listener_hears_of_revocation() {
         (near, streams.recv().unwrap())
     };
     let ((_near, far), (_other_near, other)) = (enter(&anna), enter(&bert));
-    let (mut far, mut other) = (far.unwrap(), other.unwrap());
+    let mut far = far.unwrap();
+    let mut other = other.unwrap();
     assert!(is_later(&receive(&mut *far, &mut [0; 9]).unwrap_err()));
     authority.revoke(&[7]);
     // A new connection at once; one that is open within the second in which the file is looked at.
@@ -249,7 +253,8 @@ fn whoever_is_refused_hears_why_though_it_went_on_talking() {
 fn a_stream_that_somebody_cut_does_not_end_in_order() {
     let authority = Authority::new();
     let (near, far) = meet(&authority, &authority.user("anna"), "localhost");
-    let (near, mut far) = (near.unwrap(), far.unwrap());
+    let near = near.unwrap();
+    let mut far = far.unwrap();
     rustix::net::shutdown(near.readiness().unwrap(), rustix::net::Shutdown::Write).unwrap();
     let begin = Instant::now();
     let error = loop {

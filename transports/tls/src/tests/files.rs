@@ -107,7 +107,8 @@ fn fuzz_of_certificates_and_lists_never_panics() {
     let list = CertificateRevocationListDer::from_pem_file(authority.path("revoked.crl")).unwrap();
     assert!(Certificate::parse(&certificate).is_ok() && serials(&list).unwrap().len() == 3);
     let mut random = SeededRandom::new(11);
-    let (mut read, mut refused) = (0, 0);
+    let mut read = 0;
+    let mut refused = 0;
     for _ in 0..farcall_golden::fuzz_rounds(10_000) {
         let outcomes = [
             Certificate::parse(&damaged(&mut random, &certificate)).map(drop),

@@ -97,7 +97,8 @@ fn from(address: &str, port: u16) -> TcpStream {
 
 /// Takes all who connected; how many were refused for lack of room.
 fn look_at_all(listener: &mut Listener, at_least: usize) -> usize {
-    let (begin, mut refused) = (Instant::now(), 0);
+    let begin = Instant::now();
+    let mut refused = 0;
     while refused < at_least && begin.elapsed() < PATIENCE {
         match listener.accept() {
             Ok(stream) => assert!(stream.is_none()),

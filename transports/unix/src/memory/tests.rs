@@ -126,7 +126,8 @@ fn trim_frees_what_is_idle_for_long_enough() {
 
 #[test]
 fn two_processes_see_the_same_bytes() {
-    let (ours, theirs) = (source(), source());
+    let ours = source();
+    let theirs = source();
     let region = ours.allocate(MIB).unwrap();
     let descriptor = region.descriptor().unwrap().try_clone().unwrap();
     let adopted = theirs.adopt(descriptor, region.bytes()).unwrap();
@@ -213,7 +214,8 @@ fn a_fork_copies_what_users_keep_and_leaves_calls_alone() {
     drop(kept);
     assert!(source.idle_bytes() >= MIB as u64, "without a fork, what a user kept is pooled");
 
-    let (kept, running) = (source.allocate(MIB).unwrap(), source.allocate(MIB).unwrap());
+    let kept = source.allocate(MIB).unwrap();
+    let running = source.allocate(MIB).unwrap();
     assert_eq!(kept.base(), base);
     write(&*kept, 9, 1);
     kept.keep();

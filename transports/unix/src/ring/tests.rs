@@ -34,7 +34,8 @@ mod over_rings {
 fn ends() -> (RingStream, RingStream) {
     let (one, other) = sockets();
     let bell = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).unwrap();
-    let (first, second) = (bell(), bell());
+    let first = bell();
+    let second = bell();
     let memory = RingMemory::create().unwrap();
     let same = RingMemory::adopt(memory.descriptor().unwrap().try_clone().unwrap()).unwrap();
     let clones = (first.try_clone().unwrap(), second.try_clone().unwrap());
@@ -91,7 +92,8 @@ fn the_bytes_of_both_sides_of_the_wrap_arrive() {
     for round in 0..2000_u32 {
         let text = format!("message {round} of some length").repeat(1 + round as usize % 7);
         one.send(&[IoSlice::new(text.as_bytes())], &[reader.as_fd()]).unwrap();
-        let (mut room, mut descriptors) = (vec![0; text.len()], Vec::new());
+        let mut room = vec![0; text.len()];
+        let mut descriptors = Vec::new();
         assert_eq!(
             other.receive(&mut [IoSliceMut::new(&mut room)], &mut descriptors).unwrap(),
             text.len()
@@ -176,7 +178,8 @@ fn lie(random: &mut SeededRandom, head: &std::fs::File, liar: &mut RingStream, p
 #[test]
 fn fuzz_of_the_head_by_a_lying_end() {
     let (_reader, pipe) = rustix::pipe::pipe().unwrap();
-    let (mut broken, mut whole) = (0, 0);
+    let mut broken = 0;
+    let mut whole = 0;
     for seed in 0..farcall_golden::fuzz_rounds(2000) {
         let mut random = SeededRandom::new(seed);
         let (mut honest, mut liar) = ends();
@@ -184,7 +187,8 @@ fn fuzz_of_the_head_by_a_lying_end() {
         for _ in 0..40 {
             lie(&mut random, &head, &mut liar, &pipe);
             let mut room = vec![0; 1 + (random.next() % 200) as usize];
-            let (mut descriptors, before) = (Vec::new(), honest.received);
+            let mut descriptors = Vec::new();
+            let before = honest.received;
             match honest.receive(&mut [IoSliceMut::new(&mut room)], &mut descriptors) {
                 Ok(count) => assert!(
                     count <= room.len() && honest.received == before + count as u64,

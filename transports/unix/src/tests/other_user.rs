@@ -141,7 +141,9 @@ fn a_directory_or_link_of_another_user_is_refused() {
         return;
     }
     let scratch = Scratch::new();
-    let (theirs, ours, link) = (scratch.join("theirs"), scratch.join("ours"), scratch.join("link"));
+    let theirs = scratch.join("theirs");
+    let ours = scratch.join("ours");
+    let link = scratch.join("link");
     fs::create_dir(&theirs).unwrap();
     chown(&theirs, Some(STRANGER), Some(STRANGER)).unwrap();
     let error = Listener::bind(&theirs.join("s")).err().unwrap();

@@ -24,7 +24,8 @@ impl Interrupt {
     /// does.
     pub fn heard() -> Result<Interrupt> {
         let system = |error| Error::system("hear of signals", error);
-        let (signal, is_last) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        let signal = Arc::new(AtomicUsize::new(0));
+        let is_last = Arc::new(AtomicBool::new(false));
         for (number, value) in [(SIGINT, 2), (SIGTERM, 15)] {
             // A shell's script has what it runs in the background hear of none.
             if !is_ignored(number) {

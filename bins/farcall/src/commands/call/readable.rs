@@ -87,7 +87,8 @@ fn write_array(
     parameter: &Parameter,
     array: &OwnedArray,
 ) -> io::Result<()> {
-    let (name, single) = (&parameter.name, is_single(parameter, array.shape.iter().product()));
+    let name = &parameter.name;
+    let single = is_single(parameter, array.shape.iter().product());
     let elements = Elements::of(interface, array)?;
     match array.shape.as_slice() {
         _ if single => writeln!(out, "{name} = {}", elements.text(0, &Readable { short: false })),
@@ -113,7 +114,8 @@ fn positions(extent: u64, abridged: bool) -> Vec<Option<u64>> {
     if !abridged || extent <= 2 * EDGE + 1 {
         return (0..extent).map(Some).collect();
     }
-    let (begin, end) = ((0..EDGE).map(Some), (extent - EDGE..extent).map(Some));
+    let begin = (0..EDGE).map(Some);
+    let end = (extent - EDGE..extent).map(Some);
     begin.chain([None]).chain(end).collect()
 }
 

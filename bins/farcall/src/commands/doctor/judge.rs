@@ -144,7 +144,8 @@ pub fn congestion_control(name_used: &str) -> Finding {
 
 /// The folder of the default socket: its mode and owner, where it exists.
 pub fn socket_folder(path: &Path, found: Option<(u32, u32)>, own: u32) -> Finding {
-    let (name, shown) = ("socket folder", path.display());
+    let name = "socket folder";
+    let shown = path.display();
     match found {
         None => Finding::good(name, format!("{shown} will be created")),
         Some((_, owner)) if owner != own => Finding::wrong(
@@ -163,7 +164,8 @@ pub fn socket_folder(path: &Path, found: Option<(u32, u32)>, own: u32) -> Findin
 
 /// A certificate at a time.
 pub fn certificate(name: &'static str, certificate: &Certificate, now: i64) -> Finding {
-    let (whose, until) = (&certificate.name, date(certificate.not_after));
+    let whose = &certificate.name;
+    let until = date(certificate.not_after);
     let days = (certificate.not_after - now) / SECONDS_A_DAY;
     if now < certificate.not_before {
         let begin = date(certificate.not_before);
@@ -194,7 +196,8 @@ pub fn certificate(name: &'static str, certificate: &Certificate, now: i64) -> F
 pub fn clocks(before: u64, theirs: u64, after: u64) -> Finding {
     let name = "clocks";
     // Theirs was read at some time between ours: only what lies outside is a difference.
-    let (ahead, behind) = (theirs.saturating_sub(after), before.saturating_sub(theirs));
+    let ahead = theirs.saturating_sub(after);
+    let behind = before.saturating_sub(theirs);
     let seconds = ahead.max(behind) as f64 / 1e6;
     let message = format!(
         "the server's is {seconds:.1} s {} of this host's",
@@ -291,7 +294,9 @@ mod tests {
             )
         };
         let states = [-1, 0, 334, 336, 365, 366].map(|day| at(day).state);
-        let (good, warning, wrong) = (State::Good, State::Warning, State::Wrong);
+        let good = State::Good;
+        let warning = State::Warning;
+        let wrong = State::Wrong;
         assert_eq!(states, [wrong, good, good, warning, warning, wrong]);
         assert!(at(366).message.contains("expired") && at(-1).message.contains("clock"));
         assert_eq!(

@@ -303,7 +303,8 @@ mod tests {
     fn no_status_stops_the_page() {
         let mut random = SeededRandom::new(21);
         for _ in 0..2000 {
-            let (before, now) = (any(&mut random).shown(), any(&mut random).shown());
+            let before = any(&mut random).shown();
+            let now = any(&mut random).shown();
             let seconds = [0.0, 1e-9, 1.0, f64::INFINITY, f64::NAN][random.next() as usize % 5];
             let text = page(&now, &before, seconds);
             assert!(!text.contains(|c| is_obeyed(c) && c != '\n'), "{text:?}");

@@ -1,0 +1,111 @@
+//! Functions that a routine is given: they make calls of the client.
+
+use std::sync::Arc;
+
+use farcall_base::{CallId, Error, ErrorKind, Result};
+use farcall_idl::callback::CallbackType;
+use farcall_idl::encode::contract_hash;
+use farcall_idl::interface::{Language, Routine};
+use farcall_native::invoke::Slot;
+use farcall_native::{Closure, Entered};
+use farcall_wire::{Argument, Open, callback_attribute};
+
+use super::super::running;
+use super::{Closures, Outgoing, check};
+
+/// Makes them, once for all calls of the routine.
+pub fn closures(routine: &Routine) -> Result<Closures> {
+    let interface = &routine.interface;
+    let mut made: Closures = vec![None; interface.parameters.len()];
+    let contract = contract_hash(interface);
+    for (slot, kind) in CallbackType::all(interface) {
+        check(&kind)?;
+        let fortran = routine.implementation.language == Language::Fortran;
+        let entry = Entry {
+            kind: kind.clone(),
+            routine: interface.full_name(),
+            contract,
+            slot: slot as u16,
+            fortran,
+        };
+        made[slot] = Some(Closure::new(&kind.interface, &routine.implementation, Box::new(entry))?);
+    }
+    Ok(made)
+}
+
+/// What a made function knows.
+pub(super) struct Entry {
+    pub(super) kind: Arc<CallbackType>,
+    pub(super) routine: String,
+    pub(super) contract: [u8; 32],
+    pub(super) slot: u16,
+    pub(super) fortran: bool,
+}
+
+impl Entered for Entry {
+    fn enter(&self, slots: &mut [Slot]) {
+        let outcome =
+            Outgoing::new(self, slots).and_then(|(call, arguments)| self.call(call, arguments));
+        if let Err(error) = outcome {
+            let error = error.with("callback", self.kind.interface.full_name());
+            // Where no call runs any more there is nobody to tell but whoever reads what the
+            // process says.
+            let told = running::with(|running| {
+                running.way().session.callback_failed(error);
+            });
+            if told.is_none() {
+                eprintln!(
+                    "farcall: {} was called after its call had ended",
+                    self.kind.interface.full_name()
+                );
+            }
+        }
+    }
+}
+
+impl Entry {
+    pub(super) fn call(&self, mut call: Outgoing, arguments: Vec<Argument>) -> Result<()> {
+        let over = || Error::new(ErrorKind::Cancelled, "call back", "its call has ended");
+        let ticket = running::with(|running| {
+            let parent = running.call;
+            let way = running.way();
+            if way.session.running.as_ref().is_none_or(|running| running.routine != self.routine) {
+                return Err(over());
+            }
+            way.session.callbacks_made += 1;
+            call.ticket = way.session.callbacks_made;
+            let open = self.open(parent, call.ticket, arguments);
+            let channel = way.session.connection.open(&open)?;
+            let ticket = call.ticket;
+            way.session.callbacks.insert(channel, Box::new(call));
+            way.look();
+            Ok(ticket)
+        });
+        let ticket = ticket.unwrap_or_else(|| Err(over()))?;
+        let outcome = running::wait_until(|running| {
+            let session = &mut *running.way().session;
+            let gone = session.left || session.broken.is_some();
+            session.callbacks_over.remove(&ticket).or_else(|| gone.then(|| Err(over())))
+        });
+        outcome.unwrap_or_else(|| Err(over()))
+    }
+
+    pub(super) fn open(&self, parent: CallId, ticket: u64, arguments: Vec<Argument>) -> Open {
+        // Random where the parent's is, and unlike any other inside it.
+        let mut id = parent.0;
+        id.iter_mut().zip((!ticket).to_le_bytes()).for_each(|(byte, with)| *byte ^= with);
+        Open {
+            call: CallId(id),
+            routine: self.routine.clone(),
+            contract: self.contract,
+            arguments,
+            wanted: None,
+            remaining_us: None,
+            result_credit: None,
+            parent: Some(parent.0.to_vec().into()),
+            principal: None,
+            trace: None,
+            attributes: Some(vec![callback_attribute(self.slot)]),
+        }
+    }
+}
