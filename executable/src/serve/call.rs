@@ -281,10 +281,10 @@ impl PendingCall {
         let slots = &mut ready.slots;
         crate::confine::begin_call();
         let outcome = match &loaded.body {
-            // SAFETY: every slot describes memory of the extent that the layout says; that the code
-            // has the interface its IDL claims is the publisher's word, which is why it runs in
-            // this process and not in the server.
             Body::Native(prepared) => {
+                // SAFETY: every slot describes memory of the extent that the layout says; that the
+                // code has the interface its IDL claims is the publisher's word, which is why it
+                // runs in this process and not in the server.
                 unsafe { invoke(prepared, self.without_empty(slots)) }.map(|()| Vec::new())
             }
             Body::Hosted(hosted) => hosted.run(&loaded.routine.interface, &self.layout, slots),
@@ -322,8 +322,8 @@ impl PendingCall {
                 // SAFETY: as above, in the arena.
                 Ok(Slot::new(unsafe { self.arena.base().add(*offset) }, *length))
             }
-            // SAFETY: as above, in the arena.
             (Place::Texts(offset), _) => {
+                // SAFETY: as above, in the arena.
                 Ok(Slot::new(unsafe { self.arena.base().add(*offset) }, 0))
             }
             (Place::File(_), _) => Ok(files.slot(index)),
