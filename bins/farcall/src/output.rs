@@ -53,7 +53,7 @@ pub fn limit_command(goes_on: bool) -> Result<()> {
         text.to_str().and_then(|text| Duration::try_from_secs_f64(text.trim().parse().ok()?).ok());
     let limit = limit.filter(|limit| !limit.is_zero()).ok_or_else(|| {
         let message = format!("{} is not a number of seconds", text.display());
-        Error::new(farcall_base::ErrorKind::InvalidArgument, "limit the time of a command", message)
+        Error::new(farcall_base::ErrorKind::InvalidArgument, "set a command's time limit", message)
             .fix("write seconds above 0, such as 30")
             .with("variable", LIMIT_VARIABLE)
     })?;

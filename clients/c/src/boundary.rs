@@ -162,7 +162,7 @@ pub unsafe fn options<T: Copy>(pointer: *const T, what: &str) -> Result<Option<T
     }
     let wrong = |message: &str| {
         Error::new(ErrorKind::InvalidArgument, "call Farcall", format!("{what}: {message}"))
-            .fix("set all of it to zero and its size to sizeof")
+            .fix("set every member to zero, then set size to sizeof of the structure")
     };
     // SAFETY: every such structure begins with its size.
     let size = unsafe { pointer.cast::<usize>().read() };

@@ -104,7 +104,7 @@ unsafe fn read_options(given: *const RawOptions) -> Result<CallOptions> {
         let message = "farcall_call_options: wanted has unknown bits";
         return Err(Error::new(ErrorKind::InvalidArgument, "call", message)
             .with("wanted", given.wanted)
-            .fix("add up values of enum farcall_wanted"));
+            .fix("combine values of enum farcall_wanted with |"));
     }
     Ok(CallOptions {
         // SAFETY: farcall.h: NULL, or the 16 bytes of an id.
@@ -393,7 +393,7 @@ unsafe extern "C" fn farcall_call_news(
             return Err(Error::new(
                 ErrorKind::InvalidArgument,
                 "wait for news of a call",
-                "the place for them is NULL",
+                "the pointer for the news is NULL",
             ));
         }
         let mut pending = call.pending.lock().unwrap_or_else(PoisonError::into_inner);

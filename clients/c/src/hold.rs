@@ -120,7 +120,7 @@ unsafe extern "C" fn farcall_hold_id(
             Error::new(
                 ErrorKind::InvalidArgument,
                 "name an object",
-                "there is none of this index, or no place for its id",
+                "no object has this index, or the pointer for its id is NULL",
             )
             .with("index", index)
             .with("count", count)

@@ -202,8 +202,9 @@ unsafe extern "C" fn farcall_results_take(
         // SAFETY: as above.
         let results = unsafe { object(results, "the results") }?;
         let (array, found) = results.array(parameter)?;
-        let array = array
-            .ok_or_else(|| results.no_array(parameter).fix("it is in the caller's own array"))?;
+        let array = array.ok_or_else(|| {
+            results.no_array(parameter).fix("read it from the array that you passed")
+        })?;
         // SAFETY: as above.
         unsafe { give_view(view, found) }?;
         place.fill(MemoryObject::Result(array));

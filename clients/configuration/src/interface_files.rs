@@ -51,7 +51,7 @@ pub fn load(file: &Path) -> Result<Vec<Description>> {
         };
         Error::new(kind, "read an interface file", error.to_string())
             .with("file", file.display())
-            .fix("copy the file that ng_gen_nrf wrote on the server to this place")
+            .fix("copy the file that ng_gen_nrf wrote on the server to this path")
     })?;
     parse(&bytes).map_err(|error| error.with("file", file.display()))
 }

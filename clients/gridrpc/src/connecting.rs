@@ -232,8 +232,11 @@ mod tests {
         let lost =
             Error::new(ErrorKind::ConnectionLost, "connect", "the server closed the connection");
         assert_eq!(not_reached(&lost, true).code, Code::ServerNotFound);
-        let late =
-            Error::new(ErrorKind::TimedOut, "connect", "the server did not greet us in time");
+        let late = Error::new(
+            ErrorKind::TimedOut,
+            "connect",
+            "the server did not answer the greeting in time",
+        );
         assert_eq!(
             (not_reached(&late, true).code, not_reached(&late, false).code),
             (Code::Timeout, Code::ServerNotFound)

@@ -170,7 +170,7 @@ fn reconnect_of_environment() -> Result<Duration> {
     let text = text.as_deref().map(|text| text.to_string_lossy());
     let seconds = farcall_peer::heartbeat::seconds(text.as_deref(), RECONNECT);
     seconds.map_err(|message| {
-        Error::new(ErrorKind::InvalidArgument, "choose for how long to connect again", message)
+        Error::new(ErrorKind::InvalidArgument, "set the reconnect time", message)
             .fix("write seconds, such as 30, or 0 to fail calls at once")
             .with("variable", RECONNECT_VARIABLE)
     })

@@ -120,7 +120,7 @@ impl Outputs {
             return Err(Error::new(
                 ErrorKind::NotFound,
                 "read a result",
-                format!("\"{name}\" is not an array of its own"),
+                format!("\"{name}\" is not returned as a separate array"),
             ));
         };
         if array.element != T::TYPE {

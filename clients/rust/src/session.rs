@@ -185,7 +185,7 @@ impl Session {
             None => Err(Error::new(
                 ErrorKind::TimedOut,
                 "connect",
-                "the server did not greet us in time",
+                "the server did not answer the greeting in time",
             )),
         }
     }

@@ -268,7 +268,7 @@ impl Rights {
             "ask the server's administrator to add to the table access of rpc-server in \
             farcall.toml: {{ who = [\"{principal}\"], {entry} }}"
         );
-        Error::new(ErrorKind::PermissionDenied, "check the table of rights", message).fix(fix)
+        Error::new(ErrorKind::PermissionDenied, "check the user's rights", message).fix(fix)
     }
 }
 

@@ -223,7 +223,7 @@ impl Guard {
         };
         let message = format!("the certificate of \"{name}\" {what}");
         Err(carried(
-            Error::new(ErrorKind::PermissionDenied, "go on with a connection", message).fix(fix),
+            Error::new(ErrorKind::PermissionDenied, "keep a connection open", message).fix(fix),
         ))
     }
 }

@@ -179,7 +179,7 @@ fn given<'a>(
             return Err(Error::new(
                 ErrorKind::InvalidArgument,
                 "call",
-                "a URL was passed where the interface does not want an array",
+                "a URL was passed for a parameter that is not an array",
             )
             .with("parameter", &parameter.name)
             .fix("pass the value itself"));
@@ -219,7 +219,7 @@ fn given<'a>(
                 return Err(Error::new(
                     ErrorKind::InvalidArgument,
                     "call",
-                    "an array was passed where the interface wants one value",
+                    "an array was passed for a parameter that takes one value",
                 )
                 .with("parameter", &parameter.name)
                 .fix("pass the value itself"));

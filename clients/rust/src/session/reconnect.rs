@@ -148,7 +148,7 @@ fn greet(
             return Err(Error::new(
                 ErrorKind::TimedOut,
                 "connect",
-                "the server did not greet us in time",
+                "the server did not answer the greeting in time",
             ));
         }
         let flags = if sent { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };

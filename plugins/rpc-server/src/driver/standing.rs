@@ -92,11 +92,7 @@ impl Driver {
                 continue;
             }
             let error = error.downcast::<Error>().unwrap_or_else(|other| {
-                Error::new(
-                    ErrorKind::PermissionDenied,
-                    "go on with a connection",
-                    other.to_string(),
-                )
+                Error::new(ErrorKind::PermissionDenied, "keep a connection open", other.to_string())
             });
             self.has_broken(connection);
             self.server.broken(connection, &error);

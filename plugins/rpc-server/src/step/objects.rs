@@ -132,8 +132,11 @@ impl Server {
         }
         let steps = asked.count.checked_sub(1);
         if steps.and_then(|steps| asked.first.after(steps)).is_none() {
-            return Err(refused(ErrorKind::InvalidArgument, "there are not enough ids")
-                .with("count", asked.count));
+            return Err(refused(
+                ErrorKind::InvalidArgument,
+                "the range of ids is too small for this many objects",
+            )
+            .with("count", asked.count));
         }
         let (most, mine) = (limits.objects_max, limits.objects_of_one_max);
         let room =

@@ -110,7 +110,7 @@ impl Server {
         if (&open.routine, open.contract) != (&call.routine.name, call.routine.contract) {
             return Err(refused(
                 ErrorKind::InvalidArgument,
-                "it names another routine than its call",
+                "the callback names a different routine than the call it belongs to",
             )
             .with("routine", &open.routine));
         }

@@ -186,7 +186,7 @@ fn check_function(parameter: &Parameter, argument: &Argument, wanted: &Argument)
 pub(super) fn misfit(parameter: &Parameter, message: &'static str) -> Error {
     Error::new(ErrorKind::InvalidArgument, "accept a call", message)
         .with("parameter", &parameter.name)
-        .fix("the client did not encode the call as its interface requires")
+        .fix("update the client: its encoding of the call does not match the interface")
 }
 
 fn check_direction(

@@ -87,7 +87,7 @@ pub(in crate::step) fn check(parameter: &Parameter) -> Result<()> {
     Err(Error::new(
         ErrorKind::InvalidArgument,
         "accept a call",
-        "a URL in place of what is not an array of numbers",
+        "a URL was passed for a parameter that is not an array of numbers",
     )
     .with("parameter", &parameter.name)
     .fix("send the array itself"))

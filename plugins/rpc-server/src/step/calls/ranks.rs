@@ -32,7 +32,7 @@ pub(in crate::step) fn of(routine: &Known, open: &Open) -> Result<u32> {
     Err(Error::new(
         ErrorKind::InvalidArgument,
         "accept a call",
-        "its interface needs a number of processes, and none is set",
+        "the routine needs a number of MPI processes, and none is set",
     )
     .with("Processors", ranks)
     .fix("set a number, or correct the interface file"))

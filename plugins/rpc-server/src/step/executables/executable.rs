@@ -110,7 +110,7 @@ impl Server {
         let error = Error::new(
             ErrorKind::Unavailable,
             "ask the server",
-            "it does not answer requests of executables",
+            "the server does not answer requests from executables",
         );
         self.reply(connection, channel, &Reply::Failed((&error).into()));
     }

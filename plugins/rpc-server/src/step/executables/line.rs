@@ -167,7 +167,7 @@ impl Server {
             Error::new(
                 ErrorKind::Unavailable,
                 "run a routine",
-                "its executables end before they start it",
+                "its executables exit before they start the call",
             )
             .with("executables", call.run.returns)
             .fix("see the server's log for the reason")

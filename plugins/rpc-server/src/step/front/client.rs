@@ -80,7 +80,7 @@ impl Server {
                 let error = Error::new(
                     ErrorKind::PermissionDenied,
                     "load a module",
-                    "only a server may send this, to an executable",
+                    "only a server may send this request, and only to an executable",
                 );
                 self.reply(connection, channel, &Reply::Failed((&error).into()));
             }

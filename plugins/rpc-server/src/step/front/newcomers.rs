@@ -156,7 +156,7 @@ impl Server {
             let error = Error::new(
                 ErrorKind::LimitExceeded,
                 "connect",
-                "others connected, and it had not sent its Hello",
+                "too many clients were connecting, and this one had not sent its Hello",
             )
             .with("greetings_max", most)
             .fix("raise greetings_max in farcall.toml if many clients connect at the same time")

@@ -117,7 +117,7 @@ impl Server {
             return Err(Error::new(
                 ErrorKind::LimitExceeded,
                 "keep a call",
-                "outcomes are not kept that long",
+                "the server does not keep results for that long",
             )
             .with("asked for", format!("{:?}", keep.after_end()))
             .with("results_keep_ms_max", limits.longest.as_millis())

@@ -89,7 +89,7 @@ impl Server {
         }
         if !outer.is_empty() && self.waits_for_one_of(executable, &outer) {
             return Err(refused("it would wait for a call that waits for it")
-                .fix("call objects inside each other always in the same order, or try again later")
+                .fix("if calls on objects are nested, use the same order everywhere, or try again later")
                 .retryable());
         }
         Ok(())

@@ -181,11 +181,14 @@ impl Server {
         number: HoldNumber,
     ) {
         let Some(hold) = self.state.objects.hold(number) else { return };
-        let error =
-            Error::new(ErrorKind::TimedOut, "hold an object", "not all of them were ready in time")
-                .with("ready", hold.objects - hold.missing.min(hold.objects))
-                .with("objects", hold.objects)
-                .fix("wait longer for their start");
+        let error = Error::new(
+            ErrorKind::TimedOut,
+            "hold an object",
+            "not all executables were ready in time",
+        )
+        .with("ready", hold.objects - hold.missing.min(hold.objects))
+        .with("objects", hold.objects)
+        .fix("wait longer for their start");
         self.fail_hold(surroundings, number, &error);
     }
 }
