@@ -1,20 +1,22 @@
 //! A simulated client: the shipped decisions about calls, in virtual time, over links that break.
 
+mod returning;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use farcall_base::{CallId, Clock, Error, ErrorKind, Instant, Random, Result, SeededRandom};
 use farcall_call::{Connection, Setup};
 use farcall_link::stream::ByteStream;
-use farcall_link::{Control, Link, Received};
-use farcall_peer::recovery::{Attempts, Next};
+use farcall_link::{Link, Received};
+use farcall_peer::recovery::Attempts;
 use farcall_peer::{Caller, Greeting, Run, Terms};
 use farcall_transport_simulated::Network;
-use farcall_wire::kept::{asks_to_resume, comes_again};
+use farcall_wire::kept::asks_to_resume;
 use farcall_wire::{Failure, Hello, Notice, OBJECTS, RESUME, Reply, Request, Role};
 
 use crate::end::hello;
-use crate::frames::{Receiving, Sending, Ungreeted};
+use crate::frames::{Receiving, Sending};
 use crate::held::Held;
 use crate::module::Routine;
 use crate::plan::hello_limits;
@@ -377,91 +379,6 @@ impl Client {
     fn ended(&mut self, number: u64, outcome: std::result::Result<Option<u64>, ErrorKind>) {
         assert!(self.open.remove(&number).is_some(), "call {number} ended twice");
         self.outcomes.push((number & !SOUGHT, outcome));
-    }
-
-    /// The connection broke. If there is a way back, the calls wait; otherwise they end.
-    fn lost(&mut self, error: &Error) {
-        if self.keep.is_zero() || !self.caller.may_return() {
-            return self.die(error);
-        }
-        let now = self.network.now();
-        let queued = self.link.take().map_or(0, |link| link.bytes_queued());
-        let sent = self.caller.bytes_made().wrapping_sub(queued as u64);
-        self.losses += 1;
-        self.caller.part(sent, now);
-        self.line = Line::Lost { attempts: Attempts::new(now, self.keep, None), next: now };
-    }
-
-    /// What it waits for.
-    pub fn wants(&self) -> Wanted {
-        match self.line {
-            Line::Lost { next, .. } if !self.is_paused && next <= self.network.now() => {
-                Wanted::Link
-            }
-            Line::Lost { next, .. } if !self.is_paused => Wanted::Time(next),
-            _ => Wanted::Nothing,
-        }
-    }
-
-    /// There is another link to the server.
-    pub fn dialled(&mut self, stream: Box<dyn ByteStream>) {
-        let Line::Lost { attempts, .. } = std::mem::replace(&mut self.line, Line::Dead) else {
-            panic!("nobody waits for a link");
-        };
-        let mut hello = self.hello.clone();
-        hello.attributes.push(comes_again(self.losses));
-        self.link = Some(link(stream));
-        let begun = self.network.now();
-        self.line = Line::Greeting { greeting: Box::new(Greeting::new(hello)), attempts, begun };
-    }
-
-    fn greet(&mut self) -> bool {
-        let Line::Greeting { mut greeting, attempts, begun } =
-            std::mem::replace(&mut self.line, Line::Dead)
-        else {
-            return false;
-        };
-        match self.exchange_greetings(&mut greeting) {
-            Ok(_) if greeting.is_ready() => {
-                self.caller.come_back(greeting.end(), self.network.now());
-                (self.line, self.unsent) = (Line::Up, true);
-                true
-            }
-            Ok(moved) => {
-                self.line = Line::Greeting { greeting, attempts, begun };
-                moved
-            }
-            Err(error) => {
-                self.attempt_failed(&error, attempts, begun);
-                true
-            }
-        }
-    }
-
-    fn exchange_greetings(&mut self, greeting: &mut Greeting) -> Result<bool> {
-        let mut moved = false;
-        let Some(link) = &mut self.link else { return Ok(false) };
-        let mut greet = || greeting.poll_transmit().inspect(|_| moved = true);
-        link.pump(self.queue_bytes, &mut Control(&mut greet))?;
-        match link.receive(&mut Ungreeted(greeting, &mut moved), 1)? {
-            Received::Closed => Err(Error::new(
-                ErrorKind::ConnectionLost,
-                "connect",
-                "the server closed the connection",
-            )),
-            _ => Ok(moved),
-        }
-    }
-
-    fn attempt_failed(&mut self, error: &Error, mut attempts: Attempts, begun: Instant) {
-        let now = self.network.now();
-        self.link = None;
-        match attempts.failed(error, true, begun, now) {
-            Next::Pause(pause) => self.line = Line::Lost { attempts, next: now + pause },
-            Next::GiveUp => {
-                self.die(&Error::new(ErrorKind::ConnectionLost, "connect", "the server is gone"))
-            }
-        }
     }
 }
 
