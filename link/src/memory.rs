@@ -50,7 +50,7 @@ pub unsafe trait Region: Send + Sync {
         false
     }
 
-    /// The call is over: no other process writes here any more.
+    /// The call has ended: no other process writes here any more.
     fn give_back(&self) {}
 
     /// The user has it back although a call goes on: from now on nothing that other processes write

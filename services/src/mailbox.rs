@@ -220,7 +220,7 @@ impl<M> Receiver<M> {
     /// The next message; waits for it for at most `timeout`.
     ///
     /// # Errors
-    /// [`NoMessage::Empty`] when the time is over, [`NoMessage::Closed`] as soon as nobody can send.
+    /// [`NoMessage::Empty`] when the time has passed, [`NoMessage::Closed`] as soon as nobody can send.
     pub fn receive_timeout(&mut self, timeout: Duration) -> std::result::Result<M, NoMessage> {
         let deadline = Instant::now().checked_add(timeout);
         loop {

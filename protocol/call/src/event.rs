@@ -30,7 +30,7 @@ pub enum Event {
     /// The outcome of our call; its data may still come. Memory must be ready before the handler
     /// returns.
     Resulted(ChannelId, Box<CallResult>),
-    /// Our call is over: outcome and data are there. The channel's number is free again.
+    /// Our call has ended: outcome and data are there. The channel's number is free again.
     Finished(ChannelId),
     /// News of our running call.
     Noticed(ChannelId, Notice),

@@ -365,7 +365,7 @@ impl<A: Application> Caller<A> {
 
     // Outcomes and news.
 
-    /// The outcome of a call that is over. Who has it needs no announcement any more.
+    /// The outcome of a call that has ended. Who has it needs no announcement any more.
     pub fn take_finished(&mut self, number: u64) -> Option<Result<A::Output>> {
         let outcome = self.outcomes.take(number)?;
         self.announced.remove(number);
@@ -393,7 +393,7 @@ impl<A: Application> Caller<A> {
         self.announced.is_empty()
     }
 
-    /// The number of the next call that is over or has news, each once, in order.
+    /// The number of the next call that has ended or has news, each once, in order.
     pub fn next_announced(&mut self) -> Option<u64> {
         self.announced.next()
     }

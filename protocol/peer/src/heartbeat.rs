@@ -41,7 +41,7 @@ pub struct Heartbeat {
     since: Option<Instant>,
     /// When the sign of life was asked for, or the network came closer to delivering the question.
     asked: Option<Instant>,
-    /// When the wait that goes on is over.
+    /// When the current wait ends.
     until: Option<Instant>,
     /// Bytes that were on their way then, the question last.
     in_transit: u64,

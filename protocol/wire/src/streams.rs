@@ -90,7 +90,7 @@ pub struct Streams {
 pub enum StreamsNews {
     /// It opened a stream.
     Opened(StreamNumber),
-    /// It does not take one: this is over.
+    /// It does not take one: this has ended.
     Refused(StreamNumber),
 }
 
@@ -299,7 +299,7 @@ impl Streams {
         if kind == DATA && value > 0 {
             self.rest = Some((number, value));
         }
-        // One that is over: what the other side said before it knew.
+        // One that has ended: what the other side said before it knew.
         let Some(stream) = self.open.get_mut(&number) else { return Ok(()) };
         match kind {
             DATA => {

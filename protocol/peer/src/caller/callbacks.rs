@@ -93,7 +93,7 @@ impl<A: Application> Callbacks<A> {
         self.callers.insert(id, channel);
     }
 
-    /// A call is over, or has another id now.
+    /// A call has ended, or has another id now.
     pub fn forget(&mut self, id: CallId) {
         self.callers.remove(&id);
     }
@@ -240,7 +240,7 @@ impl<A: Application> Caller<A> {
         self.refuse_callback(channel, &refused(ErrorKind::Cancelled, "its call has ended"));
     }
 
-    /// A call is over, or given up: so are its callbacks, which the peer ends, too.
+    /// A call has ended or is given up. Its callbacks end with it, at the peer, too.
     pub(super) fn end_callbacks(&mut self, id: CallId, number: u64) {
         if self.callbacks.callers.remove(&id).is_none() {
             return;

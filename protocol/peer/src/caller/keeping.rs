@@ -135,7 +135,7 @@ impl<A: Application> Caller<A> {
         self.kept.acknowledged.contains(&number)
     }
 
-    /// Why a call is over that the peer never said it keeps; its outcome is still to be collected.
+    /// Why a call has ended that the peer never said it keeps; its outcome is still to be collected.
     pub fn refusal(&self, number: u64) -> Option<Failure> {
         let failed = self.outcomes.get(number).and_then(|outcome| outcome.as_ref().err());
         failed.filter(|_| !self.was_kept(number)).map(Failure::from)

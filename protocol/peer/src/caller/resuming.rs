@@ -110,7 +110,7 @@ impl<A: Application> Caller<A> {
 
     /// A call that nobody wants any more, and that the peer may have.
     fn end_orphan(&mut self, id: CallId) {
-        // What it cannot be asked now ends when its time is over.
+        // What it cannot be asked now ends when it times out.
         let Ok(channel) = self.connection.resume(&Resume::new(id)) else { return };
         self.connection.cancel(channel);
         self.abandoned.insert(channel, Abandoned { id: Some(id), _residue: A::Residue::default() });
