@@ -230,7 +230,8 @@ mod tests {
     #[test]
     fn calls_are_counted_by_principal_and_routine_with_their_times() {
         let mut counters = Counters::new(8);
-        let (anna, bert) = (counters.principal("anna"), counters.principal("bert"));
+        let anna = counters.principal("anna");
+        let bert = counters.principal("bert");
         let routine = counters.routine("m/f");
         let row = counters.begun(anna, routine);
         assert_eq!(counters.begun(anna, routine), row, "one row for both");
@@ -285,7 +286,8 @@ mod tests {
     #[test]
     fn kinds_of_later_versions_have_a_place() {
         let mut counters = Counters::new(3);
-        let (principal, routine) = (counters.principal("anna"), counters.routine("m/f"));
+        let principal = counters.principal("anna");
+        let routine = counters.routine("m/f");
         let row = counters.begun(principal, routine);
         counters.ended(row, &Ended { failure: Some(999), ..returned(1) });
         assert_eq!(counters.uses(None)[0].failed, [(0, 1)]);

@@ -366,7 +366,8 @@ mod tests {
             open.call_bytes_max() * 5 / 4 <= open.memory_bytes_max()
                 && open.memory_all_bytes_max() < memory
         );
-        let (one, all) = (open.memory_bytes_max(), open.memory_all_bytes_max());
+        let one = open.memory_bytes_max();
+        let all = open.memory_all_bytes_max();
         assert!(one < all, "others have room beside one client");
         let said =
             read("call_bytes_max = 7\nmemory_all_bytes_max = 8\nmemory_bytes_max = 9").unwrap();

@@ -316,7 +316,8 @@ impl World {
             // Idle memory of all clients goes before a call is refused.
             self.sources.values().for_each(|source| source.trim(Duration::ZERO));
         }
-        let (identity, bytes) = (region.identity(), region.bytes() as u64);
+        let identity = region.identity();
+        let bytes = region.bytes() as u64;
         Ok((self.transfers.keep(region), identity, bytes))
     }
 

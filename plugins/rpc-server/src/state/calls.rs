@@ -38,7 +38,8 @@ pub struct Calls {
 impl Calls {
     /// Enters a call under a number that no other has or had.
     pub(crate) fn enter(&mut self, number: u64, call: Call) -> CallKey {
-        let (id, deadline) = (call.id, call.times.deadline);
+        let id = call.id;
+        let deadline = call.times.deadline;
         self.ids.insert(id);
         let key = self.table.insert(number, Box::new(call));
         self.deadlines.extend(deadline.map(|deadline| (deadline, key)));

@@ -33,7 +33,8 @@ impl Known {
     /// A routine of which nothing was learned yet.
     pub fn new(published: Arc<PublishedRoutine>, counters: &mut Counters) -> Known {
         let interface = &published.routine.interface;
-        let (name, sizer) = (interface.full_name(), Sizer::new(interface));
+        let name = interface.full_name();
+        let sizer = Sizer::new(interface);
         let module_key = Arc::new((published.module.name.clone(), published.module.generation, 0));
         let counted = counters.routine(&name);
         let callbacks = CallbackType::all(interface);

@@ -54,7 +54,8 @@ impl Queue {
     /// The pool that runs a call.
     fn pool_for(&mut self, call: &Call) -> &mut Pool {
         let image = &call.routine.module.executable;
-        let (ranks, publication) = (call.ranks, call.routine.module.publication);
+        let ranks = call.ranks;
+        let publication = call.routine.module.publication;
         self.pools
             .entry(call.module_key())
             .or_insert_with(|| Pool::new(ExecutableImage { ranks, ..image.clone() }, publication))

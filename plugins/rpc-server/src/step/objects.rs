@@ -138,7 +138,8 @@ impl Server {
             )
             .with("count", asked.count));
         }
-        let (most, mine) = (limits.objects_max, limits.objects_of_one_max);
+        let most = limits.objects_max;
+        let mine = limits.objects_of_one_max;
         let room =
             [("objects_max", self.state.objects.len(), most), ("objects_of_one_max", 0, mine)];
         for (key, there, limit) in room {

@@ -179,7 +179,9 @@ pub fn moment(time: SystemTime) -> String {
     let days = since.as_secs() / SECONDS_A_DAY;
     let rest = since.as_secs() % SECONDS_A_DAY;
     let (year, month, day) = date(days);
-    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
+    let hour = rest / 3600;
+    let minute = rest / 60 % 60;
+    let second = rest % 60;
     format!(
         "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z",
         since.subsec_millis()

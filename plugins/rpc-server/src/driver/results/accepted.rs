@@ -100,7 +100,10 @@ impl AcceptedHead {
             |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
         let short =
             |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
-        let (order, after_end_us, deadline, bits) = (number(8), number(16), number(24), short(32));
+        let order = number(8);
+        let after_end_us = number(16);
+        let deadline = number(24);
+        let bits = short(32);
         let lengths: Vec<usize> = (0..PARTS).map(|part| short(36 + 4 * part) as usize).collect();
         let (parts, length) = read_parts(file, bytes, &lengths, file_bytes)?;
         let resume: Resume = decode("Resume", &parts[0])
@@ -110,7 +113,9 @@ impl AcceptedHead {
         if resume.call != id || open.call != id {
             return Err(damaged("it belongs to another call"));
         }
-        let (principal, routine, address) = (name(&parts[2])?, name(&parts[3])?, name(&parts[4])?);
+        let principal = name(&parts[2])?;
+        let routine = name(&parts[3])?;
+        let address = name(&parts[4])?;
         let keep = Keep { after_end_us, durable: true };
         let written = Written { resume, routine, principal, keep };
         let owns_server = bits & OWNS_SERVER != 0;

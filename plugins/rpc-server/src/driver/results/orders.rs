@@ -55,7 +55,8 @@ impl Driver {
     pub(in crate::driver) fn order_results(&mut self, order: ResultsOrder) {
         match order {
             ResultsOrder::Record(accepted, key) => {
-                let (id, has_begun) = (accepted.open.call, accepted.has_begun);
+                let id = accepted.open.call;
+                let has_begun = accepted.has_begun;
                 let arrays = if has_begun { Ok(Vec::new()) } else { self.arguments_of(key) };
                 let reply = self
                     .sender
@@ -221,7 +222,8 @@ impl Driver {
     fn fetched_of(&mut self, read: Read) -> ReadBack {
         let places = read.places;
         let memory = read.region.map(|region| {
-            let (identity, bytes) = (region.identity(), region.bytes() as u64);
+            let identity = region.identity();
+            let bytes = region.bytes() as u64;
             let offsets = places.iter().map(|(slot, (offset, _))| (*slot, *offset)).collect();
             let lengths = places.iter().map(|(slot, (_, length))| (*slot, *length)).collect();
             let memory = OwnMemory { id: self.world.keep(region), identity, bytes, offsets };

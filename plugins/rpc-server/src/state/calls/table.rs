@@ -88,7 +88,8 @@ mod tests {
     #[test]
     fn what_is_over_is_not_found_whoever_stands_in_its_place() {
         let mut calls = CallTable::default();
-        let (first, second) = (calls.insert(5, Box::new('a')), calls.insert(6, Box::new('b')));
+        let first = calls.insert(5, Box::new('a'));
+        let second = calls.insert(6, Box::new('b'));
         assert_eq!(calls.remove(&first).as_deref(), Some(&'a'));
         let third = calls.insert(7, Box::new('c'));
         assert!(third.place == first.place && first < second && second < third);

@@ -77,7 +77,8 @@ mod tests {
 
     #[test]
     fn they_send_in_order_and_so_many_at_a_time() {
-        let (mut passing, now) = (Passing::default(), Instant::default());
+        let mut passing = Passing::default();
+        let now = Instant::default();
         (0..SENDERS_MAX + 4).for_each(|executable| passing.wait(sender(executable)));
         assert!((0..SENDERS_MAX).all(|executable| passing.next(now) == Some(sender(executable))));
         assert_eq!(passing.next(now), None);

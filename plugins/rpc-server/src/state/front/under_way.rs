@@ -256,7 +256,8 @@ impl UnderWay {
 
     fn give_back(&mut self, number: PrincipalNumber, bytes: u64) {
         let mine = &mut self.principals[number.0];
-        let (half, half_of_all) = (mine.share / 2, self.max / 2);
+        let half = mine.share / 2;
+        let half_of_all = self.max / 2;
         let falls = |before: u64, half: u64| before >= half && before - bytes < half;
         let wakes = falls(mine.bytes, half) || falls(self.all, half_of_all);
         mine.bytes -= bytes;
@@ -313,8 +314,10 @@ mod tests {
     fn a_principal_is_paused_at_its_share_and_goes_on_at_half_of_it() {
         let mut all = UnderWay::new(MAX);
         let anna = all.join("anna", 50);
-        let (one, two) = ((ConnectionId(1), anna), (ConnectionId(2), all.join("anna", 50)));
-        let (mut first, mut second) = (Asked::default(), Asked::default());
+        let one = (ConnectionId(1), anna);
+        let two = (ConnectionId(2), all.join("anna", 50));
+        let mut first = Asked::default();
+        let mut second = Asked::default();
         let count = flood(&mut all, one, &mut first);
         assert!(
             (MAX / 2 / QUESTION_BYTES..=MAX / 2 / QUESTION_BYTES + 2).contains(&count.into()),
@@ -366,7 +369,8 @@ mod tests {
         let mut all = UnderWay::new(MAX);
         let (one, two) =
             ((ConnectionId(1), all.join("anna", 50)), (ConnectionId(2), all.join("anna", 50)));
-        let (mut first, mut second) = (Asked::default(), Asked::default());
+        let mut first = Asked::default();
+        let mut second = Asked::default();
         all.count_answers(one, MAX, &mut first);
         flood(&mut all, two, &mut second);
         assert!(all.is_paused(two.0));

@@ -59,7 +59,8 @@ impl Returning {
     ) -> Option<ConnectionId> {
         let unknown = || Client { unsure: again, ..Client::default() };
         let client = self.clients.entry(key.clone()).or_insert_with(unknown);
-        let (until, before) = (client.until.take(), client.connection.replace(connection));
+        let until = client.until.take();
+        let before = client.connection.replace(connection);
         until.into_iter().for_each(|until| self.is_back(until, key));
         before
     }
@@ -155,7 +156,8 @@ mod tests {
 
     #[test]
     fn what_never_came_has_not_run() {
-        let (mut all, one) = (Returning::default(), key(1));
+        let mut all = Returning::default();
+        let one = key(1);
         assert_eq!(all.arrived(&one, ConnectionId(1), false), None);
         assert_eq!(
             all.arrived(&one, ConnectionId(2), true),
@@ -175,7 +177,8 @@ mod tests {
 
     #[test]
     fn of_a_client_that_was_forgotten_nothing_is_known() {
-        let (mut all, one) = (Returning::default(), key(1));
+        let mut all = Returning::default();
+        let one = key(1);
         all.arrived(&one, ConnectionId(1), false);
         all.lost(&one, ConnectionId(1), at(30));
         all.expire(at(30));
@@ -191,7 +194,8 @@ mod tests {
 
     #[test]
     fn what_is_remembered_is_bounded() {
-        let (mut all, one) = (Returning::default(), key(1));
+        let mut all = Returning::default();
+        let one = key(1);
         all.arrived(&one, ConnectionId(1), false);
         for call in 0..=GONE_MAX {
             all.is_gone(&one, CallId((call as u128).to_le_bytes()));
@@ -235,7 +239,8 @@ mod tests {
 
     #[test]
     fn who_leaves_in_order_is_forgotten() {
-        let (mut all, one) = (Returning::default(), key(1));
+        let mut all = Returning::default();
+        let one = key(1);
         all.arrived(&one, ConnectionId(1), false);
         all.left(&one, ConnectionId(9));
         assert!(!all.is_empty(), "that was another connection");

@@ -193,7 +193,8 @@ impl Server {
         {
             calls.remove(channel);
         }
-        let (id, waits_since) = (call.id, surroundings.now());
+        let id = call.id;
+        let waits_since = surroundings.now();
         self.put_away(
             surroundings,
             client,

@@ -74,7 +74,9 @@ pub fn make_room(
     if let Some(before) = call.memory.files.take() {
         surroundings.release(before.memory.id);
     }
-    let (mut offsets, mut bytes, mut total) = (BTreeMap::new(), BTreeMap::new(), 0_u64);
+    let mut offsets = BTreeMap::new();
+    let mut bytes = BTreeMap::new();
+    let mut total = 0_u64;
     let parameters = call.routine.routine.interface.parameters.iter().zip(&call.layout.parameters);
     for (slot, ((parameter, layout), result)) in parameters.zip(results).enumerate() {
         let Argument::Blocks(Some(length)) = result else { continue };

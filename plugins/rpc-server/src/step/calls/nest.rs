@@ -183,7 +183,8 @@ impl Server {
 
     fn nesting_in(&self, parent: CallKey) -> Nesting {
         let Some(call) = self.state.calls.get(&parent) else { return Nesting::default() };
-        let (depth, levels) = (call.nesting.depth + 1, call.nesting.levels);
+        let depth = call.nesting.depth + 1;
+        let levels = call.nesting.levels;
         Nesting { depth, levels, parent: Some((parent, call.id)), ..Nesting::default() }
     }
 

@@ -58,31 +58,24 @@ impl Server {
         let routine =
             called.map_or_else(|| self.routine_of_nobody(open), |(_, routine)| Ok(routine))?;
         self.may_call(connection, &routine)?;
-        let layout = check::layout(
-            &routine.routine.interface,
-            &routine.sizer,
-            open,
-            self.state.limits.call_bytes_max,
-        )?;
+        let interface = &routine.routine.interface;
+        let limit = self.state.limits.call_bytes_max;
+        let layout = check::layout(interface, &routine.sizer, open, limit)?;
         self.check_calls_back(connection, &routine)?;
         let ranks = ranks::of(&routine, open)?;
         let keep = self.keep_of(connection, open, around.nesting.levels)?;
         let Some(peer) = self.state.front.peer(connection) else { return Ok(0) };
         let PeerKind::Client { segments, .. } = &peer.kind else { return Ok(0) };
-        let (caller, counted) = (peer.caller.clone(), peer.counted);
-        let plan = check::plan(
-            &routine.routine.interface,
-            open,
-            &layout,
-            segments,
-            self.state.limits.call_bytes_max,
-        )?;
+        let caller = peer.caller.clone();
+        let counted = peer.counted;
+        let plan = check::plan(interface, open, &layout, segments, limit)?;
         if let Some(keep) = keep {
             let bytes = expected_bytes(&routine, &layout, open, plan.bytes(), keep);
             self.take_kept_room(surroundings, &caller, keep, bytes)?;
         }
         let memory = plan.allocate(surroundings, connection)?;
-        let (segments, now) = (named_segments(open), surroundings.now());
+        let segments = named_segments(open);
+        let now = surroundings.now();
         let deadline = open.remaining_us.map(|us| now + Duration::from_micros(us));
         let deadline = deadline.into_iter().chain(around.until).min();
         let Some(open) = taken.take() else { return Ok(0) };
@@ -118,7 +111,9 @@ impl Server {
         call: Call,
         plan: &check::Plan,
     ) {
-        let (now, on, parent) = (call.times.accepted, call.on, call.nesting.parent);
+        let now = call.times.accepted;
+        let on = call.on;
+        let parent = call.nesting.parent;
         let number = self.state.number();
         let key = self.state.calls.enter(number, call);
         self.begin_inside(parent, key);

@@ -125,7 +125,8 @@ pub fn result_memory(finished: &Finished, place: &Place) -> Option<SlotMemory> {
         return call_memory(call, place);
     }
     let files = finished.files.as_ref()?;
-    let (base, bytes) = (*files.memory.offsets.get(&place.slot)?, *files.bytes.get(&place.slot)?);
+    let base = *files.memory.offsets.get(&place.slot)?;
+    let bytes = *files.bytes.get(&place.slot)?;
     Some(SlotMemory { memory: files.memory.id, base, array: Strided::contiguous(bytes) })
 }
 

@@ -37,7 +37,8 @@ impl Server {
         let call = self.state.calls.get(&key).ok_or_else(gone)?;
         let routine = call.routine.clone();
         let count = call.open.arguments.len();
-        let (mut arguments, mut wanted) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        let mut arguments = Vec::with_capacity(count);
+        let mut wanted = Vec::with_capacity(count);
         for (slot, parameter) in routine.routine.interface.parameters.iter().enumerate().take(count)
         {
             let place = match self.lies(key, slot)? {

@@ -133,7 +133,8 @@ impl Server {
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
         let back = record.line.shut(begun);
         let running = record.line.back();
-        let (module, connection) = (record.module.clone(), record.connection);
+        let module = record.module.clone();
+        let connection = record.connection;
         self.leave_brief(executable);
         self.state.executables.end_ahead(executable);
         for one in back.into_iter().rev() {

@@ -39,7 +39,9 @@ impl Server {
         let Some(call) = self.state.calls.get_mut(&key) else { return };
         call.times.queued = surroundings.now();
         call.arguments.complete = true;
-        let (module, fetching, on) = (call.module_key(), call.arguments.fetching, call.on);
+        let module = call.module_key();
+        let fetching = call.arguments.fetching;
+        let on = call.on;
         self.state.calls.arrived(key);
         if fetching > 0 {
             return;

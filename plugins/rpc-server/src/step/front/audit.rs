@@ -47,7 +47,8 @@ impl Server {
     ) {
         let caller = self.state.front.peer(connection).map(|peer| peer.caller.clone());
         let Some(caller) = caller.filter(|_| self.keeps_records()) else { return };
-        let (routine, times) = (routine.to_owned(), CallTimes::default());
+        let routine = routine.to_owned();
+        let times = CallTimes::default();
         let parent = self.state.front.peer(connection).and_then(|peer| peer.inside);
         let parent = parent.and_then(|key| self.state.calls.get(&key)).map(|call| call.id);
         let audited = AuditedCall { id: call, parent, routine, times, bytes_in: 0, bytes_out: 0 };

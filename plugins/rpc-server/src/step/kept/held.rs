@@ -88,7 +88,8 @@ impl Server {
     ) {
         let now = surroundings.now();
         for finished in resuming.held.into_values() {
-            let (bytes, limits) = (finished.bytes(), self.state.limits.keep);
+            let bytes = finished.bytes();
+            let limits = self.state.limits.keep;
             self.state.kept.room.hold_less(principal, bytes);
             let room = self.state.kept.room.check_room(principal, bytes, false, &limits);
             let has_room = room.is_ok() && self.state.kept.room.may_hold(principal, bytes, &limits);

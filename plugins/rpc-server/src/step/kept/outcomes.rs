@@ -64,7 +64,8 @@ impl Server {
         keep: Keep,
         finished: &Arc<Finished>,
     ) {
-        let (id, now) = (finished.id, surroundings.now());
+        let id = finished.id;
+        let now = surroundings.now();
         if !self.state.kept.get(&id).is_some_and(|kept| kept.accepted) {
             self.forget_entry(surroundings, &id);
             return;

@@ -84,7 +84,8 @@ impl Server {
         else {
             return Ok(true);
         };
-        let (open, keep) = (parked.open.clone(), *keep);
+        let open = parked.open.clone();
+        let keep = *keep;
         let principal =
             Principal { name: parked.written.principal.clone(), owns_server: parked.owns_server };
         let certificate = parked.certificate.clone();
@@ -97,7 +98,8 @@ impl Server {
             return Err(changed(&open.routine));
         }
         caller.rights.call(&routine.module.name)?;
-        let (interface, limit) = (&routine.routine.interface, self.state.limits.call_bytes_max);
+        let interface = &routine.routine.interface;
+        let limit = self.state.limits.call_bytes_max;
         let known = self.remember(routine);
         let layout = check::layout(interface, &known.sizer, &open, limit)?;
         let ranks = ranks::of(&known, &open)?;

@@ -121,7 +121,8 @@ impl Server {
     ) {
         let Some(call) = self.state.calls.get_mut(&key) else { return };
         let id = call.id;
-        let (before, on) = (call.client.replace((connection, channel)), call.on);
+        let before = call.client.replace((connection, channel));
+        let on = call.on;
         if !asked {
             call.keep = None;
         }

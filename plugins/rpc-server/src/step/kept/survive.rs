@@ -137,7 +137,8 @@ impl Server {
     /// A call has begun whose arguments the results folder does not hold any more.
     fn count_results_alone(&mut self, key: CallKey) {
         let Some(call) = self.state.calls.get(&key) else { return };
-        let (id, bytes) = (call.id, result_bytes_of(call));
+        let id = call.id;
+        let bytes = result_bytes_of(call);
         self.state.kept.change(&id, |kept| kept.bytes = bytes);
     }
 

@@ -128,7 +128,8 @@ impl Server {
             return self.one_more_is_ready(surroundings, number);
         }
         let Some(hold) = self.state.objects.hold_mut(number) else { return };
-        let (asked, name) = (hold.asked.take(), hold.name.clone());
+        let asked = hold.asked.take();
+        let name = hold.name.clone();
         if let Some((connection, channel)) = asked {
             self.refuse_hold(connection, channel, &name, error);
         }
@@ -163,7 +164,8 @@ impl Server {
         error: &Error,
     ) {
         let Some(hold) = self.state.objects.hold_mut(number) else { return };
-        let (asked, name) = (hold.asked.take(), hold.name.clone());
+        let asked = hold.asked.take();
+        let name = hold.name.clone();
         // Nothing makes those ready that are left while they end one after the other.
         hold.missing = usize::MAX;
         if let Some((connection, channel)) = asked {
