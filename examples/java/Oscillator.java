@@ -1,5 +1,5 @@
-// The lowest energies of the harmonic oscillator, from its Hamiltonian on a grid (hbar = m = omega
-// = 1).
+// The lowest energies of the harmonic oscillator, from its Hamiltonian on a grid. The units are
+// those in which hbar, m and omega are 1.
 import java.util.Arrays;
 import org.farcall.Results;
 import org.farcall.Server;

@@ -198,12 +198,11 @@ impl<'a> Making<'_, 'a> {
             (Shape::Scalar, false) => {
                 let bytes = element_bytes(self.interface, parameter.element) as usize;
                 // SAFETY: as above: a pointer to a struct of the interface's.
-                Ok(Argument::Raw(
-                    unsafe { std::slice::from_raw_parts(value.pointer(), bytes) }.to_vec(),
-                ))
+                let given = unsafe { std::slice::from_raw_parts(value.pointer(), bytes) };
+                Ok(Argument::Raw(given.to_vec()))
             }
-            // SAFETY: as above: an array as the interface lays it out.
             (_, false) => {
+                // SAFETY: as above: an array as the interface lays it out.
                 Ok(Argument::Array(unsafe { View::new(value.pointer(), parameter.element, None) }))
             }
         }

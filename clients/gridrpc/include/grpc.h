@@ -114,14 +114,14 @@ typedef void diet_grpc_arg_t;
 #define GRPC_CONFIGFILE_ERROR 3          /* a mistake in it; the log has file, line and words */
 #define GRPC_SERVER_NOT_FOUND 4          /* no such server, or nobody answers there */
 #define GRPC_FUNCTION_NOT_FOUND 5        /* the server has no such routine */
-#define GRPC_INVALID_FUNCTION_HANDLE \
-    6 /* not initialised, destructed, or unusable after a time-out */
+/* not initialised, destructed, or unusable after a time-out */
+#define GRPC_INVALID_FUNCTION_HANDLE 6
 #define GRPC_INVALID_SESSION_ID 7        /* no such session */
 #define GRPC_RPC_REFUSED 8 /* no permission, a limit of the server, or it is going away */
-#define GRPC_COMMUNICATION_FAILED \
-    9 /* the connection ended, or the server was silent for too long */
-#define GRPC_SESSION_FAILED \
-    10 /* the routine failed, crashed or called exit(); see grpc_get_error */
+/* the connection ended, or the server was silent for too long */
+#define GRPC_COMMUNICATION_FAILED 9
+/* the routine failed, crashed or called exit(); see grpc_get_error */
+#define GRPC_SESSION_FAILED 10
 #define GRPC_NOT_COMPLETED 11            /* the session is under way */
 #define GRPC_NONE_COMPLETED 12           /* all of them are */
 #define GRPC_OTHER_ERROR_CODE 13 /* anything else: a wrong number of arguments, NULL, no memory */
@@ -130,8 +130,8 @@ typedef void diet_grpc_arg_t;
 #define GRPC_LAST_ERROR_CODE 16          /* the end of the standard's codes; never returned */
 #define GRPC_INVALID_OBJECT_HANDLE_NP 17 /* as GRPC_INVALID_FUNCTION_HANDLE */
 #define GRPC_CLASS_NOT_FOUND_NP 18       /* the server has no such class */
-#define GRPC_TIMEOUT_NP \
-    19 /* the time of the session, its transfer, or the handle's start is over */
+/* the time of the session, its transfer, or the handle's start is over */
+#define GRPC_TIMEOUT_NP 19
 #define GRPC_CANCELED_NP 20              /* grpc_cancel ended the session */
 
 /* What grpc_session_info_get_np says of a session. */

@@ -41,8 +41,8 @@ enum ninf_error {
     CANTEXECUTESTUB = 2, /* its code cannot be started */
     STUBREMOVED = 3,     /* it was there, and is not any more; an executable that has ended */
     STUBALREADY = 4,     /* never: a stub takes any number of calls */
-    STUBREADFAIL =
-        5, /* its interface is not to be had, or has changed; a name that two modules have */
+    /* its interface is not to be had, or has changed; a name that two modules have */
+    STUBREADFAIL = 5,
     DATASENDFAIL = 6,         /* the connection ended while arguments were sent */
     DATARECVFAIL = 7,         /* the connection ended before the results were here */
     CANTCONNECTSERVER = 8,    /* nobody answers there */

@@ -44,7 +44,7 @@ def provoked(header):
     return {
         code
         for file in TESTS.glob(pattern)
-        for code in re.findall(r"\bPROVOKE\(([A-Z]\w+),", file.read_text())
+        for code in re.findall(r"\bPROVOKE\(\s*([A-Z]\w+),", file.read_text())
     }
 
 

@@ -44,7 +44,7 @@ fn row_problems(tree: &Tree, cells: &[&str]) -> Vec<String> {
     }
     let guards = quoted(cells[2]);
     let tests = quoted(cells[3]);
-    if guards.is_empty() || guards.len() % 2 != 0 || tests.is_empty() {
+    if guards.is_empty() || !guards.len().is_multiple_of(2) || tests.is_empty() {
         return vec![
             "a row names guards, each as a file and a name, and at least one test".to_string(),
         ];

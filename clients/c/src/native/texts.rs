@@ -29,8 +29,8 @@ impl<'a> Making<'_, 'a> {
         if parameter.mode.is_output() {
             self.prepared.places.files.push(StreamPlace::new(index, file, from));
         }
-        // SAFETY: as above.
         Ok(if parameter.mode.is_input() {
+            // SAFETY: as above.
             Argument::Raw(unsafe { rest(file) }?)
         } else {
             Argument::Unset
@@ -63,8 +63,8 @@ impl<'a> Making<'_, 'a> {
             self.prepared.places.texts.push(TextPlace { parameter: index, place, count: 1 });
         }
         match (&parameter.shape, parameter.mode.is_input()) {
-            // SAFETY: as above: the place of a string, which is NULL or text.
             (Shape::Scalar, true) => {
+                // SAFETY: as above: the place of a string, which is NULL or text.
                 Ok(unsafe { copied(place.read()) }.map_or(Argument::Null, Argument::Text))
             }
             // An array of strings is read when its length is known.

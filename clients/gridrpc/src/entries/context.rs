@@ -9,8 +9,8 @@ use crate::pointers::optional_text;
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn farcall_grpc_initialize(file: *const c_char) -> c_int {
-    // SAFETY: grpc.h: NULL or text.
     enter("grpc_initialize", || {
+        // SAFETY: grpc.h: NULL or text.
         initialize(unsafe { optional_text(file, "the configuration file") }?)
     })
 }

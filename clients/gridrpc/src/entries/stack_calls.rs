@@ -144,8 +144,8 @@ unsafe extern "C" fn farcall_grpc_call_arg_stack_async_with_attr_np(
     stack: *const Stack,
 ) -> c_int {
     let wanted = OnStack { handle, method: None, attributes: Some(attributes), stack };
-    // SAFETY: as above, and attributes.
     enter_or_minus_one("grpc_call_arg_stack_async_with_attr_np", || {
+        // SAFETY: as above, and attributes.
         unsafe { wanted.start() }.map(drop)
     })
 }
@@ -192,8 +192,8 @@ unsafe extern "C" fn farcall_grpc_invoke_arg_stack_async_with_attr_np(
     stack: *const Stack,
 ) -> c_int {
     let wanted = OnStack { handle, method: Some(method), attributes: Some(attributes), stack };
-    // SAFETY: as above, text and attributes.
     enter_or_minus_one("grpc_invoke_arg_stack_async_with_attr_np", || {
+        // SAFETY: as above, text and attributes.
         unsafe { wanted.start() }.map(drop)
     })
 }

@@ -43,8 +43,10 @@ enum farcall_element {
 };
 typedef struct farcall_client farcall_client;
 typedef struct farcall_server farcall_server;
-typedef struct farcall_routine farcall_routine;
-typedef struct farcall_call farcall_call;
+typedef struct farcall_routine
+    farcall_routine;
+typedef struct farcall_call
+    farcall_call;
 typedef struct farcall_results farcall_results;
 typedef struct farcall_memory farcall_memory;
 typedef struct farcall_hold farcall_hold;
@@ -61,10 +63,14 @@ int farcall_connect(const char *address, farcall_client **client, farcall_error 
 typedef struct farcall_connect_options {
     size_t size;
     const char *address;
-    const char *token_file;
-    double timeout_seconds;
-    double heartbeat_seconds;
-    double reconnect_seconds;
+    const char
+        *token_file;
+    double
+        timeout_seconds;
+    double
+        heartbeat_seconds;
+    double
+        reconnect_seconds;
 } farcall_connect_options;
 int farcall_connect_with(
     const farcall_connect_options *options, farcall_client **client, farcall_error **error);
@@ -73,7 +79,8 @@ void farcall_disconnect(farcall_client *client);
 const char *farcall_address(const farcall_client *client);
 typedef struct farcall_server_options {
     size_t size;
-    const char *program;
+    const char *
+        program;
     const char *const *files;
     size_t file_count;
     const char *const *arguments;
@@ -94,14 +101,17 @@ int farcall_list_within(
     farcall_client *client, double timeout_seconds, char **json, farcall_error **error);
 void farcall_text_free(char *text);
 const char *farcall_routine_name(const farcall_routine *routine);
-const char *farcall_routine_json(const farcall_routine *routine);
+const char *farcall_routine_json(
+    const farcall_routine *routine);
 const char *farcall_routine_help(const farcall_routine *routine);
-const char *farcall_routine_signature(const farcall_routine *routine);
+const char *farcall_routine_signature(
+    const farcall_routine *routine);
 const uint8_t *farcall_routine_contract(const farcall_routine *routine);
 size_t farcall_routine_parameters(const farcall_routine *routine);
 typedef struct farcall_declared {
     const char *name;
-    uint32_t kind;
+    uint32_t
+        kind;
     uint32_t mode;
     uint32_t element;
     uint32_t rank;
@@ -120,15 +130,20 @@ enum farcall_argument_kind {
     FARCALL_INTEGER = 1,
     FARCALL_REAL = 2,
     FARCALL_COMPLEX = 3,
-    FARCALL_RAW = 4,
+    FARCALL_RAW =
+        4,
     FARCALL_TEXT = 5,
     FARCALL_TEXTS = 6,
     FARCALL_NULL = 7,
-    FARCALL_ARRAY = 8,
+    FARCALL_ARRAY =
+        8,
     FARCALL_FUNCTION = 9,
-    FARCALL_CALLBACK = 10,
-    FARCALL_URL = 11,
-    FARCALL_PROCEDURE = 12
+    FARCALL_CALLBACK =
+        10,
+    FARCALL_URL =
+        11,
+    FARCALL_PROCEDURE =
+        12
 };
 enum farcall_destination {
     FARCALL_NEW = 0,
@@ -151,7 +166,8 @@ typedef struct farcall_running farcall_running;
 typedef void (*farcall_callback_body)(void *context, farcall_running *running);
 typedef struct farcall_callback {
     farcall_callback_body body;
-    void *context;
+    void *
+        context;
 } farcall_callback;
 typedef struct farcall_argument {
     uint32_t kind;
@@ -167,10 +183,13 @@ typedef struct farcall_argument {
     } value;
     void *data;
     int64_t rank;
-    const uint64_t *shape;
-    const int64_t *strides;
+    const uint64_t
+        *shape;
+    const int64_t
+        *strides;
     uint32_t destination;
-    uint32_t into_element;
+    uint32_t
+        into_element;
     void *into;
     int64_t into_rank;
     const uint64_t *into_shape;
@@ -179,20 +198,27 @@ typedef struct farcall_argument {
 } farcall_argument;
 typedef struct farcall_call_options {
     size_t size;
-    double timeout_seconds;
+    double
+        timeout_seconds;
     uint32_t announced;
     uint32_t wanted;
-    const unsigned char *on;
-    double keep_seconds;
+    const unsigned char
+        *on;
+    double
+        keep_seconds;
     uint32_t durable;
-    uint32_t ranks;
+    uint32_t
+        ranks;
 } farcall_call_options;
 typedef struct farcall_hold_options {
     size_t size;
     double lease_seconds;
-    double start_seconds;
-    uint32_t detached;
-    uint32_t ranks;
+    double
+        start_seconds;
+    uint32_t
+        detached;
+    uint32_t
+        ranks;
 } farcall_hold_options;
 int farcall_hold_start(const farcall_client *client, const char *name, uint32_t count,
     const farcall_hold_options *options, farcall_hold **hold, farcall_error **error);
@@ -204,7 +230,8 @@ int farcall_hold_id(
 int farcall_hold_release(const farcall_hold *hold, double timeout_seconds, farcall_error **error);
 void farcall_hold_free(farcall_hold *hold);
 enum farcall_wanted {
-    FARCALL_WANT_PROGRESS = 1,
+    FARCALL_WANT_PROGRESS =
+        1,
     FARCALL_WANT_OUTPUT = 2
 };
 int farcall_call_arguments(const farcall_routine *routine, const farcall_argument *arguments,
@@ -221,7 +248,8 @@ int farcall_call_poll(farcall_call *call, farcall_results **results, farcall_err
 enum farcall_news_kind {
     FARCALL_NEWS_QUEUED = 1,
     FARCALL_NEWS_STARTED = 2,
-    FARCALL_NEWS_PROGRESS = 3,
+    FARCALL_NEWS_PROGRESS =
+        3,
     FARCALL_NEWS_STDOUT = 4,
     FARCALL_NEWS_STDERR = 5,
     FARCALL_NEWS_OVER = 6,
@@ -231,7 +259,8 @@ typedef struct farcall_news {
     uint32_t kind;
     uint32_t before;
     double done;
-    const char *text;
+    const char *
+        text;
     size_t bytes;
     uint64_t reserved[2];
 } farcall_news;
@@ -253,7 +282,8 @@ int farcall_next_finished(
 enum farcall_result_kind {
     FARCALL_RESULT_NONE = 0,
     FARCALL_RESULT_NULL = 1,
-    FARCALL_RESULT_ARRAY = 2,
+    FARCALL_RESULT_ARRAY =
+        2,
     FARCALL_RESULT_WRITTEN = 3,
     FARCALL_RESULT_TEXT = 4,
     FARCALL_RESULT_TEXTS = 5
@@ -316,11 +346,15 @@ typedef struct farcall_running farcall_running;
 enum farcall_parameter_kind {
     FARCALL_PARAMETER_ABSENT = 0,
     FARCALL_PARAMETER_NUMBER = 1,
-    FARCALL_PARAMETER_ARRAY = 2,
+    FARCALL_PARAMETER_ARRAY =
+        2,
     FARCALL_PARAMETER_TEXT = 3,
-    FARCALL_PARAMETER_FILE = 4,
-    FARCALL_PARAMETER_CALLBACK = 5,
-    FARCALL_PARAMETER_TEXTS = 6
+    FARCALL_PARAMETER_FILE =
+        4,
+    FARCALL_PARAMETER_CALLBACK =
+        5,
+    FARCALL_PARAMETER_TEXTS =
+        6
 };
 typedef struct farcall_parameter {
     const char *name;
