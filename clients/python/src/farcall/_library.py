@@ -68,6 +68,36 @@ ffi.cdef((_PACKAGE / "_cdef.h").read_text(encoding="utf-8"))
 ffi.cdef("void free(void *);")
 lib: Any = _load()
 
+# At most so long a fork waits until another thread has parsed a declaration.
+_FORK_SECONDS = 5
+
+
+class _Fork:
+    """Keeps cffi's lock through a fork. Without that, a child that is forked while another thread
+    parses a declaration for the first time has the lock for ever, held by nobody."""
+
+    def __init__(self) -> None:
+        self._is_held = False
+
+    def before(self) -> None:
+        """In the thread that forks."""
+        self._is_held = ffi._lock.acquire(timeout=_FORK_SECONDS)
+
+    def in_parent(self) -> None:
+        """Others parse again."""
+        if self._is_held:
+            ffi._lock.release()
+
+    def in_child(self) -> None:
+        """There are no others; a lock that was not available is held by a thread that is not here."""
+        ffi._lock = threading.Lock()
+
+
+_fork = _Fork()
+os.register_at_fork(
+    before=_fork.before, after_in_parent=_fork.in_parent, after_in_child=_fork.in_child
+)
+
 
 def text(pointer: Any) -> Optional[str]:
     """C text as str; None for NULL."""
