@@ -118,10 +118,16 @@ pub fn laid_out(place: &Place, array: &ArrayLayout) -> Option<Range<usize>> {
 
 /// The bytes of the caller's array, where all of it travels as the interface lays it out.
 pub fn whole<'a>(place: &'a Place, array: &ArrayLayout) -> Option<&'a [u8]> {
-    let is_whole = place.shape.is_none() && array.transfer_bytes == array.full_bytes;
+    if place.shape.is_some() || array.transfer_bytes != array.full_bytes {
+        return None;
+    }
+    if array.transfer_bytes == 0 {
+        // There may be no memory at all.
+        return Some(&[]);
+    }
+    let bytes = array.transfer_bytes as usize;
     // SAFETY: the caller lends its whole array for the call, which has as many bytes.
-    is_whole
-        .then(|| unsafe { std::slice::from_raw_parts(place.base, array.transfer_bytes as usize) })
+    Some(unsafe { std::slice::from_raw_parts(place.base, bytes) })
 }
 
 /// Writes a result that came inline into the caller's array.
@@ -223,5 +229,33 @@ fn fast_copy(destination: &mut [u8], source: &[u8]) {
             source.as_ptr(),
             source.len(),
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farcall_idl::interface::ElementType;
+
+    use super::*;
+    use crate::array::Access;
+
+    #[test]
+    fn an_array_without_elements_needs_no_memory() {
+        let place = Place {
+            base: std::ptr::null_mut(),
+            element: ElementType::Float64,
+            shape: None,
+            access: Access::Read,
+            may_be_url: false,
+            keeper: None,
+        };
+        let array = ArrayLayout {
+            dimensions: Vec::new(),
+            order: Order::Row,
+            element_bytes: 8,
+            full_bytes: 0,
+            transfer_bytes: 0,
+        };
+        assert_eq!(whole(&place, &array), Some(&[][..]));
     }
 }

@@ -38,9 +38,7 @@ impl Call {
             attributes: self.attributes(),
         }
     }
-}
 
-impl Call {
     /// Whether results are not all to be sent, which is what the server does unless it is told.
     fn wants_otherwise(&self, data: &Marshalled) -> bool {
         let parameters = self.contract.interface.parameters.iter().zip(&data.wanted);
@@ -55,8 +53,8 @@ impl Call {
         Some(u64::try_from(left.as_micros()).unwrap_or(u64::MAX))
     }
 
-    /// Its Open if all of its values lie there, in memory that was used before, and what it is
-    /// like; otherwise the memory.
+    /// Its Open, in memory that was used before, and what is known of calls like it; `None` if not
+    /// all of its values lie in the message, or it says more than its values.
     pub fn open_short(
         &self,
         id: CallId,
