@@ -104,7 +104,7 @@ def test_a_small_call_takes_no_more_than_it_did():
     instructions, blocks = counts.of_client(STAGE)
     assert instructions < 9000, "instructions in the C client"
     assert blocks < 2.1, "heap blocks in the C client"
-    assert counts.of_system(STAGE) < 11.3, "system calls of client, server and executable"
+    assert counts.of_system(STAGE) < 10.3, "system calls of client, server and executable"
 
 
 def test_every_part_runs():

@@ -6,6 +6,7 @@
 //! counts it, so that a test can hold it to `READ_AHEAD` a call.
 
 mod handler;
+mod lending;
 mod sending;
 mod source;
 
@@ -24,6 +25,7 @@ use crate::memory::{Block, Space};
 use crate::stream::ByteStream;
 
 pub use handler::FrameHandler;
+use lending::Lent;
 pub use source::{Control, FrameSource};
 
 /// Most bytes read beyond what is certainly control: the price of one system call for many small
@@ -57,6 +59,7 @@ pub struct Link {
     buffer: Vec<u8>,
     filled: usize,
     begin: usize,
+    lent: Lent,
     descriptors: VecDeque<OwnedFd>,
     current: Option<(FrameHeader, u32)>,
     /// What the current data frame becomes, where it is compressed.
@@ -85,6 +88,7 @@ impl Link {
             buffer: vec![0; READ_AHEAD],
             filled: 0,
             begin: 0,
+            lent: Lent::No,
             descriptors: VecDeque::new(),
             current: None,
             expansion: None,
@@ -162,7 +166,11 @@ impl Link {
     /// What the handler or the frames' rules say, or `ConnectionLost`.
     pub fn receive(&mut self, handler: &mut dyn FrameHandler, budget: usize) -> Result<Received> {
         let mut taken = 0;
-        let mut drained = false;
+        let mut drained = match self.lent.take_back() {
+            Lent::Out => return Ok(Received::Blocked),
+            Lent::Drained => true,
+            Lent::No => false,
+        };
         loop {
             if !self.dispatch(handler)? {
                 return Ok(Received::More);

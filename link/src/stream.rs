@@ -6,6 +6,7 @@
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::turnstile::Turnstile;
 
@@ -41,6 +42,16 @@ pub enum Proof {
     Address,
 }
 
+/// Receives as [`ByteStream::receive`] does, from the stream's descriptor and without the stream.
+/// Waits for the first byte for [`BLOCKING_MAX`] at most.
+///
+/// # Errors
+/// `WouldBlock` when nothing came, `Interrupted` by a signal; others end the connection.
+pub type BlockingReceive = fn(BorrowedFd<'_>, &mut [u8], &mut Vec<OwnedFd>) -> io::Result<usize>;
+
+/// How long a [`BlockingReceive`] waits at most.
+pub const BLOCKING_MAX: Duration = Duration::from_millis(4);
+
 /// A byte stream between two processes.
 pub trait ByteStream: Send {
     /// Sends a prefix of `parts`; the descriptors ride with its first byte. Bytes that were not
@@ -65,6 +76,11 @@ pub trait ByteStream: Send {
     /// The descriptor to wait on; `None` for a stream in virtual time. A socket is readable or
     /// writable for as long as it is; where there is a [`ByteStream::hangup`], this is a bell.
     fn readiness(&self) -> Option<BorrowedFd<'_>>;
+
+    /// How to wait and receive in one system call; `None` where that takes two.
+    fn blocking_receive(&self) -> Option<BlockingReceive> {
+        None
+    }
 
     /// For a stream whose readiness is a bell: the descriptor that hangs up when the other end has
     /// ended.

@@ -22,6 +22,7 @@ mod program;
 pub mod pulse;
 pub mod reconnect;
 mod segments;
+mod sleep;
 mod transfer;
 mod transit;
 mod waiting;
@@ -52,6 +53,7 @@ use polling::Polling;
 use program::{Program, fresh_seed};
 pub use reconnect::WayBack;
 pub use segments::Segment;
+use sleep::Sleep;
 pub use transfer::Transfer;
 
 /// Bytes taken from the stream before waiting threads are looked after.
@@ -71,6 +73,8 @@ struct Core {
     more: bool,
     /// Whether `events` tells of room.
     telling_room: bool,
+    /// Whether the reader may wait and receive in one system call.
+    sleep: Sleep,
     /// Threads that wait for the reader to do their work.
     followers: usize,
     /// Whether the bell was rung and not silenced.
@@ -156,6 +160,7 @@ impl Session {
             watching_room: false,
             more: true,
             telling_room: false,
+            sleep: Sleep::default(),
             followers: 0,
             rung: false,
             line: Line::Up,
@@ -297,6 +302,7 @@ impl Session {
         let unsent = core.is_up() && core.link.bytes_queued() > 0;
         if core.reading && (!core.is_up() || unsent && !core.watching_room) {
             core.watching_room = true;
+            core.sleep.is_shared = true;
             let _ = rustix::io::write(&self.nudge, &1_u64.to_ne_bytes());
         }
         let wanted = self.is_watched() && !core.caller.is_quiet();

@@ -242,3 +242,25 @@ pub fn unknown_frames_are_skipped(rig: &mut Rig) {
     });
     assert_eq!(recorder.frames[1].header, header(FrameKind::Ping, 5, 0, 0));
 }
+
+/// Nothing is received while the buffer is lent; what it comes back with is handled as if the link
+/// had received it. Inside a frame it is not lent.
+pub fn a_lent_buffer_comes_back_with_frames(rig: &mut Rig) {
+    let (mut one, mut other) = links(rig);
+    let mut recorder = Recorder::default();
+    greet(&mut one);
+    exchange(rig, &mut one, &mut other, &mut recorder, 1);
+    let mut buffer = other.lend_buffer().unwrap();
+    assert!(other.lend_buffer().is_none(), "there is one buffer");
+    let head = FrameHeader { length: 3, ..header(FrameKind::Request, 7, 0, 1) };
+    let mut bytes = head.encode().to_vec();
+    bytes.extend(*b"abc\0\0\0\0\0");
+    bytes.extend(&header(FrameKind::Request, 7, 0, 2).encode()[..5]);
+    buffer[..bytes.len()].copy_from_slice(&bytes);
+    assert_eq!(other.receive(&mut recorder, 1).unwrap(), Received::Blocked);
+    other.return_buffer(buffer, bytes.len(), Vec::new());
+    assert_eq!(other.receive(&mut recorder, 1).unwrap(), Received::Blocked);
+    assert_eq!(recorder.frames.len(), 2);
+    assert_eq!(recorder.frames[1].body, b"abc");
+    assert!(other.lend_buffer().is_none(), "a header has come in part");
+}

@@ -91,6 +91,35 @@ pub fn an_empty_stream_would_block(rig: &mut Rig) {
     }
 }
 
+/// Where the stream offers it: waits no longer than it says, and receives what comes, descriptors
+/// too, without changing how the stream receives.
+pub fn waiting_and_receiving_can_be_one(rig: &mut Rig) {
+    let (mut one, mut other) = rig.pair();
+    let (waiter, sender) = match one.blocking_receive() {
+        Some(_) => (&mut one, &mut other),
+        None => (&mut other, &mut one),
+    };
+    let Some(wait) = waiter.blocking_receive() else { return };
+    let mut room = [0; 10];
+    let mut descriptors = Vec::new();
+    let socket = waiter.readiness().unwrap();
+    let nothing = wait(socket, &mut room, &mut descriptors).unwrap_err();
+    assert_eq!(nothing.kind(), ErrorKind::WouldBlock);
+    let passed = std::fs::File::open("/dev/null").unwrap();
+    let sent = if sender.passes_descriptors() { vec![passed.as_fd()] } else { Vec::new() };
+    assert_eq!(sender.send(&[IoSlice::new(b"abc")], &sent).unwrap(), 3);
+    let mut count = 0;
+    rig.until("wait and receive", || match wait(socket, &mut room, &mut descriptors) {
+        Ok(bytes) => {
+            count = bytes;
+            Progress::Done
+        }
+        Err(error) => Progress::unless_broken(&error),
+    });
+    assert_eq!((&room[..count], descriptors.len()), (b"abc".as_slice(), sent.len()));
+    assert_eq!(receive(&mut **waiter, &mut room).unwrap_err().kind(), ErrorKind::WouldBlock);
+}
+
 /// A sender is stopped by a reader that does not read, and goes on when it does; nothing is lost.
 pub fn a_full_stream_pushes_back_and_goes_on(rig: &mut Rig) {
     let (mut one, mut other) = rig.pair();

@@ -49,7 +49,7 @@ fn connect_to(address: SocketAddr, deadline: Instant) -> io::Result<TcpByteStrea
     if socket.local_addr()? == socket.peer_addr()? {
         return Err(io::ErrorKind::ConnectionRefused.into());
     }
-    TcpByteStream::new(socket, Proof::Address)
+    TcpByteStream::new(socket, Proof::Address).map(TcpByteStream::blocking)
 }
 
 fn explain(host: &str, port: u16, error: io::Error) -> Error {

@@ -5,8 +5,9 @@ use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_link::stream::{ByteStream, Peer, Proof};
-use rustix::net::{self, RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendFlags};
+use farcall_link::stream::{BLOCKING_MAX, BlockingReceive, ByteStream, Peer, Proof};
+use rustix::io::ioctl_fionbio;
+use rustix::net::{self, RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendFlags, sockopt};
 
 use crate::loopback;
 
@@ -14,13 +15,23 @@ use crate::loopback;
 pub struct TcpByteStream {
     socket: OwnedFd,
     peer: Peer,
+    /// Whether a receive that does not say it must not block may.
+    may_block: bool,
 }
 
 impl TcpByteStream {
     pub(crate) fn new(socket: TcpStream, proof: Proof) -> io::Result<TcpByteStream> {
         let peer = Peer { address: socket.peer_addr()?.to_string(), proof };
         loopback::tune(&socket)?;
-        Ok(TcpByteStream { socket: socket.into(), peer })
+        Ok(TcpByteStream { socket: socket.into(), peer, may_block: false })
+    }
+
+    /// The same where nobody else uses the open socket, so that waiting and receiving can be one.
+    pub(crate) fn blocking(mut self) -> TcpByteStream {
+        let limit =
+            sockopt::set_socket_timeout(&self.socket, sockopt::Timeout::Recv, Some(BLOCKING_MAX));
+        self.may_block = limit.and_then(|()| ioctl_fionbio(&self.socket, false)).is_ok();
+        self
     }
 }
 
@@ -73,6 +84,12 @@ impl ByteStream for TcpByteStream {
             RecvFlags::DONTWAIT,
         )?;
         Ok(message.bytes)
+    }
+
+    fn blocking_receive(&self) -> Option<BlockingReceive> {
+        let wait: BlockingReceive =
+            |socket, bytes, _| Ok(net::recv(socket, bytes, RecvFlags::empty())?.1);
+        self.may_block.then_some(wait)
     }
 
     fn readiness(&self) -> Option<BorrowedFd<'_>> {

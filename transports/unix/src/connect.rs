@@ -90,7 +90,7 @@ fn connect_trusting(
         _ => return Err(Error::internal("connect", "a Unix socket proves its user")),
     }
     let address = format!("unix:{}", path.display());
-    Ok(Box::new(UnixStream::new(socket, Peer { address, proof })))
+    Ok(Box::new(UnixStream::new(socket, Peer { address, proof }).blocking()))
 }
 
 /// A server of another user in our place could read and answer every call, so it gets nothing, not

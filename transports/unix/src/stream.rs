@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_link::stream::{ByteStream, Peer, Proof};
+use farcall_link::stream::{BLOCKING_MAX, BlockingReceive, ByteStream, Peer, Proof};
 use rustix::net::{
     self, AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
     SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
@@ -23,6 +23,8 @@ const CONTROL_BYTES: usize = rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX));
 pub struct UnixStream {
     socket: OwnedFd,
     peer: Peer,
+    /// Whether a receive that does not say it must not block may.
+    may_block: bool,
     /// Whether the other end of the socket is who we talk to, and no relay.
     is_direct: bool,
 }
@@ -30,11 +32,17 @@ pub struct UnixStream {
 impl UnixStream {
     pub(crate) fn new(socket: OwnedFd, peer: Peer) -> UnixStream {
         prepare_stand_ins();
-        UnixStream { socket, peer, is_direct: true }
+        UnixStream { socket, peer, may_block: false, is_direct: true }
     }
 
     pub(crate) fn relayed(socket: OwnedFd, peer: Peer) -> UnixStream {
-        UnixStream { socket, peer, is_direct: false }
+        UnixStream { socket, peer, may_block: false, is_direct: false }
+    }
+
+    /// The same where nobody else uses the open socket, so that waiting and receiving can be one.
+    pub(crate) fn blocking(mut self) -> UnixStream {
+        self.may_block = let_block(self.socket.as_fd()).is_ok();
+        self
     }
 
     pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
@@ -78,23 +86,14 @@ impl ByteStream for UnixStream {
         parts: &mut [IoSliceMut<'_>],
         descriptors: &mut Vec<OwnedFd>,
     ) -> io::Result<usize> {
-        let mut room = [MaybeUninit::uninit(); CONTROL_BYTES];
-        let mut control = RecvAncillaryBuffer::new(&mut room);
-        let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-        let message = net::recvmsg(&self.socket, parts, &mut control, flags)?;
-        let arrived = control.drain().filter_map(|item| match item {
-            RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
-            _ => None,
-        });
-        if message.flags.contains(ReturnFlags::CTRUNC) {
-            // The kernel closed what did not fit; dropping the rest closes them too.
-            let rest = arrived.flatten().count();
-            let stand_in = if rest == 0 { stand_ins().pop() } else { None };
-            descriptors.push(stand_in.ok_or_else(too_many_descriptors)?);
-            return Ok(message.bytes);
-        }
-        descriptors.extend(arrived.flatten());
-        Ok(message.bytes)
+        receive(self.socket.as_fd(), parts, descriptors, RecvFlags::DONTWAIT)
+    }
+
+    fn blocking_receive(&self) -> Option<BlockingReceive> {
+        let wait: BlockingReceive = |socket, bytes, descriptors| {
+            receive(socket, &mut [IoSliceMut::new(bytes)], descriptors, RecvFlags::empty())
+        };
+        self.may_block.then_some(wait)
     }
 
     fn readiness(&self) -> Option<BorrowedFd<'_>> {
@@ -108,6 +107,38 @@ impl ByteStream for UnixStream {
     fn peer(&self) -> &Peer {
         &self.peer
     }
+}
+
+fn receive(
+    socket: BorrowedFd<'_>,
+    parts: &mut [IoSliceMut<'_>],
+    descriptors: &mut Vec<OwnedFd>,
+    flags: RecvFlags,
+) -> io::Result<usize> {
+    let mut room = [MaybeUninit::uninit(); CONTROL_BYTES];
+    let mut control = RecvAncillaryBuffer::new(&mut room);
+    let message = net::recvmsg(socket, parts, &mut control, flags | RecvFlags::CMSG_CLOEXEC)?;
+    let arrived = control.drain().filter_map(|item| match item {
+        RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
+        _ => None,
+    });
+    if message.flags.contains(ReturnFlags::CTRUNC) {
+        // The kernel closed what did not fit; dropping the rest closes them too.
+        let rest = arrived.flatten().count();
+        let stand_in = if rest == 0 { stand_ins().pop() } else { None };
+        descriptors.push(stand_in.ok_or_else(too_many_descriptors)?);
+        return Ok(message.bytes);
+    }
+    descriptors.extend(arrived.flatten());
+    Ok(message.bytes)
+}
+
+/// Has receives wait for at most [`BLOCKING_MAX`], those that do not say that they must not. With a
+/// limit a signal interrupts them, whatever its handler says of system calls that are made again.
+fn let_block(socket: BorrowedFd<'_>) -> io::Result<()> {
+    net::sockopt::set_socket_timeout(socket, net::sockopt::Timeout::Recv, Some(BLOCKING_MAX))?;
+    rustix::io::ioctl_fionbio(socket, false)?;
+    Ok(())
 }
 
 /// What takes the place of a descriptor that was lost because this process could open no more, so

@@ -27,6 +27,7 @@ impl Session {
         left: Option<Duration>,
     ) -> MutexGuard<'a, Core> {
         core.followers += 1;
+        core.sleep.is_shared = true;
         let mut core = match left {
             None => self.changed.wait(core).unwrap_or_else(PoisonError::into_inner),
             Some(left) => {
@@ -83,20 +84,30 @@ impl Session {
                 return core;
             }
         }
-        let Some(left) = core.check_pulse(left) else {
+        let Some(mut left) = core.check_pulse(left) else {
             core.reading = false;
             self.advance(&mut core);
             return core;
         };
+        let woken;
+        (core, woken) = self.sleep(core, &mut left);
+        if woken {
+            core.reading = false;
+            core.receive();
+            self.advance(&mut core);
+            return core;
+        }
         core.watching_room = core.link.bytes_queued() > 0;
         let flags = if core.watching_room { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
         let left = if core.more { Some(Duration::ZERO) } else { left };
         let socket = core.socket.clone();
+        let before = core.link.bytes_received();
         drop(core);
         self.wait_for(&socket, flags, left);
         let mut core = self.lock();
         core.reading = false;
         core.receive();
+        core.sleep.is_long &= core.link.bytes_received() == before;
         self.advance(&mut core);
         core
     }
