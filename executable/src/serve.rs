@@ -26,14 +26,14 @@ mod room;
 mod running;
 mod start;
 mod stub;
+mod turns;
 mod wait;
 mod zygote;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::thread::ThreadId;
 use std::time::Duration;
 
 use farcall_base::{ChannelId, Clock, Error, ErrorKind, Result, SystemClock};
@@ -49,7 +49,7 @@ use farcall_wire::{
 };
 
 use call::PendingCall;
-use callback::Outgoing;
+use callback::Callbacks;
 pub use code::Code;
 pub(crate) use code::Own;
 use frames::check_server;
@@ -57,6 +57,7 @@ use memory::{Arenas, Segments};
 use module::LoadedModule;
 use object::Object;
 use room::WorkingFolder;
+use turns::Turns;
 use wait::Waiter;
 
 pub(crate) use callback::check_callbacks;
@@ -105,16 +106,11 @@ pub fn serve(stream: Box<dyn ByteStream>, memory: Arc<dyn MemorySource>, code: C
         code,
         calls: Channels::default(),
         arenas: Arenas::default(),
-        refused: BTreeMap::new(),
-        ready: VecDeque::new(),
-        answered: Vec::new(),
+        turns: Turns::default(),
         object: None,
         nests: false,
         running: None,
-        callbacks: BTreeMap::new(),
-        callbacks_over: BTreeMap::new(),
-        callbacks_made: 0,
-        callback_failures: Vec::new(),
+        callbacks: Callbacks::default(),
         broken: None,
         folder: WorkingFolder::own(),
         left: false,
@@ -160,23 +156,14 @@ struct Session {
     code: Code,
     calls: Channels<Box<PendingCall>>,
     arenas: Arenas,
-    /// Calls that cannot run, and why: they are told when it would be their turn.
-    refused: BTreeMap<ChannelId, Error>,
-    ready: VecDeque<ChannelId>,
-    /// Calls whose outcome is queued, and that go with its last byte.
-    answered: Vec<ChannelId>,
+    turns: Turns,
     /// What this process is, if it is more than one of a pool.
     object: Option<Object>,
     /// Whether the server lets routines call others.
     nests: bool,
     running: Option<Running>,
-    /// Calls of the client's functions, by their channels.
-    callbacks: BTreeMap<ChannelId, Box<Outgoing>>,
-    /// Those that are over, by their numbers, until whoever made them has taken the outcome.
-    callbacks_over: BTreeMap<u64, Result<()>>,
-    callbacks_made: u64,
-    /// The first of the call that failed in each thread, until that thread has heard of it.
-    callback_failures: Vec<(ThreadId, Error)>,
+    /// Calls of the client's functions.
+    callbacks: Callbacks,
     /// What went wrong with the connection while a routine ran.
     broken: Option<Error>,
     folder: WorkingFolder,
@@ -192,12 +179,12 @@ impl Session {
         let connection = &mut self.connection;
         let calls = &mut self.calls;
         let arenas = &mut self.arenas;
-        self.answered.retain(|channel| {
-            let open = connection.is_open(*channel);
-            if !open && let Some(call) = calls.remove(*channel) {
+        self.turns.forget(|channel| {
+            let has_left = !connection.is_open(channel);
+            if has_left && let Some(call) = calls.remove(channel) {
                 arenas.take_back(call.into_arena());
             }
-            open
+            has_left
         });
         Ok(())
     }
@@ -215,8 +202,7 @@ impl Session {
                 }
                 Event::Requested(channel, request) => self.on_request(channel, request),
                 Event::Opened(channel, open) => self.on_open(channel, &open),
-                Event::ArgumentsComplete(channel) if self.refused.contains_key(&channel) => {}
-                Event::ArgumentsComplete(channel) => self.ready.push_back(channel),
+                Event::ArgumentsComplete(channel) => self.turns.ready(channel),
                 Event::CancelRequested(channel) => self.on_cancel(channel),
                 Event::Shared(share) => {
                     let descriptor = descriptors.pop_front();
@@ -235,8 +221,8 @@ impl Session {
                 }
                 Event::Unshared(segment) => self.segments.remove(segment),
                 Event::Left(_) => self.left = true,
-                Event::Resulted(channel, result) => self.callback_resulted(channel, *result),
-                Event::Finished(channel) => self.callback_finished(channel),
+                Event::Resulted(channel, result) => self.callbacks.resulted(channel, *result),
+                Event::Finished(channel) => self.callbacks.finished(channel),
                 // It keeps no calls.
                 Event::Replied(..) | Event::Noticed(..) => {}
                 Event::Resumed(..) | Event::Agreed(..) | Event::Acknowledged(_) => {}
@@ -292,12 +278,7 @@ impl Session {
                 self.connection.grant(channel, call.announced_bytes);
                 self.calls.insert(channel, Box::new(call));
             }
-            // Every call passes the turnstile or is taken back, also one that does not run: the
-            // server counts.
-            Err(error) => {
-                self.refused.insert(channel, error);
-                self.ready.push_back(channel);
-            }
+            Err(error) => self.turns.refuse(channel, error),
         }
     }
 
@@ -306,7 +287,7 @@ impl Session {
             running.cancelled = true;
             return;
         }
-        self.ready.retain(|ready| *ready != channel);
+        self.turns.remove(channel);
         let error = Error::new(
             ErrorKind::Cancelled,
             "run a routine",
@@ -314,7 +295,6 @@ impl Session {
         );
         self.refuse(channel, &error);
         self.calls.remove(channel);
-        self.refused.remove(&channel);
     }
 
     fn refuse(&mut self, channel: ChannelId, error: &Error) {
@@ -330,14 +310,13 @@ impl Session {
     /// has left before the next begins, as soon as the server has it come: so of a process that
     /// dies, the server knows what was done. The server is woken once for many.
     fn run_ready(&mut self, link: &mut Link, waiter: &mut Waiter) -> Result<()> {
-        while let (Some(next), true) = (self.ready.front().copied(), self.answered.is_empty()) {
+        while let Some(next) = self.turns.next() {
             self.check_folder(next)?;
             if !link.stream().turnstile().is_none_or(Turnstile::pass) {
                 break;
             }
-            let Some(channel) = self.ready.pop_front() else { break };
-            link.hold_bell(!self.ready.is_empty());
-            self.run(channel, link, waiter);
+            link.hold_bell(self.turns.begin());
+            self.run(next, link, waiter);
             self.send(link, waiter)?;
         }
         link.hold_bell(false);
@@ -355,7 +334,7 @@ impl Session {
     }
 
     fn run(&mut self, channel: ChannelId, link: &mut Link, waiter: &mut Waiter) {
-        if let Some(error) = self.refused.remove(&channel) {
+        if let Some(error) = self.turns.refusal(channel) {
             return self.refuse(channel, &error);
         }
         // Out of the table while it runs: its routine's code may have the session read frames
@@ -382,7 +361,7 @@ impl Session {
                 call.run(&module)
             });
         self.running = None;
-        let outcome = self.end_callbacks(link).and(outcome);
+        let outcome = self.callbacks.end(&mut self.connection, link).and(outcome);
         if let (Ok(_), Some(object)) = (&outcome, &mut self.object) {
             object.has_run(call.routine());
         }
@@ -390,7 +369,7 @@ impl Session {
         let processor_ns = processor.map(|before| processor_time().saturating_sub(before));
         let finished_ns = nanoseconds(&self.clock);
         let times = CallTimes { queued_ns: started_ns, started_ns, finished_ns, processor_ns };
-        self.answered.push(channel);
+        self.turns.answered(channel);
         let result = match outcome {
             Ok(results) => CallResult { failure: None, results, times, attributes: None },
             Err(error) => CallResult {

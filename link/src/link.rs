@@ -7,13 +7,13 @@
 
 mod handler;
 mod lending;
+mod queue;
 mod sending;
 mod source;
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind as IoErrorKind, IoSliceMut};
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_wire::compressed::check_compressed;
@@ -21,11 +21,12 @@ use farcall_wire::frame::{Flags, FrameHeader, FrameKind, HEADER_BYTES, PREFACE, 
 use farcall_wire::{FrameReader, Step};
 
 use crate::compression::{Compression, Compressor, Expansion};
-use crate::memory::{Block, Space};
+use crate::memory::Space;
 use crate::stream::ByteStream;
 
 pub use handler::FrameHandler;
 use lending::Lent;
+use queue::Queue;
 pub use source::{Control, FrameSource};
 
 /// Most bytes read beyond what is certainly control: the price of one system call for many small
@@ -47,11 +48,6 @@ pub enum Received {
     More,
 }
 
-enum Piece {
-    Bytes(Vec<u8>, Vec<Arc<OwnedFd>>),
-    Block(Block),
-}
-
 /// One byte stream in frames.
 pub struct Link {
     stream: Box<dyn ByteStream>,
@@ -70,11 +66,7 @@ pub struct Link {
     compressor: Option<Box<Compressor>>,
     /// Arrays of fewer bytes are not.
     compress_from: u64,
-    out: VecDeque<Piece>,
-    /// The memory of one that has left.
-    used: Vec<u8>,
-    out_bytes: usize,
-    sent_of_first: usize,
+    queue: Queue,
     copied: u64,
     received: u64,
 }
@@ -96,14 +88,11 @@ impl Link {
             may_compress: false,
             compressor: None,
             compress_from: 0,
-            out: VecDeque::new(),
-            used: Vec::new(),
-            out_bytes: 0,
-            sent_of_first: 0,
+            queue: Queue::default(),
             copied: 0,
             received: 0,
         };
-        link.queue_bytes(&PREFACE);
+        link.queue.add_bytes(&PREFACE);
         link
     }
 
@@ -156,7 +145,7 @@ impl Link {
 
     /// Bytes queued and not yet sent.
     pub fn bytes_queued(&self) -> usize {
-        self.out_bytes
+        self.queue.bytes()
     }
 
     /// Receives frames and gives them to `handler`, until nothing is there or about `budget` bytes

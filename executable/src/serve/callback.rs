@@ -3,6 +3,7 @@
 //! the routine may call them, and several at once.
 
 mod entry;
+mod table;
 
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int};
@@ -24,13 +25,10 @@ use farcall_native::taken::{gather, scatter, text_at, texts_at};
 use farcall_wire::{Argument, CallResult};
 
 use super::results::INLINE_MAX;
-use super::{CALL_BYTES_MAX, Session, running};
+use super::{CALL_BYTES_MAX, running};
 use entry::Entry;
 pub use entry::closures;
-
-/// Threads of a routine for which a failure is kept; where more ask for none, the call fails for
-/// one of these.
-const FAILURES_MAX: usize = 4096;
+pub use table::Callbacks;
 
 /// The functions that a routine gets for its callbacks, by parameter.
 pub type Closures = Vec<Option<Closure>>;
@@ -179,68 +177,6 @@ impl Outgoing {
     }
 }
 
-impl Session {
-    /// The head of a callback's outcome came; its arrays may follow.
-    pub(super) fn callback_resulted(
-        &mut self,
-        channel: farcall_base::ChannelId,
-        result: CallResult,
-    ) {
-        if let Some(call) = self.callbacks.get_mut(&channel)
-            && let Err(error) = call.resulted(result)
-        {
-            call.receiving.clear();
-            call.trouble = Some(error);
-        }
-    }
-
-    /// All of it is there.
-    pub(super) fn callback_finished(&mut self, channel: farcall_base::ChannelId) {
-        if let Some(call) = self.callbacks.remove(&channel) {
-            self.callbacks_over.insert(call.ticket, call.trouble.map_or(Ok(()), Err));
-        }
-    }
-
-    /// Keeps the failure for the thread that called: others call back at the same time, and ask for
-    /// theirs.
-    fn callback_failed(&mut self, error: Error) {
-        let me = std::thread::current().id();
-        let failures = &mut self.callback_failures;
-        if failures.len() < FAILURES_MAX && failures.iter().all(|(thread, _)| *thread != me) {
-            failures.push((me, error));
-        }
-    }
-
-    /// What this thread has not heard of yet.
-    fn take_callback_failure(&mut self) -> Option<Error> {
-        let me = std::thread::current().id();
-        let position = self.callback_failures.iter().position(|(thread, _)| *thread == me)?;
-        Some(self.callback_failures.remove(position).1)
-    }
-
-    /// The routine has returned: threads that still wait for callbacks get nothing, and nothing is
-    /// read or written that was theirs. What becomes of the call, if one failed and nobody asked
-    /// for it.
-    pub(super) fn end_callbacks(&mut self, link: &mut farcall_link::Link) -> Result<()> {
-        self.callbacks_over.clear();
-        for channel in std::mem::take(&mut self.callbacks).into_keys() {
-            self.connection.cancel(channel);
-            link.copy_queued()?;
-        }
-        std::mem::take(&mut self.callback_failures).into_iter().next().map_or(
-            Ok(()),
-            |(_, error)| {
-                let why = "the callback raised an exception and the routine did not check for it";
-                let words = format!("{why}: {}", error.message());
-                Err(error.context().iter().fold(
-                    Error::new(ErrorKind::RoutineFailed, "run a routine", words),
-                    |failed, (key, value)| failed.with(key.clone(), value),
-                ))
-            },
-        )
-    }
-}
-
 /// An argument as it leaves.
 fn argument(
     values: &SlotValues<'_>,
@@ -292,7 +228,7 @@ fn packing(slot: Slot, array: &ArrayLayout) -> Result<Packing> {
     let bytes = usize::try_from(array.full_bytes)
         .map_err(|_| wrong("an array is larger than the address space"))?;
     // SAFETY: the routine's interface says that so much lies there; it waits until nobody uses it
-    // any more, or `end_callbacks` has seen to that.
+    // any more, or `Callbacks::end` has seen to that.
     let region: Arc<dyn Region> = Arc::new(unsafe { BorrowedRegion::new(slot.memory, bytes) });
     Packing::new(region, 0, &Strided::of_layout(array))
 }
@@ -394,7 +330,7 @@ pub(super) unsafe extern "C" fn own_callback_failure(
     words: *mut c_char,
     words_bytes: usize,
 ) -> c_int {
-    let Some(failure) = running::with(|running| running.way().session.take_callback_failure())
+    let Some(failure) = running::with(|running| running.way().session.callbacks.take_failure())
     else {
         return -1;
     };

@@ -32,7 +32,7 @@ impl FrameSource for Session {
 
     fn queue_data(&mut self, link: &mut Link, header: FrameHeader, place: &Place) -> Result<()> {
         if place.side == Side::Arguments {
-            let call = self.callbacks.get_mut(&place.channel);
+            let call = self.callbacks.get_mut(place.channel);
             let call =
                 call.ok_or_else(|| Error::internal("send an argument", "its callback has ended"))?;
             link.queue_data(header, call.blocks(place.slot, header.length)?);
@@ -69,7 +69,7 @@ impl FrameHandler for Session {
         if place.side == Side::Results {
             return self
                 .callbacks
-                .get_mut(&place.channel)
+                .get_mut(place.channel)
                 .map(|call| call.result_space(place.slot, left))
                 .transpose();
         }
@@ -82,7 +82,7 @@ impl FrameHandler for Session {
     fn data_arrived(&mut self, header: &FrameHeader, count: u32, done: u32) -> Result<()> {
         if let Some(call) = self.calls.get_mut(header.channel) {
             call.argument_arrived(header.slot, count as usize)?;
-        } else if let Some(call) = self.callbacks.get_mut(&header.channel) {
+        } else if let Some(call) = self.callbacks.get_mut(header.channel) {
             call.result_arrived(header.slot, count as usize)?;
         }
         self.connection.data_arrived(header, done)?;

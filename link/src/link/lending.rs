@@ -9,7 +9,7 @@ use super::Link;
 pub(super) enum Lent {
     /// Here.
     No,
-    /// With whoever waits for bytes.
+    /// With the thread that waits for bytes.
     Out,
     /// Here again, with all that the stream had.
     Drained,

@@ -57,7 +57,7 @@ impl Session {
         }
         core.sleep.is_long = is_long;
         // Whatever came over a connection that is gone, another may have its place. The end of the
-        // stream and errors are met again by whoever receives next.
+        // stream and errors are met again by the next receive.
         if core.losses == bed.losses {
             core.link.return_buffer(bed.buffer, came.unwrap_or(0), descriptors);
         }

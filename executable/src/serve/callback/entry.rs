@@ -10,7 +10,7 @@ use farcall_native::invoke::Slot;
 use farcall_native::{Closure, Entered};
 use farcall_wire::{Argument, Open, callback_attribute};
 
-use super::super::running;
+use super::super::{Session, running};
 use super::{Closures, Outgoing, check};
 
 /// Makes them, once for all calls of the routine.
@@ -51,7 +51,7 @@ impl Entered for Entry {
             // Where no call runs any more there is nobody to tell but whoever reads what the
             // process says.
             let told = running::with(|running| {
-                running.way().session.callback_failed(error);
+                running.way().session.callbacks.failed(error);
             });
             if told.is_none() {
                 eprintln!(
@@ -64,7 +64,7 @@ impl Entered for Entry {
 }
 
 impl Entry {
-    pub(super) fn call(&self, mut call: Outgoing, arguments: Vec<Argument>) -> Result<()> {
+    pub(super) fn call(&self, call: Outgoing, arguments: Vec<Argument>) -> Result<()> {
         let over = || Error::new(ErrorKind::Cancelled, "call back", "its call has ended");
         let ticket = running::with(|running| {
             let parent = running.call;
@@ -72,12 +72,9 @@ impl Entry {
             if way.session.running.as_ref().is_none_or(|running| running.routine != self.routine) {
                 return Err(over());
             }
-            way.session.callbacks_made += 1;
-            call.ticket = way.session.callbacks_made;
-            let open = self.open(parent, call.ticket, arguments);
-            let channel = way.session.connection.open(&open)?;
-            let ticket = call.ticket;
-            way.session.callbacks.insert(channel, Box::new(call));
+            let Session { callbacks, connection, .. } = &mut *way.session;
+            let ticket =
+                callbacks.open(connection, call, |ticket| self.open(parent, ticket, arguments))?;
             way.look();
             Ok(ticket)
         });
@@ -85,7 +82,7 @@ impl Entry {
         let outcome = running::wait_until(|running| {
             let session = &mut *running.way().session;
             let gone = session.left || session.broken.is_some();
-            session.callbacks_over.remove(&ticket).or_else(|| gone.then(|| Err(over())))
+            session.callbacks.take_outcome(ticket).or_else(|| gone.then(|| Err(over())))
         });
         outcome.unwrap_or_else(|| Err(over()))
     }
