@@ -5,6 +5,39 @@ use crate::expression::{self, Expression};
 use crate::token::{Token, parenthesised, split_commas};
 use crate::unit::{Base, Bound, Declared, Intent, Length, TypeSpec};
 
+/// Words that declarations begin with.
+const DECLARATIONS: [&str; 24] = [
+    "allocatable",
+    "asynchronous",
+    "byte",
+    "character",
+    "class",
+    "codimension",
+    "complex",
+    "contiguous",
+    "dimension",
+    "double",
+    "doubleprecision",
+    "external",
+    "integer",
+    "intent",
+    "logical",
+    "optional",
+    "pointer",
+    "procedure",
+    "real",
+    "target",
+    "type",
+    "value",
+    "virtual",
+    "volatile",
+];
+
+/// Whether a statement that begins with this word declares something.
+pub fn is_declaration(word: &str) -> bool {
+    DECLARATIONS.contains(&word)
+}
+
 /// Reads the type that a declaration or a function begins with, and what follows it.
 pub fn type_spec<'a>(
     tokens: &'a [Token],
@@ -176,7 +209,8 @@ pub fn attribute(tokens: &[Token], declared: &mut Declared, constants: &Constant
                 _ => declared.intent,
             };
         }
-        "dimension" => {
+        // VIRTUAL is an old compiler's word for it.
+        "dimension" | "virtual" => {
             let inside = inside.unwrap_or(&[]);
             declared.assumed_rank = is_assumed_rank(inside);
             declared.shape = shape(inside, constants);

@@ -2,13 +2,16 @@
 
 mod argument;
 mod checks;
+mod directions;
+mod shared;
 
 use crate::callback::{self, needs_adapter};
 use crate::expression::Expression;
-use crate::parse::parse;
-use crate::source::statements;
+use crate::sources::Units;
 use crate::unit::{Base, Declared, Intent, Module, Procedure};
 use crate::{Includes, Problem, Source, wrapper};
+use directions::Directions;
+use shared::{Group, Shared};
 
 /// What was drafted of a source.
 #[derive(Clone, Debug, Default)]
@@ -25,98 +28,134 @@ pub struct Draft {
     pub problems: Vec<Problem>,
     /// What was assumed, and should be looked at.
     pub notes: Vec<Problem>,
+    /// The sources in the order in which they are compiled: those that are used first, then the
+    /// others.
+    pub order: Vec<usize>,
 }
 
-/// Reads a source, the sources of modules that it uses, and what they include, and drafts its
-/// interface.
+/// Reads sources, those of modules that they use, and what they include, and drafts one interface
+/// file of them.
 ///
 /// # Errors
 /// What keeps any of it from being read.
 pub fn draft(
-    source: &Source<'_>,
+    sources: &[Source<'_>],
     uses: &[Source<'_>],
     includes: Includes<'_>,
     library: &str,
 ) -> Result<Draft, Problem> {
-    let mut others: Vec<Module> = Vec::new();
-    for one in uses {
-        let read = statements(one.text, one.form, includes).map_err(|problem| Problem {
-            message: format!("{}: {}", one.name, problem.message),
-            ..problem
-        })?;
-        let (modules, _) = parse(&read, &others);
-        others.extend(modules.into_iter().filter(|module| !module.name.is_empty()));
-    }
-    let statements = statements(source.text, source.form, includes)?;
-    // Modules of the file itself may use one another: a second look knows them.
-    let (first, _) = parse(&statements, &others);
-    others.extend(first.into_iter().filter(|module| !module.name.is_empty()));
-    let (modules, problems) = parse(&statements, &others);
-    let mut draft = Draft { problems, ..Draft::default() };
-    let stem = source.name.rsplit('/').next().unwrap_or(source.name);
-    let stem: String = stem
-        .split('.')
-        .next()
-        .unwrap_or("module")
-        .chars()
-        .filter(|one| one.is_ascii_alphanumeric() || *one == '_')
+    // Those that are used come first, so that their modules are known.
+    let all: Vec<Source<'_>> = uses.iter().chain(sources).copied().collect();
+    let units = Units::read(&all, includes)?;
+    let is_asked = |source: &Source<'_>| sources.iter().any(|one| one.name == source.name);
+    let asked: Vec<(&Module, &Source<'_>)> = units
+        .modules
+        .iter()
+        .zip(units.sources.iter().copied())
+        .filter(|(_, source)| is_asked(source))
         .collect();
-    let named: Vec<&Module> = modules.iter().filter(|module| !module.name.is_empty()).collect();
-    draft.module = match named.as_slice() {
-        [one] => one.name.clone(),
-        _ => stem,
+    let problems = units.problems.iter();
+    let problems = problems.filter(|problem| sources.iter().any(|one| one.name == problem.file));
+    let mut draft = Draft {
+        module: module_name(sources, &asked),
+        order: units.order.clone(),
+        problems: problems.cloned().collect(),
+        ..Draft::default()
     };
-    let mut routines = Vec::new();
-    for module in &modules {
-        for procedure in module.procedures.iter().filter(|procedure| module.shows(&procedure.name))
-        {
-            let routine = Routine::of(module, procedure);
-            if routines.iter().any(|other: &Routine| other.name == routine.name) {
-                draft.problems.push(Problem::new(
-                    procedure.line,
-                    format!(
-                        "{}: two procedures have this name; scan one file per module",
-                        routine.name
-                    ),
-                ));
-                continue;
-            }
-            routines.push(routine);
+    let directions = Directions::of(&units.modules);
+    let mut routines: Vec<Routine> = Vec::new();
+    let mut procedures = Vec::new();
+    let each = asked.iter().flat_map(|(module, source)| {
+        module.procedures.iter().map(move |one| (*module, *source, one))
+    });
+    for (module, source, procedure) in each {
+        let Some(entry) = module.name_outside(&procedure.name) else { continue };
+        let mut routine = Routine::of(module, procedure, &directions);
+        routine.entry = entry.to_owned();
+        routine.file = source.name.to_owned();
+        if let Some(other) = routines.iter().find(|other| other.name == routine.name) {
+            let place = format!("{}, line {}", file_name(&other.file), other.line);
+            let what = format!("{}: {place} has a procedure of this name, too", routine.name);
+            let fix = "scan the files of one module at a time";
+            draft
+                .problems
+                .push(Problem::new(procedure.line, format!("{what}; {fix}")).of(source.name));
+            continue;
         }
+        routines.push(routine);
+        procedures.push((module, procedure));
     }
-    write(&mut draft, source, &routines, library);
+    let groups = Shared::of(&units.modules).groups(&procedures);
+    write(&mut draft, sources, &routines, &groups, library);
     Ok(draft)
 }
 
-/// Puts the file together: routines in the order of the source, so that both can be read side by
+/// That of the only module, or the first source's.
+fn module_name(sources: &[Source<'_>], asked: &[(&Module, &Source<'_>)]) -> String {
+    let named: Vec<&Module> =
+        asked.iter().map(|(module, _)| *module).filter(|module| !module.name.is_empty()).collect();
+    if let ([one], 1) = (named.as_slice(), sources.len()) {
+        return one.name.clone();
+    }
+    let stem = sources.first().map_or("module", |source| file_name(source.name));
+    let stem = stem.split('.').next().unwrap_or("module");
+    stem.chars().filter(|one| one.is_ascii_alphanumeric() || *one == '_').collect()
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Puts the file together: routines in the order of the sources, so that both can be read side by
 /// side.
-fn write(draft: &mut Draft, source: &Source<'_>, routines: &[Routine], library: &str) {
-    let file = source.name.rsplit('/').next().unwrap_or(source.name);
+fn write(
+    draft: &mut Draft,
+    sources: &[Source<'_>],
+    routines: &[Routine],
+    groups: &[Group],
+    library: &str,
+) {
+    let from = match sources {
+        [one] => file_name(one.name).to_owned(),
+        _ => format!("{} sources", sources.len()),
+    };
     let mut text = format!(
-        "/* Drafted by `farcall scan` from {file}. Check it, above all where a comment asks for \
+        "/* Drafted by `farcall scan` from {from}. Check it, above all where a comment asks for \
             it. */\n"
     );
     text.push_str(&format!("Module {};\nLibrary \"{library}\";\n", draft.module));
     let mut wrappers = Vec::new();
-    for routine in routines {
-        text.push('\n');
-        text.push_str(&routine.text());
-        draft.problems.extend(routine.problems.iter().cloned());
-        draft.notes.extend(routine.notes.iter().cloned());
+    for (number, routine) in routines.iter().enumerate() {
+        text.push_str(&text_of(number, routines, groups));
+        let here = |problem: &Problem| problem.clone().of(&routine.file);
+        draft.problems.extend(routine.problems.iter().map(here));
+        draft.notes.extend(routine.notes.iter().map(here));
         if routine.problems.is_empty() {
             draft.routines += 1;
             wrappers.extend(routine.module.is_some().then(|| wrapper::write(routine)));
         }
     }
-    draft.problems.sort_by_key(|problem| problem.line);
+    draft.notes.extend(groups.iter().map(|group| group.note(routines)));
+    let place = |name: &str| sources.iter().position(|one| one.name == name);
+    draft.problems.sort_by_key(|problem| (place(&problem.file), problem.line));
     draft.interface = text;
     if !wrappers.is_empty() {
         let head = format!(
-            "! Made by `farcall scan` from {file}: a server calls these wrappers instead of the \
+            "! Made by `farcall scan` from {from}: a server calls these wrappers instead of the \
              module procedures,\n! whose names and assumed-shape arguments depend on the \
-             compiler. Compile this file with the same\n! compiler, after {file}.\n"
+             compiler. Compile this file with the same\n! compiler, after {from}.\n"
         );
         draft.wrapper = Some(format!("{head}\n{}", wrappers.join("\n")));
+    }
+}
+
+/// The definition of a routine. The methods of a class stand together, in the place of the first.
+fn text_of(number: usize, routines: &[Routine], groups: &[Group]) -> String {
+    let group = groups.iter().find(|group| group.routines.contains(&number));
+    match group.filter(|group| group.is_class(routines)) {
+        None => format!("\n{}", routines[number].text("Define")),
+        Some(group) if group.routines[0] == number => group.text(routines),
+        Some(_) => String::new(),
     }
 }
 
@@ -133,6 +172,11 @@ pub enum Style {
 #[derive(Clone, Debug)]
 pub struct Routine {
     pub name: String,
+    /// The source's name.
+    pub file: String,
+    pub line: usize,
+    /// What others call it by.
+    pub entry: String,
     /// Of a module procedure.
     pub module: Option<String>,
     pub style: Style,
@@ -201,11 +245,14 @@ fn interface_name(dummy: &str) -> String {
 impl Routine {
     /// Takes the arguments in order: extents may name those that come later, but sizes of arrays
     /// only earlier ones.
-    fn of(module: &Module, procedure: &Procedure) -> Routine {
+    fn of(module: &Module, procedure: &Procedure, directions: &Directions) -> Routine {
         let in_module = !module.name.is_empty();
         let binding = procedure.binding.clone();
         let mut routine = Routine {
             name: procedure.name.clone(),
+            file: String::new(),
+            line: procedure.line,
+            entry: procedure.name.clone(),
             module: in_module.then(|| module.name.clone()),
             style: if in_module || binding.is_some() { Style::C } else { Style::Fortran },
             parameters: Vec::new(),
@@ -225,7 +272,7 @@ impl Routine {
         for dummy in procedure.dummies.iter().chain(&procedure.result) {
             let is_result =
                 procedure.result.as_ref() == Some(dummy) && !procedure.dummies.contains(dummy);
-            let parameter = routine.parameter(module, procedure, dummy, is_result);
+            let parameter = routine.parameter(module, procedure, dummy, is_result, directions);
             if is_result {
                 routine.result = Some(routine.parameters.len());
             }
@@ -264,7 +311,7 @@ impl Routine {
     fn callback(&mut self, dummy: &str, interface: &Procedure) -> Option<Box<Routine>> {
         let home = Module { name: self.module.clone().unwrap_or_default(), ..Module::default() };
         let named = Procedure { name: dummy.to_owned(), ..interface.clone() };
-        let mut inner = Routine::of(&home, &named);
+        let mut inner = Routine::of(&home, &named, &Directions::default());
         inner.style = Style::Fortran;
         self.problems.append(&mut inner.problems);
         self.notes.append(&mut inner.notes);

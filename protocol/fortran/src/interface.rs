@@ -88,8 +88,8 @@ impl Routine {
         self.extents.iter().map(|(name, doc)| format!("IN int64 {name} \"{doc}\""))
     }
 
-    /// The definition; a comment where there are problems.
-    pub fn text(&self) -> String {
+    /// The definition, which begins with `word`; a comment where there are problems.
+    pub fn text(&self, word: &str) -> String {
         let mut lines = Vec::new();
         let mut arguments: Vec<(String, &[String])> = Vec::new();
         // Callbacks come last in a list, whatever their place in the call.
@@ -98,7 +98,7 @@ impl Routine {
         arguments.extend(plain.iter().map(|one| (one.text(), one.notes.as_slice())));
         arguments.extend(self.extent_texts().map(|text| (text, &[] as &[String])));
         arguments.extend(callbacks.iter().map(|one| (one.text(), one.notes.as_slice())));
-        lines.push(format!("Define {}(", self.name));
+        lines.push(format!("{word} {}(", self.name));
         let count = arguments.len();
         for (index, (text, notes)) in arguments.into_iter().enumerate() {
             for note in notes {

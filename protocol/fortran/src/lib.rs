@@ -6,27 +6,32 @@
 //! arguments its private descriptors, so they get wrappers with explicit shapes, which the site's
 //! own compiler compiles.
 
+mod body;
 mod callback;
 mod constant;
 mod declare;
 mod draft;
 mod expression;
+mod fixed;
 mod interface;
 mod kinds;
 mod parse;
 mod source;
+mod sources;
 mod token;
 mod unit;
 mod wrapper;
 
 pub use draft::{Draft, draft};
 pub use source::{Form, is_directive};
+pub use sources::SOURCES_MAX;
 
 /// A source of more bytes is refused.
 pub const FILE_BYTES_MAX: usize = 4 << 20;
 
-/// Gives the text of a file that a source includes; `Err` says why it does not.
-pub type Includes<'a> = &'a dyn Fn(&str) -> Result<String, String>;
+/// Gives the text of a file that a source includes: the source's name, and the file's as it is
+/// written there. `Err` says why it does not.
+pub type Includes<'a> = &'a dyn Fn(&str, &str) -> Result<String, String>;
 
 /// A source file.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +47,8 @@ pub struct Source<'a> {
 /// What keeps a routine from being drafted, or should be looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
+    /// The source's name.
+    pub file: String,
     /// From 1.
     pub line: usize,
     /// What, and what to do about it.
@@ -51,6 +58,11 @@ pub struct Problem {
 impl Problem {
     /// At this line.
     fn new(line: usize, message: impl Into<String>) -> Problem {
-        Problem { line, message: message.into() }
+        Problem { file: String::new(), line, message: message.into() }
+    }
+
+    /// The same in this source.
+    fn of(self, file: &str) -> Problem {
+        Problem { file: file.to_owned(), ..self }
     }
 }

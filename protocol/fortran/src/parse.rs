@@ -1,5 +1,5 @@
-//! Program units: which modules and procedures a source has, and what they declare. Executable
-//! statements are passed over.
+//! Program units: which modules and procedures a source has, what they declare, and what their
+//! executable statements do with names.
 
 mod heading;
 mod place;
@@ -7,7 +7,9 @@ mod place;
 use std::sync::Arc;
 
 use crate::Problem;
-use crate::source::Statement;
+use crate::body::is_assignment;
+use crate::declare::is_declaration;
+use crate::source::{Form, Statement};
 use crate::token::{Token, tokens};
 use crate::unit::{Module, Procedure};
 use heading::{Heading, heading, read_heading};
@@ -20,14 +22,20 @@ enum Scope {
     Procedure(Box<Procedure>),
     /// Internal procedures, programs, submodules: their content is nobody else's.
     Other,
-    Interface,
+    /// With the generic name that it has.
+    Interface(Option<String>),
     Type,
 }
 
 /// Reads a source: its modules in order, and last the procedures outside of modules. `others` are
 /// modules that it may use.
-pub fn parse(statements: &[Statement], others: &[Module]) -> (Vec<Module>, Vec<Problem>) {
+pub fn parse(
+    statements: &[Statement],
+    form: Form,
+    others: &[Module],
+) -> (Vec<Module>, Vec<Problem>) {
     let mut parser = Parser {
+        is_fixed: form == Form::Fixed,
         others,
         modules: Vec::new(),
         outside: Module::default(),
@@ -52,6 +60,7 @@ pub fn parse(statements: &[Statement], others: &[Module]) -> (Vec<Module>, Vec<P
 }
 
 struct Parser<'a> {
+    is_fixed: bool,
     others: &'a [Module],
     modules: Vec<Module>,
     outside: Module,
@@ -73,7 +82,7 @@ impl Parser<'_> {
                 }
                 return;
             }
-            Some(Scope::Interface) if ends(all, "interface") => {
+            Some(Scope::Interface(_)) if ends(all, "interface") => {
                 self.scopes.pop();
                 return;
             }
@@ -99,7 +108,11 @@ impl Parser<'_> {
             ("endsubroutine" | "endfunction" | "endmodule" | "endprogram" | "endsubmodule", _) => {
                 self.end()
             }
-            ("module", Some("procedure")) if all.len() > 2 => self.begin_separate(),
+            ("procedure", _) if self.is_in_generic() => self.add_specific(all),
+            ("module", Some("procedure")) if all.len() > 2 => {
+                self.add_specific(&all[1..]);
+                self.begin_separate();
+            }
             ("module", Some(name)) if all.len() == 2 => self.begin_module(name),
             ("program" | "submodule", _) if !all.iter().any(|token| token.is("=")) => {
                 self.scopes.push(Scope::Other)
@@ -109,7 +122,7 @@ impl Parser<'_> {
             ("interface", _) | ("abstract", Some("interface"))
                 if !all.get(1).is_some_and(|second| second.is("=") || second.is("(")) =>
             {
-                self.scopes.push(Scope::Interface);
+                self.scopes.push(Scope::Interface(generic_name(all)));
             }
             ("type", _) if is_type_definition(all) => self.scopes.push(Scope::Type),
             _ => self.specification(statement, all),
@@ -118,9 +131,24 @@ impl Parser<'_> {
 
     /// `module procedure f` begins a body in a submodule, and only names one in an interface.
     fn begin_separate(&mut self) {
-        if !matches!(self.scopes.last(), Some(Scope::Interface)) {
+        if !matches!(self.scopes.last(), Some(Scope::Interface(_))) {
             self.scopes.push(Scope::Other);
         }
+    }
+
+    fn is_in_generic(&self) -> bool {
+        matches!(self.scopes.last(), Some(Scope::Interface(Some(_))))
+    }
+
+    /// `procedure :: a, b` in the interface of a generic name.
+    fn add_specific(&mut self, all: &[Token]) {
+        let (Some(Scope::Interface(Some(generic))), Some(module)) =
+            (self.scopes.last(), self.modules.last_mut())
+        else {
+            return;
+        };
+        let names = all[1..].iter().filter_map(Token::word).map(str::to_owned).collect();
+        module.generics.push((generic.clone(), names));
     }
 
     /// Its constants are known to all that it contains.
@@ -136,14 +164,15 @@ impl Parser<'_> {
             matches!(self.scopes.last(), Some(Scope::Procedure(_) | Scope::Other));
         // Internal procedures are nobody else's, and interfaces of a module name what is defined
         // elsewhere.
-        let is_dummy = matches!(self.scopes.last(), Some(Scope::Interface))
+        let is_dummy = matches!(self.scopes.last(), Some(Scope::Interface(_)))
             && matches!(self.scopes.iter().rev().nth(1), Some(Scope::Procedure(_)));
         if inside_procedure {
             self.scopes.push(Scope::Other);
             return;
         }
         let in_module = !self.scopes.is_empty();
-        let mut procedure = Procedure { line: statement.line, ..Procedure::default() };
+        let mut procedure =
+            Procedure { line: statement.line, is_fixed: self.is_fixed, ..Procedure::default() };
         match (self.scopes.iter().rev().nth(1), self.modules.last()) {
             (Some(Scope::Procedure(outer)), _) if is_dummy => {
                 procedure.constants = outer.constants.clone()
@@ -169,7 +198,7 @@ impl Parser<'_> {
     fn end(&mut self) {
         let Some(Scope::Procedure(procedure)) = self.scopes.pop() else { return };
         match self.scopes.last() {
-            Some(Scope::Interface) => {
+            Some(Scope::Interface(_)) => {
                 match (self.scopes.iter_mut().rev().nth(1), self.modules.last_mut()) {
                     (Some(Scope::Procedure(outer)), _) => {
                         outer.interfaces.push(Arc::new(*procedure))
@@ -193,7 +222,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Statements that declare something; all others are passed over.
+    /// Statements that declare something, and those that do something.
     fn specification(&mut self, statement: &Statement, all: &[Token]) {
         let mut place = match self.scopes.last_mut() {
             Some(Scope::Procedure(procedure)) => Place::Procedure(procedure),
@@ -201,9 +230,11 @@ impl Parser<'_> {
                 Some(module) => Place::Module(module),
                 None => return,
             },
+            Some(Scope::Other) => return self.internal(all),
             _ => return,
         };
         match all[0].word() {
+            _ if is_assignment(all) => place.execute(statement, all),
             Some("use") => place.use_module(all, self.others),
             Some("include") if matches!(all.get(1), Some(Token::Text(_))) => {
                 place.include(all, statement)
@@ -217,8 +248,48 @@ impl Parser<'_> {
             Some("implicit") => place.implicit(all),
             Some("parameter") => place.parameters(all),
             Some("private" | "public") => place.access(all),
-            _ => place.declare(statement, all),
+            Some("common") => place.common(statement, all),
+            Some("save") => place.save(all),
+            Some("data") => place.data(all),
+            Some("equivalence" | "namelist") => place.unclear(all),
+            Some(word) if NOTHING_SAID.contains(&word) => {}
+            Some(word) if is_declaration(word) => place.declare(statement, all),
+            _ => place.execute(statement, all),
         }
+    }
+
+    /// An internal procedure may do anything with the names of the one that contains it.
+    fn internal(&mut self, all: &[Token]) {
+        let outer = self.scopes.iter_mut().rev().find_map(|scope| match scope {
+            Scope::Procedure(procedure) => Some(procedure),
+            _ => None,
+        });
+        if let Some(procedure) = outer {
+            procedure.body.unclear(all);
+        }
+    }
+}
+
+/// Statements that say nothing of arguments.
+const NOTHING_SAID: [&str; 11] = [
+    "automatic",
+    "bind",
+    "contains",
+    "enum",
+    "enumerator",
+    "generic",
+    "import",
+    "intrinsic",
+    "protected",
+    "sequence",
+    "static",
+];
+
+/// The name of `interface name`; operators and abstract interfaces have none.
+fn generic_name(all: &[Token]) -> Option<String> {
+    match all {
+        [_, Token::Word(name)] if !all[0].is_word("abstract") => Some(name.clone()),
+        _ => None,
     }
 }
 

@@ -1,7 +1,11 @@
 //! Statements of a source: comments and continuations of free and fixed form, and what is included
 //! (Fortran 2018, sections 6.3 and 6.4).
 
-use crate::{FILE_BYTES_MAX, Includes, Problem};
+use crate::fixed::respaced;
+use crate::{FILE_BYTES_MAX, Problem};
+
+/// Gives the text of a file that this source includes.
+pub type Included<'a> = &'a dyn Fn(&str) -> Result<String, String>;
 
 /// How a source is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +32,8 @@ pub struct Statement {
     pub text: String,
     /// The comment behind its last line.
     pub comment: String,
+    /// Fixed form's label; that of free form is the first word of the text.
+    pub label: String,
 }
 
 /// Lines of one statement at most; the standard has 255, compilers more.
@@ -41,10 +47,18 @@ const INCLUDES_MAX: usize = 20;
 pub fn statements(
     text: &str,
     form: Form,
-    includes: Includes<'_>,
+    includes: Included<'_>,
 ) -> Result<Vec<Statement>, Problem> {
-    let mut reader =
-        Reader { form, includes, statements: Vec::new(), open: None, lines: 0, depth: 0, bytes: 0 };
+    let mut reader = Reader {
+        form,
+        includes,
+        statements: Vec::new(),
+        open: None,
+        heading_may_follow: true,
+        lines: 0,
+        depth: 0,
+        bytes: 0,
+    };
     reader.file(text)?;
     Ok(reader.statements)
 }
@@ -87,10 +101,12 @@ impl<'a> Numbers<'a> {
 
 struct Reader<'a> {
     form: Form,
-    includes: Includes<'a>,
+    includes: Included<'a>,
     statements: Vec<Statement>,
     /// A statement that may go on, and whether it must (free form).
     open: Option<(Statement, bool)>,
+    /// Whether `REALFUNCTIONX(N)` is the heading of a function here, or declares an array.
+    heading_may_follow: bool,
     lines: usize,
     /// Of files that include one another.
     depth: usize,
@@ -209,7 +225,7 @@ impl Reader<'_> {
         self.add(number, code, comment, more)
     }
 
-    /// A line of fixed form. Labels in the first columns mean nothing here.
+    /// A line of fixed form.
     fn fixed(&mut self, number: usize, line: &str) -> Result<(), Problem> {
         let first = line.bytes().next().unwrap_or(b' ');
         if matches!(first, b'c' | b'C' | b'*' | b'!' | b'd' | b'D') || line.trim().is_empty() {
@@ -223,7 +239,11 @@ impl Reader<'_> {
         if code.trim().is_empty() {
             return Ok(());
         }
-        self.add(number, code, comment, false)
+        self.add(number, code, comment, false)?;
+        if let (false, Some((statement, _))) = (continues, &mut self.open) {
+            statement.label = label(line);
+        }
+        Ok(())
     }
 
     /// Puts a line behind what is open. The comment is the last line's: it stands beside what it
@@ -251,7 +271,11 @@ impl Reader<'_> {
     fn end(&mut self) -> Result<(), Problem> {
         let Some((statement, _)) = self.open.take() else { return Ok(()) };
         for part in split_semicolons(&statement.text) {
-            let part = Statement { text: part.trim().to_owned(), ..statement.clone() };
+            let mut part = Statement { text: part.trim().to_owned(), ..statement.clone() };
+            if self.form == Form::Fixed && included(&part.text).is_none() {
+                part.text = respaced(&part.text, self.heading_may_follow);
+                self.heading_may_follow = heading_may_follow(&part.text);
+            }
             match included(&part.text) {
                 Some(name) => self.include(&part, name)?,
                 None if part.text.is_empty() => {}
@@ -259,6 +283,24 @@ impl Reader<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// The number in the first columns of a line of fixed form.
+fn label(line: &str) -> String {
+    line.chars().take(5).take_while(|one| *one != '\t').filter(char::is_ascii_digit).collect()
+}
+
+/// Whether a unit may begin behind this statement.
+fn heading_may_follow(statement: &str) -> bool {
+    let words: Vec<&str> = statement.split_whitespace().take(2).collect();
+    match words.first().map(|word| word.to_ascii_lowercase()).as_deref() {
+        Some("end") => {
+            let parts = ["do", "if", "select", "where", "forall", "type", "associate", "interface"];
+            !words.get(1).is_some_and(|word| parts.contains(&word.to_ascii_lowercase().as_str()))
+        }
+        Some("contains" | "interface" | "abstract") => true,
+        _ => false,
     }
 }
 

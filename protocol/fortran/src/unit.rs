@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::Problem;
+use crate::body::{Body, Names};
 use crate::constant::Constants;
 use crate::expression::Expression;
 
@@ -104,6 +105,30 @@ pub struct Procedure {
     /// Statements that could not be read, and other reasons not to draft it.
     pub problems: Vec<Problem>,
     pub has_alternate_returns: bool,
+    /// Whether its source has fixed form, where an extent of 1 may stand for any.
+    pub is_fixed: bool,
+    pub body: Body,
+    pub state: State,
+}
+
+/// What outlasts a call.
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    /// Variables of COMMON blocks, by the block's name.
+    pub commons: Vec<(String, String)>,
+    /// Local variables that keep their values.
+    pub saved: Vec<String>,
+    /// All local variables do.
+    pub saves_all: bool,
+    /// Modules that are used.
+    pub uses: Vec<String>,
+}
+
+impl Procedure {
+    /// What is declared, for a look at the body.
+    pub fn names(&self) -> Names<'_> {
+        Names { declared: &self.declared, dummies: &self.dummies }
+    }
 }
 
 /// Types of names that are not declared.
@@ -126,13 +151,26 @@ pub struct Module {
     pub unread: Vec<String>,
     pub implicit: Implicit,
     pub private_by_default: bool,
+    /// Generic names, and the procedures behind each.
+    pub generics: Vec<(String, Vec<String>)>,
+    /// Variables that all procedures see.
+    pub variables: Vec<String>,
+    /// Modules that are used.
+    pub uses: Vec<String>,
     pub public: Vec<String>,
     pub private: Vec<String>,
 }
 
 impl Module {
-    /// Whether others may call the procedure.
-    pub fn shows(&self, name: &str) -> bool {
+    /// The name by which others may call the procedure: its own, or a generic one.
+    pub fn name_outside<'a>(&'a self, name: &'a str) -> Option<&'a str> {
+        let generics =
+            self.generics.iter().filter(|(_, behind)| behind.iter().any(|one| one == name));
+        let mut names = std::iter::once(name).chain(generics.map(|(generic, _)| generic.as_str()));
+        names.find(|name| self.shows(name))
+    }
+
+    fn shows(&self, name: &str) -> bool {
         let listed = |list: &[String]| list.iter().any(|one| one == name);
         if self.private_by_default { listed(&self.public) } else { !listed(&self.private) }
     }

@@ -22,7 +22,7 @@ pub fn write(routine: &Routine) -> String {
     };
     let mut lines = vec![
         format!("subroutine {name}({}){bind}", dummies.join(", ")),
-        format!("  use {module}, only: farcall_wrapped => {}", routine.name),
+        format!("  use {module}, only: farcall_wrapped => {}", routine.entry),
     ];
     let exchange = callback::exchange(routine);
     lines.extend(exchange.uses);

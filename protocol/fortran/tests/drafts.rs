@@ -12,7 +12,7 @@ fn folder() -> PathBuf {
 }
 
 /// Files that sources include.
-fn included(name: &str) -> Result<String, String> {
+fn included(_: &str, name: &str) -> Result<String, String> {
     match name {
         "sizes.inc" => Ok("      INTEGER NMAX\n      PARAMETER (NMAX=100)\n".to_owned()),
         "itself.inc" => Ok("      INCLUDE 'itself.inc'\n".to_owned()),
@@ -22,8 +22,8 @@ fn included(name: &str) -> Result<String, String> {
 
 /// All that is drafted of a source, as text.
 fn drafted(name: &str, text: &str) -> String {
-    let source = Source { name, text, form: Form::of(name) };
-    let draft = match draft(&source, &[], &included, "./lib.so") {
+    let source = &[Source { name, text, form: Form::of(name) }];
+    let draft = match draft(source, &[], &included, "./lib.so") {
         Ok(draft) => draft,
         Err(problem) => return format!("{}: {}\n", problem.line, problem.message),
     };
@@ -164,7 +164,37 @@ fn kinds_of_another_file_are_known() {
     let text = "module m\nuse kinds\ncontains\nsubroutine f(x)\nreal(dp), intent(in) :: x\nend \
         subroutine\nend module\n";
     let source = Source { name: "m.f90", text, form: Form::Free };
-    assert!(draft(&source, &[kinds], &included, "m.so").unwrap().interface.contains("IN double x"));
-    let alone = draft(&source, &[], &included, "m.so").unwrap();
+    assert!(
+        draft(&[source], &[kinds], &included, "m.so").unwrap().interface.contains("IN double x")
+    );
+    let alone = draft(&[source], &[], &included, "m.so").unwrap();
     assert!(alone.problems[0].message.contains("unknown kind `dp`"), "{:?}", alone.problems);
+}
+
+/// Several sources make one module: whose modules others use come first, and what one sets another
+/// one reads.
+#[test]
+fn several_sources_make_one_module() {
+    let of = |name: &'static str, text: &'static str| Source { name, text, form: Form::of(name) };
+    let set = "      SUBROUTINE SETMAT(R)\n      COMMON /MAT/ RHO\n      RHO = R\n      END\n";
+    let get = "      FUNCTION DENS(V)\n      COMMON /MAT/ RHO\n      DENS = RHO*V\n      END\n";
+    let user = "subroutine twice(x)\nuse kinds, only: dp\nreal(dp) :: x\nx = 2*x\nend\n";
+    let kinds = "module kinds\ninteger, parameter :: dp = kind(1d0)\nend module\n";
+    let sources = [
+        of("old/set.f", set),
+        of("old/dens.f", get),
+        of("new/user.f90", user),
+        of("new/kinds.f90", kinds),
+        of("other/set.f", set),
+    ];
+    let drafted = draft(&sources, &[], &included, "./lib.so").unwrap();
+    assert_eq!(drafted.module, "set");
+    assert!(drafted.interface.contains("DefClass mat {"), "{}", drafted.interface);
+    assert!(drafted.interface.contains("INOUT double x"), "{}", drafted.interface);
+    let place = |number: usize| drafted.order.iter().position(|one| *one == number).unwrap();
+    assert!(place(3) < place(2), "{:?}", drafted.order);
+    let problems: Vec<(&str, usize)> =
+        drafted.problems.iter().map(|one| (one.file.as_str(), one.line)).collect();
+    assert_eq!(problems, [("other/set.f", 1)], "{:?}", drafted.problems);
+    assert!(drafted.problems[0].message.contains("set.f, line 1"), "{:?}", drafted.problems);
 }

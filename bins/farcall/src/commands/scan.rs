@@ -1,5 +1,7 @@
-//! `farcall scan`: drafts an interface file from a Fortran source, and compiles the library that it
+//! `farcall scan`: drafts an interface file from Fortran sources, and compiles the library that it
 //! names.
+
+mod sources;
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -21,9 +23,10 @@ const SOURCE_BYTES_MAX: u64 = 4 << 20;
 /// Drafts an interface file.
 #[derive(Args)]
 pub struct ScanArguments {
-    /// A Fortran source file; .f, .for, .ftn and .f77 are fixed form
-    #[arg(value_name = "FILE.f90")]
-    file: PathBuf,
+    /// Fortran source files of one module, and directories of such files; .f, .for, .ftn and .f77
+    /// are fixed form
+    #[arg(value_name = "FILE.f90", required = true)]
+    files: Vec<PathBuf>,
     /// Source file of a module that the source uses, for constants such as kinds; may be repeated,
     /// in the order of use
     #[arg(long, value_name = "FILE.f90")]
@@ -31,12 +34,11 @@ pub struct ScanArguments {
     /// Search this directory for included files; may be repeated
     #[arg(short = 'I', long = "include", value_name = "FOLDER")]
     includes: Vec<PathBuf>,
-    /// Interface file to write; the wrapper goes next to it [default: the source's name with .idl,
-    /// in the working directory]
+    /// Interface file to write; the wrapper goes next to it [default: the name of the first source
+    /// or directory with .idl, in the working directory]
     #[arg(short, long, value_name = "FILE.idl")]
     output: Option<PathBuf>,
-    /// Shared library that the interface names [default: lib and the source's name, next to the
-    /// interface]
+    /// Shared library that the interface names [default: lib and the interface's name, next to it]
     #[arg(long, value_name = "FILE.so")]
     library: Option<String>,
     /// Also compile the library with $FC or gfortran
@@ -58,7 +60,7 @@ struct Places {
 impl Places {
     /// Names that follow from the source, unless they were given.
     fn of(arguments: &ScanArguments) -> Places {
-        let stem = arguments.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let stem = sources::stem(&arguments.files[0]);
         let interface =
             arguments.output.clone().unwrap_or_else(|| PathBuf::from(format!("{stem}.idl")));
         let wrapper = interface.with_file_name(format!("{stem}_farcall.f90"));
@@ -79,18 +81,18 @@ impl Places {
 /// decided.
 pub fn scan(arguments: &ScanArguments) -> Result<ExitCode> {
     let places = Places::of(arguments);
-    let drafted = drafted(arguments, &places)?;
-    let name = arguments.file.display().to_string();
+    let files = sources::files(&arguments.files)?;
+    let drafted = drafted(arguments, &files, &places)?;
     for problem in &drafted.problems {
-        tell(&name, "error", problem);
+        tell("error", problem);
     }
     for note in &drafted.notes {
-        tell(&name, "note", note);
+        tell("note", note);
     }
     if drafted.routines == 0 && drafted.problems.is_empty() {
         let message = "it has no public procedure";
         return Err(Error::new(ErrorKind::InvalidSource, OPERATION, message)
-            .with("file", name)
+            .with("file", arguments.files[0].display())
             .fix(
                 "pass a source with a subroutine or function, outside a module or not PRIVATE in \
                 it",
@@ -102,7 +104,7 @@ pub fn scan(arguments: &ScanArguments) -> Result<ExitCode> {
     if let Some(wrapper) = &drafted.wrapper {
         write(&places.wrapper, wrapper, arguments.force)?;
     }
-    let command = compile_command(arguments, &places, drafted.wrapper.is_some())?;
+    let command = compile_command(arguments, &files, &places, &drafted)?;
     // A library of nothing is not compiled.
     let builds = arguments.build && drafted.routines > 0;
     summarise(&drafted, &places, &command, builds)?;
@@ -116,20 +118,20 @@ pub fn scan(arguments: &ScanArguments) -> Result<ExitCode> {
 ///
 /// # Errors
 /// What keeps all of it from being read.
-fn drafted(arguments: &ScanArguments, places: &Places) -> Result<Draft> {
+fn drafted(arguments: &ScanArguments, files: &[PathBuf], places: &Places) -> Result<Draft> {
     let texts: Vec<(String, String)> = arguments
         .uses
         .iter()
-        .chain([&arguments.file])
+        .chain(files)
         .map(|file| Ok((file.display().to_string(), preprocessed(arguments, file, read(file)?)?)))
         .collect::<Result<_>>()?;
-    let sources: Vec<Source<'_>> =
+    let all: Vec<Source<'_>> =
         texts.iter().map(|(name, text)| Source { name, text, form: Form::of(name) }).collect();
-    let (last, uses) = sources.split_last().expect("the file itself is among them");
-    let includes = |name: &str| included(arguments, name);
-    draft(last, uses, &includes, &places.library).map_err(|problem| {
+    let (uses, sources) = all.split_at(arguments.uses.len());
+    let includes = |source: &str, name: &str| included(arguments, Path::new(source), name);
+    draft(sources, uses, &includes, &places.library).map_err(|problem| {
         Error::new(ErrorKind::InvalidSource, OPERATION, problem.message)
-            .with("file", arguments.file.display())
+            .with("file", problem.file)
             .with("line", problem.line)
     })
 }
@@ -167,8 +169,12 @@ fn read(file: &Path) -> Result<String> {
 
 /// The text of a file that a source includes: beside the source, or in one of the folders that were
 /// named.
-fn included(arguments: &ScanArguments, name: &str) -> std::result::Result<String, String> {
-    let beside = arguments.file.parent().unwrap_or(Path::new(""));
+fn included(
+    arguments: &ScanArguments,
+    source: &Path,
+    name: &str,
+) -> std::result::Result<String, String> {
+    let beside = source.parent().unwrap_or(Path::new(""));
     let folders = std::iter::once(beside).chain(arguments.includes.iter().map(PathBuf::as_path));
     let found = folders.map(|folder| folder.join(name)).find(|file| file.is_file());
     let file = found
@@ -230,8 +236,8 @@ fn first_lines(words: &str) -> String {
 }
 
 /// One line for a person, and for editors that jump to lines.
-fn tell(file: &str, kind: &str, problem: &Problem) {
-    notice(&format!("{file}:{}: {kind}: {}", problem.line, problem.message));
+fn tell(kind: &str, problem: &Problem) {
+    notice(&format!("{}:{}: {kind}: {}", problem.file, problem.line, problem.message));
 }
 
 /// Writes a new file: what is there was perhaps bettered by hand, and is not written over unasked.
@@ -258,15 +264,17 @@ fn write(file: &Path, text: &str, force: bool) -> Result<()> {
 /// What makes the library, in the interface's folder.
 fn compile_command(
     arguments: &ScanArguments,
+    files: &[PathBuf],
     places: &Places,
-    has_wrapper: bool,
+    drafted: &Draft,
 ) -> Result<Vec<String>> {
     let mut command = compiler();
     command.extend(["-O2", "-shared", "-fPIC", "-o", &places.library].map(str::to_owned));
     command.extend(include_options(arguments)?);
     let here =
         std::fs::canonicalize(places.folder()).map_err(|error| Error::system(OPERATION, error))?;
-    for file in arguments.uses.iter().chain([&arguments.file]) {
+    let all: Vec<&PathBuf> = arguments.uses.iter().chain(files).collect();
+    for file in drafted.order.iter().map(|number| all[*number]) {
         let full = std::fs::canonicalize(file).map_err(|error| Error::system(OPERATION, error))?;
         // Short where it can be: people read it.
         command.push(
@@ -274,7 +282,7 @@ fn compile_command(
                 .map_or_else(|_| full.display().to_string(), |short| short.display().to_string()),
         );
     }
-    if has_wrapper {
+    if drafted.wrapper.is_some() {
         command.extend(places.wrapper.file_name().map(|name| name.to_string_lossy().into_owned()));
     }
     Ok(command)

@@ -1,5 +1,6 @@
 //! One argument of a routine: its type, its shape, and what a server cannot pass.
 
+use super::directions::Directions;
 use super::{Parameter, Routine, interface_name};
 use crate::Problem;
 use crate::callback::interface_of;
@@ -32,6 +33,50 @@ pub(super) fn is_size(procedure: &Procedure, name: &str) -> bool {
     given && spec.is_some_and(|spec| spec.base == Base::Integer)
 }
 
+/// What is declared of a name; one that is called, and is no array, is a procedure though nothing
+/// says so.
+fn called(procedure: &Procedure, name: &str, declared: &Declared) -> Declared {
+    let line = procedure.body.uses.get(name).and_then(|seen| seen.called);
+    match line {
+        Some(line)
+            if declared.shape.is_empty()
+                && !declared.external
+                && procedure.dummies.iter().any(|dummy| dummy == name) =>
+        {
+            Declared { external: true, line, ..declared.clone() }
+        }
+        _ => declared.clone(),
+    }
+}
+
+/// What follows from neither INTENT nor body is INOUT: a procedure may do anything with an
+/// argument.
+fn take_intent(
+    parameter: &mut Parameter,
+    declared: &Declared,
+    inferred: Option<Intent>,
+    is_result: bool,
+) {
+    parameter.intent = match (declared.intent, inferred) {
+        _ if is_result => Intent::Out,
+        (Some(intent), _) | (None, Some(intent)) => intent,
+        (None, None) if declared.by_value => Intent::In,
+        (None, None) => {
+            parameter.notes.push("no INTENT in the source: change it to IN or OUT".to_owned());
+            Intent::InOut
+        }
+    };
+}
+
+impl Procedure {
+    /// Whether an extent of 1 may stand for any: the last one of an array in fixed form.
+    fn may_be_assumed(&self, parameter: &Parameter, number: usize) -> bool {
+        self.is_fixed
+            && number == parameter.declared.shape.len()
+            && self.dummies.contains(&parameter.dummy)
+    }
+}
+
 impl Routine {
     /// Everything about one argument. What cannot be decided leaves its default, which only the
     /// comment shows.
@@ -41,9 +86,10 @@ impl Routine {
         procedure: &Procedure,
         dummy: &str,
         is_result: bool,
+        directions: &Directions,
     ) -> Parameter {
         let nothing = Declared { line: procedure.line, ..Declared::default() };
-        let declared = procedure.declared.get(dummy).unwrap_or(&nothing);
+        let declared = &called(procedure, dummy, procedure.declared.get(dummy).unwrap_or(&nothing));
         let mut parameter = Parameter {
             dummy: dummy.to_owned(),
             name: interface_name(dummy),
@@ -66,7 +112,10 @@ impl Routine {
         }
         self.refuse_attributes(dummy, declared);
         self.take_type(procedure, &mut parameter, declared);
-        self.take_intent(&mut parameter, declared, is_result);
+        // A number that a bind(C) procedure only reads cannot be called without VALUE.
+        let is_c = procedure.binding.is_some() && declared.shape.is_empty();
+        let inferred = directions.get(procedure, dummy).filter(|_| !is_c);
+        take_intent(&mut parameter, declared, inferred, is_result);
         self.take_shape(procedure, &mut parameter, declared);
         if declared.optional {
             let note = "optional in Fortran; always passed here";
@@ -188,20 +237,6 @@ impl Routine {
         }
     }
 
-    /// Without INTENT, a procedure may do anything with an argument: INOUT is right then, if not
-    /// always short.
-    fn take_intent(&mut self, parameter: &mut Parameter, declared: &Declared, is_result: bool) {
-        parameter.intent = match declared.intent {
-            _ if is_result => Intent::Out,
-            Some(intent) => intent,
-            None if declared.by_value => Intent::In,
-            None => {
-                parameter.notes.push("no INTENT in the source: change it to IN or OUT".to_owned());
-                Intent::InOut
-            }
-        };
-    }
-
     /// The extents, and whether a text of that shape can be passed.
     fn take_shape(
         &mut self,
@@ -233,6 +268,11 @@ impl Routine {
         let dummy = &parameter.dummy;
         let size = format!("argument {dummy}: the size of dimension {number}");
         let problem = match bound {
+            Bound::Extent(Expression::Number(1)) if procedure.may_be_assumed(parameter, number) => {
+                format!(
+                    "{size} is 1, which stands for any size in FORTRAN 77; replace the `?` with it"
+                )
+            }
             Bound::Extent(expression) => match self.resolved(procedure, expression) {
                 Ok(extent) => return Some(extent),
                 Err(name) => {
@@ -243,6 +283,9 @@ impl Routine {
                 }
             },
             Bound::AssumedShape if self.module.is_some() && self.result.is_none() => {
+                if let Some(same) = self.same_size(procedure, dummy, number) {
+                    return Some(same);
+                }
                 let name = self.unused(procedure, &format!("{dummy}_{number}"));
                 let meaning = format!("size of dimension {number} of {}", parameter.name);
                 self.extents.push((name.clone(), meaning));
@@ -259,6 +302,22 @@ impl Routine {
         };
         self.problem(parameter.declared.line, problem);
         None
+    }
+
+    /// The size of an earlier array that the body walks along together with this one.
+    fn same_size(&self, procedure: &Procedure, dummy: &str, number: usize) -> Option<Expression> {
+        let walked = &procedure.body.walked;
+        let indices = walked
+            .iter()
+            .filter(|(_, array, dimension)| array == dummy && *dimension + 1 == number)
+            .map(|(index, ..)| index);
+        indices.flat_map(|index| walked.iter().filter(move |(other, ..)| other == index)).find_map(
+            |(_, array, dimension)| {
+                let earlier = self.parameters.iter().find(|one| one.dummy == *array)?;
+                let is_assumed = earlier.declared.shape.get(*dimension)? == &Bound::AssumedShape;
+                earlier.extents.get(*dimension)?.clone().filter(|_| is_assumed)
+            },
+        )
     }
 
     /// CHARACTERs whose length or number of elements nobody could pass.

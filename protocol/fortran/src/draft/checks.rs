@@ -43,9 +43,7 @@ impl Routine {
 
     /// One note for all arguments of which the source does not say whether they are written to.
     pub(super) fn note_intents(&mut self, procedure: &Procedure) {
-        let told = |one: &&Parameter| {
-            one.declared.intent.is_some() || one.declared.by_value || one.callback.is_some()
-        };
+        let told = |one: &&Parameter| one.notes.is_empty() || one.callback.is_some();
         let dummies = self
             .parameters
             .iter()

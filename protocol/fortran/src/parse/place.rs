@@ -36,6 +36,11 @@ impl Place<'_> {
     pub(super) fn use_module(&mut self, all: &[Token], others: &[Module]) {
         let begin = all.iter().position(|token| token.is("::")).map_or(1, |at| at + 1);
         let Some(name) = all.get(begin).and_then(Token::word) else { return };
+        let uses = match self {
+            Place::Procedure(procedure) => &mut procedure.state.uses,
+            Place::Module(module) => &mut module.uses,
+        };
+        uses.push(name.to_owned());
         let known: Vec<(String, Named)> = match kinds::intrinsic(name) {
             Some(known) => {
                 known.map(|(name, kind)| (name.to_owned(), Named::Constant(kind))).collect()
@@ -160,6 +165,104 @@ impl Place<'_> {
         }
     }
 
+    /// `common /a/ x, y(3) /b/ z`: the variables of named blocks, and of the one without a name.
+    pub(super) fn common(&mut self, statement: &Statement, all: &[Token]) {
+        let Place::Procedure(procedure) = self else { return };
+        let mut block = String::new();
+        let mut rest = &all[1..];
+        while !rest.is_empty() {
+            rest = match rest {
+                [Token::Sign("/"), Token::Word(name), Token::Sign("/"), behind @ ..] => {
+                    block.clone_from(name);
+                    behind
+                }
+                [Token::Sign("//"), behind @ ..] => {
+                    block.clear();
+                    behind
+                }
+                [Token::Sign("/"), Token::Sign("/"), behind @ ..] => {
+                    block.clear();
+                    behind
+                }
+                // A block without the end of its name.
+                [Token::Sign("/"), ..] => return,
+                _ => {
+                    let end = rest.iter().position(|one| one.is("/") || one.is("//"));
+                    let (names, behind) = rest.split_at(end.unwrap_or(rest.len()));
+                    let constants = procedure.constants.clone();
+                    for tokens in split_commas(names) {
+                        let Some(one) = entity(tokens, &constants) else { continue };
+                        procedure.state.commons.push((block.clone(), one.name.to_owned()));
+                        let common = Declared { line: statement.line, ..Declared::default() };
+                        merge(procedure, &one, None, &common, "");
+                    }
+                    behind
+                }
+            };
+        }
+    }
+
+    /// `save`, `save a, /block/`: variables that keep their values from one call to the next.
+    pub(super) fn save(&mut self, all: &[Token]) {
+        let Place::Procedure(procedure) = self else { return };
+        let names: Vec<String> =
+            all[1..].iter().filter_map(Token::word).map(str::to_owned).collect();
+        procedure.state.saves_all |= names.is_empty();
+        procedure.state.saved.extend(names);
+    }
+
+    /// `data a, b / 1, 2 /`: they keep their values, too.
+    pub(super) fn data(&mut self, all: &[Token]) {
+        let Place::Procedure(procedure) = self else { return };
+        let mut in_values = false;
+        for token in &all[1..] {
+            in_values ^= token.is("/");
+            if let (false, Some(name)) = (in_values, token.word()) {
+                procedure.state.saved.push(name.to_owned());
+            }
+        }
+    }
+
+    /// A statement that may do anything with its names.
+    pub(super) fn unclear(&mut self, all: &[Token]) {
+        if let Place::Procedure(procedure) = self {
+            procedure.body.unclear(&all[1..]);
+        }
+    }
+
+    /// An executable statement. One that is not understood, and names an argument, may declare it.
+    pub(super) fn execute(&mut self, statement: &Statement, all: &[Token]) {
+        let Place::Procedure(procedure) = self else { return };
+        let mut body = std::mem::take(&mut procedure.body);
+        let is_known = body.statement(procedure.names(), statement, all);
+        procedure.body = body;
+        if !is_known {
+            not_understood(procedure, statement, all);
+        }
+    }
+
+    /// A declaration that cannot be read, or words of one that may be none.
+    fn unread(&mut self, statement: &Statement, tokens: &[Token], is_declaration: bool) {
+        match (self, is_declaration) {
+            (Place::Procedure(procedure), true) => procedure
+                .problems
+                .push(Problem::new(statement.line, "a declaration that cannot be read")),
+            (Place::Procedure(procedure), false) => not_understood(procedure, statement, tokens),
+            (Place::Module(_), _) => {}
+        }
+    }
+
+    /// A variable that outlasts a call: a module's, and one with a first value.
+    fn keep(&mut self, one: &declare::Entity<'_>, is_variable: bool) {
+        match self {
+            Place::Module(module) if is_variable => module.variables.push(one.name.to_owned()),
+            Place::Procedure(procedure) if is_variable && one.value.is_some() => {
+                procedure.state.saved.push(one.name.to_owned());
+            }
+            _ => {}
+        }
+    }
+
     /// A type declaration, or an attribute as a statement of its own.
     pub(super) fn declare(&mut self, statement: &Statement, all: &[Token]) {
         let mut constants = self.constants().clone();
@@ -171,7 +274,7 @@ impl Place<'_> {
         if spec.is_none() {
             let is_procedure = all[0].is_word("procedure");
             if !is_procedure && !attribute(all, &mut common, &constants) {
-                return;
+                return self.unread(statement, all, false);
             }
             common.external |= is_procedure;
             if is_procedure {
@@ -199,11 +302,7 @@ impl Place<'_> {
         let alone = entities.len() == 1;
         for tokens in entities {
             let Some(one) = entity(tokens, &constants) else {
-                if let (Place::Procedure(procedure), true) = (&mut *self, spec.is_some()) {
-                    procedure
-                        .problems
-                        .push(Problem::new(statement.line, "a declaration that cannot be read"));
-                }
+                self.unread(statement, tokens, spec.is_some());
                 continue;
             };
             if let (true, Some(initial)) = (common.parameter, one.value)
@@ -215,6 +314,7 @@ impl Place<'_> {
                 constants.insert(one.name.to_owned(), value);
                 self.constants().insert(one.name.to_owned(), value);
             }
+            self.keep(&one, spec.is_some() && !common.parameter);
             if let Place::Procedure(procedure) = self {
                 merge(
                     procedure,
@@ -225,6 +325,23 @@ impl Place<'_> {
                 );
             }
         }
+    }
+}
+
+/// The first words of a long text.
+fn shown(text: &str) -> String {
+    text.chars().take(60).collect()
+}
+
+/// A statement that may say of an argument what is not understood here.
+fn not_understood(procedure: &mut Procedure, statement: &Statement, all: &[Token]) {
+    let is_dummy = |word: &&str| procedure.dummies.iter().any(|dummy| dummy == word);
+    if let Some(dummy) = all.iter().filter_map(Token::word).find(is_dummy) {
+        let message = format!(
+            "a statement about {dummy} that is not understood: `{}`",
+            shown(&statement.text)
+        );
+        procedure.problems.push(Problem::new(statement.line, message));
     }
 }
 

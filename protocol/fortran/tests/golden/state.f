@@ -1,0 +1,25 @@
+      SUBROUTINE SETMAT(R)
+      DOUBLE PRECISION R, RHO
+      COMMON /MAT/ RHO
+      RHO = R
+      END
+      SUBROUTINE MASS(V, W)
+      DOUBLE PRECISION V, W, RHO
+      COMMON /MAT/ RHO
+      W = RHO*V
+      END
+      SUBROUTINE SCRATCH(N, S)
+      COMMON /WORK/ T
+      T = N
+      S = T*T
+      END
+      SUBROUTINE DRAW(R)
+      SAVE ISEED
+      DATA ISEED /1/, SCALE /0.5/
+      ISEED = MOD(ISEED*16807, 65537)
+      R = ISEED*SCALE
+      END
+      SUBROUTINE PURE(X, Y)
+      DATA FACTOR /2.0/
+      Y = FACTOR*X
+      END
