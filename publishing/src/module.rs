@@ -73,25 +73,27 @@ pub fn preprocessed(source: &Source, text: &str, preprocessor: &Preprocessor) ->
 fn check_is_interface(file: &Path, text: &str) -> Result<()> {
     let extension =
         file.extension().and_then(|extension| extension.to_str()).unwrap_or("").to_lowercase();
+    let is_fortran =
+        ["f", "for", "ftn", "f77", "f90", "f95", "f03", "f08"].contains(&extension.as_str());
     let is = match extension.as_str() {
         _ if text.starts_with("\x7fELF") => "a library or a program",
         _ if text.contains('\0') => "no text",
-        "c" | "cc" | "cpp" | "cxx" | "f" | "for" | "f77" | "f90" | "f95" => "source code",
+        "c" | "cc" | "cpp" | "cxx" | "h" => "source code",
+        _ if is_fortran => "Fortran source code",
         _ => return Ok(()),
     };
-    Err(Error::new(
-        ErrorKind::InvalidSource,
-        "read an interface file",
-        format!(
-            "it is {is}, not \
-        an interface file"
-        ),
-    )
-    .with("file", file.display())
-    .fix(
-        "write FILE.idl, which describes the routines and names their library: Library \
-            \"./libmine.so\"",
-    ))
+    let message = format!("it is {is}, not an interface file");
+    let error = Error::new(ErrorKind::InvalidSource, "read an interface file", message)
+        .with("file", file.display());
+    Err(if is_fortran {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        error.fix(format!("draft an interface file from it: farcall scan {name} --build"))
+    } else {
+        error.fix(
+            "write FILE.idl, which describes the routines and names their library: Library \
+                \"./libmine.so\"",
+        )
+    })
 }
 
 /// Compiles an IDL file, links its code if it has any, and checks that its routines can be called.

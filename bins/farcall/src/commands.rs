@@ -89,7 +89,7 @@ pub enum Command {
     Check(check::CheckArguments),
     /// Format interface files (white space only)
     Fmt(fmt::FmtArguments),
-    /// Draft an interface file from a Fortran source file
+    /// Draft an interface file from Fortran sources
     Scan(scan::ScanArguments),
     /// Run the tools of Ninf-G: ng_gen, ng_cc and others
     Ng(ng::NgArguments),

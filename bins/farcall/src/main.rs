@@ -13,12 +13,12 @@ mod values;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 use commands::Command;
 
 /// Calls numerical routines that live elsewhere as if they were local.
 #[derive(Parser)]
-#[command(name = "farcall", version, about, max_term_width = 100)]
+#[command(name = "farcall", version, about)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -45,8 +45,25 @@ fn tell_usage(told: &clap::Error) -> ExitCode {
     ExitCode::from(u8::try_from(told.exit_code()).unwrap_or(2))
 }
 
+/// Longer lines are hard to read.
+const WIDTH_MAX: u16 = 100;
+
+/// Columns of help: those of the terminal, also of one that does not tell its rows.
+fn width() -> usize {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout());
+    let columns = size.map_or(0, |size| size.ws_col);
+    if columns == 0 { WIDTH_MAX.into() } else { columns.min(WIDTH_MAX).into() }
+}
+
+/// The command line.
+fn arguments() -> Result<Arguments, clap::Error> {
+    let command = Arguments::command().term_width(width());
+    let given = command.try_get_matches_from(values::marked_numbers(std::env::args_os()))?;
+    Arguments::from_arg_matches(&given)
+}
+
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse_from(values::marked_numbers(std::env::args_os())) {
+    let arguments = match arguments() {
         Ok(arguments) => arguments,
         Err(told) => return tell_usage(&told),
     };

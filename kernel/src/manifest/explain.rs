@@ -7,8 +7,8 @@ use super::Source;
 /// The house's error for a TOML or schema error in `source`.
 pub(super) fn explain(source: &Source, error: &toml::de::Error) -> Error {
     let message = in_words(error.message().lines().collect::<Vec<_>>().join("; "));
-    let explained =
-        Error::new(ErrorKind::InvalidSource, "read the configuration file", message.as_str());
+    let words = without_list(message.clone());
+    let explained = Error::new(ErrorKind::InvalidSource, "read the configuration file", words);
     let explained = match error.span() {
         Some(span) => at(source, span.start, explained),
         None => explained.with("file", &source.file),
@@ -16,6 +16,26 @@ pub(super) fn explain(source: &Source, error: &toml::de::Error) -> Error {
     match advice(&message) {
         Some(advice) => explained.fix(advice),
         None => explained,
+    }
+}
+
+/// Names that are listed where none is near, at most.
+const LISTED_MAX: usize = 8;
+
+/// The message without the list of what is right: where one of it is near, that is told, and the
+/// whole list is in the documentation.
+fn without_list(message: String) -> String {
+    let Some((wrong, list)) = message.split_once(", expected one of ") else { return message };
+    if advice(&message).is_some() {
+        return wrong.to_owned();
+    }
+    let names: Vec<&str> = list.split(", ").collect();
+    match names.len() {
+        0..=LISTED_MAX => message,
+        many => {
+            let first = names[..LISTED_MAX].join(", ");
+            format!("{wrong}, expected one of {first} and {} others", many - LISTED_MAX)
+        }
     }
 }
 

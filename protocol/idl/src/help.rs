@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use farcall_base::printable_line;
 
 use crate::domain::listed;
+use crate::expression::{BinaryOperator, Expression};
 use crate::idl::default_text;
 use crate::interface::{Domain, ElementType, INITIALIZE, Interface, Mode, Order, Parameter, Shape};
 use crate::scope::Scope;
@@ -89,6 +90,19 @@ fn about(interface: &Interface, index: usize, parameter: &Parameter) -> String {
     text.trim_start().to_owned()
 }
 
+/// Variants multiply by what is 1 for some of them; people need not read that.
+fn without_ones(expression: &Expression) -> Expression {
+    let Expression::Binary(operator, left, right) = expression else { return expression.clone() };
+    match (operator, &**left) {
+        (BinaryOperator::Multiply, Expression::Integer(1)) => without_ones(right),
+        _ => Expression::Binary(
+            *operator,
+            Box::new(without_ones(left)),
+            Box::new(without_ones(right)),
+        ),
+    }
+}
+
 fn write_notes(page: &mut String, interface: &Interface) {
     let mut notes = Vec::new();
     if !interface.aliases.is_empty() {
@@ -97,7 +111,7 @@ fn write_notes(page: &mut String, interface: &Interface) {
     if let Some(complexity) = &interface.complexity {
         notes.push(format!(
             "A call takes about {} floating-point operations.",
-            interface.expression_text(complexity)
+            interface.expression_text(&without_ones(complexity))
         ));
     }
     if let Some(processors) = &interface.processors {

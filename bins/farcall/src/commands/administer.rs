@@ -23,10 +23,8 @@ const ORDER_MAX: Duration = Duration::from_secs(60);
 const END_MAX: Duration = Duration::from_millis(900);
 
 /// A user who reloads a server may have changed something else.
-const NOT_RELOADED: &str = "these modules are published again from their files, and the table of \
-    rights is read again from the configuration file. Certificates and the list of revoked \
-    certificates need no reload. All other settings (limits, addresses) are read when a server \
-    starts: systemctl restart farcall, or farcall drain and farcall serve";
+const NOT_RELOADED: &str = "modules and rights were read again; limits and addresses are read when \
+    a server starts";
 
 /// Publishes files.
 #[derive(Args)]

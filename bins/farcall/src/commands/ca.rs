@@ -163,7 +163,7 @@ fn make_server(
     } else {
         notice(&format!(
             "a server certificate for {hosts}, valid until {until}; serve: farcall serve --listen \
-                tls://0.0.0.0:4711"
+                tls://0.0.0.0:7070"
         ));
     }
     Ok(())

@@ -1,5 +1,7 @@
 //! `farcall completions` and `farcall man`: made from the definition of the command line.
 
+mod pages;
+
 use std::fs::create_dir_all;
 use std::path::PathBuf;
 
@@ -55,7 +57,7 @@ pub fn completions(arguments: &CompletionsArguments) -> Result<()> {
 /// Writes a page for the program and each command.
 pub fn man(arguments: &ManArguments) -> Result<()> {
     let folder = &arguments.folder;
-    let made = create_dir_all(folder).and_then(|()| clap_mangen::generate_to(visible(), folder));
+    let made = create_dir_all(folder).and_then(|()| pages::write(&visible(), folder));
     made.map_err(|error| {
         Error::system("write manual pages", error).with("directory", folder.display())
     })

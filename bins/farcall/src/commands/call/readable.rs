@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use farcall_base::printable_line;
 use farcall_client::{Output, Outputs, OwnedArray};
 use farcall_idl::element::ScalarValue;
 use farcall_idl::interface::{ElementType, Interface, Parameter};
@@ -69,9 +70,18 @@ fn is_long_file(parameter: &Parameter, content: &[u8]) -> bool {
     parameter.element == ElementType::Filename && content.len() > FILE_MAX
 }
 
-/// Text with its control characters escaped: a result must not drive the terminal.
+/// Text with its control characters escaped: a result must not drive the terminal. What is not
+/// UTF-8 is shown byte by byte.
 fn quoted(text: &[u8]) -> String {
-    format!("\"{}\"", text.escape_ascii())
+    let Ok(text) = std::str::from_utf8(text) else { return format!("\"{}\"", text.escape_ascii()) };
+    let escaped: String = text
+        .chars()
+        .map(|letter| match u8::try_from(letter) {
+            Ok(byte) if byte.is_ascii() => byte.escape_ascii().to_string(),
+            _ => printable_line(letter.encode_utf8(&mut [0; 4])).into_owned(),
+        })
+        .collect();
+    format!("\"{escaped}\"")
 }
 
 /// `double[1000][3]`.
