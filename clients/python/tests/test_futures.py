@@ -96,7 +96,7 @@ def test_a_callback_may_close_the_connection(farcall):
 
 
 def test_closing_waits_no_longer_than_it_must_for_callbacks(private, farcall, monkeypatch):
-    monkeypatch.setattr(farcall._future, "_STOP_SECONDS", 0.5)
+    monkeypatch.setattr(farcall._waiter, "_STOP_SECONDS", 0.5)
     release = threading.Event()
     future = private.pause.submit(0.1)
     future.add_done_callback(lambda _: release.wait(30))

@@ -13,7 +13,6 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 import numpy as np
 
 from . import _errors
-from ._future import Waiter
 from ._interface import Names
 from ._library import (
     check,
@@ -27,6 +26,7 @@ from ._library import (
     wait_for,
 )
 from ._starter import Starter
+from ._waiter import Waiter
 
 # What `connect` without an address connects to, if set.
 SERVER_VARIABLE = "FARCALL_SERVER"

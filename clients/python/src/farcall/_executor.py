@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Dict, Set, Tuple
 
 from . import _errors
 from ._future import CallFuture
-from ._routine import Prepared, Routine
+from ._prepared import Prepared
+from ._routine import Routine
 
 if TYPE_CHECKING:
     from ._server import Server

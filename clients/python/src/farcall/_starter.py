@@ -14,7 +14,7 @@ from . import _errors
 
 if TYPE_CHECKING:
     from ._future import CallFuture
-    from ._routine import Prepared
+    from ._prepared import Prepared
 
 # A thread without calls to start ends after this many seconds.
 _IDLE_SECONDS = 0.5

@@ -1,0 +1,340 @@
+"""The arguments of one call, ready for the core, from where on it is made: at once, or in the
+background."""
+
+from __future__ import annotations
+
+import time
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
+
+import numpy as np
+
+from . import _arguments, _errors
+from ._arguments import Filler
+from ._arrays import dtype_text
+from ._connection import FOR_EVER_SECONDS, count_of, seconds
+from ._interface import Parameter
+from ._library import (
+    PENDING,
+    SLICE_SECONDS,
+    check,
+    error_place,
+    ffi,
+    handle_place,
+    lib,
+    wait_for,
+)
+from ._news import Listener
+from ._results import Results, collect
+
+if TYPE_CHECKING:
+    from ._future import CallFuture
+    from ._routine import Routine
+
+
+class Prepared:
+    """The arguments of one call, ready for the core, and all the memory that they name."""
+
+    def __init__(self, routine: Routine, arguments: Tuple[Any, ...], named: Dict[str, Any]) -> None:
+        self.routine = routine
+        self.interface = routine._interface
+        self.filler = Filler(routine.name, len(self.interface.parameters))
+        self.places: Dict[int, Any] = {}
+        # Whether there was no room for it once.
+        self._waited = False
+        self.timeout: Optional[float] = None
+        self.deadline: Optional[float] = None
+        options = self._fill(arguments, named)
+        self._set_timeout(options.get("timeout"))
+        self.listener = Listener(routine.name, options.get("on_output"), options.get("progress"))
+        keep, advice = options.get("keep"), "give seconds above 0, or None"
+        # How long is too long, the server says: for ever, too.
+        self.keep = (
+            None
+            if keep is None
+            else seconds("keep a call", keep, advice, routine=routine.name) or FOR_EVER_SECONDS
+        )
+        self.ranks = count_of("call", "ranks", options.get("ranks"), routine=routine.name)
+        self._set_destinations(
+            options.get("out"), self._flag("inplace", options.get("inplace", False))
+        )
+
+    # ---- Arguments
+    # ---------------------------------------------------------------------------------------------------
+
+    def _wrong(self, message: str, advice: str = "") -> _errors.Error:
+        return _errors.make(_errors.WrongType, "call", message, advice, routine=self.routine.name)
+
+    def _fill(self, arguments: Tuple[Any, ...], named: Dict[str, Any]) -> Dict[str, Any]:
+        """Files arguments under their parameters; returns the options."""
+        given = self._by_position(arguments)
+        options: Dict[str, Any] = {}
+        for name, value in named.items():
+            option = self.routine._options.get(name)
+            if option is not None:
+                options[option] = value
+                continue
+            parameter = self._named(name)
+            if parameter.index in given or parameter.index in self.places:
+                raise self._wrong(
+                    f"{parameter.name} was passed twice", "give it by position or by name"
+                )
+            if parameter.is_input:
+                given[parameter.index] = value
+            elif value is not None:
+                self._into(parameter, value)
+        for index, value in given.items():
+            self.filler.fill(self.interface.parameters[index], value)
+        return options
+
+    def _by_position(self, arguments: Tuple[Any, ...]) -> Dict[int, Any]:
+        positional = self.interface.positional
+        if len(arguments) <= len(positional):
+            return {parameter.index: value for parameter, value in zip(positional, arguments)}
+        names = ", ".join(one.name for one in positional) or "none"
+        others = ", ".join(f"{one.name}=" for one in self.interface.by_keyword)
+        advice = f"give others by name: {others}" if others else ""
+        message = f"{self.routine.__name__} takes {len(positional)} arguments by position ({names}), not {len(arguments)}"
+        raise self._wrong(message, advice)
+
+    def _named(self, name: str) -> Parameter:
+        parameter = self.interface.find(name)
+        if parameter is None:
+            names = [one.name for one in self.interface.visible] + list(self.routine._options)
+            advice = f"it takes {', '.join(names)}"
+            nearest = get_close_matches(str(name), names, 1)
+            if nearest:
+                advice = f"did you mean {nearest[0]}? {advice}"
+            raise self._wrong(f'{self.routine.__name__} takes no argument "{name}"', advice)
+        return parameter
+
+    def _set_timeout(self, timeout: Any) -> None:
+        if timeout is None:
+            return
+        self.timeout = seconds(
+            "call", timeout, "give seconds above 0, or None", routine=self.routine.name
+        )
+        if self.timeout is not None:
+            self.deadline = time.monotonic() + self.timeout
+
+    def _flag(self, option: str, value: Any) -> bool:
+        if not isinstance(value, (bool, np.bool_)):
+            raise self._wrong(f"{option}={value!r} is neither True nor False", "give one of them")
+        return bool(value)
+
+    # ---- Destinations
+    # ------------------------------------------------------------------------------------------------
+
+    def _set_destinations(self, out: Any, inplace: bool) -> None:
+        for parameter, array in self._pairs(out):
+            if array is not None:
+                self._into(parameter, array)
+        if inplace:
+            for parameter in self.interface.outputs:
+                if parameter.is_input and parameter.is_array and parameter.index not in self.places:
+                    self._in_place(parameter)
+        if len(self.places) > 1:
+            self._check_apart()
+
+    def _pairs(self, out: Any) -> Any:
+        """Parameters and arrays that `out` names."""
+        outputs, arrays = self.interface.outputs, self.interface.array_outputs
+        if out is None:
+            return ()
+        if isinstance(out, dict):
+            return [(self._named(name), array) for name, array in out.items()]
+        if isinstance(out, (tuple, list)):
+            if len(out) != len(outputs):
+                names = ", ".join(one.name for one in outputs)
+                raise self._wrong(
+                    f"out has {len(out)} items, and there are {len(outputs)} results ({names})"
+                )
+            return list(zip(outputs, out))
+        if len(arrays) != 1:
+            names = ", ".join(one.name for one in arrays) or "none"
+            raise self._wrong(
+                f"one array cannot be for all array results ({names})", "say out={name: array, ...}"
+            )
+        return [(arrays[0], out)]
+
+    def _into(self, parameter: Parameter, array: Any) -> None:
+        if not parameter.is_output:
+            raise self._wrong(f"{parameter.name} is not a result", "leave it out of `out`")
+        if parameter.is_file or parameter.is_files:
+            self._into_file(parameter, array)
+            return
+        if parameter.is_text or not parameter.is_array and parameter.is_input:
+            raise self._wrong(
+                f"the result {parameter.name} is not an array", "leave it out of `out`"
+            )
+        if parameter.index in self.places:
+            raise self._wrong(f"two places for the result {parameter.name}", "name one")
+        self.filler.destination(parameter, array, _arguments.INTO if parameter.is_input else 0)
+        self.places[parameter.index] = array
+
+    def _into_file(self, parameter: Parameter, path: Any) -> None:
+        if parameter.is_input:
+            message = f"the file {parameter.name} is replaced where it lies"
+            raise self._wrong(message, "pass its path as the argument, and leave it out of `out`")
+        if parameter.index in self.filler.paths:
+            raise self._wrong(f"two places for the result {parameter.name}", "name one")
+        if parameter.is_files:
+            self.filler.files(parameter, path)
+        else:
+            self.filler.path(parameter, path)
+
+    def _in_place(self, parameter: Parameter) -> None:
+        array = self.filler.given.get(parameter.index)
+        if array is None:
+            message = f"{parameter.name} was converted, so that its result cannot go in its place"
+            wanted = dtype_text(parameter)
+            raise self._wrong(message, f"pass a NumPy array of {wanted}, or leave inplace out")
+        self.filler.destination(parameter, array, _arguments.IN_PLACE)
+        self.places[parameter.index] = array
+
+    def _check_apart(self) -> None:
+        arrays = list(self.places.items())
+        for position, (index, one) in enumerate(arrays):
+            for other, another in arrays[:position]:
+                if np.shares_memory(one, another):
+                    names = [self.interface.parameters[place].name for place in (other, index)]
+                    raise self._wrong(
+                        f"{names[0]} and {names[1]} would be written to the same memory"
+                    )
+
+    # ---- The call
+    # ----------------------------------------------------------------------------------------------------
+
+    def collect(self, results: Any) -> Results:
+        """The core's results as Python's."""
+        return collect(self.interface, results, {**self.places, **self.filler.paths})
+
+    def _options(self, announced: bool) -> Any:
+        options = ffi.new("farcall_call_options *")
+        options.size = ffi.sizeof("farcall_call_options")
+        # More than a clock can hold is no limit, and neither is 0.
+        options.timeout_seconds = self.timeout or 0.0
+        if self._waited and self.deadline is not None:
+            left = self.deadline - time.monotonic()
+            if left <= 0:
+                raise self.timed_out()
+            options.timeout_seconds = left
+        options.announced = announced
+        options.wanted = self.listener.wanted
+        # Kept as long as the options are read.
+        self._id = self.routine._on()
+        if self._id is not None:
+            options.on = self._id
+        options.ranks = self.ranks
+        if self.keep is not None:
+            options.keep_seconds, options.durable = self.keep, 1
+        return options
+
+    def _start(self, announced: bool, wait: float) -> Any:
+        """The place of a call under way, which keeps alive all that its arguments name; None if
+        there is no room for one."""
+        # Says why if the connection cannot be used.
+        self.routine._connection.handles.client()
+        place, error = (
+            handle_place("farcall_call **", lib.farcall_call_free, used=self),
+            error_place(),
+        )
+        slots, count = self.filler.slots, len(self.interface.parameters)
+        options = self._options(announced)
+        status = lib.farcall_start_within(
+            self.routine._handle(), slots, count, options, wait, place, error
+        )
+        self._waited = check(status, error) == PENDING
+        return None if self._waited else place
+
+    @property
+    def array_bytes(self) -> int:
+        """Bytes of the arrays that it passes."""
+        return self.filler.array_bytes
+
+    @property
+    def calls_back(self) -> bool:
+        """Whether it passes functions, which run in the thread that waits for it."""
+        return bool(self.filler.functions)
+
+    def explained(self, error: BaseException) -> BaseException:
+        """What is to be raised for a call that failed: what one of its functions raised has led to
+        it, or is meant to end the program."""
+        raised = [one.raised for one in self.filler.functions if one.raised is not None]
+        if raised and isinstance(error, _errors.RoutineFailed):
+            error.__cause__ = raised[-1]
+        return next((one for one in raised if not isinstance(one, Exception)), error)
+
+    def check_functions(self) -> None:
+        """Raises an interrupt of one of its functions."""
+        for one in self.filler.functions:
+            if one.raised is not None and not isinstance(one.raised, Exception):
+                raise one.raised
+
+    def call(self) -> Results:
+        """Makes the call and waits for its end."""
+        try:
+            return self._interruptible()
+        except _errors.InterfaceChanged:
+            self.forget_routine()
+            raise
+        except _errors.Error as error:
+            explained = self.explained(error)
+            if explained is error:
+                raise
+            raise explained from error
+
+    def timed_out(self) -> _errors.Error:
+        """The error of a call that the core would still wait for, when it times out."""
+        facts = {"routine": self.routine.name, "timeout": f"{self.timeout:g} s"}
+        return _errors.make(_errors.TimedOut, "call", "timed out", "raise timeout=", **facts)
+
+    def forget_routine(self) -> None:
+        """Has the routine looked up again when it is named again: its interface is another one by
+        now."""
+        self.routine._connection.forget(getattr(self.routine, "_of", self.routine))
+
+    def _interruptible(self) -> Results:
+        results, error = handle_place("farcall_results **", lib.farcall_results_free), error_place()
+        # Says so when another thread closes the connection. Only then this call lets go of it: it
+        # has a share in it.
+        client = self.routine._connection.handles.client
+
+        def connected() -> None:
+            client()
+            self.check_functions()
+
+        call = None
+        # In slices, so that signals are handled.
+        while call is None:
+            call = self._start(announced=False, wait=SLICE_SECONDS)
+        ended_well = False
+        try:
+            while self.listener.wanted and not self.listener.take(call, SLICE_SECONDS):
+                connected()
+            wait_for(
+                lambda seconds: lib.farcall_call_wait(call[0], seconds, results, error),
+                error,
+                connected,
+            )
+            self.check_functions()
+            ended_well = True
+            return self.collect(results)
+        finally:
+            self.listener.close(ended_well)
+            # Ends the call if an exception came in between: its memory is free then.
+            ffi.release(call)
+
+    def start(self, future: CallFuture) -> None:
+        """Makes the call while the program goes on; waits until there is room for it."""
+        while not self.start_within(future, SLICE_SECONDS):
+            pass
+
+    def start_within(self, future: CallFuture, wait: float) -> bool:
+        """The same, but no longer than for `wait` seconds: False if there is no room by then."""
+        # Whoever runs its functions hears of its end, too.
+        call = self._start(announced=not self.calls_back, wait=wait)
+        if call is None:
+            return False
+        future.started(call, self, self.routine._connection.handles.waiter)
+        return True
