@@ -90,7 +90,8 @@ def compare(bench, stage, names):
         "other": bench.aside("other", stage),
     }
     print(
-        f"{'speed over that of ' + str(stage):<64} {'figure':>7} {'middle half':>15} {'null':>6} {'middle half':>13}"
+        f"{'speed over that of ' + str(stage):<64} {'figure':>7} {'middle half':>15} {'null':>6} "
+        f"{'middle half':>13}"
     )
     slower = []
     for name in names:
@@ -101,10 +102,8 @@ def compare(bench, stage, names):
             ours, null = play(contest, benches)
             verdict = "slower" if is_slower(ours, null) else ""
             slower += [contest.text] if verdict else []
-            print(
-                f"{contest.text:<64} {ours.median:7.3f} {exact(ours)} {null.median:6.3f} {exact(null)}  {verdict}".rstrip(),
-                flush=True,
-            )
+            figures = f"{ours.median:7.3f} {exact(ours)} {null.median:6.3f} {exact(null)}"
+            print(f"{contest.text:<64} {figures}  {verdict}".rstrip(), flush=True)
     return slower
 
 

@@ -30,7 +30,8 @@ def install(output):
     packages = " ".join(PACKAGES.values()).split()
     if shutil.which("apt-get") is None:
         raise SystemExit(
-            f"bench: no Debian-like system; install what these packages of Debian hold: {' '.join(packages)}"
+            "bench: no Debian-like system; install what these packages of Debian hold: "
+            f"{' '.join(packages)}"
         )
     as_root = ["sudo"] if os.geteuid() != 0 else []
     run(*as_root, "apt-get", "update", "-qq")

@@ -89,7 +89,10 @@ def parse():
         "--against",
         type=pathlib.Path,
         metavar="STAGE",
-        help=f"compare with another build instead: {', '.join(against.CONTESTS)}; fails where one is slower",
+        help=(
+            f"compare with another build instead: {', '.join(against.CONTESTS)}; fails where one "
+            "is slower"
+        ),
     )
     parser.add_argument(
         "--install-peers",
@@ -122,7 +125,8 @@ def main():
             return compare(bench, options)
         build_raw(bench.folder)
         print(
-            f"congestion control of all TCP sides: {CONGESTION}; {sizes.rounds} rounds; null: raw against raw\n"
+            f"congestion control of all TCP sides: {CONGESTION}; {sizes.rounds} rounds; null: raw "
+            "against raw\n"
         )
         turns.heading()
         for name in options.only or PARTS:

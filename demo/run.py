@@ -88,7 +88,8 @@ def linpack(server, local, place):
     """One row per size: Mflops local and remote, throughput, residual."""
     print(f"\nLinpack from Python, {place}: server.dgesv(A, b)")
     print(
-        f"{'n':>6} {'local Mflops':>13} {'remote Mflops':>14} {'remote/local':>13} {'MB/s moved':>11} {'residual':>9}"
+        f"{'n':>6} {'local Mflops':>13} {'remote Mflops':>14} {'remote/local':>13} "
+        f"{'MB/s moved':>11} {'residual':>9}"
     )
     rows = []
     random = np.random.default_rng(1997)
@@ -112,7 +113,8 @@ def linpack(server, local, place):
         }
         rows.append(row)
         print(
-            f"{n:6} {row['local']:13.0f} {row['remote']:14.0f} {row['remote'] / row['local']:13.2f} "
+            f"{n:6} {row['local']:13.0f} {row['remote']:14.0f} "
+            f"{row['remote'] / row['local']:13.2f} "
             f"{row['throughput']:11.0f} {error:9.3f}"
         )
     return rows
@@ -157,7 +159,8 @@ def ep(server):
         total = sum(getattr(result, name) for result in results)
         error = abs((total - wanted[name]) / wanted[name])
         print(
-            f"  {name} = {total:.12f}  official {wanted[name]:.12f}  relative difference {error:.1e}"
+            f"  {name} = {total:.12f}  official {wanted[name]:.12f}  relative difference "
+            f"{error:.1e}"
         )
         if error > tolerance:
             raise SystemExit(f"demo: EP is not verified, {name} is off by {error}")

@@ -107,11 +107,13 @@ def main(logs):
     if broken:
         print(f"failures in: {' '.join(broken)} (output in {logs})")
     print(
-        f"{sum(suite.checks for suite in suites)} checks in programs of C and Fortran, vectors and golden conversations"
+        f"{sum(suite.checks for suite in suites)} checks in programs of C and Fortran, vectors and "
+        "golden conversations"
     )
     if left_out := sum(suite.left_out for suite in suites):
         print(
-            f"{left_out} left out: what they look at is as it was when they passed (FARCALL_TEST_ALL=1 runs them)"
+            f"{left_out} left out: what they look at is as it was when they passed "
+            "(FARCALL_TEST_ALL=1 runs them)"
         )
     failed = sum(suite.failed for suite in suites)
     print(f"{sum(suite.passed for suite in suites)} passed, {failed} failed")

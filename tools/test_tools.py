@@ -156,7 +156,10 @@ JUNIT = """<testsuites><testsuite tests="4">
 def test_tests_of_all_suites_are_added_and_checks_counted_apart(tmp_path):
     (tmp_path / "junit").write_text(JUNIT)
     programs = "program first echo 40 passed, 0 failed && program second echo 2 passed, 0 failed"
-    rust = "== wire of tests\ntest a::b ... ok <7.500s>\n6 checks: conversations\ntest result: ok. 5 passed; 0 failed; 1 ignored"
+    rust = (
+        "== wire of tests\ntest a::b ... ok <7.500s>\n6 checks: conversations\n"
+        "test result: ok. 5 passed; 0 failed; 1 ignored"
+    )
     result = run_suites(
         tmp_path,
         ("rust", f"printf '{rust}\n' &"),

@@ -38,7 +38,10 @@ class Bar:
         if self.is_shown and (is_end or now - self.last >= 0.1):
             self.last = now
             filled = ended * WIDTH // max(self.total, 1)
-            line = f"\r[{'#' * filled}{'-' * (WIDTH - filled)}] {ended} of {self.total}, {running} running, {now - self.begin:.1f} s "
+            line = (
+                f"\r[{'#' * filled}{'-' * (WIDTH - filled)}] {ended} of {self.total}, {running} "
+                f"running, {now - self.begin:.1f} s "
+            )
             print(line, end="\n" if is_end else "", file=sys.stderr, flush=True)
 
 
@@ -214,12 +217,14 @@ def main(arguments=None):
         print(f"sweep: call {number} failed: {why}", file=sys.stderr)
     ideal = math.ceil(options.calls / options.handles) * options.seconds
     print(
-        f"calls {options.calls} handles {options.handles} done {sweep.done} failed {len(sweep.failed)} "
+        f"calls {options.calls} handles {options.handles} done {sweep.done} failed "
+        f"{len(sweep.failed)} "
         f"repeated {sweep.repeated} lost-handles {sweep.lost}"
     )
     print(
         f"ready {ready - begin:.3f} s, calls {end - ready:.3f} s, ideal {ideal:.3f} s: efficiency "
-        f"{100 * ideal / max(end - ready, 1e-9):.1f} %, with the start of the handles {100 * ideal / max(end - begin, 1e-9):.1f} %"
+        f"{100 * ideal / max(end - ready, 1e-9):.1f} %, with the start of the handles "
+        f"{100 * ideal / max(end - begin, 1e-9):.1f} %"
     )
     return bool(sweep.failed)
 

@@ -49,7 +49,8 @@ def show(done, total, begin, is_end=False):
     if sys.stderr.isatty():
         filled = done * WIDTH // total
         print(
-            f"\r[{'#' * filled}{'-' * (WIDTH - filled)}] {done} of {total} forecasts, {time.monotonic() - begin:.1f} s ",
+            f"\r[{'#' * filled}{'-' * (WIDTH - filled)}] {done} of {total} forecasts, "
+            f"{time.monotonic() - begin:.1f} s ",
             end="\n" if is_end else "",
             file=sys.stderr,
             flush=True,

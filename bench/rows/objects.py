@@ -52,7 +52,8 @@ def state(bench):
                 },
             )
             row(
-                f"a method on {size >> 20} MB kept in an object, {listen}: speed over sending it with each call",
+                f"a method on {size >> 20} MB kept in an object, {listen}: speed over sending it "
+                "with each call",
                 turns.anchor_over("ours"),
                 turns.null(),
                 ">= 100",

@@ -63,14 +63,19 @@ class Sshd:
             port = free.getsockname()[1]
         server, client = self.folder / "server.conf", self.folder / "client.conf"
         server.write_text(
-            f"Port {port}\nListenAddress 127.0.0.1\nHostKey {self.folder}/host\nAuthorizedKeysFile {self.folder}/key.pub\n"
-            "PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\n"
-            f"SetEnv FARCALL_CACHE={self.cache} XDG_RUNTIME_DIR={self.folder}/run XDG_STATE_HOME={self.folder} "
+            f"Port {port}\nListenAddress 127.0.0.1\nHostKey {self.folder}/host\n"
+            f"AuthorizedKeysFile {self.folder}/key.pub\n"
+            "PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\n"
+            "PermitRootLogin yes\n"
+            f"SetEnv FARCALL_CACHE={self.cache} XDG_RUNTIME_DIR={self.folder}/run "
+            f"XDG_STATE_HOME={self.folder} "
             f"OPENBLAS_NUM_THREADS=1 FARCALL_LIBRARY_DIRECTORY={self.bench.stage}/lib\n"
         )
         client.write_text(
-            f"Host far\n HostName 127.0.0.1\n Port {port}\n IdentityFile {self.folder}/key\n IdentitiesOnly yes\n"
-            f" UserKnownHostsFile {self.folder}/known\n StrictHostKeyChecking accept-new\n LogLevel ERROR\n"
+            f"Host far\n HostName 127.0.0.1\n Port {port}\n IdentityFile {self.folder}/key\n"
+            " IdentitiesOnly yes\n"
+            f" UserKnownHostsFile {self.folder}/known\n StrictHostKeyChecking accept-new\n"
+            " LogLevel ERROR\n"
         )
         self.ssh.write_text(f'#!/bin/sh\nexec ssh -F {client} "$@"\n')
         self.ssh.chmod(0o700)
@@ -144,7 +149,8 @@ def throughput(bench, sshd, core):
         ):
             turns = Turns(bench.sizes.rounds, raw.does(*words), {"ours": ours.does(*words)})
             row(
-                f"{size >> 20} MB there and back, ssh, {where}, {kind}: speed over raw ssh's {speed(turns, size):.0f} MB/s",
+                f"{size >> 20} MB there and back, ssh, {where}, {kind}: speed over raw ssh's "
+                f"{speed(turns, size):.0f} MB/s",
                 turns.anchor_over("ours"),
                 turns.null(),
                 ">= 0.9",

@@ -33,7 +33,8 @@ def staged():
     for name in (PROGRAM, LIBRARY):
         if not (STAGE / name).is_file():
             sys.exit(
-                f"farcall: {STAGE / name} is missing; run `make build`, or name the folder in FARCALL_STAGE"
+                f"farcall: {STAGE / name} is missing; run `make build`, or name the folder in "
+                "FARCALL_STAGE"
             )
         yield lean(name), name
     for header in sorted((STAGE / "include").glob("*.h")):

@@ -20,6 +20,7 @@ with farcall.connect() as server:
         r = future.result()
         sx, sy = sx + r.sx, sy + r.sy
         print(
-            f"a block took {r.times.finished - r.times.started:.3f} s after waiting {r.times.started:.3f} s"
+            f"a block took {r.times.finished - r.times.started:.3f} s after waiting "
+            f"{r.times.started:.3f} s"
         )
     print(f"sums of the deviates: {sx:.6f} {sy:.6f}")

@@ -17,19 +17,34 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import peers  # noqa: E402  (it stands beside this file, as the next)
-from running import COMES, GRACE, HANGS, HERE, LIMIT, ROOT, STAGE, TRIES, check_all, environment  # noqa: E402
+from running import (  # noqa: E402
+    COMES,
+    GRACE,
+    HANGS,
+    HERE,
+    LIMIT,
+    ROOT,
+    STAGE,
+    TRIES,
+    check_all,
+    environment,
+)
 
 # Members that are times and no limits of anything that waits.
 NO_LIMITS = {
     "farcall_call_options.keep_seconds": "how long an outcome is kept by the server",
     "farcall_hold_options.lease_seconds": "how long an object is kept by the server",
-    "farcall_connect_options.reconnect_seconds": "how long calls wait for a lost connection: tests/tests/reconnect.rs",
+    "farcall_connect_options.reconnect_seconds": (
+        "how long calls wait for a lost connection: tests/tests/reconnect.rs"
+    ),
 }
 # Attributes of GridRPC, with what they are made of here.
 GRIDRPC = {
     "GRPC_TIMEOUT_NP": "no attribute, but what a call ends with",
     "GRPC_SESSION_ATTR_SESSION_TIMEOUT": "farcall_call_options.timeout_seconds",
-    "GRPC_SESSION_ATTR_TRANSFER_TIMEOUT_ARGUMENT": "farcall_call_news: clients/gridrpc/src/transfers.rs looks at it in between",
+    "GRPC_SESSION_ATTR_TRANSFER_TIMEOUT_ARGUMENT": (
+        "farcall_call_news: clients/gridrpc/src/transfers.rs looks at it in between"
+    ),
     "GRPC_SESSION_ATTR_TRANSFER_TIMEOUT_RESULT": "as above",
     "GRPC_SESSION_ATTR_TRANSFER_TIMEOUT_CALLBACK_ARGUMENT": "as above",
     "GRPC_SESSION_ATTR_TRANSFER_TIMEOUT_CALLBACK_RESULT": "as above",

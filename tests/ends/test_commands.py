@@ -19,7 +19,18 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import peers  # noqa: E402  (it stands beside this file, as the next)
-from running import FARCALL, HANGS, ID, IDL, LIMIT, ROOT, SINK_LIMIT, check_all, environment, timed  # noqa: E402
+from running import (  # noqa: E402
+    FARCALL,
+    HANGS,
+    ID,
+    IDL,
+    LIMIT,
+    ROOT,
+    SINK_LIMIT,
+    check_all,
+    environment,
+    timed,
+)
 
 FORTRAN = "      subroutine twice(x)\n      double precision x\n      x = 2 * x\n      end\n"
 # By name: how each is called, once or more. {tmp} is a folder of its own. Those that talk to a

@@ -36,7 +36,8 @@ def many_calls(server, count):
     script = (
         "import farcall, sys\n"
         "server = farcall.connect(sys.argv[1], timeout=50)\n"
-        "for call in [server['ends/one'].submit(1) for _ in range(int(sys.argv[2]))]: assert call.result(50).m == 2\n"
+        "for call in [server['ends/one'].submit(1) for _ in range(int(sys.argv[2]))]: assert "
+        "call.result(50).m == 2\n"
     )
     subprocess.run(
         [sys.executable, "-c", script, f"unix:{server.path}", str(count)],
@@ -236,7 +237,8 @@ def test_a_working_folder_that_was_removed_is_made_again(folder):
     copy.write_text(
         "Module copy;\nDefine copy(IN filename from, OUT filename to)\n{\n"
         '    FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");\n'
-        "    for (int c; (c = fgetc(in)) != EOF;)\n        fputc(c, out);\n    fclose(in);\n    fclose(out);\n}\n"
+        "    for (int c; (c = fgetc(in)) != EOF;)\n        fputc(c, out);\n    fclose(in);\n"
+        "    fclose(out);\n}\n"
     )
     (folder / "hello.txt").write_text("hello\n")
     server = Server(folder, files=[str(copy), IDL])

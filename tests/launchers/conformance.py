@@ -33,7 +33,8 @@ sleep) exec sleep "$2" ;;
 esac
 """
 NOTICE = re.compile(
-    r"(CREATE_NOTIFY) ([\w.-]{1,64}) (S|F) ?(.*)|(STATUS_NOTIFY) ([\w.-]{1,64}) (PENDING|ACTIVE|DONE|FAILED) ?(.*)"
+    r"(CREATE_NOTIFY) ([\w.-]{1,64}) (S|F) ?(.*)|(STATUS_NOTIFY) ([\w.-]{1,64}) "
+    r"(PENDING|ACTIVE|DONE|FAILED) ?(.*)"
 )
 OVER = ("DONE", "FAILED")
 # Whatever stands in a value means itself.
@@ -123,7 +124,8 @@ class Launcher:
                 left = until - time.monotonic()
                 if left <= 0:
                     raise Broken(
-                        f"in {self.seconds} s there is no {what}; statuses: {self.statuses}; remarks: {self.remarks[-3:]}"
+                        f"in {self.seconds} s there is no {what}; statuses: {self.statuses}; "
+                        f"remarks: {self.remarks[-3:]}"
                     )
                 self.news.wait(min(left, 0.2))
 

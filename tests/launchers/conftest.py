@@ -103,8 +103,14 @@ PermitRootLogin yes
 SetEnv FARCALL_CACHE={cache} TMPDIR={cache}
 """
     (tmp_path / "sshd.conf").write_text(server)
-    client = f"-i {tmp_path}/key -o IdentitiesOnly=yes -o UserKnownHostsFile={tmp_path}/known -o StrictHostKeyChecking=accept-new"
-    script = f'#!/bin/sh\nexec ssh -F /dev/null -o LogLevel=ERROR -o HostName=127.0.0.1 {client} -p {port} "$@"\n'
+    client = (
+        f"-i {tmp_path}/key -o IdentitiesOnly=yes -o UserKnownHostsFile={tmp_path}/known -o "
+        "StrictHostKeyChecking=accept-new"
+    )
+    script = (
+        f'#!/bin/sh\nexec ssh -F /dev/null -o LogLevel=ERROR -o HostName=127.0.0.1 {client} -p '
+        f'{port} "$@"\n'
+    )
     monkeypatch.setenv("FARCALL_SSH", write_program(tmp_path / "ssh", script))
     # Where sshd keeps those apart who are not let in yet; root's alone needs it.
     if os.geteuid() == 0:

@@ -32,7 +32,10 @@ def qsub():
     ), given
     job = f"{len(list(FOLDER.glob('*.job')))}.fake"
     (FOLDER / f"{job}.job").write_text(sys.stdin.read())
-    run = f"sh {FOLDER}/{job}.job >>{given.o} 2>>{given.e}; echo $? >{FOLDER}/{job}.new; mv {FOLDER}/{job}.new {FOLDER}/{job}.end"
+    run = (
+        f"sh {FOLDER}/{job}.job >>{given.o} 2>>{given.e}; echo $? >{FOLDER}/{job}.new; mv "
+        f"{FOLDER}/{job}.new {FOLDER}/{job}.end"
+    )
     process = subprocess.Popen(
         ["sh", "-c", run],
         stdin=subprocess.DEVNULL,

@@ -107,7 +107,8 @@ def sbatch(what):
         sys.exit(f"sbatch: error: a script file is given: {rest}")
     if what == "fail":
         sys.exit(
-            "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified"
+            "sbatch: error: Batch job submission failed: Invalid account or account/partition "
+            "combination specified"
         )
     script = sys.stdin.read()
     with (FOLDER / "count").open("a+") as count:
@@ -225,7 +226,8 @@ def scontrol(what):
     job = known(what).get(words[-1]) or sys.exit("slurm_load_jobs error: Invalid job id specified")
     word, reason, code = (job["state"].split() + ["None", "0:0"])[:3]
     print(
-        f"JobId={words[-1]} JobName=x JobState={word} Reason={reason} ExitCode={code} RunTime=00:00:01"
+        f"JobId={words[-1]} JobName=x JobState={word} Reason={reason} ExitCode={code} "
+        "RunTime=00:00:01"
     )
 
 

@@ -143,7 +143,10 @@ def test_modules_run_on_the_hosts_that_the_page_gives_them(far, tmp_path, monkey
     manifest = tmp_path / "workstations.toml"
     manifest.write_text(re.search(r"```toml name=workstations.toml\n(.*?)```", page, flags=re.S)[1])
     for module in ("heat", "train"):
-        code = f"Module {module}; Define twice_{module}(IN double x, OUT double y[1]) {{ y[0] = 2 * x; }}\n"
+        code = (
+            f"Module {module}; Define twice_{module}(IN double x, OUT double y[1]) {{ y[0] = 2 * "
+            f"x; }}\n"
+        )
         (tmp_path / f"{module}.idl").write_text(code)
     monkeypatch.setenv("PATH", f"{pathlib.Path(FARCALL).parent}:{os.environ['PATH']}")
     monkeypatch.setenv("FARCALL_JOBS", str(tmp_path / "jobs"))

@@ -127,7 +127,8 @@ class Case:
             check=True,
         )
         (modules / "reach.idl").write_text(
-            'Module reach;\nLibrary "./libreach.so";\nDefine reached(IN string name, IN int loaded, OUT int error)\n'
+            'Module reach;\nLibrary "./libreach.so";\n'
+            'Define reached(IN string name, IN int loaded, OUT int error)\n'
             '    Calls "C" reached(name, loaded, error);\n'
         )
         names = repr(sorted(rows()))

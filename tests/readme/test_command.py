@@ -33,8 +33,14 @@ def commands():
 def completed(*words, env=None):
     """What bash offers for the last word."""
     line = " ".join(f"'{word}'" for word in ("farcall", *words))
-    script = f". {STAGE}/share/bash-completion/completions/farcall; COMP_WORDS=({line}); COMP_CWORD={len(words)}; "
-    script += f'_farcall_ids farcall "{words[-1]}" "{("farcall", *words)[-2]}"; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    script = (
+        f". {STAGE}/share/bash-completion/completions/farcall; COMP_WORDS=({line}); "
+        f"COMP_CWORD={len(words)}; "
+    )
+    script += (
+        f'_farcall_ids farcall "{words[-1]}" "{("farcall", *words)[-2]}"; printf "%s\\n" '
+        f'"${{COMPREPLY[@]}}"'
+    )
     return set(
         subprocess.run(
             ["bash", "-c", script], env=env, capture_output=True, text=True, check=True
@@ -86,7 +92,8 @@ def test_manual_pages_render(page):
 def server(tmp_path):
     """A server of one module, and the address that the commands find it by."""
     (tmp_path / "one.idl").write_text(
-        'Module one;\nLibrary "libm.so.6";\nDefine cosine(IN double x, OUT double y) Calls "C" y = cos(x);\n'
+        'Module one;\nLibrary "libm.so.6";\n'
+        'Define cosine(IN double x, OUT double y) Calls "C" y = cos(x);\n'
     )
     environment = dict(os.environ, FARCALL_SERVER=f"unix:{tmp_path}/socket")
     process = subprocess.Popen(

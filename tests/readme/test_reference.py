@@ -145,7 +145,10 @@ def manifest():
     text = (ROOT / "kernel/src/manifest/kernel.toml").read_text()
     for name, slot in PLUGINS:
         options = (ROOT / "plugins" / name / "src/options.toml").read_text()
-        text += f'\n[[plugin]]\nname = "{name}"\nslot = "{slot}"\nhost = "in-thread"\n[plugin.options]\n{options}'
+        text += (
+            f'\n[[plugin]]\nname = "{name}"\nslot = "{slot}"\nhost = "in-thread"\n'
+            f'[plugin.options]\n{options}'
+        )
     return text
 
 

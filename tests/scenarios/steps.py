@@ -208,7 +208,10 @@ def shown(argument: Argument, value: Any) -> str:
     if argument.type == "filename":
         if len(value) <= SHOWN_MAX:
             return f'{head} : "{value.decode()}"'
-        return f"{head} {len(value)} : #{checksum(np.frombuffer(value, np.uint8).astype(np.uint64)):016x}"
+        return (
+            f"{head} {len(value)} : "
+            f"#{checksum(np.frombuffer(value, np.uint8).astype(np.uint64)):016x}"
+        )
     if argument.type == "string":
         # What is declared [1] may come as the one text that it is.
         texts = value if isinstance(value, list) else [value]

@@ -45,7 +45,10 @@ def test_every_cxx_takes_the_header(standard, tmp_path):
 
 @pytest.mark.parametrize("argument", ["pair", "1.0L"])
 def test_c_says_what_cannot_be_passed_by_value(argument, tmp_path):
-    text = f'struct two {{ int a, b; }} pair;\n{BEGIN}farcall_call(client, error, "add", {argument}); }}\n'
+    text = (
+        f'struct two {{ int a, b; }} pair;\n'
+        f'{BEGIN}farcall_call(client, error, "add", {argument}); }}\n'
+    )
     done = compiled(C, "-std=c11", tmp_path, "use.c", text)
     assert done.returncode != 0 and "farcall_pass_the_address_of_this_argument" in done.stderr
 

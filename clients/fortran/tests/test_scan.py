@@ -75,7 +75,8 @@ def test_the_preprocessor_and_included_files(tmp_path):
     (tmp_path / "own/sizes.inc").write_text("  integer, parameter :: most = 3\n")
     (tmp_path / "twice.F90").write_text(
         "module twice_it\n# ifdef SINGLE\n  integer, parameter :: wp = kind(1.0)\n# else\n"
-        "  integer, parameter :: wp = kind(1d0)\n# endif\n  include 'sizes.inc'\ncontains\n  subroutine twice(x)\n"
+        "  integer, parameter :: wp = kind(1d0)\n# endif\n  include 'sizes.inc'\ncontains\n"
+        "  subroutine twice(x)\n"
         "    real(wp), intent(inout) :: x(most)\n    x = 2 * x\n  end subroutine\nend module\n"
     )
     unread = scan(tmp_path, "twice.F90", "--output", "unread.idl")
@@ -109,7 +110,8 @@ def test_the_preprocessor_and_included_files(tmp_path):
             "absent.f90",
             None,
             3,
-            "there is no such file (file: absent.f90); check the path: it is relative to this directory",
+            "there is no such file (file: absent.f90); check the path: it is relative to this "
+            "directory",
         ),
         (
             ".",

@@ -65,7 +65,10 @@ def run(tmp_path):
 
 def test_ssh_starts_a_server_there(run, tmp_path):
     far = f'HOME={tmp_path}/home XDG_RUNTIME_DIR={tmp_path}/run exec sh -c "$command"'
-    server = '<SERVER>\nhostname far.example\ninvoke_server SSH\ninvoke_server_option "ssh_user me"\n</SERVER>\n'
+    server = (
+        '<SERVER>\nhostname far.example\ninvoke_server SSH\ninvoke_server_option "ssh_user me"\n'
+        '</SERVER>\n'
+    )
     out, errors, said = run(server, far)
     assert out == "0 1 2\n", errors
     assert " -- me@far.example exec /bin/sh" in said
@@ -82,7 +85,10 @@ def test_slurm_is_asked_for_behind_ssh(run):
 
 
 def test_other_launchers_are_told_what_to_write(run):
-    server = "<SERVER>\nhostname unix:/nowhere\ninvoke_server GT2c\n</SERVER>\n<SERVER>\nhostname far\ninvoke_server SSH\n</SERVER>\n"
+    server = (
+        "<SERVER>\nhostname unix:/nowhere\ninvoke_server GT2c\n</SERVER>\n<SERVER>\nhostname far\n"
+        "invoke_server SSH\n</SERVER>\n"
+    )
     _, errors, _ = run(server, "exit 255")
     assert errors.count("the type GT2c has no effect") == 1
     assert "write invoke_server SSH for a host that ssh reaches, or Slurm" in errors

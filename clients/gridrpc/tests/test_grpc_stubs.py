@@ -68,7 +68,10 @@ def test_stub_executables_of_this_host_serve_its_clients(tmp_path):
     server = "<SERVER>\nhostname localhost\ninvoke_server SSH\n</SERVER>\n"
     (tmp_path / "info.conf").write_text(server + section.format(tmp_path / "_stub_inc"))
     (tmp_path / "gone.conf").write_text(server + section.format(tmp_path / "_stub_gone"))
-    source = "<INFORMATION_SOURCE>\ntype NRF\ntag files\nsource sample.here.example.nrf\n</INFORMATION_SOURCE>\n"
+    source = (
+        "<INFORMATION_SOURCE>\ntype NRF\ntag files\nsource sample.here.example.nrf\n"
+        "</INFORMATION_SOURCE>\n"
+    )
     (tmp_path / "file.conf").write_text(server + source)
     for command in (
         [STAGE / "ng/bin/ng_gen", "sample.idl"],
@@ -121,7 +124,10 @@ def test_routines_work_where_the_configuration_says_or_where_they_lie(tmp_path):
     ):
         done = run(tmp_path, *command)
         assert done.returncode == 0, done.stdout + done.stderr
-    function = f"<FUNCTION_INFO>\nhostname localhost\nfuncname places/where\npath {tmp_path}/_stub_where\n</FUNCTION_INFO>\n"
+    function = (
+        f"<FUNCTION_INFO>\nhostname localhost\nfuncname places/where\npath {tmp_path}/_stub_where\n"
+        "</FUNCTION_INFO>\n"
+    )
 
     def where(line):
         (tmp_path / "where.conf").write_text(
@@ -229,7 +235,10 @@ def test_mpi_starts_as_many_processes_as_the_configuration_or_the_handle_says(tm
     assert run(tmp_path, "./_stub_total", "-i", "total.inf").returncode == 0
 
     def call(lines, *ranks):
-        source = "<INFORMATION_SOURCE>\ntype NRF\ntag files\nsource ranks.here.example.nrf\n</INFORMATION_SOURCE>\n"
+        source = (
+            "<INFORMATION_SOURCE>\ntype NRF\ntag files\nsource ranks.here.example.nrf\n"
+            "</INFORMATION_SOURCE>\n"
+        )
         (tmp_path / "c.conf").write_text(
             f"<SERVER>\nhostname localhost\n{lines}</SERVER>\n{source}"
         )

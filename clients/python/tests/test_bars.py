@@ -122,7 +122,10 @@ def test_lines_never_wrap_and_words_are_words():
 
 def test_real_ipython(anneal):
     pytest.importorskip("ipykernel")
-    program = f"import farcall; farcall.connect(files=[{str(EXAMPLE)!r}]).anneal.anneal(10, progress=True)"
+    program = (
+        f"import farcall; farcall.connect(files=[{str(EXAMPLE)!r}]).anneal.anneal(10, "
+        "progress=True)"
+    )
     client = pytest.importorskip("jupyter_client")
     manager, kernel = client.manager.start_new_kernel()
     heard, errors, interrupted = [], [], []

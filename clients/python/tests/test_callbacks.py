@@ -207,7 +207,8 @@ def test_a_result_of_what_is_changed_in_place_is_refused(farcall, server):
     [
         (
             lambda a, b, c: 0,
-            r"3 arguments by position \(a, b, c\).*function of \(n, x\) or a function of \(x\) that returns y",
+            r"3 arguments by position \(a, b, c\).*function of \(n, x\) or a function of \(x\) "
+            r"that returns y",
         ),
         (lambda x, *, k: x, "by name"),
         (5, "not 5"),

@@ -16,7 +16,8 @@ def keeper(farcall, tmp_path):
     manifest = tmp_path / "farcall.toml"
     options = f'results_dir = "{tmp_path / "results"}"\n'
     manifest.write_text(
-        f'[[plugin]]\nname = "rpc-server"\nslot = "rpc"\nhost = "in-thread"\n[plugin.options]\n{options}'
+        '[[plugin]]\nname = "rpc-server"\nslot = "rpc"\nhost = "in-thread"\n[plugin.options]\n'
+        f'{options}'
     )
     routines = os.path.join(os.path.dirname(__file__), "routines/behaviour.idl")
 

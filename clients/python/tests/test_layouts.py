@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 TYPES = [
-    "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64", "complex64",
-    "complex128",
+    "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
+    "float32", "float64", "complex64", "complex128",
 ]  # fmt: skip
 
 # How the caller's array lies in memory; each has the given shape and holds what it was made from.

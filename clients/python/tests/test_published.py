@@ -68,7 +68,10 @@ def test_the_first_line_of_the_docstring_describes(physics):
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="there is no `type` statement")
 def test_aliases_are_followed(farcall, tmp_path):
-    text = 'type Of[T: np.generic] = np.ndarray[tuple[int], np.dtype[T]]\ntype Vector = Annotated[Of[np.float64], "n"]\n'
+    text = (
+        'type Of[T: np.generic] = np.ndarray[tuple[int], np.dtype[T]]\n'
+        'type Vector = Annotated[Of[np.float64], "n"]\n'
+    )
     with publish(
         farcall, tmp_path, text + "def double(x: Vector) -> Vector:\n    return 2 * x\n"
     ) as server:
@@ -140,7 +143,8 @@ def test_what_a_routine_may_not_open_is_said_to_be_granted(farcall, tmp_path):
     file.write_text(
         "import socket\n"
         "def look(network: int) -> int:\n"
-        "    return socket.socket().fileno() if network else len(open('/etc/farcall-curious', 'w').name)\n"
+        "    return socket.socket().fileno() if network else len(open('/etc/farcall-curious', "
+        "'w').name)\n"
     )
     # A private server lets its user's code do what the user may, unless it is told otherwise.
     with farcall.connect(files=[file]) as server:
@@ -157,7 +161,10 @@ def test_what_a_routine_may_not_open_is_said_to_be_granted(farcall, tmp_path):
 def confined(folder, more=""):
     """Arguments of a server that confines also what its own user publishes."""
     manifest = folder / "confined.toml"
-    plugin = '[[plugin]]\nname = "spawner-local"\nslot = "spawner"\n[plugin.options]\nlimits.confine = true\n'
+    plugin = (
+        '[[plugin]]\nname = "spawner-local"\nslot = "spawner"\n[plugin.options]\n'
+        'limits.confine = true\n'
+    )
     manifest.write_text(plugin + more)
     return ["--manifest", str(manifest)]
 
@@ -242,7 +249,8 @@ def test_calls_at_a_time_have_processes_and_random_numbers_of_their_own(physics)
 def test_an_endless_loop_meets_the_modules_limit(farcall, tmp_path):
     manifest = tmp_path / "farcall.toml"
     manifest.write_text(
-        '[[plugin]]\nname = "spawner-local"\nslot = "spawner"\n[plugin.options]\nmodules.mine.call_seconds_max = 1\n'
+        '[[plugin]]\nname = "spawner-local"\nslot = "spawner"\n[plugin.options]\n'
+        'modules.mine.call_seconds_max = 1\n'
     )
     text = "def spin(x: int) -> int:\n    while True:\n        x += 1\n"
     with publish(farcall, tmp_path, text, arguments=["--manifest", str(manifest)]) as server:
@@ -297,7 +305,8 @@ def test_an_endless_loop_meets_the_modules_limit(farcall, tmp_path):
         ("\n1/0\n", ("ZeroDivisionError", "mine.py:5")),
         ("import os\nos._exit(7)\n", ("exit status: 7",)),
         (
-            "def f(register: float, register_: int) -> float:\n    return 0\ndef g(string: int) -> int:\n    return 0",
+            "def f(register: float, register_: int) -> float:\n    return 0\n"
+            "def g(string: int) -> int:\n    return 0",
             ("string",),
         ),
     ],
@@ -319,7 +328,10 @@ def test_a_file_may_import_what_lies_beside_it(farcall, tmp_path):
 
 
 def test_a_file_that_reads_its_input_finds_the_end(farcall, tmp_path):
-    text = "import sys\nREAD = sys.stdin.read()\ndef length(x: int) -> int:\n    return len(READ) + len(sys.stdin.read())\n"
+    text = (
+        "import sys\nREAD = sys.stdin.read()\ndef length(x: int) -> int:\n"
+        "    return len(READ) + len(sys.stdin.read())\n"
+    )
     with publish(farcall, tmp_path, text) as server:
         assert server.length(1).result == 0
 
@@ -496,7 +508,8 @@ def test_what_is_declared_bool_is_true_or_false(farcall, tmp_path):
     file.write_text(
         "import numpy as np\n"
         "def said(n: int) -> bool:\n"
-        "    return [True, False, 1, 0, np.True_, np.False_, np.int32(1), 5, -1, 1.0, 'yes', None][n]\n"
+        "    return [True, False, 1, 0, np.True_, np.False_, np.int32(1), 5, -1, 1.0, 'yes', "
+        "None][n]\n"
     )
     with farcall.connect(files=[file]) as server:
         assert [server.said(n).result for n in range(7)] == [1, 0, 1, 0, 1, 0, 1]

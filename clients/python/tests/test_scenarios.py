@@ -143,8 +143,9 @@ def test_every_kind_of_number_is_pythons(server):
     assert found == list(given)
     assert [type(one) for one in found] == [str, int, int, int, int, float, float, complex, complex]
     # NumPy's scalars too.
-    numpy_given = [given[0], np.int16(-5), np.int64(7), np.int64(9), np.uint64(2**64 - 1), np.float32(0.5),
-                   np.float64(0.1), np.complex64(1 + 2j), np.complex128(3 - 4j)]  # fmt: skip
+    numpy_given = [given[0], np.int16(-5), np.int64(7), np.int64(9), np.uint64(2**64 - 1),
+                   np.float32(0.5), np.float64(0.1), np.complex64(1 + 2j),
+                   np.complex128(3 - 4j)]  # fmt: skip
     assert list(server.scalars(*numpy_given)) == [
         "Q",
         -5,

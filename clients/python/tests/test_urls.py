@@ -46,7 +46,8 @@ def world(tmp_path_factory):
     host = f"http://127.0.0.1:{pages.server_address[1]}"
     allowed = json.dumps([f"file:{folder}/open", f"{host}/open/"])
     (folder / "farcall.toml").write_text(
-        f'[[plugin]]\nname = "fetcher"\nslot = "fetcher"\n[plugin.options]\nallow = [{{ from = {allowed} }}]\n'
+        '[[plugin]]\nname = "fetcher"\nslot = "fetcher"\n[plugin.options]\n'
+        f'allow = [{{ from = {allowed} }}]\n'
     )
     environment = pytest.MonkeyPatch()
     environment.setenv("no_proxy", "*")
@@ -150,7 +151,8 @@ def test_an_empty_manifest_allows_nothing(tmp_path):
 
 def test_a_table_with_mistakes_is_refused(tmp_path):
     (tmp_path / "farcall.toml").write_text(
-        '[[plugin]]\nname = "fetcher"\nslot = "fetcher"\n[plugin.options]\nallow = [{ from = ["data.org"] }]\n'
+        '[[plugin]]\nname = "fetcher"\nslot = "fetcher"\n[plugin.options]\n'
+        'allow = [{ from = ["data.org"] }]\n'
     )
     done = subprocess.run(
         ["farcall", "serve", "--manifest", str(tmp_path / "farcall.toml")],

@@ -35,7 +35,10 @@ def _of_tensor(routine: str, parameter: Parameter, value: Any) -> Any:
     name = type(value).__name__
     device = tuple(value.__dlpack_device__())
     if device[0] not in _HOST_DEVICES:
-        message = f"this {name} is on a device (DLPack {int(device[0])}:{device[1]}), which routines cannot access"
+        message = (
+            f"this {name} is on a device (DLPack {int(device[0])}:{device[1]}), which routines "
+            "cannot access"
+        )
         refuse(
             routine,
             parameter,
@@ -107,7 +110,9 @@ def _refuse_elements(routine: str, parameter: Parameter, value: Any, array: Any)
         for index, element in np.ndenumerate(array):
             if np.asarray(element).dtype.kind == "O":
                 place = "".join(f"[{position}]" for position in index)
-                message = f"the element {place} is {short(element)}, and the interface wants {wanted}"
+                message = (
+                    f"the element {place} is {short(element)}, and the interface wants {wanted}"
+                )
                 refuse(routine, parameter, message, wrong_type=True)
     message = f"the interface wants {wanted}, not an array of {array.dtype}"
     refuse(routine, parameter, message, wrong_type=True)

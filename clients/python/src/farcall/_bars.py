@@ -133,4 +133,7 @@ def line_of(name: str, done: float, words: str, seconds: float, columns: int) ->
 def page(name: str, done: float, words: str) -> str:
     """The same for a notebook."""
     said = html.escape(f"{name} {done * 100:.0f} % {words}".rstrip())
-    return f'<progress value="{done:.4f}" max="1" style="width: 20em; vertical-align: middle"></progress> {said}'
+    return (
+        f'<progress value="{done:.4f}" max="1" style="width: 20em; vertical-align: '
+        f'middle"></progress> {said}'
+    )

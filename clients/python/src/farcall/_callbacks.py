@@ -65,7 +65,10 @@ class Passed:
         if not wanted:
             if returned is not None and self._callback.written:
                 name = self._callback.written[0].name
-                message = f"it returned {_described(returned)}, and the routine reads {name}, which is INOUT"
+                message = (
+                    f"it returned {_described(returned)}, and the routine reads {name}, which is "
+                    "INOUT"
+                )
                 raise _wrong(
                     self.name, message, f"write to it in place: {name}[...] = …; and return nothing"
                 )
@@ -245,7 +248,10 @@ def give(function: str, parameter: Parameter, place: "np.ndarray[Any, Any]", res
     elif len(shape) == place.ndim and parameter.fits(shape, place.shape):
         place[tuple(slice(count) for count in shape)] = array.reshape(shape)
     else:
-        message = f"it returned {_described(result)} as {parameter.name}, which is {_declared(parameter, place)}"
+        message = (
+            f"it returned {_described(result)} as {parameter.name}, which is "
+            f"{_declared(parameter, place)}"
+        )
         raise _wrong(function, message, "return one of that shape")
 
 

@@ -22,7 +22,8 @@ _ELEMENTS = {
 }  # fmt: skip
 # Python's own scalars. A truth value travels as 0 or 1, of a path the content of its file.
 _SCALARS = {
-    int: "int64", float: "double", complex: "dcomplex", str: "string", bool: "logical", pathlib.Path: "filename",
+    int: "int64", float: "double", complex: "dcomplex", str: "string", bool: "logical",
+    pathlib.Path: "filename",
 }  # fmt: skip
 # What stands for the type of a function of the caller's.
 _FUNCTION = "function"
@@ -162,7 +163,8 @@ def _default(value: Value, default: Any) -> str:
         if abs(number) < 2**63 if whole else np.isfinite(number):
             return repr(number) if whole or value.element in ("double", "float") else str(number)
     raise Mistake(
-        f"{value.name} = {default!r} cannot be left out by callers: only whole numbers of 64 bits and real ones can have a "
+        f"{value.name} = {default!r} cannot be left out by callers: only whole numbers of 64 bits "
+        "and real ones can have a "
         "default",
         "drop the default, or make it such a number",
     )
@@ -210,7 +212,10 @@ def _value(name: str, hint: Any) -> Value:
         shape, dtype = typing.get_args(hint)
         rank = _rank_of_type(shape)
         return _array(name, _element(name, *typing.get_args(dtype)), rank, notes)
-    advice = f"write int, float, complex, bool, str, pathlib.Path, {_EXAMPLE}, or of a function Callable[[float], float]"
+    advice = (
+        f"write int, float, complex, bool, str, pathlib.Path, {_EXAMPLE}, or of a function "
+        "Callable[[float], float]"
+    )
     raise Mistake(f"{name} has the type {_shown(hint)}, which does not travel", advice)
 
 
@@ -311,7 +316,10 @@ def _names_in(extent: str) -> List[str]:
 def define(function: Callable[..., Any], hinted: Hinted) -> str:
     """The line of the interface language for a function."""
     name = function.__name__
-    return f'Define {name}({", ".join(_lines(function, hinted))}) {described(function)} Calls "C" {name}();'
+    return (
+        f'Define {name}({", ".join(_lines(function, hinted))}) {described(function)} Calls "C" '
+        f'{name}();'
+    )
 
 
 def _lines(function: Callable[..., Any], hinted: Hinted) -> List[str]:
@@ -360,7 +368,8 @@ def _check_result(function: Callable[..., Any], result: Value, known: "set[str]"
             raise _wrong(
                 function,
                 f"{result.name} does not say how large it is",
-                f'name its extents by those of the arguments, or give the most: {_EXAMPLE[:-7]}"found <= n"]',
+                'name its extents by those of the arguments, or give the most: '
+                f'{_EXAMPLE[:-7]}"found <= n"]',
             )
         missing = [name for name in _names_in(extent) if name not in known]
         if missing:

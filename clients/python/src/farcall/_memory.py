@@ -43,7 +43,8 @@ def empty(shape: Shape, dtype: Any = float, order: str = "C") -> Any:
     data, error = ffi.new("void **"), error_place()
     place = handle_place("farcall_memory **", lib.farcall_memory_free)
     check(lib.farcall_memory_allocate(count, data, place, error), error)
-    return np.ndarray(extents, kind, kept_buffer(data[0], count, place), order=order)  # type: ignore[arg-type]
+    buffer = kept_buffer(data[0], count, place)
+    return np.ndarray(extents, kind, buffer, order=order)  # type: ignore[arg-type]
 
 
 def zeros(shape: Shape, dtype: Any = float, order: str = "C") -> Any:

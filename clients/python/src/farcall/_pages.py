@@ -42,7 +42,8 @@ def of_routine(described: Dict[str, Any], signature: str) -> str:
         for paragraph in described.get("doc", "").split("\n\n")
         if paragraph
     )
-    head = f"<div><b>{escape(described['full_name'])}</b></div><div><code>{escape(signature)}</code></div>{doc}"
+    name = f"<div><b>{escape(described['full_name'])}</b></div>"
+    head = f"{name}<div><code>{escape(signature)}</code></div>{doc}"
     return head + _table(["parameter", "", "type", "shape", "what it is"], rows)
 
 

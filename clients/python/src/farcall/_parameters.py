@@ -19,9 +19,9 @@ NUMBER, ARRAY, TEXT, FILE, CALLBACK = 1, 2, 3, 4, 5
 _IN, _OUT, _INOUT = 0, 1, 2
 # NumPy's types by the numbers of spec/c-abi.md, section 5.
 _TYPES = {
-    1: np.dtype("S1"), 2: np.dtype("i1"), 3: np.dtype("u1"), 4: np.dtype("i2"), 5: np.dtype("u2"), 6: np.dtype("i4"),
-    7: np.dtype("u4"), 8: np.dtype("i8"), 9: np.dtype("u8"), 10: np.dtype("f4"), 11: np.dtype("f8"),
-    12: np.dtype("c8"), 13: np.dtype("c16"),
+    1: np.dtype("S1"), 2: np.dtype("i1"), 3: np.dtype("u1"), 4: np.dtype("i2"), 5: np.dtype("u2"),
+    6: np.dtype("i4"), 7: np.dtype("u4"), 8: np.dtype("i8"), 9: np.dtype("u8"),
+    10: np.dtype("f4"), 11: np.dtype("f8"), 12: np.dtype("c8"), 13: np.dtype("c16"),
 }  # fmt: skip
 
 
@@ -106,7 +106,8 @@ class RunningParameter:
             place[...] = _converted(result, place.dtype)
         except (TypeError, ValueError, OverflowError):
             raise Unfit(
-                f"it returned {described(result)} as {self.name}, which is declared {_name(place.dtype)}"
+                f"it returned {described(result)} as {self.name}, which is declared "
+                f"{_name(place.dtype)}"
             ) from None
         return None
 
@@ -142,7 +143,8 @@ def _fits(
 def _shown(declared: Tuple[int, ...], found: Tuple[Optional[str], ...]) -> str:
     if not any(found):
         return str(declared)
-    return f"({', '.join(f'{name} <= {most}' if name else str(most) for most, name in zip(declared, found))})"
+    pairs = zip(declared, found)
+    return f"({', '.join(f'{name} <= {most}' if name else str(most) for most, name in pairs)})"
 
 
 def _converted(result: Any, dtype: "np.dtype[Any]") -> Any:
@@ -165,7 +167,8 @@ def truth_of(name: str, result: Any) -> bool:
     if isinstance(result, (bool, np.bool_, int, np.integer)) and result in (0, 1):
         return bool(result)
     raise Unfit(
-        f"it returned {described(result)} as {name}, which is declared bool; return True or False, or bool(...) of it"
+        f"it returned {described(result)} as {name}, which is declared bool; return True or False, "
+        "or bool(...) of it"
     )
 
 
@@ -189,7 +192,8 @@ def note_extents(
         count = result.shape[position]
         if extents[extent] not in (None, count):
             raise Unfit(
-                f"it returned {count} elements as {name}, and another result has {extents[extent]}; both are {extent}"
+                f"it returned {count} elements as {name}, and another result has "
+                f"{extents[extent]}; both are {extent}"
             )
         extents[extent] = count
 

@@ -14,7 +14,8 @@ def main() -> None:
     # A bare name would find this very script on the path again, for ever.
     if os.path.basename(program) == program:
         sys.exit(
-            "farcall: this package carries no program; install the wheel, or name one in FARCALL_PROGRAM"
+            "farcall: this package carries no program; install the wheel, or name one in "
+            "FARCALL_PROGRAM"
         )
     # Python files that it publishes run in this interpreter, unless another is beside them.
     os.environ.setdefault("FARCALL_PYTHON", sys.executable)

@@ -86,7 +86,10 @@ def connect(
     named = bool(os.environ.get(SERVER_VARIABLE)) and not files
     if address is not None or named:
         if files or program or arguments:
-            message = "files, program and arguments are for a private server, and an address names another"
+            message = (
+                "files, program and arguments are for a private server, and an address names "
+                "another"
+            )
             advice = (
                 f"unset {SERVER_VARIABLE}, or leave them out"
                 if address is None
@@ -299,7 +302,10 @@ class Server(_Namespace["Found"]):
         if isinstance(function, str):
             return self._routine(function)
         message = f"{function!r} is not a routine of a server"
-        advice = "pass a routine, such as server.dgesv, or its name; Python functions run where Python is"
+        advice = (
+            "pass a routine, such as server.dgesv, or its name; Python functions run where Python "
+            "is"
+        )
         raise _errors.make(_errors.WrongType, "submit", message, advice)
 
     def _class(self, name: str, modules: Dict[str, List[str]]) -> Optional[Class]:
@@ -348,7 +354,10 @@ class Module(_Namespace[Routine]):
         self.__name__ = name
 
     def __repr__(self) -> str:
-        return f"<farcall.Module {self.__name__} at {self._connection.address}: {', '.join(self._names())}>"
+        return (
+            f"<farcall.Module {self.__name__} at {self._connection.address}: "
+            f"{', '.join(self._names())}>"
+        )
 
     def _repr_html_(self) -> str:
         """Its routines, in notebooks."""

@@ -32,7 +32,8 @@ def turn(
 
 
 @farcall.routine(
-    "Define mixed(OUT double total, IN int n, f(IN int n, INOUT double x[n], IN string s, OUT string t, INOUT int k, "
+    "Define mixed(OUT double total, IN int n, f(IN int n, INOUT double x[n], IN string s, OUT "
+    "string t, INOUT int k, "
     "IN dcomplex z, OUT dcomplex w, INOUT string u, IN char c, IN double wide[9:0,n]))"
 )
 def mixed(n, f):

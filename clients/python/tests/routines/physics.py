@@ -146,7 +146,8 @@ def draw(x: int) -> tuple[int, float, float]:
 
 
 @farcall.routine(
-    'Define scale(IN int n, INOUT double x[n], IN double factor, OUT double before) "Scales in place."'
+    'Define scale(IN int n, INOUT double x[n], IN double factor, OUT double before) "Scales in '
+    'place."'
 )
 def scale(x, factor):
     before = x.sum()
