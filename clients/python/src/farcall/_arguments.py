@@ -50,10 +50,10 @@ class Filler:
 
     __slots__ = ("routine", "slots", "keep", "given", "paths", "functions", "array_bytes")
 
-    def __init__(self, routine: str, count: int) -> None:
+    def __init__(self, routine: str, slots: List[Any]) -> None:
         self.routine = routine
-        self.slots = ffi.new("farcall_argument[]", count)
-        self.keep: _KEEP = [self.slots]
+        self.slots = slots
+        self.keep: _KEEP = []
         # Arrays that were taken as they are, by parameter: these alone can be written in place.
         self.given: Dict[int, Any] = {}
         # Files that the call writes, by parameter.
@@ -64,6 +64,17 @@ class Filler:
 
     def fill(self, parameter: Parameter, value: Any) -> None:
         """One IN or INOUT argument."""
+        kind = type(value)
+        if kind is float and -parameter.real_max <= value <= parameter.real_max:
+            slot = self.slots[parameter.index]
+            slot.kind, slot.value.real = REAL, value
+        elif kind is int and parameter.whole_min <= value <= parameter.whole_max:
+            slot = self.slots[parameter.index]
+            slot.kind, slot.value.integer = INTEGER, value
+        else:
+            self._fill_carefully(parameter, value)
+
+    def _fill_carefully(self, parameter: Parameter, value: Any) -> None:
         if parameter.is_callback:
             from ._callbacks import pass_function
 
@@ -362,7 +373,10 @@ class Filler:
             "f": "a real number",
             "c": "a number",
         }
-        message = f"the interface wants {wanted[parameter.dtype.kind]} ({parameter.type}), not {short(value)}"
+        message = (
+            f"the interface wants {wanted[parameter.dtype.kind]} ({parameter.type}), not "
+            f"{short(value)}"
+        )
         refuse(self.routine, parameter, message, advice, wrong_type=True)
 
     def _struct(self, parameter: Parameter, value: Any) -> None:

@@ -17,11 +17,11 @@ from ._library import (
     check,
     error_place,
     ffi,
-    handle_place,
     lib,
     taken,
     text,
 )
+from ._places import CallPlaces, take_places
 
 if TYPE_CHECKING:
     from ._prepared import Prepared
@@ -58,43 +58,51 @@ class CallFuture(concurrent.futures.Future["Results"]):
     thread, so they should be short; one that waits for another call has another thread take over.
     """
 
+    # The place of the call; with it goes everything that the call uses.
+    _call: Any = None
+    _prepared: Optional[Prepared] = None
+    _waiter: Optional[Waiter] = None
+    _deadline: Optional[float] = None
+    _closing = False
+    # Whether a thread of its own runs its functions, and completes it.
+    _attended = False
+    _id: Optional[str] = None
+    # The place of a call until the server has said that it keeps it.
+    _unkept: Any = None
+    # Known once the call was sent.
+    _routine = ""
+
     def __init__(self) -> None:
         super().__init__()
-        self._condition = _Condition()
-        # The place of the call; with it goes everything that the call uses.
-        self._call: Any = None
-        self._prepared: Optional[Prepared] = None
-        self._waiter: Optional[Waiter] = None
-        self._deadline: Optional[float] = None
-        self._closing = False
-        # Whether a thread of its own runs its functions, and completes it.
-        self._attended = False
-        self._id: Optional[str] = None
-        # The place of a call until the server has said that it keeps it.
-        self._unkept: Any = None
-        # Known once the call was sent.
-        self._routine = ""
+        # Turning the one that is there takes less time than another one.
+        self._condition.__class__ = _Condition
         self._pid = os.getpid()
 
     def started(self, call: Any, prepared: Prepared, waiter: Waiter) -> None:
         """The call is under way."""
         self._prepared, self._waiter, self._call = prepared, waiter, call
         self._routine = prepared.routine.name
-        digits = ffi.new("char[33]")
-        if lib.farcall_call_id(call[0], digits):
-            self._id = text(digits)
-            self._unkept = call if prepared.keep is not None else None
+        if prepared.is_kept:
+            self._note_id(call, prepared)
         self._deadline = prepared.deadline
-        waiter.add(self, self.number)
+        number = lib.farcall_call_number(call[0])
+        waiter.add(self, number)
         if prepared.calls_back:
             self._attended = True
             attend = threading.Thread(
                 target=self._attend, args=(call, prepared), name="farcall callbacks", daemon=True
             )
             attend.start()
-        # Who cancelled it meanwhile found nothing to end.
+        # Who cancelled it meanwhile found nothing to end, or nobody that waits for it.
         if self.cancelled():
+            waiter.forget(number)
             self._give_up()
+
+    def _note_id(self, call: Any, prepared: Prepared) -> None:
+        digits = ffi.new("char[33]")
+        if lib.farcall_call_id(call[0], digits):
+            self._id = text(digits)
+            self._unkept = call if prepared.keep is not None else None
 
     def fail(self, error: _errors.Error) -> None:
         """The call could not be started."""
@@ -164,13 +172,15 @@ class CallFuture(concurrent.futures.Future["Results"]):
         return super().exception(timeout)
 
     def _hand_over(self) -> None:
-        if self._pid != os.getpid() and not self.done():
+        if self.done():
+            return
+        if self._pid != os.getpid():
             message, advice = (
                 "this call belongs to the process that this one was forked from",
                 "call again",
             )
             raise _errors.make(_errors.ConnectionLost, "wait for a call", message, advice)
-        if self._waiter is not None and not self.done():
+        if self._waiter is not None:
             self._waiter.hand_over()
 
     def cancel(self) -> bool:
@@ -203,14 +213,13 @@ class CallFuture(concurrent.futures.Future["Results"]):
     def _attend(self, call: Any, prepared: Prepared) -> None:
         """Runs the functions that it passes, in a thread of its own: one that blocks holds up no
         other call."""
-        place, error = handle_place("farcall_results **", lib.farcall_results_free), error_place()
+        places = take_places()
         status = PENDING
         while status == PENDING and not self.done():
             if prepared.listener.wanted:
                 self._pass_news_on(call, prepared, _SLICE_SECONDS)
-            status = lib.farcall_call_wait(
-                call[0], 0.0 if prepared.listener.wanted else _SLICE_SECONDS, place, error
-            )
+            seconds = 0.0 if prepared.listener.wanted else _SLICE_SECONDS
+            status = lib.farcall_call_wait(call[0], seconds, places.results, places.error)
         if status == PENDING:
             return
         number = self.number
@@ -219,9 +228,10 @@ class CallFuture(concurrent.futures.Future["Results"]):
         results: Optional[Results] = None
         raised: Optional[BaseException] = None
         try:
-            results = self._taken_outcome(status, place, error, prepared)
+            results = self._taken_outcome(status, places, prepared)
         except BaseException as failed:
             raised = prepared.explained(failed)
+        places.give_back()
         del call, prepared
         try:
             if not self.done():
@@ -298,15 +308,18 @@ class CallFuture(concurrent.futures.Future["Results"]):
             self.set_exception(raised)
 
     def _outcome(self, call: Any, prepared: Prepared) -> Results:
-        place, error = handle_place("farcall_results **", lib.farcall_results_free), error_place()
-        status = lib.farcall_call_wait(call[0], 0.0, place, error)
-        return self._taken_outcome(status, place, error, prepared)
+        places = take_places()
+        status = lib.farcall_call_wait(call[0], 0.0, places.results, places.error)
+        try:
+            return self._taken_outcome(status, places, prepared)
+        finally:
+            places.give_back()
 
-    def _taken_outcome(self, status: int, place: Any, error: Any, prepared: Prepared) -> Results:
+    def _taken_outcome(self, status: int, places: CallPlaces, prepared: Prepared) -> Results:
         if status == OK:
             prepared.check_functions()
-            return prepared.collect(place)
-        raised = taken(status, error) if status != PENDING else self._given_up(prepared)
+            return prepared.collect(places)
+        raised = taken(status, places.error) if status != PENDING else self._given_up(prepared)
         if isinstance(raised, _errors.InterfaceChanged):
             prepared.forget_routine()
         raise raised

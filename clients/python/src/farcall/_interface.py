@@ -54,9 +54,10 @@ class Parameter:
     """One parameter: where it stands, which way it goes, what it is."""
 
     __slots__ = (
-        "index", "name", "mode", "type", "doc", "unit", "default", "is_callback", "is_array", "is_text", "is_file",
-        "is_files", "is_single", "is_conditional", "is_column", "rank", "element", "dtype", "is_input", "is_output", "idl",
-        "callback", "open_ends",
+        "index", "name", "mode", "type", "doc", "unit", "default", "is_callback", "is_array",
+        "is_text", "is_file", "is_files", "is_single", "is_conditional", "is_column", "rank",
+        "element", "dtype", "is_input", "is_output", "idl", "callback", "open_ends",
+        "real_max", "whole_min", "whole_max",
     )  # fmt: skip
 
     def __init__(self, index: int, described: Dict[str, Any], structs: Dict[str, Any]) -> None:
@@ -93,11 +94,26 @@ class Parameter:
             self.element, self.dtype = ELEMENTS[self.type]
         elif self.type in structs:
             self.element, self.dtype = STRUCT, structs[self.type]
+        is_number = self.element not in (0, CHAR, STRUCT) and not self.is_array
+        limits = _limits(self.dtype) if is_number else (-1.0, 0, -1)
+        # The numbers that certainly fit a parameter that is one: of another, none.
+        self.real_max, self.whole_min, self.whole_max = limits
 
     def fits(self, shape: Sequence[int], declared: Sequence[int]) -> bool:
         """Whether a result of this shape fits the declared one."""
         pairs = zip(shape, declared, self.open_ends)
         return all(own <= most if is_open else own == most for own, most, is_open in pairs)
+
+
+def _limits(dtype: Any) -> Tuple[float, int, int]:
+    """The largest real number, and the least and the largest whole one, up to which all fit."""
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return -1.0, int(limits.min), min(int(limits.max), int(np.iinfo(np.int64).max))
+    part = np.finfo(dtype)
+    # Beyond these, not every whole number is exact.
+    whole = 1 << (part.nmant + 1)
+    return float(part.max), -whole, whole
 
 
 class Callback:
@@ -159,6 +175,8 @@ class Interface:
         self.array_outputs = [one for one in self.outputs if not one.is_single and not one.is_text]
         self.names = Names([one.name for one in self.visible])
         self._by_name = by_name
+        # Memory for the arguments of calls (`_places.py`) that no call uses at the moment.
+        self.memories: List[Any] = []
 
     def find(self, given: str) -> Optional[Parameter]:
         """The parameter that a keyword means."""

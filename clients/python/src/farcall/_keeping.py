@@ -10,7 +10,8 @@ from . import _errors
 from ._connection import Connection, seconds
 from ._future import CallFuture
 from ._library import check, error_place, ffi, handle_place, interruptible, lib
-from ._news import Listener
+from ._news import SILENT
+from ._places import CallPlaces
 from ._results import Results, collect
 
 if TYPE_CHECKING:
@@ -39,16 +40,17 @@ class Fetched:
 
     keep: Optional[float] = None
     """The server keeps it, and has said so to whoever made it."""
+    is_kept = True
 
     def __init__(self, routine: Routine, timeout: Optional[float]) -> None:
         self.routine = routine
         self.timeout = timeout
         self.deadline = None if timeout is None else time.monotonic() + timeout
-        self.listener = Listener(routine.name, None, None)
+        self.listener = SILENT
 
-    def collect(self, results: Any) -> Results:
+    def collect(self, places: CallPlaces) -> Results:
         """The core's results as Python's."""
-        return collect(self.routine._interface, results, {})
+        return collect(self.routine._interface, places, {})
 
     def timed_out(self) -> _errors.Error:
         """The error of a call whose time to wait is over."""

@@ -59,7 +59,8 @@ def _load() -> Any:
         return ffi.dlopen(path)
     except OSError as error:
         raise ImportError(
-            f"farcall: cannot load {path}: {error}; install the farcall wheel, or name the library in FARCALL_LIBRARY"
+            f"farcall: cannot load {path}: {error}; install the farcall wheel, or name the library "
+            "in FARCALL_LIBRARY"
         ) from error
 
 
@@ -67,6 +68,9 @@ ffi: Any = cffi.FFI()
 ffi.cdef((_PACKAGE / "_cdef.h").read_text(encoding="utf-8"))
 ffi.cdef("void free(void *);")
 lib: Any = _load()
+
+# Types that are asked for again and again.
+_PLACE, _ERROR_PLACE = ffi.typeof("farcall_place *"), ffi.typeof("farcall_error **")
 
 # At most so long a fork waits until another thread has parsed a declaration.
 _FORK_SECONDS = 5
@@ -89,7 +93,8 @@ class _Fork:
             ffi._lock.release()
 
     def in_child(self) -> None:
-        """There are no others; a lock that was not available is held by a thread that is not here."""
+        """There are no others; a lock that was not available is held by a thread that is not
+        here."""
         ffi._lock = threading.Lock()
 
 
@@ -157,7 +162,7 @@ def interruptible(waiting: Callable[..., int], *arguments: Any, used: Any) -> in
 
 def error_place() -> Any:
     """A place for an error object."""
-    return ffi.new("farcall_error **")
+    return ffi.new(_ERROR_PLACE)
 
 
 def handle_place(kind: str, free: Any, used: Any = None) -> Any:
@@ -173,7 +178,7 @@ def handle_place(kind: str, free: Any, used: Any = None) -> Any:
     the program that use the place may follow. An array is what it does not look into: the
     destructor behind it waits for the last reference.
     """
-    owner = ffi.new("farcall_place *")
+    owner = ffi.new(_PLACE)
     owner.free, owner.process = _freeing(free), os.getpid()
     clear = lib.farcall_place_clear
     if used is not None:
@@ -181,6 +186,11 @@ def handle_place(kind: str, free: Any, used: Any = None) -> Any:
         clear.used = used
     hidden = np.frombuffer(ffi.buffer(ffi.gc(owner, clear)), np.uint8)
     return ffi.from_buffer(_array_of(kind), hidden)
+
+
+def pointer_to(place: Any) -> Any:
+    """What `farcall_place_clear` takes of a place for a handle; it keeps nothing alive."""
+    return ffi.cast("void *", place)
 
 
 @functools.lru_cache(maxsize=None)

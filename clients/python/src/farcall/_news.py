@@ -143,3 +143,7 @@ def _hearer(routine: str, option: str, given: Any, writes: bool = True) -> Any:
     )
     message = f"{option} is of type {type(given).__name__}, which cannot be called"
     raise _errors.make(_errors.WrongType, "call", message, advice, routine=routine)
+
+
+# Of calls that nobody wants news of.
+SILENT = Listener("", None, None)

@@ -22,14 +22,30 @@ from ._library import (
     ffi,
     handle_place,
     lib,
-    wait_for,
 )
-from ._news import Listener
+from ._news import SILENT, Listener
+from ._places import (
+    ArgumentMemory,
+    CallPlaces,
+    give_arguments_back,
+    take_arguments,
+    take_places,
+)
 from ._results import Results, collect
 
 if TYPE_CHECKING:
     from ._future import CallFuture
     from ._routine import Routine
+
+
+def _options(announced: bool) -> Any:
+    options = ffi.new("farcall_call_options *")
+    options.size, options.announced = ffi.sizeof("farcall_call_options"), announced
+    return options
+
+
+# Of calls that were given none; they are only read.
+_UNANNOUNCED, _ANNOUNCED = _options(False), _options(True)
 
 
 class Prepared:
@@ -38,15 +54,29 @@ class Prepared:
     def __init__(self, routine: Routine, arguments: Tuple[Any, ...], named: Dict[str, Any]) -> None:
         self.routine = routine
         self.interface = routine._interface
-        self.filler = Filler(routine.name, len(self.interface.parameters))
-        self.places: Dict[int, Any] = {}
+        # Until the core has copied them.
+        self._memory: Optional[ArgumentMemory] = take_arguments(self.interface)
+        self.filler = Filler(routine.name, self._memory.slots)
+        self.destinations: Dict[int, Any] = {}
         # Whether there was no room for it once.
         self._waited = False
         self.timeout: Optional[float] = None
         self.deadline: Optional[float] = None
-        options = self._fill(arguments, named)
+        self.listener = SILENT
+        self.keep: Optional[float] = None
+        self.ranks = 0
+        self._has_no_options = not named
+        if named:
+            self._set_options(self._fill(arguments, named))
+        else:
+            self._fill_positions(arguments)
+
+    def _set_options(self, options: Dict[str, Any]) -> None:
+        routine = self.routine
         self._set_timeout(options.get("timeout"))
-        self.listener = Listener(routine.name, options.get("on_output"), options.get("progress"))
+        on_output, progress = options.get("on_output"), options.get("progress")
+        if on_output is not None or progress is not None:
+            self.listener = Listener(routine.name, on_output, progress)
         keep, advice = options.get("keep"), "give seconds above 0, or None"
         # How long is too long, the server says: for ever, too.
         self.keep = (
@@ -59,8 +89,7 @@ class Prepared:
             options.get("out"), self._flag("inplace", options.get("inplace", False))
         )
 
-    # ---- Arguments
-    # ---------------------------------------------------------------------------------------------------
+    # Arguments.
 
     def _wrong(self, message: str, advice: str = "") -> _errors.Error:
         return _errors.make(_errors.WrongType, "call", message, advice, routine=self.routine.name)
@@ -75,7 +104,7 @@ class Prepared:
                 options[option] = value
                 continue
             parameter = self._named(name)
-            if parameter.index in given or parameter.index in self.places:
+            if parameter.index in given or parameter.index in self.destinations:
                 raise self._wrong(
                     f"{parameter.name} was passed twice", "give it by position or by name"
                 )
@@ -87,6 +116,15 @@ class Prepared:
             self.filler.fill(self.interface.parameters[index], value)
         return options
 
+    def _fill_positions(self, arguments: Tuple[Any, ...]) -> None:
+        """The same of a call without names."""
+        positional = self.interface.positional
+        if len(arguments) > len(positional):
+            self._by_position(arguments)
+        fill = self.filler.fill
+        for parameter, value in zip(positional, arguments):
+            fill(parameter, value)
+
     def _by_position(self, arguments: Tuple[Any, ...]) -> Dict[int, Any]:
         positional = self.interface.positional
         if len(arguments) <= len(positional):
@@ -94,7 +132,10 @@ class Prepared:
         names = ", ".join(one.name for one in positional) or "none"
         others = ", ".join(f"{one.name}=" for one in self.interface.by_keyword)
         advice = f"give others by name: {others}" if others else ""
-        message = f"{self.routine.__name__} takes {len(positional)} arguments by position ({names}), not {len(arguments)}"
+        message = (
+            f"{self.routine.__name__} takes {len(positional)} arguments by position ({names}), not "
+            f"{len(arguments)}"
+        )
         raise self._wrong(message, advice)
 
     def _named(self, name: str) -> Parameter:
@@ -122,8 +163,7 @@ class Prepared:
             raise self._wrong(f"{option}={value!r} is neither True nor False", "give one of them")
         return bool(value)
 
-    # ---- Destinations
-    # ------------------------------------------------------------------------------------------------
+    # Destinations.
 
     def _set_destinations(self, out: Any, inplace: bool) -> None:
         for parameter, array in self._pairs(out):
@@ -131,9 +171,10 @@ class Prepared:
                 self._into(parameter, array)
         if inplace:
             for parameter in self.interface.outputs:
-                if parameter.is_input and parameter.is_array and parameter.index not in self.places:
+                is_free = parameter.index not in self.destinations
+                if parameter.is_input and parameter.is_array and is_free:
                     self._in_place(parameter)
-        if len(self.places) > 1:
+        if len(self.destinations) > 1:
             self._check_apart()
 
     def _pairs(self, out: Any) -> Any:
@@ -167,10 +208,10 @@ class Prepared:
             raise self._wrong(
                 f"the result {parameter.name} is not an array", "leave it out of `out`"
             )
-        if parameter.index in self.places:
+        if parameter.index in self.destinations:
             raise self._wrong(f"two places for the result {parameter.name}", "name one")
         self.filler.destination(parameter, array, _arguments.INTO if parameter.is_input else 0)
-        self.places[parameter.index] = array
+        self.destinations[parameter.index] = array
 
     def _into_file(self, parameter: Parameter, path: Any) -> None:
         if parameter.is_input:
@@ -190,10 +231,10 @@ class Prepared:
             wanted = dtype_text(parameter)
             raise self._wrong(message, f"pass a NumPy array of {wanted}, or leave inplace out")
         self.filler.destination(parameter, array, _arguments.IN_PLACE)
-        self.places[parameter.index] = array
+        self.destinations[parameter.index] = array
 
     def _check_apart(self) -> None:
-        arrays = list(self.places.items())
+        arrays = list(self.destinations.items())
         for position, (index, one) in enumerate(arrays):
             for other, another in arrays[:position]:
                 if np.shares_memory(one, another):
@@ -202,16 +243,21 @@ class Prepared:
                         f"{names[0]} and {names[1]} would be written to the same memory"
                     )
 
-    # ---- The call
-    # ----------------------------------------------------------------------------------------------------
+    # The call.
 
-    def collect(self, results: Any) -> Results:
+    def collect(self, places: CallPlaces) -> Results:
         """The core's results as Python's."""
-        return collect(self.interface, results, {**self.places, **self.filler.paths})
+        destinations = self.destinations
+        if self.filler.paths:
+            destinations = {**destinations, **self.filler.paths}
+        return collect(self.interface, places, destinations)
 
     def _options(self, announced: bool) -> Any:
-        options = ffi.new("farcall_call_options *")
-        options.size = ffi.sizeof("farcall_call_options")
+        # Kept as long as the options are read.
+        self._id = self.routine._on()
+        if self._has_no_options and self._id is None:
+            return _ANNOUNCED if announced else _UNANNOUNCED
+        options = _options(announced)
         # More than a clock can hold is no limit, and neither is 0.
         options.timeout_seconds = self.timeout or 0.0
         if self._waited and self.deadline is not None:
@@ -219,10 +265,7 @@ class Prepared:
             if left <= 0:
                 raise self.timed_out()
             options.timeout_seconds = left
-        options.announced = announced
         options.wanted = self.listener.wanted
-        # Kept as long as the options are read.
-        self._id = self.routine._on()
         if self._id is not None:
             options.on = self._id
         options.ranks = self.ranks
@@ -230,22 +273,29 @@ class Prepared:
             options.keep_seconds, options.durable = self.keep, 1
         return options
 
-    def _start(self, announced: bool, wait: float) -> Any:
-        """The place of a call under way, which keeps alive all that its arguments name; None if
-        there is no room for one."""
+    def _start(self, announced: bool, wait: float, place: Any, error: Any) -> bool:
+        """Starts a call in its place; False if there is no room for one."""
+        memory, interface = self._memory, self.interface
+        if memory is None:
+            raise _errors.make(_errors.InternalError, "call", "it was started before")
         # Says why if the connection cannot be used.
         self.routine._connection.handles.client()
-        place, error = (
-            handle_place("farcall_call **", lib.farcall_call_free, used=self),
-            error_place(),
-        )
-        slots, count = self.filler.slots, len(self.interface.parameters)
         options = self._options(announced)
+        handle, count = self.routine._handle(), len(interface.parameters)
         status = lib.farcall_start_within(
-            self.routine._handle(), slots, count, options, wait, place, error
+            handle, memory.arguments, count, options, wait, place, error
         )
         self._waited = check(status, error) == PENDING
-        return None if self._waited else place
+        if self._waited:
+            return False
+        self._memory = None
+        give_arguments_back(interface, memory)
+        return True
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it goes on without this program."""
+        return self.keep is not None
 
     @property
     def array_bytes(self) -> int:
@@ -295,35 +345,35 @@ class Prepared:
         self.routine._connection.forget(getattr(self.routine, "_of", self.routine))
 
     def _interruptible(self) -> Results:
-        results, error = handle_place("farcall_results **", lib.farcall_results_free), error_place()
-        # Says so when another thread closes the connection. Only then this call lets go of it: it
-        # has a share in it.
-        client = self.routine._connection.handles.client
-
-        def connected() -> None:
-            client()
-            self.check_functions()
-
-        call = None
-        # In slices, so that signals are handled.
-        while call is None:
-            call = self._start(announced=False, wait=SLICE_SECONDS)
+        places = take_places()
+        places.used.append(self)
         ended_well = False
         try:
-            while self.listener.wanted and not self.listener.take(call, SLICE_SECONDS):
-                connected()
-            wait_for(
-                lambda seconds: lib.farcall_call_wait(call[0], seconds, results, error),
-                error,
-                connected,
-            )
-            self.check_functions()
+            # In slices, so that signals are handled.
+            while not self._start(False, SLICE_SECONDS, places.call, places.error):
+                pass
+            self._wait(places)
             ended_well = True
-            return self.collect(results)
+            return self.collect(places)
         finally:
             self.listener.close(ended_well)
             # Ends the call if an exception came in between: its memory is free then.
-            ffi.release(call)
+            places.give_back()
+
+    def _wait(self, places: CallPlaces) -> None:
+        """Waits for the end of the call."""
+        call, results, error = places.call[0], places.results, places.error
+        while self.listener.wanted and not self.listener.take(places.call, SLICE_SECONDS):
+            self._check_wanted()
+        while check(lib.farcall_call_wait(call, SLICE_SECONDS, results, error), error) == PENDING:
+            self._check_wanted()
+        self.check_functions()
+
+    def _check_wanted(self) -> None:
+        # Says so when another thread closes the connection. Only then this call lets go of it: it
+        # has a share in it.
+        self.routine._connection.handles.client()
+        self.check_functions()
 
     def start(self, future: CallFuture) -> None:
         """Makes the call while the program goes on; waits until there is room for it."""
@@ -333,8 +383,8 @@ class Prepared:
     def start_within(self, future: CallFuture, wait: float) -> bool:
         """The same, but no longer than for `wait` seconds: False if there is no room by then."""
         # Whoever runs its functions hears of its end, too.
-        call = self._start(announced=not self.calls_back, wait=wait)
-        if call is None:
+        call = handle_place("farcall_call **", lib.farcall_call_free, used=self)
+        if not self._start(not self.calls_back, wait, call, error_place()):
             return False
         future.started(call, self, self.routine._connection.handles.waiter)
         return True

@@ -11,11 +11,21 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 import numpy as np
 
 from . import _errors
-from ._interface import CHAR, STRUCT, Interface, Names, Parameter
-from ._library import check, error_place, ffi, handle_place, kept_buffer, lib
+from ._interface import CHAR, ELEMENTS, STRUCT, Interface, Names, Parameter
+from ._library import check, ffi, handle_place, kept_buffer, lib
+from ._places import CallPlaces
 
 # enum farcall_result_kind.
 _ARRAY, _WRITTEN, _TEXT, _TEXTS = 2, 3, 4, 5
+# Pointers to numbers that C has, by enum farcall_element.
+_POINTERS = {
+    ELEMENTS[idl][0]: ffi.typeof(f"{c} *")
+    for idl, c in {
+        "int8": "int8_t", "uint8": "uint8_t", "short": "int16_t", "uint16": "uint16_t",
+        "int": "int32_t", "uint32": "uint32_t", "long": "int64_t", "uint64": "uint64_t",
+        "float": "float", "double": "double",
+    }.items()
+}  # fmt: skip
 # Arrays up to this many elements are shown by `repr`.
 _SHOWN_MAX = 6
 
@@ -52,8 +62,10 @@ class Results:
         state = self.__dict__
         state["times"] = times
         if len(values) == 1:
-            state["value"] = next(iter(values.values()))
-        state.update((name, value) for name, value in values.items() if name != "keys")
+            (state["value"],) = values.values()
+        state.update(values)
+        # Where a result is called so, it is found by its name alone: `dict` calls the method.
+        state.pop("keys", None)
         state["_values"] = values
 
     def __getattr__(self, name: str) -> Any:
@@ -118,28 +130,25 @@ def _shown(value: Any) -> str:
     return f"{value.dtype}[{', '.join(map(str, value.shape))}]"
 
 
-def collect(interface: Interface, results: Any, places: Dict[int, Any]) -> Results:
-    """Takes over the core's results, and frees what is left of them. `places` are arrays that the
-    caller gave."""
-    handle = results[0]
-    try:
-        values = {one.name: _value(one, handle, places) for one in interface.outputs}
-        times = ffi.new("farcall_times *")
-        lib.farcall_results_times(handle, times)
-        return Results(values, Times(times.queued / 1e9, times.started / 1e9, times.finished / 1e9))
-    finally:
-        ffi.release(results)
+def collect(interface: Interface, places: CallPlaces, destinations: Dict[int, Any]) -> Results:
+    """Takes over the core's results. `destinations` are arrays and files that the caller gave."""
+    values = {one.name: _value(one, places, destinations) for one in interface.outputs}
+    lib.farcall_results_times(places.results[0], places.times)
+    queued, started, finished = places.moments
+    return Results(values, Times(queued / 1e9, started / 1e9, finished / 1e9))
 
 
-def _value(parameter: Parameter, results: Any, places: Dict[int, Any]) -> Any:
+def _value(parameter: Parameter, places: CallPlaces, destinations: Dict[int, Any]) -> Any:
+    results = places.results[0]
     kind = lib.farcall_results_kind(results, parameter.index)
     if kind == _ARRAY:
-        return _array(parameter, results)
+        return _array(parameter, places)
     if kind == _WRITTEN:
         # The routine may have left no file: then its kind is another.
         if parameter.is_file or parameter.is_files:
-            return places[parameter.index]
-        return _written(places[parameter.index], _view(results, parameter.index))
+            return destinations[parameter.index]
+        _look_at(parameter, places)
+        return _written(destinations[parameter.index], places)
     if kind == _TEXT and parameter.is_file:
         return _bytes(results, parameter.index, 0)
     if kind == _TEXT:
@@ -152,33 +161,35 @@ def _value(parameter: Parameter, results: Any, places: Dict[int, Any]) -> Any:
     return None
 
 
-def _view(results: Any, index: int) -> Any:
-    view, error = ffi.new("farcall_array_view *"), error_place()
-    check(lib.farcall_results_array(results, index, view, error), error)
-    return view
+def _look_at(parameter: Parameter, places: CallPlaces) -> None:
+    """Has the core describe an array."""
+    error = places.error
+    check(lib.farcall_results_array(places.results[0], parameter.index, places.view, error), error)
 
 
-def _written(array: Any, view: Any) -> Any:
+def _written(array: Any, places: CallPlaces) -> Any:
     """The caller's array, or the part of it that has results where the routine says how many there
     are."""
     # It may have fewer dimensions than declared: the missing ones count as 1.
-    shape = tuple(view.shape[axis] for axis in range(min(view.rank, array.ndim)))
+    shape = tuple(places.shape[0 : min(places.view.rank, array.ndim)])
     return array if shape == array.shape else array[tuple(slice(count) for count in shape)]
 
 
-def _array(parameter: Parameter, results: Any) -> Any:
-    view = _view(results, parameter.index)
-    single = (parameter.is_single or view.rank == 0) and all(
-        view.shape[axis] == 1 for axis in range(view.rank)
-    )
-    if single:
+def _array(parameter: Parameter, places: CallPlaces) -> Any:
+    _look_at(parameter, places)
+    view = places.view
+    rank = view.rank
+    if rank == 0 or parameter.is_single and tuple(places.shape[0:rank]) == (1,) * rank:
         return _single(parameter, view)
-    if parameter.element == CHAR and view.rank == 1 and view.strides[0] == 1:
-        return bytes(ffi.buffer(ffi.cast("char *", view.data), view.shape[0]))
-    return _taken(parameter, results)
+    if parameter.element == CHAR and rank == 1 and places.strides[0] == 1:
+        return bytes(ffi.buffer(ffi.cast("char *", view.data), places.shape[0]))
+    return _taken(parameter, places)
 
 
 def _single(parameter: Parameter, view: Any) -> Any:
+    pointer = _POINTERS.get(parameter.element)
+    if pointer is not None:
+        return ffi.cast(pointer, view.data)[0]
     memory = ffi.buffer(ffi.cast("char *", view.data), parameter.dtype.itemsize)
     # A copy: the memory goes with the results.
     one = np.frombuffer(bytes(memory), parameter.dtype)[0]
@@ -187,13 +198,13 @@ def _single(parameter: Parameter, view: Any) -> Any:
     return one if parameter.element == STRUCT else one.item()
 
 
-def _taken(parameter: Parameter, results: Any) -> Any:
+def _taken(parameter: Parameter, places: CallPlaces) -> Any:
     """The array where it lies. Its base keeps the handle of the memory, whose end frees it."""
-    view, error = ffi.new("farcall_array_view *"), error_place()
+    view, error = places.view, places.error
     place = handle_place("farcall_memory **", lib.farcall_memory_free)
+    results = places.results[0]
     check(lib.farcall_results_take(results, parameter.index, view, place, error), error)
-    shape = tuple(view.shape[axis] for axis in range(view.rank))
-    strides = tuple(view.strides[axis] for axis in range(view.rank))
+    shape, strides = tuple(places.shape[0 : view.rank]), tuple(places.strides[0 : view.rank])
     if 0 in shape:
         return np.empty(shape, parameter.dtype)
     last = sum((count - 1) * stride for count, stride in zip(shape, strides))

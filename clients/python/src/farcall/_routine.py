@@ -81,7 +81,8 @@ class Routine:
 
     def _handle(self) -> Any:
         """The core's handle; in a forked child one of the child's own."""
-        if self._pid != os.getpid():
+        # The caller has checked that the connection is this process's.
+        if self._pid != self._connection.handles.pid:
             place = self._connection.lookup(self.name)
             if (text(lib.farcall_routine_json(place[0])) or "{}") != self._json:
                 self._connection.forget(self)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _IDLE_SECONDS = 0.5
 # The longest that the thread waits without looking whether it is to stop.
 _SLICE_SECONDS = 0.25
+# So long after a call it waits for the server without a call that is open: the next one comes soon
+# where a program makes one after the other, and waking the thread for each takes longer.
+_LINGER_SECONDS = 0.005
 # Deadlines of calls that are over are thrown away where there are so many more than calls.
 _STALE_MAX = 1000
 # Closing waits no longer than this for the thread, whose callbacks may never end.
@@ -48,28 +51,34 @@ class Waiter:
         self._early: Set[int] = set()
         self._overdue: Set[int] = set()
         self._thread: Optional[threading.Thread] = None
-        self._idle = False
+        # Whether that waits for the server, or to be rung for.
+        self._waits = self._idle = False
         self._stopping = False
 
     def add(self, future: CallFuture, number: int) -> None:
         """Watches a call that was started with `announced`."""
         with self._lock:
             early = number in self._early
-            self._early.discard(number)
-            # Cancelled is what nobody will be told of.
-            if not early and not future.cancelled():
+            if early:
+                self._early.discard(number)
+            else:
                 self._watch(number, future)
-                self._have_thread()
+                if not self._waits:
+                    self._have_thread()
         if early:
-            self._hear(number, future)
+            # Not by `_collect`, which only logs: this may be the main thread, and an interrupt must
+            # end what starts the call.
+            if self._is_over(number, future):
+                future.collect()
         elif self._stopping:
             # It was started while the connection was being closed.
             self._close(number, future)
 
     def _watch(self, number: int, future: CallFuture) -> None:
         self._pending[number] = future
-        if future.deadline is not None:
-            heapq.heappush(self._deadlines, (future.deadline, number))
+        deadline = future.deadline
+        if deadline is not None:
+            heapq.heappush(self._deadlines, (deadline, number))
 
     def forget(self, number: int) -> None:
         """The call is given up."""
@@ -80,8 +89,9 @@ class Waiter:
     def hand_over(self) -> None:
         """Has another thread do the work of this one, if this is it: a callback is about to wait
         for a call."""
-        with self._lock:
-            if self._thread is threading.current_thread():
+        # No other thread makes it this one, nor another one of it.
+        if self._thread is threading.current_thread():
+            with self._lock:
                 self._have_thread()
 
     def _have_thread(self) -> None:
@@ -122,42 +132,51 @@ class Waiter:
                 self._watch(number, future)
 
     def _run(self, client: Any) -> None:
-        number = ffi.new("uint64_t *")
-        while self._wait_for_work():
-            error = error_place()
+        me = threading.current_thread()
+        number, error = ffi.new("uint64_t *"), error_place()
+        lingers = False
+        while self._wait_for_work(me, lingers):
             status = lib.farcall_next_finished(client[0], self._patience(), number, error)
+            self._waits = False
+            lingers = status == OK
             if status == OK:
                 self._told(number[0])
             elif status != PENDING:
                 # The connection is gone, and each call knows why.
                 taken(status, error)
                 self._collect_all()
-            self._collect_overdue()
+            if self._deadlines:
+                self._collect_overdue()
 
-    def _wait_for_work(self) -> bool:
+    def _wait_for_work(self, me: threading.Thread, lingers: bool) -> bool:
         """False if there has been nothing to do for a while, or another thread does it by now."""
         with self._lock:
-            self._idle = not self._pending and not self._stopping and self._is_mine()
+            if self._thread is not me:
+                return False
+            self._waits = bool(self._pending) or lingers and not self._stopping
+            if self._waits:
+                return True
+            self._idle = not self._stopping
         if self._idle:
             try:
                 self._bell.get(timeout=_IDLE_SECONDS)
             except queue.Empty:
                 pass
         with self._lock:
-            if not self._is_mine():
+            if self._thread is not me:
                 return False
             self._idle = False
-            if not self._pending:
+            self._waits = bool(self._pending)
+            if not self._waits:
                 self._thread = None
-            return bool(self._pending)
-
-    def _is_mine(self) -> bool:
-        return self._thread is threading.current_thread()
+            return self._waits
 
     def _patience(self) -> float:
+        if not self._pending:
+            return _LINGER_SECONDS
+        if not self._deadlines:
+            return _SLICE_SECONDS
         with self._lock:
-            if not self._pending:
-                return 0.0
             at = self._next_deadline()
         return (
             _SLICE_SECONDS if at is None else min(max(at - time.monotonic(), 0.0), _SLICE_SECONDS)
@@ -180,17 +199,25 @@ class Waiter:
         return None
 
     def _told(self, number: int) -> None:
+        future = self._pending.pop(number, None)
+        if future is None:
+            future = self._told_early(number)
+        if future is not None and self._is_over(number, future):
+            self._collect(future)
+
+    def _told_early(self, number: int) -> Optional[CallFuture]:
+        """Notes what came before its future was added, unless that has happened meanwhile."""
         with self._lock:
             future = self._pending.pop(number, None)
             if future is None and number in self._overdue:
                 self._overdue.discard(number)
             elif future is None:
                 self._early.add(number)
-        if future is not None:
-            self._hear(number, future)
+        return future
 
-    def _hear(self, number: int, future: CallFuture) -> None:
-        """A call is over, or there are news of it, which nobody else takes meanwhile."""
+    def _is_over(self, number: int, future: CallFuture) -> bool:
+        """Passes on what the server has told of a call, which no other thread does meanwhile;
+        whether the call has ended."""
         while not future.hear():
             with self._lock:
                 # It was told of again meanwhile.
@@ -199,10 +226,9 @@ class Waiter:
                     continue
                 if not future.cancelled():
                     self._watch(number, future)
-                return
-        with self._lock:
-            self._early.discard(number)
-        self._collect(future)
+                return False
+        self._early.discard(number)
+        return True
 
     def _collect_all(self) -> None:
         with self._lock:
