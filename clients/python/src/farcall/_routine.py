@@ -25,15 +25,19 @@ class Routine:
     every routine:
 
     timeout: seconds for the whole call; `farcall.TimedOut` when they are over.
-    out: where results go: a dictionary of arrays by name, a tuple in the order of the results (None: a new array), or
-        one array for the only array result. An OUT parameter given by name does the same.
+    out: where results go: a dictionary of arrays by name, a tuple in the order of the results
+        (None: a new array), or one array for the only array result. An OUT parameter given by name
+        does the same.
     inplace: True to write the results of INOUT arrays over the arguments.
-    on_output: a function, or a text file, that gets what the routine prints while it runs, as `farcall.Printed`.
-    progress: True for a bar in the terminal or the notebook, for routines that say how far they are; or a function that
-        gets a `farcall.Progress` when the call is queued, begins, and gets on.
-    keep: seconds after its end for which the server keeps the outcome. The call goes on without this program, and its
-        outcome survives the server: `Server.fetch(call.id)`.
-    ranks: processes that MPI starts for the call, of a routine with `Backend "MPI"`. Other routines run in one.
+    on_output: a function, or a text file, that gets what the routine prints while it runs, as
+        `farcall.Printed`.
+    progress: True for a bar in the terminal or the notebook, for routines that say how far they
+        are; or a function that gets a `farcall.Progress` when the call is queued, begins, and gets
+        on.
+    keep: seconds after its end for which the server keeps the outcome. The call goes on without
+        this program, and its outcome survives the server: `Server.fetch(call.id)`.
+    ranks: processes that MPI starts for the call, of a routine with `Backend "MPI"`. Other routines
+        run in one.
 
     Without `out` or `inplace` no argument is changed. An option of the same name as a parameter is
     written with an underscore behind it.

@@ -65,15 +65,18 @@ def connect(
 
     Args:
         address: "unix:PATH", "tls://HOST:PORT" or "farcall://HOST:PORT".
-        files: interface files and Python files for a private server to publish; without any, what Farcall comes with.
-        token_file: the file with the token of a TCP server, $FARCALL_TOKEN_FILE by default; over TLS the file with
-            your certificate, $FARCALL_CREDENTIALS by default.
-        timeout: seconds that connecting may take, a private server may take to listen, and each look-up of a routine
-            later on.
-        heartbeat: seconds without a sign of life, while somebody waits, after which the server is taken for lost: at
-            least 1, $FARCALL_HEARTBEAT or 30 by default; 0: never. Any traffic counts.
-        reconnect: seconds for which calls wait when a connection over TCP or TLS is lost and is made again: then they go
-            on, and none runs twice. $FARCALL_RECONNECT or 30 by default; 0: they end at once.
+        files: interface files and Python files for a private server to publish; without any, what
+            Farcall comes with.
+        token_file: the file with the token of a TCP server, $FARCALL_TOKEN_FILE by default; over
+            TLS the file with your certificate, $FARCALL_CREDENTIALS by default.
+        timeout: seconds that connecting may take, a private server may take to listen, and each
+            look-up of a routine later on.
+        heartbeat: seconds without a sign of life, while somebody waits, after which the server is
+            taken for lost: at least 1, $FARCALL_HEARTBEAT or 30 by default; 0: never. Any traffic
+            counts.
+        reconnect: seconds for which calls wait when a connection over TCP or TLS is lost and is
+            made again: then they go on, and none runs twice. $FARCALL_RECONNECT or 30 by default;
+            0: they end at once.
         program: the `farcall` program for a private server.
         arguments: more arguments of `farcall serve` for a private server.
 
