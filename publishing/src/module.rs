@@ -237,6 +237,38 @@ fn check_in_child(
     }
 }
 
+/// Starts the executables that were built for a module, which end once they are loaded: a library
+/// that one of them needs may be missing.
+///
+/// # Errors
+/// `Unavailable`, with the loader's words.
+pub fn check_linked(
+    publication: &Publication,
+    source: &Source,
+    interpreters: &Interpreters,
+) -> Result<()> {
+    let linked = publication.parts.iter().filter_map(|part| match &part.executable.kind {
+        ImageKind::Linked { path } => Some(path),
+        _ => None,
+    });
+    for path in linked {
+        let kind = ImageKind::Linked { path: path.clone() };
+        let mut inspection = interpreters.inspect(&publication.module, kind, source.real())?;
+        let finished = finish(inspection.command.arg("--check"), &[], &interpreters.giver)?;
+        if !finished.status.success() {
+            return Err(Error::new(
+                ErrorKind::Unavailable,
+                "check a module",
+                "the executable that was built for it does not load",
+            )
+            .with("file", source.named().display())
+            .with("it said", finished.last_line())
+            .fix("install what is missing, or name its folder when you link: -Wl,-rpath,FOLDER"));
+        }
+    }
+    Ok(())
+}
+
 /// The other end of [`check_in_child`]: reads a module from standard input, answers with a failure
 /// if there is one.
 pub fn check_from_stdin() -> Result<()> {

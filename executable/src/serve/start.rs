@@ -128,6 +128,12 @@ pub fn linked_main(entries: Result<LinkedEntries>) -> i32 {
 
 /// An executable from the start; or a zygote, and then each executable that it forks.
 fn begin(own: OwnCode) -> Result<()> {
+    // A check wants to know that it loads, and nothing else.
+    if matches!(own, OwnCode::Linked(_))
+        && std::env::args_os().nth(1).is_some_and(|one| one == "--check")
+    {
+        return Ok(());
+    }
     end_with_parent();
     if ranks::is_given() {
         return begin_ranks(own);

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{exit_code, explain};
 use crate::output::{print, print_json, table, tell};
-use farcall_publishing::module::{compile, publication_of, with_nothing_to_publish};
+use farcall_publishing::module::{check_linked, compile, publication_of, with_nothing_to_publish};
 use farcall_publishing::python::Interpreters;
 use farcall_publishing::shipped;
 use farcall_publishing::source::Source;
@@ -80,10 +80,18 @@ fn checked(file: &Path, link: bool) -> Result<Checked> {
     }
     let module = compile(&source)?;
     let warnings = match link {
-        true => publication_of(module.clone(), &source, &Interpreters::default())?.1,
+        true => linked(&module, &source)?,
         false => with_nothing_to_publish(String::new(), &module, file),
     };
     Ok(Checked { module, warnings })
+}
+
+/// Finds or builds the code, and loads what was built; what a compiler had to say.
+fn linked(module: &Module, source: &Source) -> Result<String> {
+    let interpreters = Interpreters::default();
+    let (publication, warnings) = publication_of(module.clone(), source, &interpreters)?;
+    check_linked(&publication, source, &interpreters)?;
+    Ok(warnings)
 }
 
 fn warn(warnings: &str) {

@@ -35,12 +35,13 @@ const KEPT: [&str; 13] = [
 ];
 
 /// Beginnings of such names.
-const KEPT_BEGINNINGS: [&str; 12] = [
+const KEPT_BEGINNINGS: [&str; 14] = [
     "BLIS_",
     "FARCALL_",
     "GFORTRAN_",
     "GOMP_",
     "GOTO_",
+    "JULIA_",
     "KMP_",
     "LC_",
     "MKL_",
@@ -48,6 +49,7 @@ const KEPT_BEGINNINGS: [&str; 12] = [
     "OMP_",
     "OPENBLAS_",
     "PYTHON",
+    "RAYON_",
 ];
 
 /// Beginnings of names that an MPI's launcher goes by: its own, and those of the batch system whose
@@ -58,13 +60,16 @@ const KEPT_FOR_MPI: [&str; 15] = [
 ];
 
 /// By which libraries are told how many threads to run.
-const THREADS: [&str; 7] = [
+const THREADS: [&str; 10] = [
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
     "GOTO_NUM_THREADS",
     "MKL_NUM_THREADS",
     "BLIS_NUM_THREADS",
+    "JULIA_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
     "NUMEXPR_NUM_THREADS",
+    "RAYON_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 ];
 

@@ -7,9 +7,12 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use farcall_base::{ChannelId, Instant};
+use farcall_base::{ChannelId, ConnectionId, Instant};
 
 use crate::state::CallKey;
+
+/// The spawner has read what a process wrote after so much time.
+const OUTPUT_READ_WITHIN: Duration = Duration::from_secs(1);
 
 /// A call that was passed to an executable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +21,8 @@ pub struct InLine {
     pub key: CallKey,
     /// Its channel on the executable's connection.
     pub channel: ChannelId,
+    /// Its client's connection.
+    pub client: Option<ConnectionId>,
 }
 
 /// Whether an executable may begin calls.
@@ -38,6 +43,8 @@ pub struct AssignedCalls {
     calls: VecDeque<InLine>,
     /// Since when the first of them may be running.
     front_since: Instant,
+    /// Whose call it answered last, and when.
+    left: Option<(Option<ConnectionId>, Instant)>,
     /// When its answers were last looked at without having been announced.
     looked: Instant,
     /// Whether it may be passed calls ahead of time: it has a turnstile.
@@ -110,7 +117,16 @@ impl AssignedCalls {
         } else {
             self.withdrawn = self.withdrawn.saturating_sub(1);
         }
+        self.left = over.map(|one| (one.client, now)).or(self.left);
         over.map(|one| one.key)
+    }
+
+    /// Whether what its process wrote since `began` can only be this call's, or another one's of the
+    /// same client: the end of a call does not wait until its standard output was read.
+    pub fn speaks_for(&self, client: Option<ConnectionId>, began: Instant) -> bool {
+        self.left.is_none_or(|(other, at)| {
+            client.is_some() && client == other || began.since(at) >= OUTPUT_READ_WITHIN
+        })
     }
 
     /// It has ended: what it still had.
@@ -172,5 +188,24 @@ impl AssignedCalls {
     /// Since when the first may be running.
     pub fn front_since(&self) -> Instant {
         self.front_since
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_after_a_call_of_another_client_is_not_told() {
+        let second = 1_000_000_000;
+        let mut line = AssignedCalls::default();
+        let [one, other] = [Some(ConnectionId(1)), Some(ConnectionId(2))];
+        assert!(line.speaks_for(other, Instant(0)), "nobody was there before");
+        line.left = Some((one, Instant(second)));
+        assert!(line.speaks_for(one, Instant(second)), "the same client");
+        assert!(!line.speaks_for(other, Instant(second + 1)));
+        assert!(line.speaks_for(other, Instant(2 * second)), "it was read by then");
+        line.left = Some((None, Instant(second)));
+        assert!(!line.speaks_for(None, Instant(second)), "two clients that are gone");
     }
 }

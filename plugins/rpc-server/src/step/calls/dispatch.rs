@@ -29,7 +29,8 @@ impl Server {
         let peer = self.state.front.peer_mut(connection).ok_or_else(gone)?;
         let channel = peer.connection.open(&open)?;
         self.state.out.touch(connection);
-        self.stand_in_line(now, executable, InLine { key, channel });
+        let client = self.state.calls.get(&key).and_then(|call| Some(call.client?.0));
+        self.stand_in_line(now, executable, InLine { key, channel, client });
         if let Some(call) = self.state.calls.get_mut(&key) {
             call.times.started = now;
             call.run.executable = Some(executable);

@@ -3,7 +3,7 @@
 use farcall_base::{Error, ErrorKind, ExecutableId, Instant};
 use farcall_services::spawner::{ExecutableLimits, ExitHow, Exited};
 
-use crate::state::{CallKey, Executable, ModuleKey, Phase};
+use crate::state::{Executable, InLine, ModuleKey, Phase};
 use crate::step::executables::line::may_run_again;
 use crate::step::executables::pool::Waiting;
 use crate::step::{Server, Surroundings};
@@ -56,7 +56,7 @@ impl Server {
             self.leave(connection);
         }
         for one in record.line.take().into_iter().rev() {
-            self.ended_with_executable(surroundings, exited, one.key, record.limits);
+            self.ended_with_executable(surroundings, exited, one, &record);
         }
         if record.held {
             return self.object_exited(surroundings, exited, record);
@@ -115,9 +115,10 @@ impl Server {
         &mut self,
         surroundings: &mut dyn Surroundings,
         exited: &Exited,
-        key: CallKey,
-        limits: ExecutableLimits,
+        one: InLine,
+        record: &Executable,
     ) {
+        let key = one.key;
         let Some(call) = self.state.calls.get_mut(&key) else { return };
         let unwanted = call.run.unwanted.take();
         if unwanted.is_none() && call.on.is_none() && may_run_again(call) && !is_at_a_limit(exited)
@@ -125,7 +126,12 @@ impl Server {
             return self.come_back(surroundings, key);
         }
         let error = unwanted.unwrap_or_else(|| {
-            let error = end_of_routine(exited, call.times.started, limits);
+            let began = call.times.started;
+            let error = end_of_routine(exited, began, record.limits);
+            let error = match record.line.speaks_for(one.client, began) {
+                true => with_output(error, "stdout", &exited.stdout.text_since(began)),
+                false => error,
+            };
             // Whoever looks for the reason should know that it was no accident of one process.
             if call.run.returns > 0 {
                 error.with("executables", call.run.returns + 1)
@@ -142,7 +148,7 @@ pub(in crate::step) fn end_at_start(exited: &Exited, module: &ModuleKey) -> Erro
     let message = format!("its executable {} before it could accept a call", end_words(exited));
     let error = Error::new(ErrorKind::Unavailable, "start an executable", message)
         .with("module", &module.0);
-    let error = with_stderr(error, &exited.stderr.text());
+    let error = with_output(error, "stderr", &exited.stderr.text());
     match advice(exited).filter(|_| is_at_a_limit(exited)) {
         Some(advice) => error.fix(advice),
         None => error,
@@ -166,8 +172,8 @@ pub(in crate::step) fn end_words(exited: &Exited) -> String {
     }
 }
 
-fn with_stderr(error: Error, said: &str) -> Error {
-    if said.trim().is_empty() { error } else { error.with("stderr", said.trim_end()) }
+fn with_output(error: Error, stream: &'static str, said: &str) -> Error {
+    if said.trim().is_empty() { error } else { error.with(stream, said.trim()) }
 }
 
 /// What the caller is told of a routine that ended its process; what the process said before the
@@ -192,8 +198,11 @@ pub(in crate::step) fn end_of_routine(
             (ErrorKind::RoutineExited, format!("the routine {}", end_words(exited)))
         }
     };
-    let error =
-        with_stderr(Error::new(kind, "run a routine", message), &exited.stderr.text_since(began));
+    let error = with_output(
+        Error::new(kind, "run a routine", message),
+        "stderr",
+        &exited.stderr.text_since(began),
+    );
     // The system says nothing of memory that it refused: whoever does not check for it crashes, and
     // may wonder why.
     let error = match limits.memory_max {
