@@ -37,6 +37,8 @@ pub struct Ended {
     pub bytes_out: u64,
     /// Time from its Open to its outcome.
     pub duration_ns: u64,
+    /// Time for which its routine ran.
+    pub running_ns: u64,
 }
 
 /// All counts.
@@ -70,6 +72,7 @@ struct Row {
     bytes_out: u64,
     durations: [u64; DURATIONS_NS.len() + 1],
     duration_ns: u64,
+    running_ns: u64,
 }
 
 impl Counters {
@@ -120,6 +123,7 @@ impl Counters {
         row.durations[DURATIONS_NS.partition_point(|end| *end < ended.duration_ns)] += 1;
         // An executable that wrote over its memory may have told any time.
         row.duration_ns = row.duration_ns.saturating_add(ended.duration_ns);
+        row.running_ns = row.running_ns.saturating_add(ended.running_ns);
     }
 
     /// A call was refused.
@@ -168,6 +172,7 @@ impl Row {
             bytes_out: 0,
             durations: [0; DURATIONS_NS.len() + 1],
             duration_ns: 0,
+            running_ns: 0,
         }
     }
 
@@ -187,6 +192,7 @@ impl Row {
             bytes_out: self.bytes_out,
             durations: self.durations.to_vec(),
             duration_ns: self.duration_ns,
+            running_ns: self.running_ns,
         }
     }
 }
@@ -224,7 +230,13 @@ mod tests {
     use super::*;
 
     fn returned(duration_ns: u64) -> Ended {
-        Ended { failure: None, bytes_in: 8, bytes_out: 16, duration_ns }
+        Ended {
+            failure: None,
+            bytes_in: 8,
+            bytes_out: 16,
+            duration_ns,
+            running_ns: duration_ns / 2,
+        }
     }
 
     #[test]

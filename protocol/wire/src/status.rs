@@ -232,6 +232,9 @@ pub struct Use {
     /// Sum of these times, in nanoseconds.
     #[n(9)]
     pub duration_ns: u64,
+    /// The part of it in which routines ran; the rest is transfer and the queue.
+    #[cbor(n(10), default)]
+    pub running_ns: u64,
 }
 
 /// A module's executables and its line.

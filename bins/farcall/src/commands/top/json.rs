@@ -47,6 +47,7 @@ fn usage(one: &Use, rate: f64) -> Value {
         "bytes_in": one.bytes_in,
         "bytes_out": one.bytes_out,
         "seconds": one.duration_ns as f64 / 1e9,
+        "running_seconds": one.running_ns as f64 / 1e9,
         "calls_per_second": rate,
     })
 }

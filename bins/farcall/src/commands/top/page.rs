@@ -1,5 +1,6 @@
 //! A server's status for people: a head, modules, who calls what, and the calls that are open.
 
+use farcall_base::ErrorKind;
 use farcall_client::{Status, Use};
 
 use crate::output::bytes;
@@ -22,7 +23,18 @@ pub fn page(now: &Status, before: &Status, seconds: f64) -> String {
     uses.sort_by(|(a, x), (b, y)| b.total_cmp(a).then(y.begun.cmp(&x.begun)));
     let uses = uses.into_iter().map(|(rate, one)| usage(rate, one));
     text += &table(
-        &["WHO", "ROUTINE", "CALLS", "CALLS/S", "FAILED", "MEAN", "IN", "OUT"],
+        &[
+            "WHO",
+            "ROUTINE",
+            "CALLS",
+            "CALLS/S",
+            "FAILED",
+            "CANCELLED",
+            "QUEUED",
+            "MEAN",
+            "IN",
+            "OUT",
+        ],
         2,
         uses.collect(),
     );
@@ -82,12 +94,26 @@ fn head(now: &Status, before: &Status, seconds: f64) -> String {
 }
 
 fn usage(rate: f64, one: &Use) -> Vec<String> {
-    let failed = sum(one.failed.iter().map(|(_, count)| *count));
+    let is_cancelled = |kind: u16| ErrorKind::from_code(kind) == Some(ErrorKind::Cancelled);
+    let ends = |cancelled: bool| {
+        let counted = one.failed.iter().filter(move |(kind, _)| is_cancelled(*kind) == cancelled);
+        sum(counted.map(|(_, count)| *count)).to_string()
+    };
     let ended = sum(one.durations.iter().copied());
-    let mean =
-        if ended == 0 { "-".to_owned() } else { time(one.duration_ns as f64 / 1e9 / ended as f64) };
+    let mean = |total: u64| match ended {
+        0 => "-".to_owned(),
+        _ => time(total as f64 / 1e9 / ended as f64),
+    };
+    let queued = mean(one.duration_ns.saturating_sub(one.running_ns));
     let routine = if one.routine.is_empty() { "(refused)".to_owned() } else { one.routine.clone() };
-    let counts = [one.begun.to_string(), format!("{rate:.1}"), failed.to_string(), mean];
+    let counts = [
+        one.begun.to_string(),
+        format!("{rate:.1}"),
+        ends(false),
+        ends(true),
+        queued,
+        mean(one.running_ns),
+    ];
     [
         vec![one.principal.clone(), routine],
         counts.to_vec(),
@@ -163,9 +189,10 @@ mod tests {
             routine: "m/f".into(),
             begun,
             returned: begun - 1,
-            failed: vec![(17, 1)],
+            failed: vec![(ErrorKind::RoutineCrashed.code(), 1), (ErrorKind::Cancelled.code(), 3)],
             durations: vec![begun],
-            duration_ns: begun * 2_000_000,
+            duration_ns: begun * 5_000_000,
+            running_ns: begun * 2_000_000,
             bytes_in: 3 << 20,
             ..Use::default()
         };
@@ -207,7 +234,9 @@ mod tests {
     fn rates_come_from_two_looks_and_means_from_durations() {
         let text = page(&seen(110), &seen(10), 2.0);
         assert!(
-            text.contains("anna  m/f        110     50.0       1  2.0 ms  3.0 MiB  0 B\n"),
+            text.contains(
+                "anna  m/f        110     50.0       1          3  3.0 ms  2.0 ms  3.0 MiB  0 B\n"
+            ),
             "{text}"
         );
         assert!(
@@ -278,6 +307,7 @@ mod tests {
                 bytes_out: number(random),
                 durations: list(random, number),
                 duration_ns: number(random),
+                running_ns: number(random),
             }),
             modules: list(random, |random| ModuleStatus {
                 module: text(random),

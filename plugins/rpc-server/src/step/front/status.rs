@@ -209,7 +209,9 @@ impl Server {
         let (bytes_in, bytes_out) = bytes(call);
         let failure = result.failure.as_ref().map(|failure| failure.kind);
         let bytes_out = if failure.is_none() { bytes_out } else { 0 };
-        let ended = Ended { failure, bytes_in, bytes_out, duration_ns: result.times.finished_ns };
+        let duration_ns = result.times.finished_ns;
+        let running_ns = duration_ns.saturating_sub(result.times.started_ns);
+        let ended = Ended { failure, bytes_in, bytes_out, duration_ns, running_ns };
         self.state.counters.ended(call.counted, &ended);
     }
 }
