@@ -1,14 +1,17 @@
 //! Sessions: asynchronous calls under way, and what became of those that have ended.
 
 mod collecting;
+mod ended;
+mod running;
 mod table;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use ended::EndedSessions;
 use farcall_c::Places;
 use farcall_client::PendingCall;
+use running::RunningSessions;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::code::{Code, Failure, Outcome};
@@ -62,6 +65,13 @@ pub struct Running {
 // by whoever collects the outcome, alone, and grpc.h has them stay until then.
 unsafe impl Send for Running {}
 
+impl Running {
+    /// By what it is cancelled.
+    fn call(&self) -> (Arc<Connection>, u64) {
+        (self.connection.clone(), self.number)
+    }
+}
+
 /// A session that has ended.
 pub struct Ended {
     /// Which of all ends it was.
@@ -80,30 +90,12 @@ unsafe impl Send for Ended {}
 /// What is known of sessions.
 #[derive(Default)]
 pub struct Table {
+    /// The number that was given last.
     last: i32,
-    running: FxHashMap<i32, Running>,
-    ended: FxHashMap<i32, Ended>,
-    /// The greatest number that is forgotten.
-    forgotten: i32,
-    /// How many have ended so far: the order of their ends.
-    ends: u64,
-    /// Those that nobody has waited for, in the order of their ends.
-    fresh: BTreeMap<u64, i32>,
-    /// Those that somebody has waited for, in that order.
-    waited: VecDeque<i32>,
-    /// Those that failed, and that `grpc_get_failed_sessionid` has not told of.
-    failed: BTreeSet<i32>,
-    deadlines: BTreeSet<(Instant, i32)>,
-    /// Those under way, by handle.
-    of_handles: BTreeSet<(u64, i32)>,
-    /// Those with limits for what moves.
-    limited: BTreeSet<i32>,
-    numbers: FxHashMap<Number, i32>,
+    under_way: RunningSessions,
+    ended: EndedSessions,
     /// Calls that were over before they were sessions.
     early: FxHashSet<Number>,
-    /// By connection: how many sessions are under way there. Those of one that is lost end one by
-    /// one, while others begin.
-    under_way: FxHashMap<u64, usize>,
     /// Connections that a thread looks after.
     watched: FxHashSet<u64>,
     /// Threads that collect outcomes at this moment, and may write to the program's memory.
@@ -113,21 +105,8 @@ pub struct Table {
     ending: bool,
     /// Calls that threads wait in, which are no sessions.
     calls: FxHashMap<Number, Arc<Connection>>,
-    /// Those whose measurements are kept, in the order of their ends, and how many may be.
-    measured: BTreeMap<u64, i32>,
-    measured_max: MeasuredMax,
     /// What was measured of the last call, if that was none of them.
     last_call: Option<Measured>,
-}
-
-/// How many sessions' measurements are kept: `None` for all that are remembered.
-struct MeasuredMax(Option<usize>);
-
-impl Default for MeasuredMax {
-    fn default() -> Self {
-        // Ninf-G's `save_sessionInfo`.
-        MeasuredMax(Some(256))
-    }
 }
 
 /// How far a session is.
@@ -225,9 +204,8 @@ impl Sessions {
             if table.ending {
                 return None;
             }
-            if table.under_way.contains_key(&connection) {
-                let first = table.deadlines.first().map(|(deadline, _)| *deadline + LAST_WORD);
-                let left = first.map(|first| first.saturating_duration_since(Instant::now()));
+            if table.under_way.has_connection(connection) {
+                let left = table.under_way.time_left();
                 return Some(left.map_or(slice, |left| left.min(slice)));
             }
             table = self.work.wait(table).unwrap_or_else(PoisonError::into_inner);
@@ -238,8 +216,7 @@ impl Sessions {
     pub fn unwatch(self: &Arc<Self>, connection: u64) {
         let mut table = self.lock();
         table.watched.remove(&connection);
-        let left: Vec<Number> =
-            table.numbers.keys().filter(|number| number.0 == connection).copied().collect();
+        let left = table.under_way.calls_of_connection(connection);
         drop(table);
         self.collect(&left);
     }
@@ -257,34 +234,19 @@ impl Sessions {
 
     /// Cancels those that are under way with this handle.
     pub fn cancel_of(&self, handle: u64) {
-        let table = self.lock();
-        let sessions = table.of_handles.range((handle, i32::MIN)..=(handle, i32::MAX));
-        let running = sessions.filter_map(|(_, session)| table.running.get(session));
-        let calls: Vec<_> =
-            running.map(|running| (running.connection.clone(), running.number)).collect();
-        drop(table);
+        let calls = self.lock().under_way.calls_of_handle(handle);
         self.cancel_calls(calls);
     }
 
     /// Asks for the end of one, where it is running.
     pub fn cancel_one(&self, session: i32) {
-        let call = self
-            .lock()
-            .running
-            .get(&session)
-            .map(|running| (running.connection.clone(), running.number));
+        let call = self.lock().under_way.get(session).map(Running::call);
         self.cancel_calls(call);
     }
 
     /// Asks for the end of all that are under way.
     pub fn cancel_all(&self) {
-        let table = self.lock();
-        let calls: Vec<_> = table
-            .running
-            .values()
-            .map(|running| (running.connection.clone(), running.number))
-            .collect();
-        drop(table);
+        let calls: Vec<_> = self.lock().under_way.all().map(Running::call).collect();
         self.cancel_calls(calls);
     }
 
@@ -301,11 +263,10 @@ impl Sessions {
     pub fn end(&self) {
         let mut table = self.lock();
         table.ending = true;
-        let given_up = std::mem::take(&mut table.running);
+        let given_up = table.under_way.give_up();
         // Of those that run a function of the program at this moment, its thread alone can let go.
         let calling = given_up.values().filter(|running| running.pending.is_none());
-        let calling: Vec<_> =
-            calling.map(|running| (running.connection.clone(), running.number)).collect();
+        let calling: Vec<_> = calling.map(Running::call).collect();
         let calls: Vec<_> =
             table.calls.drain().map(|(number, connection)| (connection, number.1)).collect();
         while table.collecting > 0 {

@@ -2,12 +2,12 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use farcall_c::Places;
 use farcall_client::{CallTimes, CallbackTimes, CompressedArray, Outputs, PendingCall};
 
-use super::{LAST_WORD, Number, Running, Sessions, Table};
+use super::{Number, Running, Sessions, Table};
 use crate::code::{Code, Failure};
 use crate::connecting::Connection;
 use crate::handles::Handle;
@@ -22,19 +22,7 @@ thread_local! {
 impl Sessions {
     /// Collects the outcomes of sessions whose time is over.
     pub fn expire(self: &Arc<Self>) {
-        let now = Instant::now();
-        let mut late = Vec::new();
-        let mut table = self.lock();
-        while let Some((deadline, session)) = table.deadlines.first().copied() {
-            if deadline + LAST_WORD > now {
-                break;
-            }
-            table.deadlines.pop_first();
-            late.extend(
-                table.running.get(&session).map(|running| (running.connection.key, running.number)),
-            );
-        }
-        drop(table);
+        let late = self.lock().under_way.take_expired();
         self.collect(&late);
     }
 
@@ -207,34 +195,33 @@ impl Taken {
     }
 }
 
+impl Running {
+    /// What of it took too long on its way.
+    fn late(&mut self) -> Option<(Number, String)> {
+        let number = (self.connection.key, self.number);
+        let words = self.watch.as_mut()?.late(self.pending.as_ref()?)?;
+        Some((number, words))
+    }
+}
+
 impl Table {
     /// Those of which something took too long, and what.
     fn late(&mut self) -> Vec<(Taken, String)> {
         let mut late = Vec::new();
-        for session in self.limited.clone() {
-            let Some(Running {
-                pending: Some(pending),
-                watch: Some(watch),
-                connection,
-                number,
-                ..
-            }) = self.running.get_mut(&session)
-            else {
-                continue;
-            };
-            let number = (connection.key, *number);
-            let words = watch.late(pending);
-            late.extend(words.and_then(|words| Some((self.take(number)?, words))));
+        for session in self.under_way.limited().copied().collect::<Vec<_>>() {
+            let running = self.under_way.get_mut(session);
+            let Some((number, words)) = running.and_then(Running::late) else { continue };
+            late.extend(self.take(number).map(|taken| (taken, words)));
         }
         late
     }
 
     fn take(&mut self, number: Number) -> Option<Taken> {
-        let Some(session) = self.numbers.get(&number).copied() else {
+        let Some(session) = self.under_way.session_of(number) else {
             self.early.insert(number);
             return None;
         };
-        let running = self.running.get_mut(&session)?;
+        let running = self.under_way.get_mut(session)?;
         let Some(pending) = running.pending.take() else {
             // Somebody looks at it at this moment, and is to look once more.
             running.again = true;
@@ -251,7 +238,7 @@ impl Table {
     /// Keeps what came of a call; gives it back when nobody wants it any more.
     fn conclude(&mut self, looked: Looked) -> Option<Looked> {
         let Looked { session, number, found } = looked;
-        let Some(running) = self.running.get_mut(&session) else {
+        let Some(running) = self.under_way.get_mut(session) else {
             return Some(Looked { session, number, found });
         };
         match found {
