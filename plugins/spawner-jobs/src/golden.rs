@@ -79,7 +79,7 @@ impl Conversation for Play {
     fn end(self) {
         let State { waiting, executables, pilots, .. } = &self.state;
         let waiting: usize = waiting.values().map(std::collections::VecDeque::len).sum();
-        let lost: usize = self.state.jobs.values().map(|job| job.lost.len()).sum();
+        let lost: usize = self.state.jobs.values().map(|job| job.lost.count()).sum();
         let at_pilots: usize = pilots.values().map(|pilot| pilot.running.len()).sum();
         assert_eq!(waiting + at_pilots + lost, executables.len(), "each waits, or is at a pilot");
     }

@@ -32,7 +32,7 @@ pub(crate) fn create(
     say("client_name", &"farcall");
     say("executable_path", &files.program.display());
     say("backend", if job.kind.backend.is_empty() { &"normal" } else { &job.kind.backend });
-    say("count", &job.wanted);
+    say("count", &job.slots.wanted());
     if !job.kind.backend.is_empty() && job.kind.ranks > 0 {
         say("ranks", &job.kind.ranks);
     }

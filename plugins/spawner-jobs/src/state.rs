@@ -1,5 +1,7 @@
 //! The tables of launchers, jobs, pilots and executables, and the settings of the manifest. Pure.
 
+mod job;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,6 +10,8 @@ use farcall_base::{ExecutableId, Instant};
 use farcall_services::directory::ExecutableImage;
 use farcall_wire::JobStatus;
 use serde::Deserialize;
+
+pub(crate) use job::{Job, Standing};
 
 use crate::gate::Dial;
 use crate::ranks::RanksRules;
@@ -198,70 +202,6 @@ pub(crate) enum Asked {
     Exit,
 }
 
-/// A job.
-#[derive(Debug)]
-pub(crate) struct Job {
-    pub(crate) kind: Kind,
-    /// How its pilots call it.
-    pub(crate) name: String,
-    /// What its launcher calls it.
-    pub(crate) id: Option<String>,
-    pub(crate) standing: Standing,
-    pub(crate) text: String,
-    /// The end of what its program wrote before it was there.
-    pub(crate) said: String,
-    /// Slots that it was asked for, but for those that were lost.
-    pub(crate) wanted: u32,
-    /// Slots that it was asked for.
-    pub(crate) asked: u32,
-    /// Slots of these whose pilots have not come since it began, and until when they may.
-    pub(crate) missing: u32,
-    pub(crate) missing_until: Option<Instant>,
-    /// Executables whose pilot is gone, and in which words, and slots that may come again, until it
-    /// is known what became of the job, ...
-    pub(crate) lost: Vec<(ExecutableId, String)>,
-    pub(crate) doubtful: u32,
-    /// ... or until then.
-    pub(crate) lost_until: Option<Instant>,
-    /// Slots whose pilots have come.
-    pub(crate) came: u32,
-    /// Whether any came.
-    pub(crate) served: bool,
-    /// Whether one is gone that was not told to end.
-    pub(crate) broken: bool,
-    /// Since when it runs, as far as its launcher knows, ...
-    pub(crate) active_since: Option<Instant>,
-    /// ... and when people are told next that its program has not come.
-    pub(crate) absent_told: Option<Instant>,
-    /// Its launcher was told to end it, or will be when it has a name for it.
-    pub(crate) unwanted: bool,
-    pub(crate) since: Instant,
-}
-
-/// How far a job has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// Its launcher was asked, and has until then to say what it is called.
-    Submitting {
-        until: Instant,
-    },
-    Pending,
-    Active,
-    /// Its launcher says that it is over; pilots of it may still say goodbye.
-    Over,
-}
-
-impl Standing {
-    fn word(self) -> &'static str {
-        match self {
-            Standing::Submitting { .. } => "submitting",
-            Standing::Pending => "pending",
-            Standing::Active => "active",
-            Standing::Over => "ending",
-        }
-    }
-}
-
 /// A program of a job, which starts executables where it is.
 #[derive(Debug)]
 pub(crate) struct Pilot {
@@ -326,13 +266,8 @@ impl State {
 
     /// Slots that jobs of this kind may still bring.
     pub(crate) fn expected(&self, kind: &Kind) -> usize {
-        let coming =
-            |job: &&Job| job.kind == *kind && job.standing != Standing::Over && !job.unwanted;
-        self.jobs
-            .values()
-            .filter(coming)
-            .map(|job| job.wanted.saturating_sub(job.came) as usize)
-            .sum()
+        let open = self.jobs.values().filter(|job| job.kind == *kind && job.is_open());
+        open.map(|job| job.slots.coming() as usize).sum()
     }
 
     pub(crate) fn waiting_of(&self, kind: &Kind) -> usize {
@@ -360,32 +295,20 @@ impl State {
             .launchers
             .values()
             .filter_map(|launcher| launcher.asked.front().map(|(_, until)| *until));
-        let submitting = self.jobs.values().filter_map(|job| match job.standing {
-            Standing::Submitting { until } => Some(until),
-            _ => None,
-        });
         let idle = self.pilots.values().filter(|pilot| !pilot.leaving).filter_map(|pilot| {
             let launcher = &self.jobs.get(&pilot.job)?.kind.launcher;
             Some(pilot.idle_since? + self.settings.idle(launcher))
         });
         let silent = self.pilots.values().map(|pilot| pilot.asked_next);
-        let all = asked
-            .chain(submitting)
-            .chain(idle)
-            .chain(silent)
-            .chain(self.gathering.values().copied());
-        let lost = self.jobs.values().filter_map(|job| job.lost_until);
-        let absent =
-            self.jobs.values().flat_map(|job| [job.absent_told, job.missing_until]).flatten();
-        all.chain(lost).chain(absent).chain(self.closing).min()
+        let jobs = self.jobs.values().filter_map(Job::next_deadline);
+        let gathering = self.gathering.values().copied();
+        asked.chain(idle).chain(silent).chain(gathering).chain(jobs).chain(self.closing).min()
     }
 
     /// What its launcher says of a job; and, once that is odd, that its program does not come.
     fn text_of(&self, job: &Job, now: Instant) -> String {
-        let since = job.active_since.filter(|_| job.standing == Standing::Active && !job.served);
-        let absent = since.map(|since| now.since(since)).filter(|absent| *absent >= ABSENT);
-        let Some(absent) = absent else { return job.text.clone() };
-        let seconds = absent.as_secs();
+        let Some(silent) = job.silent_for(now) else { return job.text.clone() };
+        let seconds = silent.as_secs();
         let advice = match self.settings.dial(&job.kind.launcher) {
             Dial::Tls => {
                 "; if its host cannot reach this one, set another reached_at for the launcher, or \
@@ -410,7 +333,7 @@ impl State {
             id: job.id.clone().unwrap_or_default(),
             state: if job.unwanted { "ending" } else { job.standing.word() }.to_owned(),
             text: self.text_of(job, now),
-            slots: job.wanted,
+            slots: job.slots.wanted(),
             running: pilots().map(|pilot| pilot.running.len() as u32).sum(),
             hosts: hosts.into_iter().collect(),
             age_us: u64::try_from(now.since(job.since).as_micros()).unwrap_or(u64::MAX),

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use farcall_base::{Error, ErrorKind, ExecutableId, Instant};
+use farcall_base::{Error, ErrorKind, ExecutableId};
 use farcall_wire::Failure;
 
 use super::{Action, Turn};
-use crate::state::{ABSENT, Asked, Job, Kind, Number, Place, Standing};
+use crate::state::{Asked, Job, Kind, Number, Place, Standing};
 
 impl Turn<'_> {
     /// Asks for as many slots as executables wait that none comes for.
@@ -30,30 +30,9 @@ impl Turn<'_> {
             let wanted = missing.min(most);
             missing -= wanted;
             let number = self.state.number();
-            let job = Job {
-                kind: kind.clone(),
-                name: format!("{}-{number}", self.state.mark),
-                id: None,
-                standing: Standing::Submitting {
-                    until: self.now + Duration::from_millis(self.state.settings.submit_ms),
-                },
-                text: String::new(),
-                said: String::new(),
-                wanted,
-                asked: wanted,
-                missing: wanted,
-                missing_until: None,
-                came: 0,
-                lost: Vec::new(),
-                doubtful: 0,
-                lost_until: None,
-                served: false,
-                broken: false,
-                active_since: None,
-                absent_told: None,
-                unwanted: false,
-                since: self.now,
-            };
+            let name = format!("{}-{number}", self.state.mark);
+            let until = self.now + Duration::from_millis(self.state.settings.submit_ms);
+            let job = Job::new(kind.clone(), name, wanted, self.now, until);
             self.state.jobs.insert(number, job);
             self.state.changed = true;
             self.act(Action::Prepare { job: number });
@@ -77,9 +56,9 @@ impl Turn<'_> {
         let Some(job) = self.state.jobs.get_mut(&number) else { return };
         job.standing = Standing::Over;
         let kind = job.kind.clone();
-        let wanted = job.wanted.saturating_sub(job.came);
+        let coming = job.slots.coming();
         self.tell_why(number);
-        self.fail_excess(&kind, wanted, error);
+        self.fail_excess(&kind, coming, error);
         self.forget_unless_piloted(number);
     }
 
@@ -107,20 +86,11 @@ impl Turn<'_> {
         job.text = text.to_owned();
         match standing {
             "PENDING" => {
-                job.standing = Standing::Pending;
-                (job.active_since, job.absent_told) = (None, None);
-                // One that waits again brings all that it was asked for.
-                if job.came == 0 {
-                    (job.wanted, job.missing, job.missing_until) = (job.asked, job.asked, None);
-                }
+                job.waits();
                 self.tell_why(number);
             }
             "ACTIVE" => {
-                job.standing = Standing::Active;
-                if !job.served && job.active_since.is_none() {
-                    job.active_since = Some(self.now);
-                    job.absent_told = Some(self.now + ABSENT);
-                }
+                job.runs(self.now);
                 self.tell_why(number);
             }
             "DONE" | "FAILED" => self.job_over(number),
@@ -134,15 +104,12 @@ impl Turn<'_> {
         if job.standing == Standing::Over {
             return;
         }
-        job.standing = Standing::Over;
-        job.absent_told = None;
+        job.ends();
         let kind = job.kind.clone();
-        let wanted = job.wanted;
-        let served = job.served;
-        let unwanted = job.unwanted;
-        if job.lost_until.is_some() {
+        let wanted = job.slots.wanted();
+        if job.lost.is_asked() {
             self.tell_why(number);
-        } else if !served && !unwanted {
+        } else if !job.slots.were_served() && !job.unwanted {
             let said = if job.text.is_empty() { String::new() } else { format!(": {}", job.text) };
             let message = format!("its job ended before its program connected{said}");
             let error = Error::new(ErrorKind::Unavailable, "start an executable", message)
@@ -212,7 +179,7 @@ impl Turn<'_> {
             else {
                 continue;
             };
-            let coming = job.wanted.saturating_sub(job.came) as usize;
+            let coming = job.slots.coming() as usize;
             if expected >= waiting + coming {
                 expected -= coming;
                 self.end_job(number);
@@ -247,23 +214,18 @@ impl Turn<'_> {
     /// Jobs that run, and whose programs do not come.
     pub(super) fn tell_of_absent(&mut self) {
         for job in self.state.jobs.values_mut() {
-            let Some(at) = job.absent_told.filter(|at| *at <= self.now) else { continue };
-            job.absent_told = (!job.served && job.standing == Standing::Active)
-                .then(|| at.max(self.now) + ABSENT);
-            self.state.changed = true;
+            self.state.changed |= job.is_absence_due(self.now);
         }
     }
 
     /// Pilots that have not come with the others may not come: their node died before they could.
     /// Its batch system may not know.
     pub(super) fn give_up_missing(&mut self) {
-        let is_late = |until: Option<Instant>| until.is_some_and(|until| until <= self.now);
-        let jobs = self.state.jobs.iter_mut().filter(|(_, job)| is_late(job.missing_until));
         let mut late = Vec::new();
-        for (number, job) in jobs {
-            job.wanted = job.wanted.saturating_sub(job.missing).max(job.came);
-            job.missing_until = None;
-            late.push((*number, job.kind.clone()));
+        for (number, job) in &mut self.state.jobs {
+            if job.slots.give_up_missing(self.now) {
+                late.push((*number, job.kind.clone()));
+            }
         }
         for (number, kind) in late {
             self.state.changed = true;
@@ -279,9 +241,8 @@ impl Turn<'_> {
     /// unless some of its own may still come for those who wait.
     pub(super) fn end_if_left(&mut self, number: Number) {
         let Some(job) = self.state.jobs.get(&number) else { return };
-        let waits_for_node = job.standing == Standing::Active && (job.missing > 0 || job.broken);
-        let is_left = waits_for_node && job.lost.is_empty() && !self.state.has_pilots(number);
-        let brings_more = job.wanted > job.came && self.state.waiting_of(&job.kind) > 0;
+        let is_left = job.waits_for_node() && job.lost.is_empty() && !self.state.has_pilots(number);
+        let brings_more = job.slots.coming() > 0 && self.state.waiting_of(&job.kind) > 0;
         if is_left && !brings_more {
             self.end_job(number);
         }

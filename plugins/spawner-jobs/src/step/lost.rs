@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use farcall_base::{Error, ExecutableId, Instant};
+use farcall_base::{Error, ExecutableId};
 use farcall_wire::Failure;
 
 use super::Turn;
@@ -19,9 +19,9 @@ impl Turn<'_> {
         let Some(kind) = self.state.jobs.get(&number).map(|job| job.kind.clone()) else { return };
         let waits = self.state.waiting_of(&kind) > 0;
         let Some(job) = self.state.jobs.get_mut(&number) else { return };
-        let is_asked = job.lost_until.is_some();
-        let is_needed = is_asked || !executables.is_empty() || (waits && job.doubtful > 0);
-        job.lost.extend(executables.into_iter().map(|executable| (executable, how.to_owned())));
+        let is_asked = job.lost.is_asked();
+        let is_needed = is_asked || !executables.is_empty() || (waits && job.slots.has_doubtful());
+        job.lost.add(executables, how);
         let launcher = kind.launcher;
         let may_know = matches!(job.standing, Standing::Pending | Standing::Active)
             && !job.unwanted
@@ -31,7 +31,7 @@ impl Turn<'_> {
             return self.tell_why(number);
         };
         if !is_asked {
-            job.lost_until = Some(self.now + ANSWER_MAX);
+            job.lost.wait_until(self.now + ANSWER_MAX);
             self.ask(&launcher, Asked::Status, format!("JOB_STATUS {id}"));
         }
     }
@@ -39,12 +39,8 @@ impl Turn<'_> {
     /// Reports them, with what is known of their job.
     pub(super) fn tell_why(&mut self, number: Number) {
         let Some(job) = self.state.jobs.get_mut(&number) else { return };
-        job.lost_until = None;
-        let lost = std::mem::take(&mut job.lost);
-        let doubtful = std::mem::take(&mut job.doubtful);
-        if job.standing != Standing::Pending {
-            job.wanted = job.wanted.saturating_sub(doubtful);
-        }
+        let lost = job.lost.take();
+        let were_doubtful = job.slots.settle_doubtful(job.standing);
         let id = job.id.as_deref().unwrap_or("?");
         let why = match job.standing {
             Standing::Over if !job.text.is_empty() => {
@@ -60,19 +56,18 @@ impl Turn<'_> {
             self.lose(executable, &format!("{why}{how}"));
         }
         self.end_if_left(number);
-        if doubtful > 0 {
+        if were_doubtful {
             self.serve(&kind);
         }
     }
 
     /// Those that nobody has answered for.
     pub(super) fn tell_late(&mut self) {
-        let is_late = |until: Option<Instant>| until.is_some_and(|until| until <= self.now);
         let late: Vec<Number> = self
             .state
             .jobs
             .iter()
-            .filter(|(_, job)| is_late(job.lost_until))
+            .filter(|(_, job)| job.lost.is_late(self.now))
             .map(|(number, _)| *number)
             .collect();
         for number in late {

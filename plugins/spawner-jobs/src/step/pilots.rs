@@ -7,7 +7,7 @@ use farcall_services::spawner::{ExitHow, Exited};
 use farcall_wire::{PILOT_VERSION, PilotHello};
 
 use super::{Action, Turn};
-use crate::state::{Number, Pilot, Place, Standing, TOGETHER, UNANSWERED_MAX};
+use crate::state::{Job, Number, Pilot, Place, UNANSWERED_MAX};
 
 /// Slots of one pilot: more than any host has processors.
 const SLOTS_MAX: u32 = 16_384;
@@ -16,12 +16,7 @@ impl Turn<'_> {
     /// One said who it is. One of a job that is over, or that speaks another version, is sent away.
     pub(super) fn pilot_came(&mut self, number: Number, hello: PilotHello) {
         let job = self.state.job_named(&hello.job);
-        let open = |job: &Number| {
-            self.state
-                .jobs
-                .get(job)
-                .is_some_and(|job| job.standing != Standing::Over && !job.unwanted)
-        };
+        let open = |job: &Number| self.state.jobs.get(job).is_some_and(Job::is_open);
         let room = self.state.pilots.len() < self.state.settings.pilots_max
             && self.state.closing.is_none();
         let Some(job) = job.filter(open).filter(|_| room && hello.version == PILOT_VERSION) else {
@@ -29,19 +24,7 @@ impl Turn<'_> {
         };
         let slots = hello.slots.clamp(1, SLOTS_MAX);
         if let Some(job) = self.state.jobs.get_mut(&job) {
-            job.came = job.came.saturating_add(slots);
-            // One that started over after a fault brings what was lost, or more.
-            job.wanted = job.wanted.max(job.came);
-            job.served = true;
-            job.absent_told = None;
-            job.doubtful = job.doubtful.saturating_sub(slots);
-            job.missing = job.missing.saturating_sub(slots);
-            job.missing_until = if job.missing > 0 {
-                job.missing_until.or(Some(self.now + TOGETHER))
-            } else {
-                None
-            };
-            job.standing = Standing::Active;
+            job.pilot_came(slots, self.now);
         }
         self.state.changed = true;
         let host = hello.host.chars().filter(|c| !c.is_control()).take(64).collect();
@@ -153,7 +136,7 @@ impl Turn<'_> {
         self.state.changed = true;
         let lost = format!("the program of the job on {} has ended: {why}", pilot.host);
         let mut ran = Vec::new();
-        for executable in pilot.running {
+        for executable in pilot.running.iter().copied() {
             match self.state.executables.get(&executable).map(|entry| entry.place) {
                 Some(Place::Running(_)) => ran.push(executable),
                 _ => {
@@ -164,15 +147,8 @@ impl Turn<'_> {
             }
         }
         let Some(job) = self.state.jobs.get_mut(&pilot.job) else { return };
-        job.came = job.came.saturating_sub(pilot.slots);
-        job.broken |= !pilot.leaving;
+        job.pilot_left(&pilot);
         let kind = job.kind.clone();
-        // Its slots are lost, unless its batch system begins it again.
-        if pilot.leaving && job.standing != Standing::Pending {
-            job.wanted = job.wanted.saturating_sub(pilot.slots);
-        } else {
-            job.doubtful = job.doubtful.saturating_add(pilot.slots);
-        }
         self.ask_why(pilot.job, ran, &lost);
         self.forget_unless_piloted(pilot.job);
         self.serve(&kind);
