@@ -179,14 +179,18 @@ pub fn start(key: String, start: Start, sender: &SyncSender<Input>, registry: &R
 
 /// One process with all slots: what it runs of Farcall serves them all.
 fn here(key: &str, job: &Job, registry: &Registry, begun: &dyn Fn()) -> std::io::Result<Ended> {
-    let mut command = Command::new(&job.executable_path);
-    command.args(&job.arguments).envs(job.environment.iter().map(|(name, value)| (name, value)));
-    command.env("FARCALL_SLOTS", job.slots().to_string()).process_group(0).stdin(Stdio::null());
-    command.stdout(file(job.stdout_file.as_deref())?).stderr(file(job.stderr_file.as_deref())?);
-    if let Some(folder) = &job.work_directory {
+    let program = &job.program;
+    let mut command = Command::new(&program.path);
+    command.args(&program.arguments);
+    command.envs(program.environment.iter().map(|(name, value)| (name, value)));
+    command.env("FARCALL_SLOTS", job.shape.slots().to_string());
+    command.process_group(0).stdin(Stdio::null());
+    command.stdout(file(program.stdout_file.as_deref())?);
+    command.stderr(file(program.stderr_file.as_deref())?);
+    if let Some(folder) = &program.work_directory {
         command.current_dir(folder);
     }
-    let child = command.spawn().map_err(|error| about(&job.executable_path, &error))?;
+    let child = command.spawn().map_err(|error| about(&program.path, &error))?;
     registry.add(key, &child);
     begun();
     registry.wait(key, child).map(how)

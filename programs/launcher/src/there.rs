@@ -144,7 +144,7 @@ impl<'a> Talk<'a> {
     }
 
     fn hold(&mut self, job: &Job, begun: &dyn Fn()) -> std::io::Result<Ended> {
-        if job.staging {
+        if job.program.staging {
             self.stage(job)?;
         }
         self.say(&far::run(job), &["started"])?;
@@ -166,7 +166,7 @@ impl<'a> Talk<'a> {
 
     /// Connects the program's streams with a command here, until both have ended.
     fn join(&mut self, job: &Job, bridge: &str, begun: &dyn Fn()) -> std::io::Result<()> {
-        if job.staging {
+        if job.program.staging {
             self.stage(job)?;
         }
         self.say(&far::run_bridged(job), &["started"])?;
@@ -187,7 +187,7 @@ impl<'a> Talk<'a> {
 
     /// Copies the program, unless it is there, and the ticket.
     fn stage(&mut self, job: &Job) -> std::io::Result<()> {
-        let content = read(&job.executable_path)?;
+        let content = read(&job.program.path)?;
         let digest = format!("{:032x}", farcall_link::content::digest(&content));
         let mut attempts = 0;
         while self.say(&far::find_program(&digest, content.len(), far::HAVE), &["have", "need"])?
@@ -203,8 +203,7 @@ impl<'a> Talk<'a> {
                 return Err(other("no directory there can hold the program"));
             }
         }
-        let ticket = job.arguments.iter().skip_while(|argument| *argument != "--ticket").nth(1);
-        let Some(ticket) = ticket else { return Ok(()) };
+        let Some(ticket) = job.program.ticket() else { return Ok(()) };
         let content = read(ticket)?;
         self.say(&far::make_folder(), &["made"])?;
         self.take(&far::take_ticket(content.len()), &content, &["taken"]).map(drop)

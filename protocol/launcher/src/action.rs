@@ -60,10 +60,10 @@ impl Bridged {
     /// The command that starts the program of `job`, for as many slots, and what the job says of
     /// it.
     pub(crate) fn new(job: &Job, bridge: &str, words: Vec<String>, slots: u32) -> Bridged {
-        let mut environment = job.environment.clone();
+        let mut environment = job.program.environment.clone();
         environment.push(("FARCALL_SLOTS".to_owned(), slots.to_string()));
-        let stderr_file = job.stderr_file.clone();
-        let work_directory = job.work_directory.clone();
+        let stderr_file = job.program.stderr_file.clone();
+        let work_directory = job.program.work_directory.clone();
         Bridged { words, environment, bridge: bridge.to_owned(), stderr_file, work_directory }
     }
 }

@@ -123,32 +123,26 @@ struct Start {
 }
 
 fn start(job: &Job) -> Start {
+    let program = &job.program;
     let variables =
-        job.environment.iter().map(|(name, value)| format!("{name}={} ", quoted(value)));
-    let variables = variables.chain([format!("FARCALL_SLOTS={}", job.slots())]).collect();
-    let enter = job
-        .work_directory
-        .as_ref()
-        .map_or(String::new(), |folder| format!("cd {} && ", quoted(folder)));
-    let program =
-        if job.staging { "\"$program\"".to_owned() } else { quoted(&job.executable_path) };
-    let mut words = vec![program];
-    let is_ticket = |at: usize| job.staging && at > 0 && job.arguments[at - 1] == "--ticket";
+        program.environment.iter().map(|(name, value)| format!("{name}={} ", quoted(value)));
+    let variables = variables.chain([format!("FARCALL_SLOTS={}", job.shape.slots())]).collect();
+    let folder = program.work_directory.as_ref();
+    let enter = folder.map_or(String::new(), |folder| format!("cd {} && ", quoted(folder)));
+    let path = if program.staging { "\"$program\"".to_owned() } else { quoted(&program.path) };
+    let mut words = vec![path];
     let argument = |(at, text): (usize, &String)| {
-        if is_ticket(at) { "\"$folder/ticket\"".to_owned() } else { quoted(text) }
+        if program.staging && program.is_ticket(at) {
+            "\"$folder/ticket\"".to_owned()
+        } else {
+            quoted(text)
+        }
     };
-    words.extend(job.arguments.iter().enumerate().map(argument));
+    words.extend(program.arguments.iter().enumerate().map(argument));
     let file = |name: &Option<String>| quoted(name.as_deref().unwrap_or("/dev/null"));
-    let errors = if has_own_errors(job) { OWN_ERRORS.to_owned() } else { file(&job.stderr_file) };
-    Start { enter, variables, words: words.join(" "), files: [file(&job.stdout_file), errors] }
-}
-
-/// Whether what the program complains of is kept for the end: it has a folder there, and no other
-/// place for it.
-fn has_own_errors(job: &Job) -> bool {
-    job.staging
-        && job.stderr_file.is_none()
-        && job.arguments.iter().any(|argument| argument == "--ticket")
+    let errors =
+        if program.has_own_errors() { OWN_ERRORS.to_owned() } else { file(&program.stderr_file) };
+    Start { enter, variables, words: words.join(" "), files: [file(&program.stdout_file), errors] }
 }
 
 /// Runs the job with the stream to here as its standard input and output: `started`, and behind it
@@ -156,8 +150,11 @@ fn has_own_errors(job: &Job) -> bool {
 /// status.
 pub fn run_bridged(job: &Job) -> String {
     let Start { enter, variables, words, files: [_, errors] } = start(job);
-    let told =
-        if has_own_errors(job) { format!("echo \"{OWN_LAST_WORDS}\" >&2") } else { ":".to_owned() };
+    let told = if job.program.has_own_errors() {
+        format!("echo \"{OWN_LAST_WORDS}\" >&2")
+    } else {
+        ":".to_owned()
+    };
     format!(
         "{enter}{{ echo \"$mark started\"; {variables} {words} 2>>{errors}; status=$?; [ $status \
          -eq 0 ] || {told}; exit $status; }}; echo \"$mark failed the work directory cannot be \
@@ -169,7 +166,7 @@ pub fn run_bridged(job: &Job) -> String {
 /// it started with it.
 pub fn run(job: &Job) -> String {
     let Start { enter, variables, words, files: [output, errors] } = start(job);
-    let told = if has_own_errors(job) { OWN_LAST_WORDS } else { "" };
+    let told = if job.program.has_own_errors() { OWN_LAST_WORDS } else { "" };
     // Job control gives the program a process group of its own: all that it starts can be ended
     // with it. `setsid` does, too, where a shell has none without a terminal. Descriptor 3 is the
     // stream to here. A stream that ends at once finds no group yet, but the process that is about
@@ -194,8 +191,8 @@ mod tests {
 
     #[test]
     fn whatever_a_user_wrote_is_one_line_of_words() {
-        let mut job = Job::new();
-        job.executable_path = "/opt/it's here".to_owned();
+        let mut job = Job::default();
+        job.program.path = "/opt/it's here".to_owned();
         for (name, value) in
             [("argument", "$(rm -rf /)"), ("environment", "A=`x`"), ("work_directory", "/a;b")]
         {
@@ -208,8 +205,8 @@ mod tests {
         {
             assert!(line.contains(word), "{word} in {line}");
         }
-        job.staging = true;
-        job.arguments = vec!["--ticket".to_owned(), "/here/ticket".to_owned()];
+        job.program.staging = true;
+        job.program.arguments = vec!["--ticket".to_owned(), "/here/ticket".to_owned()];
         assert!(run(&job).contains("\"$program\" '--ticket' \"$folder/ticket\""));
     }
 }

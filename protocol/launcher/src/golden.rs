@@ -128,10 +128,10 @@ fn show(action: Action) -> String {
             format!("run {number} ({:?}) {}", command.limit, line(&command.words))
         }
         Action::Start(key, Start::Here(job)) => {
-            format!("start {key} here {}", quoted(&job.executable_path))
+            format!("start {key} here {}", quoted(&job.program.path))
         }
         Action::Start(key, Start::There(job)) => {
-            format!("start {key} at {} {}", job.hostname, job.executable_path)
+            format!("start {key} at {} {}", job.hostname, job.program.path)
         }
         Action::Start(key, Start::Bridged(start)) => {
             format!(

@@ -4,6 +4,8 @@
 pub const COUNT_MAX: u32 = 100_000;
 /// Tells a program that its standard streams are connected with those of a bridge.
 const STDIO: &str = "--stdio";
+/// Names the file by which a program is let in.
+const TICKET: &str = "--ticket";
 /// Longest time of a job, in minutes: ten years.
 const MINUTES_MAX: u32 = 5_256_000;
 
@@ -18,7 +20,7 @@ pub enum Backend {
 }
 
 /// A job that is wanted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Job {
     /// Where: only launchers that reach other hosts look at it.
     pub hostname: String,
@@ -26,20 +28,64 @@ pub struct Job {
     pub port: u16,
     /// Who asks, for people.
     pub client_name: String,
-    /// The program.
-    pub executable_path: String,
-    /// Its arguments.
-    pub arguments: Vec<String>,
-    /// How it is started.
-    pub backend: Backend,
-    /// Slots that are wanted.
-    pub count: u32,
-    /// Ranks of each of them, where they are programs of MPI.
-    pub ranks: u32,
-    /// Whether the program and its ticket are to be copied to where they run.
-    pub staging: bool,
+    /// What runs.
+    pub program: Program,
+    /// In how many processes.
+    pub shape: Shape,
+    /// What it is given to run with.
+    pub resources: Resources,
     /// The longest time between two checks at the job, in seconds.
     pub status_polling: Option<u32>,
+    /// A command of this host that is connected with each copy's standard input and output.
+    pub bridge: Option<String>,
+}
+
+impl Job {
+    /// Takes an attribute; one that it does not know goes by.
+    pub(crate) fn take(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let is_taken = self.program.take(name, value)?
+            || self.shape.take(name, value)?
+            || self.resources.take(name, value)?;
+        if is_taken {
+            return Ok(());
+        }
+        match name {
+            "hostname" => self.hostname = word(name, value)?,
+            "port" => self.port = number(name, value, 0, 65_535)? as u16,
+            "client_name" => value.clone_into(&mut self.client_name),
+            "redirect_enable" | "refresh_credential" => drop(truth_or_number(name, value)?),
+            "status_polling" => {
+                self.status_polling =
+                    Some(number(name, value, 0, 86_400)?).filter(|seconds| *seconds > 0)
+            }
+            "bridge" => self.bridge = text(value),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// All attributes are there.
+    pub(crate) fn check(mut self) -> Result<Job, String> {
+        // So its program knows that its standard streams lead to the server.
+        let arguments = &mut self.program.arguments;
+        if self.bridge.is_some() && !arguments.iter().any(|argument| argument == STDIO) {
+            arguments.push(STDIO.to_owned());
+        }
+        self.program.check()?;
+        self.shape.check()?;
+        Ok(self)
+    }
+}
+
+/// The program of a job, and what it finds where it runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Program {
+    /// Where it lies.
+    pub path: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// Whether it and its ticket are to be copied to where they run.
+    pub staging: bool,
     /// Where it runs; `None`: the user's home or this launcher's own folder.
     pub work_directory: Option<String>,
     /// Where its output goes; `None`: nowhere.
@@ -48,6 +94,109 @@ pub struct Job {
     pub stderr_file: Option<String>,
     /// Variables beside those that it has anyway.
     pub environment: Vec<(String, String)>,
+}
+
+impl Program {
+    /// Whether the attribute is one of these, which it has taken then.
+    fn take(&mut self, name: &str, value: &str) -> Result<bool, String> {
+        match name {
+            "executable_path" => value.clone_into(&mut self.path),
+            "argument" => self.arguments.push(value.to_owned()),
+            "staging" => self.staging = truth(name, value)?,
+            "work_directory" => self.work_directory = text(value),
+            "stdout_file" => self.stdout_file = text(value),
+            "stderr_file" => self.stderr_file = text(value),
+            "environment" => self.environment.push(variable(value)?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.path.starts_with('/') {
+            return Ok(());
+        }
+        Err("executable_path: the program's absolute path is required".to_owned())
+    }
+
+    /// The program and its arguments.
+    pub fn words(&self) -> Vec<String> {
+        std::iter::once(&self.path).chain(&self.arguments).cloned().collect()
+    }
+
+    /// The file by which it is let in, where it was given one.
+    pub fn ticket(&self) -> Option<&String> {
+        self.arguments.iter().skip_while(|argument| *argument != TICKET).nth(1)
+    }
+
+    /// Whether the argument at this place is that file's path.
+    pub(crate) fn is_ticket(&self, at: usize) -> bool {
+        at > 0 && self.arguments[at - 1] == TICKET
+    }
+
+    /// Whether what it complains of is kept for the end: it has a folder there, and no other place
+    /// for it.
+    pub(crate) fn has_own_errors(&self) -> bool {
+        self.staging
+            && self.stderr_file.is_none()
+            && self.arguments.iter().any(|argument| argument == TICKET)
+    }
+}
+
+/// In how many processes a job runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// How the program is started.
+    pub backend: Backend,
+    /// Slots that are wanted.
+    pub count: u32,
+    /// Ranks of each of them, where they are programs of MPI.
+    pub ranks: u32,
+}
+
+impl Default for Shape {
+    fn default() -> Shape {
+        Shape { backend: Backend::Normal, count: 1, ranks: 1 }
+    }
+}
+
+impl Shape {
+    fn take(&mut self, name: &str, value: &str) -> Result<bool, String> {
+        match name {
+            "backend" => self.backend = backend(value)?,
+            "count" => self.count = number(name, value, 1, COUNT_MAX)?,
+            "ranks" => self.ranks = number(name, value, 1, COUNT_MAX)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if u64::from(self.count) * u64::from(self.ranks) <= u64::from(COUNT_MAX) {
+            return Ok(());
+        }
+        Err(format!("count times ranks is more than {COUNT_MAX}"))
+    }
+
+    /// Whether the program starts the other ranks by itself.
+    pub fn is_mpi(&self) -> bool {
+        self.backend == Backend::Mpi
+    }
+
+    /// Processes that it takes altogether.
+    pub fn tasks(&self) -> u32 {
+        if self.is_mpi() { self.count * self.ranks } else { self.count }
+    }
+
+    /// What each copy is told of its slots, where there is one copy.
+    pub fn slots(&self) -> u32 {
+        if self.is_mpi() { 1 } else { self.count }
+    }
+}
+
+/// What a job may use, and who pays for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resources {
     /// For how long it may run, in minutes.
     pub minutes_max: Option<u32>,
     /// A queue, or partition.
@@ -60,107 +209,25 @@ pub struct Job {
     pub memory_mb: Option<u32>,
     /// More options for the command that submits it.
     pub options: Vec<String>,
-    /// A command of this host that is connected with each copy's standard input and output.
-    pub bridge: Option<String>,
 }
 
-impl Job {
-    pub(crate) fn new() -> Job {
-        Job {
-            hostname: String::new(),
-            port: 0,
-            client_name: String::new(),
-            executable_path: String::new(),
-            arguments: Vec::new(),
-            backend: Backend::Normal,
-            count: 1,
-            ranks: 1,
-            staging: false,
-            status_polling: None,
-            work_directory: None,
-            stdout_file: None,
-            stderr_file: None,
-            environment: Vec::new(),
-            minutes_max: None,
-            queue_name: None,
-            project: None,
-            host_count: None,
-            memory_mb: None,
-            options: Vec::new(),
-            bridge: None,
-        }
-    }
-
-    /// Takes an attribute; one that it does not know goes by.
-    pub(crate) fn take(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let text = || Some(value.to_owned()).filter(|value| !value.is_empty());
+impl Resources {
+    fn take(&mut self, name: &str, value: &str) -> Result<bool, String> {
         match name {
-            "hostname" => self.hostname = word(name, value)?,
-            "port" => self.port = number(name, value, 0, 65_535)? as u16,
-            "client_name" => value.clone_into(&mut self.client_name),
-            "executable_path" => value.clone_into(&mut self.executable_path),
-            "argument" => self.arguments.push(value.to_owned()),
-            "backend" => self.backend = backend(value)?,
-            "count" => self.count = number(name, value, 1, COUNT_MAX)?,
-            "ranks" => self.ranks = number(name, value, 1, COUNT_MAX)?,
-            "staging" => self.staging = truth(name, value)?,
-            "redirect_enable" | "refresh_credential" => drop(truth_or_number(name, value)?),
-            "status_polling" => {
-                self.status_polling =
-                    Some(number(name, value, 0, 86_400)?).filter(|seconds| *seconds > 0)
-            }
-            "work_directory" => self.work_directory = text(),
-            "stdout_file" => self.stdout_file = text(),
-            "stderr_file" => self.stderr_file = text(),
-            "environment" => self.environment.push(variable(value)?),
             "max_time" => self.minutes_max = self.minutes_max.or(minutes(name, value)?),
             "max_wall_time" => self.minutes_max = minutes(name, value)?.or(self.minutes_max),
             "queue_name" => self.queue_name = Some(word(name, value)?),
             "project" => self.project = Some(word(name, value)?),
             "host_count" => self.host_count = Some(number(name, value, 1, COUNT_MAX)?),
-            "min_memory" => {
-                self.memory_mb =
-                    Some(number(name, value, 1, u32::MAX)?.max(self.memory_mb.unwrap_or(0)))
-            }
-            "max_memory" => {
-                self.memory_mb =
-                    Some(number(name, value, 1, u32::MAX)?.max(self.memory_mb.unwrap_or(0)))
+            // The greater of the two.
+            "min_memory" | "max_memory" => {
+                let memory_mb = number(name, value, 1, u32::MAX)?;
+                self.memory_mb = self.memory_mb.max(Some(memory_mb));
             }
             "option" | "rsl_extensions" => self.options.push(option(name, value)?),
-            "bridge" => self.bridge = text(),
-            _ => {}
+            _ => return Ok(false),
         }
-        Ok(())
-    }
-
-    /// All attributes are there.
-    pub(crate) fn check(mut self) -> Result<Job, String> {
-        // So its program knows that its standard streams lead to the server.
-        if self.bridge.is_some() && !self.arguments.iter().any(|argument| argument == STDIO) {
-            self.arguments.push(STDIO.to_owned());
-        }
-        if !self.executable_path.starts_with('/') {
-            return Err("executable_path: the program's absolute path is required".to_owned());
-        }
-        if u64::from(self.count) * u64::from(self.ranks) > u64::from(COUNT_MAX) {
-            return Err(format!("count times ranks is more than {COUNT_MAX}"));
-        }
-        Ok(self)
-    }
-
-    /// Processes that it takes altogether.
-    pub fn tasks(&self) -> u32 {
-        if self.backend == Backend::Mpi { self.count * self.ranks } else { self.count }
-    }
-
-    /// The program and its arguments.
-    pub fn words(&self) -> Vec<String> {
-        std::iter::once(&self.executable_path).chain(&self.arguments).cloned().collect()
-    }
-
-    /// What each copy is told of its slots, where there is one copy.
-    pub fn slots(&self) -> u32 {
-        if self.backend == Backend::Mpi { 1 } else { self.count }
+        Ok(true)
     }
 }
 
@@ -168,6 +235,11 @@ impl Job {
 pub fn timed_out(minutes_max: Option<u32>) -> String {
     let limit = minutes_max.map_or(String::new(), |minutes| format!(" of {minutes} min"));
     format!("timed out: it reached its time limit{limit}")
+}
+
+/// `None` for no text.
+fn text(value: &str) -> Option<String> {
+    Some(value.to_owned()).filter(|value| !value.is_empty())
 }
 
 fn number(name: &str, value: &str, least: u32, most: u32) -> Result<u32, String> {

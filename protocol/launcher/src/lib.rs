@@ -17,7 +17,7 @@ mod shell;
 mod slurm;
 
 pub use action::{Action, Bridged, Command, Ended, Event, Launcher, Outcome, Start};
-pub use job::{Backend, COUNT_MAX, Job};
+pub use job::{Backend, COUNT_MAX, Job, Program, Resources, Shape};
 pub use processes::{Processes, Where};
 pub use request::{
     ATTRIBUTES_MAX, ID_BYTES_MAX, LINE_BYTES_MAX, REQUEST_BYTES_MAX, Request, Requests,

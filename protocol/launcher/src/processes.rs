@@ -84,7 +84,7 @@ impl Processes {
         let running = Running {
             request,
             is_there: false,
-            minutes: job.minutes_max,
+            minutes: job.resources.minutes_max,
             until: None,
             why: None,
             kill: None,
@@ -94,9 +94,12 @@ impl Processes {
         let start = match (self.place, job.bridge.clone()) {
             (Where::There, _) => Start::There(Box::new(job)),
             (Where::Here, None) => Start::Here(Box::new(job)),
-            (Where::Here, Some(bridge)) => {
-                Start::Bridged(Box::new(Bridged::new(&job, &bridge, job.words(), job.slots())))
-            }
+            (Where::Here, Some(bridge)) => Start::Bridged(Box::new(Bridged::new(
+                &job,
+                &bridge,
+                job.program.words(),
+                job.shape.slots(),
+            ))),
         };
         self.jobs.actions.push_back(Action::Start(id, start));
     }

@@ -91,8 +91,13 @@ impl Requests {
             "EXIT" if id.is_empty() => Some(Request::Exit),
             "JOB_CREATE" => {
                 let wrong = (!is_id(id)).then(|| format!("JOB_CREATE: {WRONG_ID}"));
-                self.open =
-                    Some(Open { id: id.to_owned(), job: Job::new(), lines: 0, bytes: 0, wrong });
+                self.open = Some(Open {
+                    id: id.to_owned(),
+                    job: Job::default(),
+                    lines: 0,
+                    bytes: 0,
+                    wrong,
+                });
                 None
             }
             "JOB_STATUS" | "JOB_DESTROY" if !is_id(id) => {
@@ -188,10 +193,16 @@ mod tests {
         assert_eq!(whole.len(), 5);
         let Request::JobCreate(id, job) = &whole[1] else { panic!("{whole:?}") };
         let job = job.as_ref().as_ref().unwrap();
-        assert_eq!((id.as_str(), job.executable_path.as_str(), job.count), ("r.1", "/bin/a b", 3));
+        assert_eq!(
+            (id.as_str(), job.program.path.as_str(), job.shape.count),
+            ("r.1", "/bin/a b", 3)
+        );
         // One blank ends the name; all others are the value's.
-        assert_eq!(job.arguments, [" x", ""]);
-        assert_eq!((job.environment[0].1.as_str(), job.minutes_max), ("b=c", Some(5)));
+        assert_eq!(job.program.arguments, [" x", ""]);
+        assert_eq!(
+            (job.program.environment[0].1.as_str(), job.resources.minutes_max),
+            ("b=c", Some(5))
+        );
     }
 
     #[test]

@@ -169,7 +169,8 @@ impl Slurm {
                 .jobs
                 .reply(format!("F there are {JOBS_MAX} jobs already: cancel some of them"));
         }
-        if let Some(option) = job.options.iter().find(|option| commands::is_ours(option)) {
+        if let Some(option) = job.resources.options.iter().find(|option| commands::is_ours(option))
+        {
             return self.jobs.reply(format!(
                 "F option: {option} is not allowed: a job is one submission of this launcher"
             ));

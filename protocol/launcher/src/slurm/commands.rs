@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::action::Command;
-use crate::job::{Backend, Job};
+use crate::job::Job;
 
 use super::script::script;
 
@@ -35,25 +35,28 @@ pub fn is_ours(option: &str) -> bool {
 pub fn sbatch(job: &Job, name: &str, number: u64) -> Command {
     // Tickets are good once. A node that dies takes what runs on it, and not the job; but MPI's
     // processes are nothing without one of them, and cannot be started again on what is left.
-    let kept = (job.backend == Backend::Normal).then_some("--no-kill");
+    let kept = (!job.shape.is_mpi()).then_some("--no-kill");
     let mut words: Vec<String> =
         ["sbatch"].into_iter().chain(kept).chain(["--no-requeue"]).map(str::to_owned).collect();
-    words.extend(job.options.iter().cloned());
+    words.extend(job.resources.options.iter().cloned());
     let mut option =
         |name: &str, value: &dyn std::fmt::Display| words.push(format!("--{name}={value}"));
     option("job-name", &name);
     option("comment", &number);
-    option("ntasks", &job.tasks());
-    option("output", &job.stdout_file.as_deref().unwrap_or("/dev/null"));
-    option("error", &job.stderr_file.as_deref().unwrap_or("/dev/null"));
+    option("ntasks", &job.shape.tasks());
+    option("output", &job.program.stdout_file.as_deref().unwrap_or("/dev/null"));
+    option("error", &job.program.stderr_file.as_deref().unwrap_or("/dev/null"));
     option("open-mode", &"append");
-    for (name, value) in [("nodes", job.host_count), ("time", job.minutes_max)] {
+    for (name, value) in [("nodes", job.resources.host_count), ("time", job.resources.minutes_max)]
+    {
         value.iter().for_each(|value| option(name, value));
     }
-    job.memory_mb.iter().for_each(|memory| option("mem", &format!("{memory}M")));
-    for (name, value) in
-        [("partition", &job.queue_name), ("account", &job.project), ("chdir", &job.work_directory)]
-    {
+    job.resources.memory_mb.iter().for_each(|memory| option("mem", &format!("{memory}M")));
+    for (name, value) in [
+        ("partition", &job.resources.queue_name),
+        ("account", &job.resources.project),
+        ("chdir", &job.program.work_directory),
+    ] {
         value.iter().for_each(|value| option(name, value));
     }
     words.push("--parsable".to_owned());

@@ -6,7 +6,7 @@ use std::time::Duration;
 use farcall_base::Instant;
 
 use crate::action::{Action, Bridged, Outcome, Start};
-use crate::job::{Backend, Job, timed_out};
+use crate::job::{Job, timed_out};
 use crate::jobs::Status;
 
 use super::answers::{self, Row, State};
@@ -227,8 +227,8 @@ impl Slurm {
             return;
         }
         // One copy starts the ranks of all nodes.
-        let is_mpi = submission.job.backend == Backend::Mpi;
-        let copies = if is_mpi { &[submission.job.slots()][..] } else { &row.tasks[..] };
+        let is_mpi = submission.job.shape.is_mpi();
+        let copies = if is_mpi { &[submission.job.shape.slots()][..] } else { &row.tasks[..] };
         let nodes = copies.len();
         submission.bridges = Some(Bridges { nodes, running: nodes, is_success: true });
         for (node, slots) in copies.iter().enumerate() {
@@ -366,7 +366,11 @@ fn joined(words: &str, code: &str) -> String {
 
 /// Says which limit a job reached.
 fn spelt_out(words: &str, job: &Job) -> String {
-    if words == answers::TIMED_OUT { timed_out(job.minutes_max) } else { words.to_owned() }
+    if words == answers::TIMED_OUT {
+        timed_out(job.resources.minutes_max)
+    } else {
+        words.to_owned()
+    }
 }
 
 /// Reads a line as news of a job. What is not known is none.

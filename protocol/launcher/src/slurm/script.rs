@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::job::{Backend, Job};
+use crate::job::Job;
 use crate::shell::quoted;
 
 /// Ends with what is to run: as many slots as this node has tasks. Slurm says `64(x3),8` of four
@@ -39,11 +39,11 @@ pub fn script(job: &Job, number: u64) -> String {
         let _ = writeln!(text, "set -- {number}");
         return text + HOLD;
     }
-    for (name, value) in &job.environment {
+    for (name, value) in &job.program.environment {
         let _ = writeln!(text, "export {name}={}", quoted(value));
     }
-    let words = job.words().iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
-    if job.backend == Backend::Mpi {
+    let words = job.program.words().iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+    if job.shape.is_mpi() {
         let _ = writeln!(text, "export FARCALL_SLOTS=1\nexec {words}");
         return text;
     }
@@ -76,12 +76,12 @@ pub fn step(job: &Job, id: &str, node: usize, tasks: &[u32]) -> Vec<String> {
             .split(' ')
             .map(str::to_owned),
     );
-    if job.backend == Backend::Mpi {
+    if job.shape.is_mpi() {
         let each = tasks.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
         let all = tasks.iter().sum::<u32>().to_string();
         let nodes = tasks.len().to_string();
         words.extend(["/bin/sh", "-c", WHOLE, "farcall", &each, &all, &nodes].map(str::to_owned));
     }
-    words.extend(job.words());
+    words.extend(job.program.words());
     words
 }
