@@ -2,15 +2,19 @@
 //! 2 to 4).
 
 mod data;
+mod queue;
+mod spare;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use farcall_base::{ChannelId, Error, ErrorKind, Result};
 use farcall_wire::message::{decode, encode};
-use farcall_wire::{
-    Argument, CallResult, FrameHeader, FrameKind, Goodbye, HEADER_BYTES, Hello, Share,
-};
+use farcall_wire::{Argument, CallResult, FrameHeader, FrameKind, Goodbye, Hello, Share};
+
+pub use queue::{ANSWERS_BYTES_MAX, CLOGGED_BYTES};
+use queue::{ControlQueue, Waiting};
+use spare::Spare;
 
 use crate::channel::broken;
 use crate::event::{Event, Side, Transmit};
@@ -29,35 +33,6 @@ pub struct Setup {
     pub token: Option<Arc<[u8]>>,
 }
 
-/// A control frame waiting to leave. It has its number already: data frames leave, and are
-/// numbered, only when no control frame waits, so numbers follow the order on the stream.
-struct Waiting {
-    header: FrameHeader,
-    body: Vec<u8>,
-    shares: Option<u32>,
-}
-
-impl Waiting {
-    fn bytes(&self) -> usize {
-        HEADER_BYTES + self.body.len()
-    }
-}
-
-/// Bytes of answers waiting to leave from which on the owner must stop reading: see
-/// [`Connection::is_clogged`].
-pub const CLOGGED_BYTES: usize = 4 << 20;
-/// Bytes of answers waiting that end the connection, should the owner read on. Ours for a peer that
-/// asks and does not read; a polite owner never gets here.
-pub const ANSWERS_BYTES_MAX: usize = 64 << 20;
-
-/// Frames that wait for which there is room all the time.
-const WAITING_KEPT: usize = 256;
-/// Bodies whose memory is kept, and bytes of one.
-const USED_MAX: usize = 8;
-const USED_BYTES_MAX: usize = 4096;
-/// Results that the one has room for which is kept, at most.
-const USED_RESULTS_MAX: usize = 64;
-
 /// One connection's state. See the crate's documentation.
 pub struct Connection {
     pub(crate) hello: Hello,
@@ -66,15 +41,8 @@ pub struct Connection {
     pub(crate) peer: Option<Box<Hello>>,
     pub(crate) outgoing: Outgoing,
     pub(crate) incoming: Incoming,
-    waiting: VecDeque<Waiting>,
-    /// Memory of bodies that have left, for the next ones.
-    used: Vec<Vec<u8>>,
-    /// A result of which nothing is needed any more.
-    pub(crate) used_result: Option<Box<CallResult>>,
-    /// Bytes of all that waits, and of what answers the peer: that part grows by the peer's doing.
-    waiting_bytes: usize,
-    answers_bytes: usize,
-    pong_waits: bool,
+    waiting: ControlQueue,
+    spare: Spare,
     /// The data frame whose body is coming.
     receiving: Option<FrameHeader>,
     /// Channels with data to send, in turn: one frame each, so that a big call never starves a
@@ -98,12 +66,8 @@ impl Connection {
             initiator: setup.initiator,
             token: setup.token,
             peer: None,
-            waiting: VecDeque::new(),
-            used: Vec::new(),
-            used_result: None,
-            waiting_bytes: 0,
-            answers_bytes: 0,
-            pong_waits: false,
+            waiting: ControlQueue::default(),
+            spare: Spare::default(),
             receiving: None,
             senders: VecDeque::new(),
             events: VecDeque::new(),
@@ -147,18 +111,18 @@ impl Connection {
 
     /// Bytes of control frames that wait to leave.
     pub fn waiting_bytes(&self) -> usize {
-        self.waiting_bytes
+        self.waiting.bytes()
     }
 
     /// The peer asks faster than it reads the answers: read no more from it until this is false
     /// again. An owner that reads on loses the connection at [`ANSWERS_BYTES_MAX`].
     pub fn is_clogged(&self) -> bool {
-        self.answers_bytes > CLOGGED_BYTES
+        self.waiting.answers_bytes() > CLOGGED_BYTES
     }
 
     /// Bytes of answers that wait to leave.
     pub fn answers_bytes(&self) -> usize {
-        self.answers_bytes
+        self.waiting.answers_bytes()
     }
 
     /// The next event.
@@ -170,7 +134,7 @@ impl Connection {
     pub fn share(&mut self, share: Share) {
         let body = encode(&share);
         let header = FrameHeader::new(FrameKind::Share, ChannelId(0), 0);
-        self.wait(Waiting { header, body, shares: Some(share.segment) });
+        self.wait(header, body, Some(share.segment));
     }
 
     /// Takes shared memory back: no later frame names it.
@@ -198,19 +162,15 @@ impl Connection {
     pub(crate) fn control(&mut self, kind: FrameKind, channel: ChannelId, body: Vec<u8>) {
         let sequence = if channel.0 == 0 { 0 } else { self.number(channel) };
         let header = FrameHeader { sequence, ..FrameHeader::new(kind, channel, 0) };
-        self.wait(Waiting { header, body, shares: None });
+        self.wait(header, body, None);
     }
 
     /// Queues a frame, unless Goodbye is queued: nothing follows that.
-    fn wait(&mut self, waiting: Waiting) {
-        if self.closing {
-            return;
+    fn wait(&mut self, header: FrameHeader, body: Vec<u8>, shares: Option<u32>) {
+        if !self.closing {
+            let is_answer = self.is_answer(&header);
+            self.waiting.push(Waiting { header, body, shares, is_answer });
         }
-        self.waiting_bytes += waiting.bytes();
-        if self.is_answer(&waiting.header) {
-            self.answers_bytes += waiting.bytes();
-        }
-        self.waiting.push_back(waiting);
     }
 
     fn is_answer(&self, header: &FrameHeader) -> bool {
@@ -247,32 +207,29 @@ impl Connection {
 
     /// Memory for a message's body, which was used before if there is any.
     pub fn used(&mut self) -> Vec<u8> {
-        self.used.pop().unwrap_or_default()
+        self.spare.take_body()
     }
 
     /// Takes the body of a frame back that was copied to where it leaves from.
     pub fn reuse(&mut self, body: Vec<u8>) {
-        if self.used.len() < USED_MAX && (1..=USED_BYTES_MAX).contains(&body.capacity()) {
-            self.used.push(body);
-        }
+        self.spare.keep_body(body);
     }
 
     /// Takes a result back of which nothing is needed any more: the next one is read into it.
-    pub fn reuse_result(&mut self, mut result: Box<CallResult>) {
-        result.results.clear();
-        if result.results.capacity() <= USED_RESULTS_MAX {
-            self.used_result = Some(result);
-        }
+    pub fn reuse_result(&mut self, result: Box<CallResult>) {
+        self.spare.keep_result(result);
+    }
+
+    /// One to read into, which was used before if there is any.
+    pub(crate) fn used_result(&mut self) -> Box<CallResult> {
+        self.spare.take_result()
     }
 
     /// The next frame to send: control first, then the data of each channel in turn.
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
-        if let Some(waiting) = self.waiting.pop_front() {
-            return Some(self.transmit_control(waiting));
-        }
-        if self.waiting.capacity() > WAITING_KEPT {
-            // What somebody who did not read made long is given back.
-            self.waiting = VecDeque::new();
+        let control = self.waiting.pop();
+        if control.is_some() {
+            return control;
         }
         if self.closing {
             return None;
@@ -284,17 +241,6 @@ impl Connection {
             }
         }
         None
-    }
-
-    fn transmit_control(&mut self, waiting: Waiting) -> Transmit {
-        self.waiting_bytes -= waiting.bytes();
-        if self.is_answer(&waiting.header) {
-            self.answers_bytes -= waiting.bytes();
-        }
-        if waiting.header.kind == FrameKind::Pong as u8 {
-            self.pong_waits = false;
-        }
-        Transmit::Control { header: waiting.header, body: waiting.body, shares: waiting.shares }
     }
 
     fn number(&mut self, channel: ChannelId) -> u32 {
@@ -346,16 +292,7 @@ impl Connection {
         if self.peer_left {
             return Err(broken("the peer sent frames after its Goodbye"));
         }
-        if self.answers_bytes > ANSWERS_BYTES_MAX {
-            return Err(Error::new(
-                ErrorKind::LimitExceeded,
-                "follow a call",
-                "the peer sends requests but reads no answers",
-            )
-            .with("bytes waiting", self.answers_bytes)
-            .with("limit", ANSWERS_BYTES_MAX));
-        }
-        Ok(())
+        self.waiting.check_answers()
     }
 
     fn on_connection_frame(&mut self, kind: FrameKind, body: &[u8]) -> Result<()> {
@@ -367,8 +304,7 @@ impl Connection {
                 self.events.push_back(Event::Left(goodbye.failure));
             }
             // A flood of pings must not grow our queue: one answer stands for many.
-            FrameKind::Ping if !self.pong_waits => {
-                self.pong_waits = !self.closing;
+            FrameKind::Ping if !self.waiting.has_pong() => {
                 self.control(FrameKind::Pong, ChannelId(0), Vec::new());
             }
             FrameKind::Share => self.on_share(decode("Share", body)?)?,

@@ -322,7 +322,7 @@ impl Connection {
     }
 
     fn on_result(&mut self, channel: ChannelId, body: &[u8]) -> Result<()> {
-        let mut result = self.used_result.take().unwrap_or_default();
+        let mut result = self.used_result();
         decode_result_into(body, &mut result)?;
         let call = self.outgoing.calls.get_mut(channel).expect("on_answer found it");
         check_count(&result.results)?;
