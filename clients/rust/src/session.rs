@@ -12,6 +12,7 @@ mod calls;
 pub mod compressing;
 mod core;
 mod ending;
+mod events;
 mod flight;
 mod frames;
 mod gathering;
@@ -20,6 +21,7 @@ mod keeping;
 mod polling;
 mod program;
 pub mod pulse;
+mod reader;
 pub mod reconnect;
 mod segments;
 mod sleep;
@@ -27,8 +29,7 @@ mod transfer;
 mod transit;
 mod waiting;
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -42,18 +43,18 @@ use farcall_peer::Caller;
 use farcall_peer::heartbeat::Heartbeat;
 use farcall_transport_unix::Birthplace;
 use farcall_wire::{Hello, HelloLimits};
-use rustix::event::{EventfdFlags, epoll, eventfd};
 
 pub use callbacks::CallbackTimes;
 pub use calls::{Conditions, Told};
 use ending::{closed, forked};
+use events::{Events, Registration, raise, signal};
 use gathering::Gathering;
 pub use gathering::Pace;
-use polling::Polling;
 use program::{Program, fresh_seed};
+use reader::Reader;
+use reconnect::Returning;
 pub use reconnect::WayBack;
 pub use segments::Segment;
-use sleep::Sleep;
 pub use transfer::Transfer;
 
 /// Bytes taken from the stream before waiting threads are looked after.
@@ -62,32 +63,14 @@ const RECEIVE_BUDGET: usize = 64 << 20;
 struct Core {
     link: Link,
     caller: Caller<Program>,
-    reading: bool,
-    polling: Polling,
+    reader: Reader,
     gathering: Gathering,
     heartbeat: Heartbeat,
-    /// Whether the reader waits for room as well, or was nudged to.
-    watching_room: bool,
-    /// Whether there may be more to receive than the socket tells of: a stream that decrypts holds
-    /// some.
-    more: bool,
-    /// Whether `events` tells of room.
-    telling_room: bool,
-    /// Whether the reader may wait and receive in one system call.
-    sleep: Sleep,
-    /// Threads that wait for the reader to do their work.
-    followers: usize,
-    /// Whether the bell was rung and not silenced.
-    rung: bool,
     line: Line,
-    /// Where it is, and what to wait for.
-    socket: Arc<OwnedFd>,
-    /// Whether the connection was lost just now, and `events` still waits for it.
-    is_to_part: bool,
-    /// How many connections were lost.
-    losses: u64,
+    /// Where it is, and what `events` tell of it.
+    registration: Registration,
     /// How it is made again.
-    way_back: Option<Arc<WayBack>>,
+    returning: Returning,
     /// What was chosen for what is sent.
     compression: Option<Compression>,
     /// What it means that the server closes the connection.
@@ -107,12 +90,7 @@ enum Line {
 pub struct Session {
     core: Mutex<Core>,
     changed: Condvar,
-    /// What event loops wait for: the socket and the bell.
-    events: OwnedFd,
-    /// Whether anybody may wait for `events`.
-    watched: AtomicBool,
-    /// Readable while announced calls wait to be collected.
-    bell: OwnedFd,
+    events: Events,
     /// Wakes the reader when it must wait for something else.
     nudge: OwnedFd,
     /// Time that the server has to greet us, and to answer a question.
@@ -132,19 +110,12 @@ impl Session {
         patience: Duration,
         way_back: Option<Arc<WayBack>>,
     ) -> Result<Session> {
-        let system = |error: rustix::io::Errno| Error::system("connect", error.into());
         let socket = stream
             .readiness()
             .ok_or_else(|| Error::internal("connect", "a stream without a descriptor"))?;
         let socket =
             socket.try_clone_to_owned().map_err(|error| Error::system("connect", error))?;
-        let signal = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(system);
-        let (bell, nudge) = (signal()?, signal()?);
-        let events = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(system)?;
-        for descriptor in [&socket, &bell] {
-            epoll::add(&events, descriptor, epoll::EventData::new_u64(0), epoll::EventFlags::IN)
-                .map_err(system)?;
-        }
+        let (events, registration) = Events::new(socket)?;
         let HelloLimits { control_bytes_max, data_bytes_max, .. } = hello.limits;
         let connection = Connection::new(Setup { hello, initiator: true, token: None });
         let setup =
@@ -153,21 +124,12 @@ impl Session {
         let core = Core {
             link: Link::new(stream, control_bytes_max, data_bytes_max),
             caller,
-            reading: false,
-            polling: Polling::default(),
+            reader: Reader::new(),
             gathering: Gathering::default(),
             heartbeat: pulse::of_environment()?,
-            watching_room: false,
-            more: true,
-            telling_room: false,
-            sleep: Sleep::default(),
-            followers: 0,
-            rung: false,
             line: Line::Up,
-            socket: Arc::new(socket),
-            is_to_part: false,
-            losses: 0,
-            way_back,
+            registration,
+            returning: Returning::new(way_back),
             compression: None,
             closed,
             next_number: 1,
@@ -176,9 +138,7 @@ impl Session {
             core: Mutex::new(core),
             changed: Condvar::new(),
             events,
-            watched: AtomicBool::new(false),
-            bell,
-            nudge,
+            nudge: signal()?,
             patience,
             until: None,
             owner: Birthplace::here(),
@@ -199,10 +159,6 @@ impl Session {
     pub fn with_patience(mut self, patience: Duration, until: Option<Instant>) -> Session {
         (self.patience, self.until) = (patience, until);
         self
-    }
-
-    fn is_watched(&self) -> bool {
-        self.watched.load(Ordering::Relaxed)
     }
 
     fn lock(&self) -> MutexGuard<'_, Core> {
@@ -227,7 +183,7 @@ impl Session {
 
     /// Readable when [`Session::process`] or [`Session::next_finished`] has something to do.
     pub fn events(&self) -> BorrowedFd<'_> {
-        if !self.watched.swap(true, Ordering::Relaxed) {
+        if self.events.watch() {
             self.advance(&mut self.enter());
         }
         self.events.as_fd()
@@ -257,10 +213,10 @@ impl Session {
     /// Handles whatever has arrived, without waiting.
     pub fn process(&self) -> Result<()> {
         let mut core = self.enter();
-        if !core.reading {
+        if !core.reader.is_reading {
             core.receive();
             // The socket would not tell of what the stream holds already.
-            while core.more {
+            while core.reader.has_more {
                 core.receive();
             }
         }
@@ -295,36 +251,19 @@ impl Session {
             if matches!(core.line, Line::Dead(_)) {
                 // A server that comes back, or broke the rules, is not to work on for a client that
                 // has given it up.
-                let _ = rustix::net::shutdown(&core.socket, rustix::net::Shutdown::Both);
+                core.registration.shut();
             }
-            self.part(core);
+            self.events.leave(&mut core.registration);
         }
-        let unsent = core.is_up() && core.link.bytes_queued() > 0;
-        if core.reading && (!core.is_up() || unsent && !core.watching_room) {
-            core.watching_room = true;
-            core.sleep.is_shared = true;
-            let _ = rustix::io::write(&self.nudge, &1_u64.to_ne_bytes());
+        let is_unsent = core.is_up() && core.link.bytes_queued() > 0;
+        if core.reader.is_to_be_nudged(core.is_up(), is_unsent) {
+            raise(&self.nudge);
         }
-        let wanted = self.is_watched() && !core.caller.is_quiet();
-        if wanted != core.rung {
-            core.rung = wanted;
-            if wanted {
-                let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
-            } else {
-                silence(&self.bell);
-            }
-        }
-        if unsent != core.telling_room {
-            core.telling_room = unsent;
-            let flags = if unsent {
-                epoll::EventFlags::IN | epoll::EventFlags::OUT
-            } else {
-                epoll::EventFlags::IN
-            };
-            let _ = epoll::modify(&self.events, &core.socket, epoll::EventData::new_u64(0), flags);
-        }
+        let is_wanted = self.events.is_watched() && !core.caller.is_quiet();
+        self.events.ring(&mut core.registration, is_wanted);
+        self.events.tell_room(&mut core.registration, is_unsent);
         // Others may be ready, or must take over the reading.
-        if core.followers > 0 {
+        if core.reader.followers > 0 {
             self.changed.notify_all();
         }
     }
@@ -350,18 +289,13 @@ impl Session {
             if left == Some(Duration::ZERO) {
                 return Ok(None);
             }
-            core = if core.reading || !core.is_up() {
+            core = if core.reader.is_reading || !core.is_up() {
                 self.follow(core, left)
             } else {
                 self.lead(core, left)
             };
         }
     }
-}
-
-/// Takes back what was written to an eventfd.
-fn silence(signal: &OwnedFd) {
-    let _ = rustix::io::read(signal, &mut [0; 8]);
 }
 
 /// The first of two moments, where there are any.

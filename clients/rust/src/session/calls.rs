@@ -167,7 +167,8 @@ impl Session {
             return Ok(None);
         };
         let mut core = self.lock();
-        let is_expected = !core.reading && core.caller.has_finished() && !self.is_watched();
+        let is_expected =
+            !core.reader.is_reading && core.caller.has_finished() && !self.events.is_watched();
         if !(is_expected && core.may_gather(number, contract)) {
             self.advance(&mut core);
         }

@@ -64,11 +64,11 @@ impl Core {
 
     pub(super) fn receive(&mut self) {
         if !self.is_up() {
-            self.more = false;
+            self.reader.has_more = false;
             return;
         }
         let received = self.link.receive(&mut Receiving(&mut self.caller), RECEIVE_BUDGET);
-        self.more = matches!(received, Ok(Received::More));
+        self.reader.has_more = matches!(received, Ok(Received::More));
         match received {
             Ok(Received::Blocked | Received::More) => {}
             Ok(Received::Closed) => {

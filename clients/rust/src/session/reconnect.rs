@@ -14,7 +14,7 @@ use farcall_peer::Greeting;
 use farcall_peer::recovery::{Attempts, Next};
 use farcall_wire::kept::{asks_to_resume, comes_again};
 use farcall_wire::{FrameHeader, Hello};
-use rustix::event::{PollFd, PollFlags, epoll, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 
 use super::{Core, Line, Session};
 use crate::clock::now;
@@ -28,6 +28,32 @@ pub struct WayBack {
     hello: Hello,
     keep: Duration,
     session: OnceLock<Weak<Session>>,
+}
+
+/// Whether a connection is made again, and how often it was.
+pub(super) struct Returning {
+    /// `None` where it ends with its first connection.
+    way_back: Option<Arc<WayBack>>,
+    /// How many connections were lost.
+    losses: u64,
+}
+
+impl Returning {
+    pub(super) fn new(way_back: Option<Arc<WayBack>>) -> Returning {
+        Returning { way_back, losses: 0 }
+    }
+
+    pub(super) fn losses(&self) -> u64 {
+        self.losses
+    }
+
+    /// Begins to make it again, where that is possible.
+    fn begin(&mut self, heartbeat: Option<Duration>) -> bool {
+        let Some(way_back) = &self.way_back else { return false };
+        let begins = way_back.begin(self.losses + 1, heartbeat);
+        self.losses += u64::from(begins);
+        begins
+    }
 }
 
 /// A connection that was made again.
@@ -164,10 +190,8 @@ impl Session {
     fn come_back(&self, greeted: Greeted) {
         let mut core = self.lock();
         let Greeted { link, connection, socket } = greeted;
-        if let Err(error) =
-            epoll::add(&self.events, &socket, epoll::EventData::new_u64(0), epoll::EventFlags::IN)
-        {
-            core.die(Error::system("connect", error.into()));
+        if let Err(error) = self.events.add(&socket) {
+            core.die(error);
             return self.tell(&mut core);
         }
         core.come_back(link, connection, socket);
@@ -188,15 +212,6 @@ impl Session {
         core.die(error);
         self.tell(&mut core);
     }
-
-    /// Leaves the socket of a lost connection, so that nobody waits for it.
-    pub(super) fn part(&self, core: &mut Core) {
-        if std::mem::take(&mut core.is_to_part) {
-            // The server is to know, in case that it does not.
-            let _ = rustix::net::shutdown(&core.socket, rustix::net::Shutdown::Both);
-            let _ = epoll::delete(&self.events, &core.socket);
-        }
-    }
 }
 
 impl Core {
@@ -206,28 +221,24 @@ impl Core {
             return;
         }
         let may_return = self.caller.may_return() && !self.caller.application().shares;
-        let Some(way_back) = self.way_back.clone().filter(|_| may_return) else {
-            return self.die(error);
-        };
-        if !way_back.begin(self.losses + 1, self.heartbeat.time_limit()) {
+        if !may_return || !self.returning.begin(self.heartbeat.time_limit()) {
             return self.die(error);
         }
-        self.losses += 1;
         let sent = self.sent();
         self.link.drop_queued();
         self.gathering.clear();
-        self.more = false;
-        self.is_to_part = true;
+        self.reader.has_more = false;
+        self.registration.leave_soon();
         self.line = Line::Lost(error);
         self.caller.part(sent, now());
     }
 
     fn come_back(&mut self, link: Link, connection: Connection, socket: OwnedFd) {
         self.link = link;
-        self.socket = Arc::new(socket);
+        self.registration.replace(socket);
         self.line = Line::Up;
         self.heartbeat.restart();
-        (self.watching_room, self.telling_room, self.more) = (false, false, true);
+        self.reader.restart();
         if connection.has_feature(farcall_wire::COMPRESSION)
             && let Some(mode) = self.compression
         {

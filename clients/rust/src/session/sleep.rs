@@ -11,7 +11,7 @@ use farcall_link::stream::{BLOCKING_MAX, BlockingReceive};
 use super::{Core, Session};
 
 /// Whether that pays.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Sleep {
     /// Other threads wait for the connection, or had to nudge the reader.
     pub is_shared: bool,
@@ -28,12 +28,16 @@ struct Bed {
 
 impl Core {
     fn bed(&mut self, left: Option<Duration>) -> Option<Bed> {
-        let is_long = self.sleep.is_long || left.is_some_and(|left| left < BLOCKING_MAX);
-        if is_long || self.sleep.is_shared || self.more || self.link.bytes_queued() > 0 {
+        let is_long = self.reader.sleep.is_long || left.is_some_and(|left| left < BLOCKING_MAX);
+        if is_long
+            || self.reader.sleep.is_shared
+            || self.reader.has_more
+            || self.link.bytes_queued() > 0
+        {
             return None;
         }
         let receive = self.link.stream().blocking_receive()?;
-        Some(Bed { receive, buffer: self.link.lend_buffer()?, losses: self.losses })
+        Some(Bed { receive, buffer: self.link.lend_buffer()?, losses: self.returning.losses() })
     }
 }
 
@@ -46,7 +50,7 @@ impl Session {
         left: &mut Option<Duration>,
     ) -> (MutexGuard<'a, Core>, bool) {
         let Some(mut bed) = core.bed(*left) else { return (core, false) };
-        let socket = core.socket.clone();
+        let socket = core.registration.socket.clone();
         drop(core);
         let mut descriptors = Vec::new();
         let came = (bed.receive)(socket.as_fd(), &mut bed.buffer, &mut descriptors);
@@ -55,10 +59,10 @@ impl Session {
         if is_long {
             *left = left.map(|left| left.saturating_sub(BLOCKING_MAX));
         }
-        core.sleep.is_long = is_long;
+        core.reader.sleep.is_long = is_long;
         // Whatever came over a connection that is gone, another may have its place. The end of the
         // stream and errors are met again by the next receive.
-        if core.losses == bed.losses {
+        if core.returning.losses() == bed.losses {
             core.link.return_buffer(bed.buffer, came.unwrap_or(0), descriptors);
         }
         (core, !is_long)

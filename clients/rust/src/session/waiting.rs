@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 
+use super::events::silence;
 use super::polling::{GAP, POLL, Try};
-use super::{Core, Session, silence};
+use super::{Core, Session};
 
 impl Session {
     /// Waits for the socket, or to be nudged.
@@ -26,15 +27,15 @@ impl Session {
         mut core: MutexGuard<'a, Core>,
         left: Option<Duration>,
     ) -> MutexGuard<'a, Core> {
-        core.followers += 1;
-        core.sleep.is_shared = true;
+        core.reader.followers += 1;
+        core.reader.sleep.is_shared = true;
         let mut core = match left {
             None => self.changed.wait(core).unwrap_or_else(PoisonError::into_inner),
             Some(left) => {
                 self.changed.wait_timeout(core, left).unwrap_or_else(PoisonError::into_inner).0
             }
         };
-        core.followers -= 1;
+        core.reader.followers -= 1;
         core
     }
 
@@ -53,13 +54,13 @@ impl Session {
             core.receive();
             if core.link.bytes_received() != before || !core.is_up() || core.link.bytes_queued() > 0
             {
-                core.polling.tried(outcome);
+                core.reader.polling.tried(outcome);
                 return (core, true);
             }
             let now = Instant::now();
             outcome = if outcome == Try::Miss || now - looked > GAP { Try::Miss } else { Try::Hit };
             if now >= until {
-                core.polling.tried(Try::Miss);
+                core.reader.polling.tried(Try::Miss);
                 return (core, false);
             }
             looked = now;
@@ -74,40 +75,41 @@ impl Session {
         mut core: MutexGuard<'a, Core>,
         left: Option<Duration>,
     ) -> MutexGuard<'a, Core> {
-        core.reading = true;
-        if core.link.bytes_queued() == 0 && core.polling.is_due() {
+        core.reader.is_reading = true;
+        if core.link.bytes_queued() == 0 && core.reader.polling.is_due() {
             let polled;
             (core, polled) = self.poll(core, left);
             if polled {
-                core.reading = false;
+                core.reader.is_reading = false;
                 self.advance(&mut core);
                 return core;
             }
         }
         let Some(mut left) = core.check_pulse(left) else {
-            core.reading = false;
+            core.reader.is_reading = false;
             self.advance(&mut core);
             return core;
         };
         let woken;
         (core, woken) = self.sleep(core, &mut left);
         if woken {
-            core.reading = false;
+            core.reader.is_reading = false;
             core.receive();
             self.advance(&mut core);
             return core;
         }
-        core.watching_room = core.link.bytes_queued() > 0;
-        let flags = if core.watching_room { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
-        let left = if core.more { Some(Duration::ZERO) } else { left };
-        let socket = core.socket.clone();
+        core.reader.watches_room = core.link.bytes_queued() > 0;
+        let flags =
+            if core.reader.watches_room { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+        let left = if core.reader.has_more { Some(Duration::ZERO) } else { left };
+        let socket = core.registration.socket.clone();
         let before = core.link.bytes_received();
         drop(core);
         self.wait_for(&socket, flags, left);
         let mut core = self.lock();
-        core.reading = false;
+        core.reader.is_reading = false;
         core.receive();
-        core.sleep.is_long &= core.link.bytes_received() == before;
+        core.reader.sleep.is_long &= core.link.bytes_received() == before;
         self.advance(&mut core);
         core
     }
