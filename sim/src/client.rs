@@ -99,18 +99,37 @@ pub struct Client {
     to_seek: Vec<(CallId, Wish)>,
     /// Those under way; of those that the server is to keep, what they are.
     open: BTreeMap<u64, Option<(CallId, Wish)>>,
-    /// Calls that the server has promised to go on with since somebody looked.
-    pub left: Vec<(CallId, Wish)>,
     /// It has something to send: more than its stream took, or what its owner may have asked for.
     unsent: bool,
     /// It stands still: nothing is sent, nothing is taken.
     pub is_paused: bool,
-    /// Calls that ended since somebody looked.
+    /// What happened since somebody looked.
+    reports: Reports,
+}
+
+/// What becomes of a client's calls.
+#[derive(Default)]
+pub struct Reports {
+    /// Calls that ended.
     pub outcomes: Vec<Outcome>,
     /// What their routines printed.
     pub heard: Vec<Heard>,
     /// Functions that are to run.
     pub functions: Vec<Run<Program>>,
+    /// Calls that the server has promised to go on with.
+    pub left: Vec<(CallId, Wish)>,
+}
+
+impl Reports {
+    /// A call that has ended before the server knew it.
+    fn fail(&mut self, number: u64, kind: ErrorKind) {
+        self.outcomes.push((number & !SOUGHT, Err(kind)));
+    }
+
+    /// What the routine of a call printed.
+    fn hear(&mut self, number: u64, output: u8, bytes: Vec<u8>) {
+        self.heard.push((number & !SOUGHT, output, bytes));
+    }
 }
 
 impl Client {
@@ -146,18 +165,20 @@ impl Client {
             wishes: Vec::new(),
             to_seek: Vec::new(),
             open: BTreeMap::new(),
-            left: Vec::new(),
             unsent: true,
             is_paused: false,
-            outcomes: Vec::new(),
-            heard: Vec::new(),
-            functions: Vec::new(),
+            reports: Reports::default(),
         }
     }
 
     /// Whether it is gone for good.
     pub fn is_dead(&self) -> bool {
         matches!(self.line, Line::Dead)
+    }
+
+    /// What happened since somebody looked.
+    pub fn take_reports(&mut self) -> Reports {
+        std::mem::take(&mut self.reports)
     }
 
     /// Calls that were opened since somebody looked, with their numbers.
@@ -172,7 +193,7 @@ impl Client {
     /// Makes a call, now or when the interface is there.
     pub fn wish(&mut self, wish: Wish) {
         match self.line {
-            Line::Dead => self.outcomes.push((wish.number, Err(ErrorKind::ConnectionLost))),
+            Line::Dead => self.reports.fail(wish.number, ErrorKind::ConnectionLost),
             Line::Up if self.knows_interfaces() => self.open(wish),
             _ => self.wishes.push(wish),
         }
@@ -190,7 +211,7 @@ impl Client {
         };
         match self.caller.open(number, wish, id, terms) {
             Ok(()) => drop(self.open.insert(number, kept)),
-            Err(error) => self.outcomes.push((number, Err(error.kind()))),
+            Err(error) => self.reports.fail(number, error.kind()),
         }
     }
 
@@ -211,7 +232,7 @@ impl Client {
             let terms = Terms { announced: true, has_news: wish.shows_output, ..Terms::default() };
             match self.caller.seek(number, id, terms, Wish { keep: false, ..wish }) {
                 Ok(()) => drop(self.open.insert(number, None)),
-                Err(error) => self.outcomes.push((number & !SOUGHT, Err(error.kind()))),
+                Err(error) => self.reports.fail(number, error.kind()),
             }
         }
     }
@@ -253,7 +274,7 @@ impl Client {
         self.caller.end_all(|| Error::new(kind, "wait for the server", "it is gone"));
         self.collect();
         let wishes = self.wishes.drain(..).chain(self.to_seek.drain(..).map(|(_, wish)| wish));
-        self.outcomes.extend(wishes.map(|wish| (wish.number, Err(kind))));
+        wishes.for_each(|wish| self.reports.fail(wish.number, kind));
     }
 
     /// Lets its connection do what it can; whether anything moved.
@@ -350,7 +371,7 @@ impl Client {
             }
             self.take_news(number);
             while let Some(run) = self.caller.next_callback(number) {
-                self.functions.push(*run);
+                self.reports.functions.push(*run);
             }
             if let Some(outcome) = self.caller.take_finished(number) {
                 self.ended(number, outcome.map_err(|error| error.kind()));
@@ -362,13 +383,13 @@ impl Client {
         while let Some(news) = self.caller.take_news(number) {
             match news {
                 Notice::Output(output, bytes) => {
-                    self.heard.push((number & !SOUGHT, output, bytes));
+                    self.reports.hear(number, output, bytes);
                 }
                 Notice::Kept => {
                     if let Some(kept) = self.open.remove(&number).flatten() {
                         self.caller.detach(number);
                         self.unsent = true;
-                        self.left.push(kept);
+                        self.reports.left.push(kept);
                     }
                 }
                 _ => {}
@@ -378,7 +399,7 @@ impl Client {
 
     fn ended(&mut self, number: u64, outcome: std::result::Result<Option<u64>, ErrorKind>) {
         assert!(self.open.remove(&number).is_some(), "call {number} ended twice");
-        self.outcomes.push((number & !SOUGHT, outcome));
+        self.reports.outcomes.push((number & !SOUGHT, outcome));
     }
 }
 

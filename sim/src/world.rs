@@ -16,7 +16,7 @@ use farcall_services::spawner::ExitHow;
 use farcall_transport_simulated::{LinkId, Network};
 use farcall_wire::HoldRequest;
 
-use crate::client::{Client, Manner, Wanted};
+use crate::client::{Client, Manner, Reports, Wanted};
 use crate::held::{Asked, Held};
 use crate::module::{self, Published, Routine};
 use crate::node::Node;
@@ -280,10 +280,7 @@ impl World {
     fn hear(&mut self, index: usize) {
         let client = &mut self.clients[index].0;
         self.promises.opened(client.take_opened());
-        let left = std::mem::take(&mut client.left);
-        let functions = std::mem::take(&mut client.functions);
-        let heard = std::mem::take(&mut client.heard);
-        let outcomes = std::mem::take(&mut client.outcomes);
+        let Reports { left, functions, heard, outcomes } = client.take_reports();
         for (id, wish) in left {
             self.say(format!("call {} goes on without client {index}", wish.number));
             let delay = self.within(2 * self.plan.run_us);
