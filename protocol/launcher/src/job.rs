@@ -80,7 +80,7 @@ impl Job {
 /// The program of a job, and what it finds where it runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
-    /// Where it lies.
+    /// Its absolute path.
     pub path: String,
     /// Its arguments.
     pub arguments: Vec<String>,

@@ -1,4 +1,4 @@
-//! The sessions under way, and by what they are found.
+//! The sessions that run, and by what they are found.
 
 use std::collections::hash_map::{Entry, Values};
 use std::collections::{BTreeSet, btree_set};
@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::{FEW, LAST_WORD, Number, Running};
 use crate::connecting::Connection;
 
-/// Sessions under way.
+/// Sessions that run.
 ///
 /// Invariant: each index names exactly the sessions that run, until [`RunningSessions::give_up`]
 /// ends everything.
@@ -23,7 +23,7 @@ pub(super) struct RunningSessions {
     of_handles: BTreeSet<(u64, i32)>,
     /// Those with limits for what moves.
     limited: BTreeSet<i32>,
-    /// By connection: how many sessions are under way there. Those of one that is lost end one by
+    /// By connection: how many sessions run there. Those of one that is lost end one by
     /// one, while others begin.
     of_connections: FxHashMap<u64, usize>,
 }
@@ -66,7 +66,7 @@ impl RunningSessions {
         self.sessions.contains_key(&session)
     }
 
-    /// Whether nothing else is under way.
+    /// Whether nothing else runs.
     pub(super) fn is_alone(&self, session: i32) -> bool {
         self.sessions.len() == 1 && self.contains(session)
     }
@@ -92,7 +92,7 @@ impl RunningSessions {
         self.numbers.get(&number).copied()
     }
 
-    /// Whether one of a set is under way.
+    /// Whether one of a set runs.
     pub(super) fn has_one_of(&self, set: &[i32]) -> bool {
         let found = self.sessions.keys().take(FEW).any(|session| set.contains(session));
         found || (self.count() > FEW && set.iter().any(|session| self.contains(*session)))
@@ -103,7 +103,7 @@ impl RunningSessions {
         self.limited.iter()
     }
 
-    /// The calls under way with this handle.
+    /// The calls that run with this handle.
     pub(super) fn calls_of_handle(&self, handle: u64) -> Vec<(Arc<Connection>, u64)> {
         self.of_handles
             .range((handle, i32::MIN)..=(handle, i32::MAX))
@@ -112,7 +112,7 @@ impl RunningSessions {
             .collect()
     }
 
-    /// The calls under way on this connection.
+    /// The calls that run on this connection.
     pub(super) fn calls_of_connection(&self, connection: u64) -> Vec<Number> {
         self.numbers.keys().filter(|number| number.0 == connection).copied().collect()
     }
@@ -121,13 +121,13 @@ impl RunningSessions {
         self.of_connections.contains_key(&connection)
     }
 
-    /// How long until the next one's time is over.
+    /// How long until the next one times out.
     pub(super) fn time_left(&self) -> Option<Duration> {
         let first = self.deadlines.first().map(|(deadline, _)| *deadline + LAST_WORD);
         first.map(|first| first.saturating_duration_since(Instant::now()))
     }
 
-    /// The calls whose time is over, once.
+    /// The calls that timed out, once.
     pub(super) fn take_expired(&mut self) -> Vec<Number> {
         let now = Instant::now();
         let mut expired = Vec::new();

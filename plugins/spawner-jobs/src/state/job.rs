@@ -75,7 +75,7 @@ impl Job {
         }
     }
 
-    /// It is over.
+    /// It has ended.
     pub(crate) fn ends(&mut self) {
         self.standing = Standing::Over;
         self.absence.told_next = None;
@@ -127,7 +127,7 @@ pub(crate) enum Standing {
     },
     Pending,
     Active,
-    /// Its launcher says that it is over; pilots of it may still say goodbye.
+    /// Its launcher says that it has ended; pilots of it may still say goodbye.
     Over,
 }
 
