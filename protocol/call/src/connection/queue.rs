@@ -49,6 +49,7 @@ pub(super) struct ControlQueue {
 }
 
 impl ControlQueue {
+    #[inline]
     pub(super) fn push(&mut self, waiting: Waiting) {
         self.bytes += waiting.bytes();
         if waiting.is_answer {
@@ -58,6 +59,8 @@ impl ControlQueue {
         self.frames.push_back(waiting);
     }
 
+    /// The next to leave. It is written straight to where the connection's owner reads it.
+    #[inline]
     pub(super) fn pop(&mut self) -> Option<Transmit> {
         let Some(waiting) = self.frames.pop_front() else {
             if self.frames.capacity() > WAITING_KEPT {

@@ -30,6 +30,7 @@ impl Spare {
         self.result.take().unwrap_or_default()
     }
 
+    #[inline]
     pub(super) fn keep_result(&mut self, mut result: Box<CallResult>) {
         result.results.clear();
         if result.results.capacity() <= RESULTS_MAX {
