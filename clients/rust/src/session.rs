@@ -6,6 +6,7 @@
 //! else waits for the socket: what it does not take at once leaves while somebody reads, who waits
 //! for room, too.
 
+mod array_result;
 mod asked;
 mod callbacks;
 mod calls;

@@ -1,5 +1,5 @@
 //! What a program's event loops wait for: one descriptor that stands for the connection's socket
-//! and for the bell that tells of calls that are over.
+//! and for the bell that tells of ended calls.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;

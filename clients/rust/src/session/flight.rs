@@ -11,16 +11,17 @@ use farcall_transport_unix::copy::prepare;
 use farcall_wire::{Argument as WireArgument, CallResult};
 use rustc_hash::FxHashMap;
 
+use super::array_result::{ArrayResult, without_memory};
 use super::asked::Call;
 use super::incoming::Incoming;
 use crate::contract::Contract;
 use crate::files::SentFile;
 use crate::lending::Wanted;
 use crate::marshal::{
-    Marshalled, Memory, OwnMemory, Prepared, ResultCopy, Shared, Side, Slots, inline_output,
-    lies_in, marshal, packed, receive_result,
+    Marshalled, Memory, OwnMemory, Prepared, ResultCopy, Shared, Side, Slots, marshal, packed,
+    receive_result,
 };
-use crate::results::{CompressedArray, Output, Outputs, OwnedArray};
+use crate::results::{CompressedArray, Output, Outputs};
 
 /// What came of a call that went well.
 pub struct Came {
@@ -270,93 +271,49 @@ impl Flight {
         argument: WireArgument,
         copies: &mut Vec<ResultCopy>,
     ) -> Result<Output> {
-        let layout = &self.after.as_ref().unwrap_or(&self.data.layout).parameters[slot];
-        let rank = self.data.rank(slot);
         if !parameter.mode.is_output() {
             return Ok(Output::None);
         }
-        let array = match layout {
-            ParameterLayout::Array(array) => array,
+        let layout = &self.after.as_ref().unwrap_or(&self.data.layout).parameters[slot];
+        match layout {
+            ParameterLayout::Array(layout) => {
+                let array = ArrayResult {
+                    element: parameter.element,
+                    layout,
+                    rank: self.data.rank(slot),
+                    side: self.data.side(slot),
+                };
+                let receiving = &mut self.receiving;
+                let came_into = || receiving.remove(&(slot as u16)).and_then(|(_, region)| region);
+                array.output(argument, came_into, copies)
+            }
             ParameterLayout::Text | ParameterLayout::TextArray { .. }
                 if parameter.element == ElementType::Filename =>
             {
                 let is_array = *layout != ParameterLayout::Text;
-                return self.files.take(&self.data, slot, argument, is_array);
+                self.files.take(&self.data, slot, argument, is_array)
             }
-            ParameterLayout::Text => {
-                return Ok(Output::Text(match argument {
-                    WireArgument::Inline(bytes) => Some(bytes.into_vec()),
-                    _ => None,
-                }));
-            }
-            ParameterLayout::TextArray { .. } => {
-                return Ok(match argument {
-                    WireArgument::Texts(texts) => {
-                        Output::Texts(texts.into_iter().map(|t| t.map(Into::into)).collect())
-                    }
-                    _ => Output::Null,
-                });
-            }
-            _ => return Ok(Output::None),
-        };
-        let shape = || array.dimensions.iter().map(|dimension| dimension.count).collect();
-        let side = self.data.side(slot);
-        let written = side.and_then(|side| side.written.as_ref());
-        match (argument, written) {
-            (WireArgument::Null | WireArgument::Absent, _) => Ok(Output::Null),
-            (WireArgument::Inline(bytes), written) => {
-                inline_output(&bytes, written, parameter.element, array, rank)
-            }
-            (WireArgument::Shared(..), Some(view)) => {
-                let region = side.and_then(|side| side.region.as_ref()).ok_or_else(not_offered)?;
-                if !lies_in(region, view, array)? {
-                    let copy = ResultCopy {
-                        region: region.clone(),
-                        place: view.clone(),
-                        array: array.clone(),
-                    };
-                    copies.push(copy);
-                }
-                Ok(Output::Written(shape()))
-            }
-            (WireArgument::Shared(..), None) => {
-                let region = side.and_then(|side| side.region.clone()).ok_or_else(not_offered)?;
-                region.keep();
-                Ok(Output::Array(
-                    OwnedArray::laid_out_in(region, parameter.element, array).with_rank(rank),
-                ))
-            }
-            (WireArgument::Blocks(_), Some(_)) => Ok(Output::Written(shape())),
-            (WireArgument::Blocks(_), None) => {
-                let region = self.receiving.remove(&(slot as u16)).and_then(|(_, region)| region);
-                Ok(Output::Array(
-                    OwnedArray::packed_in(
-                        region.ok_or_else(without_memory)?,
-                        parameter.element,
-                        array,
-                    )
-                    .with_rank(rank),
-                ))
-            }
-            _ => Err(Error::new(
-                ErrorKind::Protocol,
-                "receive the results",
-                "a result has an unknown kind",
-            )),
+            ParameterLayout::Text => Ok(text_output(argument)),
+            ParameterLayout::TextArray { .. } => Ok(texts_output(argument)),
+            _ => Ok(Output::None),
         }
     }
 }
 
-fn not_offered() -> Error {
-    Error::new(
-        ErrorKind::Protocol,
-        "receive the results",
-        "a result is in shared memory that was not offered",
-    )
+fn text_output(argument: WireArgument) -> Output {
+    Output::Text(match argument {
+        WireArgument::Inline(bytes) => Some(bytes.into_vec()),
+        _ => None,
+    })
 }
 
-fn without_memory() -> Error {
-    Error::internal("receive the results", "a result has no memory")
+fn texts_output(argument: WireArgument) -> Output {
+    match argument {
+        WireArgument::Texts(texts) => {
+            Output::Texts(texts.into_iter().map(|text| text.map(Into::into)).collect())
+        }
+        _ => Output::Null,
+    }
 }
 
 fn inline_bytes(argument: &WireArgument) -> Option<&[u8]> {
