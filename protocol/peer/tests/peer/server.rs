@@ -127,80 +127,59 @@ impl Server {
         match words {
             ["answers", call] => self.respond(call, None, vec![]),
             ["answers", call, "nonsense"] => self.respond(call, None, vec![Argument::Null]),
-            ["fails", call, "changed"] => self.fail(
-                call,
-                Error::new(ErrorKind::InterfaceChanged, "call", "ask again").retryable(),
-            ),
-            ["fails", call, "no-room"] => {
-                self.fail(call, Error::new(ErrorKind::LimitExceeded, "call", "no room"))
-            }
-            ["fails", call, "crashed"] => {
-                self.fail(call, Error::new(ErrorKind::RoutineCrashed, "call", "it crashed"))
-            }
-            ["knows-not", call] => {
-                self.fail(call, Error::new(ErrorKind::NotFound, "resume a call", "no such call"))
-            }
-            ["never-ran", call] => self.fail(
-                call,
-                Error::new(ErrorKind::NotFound, "resume a call", "never ran").retryable(),
-            ),
-            ["refuses", call] => self
-                .fail(call, Error::new(ErrorKind::PermissionDenied, "resume a call", "not yours")),
             ["keeps", call] => assert!(self.connection.notice(self.call(call).0, &Notice::Kept)),
             ["runs", call] => assert!(self.connection.notice(self.call(call).0, &Notice::Started)),
             ["has", call] => {
                 let (channel, id) = self.call(call);
                 self.connection.agree(channel, &Resume::new(id));
             }
-            ["describes", call, name] => {
-                let (channel, id) = self.call(call);
-                let interface = InterfaceReply {
-                    name: (*name).to_owned(),
-                    interface: Vec::new(),
-                    contract: [0; 32],
-                };
-                let resume = Resume {
-                    interface: Some(interface),
-                    arguments: Some(Vec::new()),
-                    ..Resume::new(id)
-                };
-                self.connection.agree(channel, &resume);
-            }
-            ["replies", question, reply] => {
-                let channel = self.questions[question.parse::<usize>().unwrap() - 1];
-                let failed = || {
-                    Reply::Failed(
-                        (&Error::new(ErrorKind::NotFound, "find a routine", "no such routine"))
-                            .into(),
-                    )
-                };
-                self.connection
-                    .reply(channel, &if *reply == "done" { Reply::Done } else { failed() });
-            }
-            ["calls-back", call, slot] => {
-                let (_, parent) = self.call(call);
-                let open = Open {
-                    call: CallId([9; 16]),
-                    routine: "f".to_owned(),
-                    contract: [0; 32],
-                    arguments: Vec::new(),
-                    wanted: None,
-                    remaining_us: None,
-                    result_credit: None,
-                    parent: Some(parent.0.to_vec().into()),
-                    principal: None,
-                    trace: None,
-                    attributes: Some(vec![callback_attribute(slot.parse().unwrap())]),
-                };
-                self.connection.open(&open).unwrap();
-            }
+            ["describes", call, name] => self.describe(call, name),
+            ["replies", question, reply] => self.reply(question, reply),
+            ["calls-back", call, slot] => self.call_back(call, slot),
             ["leaves"] => self.connection.goodbye(Some(&Error::new(
                 ErrorKind::ShuttingDown,
                 "serve",
                 "it is drained",
             ))),
+            [verb, call, why @ ..] => self.fail(call, failure(verb, why)),
             _ => panic!("a server does not say {words:?}"),
         }
+    }
+
+    /// Takes a call up whose client does not know what it is.
+    fn describe(&mut self, call: &str, name: &str) {
+        let (channel, id) = self.call(call);
+        let interface =
+            InterfaceReply { name: name.to_owned(), interface: Vec::new(), contract: [0; 32] };
+        let resume =
+            Resume { interface: Some(interface), arguments: Some(Vec::new()), ..Resume::new(id) };
+        self.connection.agree(channel, &resume);
+    }
+
+    fn reply(&mut self, question: &str, reply: &str) {
+        let channel = self.questions[question.parse::<usize>().unwrap() - 1];
+        let unknown = Error::new(ErrorKind::NotFound, "find a routine", "no such routine");
+        let reply = if reply == "done" { Reply::Done } else { Reply::Failed((&unknown).into()) };
+        self.connection.reply(channel, &reply);
+    }
+
+    /// Calls the function that was passed in the slot of a call.
+    fn call_back(&mut self, call: &str, slot: &str) {
+        let (_, parent) = self.call(call);
+        let open = Open {
+            call: CallId([9; 16]),
+            routine: "f".to_owned(),
+            contract: [0; 32],
+            arguments: Vec::new(),
+            wanted: None,
+            remaining_us: None,
+            result_credit: None,
+            parent: Some(parent.0.to_vec().into()),
+            principal: None,
+            trace: None,
+            attributes: Some(vec![callback_attribute(slot.parse().unwrap())]),
+        };
+        self.connection.open(&open).unwrap();
     }
 
     fn fail(&mut self, call: &str, error: Error) {
@@ -211,5 +190,21 @@ impl Server {
         let (failure, times) = (error.map(|error| (&error).into()), CallTimes::default());
         self.connection
             .respond(self.call(call).0, &CallResult { failure, results, times, attributes: None });
+    }
+}
+
+/// Why a call fails, or is not taken up.
+fn failure(verb: &str, why: &[&str]) -> Error {
+    let resuming = |kind, message: &str| Error::new(kind, "resume a call", message);
+    match (verb, why) {
+        ("fails", ["changed"]) => {
+            Error::new(ErrorKind::InterfaceChanged, "call", "ask again").retryable()
+        }
+        ("fails", ["no-room"]) => Error::new(ErrorKind::LimitExceeded, "call", "no room"),
+        ("fails", ["crashed"]) => Error::new(ErrorKind::RoutineCrashed, "call", "it crashed"),
+        ("knows-not", []) => resuming(ErrorKind::NotFound, "no such call"),
+        ("never-ran", []) => resuming(ErrorKind::NotFound, "never ran").retryable(),
+        ("refuses", []) => resuming(ErrorKind::PermissionDenied, "not yours"),
+        _ => panic!("a server does not say {verb} {why:?}"),
     }
 }
