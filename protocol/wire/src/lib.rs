@@ -5,7 +5,9 @@
 
 pub mod compressed;
 mod executables;
+mod failure;
 pub mod frame;
+mod greeting;
 pub mod kept;
 pub mod message;
 mod pilot;

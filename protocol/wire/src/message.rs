@@ -3,21 +3,18 @@
 
 use std::convert::Infallible;
 
-use farcall_base::{CallId, Error, ErrorKind, Result, printable};
+use farcall_base::{CallId, Error, ErrorKind, Result};
 use minicbor::encode::Write;
 use minicbor::{Decode, Encode};
 
+pub use crate::failure::Failure;
+pub use crate::greeting::{
+    ByteOrder, CONTROL_BYTES_MAX, Goodbye, HELLO_BYTES_MAX, Hello, HelloLimits, Role,
+};
 pub use crate::request::{
     ADMINISTRATION, InterfaceReply, ModuleReport, NESTED_CALLS, OBJECTS, Order, Publication, Reply,
     Request, URLS,
 };
-
-/// Longest control body a receiver accepts unless its Hello says otherwise.
-pub const CONTROL_BYTES_MAX: u32 = 1 << 20;
-
-/// Longest Hello, and longest control body before it, whatever the limits: the sender is still a
-/// stranger.
-pub const HELLO_BYTES_MAX: u32 = 1 << 16;
 
 /// Messages up to about this size are the frequent ones.
 pub(crate) const SMALL_BYTES: usize = 224;
@@ -76,76 +73,6 @@ pub fn decode<'b, T: Decode<'b, ()>>(what: &'static str, body: &'b [u8]) -> Resu
     match decoder.position() {
         end if end == body.len() => Ok(message),
         end => Err(malformed(format!("{} bytes follow its end", body.len() - end))),
-    }
-}
-
-/// Who speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-#[cbor(index_only)]
-pub enum Role {
-    /// Opens calls.
-    #[n(0)]
-    Client,
-    /// Takes calls and has them run.
-    #[n(1)]
-    Server,
-    /// Runs routines.
-    #[n(2)]
-    Executable,
-}
-
-/// Byte order of the sender's arrays and inline values; the receiver makes right.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-#[cbor(index_only)]
-pub enum ByteOrder {
-    /// Least significant byte first.
-    #[n(0)]
-    Little,
-    /// Most significant byte first.
-    #[n(1)]
-    Big,
-}
-
-impl ByteOrder {
-    /// This machine's.
-    pub const NATIVE: ByteOrder =
-        if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
-}
-
-/// What the sender of a Hello accepts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-#[cbor(map)]
-pub struct HelloLimits {
-    /// Longest control body, in bytes.
-    #[n(1)]
-    pub control_bytes_max: u32,
-    /// Longest body of one data frame, in bytes.
-    #[n(2)]
-    pub data_bytes_max: u32,
-    /// Calls and requests open at once on this connection.
-    #[n(3)]
-    pub channels_max: u32,
-    /// Data bytes that a call may send before any Window arrives.
-    #[n(4)]
-    pub initial_credit: u64,
-    /// Largest sum of a call's arrays, in bytes.
-    #[n(5)]
-    pub call_bytes_max: u64,
-    /// Shared segments at once.
-    #[n(6)]
-    pub segments_max: u32,
-}
-
-impl Default for HelloLimits {
-    fn default() -> Self {
-        HelloLimits {
-            control_bytes_max: CONTROL_BYTES_MAX,
-            data_bytes_max: 4 << 20,
-            channels_max: 4096,
-            initial_credit: 1 << 20,
-            call_bytes_max: 1 << 40,
-            segments_max: 1024,
-        }
     }
 }
 
@@ -208,41 +135,6 @@ pub fn check_attributes(attributes: &[Attribute], known: &[&str]) -> Result<()> 
 /// terminals.
 fn display_name(name: &str) -> String {
     name.chars().take(64).flat_map(char::escape_debug).collect()
-}
-
-/// The first frame of each end.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-#[cbor(map)]
-pub struct Hello {
-    /// What the sender is.
-    #[n(1)]
-    pub role: Role,
-    /// Order of the bytes in its data.
-    #[n(2)]
-    pub byte_order: ByteOrder,
-    /// Product and version, for people: `farcall 0.1.0`.
-    #[n(3)]
-    pub product: String,
-    /// Optional abilities, from the registry in spec/wire.md, section 6.
-    #[n(4)]
-    pub features: Vec<String>,
-    /// What it accepts.
-    #[n(5)]
-    pub limits: HelloLimits,
-    /// Identity of the host, so that two ends learn whether they can share memory: boot id and the
-    /// like.
-    #[n(6)]
-    pub host: String,
-    /// Who the sender says it is; believed only as far as the transport or the token proves it.
-    #[n(7)]
-    pub principal: Option<String>,
-    /// Proof where the transport gives none: the token of a TCP server.
-    #[n(8)]
-    #[cbor(with = "minicbor::bytes")]
-    pub token: Option<Vec<u8>>,
-    /// Extras.
-    #[n(9)]
-    pub attributes: Vec<Attribute>,
 }
 
 /// Bytes of an argument inside its message. Those of one number lie in the value itself: a small
@@ -357,63 +249,6 @@ pub struct CallResult {
     pub attributes: Option<Vec<Attribute>>,
 }
 
-/// An error on the wire (spec/wire.md, section 10).
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-#[cbor(map)]
-pub struct Failure {
-    /// Number of the kind.
-    #[n(1)]
-    pub kind: u16,
-    /// What was being done.
-    #[n(2)]
-    pub operation: String,
-    /// What went wrong.
-    #[n(3)]
-    pub message: String,
-    /// What to do about it.
-    #[n(4)]
-    pub fix: Option<String>,
-    /// Facts, in order.
-    #[n(5)]
-    pub context: Vec<(String, String)>,
-    /// Nothing ran; the same call may be sent again.
-    #[n(6)]
-    pub retryable: bool,
-}
-
-impl From<&Error> for Failure {
-    fn from(error: &Error) -> Self {
-        Failure {
-            kind: error.kind().code(),
-            operation: error.operation().to_owned(),
-            message: error.message().to_owned(),
-            fix: error.advice().map(str::to_owned),
-            context: error
-                .context()
-                .iter()
-                .map(|(key, value)| (key.to_string(), value.clone()))
-                .collect(),
-            retryable: error.is_retryable(),
-        }
-    }
-}
-
-impl From<Failure> for Error {
-    fn from(failure: Failure) -> Self {
-        let kind = ErrorKind::from_code(failure.kind).unwrap_or(ErrorKind::Internal);
-        // A routine's words, and a stranger's: they are shown on terminals and stand in logs.
-        let shown = |text: &str| printable(text).into_owned();
-        let mut error = Error::new(kind, shown(&failure.operation), shown(&failure.message));
-        for (key, value) in failure.context {
-            error = error.with(shown(&key), shown(&value));
-        }
-        if let Some(fix) = failure.fix {
-            error = error.fix(shown(&fix));
-        }
-        if failure.retryable { error.retryable() } else { error }
-    }
-}
-
 /// Credit and acknowledgement, both absolute, so that a repeated one does no harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
@@ -457,15 +292,6 @@ pub struct Share {
     /// Its size; the memory is sealed against shrinking below it.
     #[n(2)]
     pub bytes: u64,
-}
-
-/// The last frame.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-#[cbor(map)]
-pub struct Goodbye {
-    /// Why, unless all is well.
-    #[n(1)]
-    pub failure: Option<Failure>,
 }
 
 mod inline_bytes {
