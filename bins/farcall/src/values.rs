@@ -6,9 +6,9 @@ use std::path::Path;
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_client::{Argument, Array};
-use farcall_idl::element::ScalarValue;
 use farcall_idl::expression::Expression;
 use farcall_idl::interface::{ElementType, Interface, Order, Parameter, Shape};
+use farcall_idl::scalar::ScalarValue;
 
 use crate::files;
 use farcall_formats::data::{Data, check_range, element_bytes, real, shown};

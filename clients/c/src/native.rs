@@ -7,9 +7,10 @@ use std::ffi::c_int;
 use std::sync::Arc;
 
 use farcall_base::Bytes;
-use farcall_client::idl::element::{ScalarValue, element_bytes};
+use farcall_client::idl::element::element_bytes;
 use farcall_client::idl::interface::{Dimension, ElementType, Interface, Mode, Parameter, Shape};
 use farcall_client::idl::layout::{ParameterLayout, packed_strides, resolve};
+use farcall_client::idl::scalar::ScalarValue;
 use farcall_client::idl::values::ByteValues;
 use farcall_client::{
     Argument, CallOptions, Client, Destination, Error, ErrorKind, NativeFunction, Result, Routine,

@@ -2,8 +2,9 @@
 
 use std::ffi::c_char;
 
-use farcall_client::idl::element::{ScalarValue, element_bytes};
+use farcall_client::idl::element::element_bytes;
 use farcall_client::idl::interface::{ElementType, Interface, Parameter};
+use farcall_client::idl::scalar::ScalarValue;
 use farcall_client::{Argument, Error, Result};
 
 use crate::element::{is_complex, is_real, is_unsigned, is_whole};

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_idl::element::ScalarValue;
 use farcall_idl::interface::{ElementType, Interface, Order};
 use farcall_idl::layout::ArrayLayout;
+use farcall_idl::scalar::ScalarValue;
 use farcall_link::compression::Saved;
 use farcall_link::memory::{HeapRegion, MemorySource, Region, Space};
 use farcall_link::strided::Strided;

@@ -11,10 +11,11 @@ use std::sync::Arc;
 
 use farcall_base::{Bytes, Error, ErrorKind, Result};
 use farcall_idl::callback::CallbackType;
-use farcall_idl::element::{ScalarValue, element_bytes};
+use farcall_idl::element::element_bytes;
 use farcall_idl::evaluate::Values;
 use farcall_idl::interface::{ElementType, Interface, Mode, Parameter, Shape};
 use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout, resolve};
+use farcall_idl::scalar::ScalarValue;
 use farcall_link::memory::{Block, BorrowedRegion, Region, Space};
 use farcall_link::packing::Packing;
 use farcall_link::strided::Strided;

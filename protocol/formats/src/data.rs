@@ -1,8 +1,8 @@
 //! Arrays in memory of this program: what files and inline values become before a call.
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_idl::element::ScalarValue;
 use farcall_idl::interface::{ElementType, Order};
+use farcall_idl::scalar::ScalarValue;
 
 /// Bytes of one array at most, whatever a file announces.
 pub const ARRAY_BYTES_MAX: u64 = 16 << 30;

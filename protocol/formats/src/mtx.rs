@@ -4,8 +4,8 @@
 use std::io::Write;
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_idl::element::ScalarValue;
 use farcall_idl::interface::{ElementType, Order};
+use farcall_idl::scalar::ScalarValue;
 
 use crate::Fits;
 use crate::data::{Data, bytes_of, element_bytes, real, zeros};

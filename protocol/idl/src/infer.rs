@@ -9,10 +9,10 @@ pub(crate) mod solve;
 use farcall_base::{Error, ErrorKind, Result};
 
 use crate::domain;
-use crate::element::ScalarValue;
 use crate::evaluate::Values;
 use crate::expression::Expression;
 use crate::interface::{Dimension, ElementType, Interface, Mode, Parameter, Shape};
+use crate::scalar::ScalarValue;
 use crate::scope::Scope;
 use crate::values::{Completed, default_value};
 

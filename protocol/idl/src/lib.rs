@@ -25,6 +25,7 @@ mod parse;
 mod raw;
 mod reader;
 pub mod runs;
+pub mod scalar;
 pub mod scope;
 mod shown;
 pub mod signature;

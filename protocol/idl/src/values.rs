@@ -6,10 +6,10 @@ use std::cell::{Cell, OnceCell};
 
 use farcall_base::{Error, ErrorKind, Result};
 
-use crate::element::{ScalarValue, misfit};
 use crate::evaluate::{Fault, Reason, Values};
 use crate::expression::Expression;
 use crate::interface::{ElementType, Interface, Mode, Parameter, Shape};
+use crate::scalar::{ScalarValue, misfit};
 use crate::scope::Scope;
 
 /// A WORK scalar or a default may refer to another one, and that to another: at most this many in a

@@ -2,10 +2,10 @@
 
 use crate::fixture::*;
 use farcall_base::{ErrorKind, Result};
-use farcall_idl::element::ScalarValue;
 use farcall_idl::expression::{BinaryOperator, Expression};
 use farcall_idl::infer::{Arguments, Given, complete};
 use farcall_idl::interface::{Dimension, Domain, ElementType, Interface, Shape};
+use farcall_idl::scalar::ScalarValue;
 use farcall_idl::signature::{positional, signature};
 
 /// Completes a call in which only the named parameters are given.

@@ -2,13 +2,14 @@
 
 use crate::fixture::*;
 use farcall_base::{Bytes, ErrorKind, Result};
-use farcall_idl::element::{ScalarValue, swap_bytes};
+use farcall_idl::element::swap_bytes;
 use farcall_idl::evaluate::Values;
 use farcall_idl::interface::{Dimension, ElementType, Interface, Order};
 use farcall_idl::layout::{
     ArrayLayout, CallLayout, ParameterLayout, ResolvedDimension, TEXTS_MAX, resolve,
     resolve_results,
 };
+use farcall_idl::scalar::ScalarValue;
 use farcall_idl::values::ByteValues;
 
 const LIMIT: Bytes = Bytes(1 << 30);

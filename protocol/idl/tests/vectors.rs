@@ -6,11 +6,11 @@ use std::path::Path;
 use crate::fixture::*;
 use farcall_base::Bytes;
 use farcall_idl::decode::decode_interface;
-use farcall_idl::element::ScalarValue;
 use farcall_idl::encode::{contract_hash, encode_interface};
 use farcall_idl::interface::{ElementType, Interface, Shape};
 use farcall_idl::json::{hexadecimal, to_json};
 use farcall_idl::layout::{ArrayLayout, ParameterLayout, resolve};
+use farcall_idl::scalar::ScalarValue;
 use farcall_idl::values::ByteValues;
 use serde_json::{Value, json};
 

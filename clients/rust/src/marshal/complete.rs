@@ -1,9 +1,10 @@
 //! The values of a call: what the caller gave, and what follows from that, as bytes.
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_idl::element::{ScalarValue, element_bytes};
+use farcall_idl::element::element_bytes;
 use farcall_idl::infer::{self, Given};
 use farcall_idl::interface::{ElementType, Interface, Order, Parameter, Shape};
+use farcall_idl::scalar::ScalarValue;
 use farcall_link::strided::Strided;
 use farcall_wire::message::InlineBytes;
 

@@ -8,9 +8,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use farcall_base::{Bytes, CallId, Result};
-use farcall_idl::element::ScalarValue;
 use farcall_idl::interface::{ElementType, Shape};
 use farcall_idl::layout::CallLayout;
+use farcall_idl::scalar::ScalarValue;
 use farcall_wire::Argument as WireArgument;
 use farcall_wire::message::InlineBytes;
 use smallvec::SmallVec;

@@ -4,11 +4,11 @@ use super::parameter::List;
 use super::scope::{self, Signature};
 use crate::diagnostic::shown;
 use crate::domain::{is_real, wrong_set};
-use crate::element::ScalarValue;
 use crate::evaluate::Values;
 use crate::expression::Expression;
 use crate::interface::{Domain, ElementType, Mode};
 use crate::parse::tree;
+use crate::scalar::ScalarValue;
 use crate::source::Span;
 
 impl List<'_, '_> {

@@ -3,9 +3,10 @@
 use std::io;
 
 use farcall_client::OwnedArray;
-use farcall_idl::element::{ScalarValue, element_bytes};
+use farcall_idl::element::element_bytes;
 use farcall_idl::expression::Expression;
 use farcall_idl::interface::{Dimension, ElementType, Interface, Order, Parameter, Shape};
+use farcall_idl::scalar::ScalarValue;
 
 /// How values are written.
 pub trait Notation {

@@ -7,8 +7,8 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use farcall_client::{Output, Outputs};
-use farcall_idl::element::ScalarValue;
 use farcall_idl::interface::{ElementType, Interface, Parameter};
+use farcall_idl::scalar::ScalarValue;
 use farcall_idl::signature::results;
 
 use super::elements::{Elements, Notation, is_single, shortest};

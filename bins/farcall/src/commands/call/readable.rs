@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use farcall_base::printable_line;
 use farcall_client::{Output, Outputs, OwnedArray};
-use farcall_idl::element::ScalarValue;
 use farcall_idl::interface::{ElementType, Interface, Parameter};
+use farcall_idl::scalar::ScalarValue;
 use farcall_idl::signature::results;
 
 use super::elements::{Elements, Notation, is_single, shortest};
