@@ -9,6 +9,7 @@ pub mod inspection;
 mod leash;
 mod meeting;
 mod memory_cgroup;
+mod output;
 mod process;
 mod rooms;
 mod zygotes;
@@ -19,10 +20,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use farcall_base::{Clock, Error, ExecutableId, Instant, Result, SystemClock};
-use farcall_services::mailbox::{NoMessage, Port, Receiver, Reply};
-use farcall_services::spawner::{
-    ExitHow, Exited, Line, Listener, Output, Request, Said, Start, Started,
-};
+use farcall_services::mailbox::{NoMessage, Receiver, Reply};
+use farcall_services::spawner::{Exited, Line, Listener, Output, Request, Start, Started};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::state::{Settings, State};
@@ -37,13 +36,6 @@ use zygotes::{News, Wanted, ZygoteId, Zygotes};
 /// Messages taken before outputs and ends have their turn: a flood of requests must not hide them,
 /// nor grow `events`.
 const MESSAGES_PER_TURN: usize = 64;
-/// Reads in which a pipe gives what was in it, at most: whoever writes on and on is not waited for.
-const READS_MAX: usize = 16;
-/// For so long a launcher of MPI's is quiet when nothing is on its way any more, in nanoseconds;
-/// and so long it is listened to.
-const LAUNCHER_QUIET_NS: i64 = 100_000_000;
-const LAUNCHER_MAX: std::time::Duration = std::time::Duration::from_secs(1);
-
 /// Tells zygotes of a room that was made again from those of the one before.
 const ROOM_VARIABLE: &str = "FARCALL_ROOM";
 
@@ -175,14 +167,6 @@ impl Driver {
         }
     }
 
-    /// Takes what was written; whether anything was.
-    fn collect_output(&mut self, executable: ExecutableId, output: Output) -> bool {
-        let Some(process) = self.running.get_mut(&executable) else { return false };
-        let before = self.clock.now();
-        let bytes = process.read(output);
-        self.wrote(executable, output, before, bytes)
-    }
-
     /// The first process of MPI's may have come.
     fn meet(&mut self, executable: ExecutableId) {
         let Some(process) = self.running.get_mut(&executable) else { return };
@@ -191,70 +175,6 @@ impl Driver {
             Ok(true) => self.events.push_back(Event::Spawned { executable }),
             // Nothing will come of it; its end is seen.
             Err(_) => process.signal(Signal::Kill),
-        }
-    }
-
-    fn wrote(
-        &mut self,
-        executable: ExecutableId,
-        output: Output,
-        before: Instant,
-        bytes: Vec<u8>,
-    ) -> bool {
-        if let Some(listener) = self.listeners.get_mut(&executable) {
-            listener.tell(output, &bytes);
-        }
-        let wrote = !bytes.is_empty();
-        self.events.push_back(Event::Output { executable, output, before, bytes });
-        wrote
-    }
-
-    /// Takes what an executable has written until now.
-    fn collect_all_output(&mut self, executable: ExecutableId) {
-        for output in [Output::Stdout, Output::Stderr] {
-            let _ = (0..READS_MAX).all(|_| self.collect_output(executable, output));
-        }
-    }
-
-    fn listen(&mut self, executable: ExecutableId, listener: Port<Said>) {
-        self.listeners.remove(&executable);
-        self.collect_all_output(executable);
-        if self.running.contains_key(&executable) {
-            self.listeners.insert(executable, Listener::new(executable, listener));
-        }
-    }
-
-    fn hush(&mut self, executable: ExecutableId) {
-        self.await_launcher(executable);
-        self.collect_all_output(executable);
-        self.hear_out(executable);
-    }
-
-    /// What MPI's processes have written is on its way through their launcher, which says of
-    /// nothing that it was the last.
-    fn await_launcher(&mut self, executable: ExecutableId) {
-        let begin = self.clock.now();
-        while self.clock.now().since(begin) < LAUNCHER_MAX {
-            let Some(process) =
-                self.running.get(&executable).filter(|process| process.is_launched())
-            else {
-                return;
-            };
-            let mut pipes: Vec<PollFd<'_>> = process
-                .pipes()
-                .map(|(_, pipe)| PollFd::from_borrowed_fd(pipe, PollFlags::IN))
-                .collect();
-            let quiet = Timespec { tv_sec: 0, tv_nsec: LAUNCHER_QUIET_NS };
-            if pipes.is_empty() || !poll(&mut pipes, Some(&quiet)).is_ok_and(|ready| ready > 0) {
-                return;
-            }
-            self.collect_all_output(executable);
-        }
-    }
-
-    fn hear_out(&mut self, executable: ExecutableId) {
-        if let Some(listener) = self.listeners.remove(&executable) {
-            listener.finish();
         }
     }
 
@@ -311,25 +231,6 @@ impl Driver {
             Reaped::Done(how) => self.report_end(executable, how),
             Reaped::By(zygote, pid) => self.zygotes.reap(zygote, executable, pid),
         }
-    }
-
-    /// Takes what the process still wrote, and says that it ended.
-    fn report_end(&mut self, executable: ExecutableId, how: ExitHow) {
-        let Some(signalled) = self.running.get(&executable).map(Process::was_stopped) else {
-            return;
-        };
-        // Any other signal is the routine's own doing, though its connection was closed on the way
-        // to it: whoever unwinds closes it.
-        let was_stopped = signalled
-            && !matches!(&how, ExitHow::Signal { number, .. } if ![libc::SIGTERM, libc::SIGKILL].contains(number));
-        for output in [Output::Stdout, Output::Stderr] {
-            let Some(process) = self.running.get_mut(&executable) else { return };
-            let before = self.clock.now();
-            let bytes = process.drain(output);
-            self.wrote(executable, output, before, bytes);
-        }
-        self.hear_out(executable);
-        self.events.push_back(Event::Ended { executable, how, was_stopped });
     }
 
     fn hear(&mut self, news: News) {

@@ -8,7 +8,7 @@ use farcall_base::Result;
 use farcall_services::spawner::SOCKET_VARIABLE;
 use farcall_services::spawner::rules::RULES_VARIABLE;
 
-use super::meeting::Meeting;
+use super::meeting::mpi;
 use super::memory_cgroup::MemoryCgroup;
 use super::process::shown_name;
 use super::zygotes::Wanted;
@@ -97,7 +97,7 @@ pub(super) fn prepare(
         command.envs(meeting.environment());
         rules.writable.push(meeting.folder());
         rules.readable.push(meeting.launcher().to_owned());
-        rules.readable.extend(Meeting::batch_system());
+        rules.readable.extend(mpi::batch_system());
     }
     // What the administrator gave the server is worth more than what we work out, and less than the
     // manifest.

@@ -7,75 +7,37 @@
 //! close what they dialled. They keep their files in memory there, too, and all of it is removed
 //! when they have ended.
 
+mod folder;
+pub(super) mod mpi;
+
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
-use farcall_base::{Error, ErrorKind, Result};
+use farcall_base::{Error, Result};
 use farcall_services::spawner::zygote::{Packet, Received, Wait, ZygoteLink};
 use farcall_services::spawner::{LEADS, SOCKET_VARIABLE};
 use farcall_system::plain_file;
 use farcall_system::temporary;
 use rustix::event::epoll;
-use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open, pidfd_send_signal};
-use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::asking::{Asked, Askers};
 use super::copy;
 use super::rooms::Room;
 
-/// Memory that looks like files, where a system has it.
-const MEMORY: &str = "/dev/shm";
 /// Processes that may dial before one says that it is the first: more than run on one host are
 /// strangers to this launch.
 const DIALLED_MAX: usize = 4096;
 /// Answers to those who ask for a connection, before others are served.
 const ANSWERS_MAX: usize = 64;
-/// Names of folders begin so.
-const PREFIX: &str = "farcall-ranks-";
-/// The socket's name.
-const SOCKET: &str = "server";
-/// Variables by which Open MPI (4, then 5 and its launcher) is told what a server's launches are:
-/// several at a time, none of which may take the same processors as another, and of any number of
-/// processes. Others know none of them.
-const TOLD: [(&str, &str); 8] = [
-    ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
-    ("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"),
-    ("OMPI_MCA_hwloc_base_binding_policy", "none"),
-    ("PRTE_MCA_hwloc_default_binding_policy", "none"),
-    ("OMPI_MCA_mpi_yield_when_idle", "1"),
-    // A rank that crashes is reported with the last that it said: that is not to be a list of
-    // addresses.
-    ("OMPI_MCA_opal_signal", ""),
-    // Processes under a module's rules read no other's memory.
-    ("OMPI_MCA_btl_vader_single_copy_mechanism", "none"),
-    // What starts the processes on other nodes of Slurm's: they need these variables, whatever the
-    // job was given.
-    ("SLURM_EXPORT_ENV", "ALL"),
-];
-/// Variables that name the folder for what its processes share. On other nodes of an allocation,
-/// Open MPI makes it, and leaves it empty at the end.
-const FOLDERS: [&str; 3] = [
-    "OMPI_MCA_orte_tmpdir_base",
-    "OMPI_MCA_btl_vader_backing_directory",
-    "OMPI_MCA_btl_sm_backing_directory",
-];
 /// Times that processes are looked for which were killed, and the time between.
 const LOOKS_MAX: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(2);
-/// By which root says that it means it.
-const AS_ROOT: [&str; 4] = [
-    "OMPI_ALLOW_RUN_AS_ROOT",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
-    "PRTE_ALLOW_RUN_AS_ROOT",
-    "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM",
-];
-
 /// Who dials, until it is known who is the first.
 #[derive(Default)]
 struct Dials {
@@ -113,11 +75,11 @@ impl Meeting {
     ) -> Result<Meeting> {
         let user = room.user();
         static SWEPT: Once = Once::new();
-        SWEPT.call_once(sweep);
-        let launcher = installed(launcher)?;
+        SWEPT.call_once(folder::sweep);
+        let launcher = mpi::installed(launcher)?;
         let cannot_make = |error| Error::system("make a socket for MPI's processes", error);
-        let folder = new_folder().map_err(cannot_make)?;
-        let made = listen(&folder, user);
+        let folder = folder::make().map_err(cannot_make)?;
+        let made = folder::listen(&folder, user);
         if made.is_err() {
             temporary::remove(&folder);
         }
@@ -182,19 +144,7 @@ impl Meeting {
     }
 
     pub(super) fn socket(&self) -> PathBuf {
-        self.folder.join(SOCKET)
-    }
-
-    /// What a batch system's own launcher reads, by which an MPI reaches the other nodes of an
-    /// allocation.
-    pub(super) fn batch_system() -> impl Iterator<Item = String> {
-        let within = std::env::var_os("SLURM_JOB_ID").is_some();
-        let own = || installed("srun").ok();
-        let settings = || {
-            let file = PathBuf::from(std::env::var_os("SLURM_CONF")?).canonicalize().ok()?;
-            file.parent().map(|folder| folder.display().to_string())
-        };
-        within.then(|| own().into_iter().chain(settings())).into_iter().flatten()
+        self.folder.join(folder::SOCKET)
     }
 
     /// What its processes may write.
@@ -209,9 +159,7 @@ impl Meeting {
 
     /// What an MPI is told, unless somebody says otherwise.
     pub(super) fn environment(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let folders = FOLDERS.iter().map(|name| (*name, self.folder()));
-        let as_root = AS_ROOT.iter().filter(|_| self.user == 0).map(|name| (*name, "1".to_owned()));
-        TOLD.iter().map(|(name, value)| (*name, (*value).to_owned())).chain(folders).chain(as_root)
+        mpi::environment(self.folder(), self.user)
     }
 
     /// Kills what has the socket's name in its environment: the launcher's processes, and what they
@@ -372,83 +320,4 @@ fn own_program() -> PathBuf {
 fn runs_for_all(program: &Path) -> bool {
     plain_file::is_public(program)
         && std::fs::metadata(program).is_ok_and(|data| data.mode() & 0o001 != 0)
-}
-
-/// The folder that a launcher of this name, or path, is installed in.
-fn installed(launcher: &str) -> Result<String> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path)
-        .map(|folder| folder.join(launcher))
-        .find(|file| file.is_file());
-    let found = found.and_then(|file| file.canonicalize().ok()).ok_or_else(|| {
-        Error::new(
-            ErrorKind::Unavailable,
-            "start an executable",
-            format!(
-                "there is no \
-            \"{launcher}\" on this machine"
-            ),
-        )
-        .fix(
-            "an MPI must start routines with Backend \"MPI\": install one (Debian: `apt \
-                install openmpi-bin`; on a cluster: `module load` it before the server starts), \
-                or set mpi_command in farcall.toml to its launcher",
-        )
-    })?;
-    let folder = found.parent().and_then(Path::parent).filter(|folder| folder.parent().is_some());
-    Ok(folder.unwrap_or(&found).display().to_string())
-}
-
-fn new_folder() -> std::io::Result<PathBuf> {
-    let mut number = [0; 16];
-    getrandom(&mut number, GetRandomFlags::empty())?;
-    let name = format!("{PREFIX}{:032x}", u128::from_ne_bytes(number));
-    let make = |place: &Path| {
-        let folder = place.join(&name);
-        std::fs::DirBuilder::new().mode(0o700).create(&folder).map(|()| folder)
-    };
-    make(Path::new(MEMORY)).or_else(|_| make(&std::env::temp_dir()))
-}
-
-/// The folder stays locked as long as this process uses it: others must not take it for left
-/// behind.
-fn listen(folder: &Path, user: Option<(u32, u32)>) -> std::io::Result<(UnixListener, OwnedFd)> {
-    let lock = OwnedFd::from(std::fs::File::open(folder)?);
-    flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
-    let socket = folder.join(SOCKET);
-    let listener = UnixListener::bind(&socket)?;
-    listener.set_nonblocking(true)?;
-    if let Some((user, group)) = user {
-        std::os::unix::fs::chown(&socket, Some(user), Some(group))?;
-        std::os::unix::fs::chown(folder, Some(user), Some(group))?;
-    }
-    Ok((listener, lock))
-}
-
-/// Removes what servers of ours left behind that were killed.
-fn sweep() {
-    let own = geteuid();
-    let entries =
-        [PathBuf::from(MEMORY), std::env::temp_dir()].into_iter().flat_map(std::fs::read_dir);
-    for entry in entries
-        .flatten()
-        .flatten()
-        .filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX))
-    {
-        let ours = entry
-            .metadata()
-            .is_ok_and(|data| data.is_dir() && (own.is_root() || data.uid() == own.as_raw()));
-        // One without a socket is of processes that were started from another node: it goes when
-        // they have emptied it.
-        let is_left = ours
-            && std::fs::remove_dir(entry.path()).is_err()
-            && entry.path().join(SOCKET).exists();
-        if is_left
-            && std::fs::File::open(entry.path()).is_ok_and(|folder| {
-                flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok()
-            })
-        {
-            temporary::remove(&entry.path());
-        }
-    }
 }
