@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 use crate::metadata::{Package, packages};
 use crate::tree::{SourceFile, Tree, Violation, repository};
 use crate::{
-    architecture, density, faults, layers, links, printing, reach, sizes, subjects, text, tracked,
-    words,
+    architecture, density, faults, layers, links, printing, reach, sizes, structs, subjects, text,
+    tracked, words,
 };
 
 fn tree() -> &'static Tree {
@@ -90,6 +90,14 @@ fn whatever_prints_makes_it_printable() {
 fn files_and_functions_are_short() {
     match sizes::read_exceptions(&list("ratchet.txt")) {
         Ok(exceptions) => assert_holds(sizes::lengths(&tree().sources, &exceptions)),
+        Err(refused) => assert_holds(refused),
+    }
+}
+
+#[test]
+fn structs_have_few_fields() {
+    match structs::read(&list("structs.txt")) {
+        Ok(listed) => assert_holds(structs::violations(&tree().sources, &listed)),
         Err(refused) => assert_holds(refused),
     }
 }

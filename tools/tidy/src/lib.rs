@@ -19,6 +19,7 @@ pub mod printing;
 pub mod reach;
 pub mod scanner;
 pub mod sizes;
+pub mod structs;
 pub mod subjects;
 pub mod text;
 pub mod tracked;
