@@ -200,7 +200,8 @@ impl Client {
     }
 
     fn open(&mut self, wish: Wish) {
-        let (number, keep) = (wish.number, wish.keep);
+        let number = wish.number;
+        let keep = wish.keep;
         self.unsent = true;
         let kept = keep.then(|| (CallId(self.caller.random()), wish.clone()));
         let id = kept.as_ref().map(|(id, _)| *id);

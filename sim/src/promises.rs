@@ -157,7 +157,8 @@ impl Promises {
             let mut words = line.split(' ').map(str::parse::<u64>);
             let mut word = || words.next().and_then(Result::ok).expect("a whole line is heard");
             assert_eq!((word(), word()), (number, output.into()), "output of another call");
-            let (line, last) = (word(), printed.last.entry(output).or_insert(0));
+            let line = word();
+            let last = printed.last.entry(output).or_insert(0);
             assert!(*last < line, "call {number} printed line {line} after line {last}");
             *last = line;
         }

@@ -127,7 +127,8 @@ impl World {
     fn manner(&mut self, index: usize) -> Manner {
         let module = index % self.plan.modules.max(1);
         let seed = self.random.next();
-        let (callbacks, objects) = (&self.plan.callbacks, &self.plan.objects);
+        let callbacks = &self.plan.callbacks;
+        let objects = &self.plan.objects;
         let mut routines = vec![Routine::Scale];
         routines.extend((callbacks.chance > 0.0).then_some(Routine::Apply));
         routines.extend((objects.each > 0).then_some(Routine::Add));
@@ -287,11 +288,12 @@ impl World {
             self.after(delay, Happening::FetchDue(index + 1, id, wish));
         }
         for run in functions {
-            let (number, time) = (run.callback.number, run.callback.index);
+            let number = run.callback.number;
+            let time = run.callback.index;
             self.say(format!("function of call {number} runs for the {time}. time"));
             self.promises.function_runs(number, time);
-            let (took, fails) =
-                (self.within(self.plan.run_us), self.chance(self.plan.callbacks.failure));
+            let took = self.within(self.plan.run_us);
+            let fails = self.chance(self.plan.callbacks.failure);
             self.after(
                 took,
                 Happening::FunctionReturns { client: index, run: Box::new(run), fails, took },
@@ -309,7 +311,8 @@ impl World {
 
     /// Asks another client for what one has left: it, or the next one that lives.
     fn fetch(&mut self, client: usize, id: CallId, wish: Wish) {
-        let (count, number) = (self.clients.len(), wish.number);
+        let count = self.clients.len();
+        let number = wish.number;
         let module = |index: usize| index % self.plan.modules.max(1);
         let made_by = number as usize / self.plan.calls;
         // Whoever asks knows the routine.
@@ -401,7 +404,8 @@ impl World {
                 (_, Asked::Failed(ErrorKind::RoutineCrashed)) => self.plan.killed > 0,
                 _ => false,
             };
-            let (came, went) = (held.came, held.went);
+            let came = held.came;
+            let went = held.went;
             assert!(is_right, "objects of client {index} came: {came:?}, and went: {went:?}");
         }
     }

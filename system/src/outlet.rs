@@ -217,7 +217,8 @@ mod tests {
         assert_eq!(rustix::fs::fcntl_getfl(&writer).unwrap(), flags);
         // A reader that is slow and reads gets everything.
         let reading = std::thread::spawn(move || {
-            let (mut bytes, mut count) = (vec![0; 1 << 16], 0);
+            let mut bytes = vec![0; 1 << 16];
+            let mut count = 0;
             while !bytes[..count].contains(&b'z') {
                 count = rustix::io::read(&reader, &mut bytes).unwrap();
             }
@@ -260,8 +261,8 @@ mod tests {
             let count = rustix::io::read(reader, &mut bytes).unwrap();
             bytes[..count].to_vec()
         };
-        let ((first, writer), (second, other)) =
-            (rustix::pipe::pipe().unwrap(), rustix::pipe::pipe().unwrap());
+        let (first, writer) = rustix::pipe::pipe().unwrap();
+        let (second, other) = rustix::pipe::pipe().unwrap();
         let outlet = to(writer);
         outlet.write(b"one", Duration::from_secs(60)).unwrap();
         let other: &'static OwnedFd = Box::leak(Box::new(other));

@@ -353,7 +353,8 @@ fn a_client_that_goes_away_inside_its_callback() {
 
 /// A function that says when it runs, and returns when the other end of the second is dropped.
 fn blocking() -> (Argument<'static>, mpsc::Receiver<()>, mpsc::Sender<()>) {
-    let ((running, hear), (go, wait)) = (mpsc::channel(), mpsc::channel::<()>());
+    let (running, hear) = mpsc::channel();
+    let (go, wait) = mpsc::channel::<()>();
     let wait = Mutex::new(wait);
     let function = function(move |_| {
         running.send(()).unwrap();

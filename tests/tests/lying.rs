@@ -35,7 +35,8 @@ fn lie(listener: &UnixListener, lie: &[u8]) -> bool {
     while read_frame(&mut stream) != Some(FrameKind::Request) {}
     let _ = stream.write_all(lie);
     // Its end, or a reset: not a pause.
-    !matches!(stream.read_to_end(&mut Vec::new()), Err(error) if error.kind() == std::io::ErrorKind::WouldBlock)
+    let rest = stream.read_to_end(&mut Vec::new());
+    rest.err().is_none_or(|error| error.kind() != std::io::ErrorKind::WouldBlock)
 }
 
 /// What a client says that such a server answers.

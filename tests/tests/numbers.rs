@@ -154,7 +154,8 @@ fn in_a_small_container_a_large_call_fails_alone() {
 
 /// Connects again and again, and never says anything.
 fn crowd(port: u16, is_over: &AtomicBool) -> usize {
-    let (mut held, mut ended): (Vec<TcpStream>, usize) = (Vec::new(), 0);
+    let mut held: Vec<TcpStream> = Vec::new();
+    let mut ended: usize = 0;
     while !is_over.load(Ordering::Relaxed) {
         while held.len() < 60
             && let Ok(stream) = TcpStream::connect(("127.0.0.1", port))
@@ -208,7 +209,8 @@ fn flood(server: &Server) {
     let mut writer = reader.try_clone().unwrap();
     std::thread::scope(|scope| {
         let reads = scope.spawn(move || {
-            let (mut reader, mut bytes) = (reader, vec![0; 1 << 20]);
+            let mut reader = reader;
+            let mut bytes = vec![0; 1 << 20];
             reader.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
             let since = Instant::now();
             while since.elapsed() < Duration::from_secs(5)

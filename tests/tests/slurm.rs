@@ -203,7 +203,8 @@ fn launcher_killed(slurm: &Slurm) {
     let runs = site.running_call("rest_once", 8_000);
     drain(slurm);
     let waits = waits(&site);
-    let ((launcher, guard), name) = (site.launcher(), site.name());
+    let (launcher, guard) = site.launcher();
+    let name = site.name();
     assert_eq!(site.queue(&name).len(), 2);
     signal(launcher, Signal::KILL);
     site.wait_for("the waiting job is cancelled", || site.queue(&name).len() == 1);
@@ -223,7 +224,8 @@ fn server_killed(slurm: &Slurm) {
         let runs = site.running_call("rest_once", 170_000);
         drain(slurm);
         let _waits = waits(&site);
-        let ((launcher, guard), name) = (site.launcher(), site.name());
+        let (launcher, guard) = site.launcher();
+        let name = site.name();
         if who == "guard" {
             signal(guard, Signal::KILL);
         }

@@ -300,9 +300,13 @@ impl Reading<'_> {
 
 impl RawArgument {
     fn array(&self) -> RawArray {
-        let (data, element, rank, shape, strides) =
-            (self.data, self.element, self.rank, self.shape, self.strides);
-        RawArray { data, element, rank, shape, strides }
+        RawArray {
+            data: self.data,
+            element: self.element,
+            rank: self.rank,
+            shape: self.shape,
+            strides: self.strides,
+        }
     }
 
     fn into_array(self) -> RawArray {

@@ -204,8 +204,12 @@ impl CallObject {
         options: &CallOptions,
         places: Places,
     ) -> CallObject {
-        let (number, timeout, id) = (pending.number(), options.timeout, pending.id());
-        let (client, routine, pending) = (client.clone(), routine.clone(), Mutex::new(pending));
+        let number = pending.number();
+        let timeout = options.timeout;
+        let id = pending.id();
+        let client = client.clone();
+        let routine = routine.clone();
+        let pending = Mutex::new(pending);
         CallObject { client, routine, number, timeout, id, pending, told: Mutex::new(None), places }
     }
 
@@ -222,7 +226,8 @@ impl CallObject {
         let with_text = |raw: RawNews, text: Vec<u8>| {
             // A NUL behind it does no harm to those who know the length, and good to those who
             // print a word.
-            let (bytes, text) = (text.len(), [text.as_slice(), &[0]].concat().into_boxed_slice());
+            let bytes = text.len();
+            let text = [text.as_slice(), &[0]].concat().into_boxed_slice();
             let place = text.as_ptr();
             *self.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
             RawNews { text: place, bytes, ..raw }

@@ -136,7 +136,9 @@ fn misfit(
             .with("routine", interface.full_name())
             .fix("pass a function with the callback's parameters, or NULL");
     }
-    let (position, name, given_type) = (position + 1, &parameter.name, c_type(given));
+    let position = position + 1;
+    let name = &parameter.name;
+    let given_type = c_type(given);
     let wanted_type = if parameter.stream { "FILE *".to_owned() } else { c_type(wanted) };
     let message =
         format!("argument {position} ({name}) is {given_type}, the interface wants {wanted_type}");

@@ -58,7 +58,8 @@ pub unsafe fn spans(routine: &Routine, values: &[TaggedValue]) -> Result<Option<
     };
     let mut spans = Vec::new();
     for ((index, parameter), value) in interface.caller_parameters().zip(values) {
-        let (tag, address) = (passing(parameter), value.pointer());
+        let tag = passing(parameter);
+        let address = value.pointer();
         if tag & POINTER == 0 || tag & OTHER != 0 || address.is_null() {
             continue;
         }

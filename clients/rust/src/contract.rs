@@ -52,7 +52,8 @@ impl Contract {
         if hash == reply.contract {
             // Names and documentation are shown in many places, in four languages.
             let interface = Arc::new(interface.shown());
-            let (sizer, callbacks) = (Sizer::new(&interface), CallbackType::all(&interface));
+            let sizer = Sizer::new(&interface);
+            let callbacks = CallbackType::all(&interface);
             return Ok(Contract {
                 interface,
                 name: reply.name.clone(),

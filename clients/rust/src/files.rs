@@ -144,7 +144,10 @@ impl Target {
 
     /// Whether what comes last would be all that is left of both.
     pub fn is_same_file(&self, other: &Target) -> bool {
-        matches!((self, other), (Target::File(one), Target::File(another)) if one.path == another.path)
+        match (self, other) {
+            (Target::File(one), Target::File(another)) => one.path == another.path,
+            _ => false,
+        }
     }
 }
 

@@ -47,8 +47,8 @@ impl Shell {
             launcher: String::new(),
             module_text: Arc::from([]),
         };
-        let ((started, is_started), (exited, has_exited)) =
-            (question().unwrap(), question().unwrap());
+        let (started, is_started) = question().unwrap();
+        let (exited, has_exited) = question().unwrap();
         self.spawner.start(Start {
             executable: ExecutableId(number),
             module: "ep".into(),

@@ -119,7 +119,8 @@ mod tests {
     #[test]
     fn does_what_a_map_does() {
         let mut random = SeededRandom::new(7);
-        let (mut channels, mut map) = (Channels::default(), BTreeMap::new());
+        let mut channels = Channels::default();
+        let mut map = BTreeMap::new();
         for step in 0..20_000_u32 {
             // Around the last place, and far beyond it.
             let number = match random.next() % 3 {

@@ -324,8 +324,10 @@ impl Connection {
     pub(crate) fn check_segments(&self, arguments: &[Argument]) -> Result<()> {
         let outside = |argument: &&Argument| match **argument {
             Argument::Shared(segment, offset, length) => {
-                let end = offset.checked_add(length);
-                !matches!((end, self.segments.get(&segment)), (Some(end), Some(bytes)) if end <= *bytes)
+                match (offset.checked_add(length), self.segments.get(&segment)) {
+                    (Some(end), Some(bytes)) => end > *bytes,
+                    _ => true,
+                }
             }
             _ => false,
         };

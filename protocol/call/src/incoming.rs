@@ -268,7 +268,8 @@ impl Connection {
     /// Says that we have the call that the peer takes up again: its outcome follows on this
     /// channel. One that tells more than the peer takes goes out as a failure that says so.
     pub fn agree(&mut self, channel: ChannelId, resume: &Resume) {
-        let (body, limit) = (encode(resume), self.body_bytes_max());
+        let body = encode(resume);
+        let limit = self.body_bytes_max();
         if body.len() > limit {
             self.respond_encoded(channel, &[], encode(&failed(&too_long(body.len(), limit))));
         } else if self.is_pending(channel) {

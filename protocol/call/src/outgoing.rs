@@ -221,7 +221,8 @@ impl Connection {
             ));
         }
         check_count(arguments)?;
-        let (bytes, limit) = (declared_bytes(arguments), self.outgoing.call_bytes_max);
+        let bytes = declared_bytes(arguments);
+        let limit = self.outgoing.call_bytes_max;
         if bytes <= limit {
             return Ok(());
         }

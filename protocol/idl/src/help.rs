@@ -51,8 +51,12 @@ fn row(interface: &Interface, index: usize, parameter: &Parameter) -> [String; 4
             (String::new(), format!("function({})", names.join(", ")))
         }
         shape => {
-            let column = matches!(shape, Shape::Array { order: Order::Column, dimensions } if dimensions.len() > 1);
-            let order = if column { ", by columns" } else { "" };
+            let order = match shape {
+                Shape::Array { order: Order::Column, dimensions } if dimensions.len() > 1 => {
+                    ", by columns"
+                }
+                _ => "",
+            };
             let kind =
                 scope.element_text(parameter.element) + &scope.dimensions_text(parameter) + order;
             (parameter.mode.word().to_ascii_lowercase(), kind)

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::encode::contract_hash;
 use crate::expression::Expression;
 use crate::idl::parameter_text;
-use crate::interface::{Dimension, Domain, Interface, Order, Parameter, Shape, StructType};
+use crate::interface::{Dimension, Domain, Field, Interface, Order, Parameter, Shape, StructType};
 use crate::scope::Scope;
 use crate::signature::{positional_in, signature};
 
@@ -67,9 +67,22 @@ fn names(parameters: &[Parameter], indexes: &[usize]) -> Vec<String> {
 }
 
 fn struct_value(structure: &StructType) -> Value {
-    let field = |field: &crate::interface::Field| json!({"name": field.name, "type": field.element.name(), "count": field.count, "offset": field.offset});
-    let fields: Vec<Value> = structure.fields.iter().map(field).collect();
-    json!({"name": structure.name, "bytes": structure.size(), "alignment": structure.alignment(), "fields": fields})
+    let fields: Vec<Value> = structure.fields.iter().map(field_value).collect();
+    json!({
+        "name": structure.name,
+        "bytes": structure.size(),
+        "alignment": structure.alignment(),
+        "fields": fields,
+    })
+}
+
+fn field_value(field: &Field) -> Value {
+    json!({
+        "name": field.name,
+        "type": field.element.name(),
+        "count": field.count,
+        "offset": field.offset,
+    })
 }
 
 fn parameter_values(scope: Scope<'_>) -> Value {

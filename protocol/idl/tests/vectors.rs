@@ -16,9 +16,12 @@ use serde_json::{Value, json};
 
 const LIMIT: Bytes = Bytes(1 << 30);
 
+fn gesv(n: i64, nrhs: i64, lda: i64, ldb: i64) -> Value {
+    json!({"n": n, "nrhs": nrhs, "lda": lda, "ldb": ldb})
+}
+
 /// Calls of the fixtures' interfaces: values of scalars, of small arrays and of strings.
 fn cases() -> Vec<(Interface, Vec<Value>)> {
-    let gesv = |n: i64, nrhs: i64, lda: i64, ldb: i64| json!({"n": n, "nrhs": nrhs, "lda": lda, "ldb": ldb});
     let gesdd = |jobz: &str| json!({"jobz": jobz, "m": 5, "n": 3, "lda": 6, "ldu": 5, "ldvt": 3});
     let gemm = json!({"m": 2, "n": 3, "k": 4, "lda": 4, "ldb": 4, "ldc": 2, "transa": "T"});
     let dot = |n: i64, incx: i64| json!({"n": n, "incx": incx});

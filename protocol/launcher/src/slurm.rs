@@ -206,8 +206,8 @@ impl Slurm {
                 .find(|(_, submission)| submission.phase == Phase::Waits);
             let Some((number, submission)) = next else { return };
             submission.phase = Phase::Submitted;
-            let (number, command) =
-                (*number, commands::sbatch(&submission.job, &self.settings.name, *number));
+            let number = *number;
+            let command = commands::sbatch(&submission.job, &self.settings.name, number);
             self.run(Errand::Submit(number), command);
         }
     }
@@ -245,7 +245,10 @@ impl Slurm {
     }
 
     fn number_of(&self, id: &str) -> Option<u64> {
-        let is_it = |submission: &Submission| matches!(&submission.phase, Phase::Known(known) if known == id);
+        let is_it = |submission: &Submission| match &submission.phase {
+            Phase::Known(known) => known == id,
+            _ => false,
+        };
         self.submissions.iter().find(|(_, submission)| is_it(submission)).map(|(number, _)| *number)
     }
 

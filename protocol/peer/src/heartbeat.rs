@@ -109,7 +109,8 @@ impl Heartbeat {
         let (begun, limit, step) = match self.asked {
             None => (*self.since.get_or_insert(now), limit / PART, limit),
             Some(_) => {
-                let (limit, step) = (limit - limit / PART, (limit - limit / PART) / STEPS);
+                let limit = limit - limit / PART;
+                let step = limit / STEPS;
                 (self.asked_but_for_standstills(now, step), limit, step)
             }
         };

@@ -188,7 +188,8 @@ mod tests {
         let start = Instant(0);
         let mut attempts =
             Attempts::new(start, Duration::from_secs(30), heartbeat.map(Duration::from_secs));
-        let (mut now, mut count) = (start, 0);
+        let mut now = start;
+        let mut count = 0;
         loop {
             let begun = now;
             now = now + takes.min(attempts.patience(now));

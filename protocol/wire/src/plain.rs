@@ -302,7 +302,8 @@ impl<'a> Reader<'a> {
     }
 
     fn argument(&mut self) -> Option<Argument> {
-        let (length, kind) = (self.head(ARRAY)?, self.head(UNSIGNED)?);
+        let length = self.head(ARRAY)?;
+        let kind = self.head(UNSIGNED)?;
         match (length, kind) {
             (1, ABSENT) => Some(Argument::Absent),
             (1, NO_POINTER) => Some(Argument::Null),
@@ -328,7 +329,8 @@ impl<'a> Reader<'a> {
         self.key(4)?;
         let arguments = self.arguments()?;
         let mut left = fields.checked_sub(4)?;
-        let (mut remaining_us, mut wanted) = (None, None);
+        let mut remaining_us = None;
+        let mut wanted = None;
         if left > 0 && self.rest.first() == Some(&5) {
             self.key(5)?;
             remaining_us = Some(self.head(UNSIGNED)?);

@@ -220,7 +220,8 @@ impl World {
     /// A process ends: its connection at once, the report of its exit a little later.
     pub(super) fn end_process(&mut self, executable: ExecutableId, how: ExitHow) {
         if self.processes.remove(&executable).is_some() {
-            let (stderr, stdout) = (OutputTail::default(), OutputTail::default());
+            let stderr = OutputTail::default();
+            let stdout = OutputTail::default();
             let was_stopped = matches!(how, ExitHow::Signal { number: 15, .. });
             let exited = Exited { executable, how, rank: None, was_stopped, stderr, stdout };
             let delay = self.within(SPAWNER_US);

@@ -83,7 +83,8 @@ impl World {
     }
 
     fn make_call(&mut self, client: usize, mut wish: Wish) {
-        let (number, elements) = (wish.number, wish.elements);
+        let number = wish.number;
+        let elements = wish.elements;
         let routine = wish.target.routine().name();
         self.say(format!(
             "client {client} makes call {number} of {routine} with {elements} elements"

@@ -435,7 +435,8 @@ impl Liars {
         let liar = program.display();
         let host = farcall_tests::program();
         let script = format!(
-            r#"test "$1" = --check && exec '{}' host --check; exec '{liar}' {name} --exact --nocapture"#,
+            "test \"$1\" = --check && exec '{}' host --check; \
+             exec '{liar}' {name} --exact --nocapture",
             host.display()
         );
         let spawner = format!(

@@ -52,7 +52,8 @@ fn a_client_that_does_not_take_its_results_is_cut_off(transport: Transport) {
     serves(&server);
     let descriptors = server.descriptors();
     // More than all queues on the way take.
-    let (frames, bytes) = (16, 4_usize << 20);
+    let frames = 16;
+    let bytes = 4_usize << 20;
     let mut raw = with_call(&server, (frames * bytes) as u64);
     raw.expect(FrameKind::Window);
     let frame = vec![0; bytes];

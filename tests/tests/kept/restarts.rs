@@ -316,7 +316,8 @@ fn no_kept_call_is_lost_or_runs_twice_over_restarts() {
     let place = Place::new("scenario", &options);
     let seed = 11;
     let mut random = SeededRandom::new(seed);
-    let (mut accepted, mut next): (BTreeMap<usize, CallId>, usize) = (BTreeMap::new(), 0);
+    let mut accepted: BTreeMap<usize, CallId> = BTreeMap::new();
+    let mut next: usize = 0;
     while accepted.len() < calls {
         let server = place.start();
         let client = server.client();

@@ -24,19 +24,25 @@ pub use rig::Rig;
 macro_rules! stamp {
     ($rig:path) => {
         $crate::stamp!($rig, streams:
-            bytes_arrive_whole_and_in_order, vectors_are_one_run_of_bytes, end_of_stream_comes_after_the_last_byte,
-            an_empty_stream_would_block, waiting_and_receiving_can_be_one, a_full_stream_pushes_back_and_goes_on, sixteen_mib_both_ways_at_once,
-            a_dropped_peer_never_hangs_us, descriptors_come_with_their_byte, impossible_descriptors_are_refused,
+            bytes_arrive_whole_and_in_order, vectors_are_one_run_of_bytes,
+            end_of_stream_comes_after_the_last_byte, an_empty_stream_would_block,
+            waiting_and_receiving_can_be_one,
+            a_full_stream_pushes_back_and_goes_on, sixteen_mib_both_ways_at_once,
+            a_dropped_peer_never_hangs_us, descriptors_come_with_their_byte,
+            impossible_descriptors_are_refused,
         );
         $crate::stamp!($rig, links:
-            control_frames_of_every_size, data_lands_in_place, channels_interleave, data_is_placed_piece_by_piece,
-            compressed_data_comes_as_it_was, unwanted_data_is_thrown_away, a_budget_pauses_and_nothing_is_lost, descriptors_stay_with_their_frame,
-            unknown_frames_are_skipped, a_lent_buffer_comes_back_with_frames,
+            control_frames_of_every_size, data_lands_in_place, channels_interleave,
+            data_is_placed_piece_by_piece, compressed_data_comes_as_it_was,
+            unwanted_data_is_thrown_away, a_budget_pauses_and_nothing_is_lost,
+            descriptors_stay_with_their_frame, unknown_frames_are_skipped,
+            a_lent_buffer_comes_back_with_frames,
         );
         $crate::stamp!($rig, guards:
             a_stranger_is_refused, another_version_is_refused, oversized_frames_are_refused,
             unknown_critical_frames_are_refused, a_truncated_frame_is_a_lost_connection,
-            stray_descriptors_are_refused, compressed_frames_that_lie_are_refused, hostile_bytes_never_panic,
+            stray_descriptors_are_refused, compressed_frames_that_lie_are_refused,
+            hostile_bytes_never_panic,
         );
         $crate::stamp!($rig, script: the_script_reads_the_same_on_every_transport,);
     };

@@ -159,7 +159,10 @@ fn one_links_traffic_does_not_change_anothers_luck() {
             send(&mut first.near, &[0; 50_000]).unwrap();
         }
         send(&mut second.near, &[0; 50_000]).unwrap();
-        let of_second = |(_, event): &(Instant, Event)| matches!(event, Event::Lost { link, .. } if *link == second.link);
+        let of_second = |(_, event): &(Instant, Event)| match event {
+            Event::Lost { link, .. } => *link == second.link,
+            _ => false,
+        };
         network.trace().events().iter().copied().filter(of_second).collect::<Vec<_>>()
     };
     assert!(!losses(true).is_empty());

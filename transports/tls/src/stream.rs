@@ -160,7 +160,8 @@ impl<'a, 'b> Cursor<'a, 'b> {
         'a: 'c,
     {
         let Some(first) = self.parts.first() else { return &[] };
-        let (first, only): (&'a [u8], bool) = (&first[self.at..], self.parts.len() == 1);
+        let first: &'a [u8] = &first[self.at..];
+        let only: bool = self.parts.len() == 1;
         if first.len() >= PART_MIN || only {
             let part = &first[..first.len().min(most)];
             self.advance(part.len());

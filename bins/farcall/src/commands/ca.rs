@@ -41,7 +41,12 @@ enum CaCommand {
 #[derive(Args)]
 struct Validity {
     /// Days until the certificate expires
-    #[arg(long, default_value_t = 365, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=3650))]
+    #[arg(
+        long,
+        default_value_t = 365,
+        allow_negative_numbers = true,
+        value_parser = clap::value_parser!(u32).range(1..=3650),
+    )]
     days: u32,
 }
 

@@ -9,7 +9,8 @@ use farcall_base::{ErrorKind, Random, SeededRandom};
 
 use super::{nrf as write_nrf, *};
 
-const CLASS: &str = r#"<class name="simple/add_test" version="1.0" numMethods="1"><method name="__default__" id="0">
+const CLASS: &str = r#"<class name="simple/add_test" version="1.0"
+    numMethods="1"><method name="__default__" id="0">
     <arg ioMode="in" dataType="int"/><arg ioMode="out" dataType="int"><subscript><size><expression><immediate
     val="1"/></expression></size><start/><end/><skip/></subscript></arg>
     <methodAttribute shrink="no"><calculationOrder/><description/></methodAttribute></method>

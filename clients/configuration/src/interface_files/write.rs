@@ -151,8 +151,8 @@ fn method(text: &mut String, index: usize, interface: &Interface) {
         .unwrap_or_default();
     let _ = writeln!(
         text,
-        "    <methodAttribute \
-         shrink=\"no\"><calculationOrder>{}</calculationOrder><description>{}</description></methodAttribute>\n  </method>",
+        "    <methodAttribute shrink=\"no\"><calculationOrder>{}</calculationOrder>\
+         <description>{}</description></methodAttribute>\n  </method>",
         escaped(&order),
         escaped(&interface.doc),
     );

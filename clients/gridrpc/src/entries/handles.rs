@@ -199,8 +199,9 @@ unsafe fn is_ready(kind: Kind, handle: *const RawHandle) -> Outcome<()> {
 /// The thirteen entries of one kind, as grpc.h says; that text is what makes each `unsafe` in them
 /// right.
 macro_rules! entries {
-    ($kind:expr, $default:ident $default_array:ident $init:ident $init_array:ident $with:ident $with_array:ident
-     $destruct:ident $destruct_array:ident $attributes:ident $perror:ident $error:ident $ready:ident) => {
+    ($kind:expr, $default:ident $default_array:ident $init:ident $init_array:ident
+     $with:ident $with_array:ident $destruct:ident $destruct_array:ident $attributes:ident
+     $perror:ident $error:ident $ready:ident) => {
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $default(handle: *mut RawHandle, name: *const c_char) -> c_int {
             // SAFETY: grpc.h: a place for the handle, and text, here and below.
@@ -308,7 +309,8 @@ fn spoken(symbol: &'static str) -> &'static str {
 entries! { Kind::Function,
     farcall_grpc_function_handle_default farcall_grpc_function_handle_array_default_np
     farcall_grpc_function_handle_init farcall_grpc_function_handle_array_init_np
-    farcall_grpc_function_handle_init_with_attr_np farcall_grpc_function_handle_array_init_with_attr_np
+    farcall_grpc_function_handle_init_with_attr_np
+    farcall_grpc_function_handle_array_init_with_attr_np
     farcall_grpc_function_handle_destruct farcall_grpc_function_handle_array_destruct_np
     farcall_grpc_function_handle_get_attr_np farcall_grpc_function_handle_perror_np
     farcall_grpc_function_handle_get_error_np farcall_grpc_function_handle_is_ready_np

@@ -46,7 +46,9 @@ impl OnStack {
         let arguments = unsafe { elements(self.stack) }?;
         // SAFETY: as above.
         let handle = unsafe { context.handles(method.is_some()).find(self.handle) }?;
-        let (given, attributes, count) = (self.handle, given.transpose()?, Some(arguments.len()));
+        let attributes = given.transpose()?;
+        let given = self.handle;
+        let count = Some(arguments.len());
         let wanted = Wanted {
             context,
             handle,

@@ -207,9 +207,7 @@ fn given<'a>(
         // Where results are to go says nothing of how many there are.
         Argument::Texts(_) if !parameter.mode.is_input() => Given::Other,
         // Their number is an extent like that of any array; of several dimensions it tells none.
-        Argument::Texts(_) if matches!(&parameter.shape, Shape::Array { dimensions, .. } if dimensions.len() > 1) => {
-            Given::Other
-        }
+        Argument::Texts(_) if has_several_dimensions(&parameter.shape) => Given::Other,
         Argument::Texts(_) => Given::Array { shape: count },
         Argument::Array(view) => {
             if let Some((shape, _)) = &view.place.shape {
@@ -229,4 +227,11 @@ fn given<'a>(
             Given::Other
         }
     })
+}
+
+fn has_several_dimensions(shape: &Shape) -> bool {
+    match shape {
+        Shape::Array { dimensions, .. } => dimensions.len() > 1,
+        _ => false,
+    }
 }

@@ -71,8 +71,8 @@ enum Kind {
 impl Kind {
     /// `None` for what is worked out again each time.
     fn of(contract: &Contract, index: usize, argument: &Argument<'_>) -> Option<Kind> {
-        let (parameter, decides) =
-            (&contract.interface.parameters[index], contract.sizer.decides(index));
+        let parameter = &contract.interface.parameters[index];
+        let decides = contract.sizer.decides(index);
         match argument {
             Argument::Unset => Some(Kind::Unset),
             Argument::Null => Some(Kind::Null),

@@ -70,7 +70,8 @@ pub fn copy_place(
 /// Whether a result that lies in `region` as the interface lays it out is the caller's array
 /// itself.
 pub fn lies_in(region: &Arc<dyn Region>, place: &Place, array: &ArrayLayout) -> Result<bool> {
-    let (own, inside) = (elements_of(place, array)?, Strided::of_layout(array));
+    let own = elements_of(place, array)?;
+    let inside = Strided::of_layout(array);
     Ok(address(place, &own) == region.base().addr().wrapping_add_signed(inside.offset as isize))
 }
 
@@ -85,8 +86,8 @@ pub struct ResultCopy {
 impl ResultCopy {
     /// Copies, and gives the memory back.
     pub fn make(self) -> Result<()> {
-        let (own, inside) =
-            (elements_of(&self.place, &self.array)?, Strided::of_layout(&self.array));
+        let own = elements_of(&self.place, &self.array)?;
+        let inside = Strided::of_layout(&self.array);
         copy_place(&self.place, &own, &self.region, &inside, Direction::Out)
     }
 }
@@ -105,7 +106,8 @@ pub fn spans(place: &Place, array: &ArrayLayout) -> Range<usize> {
 
 /// The addresses of all that the interface lays out, if the caller's array lies like that.
 pub fn laid_out(place: &Place, array: &ArrayLayout) -> Option<Range<usize>> {
-    let (own, wanted) = (given_elements(place, array), Strided::of_layout(array));
+    let own = given_elements(place, array);
+    let wanted = Strided::of_layout(array);
     let alike = |(one, other): (&Axis, &Axis)| {
         one.count == other.count && (one.count < 2 || one.stride == other.stride)
     };

@@ -21,7 +21,8 @@ impl Core {
         conditions: Conditions,
     ) -> Result<u64> {
         let number = self.next_number;
-        let (id, terms) = (conditions.keep.map(|(id, _)| id), terms(&conditions, Some(&contract)));
+        let id = conditions.keep.map(|(id, _)| id);
+        let terms = terms(&conditions, Some(&contract));
         self.caller.open(
             number,
             Call { contract, passed, conditions, is_to_stay: id.is_some() },

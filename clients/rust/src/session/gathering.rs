@@ -88,7 +88,8 @@ mod tests {
 
     #[test]
     fn so_many_wait_and_no_more() {
-        let (mut gathering, pace) = (Gathering::default(), pace(Duration::ZERO));
+        let mut gathering = Gathering::default();
+        let pace = pace(Duration::ZERO);
         assert_eq!((0..100).filter(|_| gathering.takes(&pace)).count(), GATHERED_MAX as usize);
         gathering.clear();
         assert!(gathering.takes(&pace));

@@ -128,7 +128,9 @@ impl Incoming {
 
     /// Contents that are the caller's; or how many files there were to replace.
     fn several(&mut self, received: Vec<Option<Received>>) -> Output {
-        let (count, mut written, mut contents) = (received.len() as u64, false, Vec::new());
+        let count = received.len() as u64;
+        let mut written = false;
+        let mut contents = Vec::new();
         for one in received {
             match one {
                 None => contents.push(None),

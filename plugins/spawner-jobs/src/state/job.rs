@@ -49,6 +49,14 @@ impl Job {
         self.standing != Standing::Over && !self.unwanted
     }
 
+    /// Whether its launcher has not named it in time.
+    pub(crate) fn is_submission_late(&self, now: Instant) -> bool {
+        match self.standing {
+            Standing::Submitting { until } => until <= now,
+            _ => false,
+        }
+    }
+
     /// Whether its program should be there, and is not.
     fn is_absent(&self) -> bool {
         self.standing == Standing::Active && !self.slots.served

@@ -192,7 +192,7 @@ impl Turn<'_> {
             .state
             .jobs
             .iter()
-            .filter(|(_, job)| matches!(job.standing, Standing::Submitting { until } if until <= self.now))
+            .filter(|(_, job)| job.is_submission_late(self.now))
             .map(|(number, _)| *number)
             .collect();
         for number in late {

@@ -21,7 +21,8 @@ fn carried(carriers: &Carriers) -> (UnixStream, UnixStream, Answer<()>) {
         outer.set_write_timeout(Some(PATIENCE)).unwrap();
         (outer, farcall_transport_unix::from_descriptor(inner.into(), Proof::Inherited).unwrap())
     };
-    let ((executable, near), (server, far)) = (end(), end());
+    let (executable, near) = end();
+    let (server, far) = end();
     let (done, answer) = question().unwrap();
     carriers.carry(near, far, done);
     (executable, server, answer)

@@ -136,7 +136,8 @@ impl Conversation {
             }),
             "unshare" => connection.unshare(words[0].parse().unwrap()),
             "state" => {
-                let (open, bytes) = (connection.channels_open(), connection.waiting_bytes());
+                let open = connection.channels_open();
+                let bytes = connection.waiting_bytes();
                 self.said
                     .push(format!("{}: {open} channels open, {bytes} bytes waiting", NAMES[index]));
             }

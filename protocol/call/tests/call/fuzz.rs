@@ -86,7 +86,8 @@ impl Victim {
         connection.handle_control(&header, &encode(&hello(2000))).unwrap();
         while connection.poll_event().is_some() {}
         let first = if initiator { 2 } else { 1 };
-        let (asked, asking) = (BTreeMap::new(), BTreeMap::new());
+        let asked = BTreeMap::new();
+        let asking = BTreeMap::new();
         Victim { connection, random: SeededRandom::new(seed), asked, asking, first }
     }
 
@@ -191,7 +192,8 @@ impl Victim {
             1..4 => self.on(FrameKind::Notice, channel, encode(&Notice::Started)),
             4 => self.word(channel),
             _ => {
-                let (results, times) = (arguments(&mut self.random), CallTimes::default());
+                let results = arguments(&mut self.random);
+                let times = CallTimes::default();
                 let result = CallResult { failure: None, results, times, attributes: None };
                 let frame = self.on(FrameKind::Result, channel, encode(&result));
                 self.asking.get_mut(&channel)?.announce(&result.results);
@@ -292,7 +294,8 @@ impl Victim {
     }
 
     fn respond(&mut self, channel: ChannelId) {
-        let (results, times) = (arguments(&mut self.random), CallTimes::default());
+        let results = arguments(&mut self.random);
+        let times = CallTimes::default();
         self.connection
             .respond(channel, &CallResult { failure: None, results, times, attributes: None });
         self.forget(channel);
@@ -313,7 +316,8 @@ impl Victim {
 
 #[test]
 fn plausible_and_hostile_frames() {
-    let (mut fed, mut refused) = (0, 0);
+    let mut fed = 0;
+    let mut refused = 0;
     for seed in 0..fuzz_rounds(20_000) {
         let mut victim = Victim::new(seed);
         for _ in 0..60 {

@@ -51,7 +51,8 @@ fn slots(arguments: &[Argument]) -> BTreeMap<u16, u64> {
 
 impl Call {
     fn new(id: CallId, arguments: Vec<Argument>) -> Call {
-        let (results, came) = (Vec::new(), BTreeMap::new());
+        let results = Vec::new();
+        let came = BTreeMap::new();
         Call { id, arguments, results, came, complete: false, ended: false, failed: false }
     }
 
@@ -69,7 +70,8 @@ pub fn hello(credit: u64) -> Hello {
         initial_credit: credit,
         ..HelloLimits::default()
     };
-    let (role, byte_order) = (Role::Client, ByteOrder::Little);
+    let role = Role::Client;
+    let byte_order = ByteOrder::Little;
     Hello {
         role,
         byte_order,
@@ -119,7 +121,8 @@ impl Owner {
         let refused = Error::new(ErrorKind::Cancelled, "call", "not all is there");
         let failure = (!call.complete).then(|| Failure::from(&refused));
         call.results = if call.complete { results } else { vec![] };
-        let (results, times) = (call.results.clone(), CallTimes::default());
+        let results = call.results.clone();
+        let times = CallTimes::default();
         self.served.push(call.id);
         self.connection.respond(channel, &CallResult { failure, results, times, attributes: None });
     }

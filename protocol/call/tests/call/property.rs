@@ -148,7 +148,8 @@ fn argument_count(drawn: Argument) -> usize {
 
 #[test]
 fn every_call_ends_once_at_both_ends() {
-    let (mut calls, mut cancels) = (0, 0);
+    let mut calls = 0;
+    let mut cancels = 0;
     for seed in 0..200 {
         let mut world = World::new(seed);
         for _ in 0..600 {

@@ -271,7 +271,10 @@ impl Inference<'_> {
 
     /// Whether an array has one dimension, so that no axis need be named.
     fn is_vector(&self, parameter: usize) -> bool {
-        matches!(&self.scope.parameters[parameter].shape, Shape::Array { dimensions, .. } if dimensions.len() == 1)
+        match &self.scope.parameters[parameter].shape {
+            Shape::Array { dimensions, .. } => dimensions.len() == 1,
+            _ => false,
+        }
     }
 
     /// "is 3 x 4", "has 3 elements", "is a single number".

@@ -192,7 +192,10 @@ fn divides(divisor: &Expression, slope: &Expression) -> bool {
             slope.checked_rem(*divisor) == Some(0)
         }
         (Expression::Call(Function::Max, arguments), _) if divisor != slope => {
-            matches!(arguments.as_slice(), [Expression::Integer(1), one] | [one, Expression::Integer(1)] if one == slope)
+            match arguments.as_slice() {
+                [Expression::Integer(1), one] | [one, Expression::Integer(1)] => one == slope,
+                _ => false,
+            }
         }
         _ => divisor == slope,
     }

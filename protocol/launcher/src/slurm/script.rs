@@ -23,14 +23,15 @@ const OVERLAP: &str = "case $(srun --version) in 'slurm 1'* | 'slurm 20.0'*) ove
     *) overlap=--overlap ;; esac\n";
 
 /// Holds the nodes while a step runs on them, and for five minutes without one.
-const HOLD: &str = r#"scontrol update JobId="$SLURM_JOB_ID" Comment="$1;$SLURM_TASKS_PER_NODE" || exit 1
+const HOLD: &str = "\
+scontrol update JobId=\"$SLURM_JOB_ID\" Comment=\"$1;$SLURM_TASKS_PER_NODE\" || exit 1
 idle=0
-while [ "$idle" -lt 5 ]; do
-sleep 60 & wait "$!"
-steps=$(squeue --noheader --steps --jobs="$SLURM_JOB_ID" --format=%i) || continue
+while [ \"$idle\" -lt 5 ]; do
+sleep 60 & wait \"$!\"
+steps=$(squeue --noheader --steps --jobs=\"$SLURM_JOB_ID\" --format=%i) || continue
 case $steps in *.[0-9]*) idle=0 ;; *) idle=$((idle + 1)) ;; esac
 done
-"#;
+";
 
 /// What `sbatch` reads.
 pub fn script(job: &Job, number: u64) -> String {

@@ -261,7 +261,8 @@ impl<A: Application> Caller<A> {
     }
 
     fn refuse_callback(&mut self, channel: ChannelId, error: &Error) {
-        let (failure, times) = (Some(error.into()), CallTimes::default());
+        let failure = Some(error.into());
+        let times = CallTimes::default();
         self.connection.respond(
             channel,
             &CallResult { failure, results: Vec::new(), times, attributes: None },

@@ -46,7 +46,8 @@ impl<A: Application> Caller<A> {
         if let Some(result) = result.take() {
             self.connection.reuse_result(result);
         }
-        let (number, announced) = (made.number, made.terms.announced);
+        let number = made.number;
+        let announced = made.terms.announced;
         self.conclude(number, announced, outcome);
     }
 

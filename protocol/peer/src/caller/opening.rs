@@ -60,7 +60,8 @@ impl<A: Application> Caller<A> {
     /// Makes a call again whose interface came, if that is still the one that its arguments were
     /// made for.
     pub(super) fn repeat(&mut self, made: Made<A>, reply: Reply) {
-        let (number, announced) = (made.number, made.terms.announced);
+        let number = made.number;
+        let announced = made.terms.announced;
         let renewed = self.application.renewed(&made.call, reply);
         let opened = renewed.and_then(|()| {
             self.open_made(Made { attempts_left: made.attempts_left.saturating_sub(1), ..made })

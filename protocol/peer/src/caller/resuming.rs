@@ -96,7 +96,8 @@ impl<A: Application> Caller<A> {
                 let _ = self.application.release(&mut call.transfer);
                 let OpenCall { made, transfer, .. } = call;
                 drop(transfer);
-                let (number, announced) = (made.number, made.terms.announced);
+                let number = made.number;
+                let announced = made.terms.announced;
                 if let Err(error) = self.open_made(made) {
                     self.conclude(number, announced, Err(error));
                 }

@@ -160,7 +160,8 @@ impl Conversation {
     }
 
     fn look(&mut self, seconds: u64, words: &[&str]) {
-        let (moved, now) = (option(words, "moved").unwrap_or(0), Instant(seconds * 1_000_000_000));
+        let moved = option(words, "moved").unwrap_or(0);
+        let now = Instant(seconds * 1_000_000_000);
         if let Some(in_transit) = option(words, "in-transit") {
             self.heart.delivering(in_transit, now);
         }

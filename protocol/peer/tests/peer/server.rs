@@ -187,7 +187,8 @@ impl Server {
     }
 
     fn respond(&mut self, call: &str, error: Option<Error>, results: Vec<Argument>) {
-        let (failure, times) = (error.map(|error| (&error).into()), CallTimes::default());
+        let failure = error.map(|error| (&error).into());
+        let times = CallTimes::default();
         self.connection
             .respond(self.call(call).0, &CallResult { failure, results, times, attributes: None });
     }

@@ -59,9 +59,10 @@ fn result(random: &mut SeededRandom) -> CallResult {
 fn they_write_and_read_what_the_general_ones_do() {
     let mut random = SeededRandom::new(22);
     for _ in 0..3000 {
-        let (open, result) = (open(&mut random), result(&mut random));
-        let (written, answered) =
-            (encode_open(vec![9; 7], &open), encode_result(vec![9; 7], &result));
+        let open = open(&mut random);
+        let result = result(&mut random);
+        let written = encode_open(vec![9; 7], &open);
+        let answered = encode_result(vec![9; 7], &result);
         assert!(written == encode(&open), "{open:?}");
         assert!(answered == encode(&result), "{result:?}");
         assert_eq!(decode_open(&written).unwrap(), open);

@@ -122,7 +122,8 @@ fn a_running_listener_hears_of_revocation() {
         let near = connect("localhost", port, Some(user), PATIENCE);
         (near, streams.recv().unwrap())
     };
-    let ((_near, far), (_other_near, other)) = (enter(&anna), enter(&bert));
+    let (_near, far) = enter(&anna);
+    let (_other_near, other) = enter(&bert);
     let mut far = far.unwrap();
     let mut other = other.unwrap();
     assert!(is_later(&receive(&mut *far, &mut [0; 9]).unwrap_err()));

@@ -207,7 +207,8 @@ fn in_child(child: impl FnOnce() -> bool) -> bool {
 /// One test, because a fork concerns everything that the process keeps.
 #[test]
 fn a_fork_copies_what_users_keep_and_leaves_calls_alone() {
-    let (source, server) = (source(), source());
+    let server = source();
+    let source = source();
     let kept = source.allocate(MIB).unwrap();
     kept.keep();
     let base = kept.base();
@@ -256,7 +257,8 @@ fn a_fork_copies_what_users_keep_and_leaves_calls_alone() {
 
 #[test]
 fn withdrawn_memory_keeps_its_bytes_and_is_nobody_elses() {
-    let (source, server) = (source(), source());
+    let server = source();
+    let source = source();
     let region = source.allocate(MIB).unwrap();
     let shared = region.descriptor().unwrap().try_clone().unwrap();
     let theirs = server.adopt(shared, region.bytes()).unwrap();
@@ -272,7 +274,8 @@ fn withdrawn_memory_keeps_its_bytes_and_is_nobody_elses() {
 
 #[test]
 fn what_is_lent_stays_shared_over_a_fork_and_the_child_has_a_copy() {
-    let (source, server) = (source(), source());
+    let server = source();
+    let source = source();
     let kept = source.allocate(MIB).unwrap();
     assert!(!kept.lend(), "only what a user keeps is lent");
     kept.keep();
@@ -304,7 +307,8 @@ fn what_is_lent_stays_shared_over_a_fork_and_the_child_has_a_copy() {
 
 #[test]
 fn what_is_taken_back_is_the_users_alone() {
-    let (source, server) = (source(), source());
+    let server = source();
+    let source = source();
     let kept = source.allocate(MIB).unwrap();
     kept.keep();
     assert!(kept.lend());

@@ -22,7 +22,13 @@ pub struct GenerateArguments {
     #[arg(short = 'v', long, short_alias = 'V')]
     pub version: bool,
     /// Run the C preprocessor on each file, even on files without a directive
-    #[arg(long, num_args = 0..=1, require_equals = true, value_name = "COMMAND", conflicts_with = "no_cpp")]
+    #[arg(
+        long,
+        num_args = 0..=1,
+        require_equals = true,
+        value_name = "COMMAND",
+        conflicts_with = "no_cpp",
+    )]
     with_cpp: Option<Option<OsString>>,
     /// Never run the C preprocessor
     #[arg(long)]

@@ -20,7 +20,8 @@ pub(in crate::driver) fn ends(
     let pipe = || {
         pipe_with(PipeFlags::CLOEXEC).map_err(|errno| Error::system("make a pipe", errno.into()))
     };
-    let ((stdout, their_stdout), (stderr, their_stderr)) = (pipe()?, pipe()?);
+    let (stdout, their_stdout) = pipe()?;
+    let (stderr, their_stderr) = pipe()?;
     Ok((
         Near { stream, stdout: stdout.into(), stderr: stderr.into() },
         [theirs, their_stdout, their_stderr],
