@@ -48,7 +48,10 @@ impl Queue {
 
     /// The last piece, if so many more bytes belong there, or a new one.
     fn piece_for(&mut self, bytes: usize) -> &mut Vec<u8> {
-        let has_room = matches!(self.pieces.back(), Some(Piece::Bytes(tail, _)) if tail.len() + bytes <= READ_AHEAD);
+        let has_room = match self.pieces.back() {
+            Some(Piece::Bytes(tail, _)) => tail.len() + bytes <= READ_AHEAD,
+            _ => false,
+        };
         if !has_room {
             let mut piece = std::mem::take(&mut self.used);
             piece.reserve(bytes.max(256));

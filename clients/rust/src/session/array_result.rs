@@ -57,7 +57,7 @@ impl ArrayResult<'_> {
         Output::Written(self.layout.dimensions.iter().map(|dimension| dimension.count).collect())
     }
 
-    /// It lies in memory that both ends share: from there it is copied to the caller's, or it stays.
+    /// It lies in memory that both ends share: it is copied to the caller's from there, or stays.
     fn shared(&self, copies: &mut Vec<ResultCopy>) -> Result<Output> {
         let region = self.side.and_then(|side| side.region.as_ref()).ok_or_else(not_offered)?;
         let Some(place) = self.written() else {
