@@ -49,7 +49,8 @@ fn every_type_by_value_by_reference_and_as_result() {
     macro_rules! check {
         ($element:ident, $c:literal, $rust:ty, $value:expr) => {
             let element = ElementType::$element;
-            let (mut input, mut output): ($rust, $rust) = ($value, Default::default());
+            let mut input: $rust = $value;
+            let mut output: $rust = Default::default();
             let parameters = vec![scalar("x", Mode::In, element), array("y", Mode::Out, element)];
             let give = routine(
                 Language::C,

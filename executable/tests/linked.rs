@@ -83,7 +83,8 @@ fn bodies_keep_to_themselves_and_rely_on_libc() {
         // A routine called `sleep` calls libc's; nothing is included by hand.
         c_body(
             "sleep",
-            " int i; sleep(0); assert(n == 4); for (i = 0; i < n; i++) x[i] = sqrt(x[i] * x[i]) + 1; ",
+            " int i; sleep(0); assert(n == 4); \
+             for (i = 0; i < n; i++) x[i] = sqrt(x[i] * x[i]) + 1; ",
         ),
         // Statics and local prototypes of one body are nobody else's.
         c_body(

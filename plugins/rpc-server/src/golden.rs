@@ -377,7 +377,8 @@ impl Play {
         };
         self.peers.recall(&mut self.server, &mut self.memory, connection);
         self.peers.remove(connection);
-        let (was_stopped, stderr) = (words[0] == "stopped", self.standard_error(&rest[1..]));
+        let was_stopped = words[0] == "stopped";
+        let stderr = self.standard_error(&rest[1..]);
         let exited = Exited {
             executable,
             how,

@@ -155,9 +155,11 @@ impl Play {
 
     fn restore(&mut self, words: &[&str]) {
         let id = CallId([words[1].parse().unwrap(); 16]);
-        let (mut unreadable, mut restored) = (Vec::new(), Vec::new());
+        let mut unreadable = Vec::new();
+        let mut restored = Vec::new();
         let keep = Keep { after_end_us: 3_600_000_000, durable: true };
-        let (resume, principal) = (Resume::new(id), "uid 1".to_owned());
+        let resume = Resume::new(id);
+        let principal = "uid 1".to_owned();
         let written = Written { resume, routine: "m/scale".to_owned(), principal, keep };
         let ended = Error::new(
             ErrorKind::ShuttingDown,

@@ -73,7 +73,9 @@ impl Other {
         };
         let machine =
             Connection::new(Setup { hello, initiator: executable.is_none(), token: None });
-        let (calls, running, mapped) = (BTreeMap::new(), VecDeque::new(), BTreeMap::new());
+        let calls = BTreeMap::new();
+        let running = VecDeque::new();
+        let mapped = BTreeMap::new();
         Other {
             name,
             machine,
@@ -129,7 +131,8 @@ impl Other {
                 }
             }
             "share" => {
-                let (segment, bytes) = (words[0].parse().unwrap(), words[1].parse().unwrap());
+                let segment = words[0].parse().unwrap();
+                let bytes = words[1].parse().unwrap();
                 self.machine.share(Share { segment, bytes });
             }
             "unshare" => self.machine.unshare(words[0].parse().unwrap()),
@@ -179,7 +182,8 @@ impl Other {
     /// What a client may answer to the first of its callbacks, in the words of scripts.
     pub fn answers(&self) -> Option<[String; 2]> {
         let (_, open) = self.running.front()?;
-        let (client, large) = (&self.name[7..], matches!(open.arguments[1], Argument::Blocks(_)));
+        let client = &self.name[7..];
+        let large = matches!(open.arguments[1], Argument::Blocks(_));
         let right = match (callback_slot(open.attributes.as_deref())?, large) {
             (2, true) => "- - b8000",
             (2, false) => "- - z8",
@@ -382,7 +386,8 @@ impl Other {
         assert!(at > 0 || !self.begun || self.forged, "a call is taken back that has begun");
         self.running.remove(at);
         let error = Error::new(ErrorKind::Cancelled, "run a routine", "it had not begun");
-        let (failure, times) = (Some(Failure::from(&error)), CallTimes::default());
+        let failure = Some(Failure::from(&error));
+        let times = CallTimes::default();
         self.machine.respond(
             channel,
             &CallResult { failure, results: Vec::new(), times, attributes: None },

@@ -86,8 +86,8 @@ impl Peers {
             self.lasting.0.push(CALLBACKS.to_owned());
         }
         if let Some(at) = lasting {
-            let (number, seconds) =
-                (words[at + 1].parse().unwrap(), words[at + 2].parse().unwrap());
+            let number = words[at + 1].parse().unwrap();
+            let seconds = words[at + 2].parse().unwrap();
             self.lasting.1.extend(kept::asks_to_resume(
                 [number; 16],
                 std::time::Duration::from_secs(seconds),
@@ -186,8 +186,8 @@ impl Peers {
         routines: &[Arc<PublishedRoutine>],
     ) {
         self.calls = self.calls.wrapping_add(1);
-        let (call, named) =
-            (CallId([self.calls; 16]), self.id(words.last().copied().unwrap_or_default()));
+        let call = CallId([self.calls; 16]);
+        let named = self.id(words.last().copied().unwrap_or_default());
         if what == "open" {
             self.ids.insert(words[0].to_owned(), call);
         }
@@ -408,7 +408,8 @@ impl Peers {
 
     /// What must happen sooner or later, in the words of scripts, and what may happen on top of it.
     pub fn possible(&self) -> (Vec<String>, Vec<String>) {
-        let (mut must, mut may) = (Vec::new(), Vec::new());
+        let mut must = Vec::new();
+        let mut may = Vec::new();
         for executable in &self.starting {
             must.push(format!("start-ok {executable}{}", if self.forging { " ahead" } else { "" }));
             must.push(format!("start-ok {executable} tcp"));

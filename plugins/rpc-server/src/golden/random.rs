@@ -105,11 +105,13 @@ impl Chat {
         let index = self.draw(self.clients.len());
         let client = self.clients[index];
         if self.draw(3) == 0 {
-            let (object, count) = (self.object(), 1 + self.draw(3));
+            let object = self.object();
+            let count = 1 + self.draw(3);
             return self.happen(&format!("release {client} {object} {count}"));
         }
         let module = ["m", "other"][self.draw(2)];
-        let (letter, count) = (self.letter(), 1 + self.draw(2));
+        let letter = self.letter();
+        let count = 1 + self.draw(2);
         let more = ["", " start 9", " detached", " lease 9"][self.draw(4)];
         self.happen(&format!("object {client} {module}/scale {letter}0 {count}{more}"));
         while !self.play.peers.holds.is_empty() {

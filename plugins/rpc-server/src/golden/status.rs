@@ -16,8 +16,8 @@ pub fn shown(status: &Status) -> String {
         )
     });
     let modules = status.modules.iter().map(|module| {
-        let (waiting, executables) =
-            (module.waiting, [module.starting, module.idle, module.busy, module.ending]);
+        let waiting = module.waiting;
+        let executables = [module.starting, module.idle, module.busy, module.ending];
         format!("{} waiting {waiting} executables {executables:?}", module.module)
     });
     let totals = status.totals.iter().map(|totals| {
@@ -28,7 +28,8 @@ pub fn shown(status: &Status) -> String {
         let lease = one
             .lease_left_ns
             .map_or(String::new(), |left| format!(" lease {}ms", left / 1_000_000));
-        let (state, principal) = (one.state.word(), &one.principal);
+        let state = one.state.word();
+        let principal = &one.principal;
         format!(
             "{principal} object {} {state} calls {} waiting {}{lease}",
             one.name, one.calls, one.waiting
@@ -43,7 +44,8 @@ fn used(one: &Use) -> String {
     let failed = one.failed.iter().map(|(kind, count)| {
         format!(" {} {count}", ErrorKind::from_code(*kind).map_or("unknown", ErrorKind::name))
     });
-    let (failed, bytes) = (failed.collect::<String>(), [one.bytes_in, one.bytes_out]);
+    let failed = failed.collect::<String>();
+    let bytes = [one.bytes_in, one.bytes_out];
     format!(
         "{} of {:?}: begun {} returned {}{failed} bytes {bytes:?}",
         one.principal, one.routine, one.begun, one.returned

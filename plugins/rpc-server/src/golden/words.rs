@@ -44,8 +44,11 @@ pub fn hold_request(words: &[&str]) -> HoldRequest {
 pub fn open(call: CallId, words: &[&str], routines: &[Arc<PublishedRoutine>]) -> Open {
     let routine = routines.iter().find(|routine| routine.routine.interface.full_name() == words[0]);
     let mut contract = routine.map_or([0; 32], |routine| routine.contract);
-    let (mut arguments, mut wanted, mut remaining_us) = (Vec::new(), None, None);
-    let (mut attributes, mut parent): (Option<Vec<Attribute>>, _) = (None, None);
+    let mut arguments = Vec::new();
+    let mut wanted = None;
+    let mut remaining_us = None;
+    let mut attributes: Option<Vec<Attribute>> = None;
+    let mut parent = None;
     let mut words = words[1..].iter();
     while let Some(word) = words.next() {
         match *word {

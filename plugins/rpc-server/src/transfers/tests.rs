@@ -29,7 +29,8 @@ impl Rig {
 
     /// Receives `data` for an array, at most `piece` bytes at a time.
     fn receive(&mut self, array: &Strided, data: &[u8], piece: usize) {
-        let (connection, channel) = (ConnectionId(1), ChannelId(3));
+        let connection = ConnectionId(1);
+        let channel = ChannelId(3);
         let mut offset = 0;
         while offset < data.len() {
             let place = Place { channel, side: Side::Results, slot: 2, offset: offset as u64 };
@@ -77,7 +78,8 @@ fn long_arrays_are_written_to_the_file_in_any_pieces() {
         rig.receive(&Strided::contiguous(bytes as u64), &data, piece);
         // The tail, once it is shorter than what is worth a system call, lies where the file is
         // mapped.
-        let (in_file, in_region) = (rig.in_file(), rig.in_region());
+        let in_file = rig.in_file();
+        let in_region = rig.in_region();
         let both: Vec<u8> =
             in_file.iter().zip(in_region).map(|(file, region)| file | region).collect();
         assert_eq!(both[BASE..BASE + bytes], data, "{bytes} bytes in pieces of {piece}");

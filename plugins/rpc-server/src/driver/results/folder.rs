@@ -293,8 +293,8 @@ impl Folder {
     /// The calls of which there is something, with all of their stages. Leftovers are removed;
     /// damaged files of earlier servers have `true`.
     pub fn list(&self) -> (BTreeMap<CallId, Vec<Stage>>, Vec<CallId>) {
-        let (mut calls, mut damaged): (BTreeMap<CallId, Vec<Stage>>, _) =
-            (BTreeMap::new(), Vec::new());
+        let mut calls: BTreeMap<CallId, Vec<Stage>> = BTreeMap::new();
+        let mut damaged = Vec::new();
         for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             let Some((id, suffix)) =

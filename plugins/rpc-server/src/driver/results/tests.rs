@@ -71,7 +71,8 @@ fn packing(bytes: &[u8]) -> Packing {
 
 fn head(result: Option<CallResult>, expires: Option<Duration>) -> Head {
     let keep = Keep { after_end_us: HOUR.as_micros() as u64, durable: true };
-    let (principal, routine) = ("uid 1".to_owned(), "m/scale".to_owned());
+    let principal = "uid 1".to_owned();
+    let routine = "m/scale".to_owned();
     Head { expires, keep, resume: Resume::new(ID), result, principal, routine }
 }
 
@@ -127,7 +128,8 @@ fn accepted(id: CallId, bytes: u64) -> Accepted {
         trace: None,
         attributes: None,
     };
-    let (principal, routine) = ("uid 1".to_owned(), "m/scale".to_owned());
+    let principal = "uid 1".to_owned();
+    let routine = "m/scale".to_owned();
     let written = Written { resume: Resume::new(id), routine, principal, keep };
     let address = "unix 7".to_owned();
     Accepted {
@@ -159,9 +161,11 @@ fn arrays(folder: &Folder) -> Result<Vec<Vec<u8>>> {
 #[test]
 fn what_is_written_is_read_by_the_next_server_and_by_nobody_else() {
     let scratch = Scratch::new("round");
-    let (one, other) = (vec![1; 300_000], b"other".to_vec());
+    let one = vec![1; 300_000];
+    let other = b"other".to_vec();
     let bytes = write(&open(&scratch), &[&one, &other]);
-    let (folder, file) = (scratch.results(), scratch.file(ID));
+    let folder = scratch.results();
+    let file = scratch.file(ID);
     assert_eq!(fs::metadata(&folder).unwrap().mode() & 0o7777, 0o700);
     assert_eq!(
         (fs::metadata(&file).unwrap().mode() & 0o7777, fs::metadata(&file).unwrap().len()),
@@ -473,7 +477,8 @@ fn servers_of_one_user_have_folders_of_their_own() {
         server_name(&listen.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>())
     };
     assert_eq!(name(&[]), "default");
-    let (one, other) = (name(&["unix:/run/a/b.sock"]), name(&["unix:/run/a-b.sock"]));
+    let one = name(&["unix:/run/a/b.sock"]);
+    let other = name(&["unix:/run/a-b.sock"]);
     assert_ne!(one, other);
     assert!(one.starts_with("unix--run-a-b-sock-") && !one.contains('/'), "{one}");
 }

@@ -367,8 +367,8 @@ mod tests {
     #[test]
     fn answers_that_wait_count_and_small_connections_go_on() {
         let mut all = UnderWay::new(MAX);
-        let (one, two) =
-            ((ConnectionId(1), all.join("anna", 50)), (ConnectionId(2), all.join("anna", 50)));
+        let one = (ConnectionId(1), all.join("anna", 50));
+        let two = (ConnectionId(2), all.join("anna", 50));
         let mut first = Asked::default();
         let mut second = Asked::default();
         all.count_answers(one, MAX, &mut first);

@@ -51,8 +51,8 @@ impl Server {
                 .filter(|peer| peer.caller.rights.principal() == principal);
             let most = theirs.max_by_key(|peer| peer.resuming.held.len());
             let Some(peer) = most.filter(|peer| !peer.resuming.held.is_empty()) else { return };
-            let (held, client) =
-                (std::mem::take(&mut peer.resuming.held), peer.resuming.client.clone());
+            let held = std::mem::take(&mut peer.resuming.held);
+            let client = peer.resuming.client.clone();
             for finished in held.into_values() {
                 self.state.kept.room.hold_less(&principal, finished.bytes());
                 client

@@ -247,8 +247,9 @@ impl Server {
         }
         call.client = None;
         call.keep = Some(kept);
-        let (id, routine, certificate) =
-            (call.id, call.routine.name.clone(), call.caller.certificate.clone());
+        let id = call.id;
+        let routine = call.routine.name.clone();
+        let certificate = call.caller.certificate.clone();
         let outcome = Outcome::Open(key);
         let expires = Some(now + keep);
         let client = resuming.client.clone();

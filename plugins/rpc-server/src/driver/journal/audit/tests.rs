@@ -50,7 +50,8 @@ fn record(failure: Option<Error>) -> Arc<AuditRecord> {
         finished_ns: 3_000_000,
         processor_ns: None,
     };
-    let (id, routine) = (Some(CallId([0xab; 16])), "lapack/dgesv".to_owned());
+    let id = Some(CallId([0xab; 16]));
+    let routine = "lapack/dgesv".to_owned();
     let call = AuditedCall { id, parent: None, routine, times, bytes_in: 80, bytes_out: 40 };
     Arc::new(AuditRecord { caller, call: Some(call), order: None, failure })
 }
@@ -136,7 +137,8 @@ fn a_full_file_is_kept_under_another_name_and_the_oldest_goes() {
 #[test]
 fn a_file_that_was_moved_away_is_begun_anew() {
     let scratch = Scratch::new("moved");
-    let (path, moved) = (scratch.0.join("audit.log"), scratch.0.join("moved.log"));
+    let path = scratch.0.join("audit.log");
+    let moved = scratch.0.join("moved.log");
     fs::write(scratch.0.join("audit.log.1"), "kept\n").unwrap();
     let options = scratch.options(1000, 2, 10);
     let file = open(&path).unwrap();
@@ -242,7 +244,8 @@ fn a_file_that_cannot_be_written_is_said_at_the_start() {
 #[test]
 fn the_file_is_the_servers_own_and_no_link_to_another() {
     let scratch = Scratch::new("planted");
-    let (path, other) = (scratch.0.join("audit.log"), scratch.0.join("other"));
+    let path = scratch.0.join("audit.log");
+    let other = scratch.0.join("other");
     fs::write(&other, "").unwrap();
     std::os::unix::fs::symlink(&other, &path).unwrap();
     let error = AuditLog::open(scratch.options(1 << 20, 2, 10)).err().unwrap().to_string();

@@ -30,7 +30,8 @@ fn record(failure: Option<Error>, order: Option<&str>) -> Arc<AuditRecord> {
         rights: Rights::all("anna"),
         certificate: None,
     });
-    let (id, routine) = (Some(CallId([0xab; 16])), "lapack/dgesv".to_owned());
+    let id = Some(CallId([0xab; 16]));
+    let routine = "lapack/dgesv".to_owned();
     let call = AuditedCall {
         id,
         parent: None,
