@@ -178,17 +178,14 @@ impl Process {
         id.0[..4].iter_mut().zip((!index).to_ne_bytes()).for_each(|(byte, with)| *byte ^= with);
         let number = Argument::Inline(index.to_ne_bytes().as_slice().into());
         let open = Open {
-            call: id,
-            routine: running.open.routine.clone(),
-            contract: running.open.contract,
-            arguments: vec![number, running.open.arguments[0].clone(), End::offer(array)],
-            wanted: None,
-            remaining_us: None,
-            result_credit: None,
             parent: Some(running.open.call.0.to_vec().into()),
-            principal: None,
-            trace: None,
             attributes: Some(vec![callback_attribute(FUNCTION)]),
+            ..Open::new(
+                id,
+                running.open.routine.clone(),
+                running.open.contract,
+                vec![number, running.open.arguments[0].clone(), End::offer(array)],
+            )
         };
         let channel = self.end.connection().open(&open)?;
         self.end.lend(channel, FUNCTION, array)?;

@@ -233,19 +233,16 @@ impl Application for Program {
         // The function stays here, and the number of calls comes back alone.
         arguments.extend((routine != Routine::Scale).then_some(Argument::Absent));
         let open = Open {
-            call: id,
-            routine: routine.in_module(self.module),
-            contract: *self.contracts.get(&routine).expect("calls wait for the interface"),
-            arguments,
-            wanted: None,
             remaining_us: call
                 .deadline
                 .map(|deadline| deadline.since(self.network.now()).as_micros() as u64),
-            result_credit: None,
-            parent: None,
-            principal: None,
-            trace: None,
             attributes: call.attributes(),
+            ..Open::new(
+                id,
+                routine.in_module(self.module),
+                *self.contracts.get(&routine).expect("calls wait for the interface"),
+                arguments,
+            )
         };
         let channel = connection.open(&open)?;
         self.opened.push((id, call.number));

@@ -83,19 +83,7 @@ fn interface(raw: &mut Raw, name: &str) -> InterfaceReply {
 }
 
 fn open(reply: &InterfaceReply, arguments: Vec<Argument>) -> Open {
-    Open {
-        call: CallId([9; 16]),
-        routine: reply.name.clone(),
-        contract: reply.contract,
-        arguments,
-        wanted: None,
-        remaining_us: None,
-        result_credit: None,
-        parent: None,
-        principal: None,
-        trace: None,
-        attributes: None,
-    }
+    Open::new(CallId([9; 16]), reply.name.clone(), reply.contract, arguments)
 }
 
 fn long(value: i64) -> Argument {

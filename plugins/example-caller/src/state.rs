@@ -51,19 +51,8 @@ impl Application for Program {
         connection: &mut Connection,
     ) -> Result<(ChannelId, ())> {
         let given = Argument::Inline(number.to_ne_bytes().as_slice().into());
-        let open = Open {
-            call: id,
-            routine: self.routine.clone(),
-            contract: self.contract,
-            arguments: vec![given, Argument::Absent],
-            wanted: None,
-            remaining_us: None,
-            result_credit: None,
-            parent: None,
-            principal: None,
-            trace: None,
-            attributes: None,
-        };
+        let open =
+            Open::new(id, self.routine.clone(), self.contract, vec![given, Argument::Absent]);
         Ok((connection.open(&open)?, ()))
     }
 

@@ -213,6 +213,31 @@ pub struct Open {
     pub attributes: Option<Vec<Attribute>>,
 }
 
+impl Open {
+    /// A call of `routine` with these arguments, and nothing else said of it.
+    #[inline]
+    pub fn new(
+        call: CallId,
+        routine: String,
+        contract: [u8; 32],
+        arguments: Vec<Argument>,
+    ) -> Open {
+        Open {
+            call,
+            routine,
+            contract,
+            arguments,
+            wanted: None,
+            remaining_us: None,
+            result_credit: None,
+            parent: None,
+            principal: None,
+            trace: None,
+            attributes: None,
+        }
+    }
+}
+
 /// When things happened, in nanoseconds since the server accepted the call's Open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Encode, Decode)]
 #[cbor(map)]

@@ -29,17 +29,9 @@ fn inside(around: &Open, number: u16, slot: u16, arguments: Vec<Argument>) -> Op
     let mut id = [7; 16];
     id[..2].copy_from_slice(&number.to_le_bytes());
     Open {
-        call: CallId(id),
-        routine: around.routine.clone(),
-        contract: around.contract,
-        arguments,
-        wanted: None,
-        remaining_us: None,
-        result_credit: None,
         parent: Some(around.call.0.to_vec().into()),
-        principal: None,
-        trace: None,
         attributes: Some(vec![callback_attribute(slot)]),
+        ..Open::new(CallId(id), around.routine.clone(), around.contract, arguments)
     }
 }
 

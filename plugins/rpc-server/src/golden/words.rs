@@ -82,18 +82,16 @@ pub fn open(call: CallId, words: &[&str], routines: &[Arc<PublishedRoutine>]) ->
         }
     }
     Open {
-        call,
-        routine: routine
-            .map_or("m/none".to_owned(), |routine| routine.routine.interface.full_name()),
-        contract,
-        arguments,
         wanted,
         remaining_us,
-        result_credit: None,
         parent,
-        principal: None,
-        trace: None,
         attributes,
+        ..Open::new(
+            call,
+            routine.map_or("m/none".to_owned(), |routine| routine.routine.interface.full_name()),
+            contract,
+            arguments,
+        )
     }
 }
 
@@ -101,17 +99,14 @@ pub fn open(call: CallId, words: &[&str], routines: &[Arc<PublishedRoutine>]) ->
 /// executable works on, or inside the one that is named last.
 pub fn callback(id: CallId, words: &[&str], around: Option<&Open>, named: CallId) -> Open {
     let mut open = Open {
-        call: id,
-        routine: around.map_or_else(|| "m/none".to_owned(), |open| open.routine.clone()),
-        contract: around.map_or([0; 32], |open| open.contract),
-        arguments: Vec::new(),
-        wanted: None,
-        remaining_us: None,
-        result_credit: None,
         parent: around.map(|open| open.call.0.to_vec().into()),
-        principal: None,
-        trace: None,
         attributes: words[1].parse().ok().map(|slot| vec![callback_attribute(slot)]),
+        ..Open::new(
+            id,
+            around.map_or_else(|| "m/none".to_owned(), |open| open.routine.clone()),
+            around.map_or([0; 32], |open| open.contract),
+            Vec::new(),
+        )
     };
     let mut words = words[2..].iter();
     while let Some(word) = words.next() {

@@ -87,19 +87,7 @@ fn notices_are_dropped_when_nobody_reads() {
 }
 
 fn open(arguments: Vec<Argument>) -> Open {
-    Open {
-        call: farcall_base::CallId([0; 16]),
-        routine: "r".into(),
-        contract: [0; 32],
-        arguments,
-        wanted: None,
-        remaining_us: None,
-        result_credit: None,
-        parent: None,
-        principal: None,
-        trace: None,
-        attributes: None,
-    }
+    Open::new(farcall_base::CallId([0; 16]), "r".into(), [0; 32], arguments)
 }
 
 /// Hostile: more arguments than 16-bit slots can number, blocks behind the last number.

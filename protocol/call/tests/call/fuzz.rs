@@ -29,17 +29,8 @@ fn arguments(random: &mut SeededRandom) -> Vec<Argument> {
 
 fn open(random: &mut SeededRandom) -> Open {
     Open {
-        call: CallId(random.bytes16()),
-        routine: "r".into(),
-        contract: [0; 32],
-        arguments: arguments(random),
-        wanted: None,
-        remaining_us: None,
         result_credit: random.next().is_multiple_of(2).then(|| random.next() % 5000),
-        parent: None,
-        principal: None,
-        trace: None,
-        attributes: None,
+        ..Open::new(CallId(random.bytes16()), "r".into(), [0; 32], arguments(random))
     }
 }
 

@@ -45,17 +45,8 @@ impl World {
         let mut id = [0; 16];
         (id[0], id[1]) = (self.opened[end].len() as u8, end as u8);
         let open = Open {
-            call: CallId(id),
-            routine: "r".into(),
-            contract: [0; 32],
-            arguments: self.arguments(),
-            wanted: None,
-            remaining_us: None,
             result_credit: [None, Some(0), Some(700)][self.below(3) as usize],
-            parent: None,
-            principal: None,
-            trace: None,
-            attributes: None,
+            ..Open::new(CallId(id), "r".into(), [0; 32], self.arguments())
         };
         if self.ends[end].open(open).is_some() {
             self.opened[end].push(CallId(id));

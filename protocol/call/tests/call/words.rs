@@ -54,17 +54,11 @@ pub fn arguments(words: &[&str]) -> Vec<Argument> {
 pub fn open(words: &[&str], id: u8) -> Open {
     let demand = |name: &str| vec![Attribute { name: name.into(), critical: true, value: vec![] }];
     Open {
-        call: CallId([id; 16]),
-        routine: words[0].into(),
-        contract: [0; 32],
-        arguments: arguments(&words[1..]),
         wanted: option(words, "wanted").map(|word| vec![argument(word)]),
-        remaining_us: None,
         result_credit: number(words, "result-credit"),
         parent: number(words, "parent").map(|id| vec![id as u8; 16].into()),
-        principal: None,
-        trace: None,
         attributes: option(words, "demand").map(demand).or_else(|| option(words, "keep").map(keep)),
+        ..Open::new(CallId([id; 16]), words[0].into(), [0; 32], arguments(&words[1..]))
     }
 }
 

@@ -42,21 +42,10 @@ impl Application for Program {
     ) -> Result<(ChannelId, u64)> {
         let keep =
             call.keep.then(|| vec![Keep { after_end_us: 1_000_000, durable: false }.attribute()]);
+        let array = (call.bytes > 0).then_some(Argument::Blocks(Some(call.bytes)));
         let open = Open {
-            call: id,
-            routine: call.name.clone(),
-            contract: [0; 32],
-            arguments: (call.bytes > 0)
-                .then_some(Argument::Blocks(Some(call.bytes)))
-                .into_iter()
-                .collect(),
-            wanted: None,
-            remaining_us: None,
-            result_credit: None,
-            parent: None,
-            principal: None,
-            trace: None,
             attributes: keep,
+            ..Open::new(id, call.name.clone(), [0; 32], array.into_iter().collect())
         };
         Ok((connection.open(&open)?, call.bytes))
     }

@@ -167,17 +167,9 @@ impl Server {
     fn call_back(&mut self, call: &str, slot: &str) {
         let (_, parent) = self.call(call);
         let open = Open {
-            call: CallId([9; 16]),
-            routine: "f".to_owned(),
-            contract: [0; 32],
-            arguments: Vec::new(),
-            wanted: None,
-            remaining_us: None,
-            result_credit: None,
             parent: Some(parent.0.to_vec().into()),
-            principal: None,
-            trace: None,
             attributes: Some(vec![callback_attribute(slot.parse().unwrap())]),
+            ..Open::new(CallId([9; 16]), "f".to_owned(), [0; 32], Vec::new())
         };
         self.connection.open(&open).unwrap();
     }

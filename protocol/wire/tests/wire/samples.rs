@@ -292,19 +292,7 @@ fn status() -> Status {
 }
 
 pub fn open() -> Open {
-    Open {
-        call: CallId(*b"0123456789abcdef"),
-        routine: "lapack/dgesv".into(),
-        contract: [0xc0; 32],
-        arguments: vec![],
-        wanted: None,
-        remaining_us: None,
-        result_credit: None,
-        parent: None,
-        principal: None,
-        trace: None,
-        attributes: None,
-    }
+    Open::new(CallId(*b"0123456789abcdef"), "lapack/dgesv".into(), [0xc0; 32], vec![])
 }
 
 fn opens() -> Vec<Sample> {

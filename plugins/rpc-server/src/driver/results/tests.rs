@@ -112,21 +112,17 @@ fn is_failed(one: &Restored, words: &str) -> bool {
 fn accepted(id: CallId, bytes: u64) -> Accepted {
     let keep = Keep { after_end_us: HOUR.as_micros() as u64, durable: true };
     let open = Open {
-        call: id,
-        routine: "m/scale".to_owned(),
-        contract: [3; 32],
-        arguments: vec![
-            Argument::Inline(b"scalar"[..].into()),
-            Argument::Blocks(Some(bytes)),
-            Argument::Absent,
-        ],
-        wanted: None,
         remaining_us: Some(60_000_000),
-        result_credit: None,
-        parent: None,
-        principal: None,
-        trace: None,
-        attributes: None,
+        ..Open::new(
+            id,
+            "m/scale".to_owned(),
+            [3; 32],
+            vec![
+                Argument::Inline(b"scalar"[..].into()),
+                Argument::Blocks(Some(bytes)),
+                Argument::Absent,
+            ],
+        )
     };
     let principal = "uid 1".to_owned();
     let routine = "m/scale".to_owned();
