@@ -7,20 +7,7 @@ use farcall_idl::interface::{Interface, Order};
 fn parameter(name: &str, mode: Mode, element: ElementType, array: bool) -> Parameter {
     let shape =
         if array { Shape::Array { dimensions: vec![], order: Order::Row } } else { Shape::Scalar };
-    Parameter {
-        name: name.into(),
-        mode,
-        element,
-        shape,
-        when: None,
-        default: None,
-        domain: None,
-        constant: false,
-        wide: false,
-        stream: false,
-        doc: String::new(),
-        unit: String::new(),
-    }
+    Parameter { shape, ..Parameter::scalar(name, mode, element) }
 }
 
 fn signature(

@@ -7,20 +7,7 @@ use farcall_idl::interface::{Code, Implementation, Mode, Order, StringConvention
 fn parameter(name: &str, mode: Mode, element: ElementType, array: bool) -> Parameter {
     let shape =
         if array { Shape::Array { dimensions: vec![], order: Order::Row } } else { Shape::Scalar };
-    Parameter {
-        name: name.into(),
-        mode,
-        element,
-        shape,
-        when: None,
-        default: None,
-        domain: None,
-        constant: name == "fixed",
-        wide: false,
-        stream: false,
-        doc: String::new(),
-        unit: String::new(),
-    }
+    Parameter { shape, constant: name == "fixed", ..Parameter::scalar(name, mode, element) }
 }
 
 fn module(code: Vec<Code>, parameters: &[Parameter]) -> Module {

@@ -144,20 +144,7 @@ fn read_parameter(reader: &mut Reader<'_>, callbacks: bool) -> Result<Parameter>
     let mut dimensions = None;
     let mut order = Order::Row;
     let mut callback = None;
-    let mut it = Parameter {
-        name: String::new(),
-        mode: Mode::In,
-        element: ElementType::Char,
-        shape: Shape::Scalar,
-        when: None,
-        default: None,
-        domain: None,
-        constant: false,
-        wide: false,
-        stream: false,
-        doc: String::new(),
-        unit: String::new(),
-    };
+    let mut it = Parameter::scalar(String::new(), Mode::In, ElementType::Char);
     reader.map(|reader, key| {
         match key {
             key::NAME => it.name = reader.text()?,

@@ -42,18 +42,9 @@ fn failure(kind: ErrorKind) -> Failure {
 
 fn parameter(name: &str) -> Parameter {
     Parameter {
-        name: marked(name),
-        mode: Mode::In,
-        element: ElementType::Int32,
-        shape: Shape::Scalar,
-        when: None,
-        default: None,
-        domain: None,
-        constant: false,
-        wide: false,
-        stream: false,
         doc: marked("a number\n\t"),
         unit: marked("m"),
+        ..Parameter::scalar(marked(name), Mode::In, ElementType::Int32)
     }
 }
 

@@ -134,20 +134,12 @@ impl List<'_, '_> {
         };
         let (compiled, _) = parameters(&mut inner, &list.0);
         super::cycles::check(&compiled, &list.0, self.problems);
+        // A callback has no elements; `shape` says what it is.
+        let parameter = Parameter::scalar(&tree.name.text, Mode::In, ElementType::Char);
         Parameter {
-            name: tree.name.text.clone(),
-            mode: Mode::In,
-            // A callback has no elements; `shape` says what it is.
-            element: ElementType::Char,
             shape: Shape::Callback { parameters: compiled },
-            when: None,
-            default: None,
-            domain: None,
-            constant: false,
-            wide: false,
-            stream: false,
             doc: tree.doc.as_ref().map(|doc| doc.text.clone()).unwrap_or_default(),
-            unit: String::new(),
+            ..parameter
         }
     }
 
