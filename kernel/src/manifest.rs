@@ -157,7 +157,8 @@ impl Manifest {
     pub fn default_text(plugins: &[PluginDescription]) -> String {
         let mut text = KERNEL_TEXT.to_string();
         for plugin in plugins {
-            let PluginDescription { name, slot, options, .. } = plugin;
+            let PluginDescription { name, options, .. } = plugin;
+            let slot = plugin.slot();
             text += &format!(
                 "\n[[plugin]]\nname = \"{name}\"\nslot = \"{slot}\"\nhost = \"in-thread\"\n"
             );
@@ -175,10 +176,10 @@ impl Manifest {
             if !self
                 .plugins
                 .iter()
-                .any(|entry| entry.slot == plugin.slot || entry.name == plugin.name)
+                .any(|entry| entry.slot == plugin.slot() || entry.name == plugin.name)
             {
                 let name = plugin.name.to_string();
-                let slot = plugin.slot.to_string();
+                let slot = plugin.slot().to_string();
                 let host = HostKind::default();
                 let options = Options::default();
                 self.plugins.push(PluginEntry { name, slot, host, options });

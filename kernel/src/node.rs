@@ -90,11 +90,12 @@ impl Node {
         order(&construct(manifest, available)?, given).map(|_| ())
     }
 
-    fn start_plugin(&mut self, plugin: Box<dyn Plugin>, host: HostKind) -> Result<()> {
-        let name = plugin.name();
+    fn start_plugin(&mut self, constructed: Constructed, host: HostKind) -> Result<()> {
+        let Constructed { description: PluginDescription { name, needs, .. }, plugin } =
+            constructed;
         let needed =
             |slot: &SlotName| self.services.get(slot).map(|service| (*slot, service.clone()));
-        let services = plugin.needs().iter().filter_map(needed).collect();
+        let services = needs.iter().filter_map(needed).collect();
         let running = plugin
             .start(PluginContext { node: self.name.clone(), plugin: name, services })
             .map_err(|error| error.with("plugin", name))?;
@@ -190,31 +191,36 @@ impl Drop for Node {
     }
 }
 
+/// A plugin that does not run yet, and what the binary says of it.
+struct Constructed {
+    description: PluginDescription,
+    plugin: Box<dyn Plugin>,
+}
+
 /// All plugins of the manifest, in its order.
-fn construct(manifest: &Manifest, available: &[PluginDescription]) -> Result<Vec<Box<dyn Plugin>>> {
+fn construct(manifest: &Manifest, available: &[PluginDescription]) -> Result<Vec<Constructed>> {
     manifest.plugins.iter().map(|entry| construct_one(entry, available)).collect()
 }
 
-fn order(plugins: &[Box<dyn Plugin>], given: &Given) -> Result<Vec<usize>> {
-    let part = |plugin: &dyn Plugin| Part {
-        name: plugin.name(),
-        provides: plugin.provides(),
-        needs: plugin.needs(),
+fn order(plugins: &[Constructed], given: &Given) -> Result<Vec<usize>> {
+    let part = |one: &Constructed| {
+        let PluginDescription { name, provides, needs, .. } = one.description;
+        Part { name, provides, needs }
     };
-    let parts: Vec<Part> = plugins.iter().map(|plugin| part(plugin.as_ref())).collect();
+    let parts: Vec<Part> = plugins.iter().map(part).collect();
     starting_order(&parts, &given.0.keys().copied().collect::<Vec<_>>())
 }
 
-fn construct_one(entry: &PluginEntry, available: &[PluginDescription]) -> Result<Box<dyn Plugin>> {
+fn construct_one(entry: &PluginEntry, available: &[PluginDescription]) -> Result<Constructed> {
     let found = available.iter().find(|plugin| plugin.name == entry.name);
-    let description = found.ok_or_else(|| unknown_plugin(entry, available))?;
+    let description = *found.ok_or_else(|| unknown_plugin(entry, available))?;
     let plugin = (description.construct)(&entry.options)
         .map_err(|error| error.with("plugin", &entry.name))?;
-    if plugin.provides().contains(&entry.slot.as_str()) {
-        return Ok(plugin);
+    if description.provides.contains(&entry.slot.as_str()) {
+        return Ok(Constructed { description, plugin });
     }
     let message = format!("plugin \"{}\" does not fill slot \"{}\"", entry.name, entry.slot);
-    let fix = format!("it fills: {}", plugin.provides().join(", "));
+    let fix = format!("it fills: {}", description.provides.join(", "));
     Err(Error::new(ErrorKind::InvalidSource, "start the node", message).fix(fix))
 }
 

@@ -18,8 +18,10 @@ pub type SlotName = &'static str;
 pub struct PluginDescription {
     /// The name a manifest picks it by.
     pub name: &'static str,
-    /// The slot it fills by default.
-    pub slot: SlotName,
+    /// The slots it fills; by default the first.
+    pub provides: &'static [SlotName],
+    /// The slots whose services it uses; they run before it starts and until it has stopped.
+    pub needs: &'static [SlotName],
     /// Its options with their defaults and what they mean, as the text of a `[plugin.options]`
     /// table. Reading it gives exactly the options that an empty table gives: a test of the plugin
     /// holds that.
@@ -28,17 +30,15 @@ pub struct PluginDescription {
     pub construct: fn(&Options) -> Result<Box<dyn Plugin>>,
 }
 
+impl PluginDescription {
+    /// The slot that it fills unless a manifest names another.
+    pub fn slot(&self) -> SlotName {
+        self.provides.first().copied().unwrap_or_default()
+    }
+}
+
 /// A configured plugin that does not run yet.
 pub trait Plugin: Send {
-    /// Its name, for people.
-    fn name(&self) -> &'static str;
-
-    /// The slots it fills.
-    fn provides(&self) -> &'static [SlotName];
-
-    /// The slots whose services it uses; they run before it starts and until it has stopped.
-    fn needs(&self) -> &'static [SlotName];
-
     /// Takes what the plugin needs (handles, listening sockets) and gives back its driver, not yet
     /// running.
     ///
@@ -72,7 +72,7 @@ pub struct PluginContext {
 }
 
 impl PluginContext {
-    /// The handle of the service in `slot`, which [`Plugin::needs`] must name.
+    /// The handle of the service in `slot`, which [`PluginDescription::needs`] must name.
     ///
     /// # Errors
     /// `Internal` when the plugin did not declare the need, or the service has a handle of another

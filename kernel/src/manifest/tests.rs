@@ -135,8 +135,9 @@ fn what_a_manifest_leaves_out_is_filled_in() {
     fn construct(_: &Options) -> Result<Box<dyn crate::Plugin>> {
         Err(Error::internal("construct", "not here"))
     }
-    let plugin = |name, slot| PluginDescription { name, slot, options: "", construct };
-    let all = [plugin("a", "first"), plugin("b", "second"), plugin("c", "third")];
+    let plugin =
+        |name, provides| PluginDescription { name, provides, needs: &[], options: "", construct };
+    let all = [plugin("a", &["first"]), plugin("b", &["second"]), plugin("c", &["third"])];
     let text =
         "[[plugin]]\nname = \"x\"\nslot = \"first\"\n[[plugin]]\nname = \"b\"\nslot = \"wrong\"\n";
     let names =

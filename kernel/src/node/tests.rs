@@ -37,18 +37,6 @@ struct Fake {
 }
 
 impl Plugin for Fake {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn provides(&self) -> &'static [SlotName] {
-        self.provides
-    }
-
-    fn needs(&self) -> &'static [SlotName] {
-        self.needs
-    }
-
     fn start(self: Box<Self>, context: PluginContext) -> Result<RunningPlugin> {
         for slot in self.needs {
             assert_eq!(context.service::<String>(slot)?, format!("handle of {slot}"));
@@ -86,7 +74,8 @@ macro_rules! fake {
     ($name:literal, $provides:expr, $needs:expr, $behaviour:ident) => {
         PluginDescription {
             name: $name,
-            slot: $provides[0],
+            provides: &$provides,
+            needs: &$needs,
             options: "",
             construct: |options: &Options| {
                 options.read::<toml::Table>()?;

@@ -67,7 +67,13 @@ impl Limits {
 
 /// The plugin, for a binary's list.
 pub fn plugin() -> PluginDescription {
-    PluginDescription { name: NAME, slot: SLOT, options: include_str!("options.toml"), construct }
+    PluginDescription {
+        name: NAME,
+        provides: &[SLOT],
+        needs: &[transports::SLOT],
+        options: include_str!("options.toml"),
+        construct,
+    }
 }
 
 fn construct(options: &Options) -> Result<Box<dyn Plugin>> {
@@ -84,18 +90,6 @@ struct Example {
 }
 
 impl Plugin for Example {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn provides(&self) -> &'static [SlotName] {
-        &[SLOT]
-    }
-
-    fn needs(&self) -> &'static [SlotName] {
-        &[transports::SLOT]
-    }
-
     fn start(self: Box<Self>, context: PluginContext) -> Result<RunningPlugin> {
         let (sender, receiver, stop) =
             driver_mailbox(self.limits.questions_max, driver::Message::Stop)?;

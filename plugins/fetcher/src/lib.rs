@@ -9,7 +9,7 @@ mod step;
 
 use farcall_base::Result;
 use farcall_kernel::{
-    Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox,
+    Options, Plugin, PluginContext, PluginDescription, RunningPlugin, driver_mailbox,
 };
 use farcall_services::fetcher::{FetcherHandle, SLOT};
 
@@ -20,7 +20,13 @@ const NAME: &str = "fetcher";
 
 /// The plugin, for a binary's list.
 pub fn plugin() -> PluginDescription {
-    PluginDescription { name: NAME, slot: SLOT, options: include_str!("options.toml"), construct }
+    PluginDescription {
+        name: NAME,
+        provides: &[SLOT],
+        needs: &[],
+        options: include_str!("options.toml"),
+        construct,
+    }
 }
 
 fn construct(options: &Options) -> Result<Box<dyn Plugin>> {
@@ -42,18 +48,6 @@ struct Fetcher {
 }
 
 impl Plugin for Fetcher {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn provides(&self) -> &'static [SlotName] {
-        &[SLOT]
-    }
-
-    fn needs(&self) -> &'static [SlotName] {
-        &[]
-    }
-
     fn start(self: Box<Self>, _context: PluginContext) -> Result<RunningPlugin> {
         let Fetcher { limits, rules, agent } = *self;
         // Those that are fetched have a place for their end, beside those that ask.

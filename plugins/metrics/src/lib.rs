@@ -29,7 +29,13 @@ pub struct MetricsHandle {
 
 /// The plugin, for a binary's list.
 pub fn plugin() -> PluginDescription {
-    PluginDescription { name: NAME, slot: SLOT, options: include_str!("options.toml"), construct }
+    PluginDescription {
+        name: NAME,
+        provides: &[SLOT],
+        needs: &[status::SLOT],
+        options: include_str!("options.toml"),
+        construct,
+    }
 }
 
 fn construct(options: &Options) -> Result<Box<dyn Plugin>> {
@@ -66,18 +72,6 @@ struct Metrics {
 }
 
 impl Plugin for Metrics {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn provides(&self) -> &'static [SlotName] {
-        &[SLOT]
-    }
-
-    fn needs(&self) -> &'static [SlotName] {
-        &[status::SLOT]
-    }
-
     fn start(self: Box<Self>, context: PluginContext) -> Result<RunningPlugin> {
         let (sender, receiver, stop) =
             driver_mailbox(self.limits.clients_max, driver::Message::Stop)?;

@@ -169,7 +169,13 @@ pub struct Transports {
 pub fn plugin(
     construct: fn(&farcall_kernel::Options) -> Result<Box<dyn Plugin>>,
 ) -> PluginDescription {
-    PluginDescription { name: NAME, slot: SLOT, options: include_str!("options.toml"), construct }
+    PluginDescription {
+        name: NAME,
+        provides: &[SLOT, status::SLOT],
+        needs: &[directory::SLOT, spawner::SLOT, spawner::JOBS_SLOT, fetcher::SLOT],
+        options: include_str!("options.toml"),
+        construct,
+    }
 }
 
 /// Makes the plugin.
@@ -192,18 +198,6 @@ struct RpcServer {
 }
 
 impl Plugin for RpcServer {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn provides(&self) -> &'static [SlotName] {
-        &[SLOT, status::SLOT]
-    }
-
-    fn needs(&self) -> &'static [SlotName] {
-        &[directory::SLOT, spawner::SLOT, spawner::JOBS_SLOT, fetcher::SLOT]
-    }
-
     fn start(self: Box<Self>, context: PluginContext) -> Result<RunningPlugin> {
         // One place more for the directory's word that something changed.
         let messages_max = self.options.messages_max.saturating_add(1);

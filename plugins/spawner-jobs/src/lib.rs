@@ -9,7 +9,7 @@ mod step;
 
 use farcall_base::Result;
 use farcall_kernel::{
-    Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox,
+    Options, Plugin, PluginContext, PluginDescription, RunningPlugin, driver_mailbox,
 };
 use farcall_services::jobs::JobsHandle;
 use farcall_services::spawner::{JOBS_SLOT, SpawnerHandle};
@@ -29,7 +29,8 @@ const NAME: &str = "spawner-jobs";
 pub fn plugin(construct: fn(&Options) -> Result<Box<dyn Plugin>>) -> PluginDescription {
     PluginDescription {
         name: NAME,
-        slot: JOBS_SLOT,
+        provides: &[JOBS_SLOT],
+        needs: &[],
         options: include_str!("options.toml"),
         construct,
     }
@@ -134,18 +135,6 @@ struct SpawnerJobs {
 }
 
 impl Plugin for SpawnerJobs {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn provides(&self) -> &'static [SlotName] {
-        &[JOBS_SLOT]
-    }
-
-    fn needs(&self) -> &'static [SlotName] {
-        &[]
-    }
-
     fn start(self: Box<Self>, _context: PluginContext) -> Result<RunningPlugin> {
         let (sender, receiver, stop) =
             driver_mailbox(self.settings.requests_max, driver::Message::Stop)?;

@@ -8,7 +8,7 @@ mod step;
 
 use farcall_base::Result;
 use farcall_kernel::{
-    Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox,
+    Options, Plugin, PluginContext, PluginDescription, RunningPlugin, driver_mailbox,
 };
 use farcall_services::spawner::{SLOT, SpawnerHandle};
 
@@ -19,7 +19,13 @@ const NAME: &str = "spawner-local";
 
 /// The plugin, for a binary's list.
 pub fn plugin() -> PluginDescription {
-    PluginDescription { name: NAME, slot: SLOT, options: include_str!("options.toml"), construct }
+    PluginDescription {
+        name: NAME,
+        provides: &[SLOT],
+        needs: &[],
+        options: include_str!("options.toml"),
+        construct,
+    }
 }
 
 fn construct(options: &Options) -> Result<Box<dyn Plugin>> {
@@ -72,18 +78,6 @@ struct SpawnerLocal {
 }
 
 impl Plugin for SpawnerLocal {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn provides(&self) -> &'static [SlotName] {
-        &[SLOT]
-    }
-
-    fn needs(&self) -> &'static [SlotName] {
-        &[]
-    }
-
     fn start(self: Box<Self>, _context: PluginContext) -> Result<RunningPlugin> {
         let (sender, receiver, stop) =
             driver_mailbox(self.settings.requests_max, driver::Message::Stop)?;
