@@ -1,5 +1,6 @@
 //! The caller's files: read while a call is on its way, replaced when it has succeeded.
 
+mod coming;
 mod several;
 
 use std::ffi::OsStr;
@@ -13,13 +14,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_link::content::{CHECKSUM_BYTES, ContentCheck, ContentReader, Outgoing};
 use farcall_link::contents::{ContentsReader, Promised};
-use farcall_link::memory::{HeapRegion, Space};
 use rustix::fs::{Access, OFlags, access};
 
-pub use several::Sinks;
+pub use coming::{Came, Coming};
+pub use several::Contents;
 
-/// Bytes received before they are written.
-const BUFFER_BYTES: usize = 256 << 10;
 /// Names tried for a file beside the caller's.
 const NAMES_MAX: usize = 100;
 /// Longest content of a file that has another size than it says: it is held while it is sent.
@@ -152,12 +151,9 @@ impl Target {
 }
 
 /// A content that comes back.
-pub struct Sink {
+pub struct Content {
     check: ContentCheck,
-    travelling: u64,
-    left: u64,
     into: Into,
-    buffer: Option<HeapRegion>,
     trouble: Option<Error>,
 }
 
@@ -174,50 +170,18 @@ pub enum Received {
     File(Beside, u64),
 }
 
-impl Sink {
+impl Content {
     /// For so many bytes, the checksum's included.
-    pub fn new(target: &Target, travelling: u64) -> Result<Sink> {
+    pub fn new(target: &Target, travelling: u64) -> Result<Content> {
         let into = match target {
             Target::Memory => Into::Memory(Vec::new()),
             Target::File(replaced) => Into::File(Beside::make(replaced)?),
         };
-        Ok(Sink {
-            check: ContentCheck::new(travelling)?,
-            travelling,
-            left: travelling,
-            into,
-            buffer: None,
-            trouble: None,
-        })
-    }
-
-    /// Bytes of it, and how many of them are missing.
-    pub fn progress(&self) -> (u64, u64) {
-        (self.travelling, self.left)
-    }
-
-    /// Where the next bytes go, at most `max`.
-    pub fn space(&mut self, max: usize) -> Result<Space> {
-        room(&mut self.buffer, self.left, max)
-    }
-
-    /// `count` bytes of the last [`Sink::space`] are there.
-    pub fn arrived(&mut self, count: usize) -> Result<()> {
-        let Some(buffer) = self.buffer.take() else { return Ok(()) };
-        let outcome = Space::of(&buffer, 0, count).and_then(|mut space| self.take(space.bytes()));
-        self.buffer = Some(buffer);
-        outcome
+        Ok(Content { check: ContentCheck::new(travelling)?, into, trouble: None })
     }
 
     /// Takes bytes. The rest still comes after one that could not be kept.
-    pub fn take(&mut self, bytes: &[u8]) -> Result<()> {
-        self.left = self.left.checked_sub(bytes.len() as u64).ok_or_else(|| {
-            Error::new(
-                ErrorKind::Protocol,
-                "receive a file",
-                "the server sent more of it than it announced",
-            )
-        })?;
+    pub fn take(&mut self, bytes: &[u8]) {
         let content = self.check.take(bytes);
         let kept = match &mut self.into {
             _ if self.trouble.is_some() => Ok(()),
@@ -234,7 +198,6 @@ impl Sink {
         if let Err(error) = kept {
             self.trouble = Some(error);
         }
-        Ok(())
     }
 
     /// All came.
@@ -255,16 +218,6 @@ impl Sink {
             }
         })
     }
-}
-
-/// Room for the next of `left` bytes, at most `max`.
-fn room(buffer: &mut Option<HeapRegion>, left: u64, max: usize) -> Result<Space> {
-    let made = match buffer.take() {
-        Some(made) => made,
-        None => HeapRegion::new(BUFFER_BYTES)?,
-    };
-    let room = usize::try_from(left).unwrap_or(usize::MAX).min(BUFFER_BYTES).min(max);
-    Space::of(buffer.insert(made), 0, room)
 }
 
 /// A new file beside the one that it is to replace; removed if it does not.

@@ -46,16 +46,19 @@ fn travelling(content: &[u8]) -> Vec<u8> {
 }
 
 fn receive(path: &Path, travelling: &[u8]) -> Result<Received> {
-    let mut sink = Sink::new(&Target::file(bytes(path))?, travelling.len() as u64)?;
+    let mut coming = Coming::one(&Target::file(bytes(path))?, travelling.len() as u64)?;
     let mut done = 0;
     while done < travelling.len() {
-        let mut space = sink.space(7)?;
+        let mut space = coming.space(7)?;
         let count = space.length();
         space.bytes().copy_from_slice(&travelling[done..done + count]);
-        sink.arrived(count)?;
+        coming.arrived(count)?;
         done += count;
     }
-    sink.finish()
+    match coming.finish()? {
+        Came::One(received) => Ok(received),
+        Came::Several(_) => panic!("one file"),
+    }
 }
 
 fn put(path: &Path, content: &[u8]) {
@@ -130,11 +133,11 @@ fn a_full_disk_is_told_by_the_file_and_leaves_the_old_one() {
     let folder = Folder::new("full");
     let path = folder.file("result");
     std::fs::write(&path, "old").unwrap();
-    let mut sink = Sink::new(&Target::file(bytes(&path)).unwrap(), 108).unwrap();
-    let Into::File(beside) = &mut sink.into else { panic!("a file") };
+    let mut content = Content::new(&Target::file(bytes(&path)).unwrap(), 108).unwrap();
+    let Into::File(beside) = &mut content.into else { panic!("a file") };
     beside.file = OpenOptions::new().write(true).open("/dev/full").unwrap();
-    sink.take(&travelling(&[1; 100])).unwrap();
-    let text = sink.finish().err().unwrap().to_string();
+    content.take(&travelling(&[1; 100]));
+    let text = content.finish().err().unwrap().to_string();
     assert!(
         text.contains("No space left") && text.contains("result") && text.contains("another disk"),
         "{text}"

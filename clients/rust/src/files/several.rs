@@ -2,67 +2,35 @@
 
 use farcall_base::Result;
 use farcall_link::contents::{ContentsParts, Part};
-use farcall_link::memory::{HeapRegion, Space};
 
-use super::{Received, Sink, Target, room};
+use super::{Content, Received, Target};
 
 /// Contents that come back.
-pub struct Sinks {
+pub struct Contents {
     parts: ContentsParts,
     targets: Vec<Target>,
-    travelling: u64,
-    left: u64,
-    current: Option<Sink>,
+    current: Option<Content>,
     done: Vec<Option<Received>>,
-    buffer: Option<HeapRegion>,
     trouble: Option<farcall_base::Error>,
 }
 
-impl Sinks {
+impl Contents {
     /// For `targets`, in so many bytes.
-    pub fn new(targets: Vec<Target>, travelling: u64) -> Result<Sinks> {
+    pub fn new(targets: Vec<Target>, travelling: u64) -> Result<Contents> {
         let parts = ContentsParts::new(targets.len() as u64, travelling)?;
-        Ok(Sinks {
-            parts,
-            targets,
-            travelling,
-            left: travelling,
-            current: None,
-            done: Vec::new(),
-            buffer: None,
-            trouble: None,
-        })
-    }
-
-    /// Bytes of them, and how many are missing.
-    pub fn progress(&self) -> (u64, u64) {
-        (self.travelling, self.left)
-    }
-
-    /// Where the next bytes go, at most `max`.
-    pub fn space(&mut self, max: usize) -> Result<Space> {
-        room(&mut self.buffer, self.left, max)
-    }
-
-    /// `count` bytes of the last [`Sinks::space`] are there.
-    pub fn arrived(&mut self, count: usize) -> Result<()> {
-        let Some(buffer) = self.buffer.take() else { return Ok(()) };
-        let outcome = Space::of(&buffer, 0, count).and_then(|mut space| self.take(space.bytes()));
-        self.buffer = Some(buffer);
-        outcome
+        Ok(Contents { parts, targets, current: None, done: Vec::new(), trouble: None })
     }
 
     /// Takes bytes. The rest still comes after a file that could not be kept.
     pub fn take(&mut self, bytes: &[u8]) -> Result<()> {
-        self.left = self.left.saturating_sub(bytes.len() as u64);
         let mut rest = bytes;
         while let Some(part) = self.parts.next(&mut rest)? {
             match part {
                 Part::Begins(None) => self.done.push(None),
                 Part::Begins(Some(length)) => self.begin(length),
                 Part::Bytes(bytes) => {
-                    if let Some(sink) = &mut self.current {
-                        sink.take(bytes)?;
+                    if let Some(content) = &mut self.current {
+                        content.take(bytes);
                     }
                 }
                 Part::Ends => self.end(),
@@ -74,14 +42,14 @@ impl Sinks {
     fn begin(&mut self, length: u64) {
         // There are as many targets as contents, or the parts do not add up.
         let Some(target) = self.targets.get(self.done.len()) else { return };
-        match Sink::new(target, length) {
-            Ok(sink) => self.current = Some(sink),
+        match Content::new(target, length) {
+            Ok(content) => self.current = Some(content),
             Err(error) => self.failed(error),
         }
     }
 
     fn end(&mut self) {
-        let received = self.current.take().map(Sink::finish).transpose();
+        let received = self.current.take().map(Content::finish).transpose();
         match received {
             Ok(received) => self.done.push(received),
             Err(error) => {

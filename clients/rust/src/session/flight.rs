@@ -208,7 +208,7 @@ impl Flight {
                 let _ = space.as_mut().map(prepare);
                 Some(space)
             }
-            None => self.files.sink(slot).map(|sink| sink.space(max)),
+            None => self.files.coming(slot).map(|coming| coming.space(max)),
         }
     }
 
@@ -216,7 +216,7 @@ impl Flight {
     pub fn result_arrived(&mut self, slot: u16, count: usize) -> Result<()> {
         match self.receiving.get_mut(&slot) {
             Some((packing, _)) => packing.arrived(count),
-            None => self.files.sink(slot).map_or(Ok(()), |sink| sink.arrived(count)),
+            None => self.files.coming(slot).map_or(Ok(()), |coming| coming.arrived(count)),
         }
     }
 

@@ -2,11 +2,10 @@
 //! is there.
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_link::memory::Space;
-use farcall_wire::{Argument as WireArgument, InlineBytes};
+use farcall_wire::Argument as WireArgument;
 use smallvec::smallvec;
 
-use crate::files::{Beside, Received, Sink, Sinks, Target};
+use crate::files::{Beside, Came, Coming, Received, Target};
 use crate::marshal::Marshalled;
 use crate::results::Output;
 
@@ -17,54 +16,14 @@ pub struct Incoming {
     complete: Vec<Beside>,
 }
 
-/// What comes for a parameter: a file, or an array of them.
-pub enum Coming {
-    One(Sink),
-    Several(Sinks),
-}
-
-impl Coming {
-    /// So many bytes for the targets of a parameter.
-    fn new(data: &Marshalled, slot: usize, travelling: u64, is_array: bool) -> Result<Coming> {
-        let targets: Vec<&Target> =
-            data.targets.iter().filter(|(of, _)| *of == slot).map(|(_, target)| target).collect();
-        match targets.as_slice() {
-            _ if is_array => {
-                Sinks::new(targets.into_iter().cloned().collect(), travelling).map(Coming::Several)
-            }
-            [target] => Sink::new(target, travelling).map(Coming::One),
-            _ => Err(unwanted()),
-        }
-    }
-
-    /// Where the next bytes go, at most `max`.
-    pub fn space(&mut self, max: usize) -> Result<Space> {
-        match self {
-            Coming::One(sink) => sink.space(max),
-            Coming::Several(sinks) => sinks.space(max),
-        }
-    }
-
-    /// `count` bytes of the last [`Coming::space`] are there.
-    pub fn arrived(&mut self, count: usize) -> Result<()> {
-        match self {
-            Coming::One(sink) => sink.arrived(count),
-            Coming::Several(sinks) => sinks.arrived(count),
-        }
-    }
-
-    fn take(&mut self, bytes: &InlineBytes) -> Result<()> {
-        match self {
-            Coming::One(sink) => sink.take(bytes),
-            Coming::Several(sinks) => sinks.take(bytes),
-        }
-    }
-
-    fn progress(&self) -> (u64, u64) {
-        match self {
-            Coming::One(sink) => sink.progress(),
-            Coming::Several(sinks) => sinks.progress(),
-        }
+/// So many bytes come for the targets of a parameter.
+fn coming(data: &Marshalled, slot: usize, travelling: u64, is_array: bool) -> Result<Coming> {
+    let targets: Vec<&Target> =
+        data.targets.iter().filter(|(of, _)| *of == slot).map(|(_, target)| target).collect();
+    match targets.as_slice() {
+        _ if is_array => Coming::several(targets.into_iter().cloned().collect(), travelling),
+        [target] => Coming::one(target, travelling),
+        _ => Err(unwanted()),
     }
 }
 
@@ -77,13 +36,13 @@ impl Incoming {
         length: Option<u64>,
         is_array: bool,
     ) -> Result<()> {
-        let coming = Coming::new(data, slot, length.unwrap_or(0), is_array)?;
+        let coming = coming(data, slot, length.unwrap_or(0), is_array)?;
         self.coming.push((slot as u16, coming));
         Ok(())
     }
 
     /// What comes so.
-    pub fn sink(&mut self, slot: u16) -> Option<&mut Coming> {
+    pub fn coming(&mut self, slot: u16) -> Option<&mut Coming> {
         self.coming.iter_mut().find(|(of, _)| *of == slot).map(|(_, coming)| coming)
     }
 
@@ -104,7 +63,7 @@ impl Incoming {
         let coming = match argument {
             WireArgument::Null | WireArgument::Absent => return Ok(Output::Null),
             WireArgument::Inline(bytes) => {
-                let mut coming = Coming::new(data, slot, bytes.len() as u64, is_array)?;
+                let mut coming = coming(data, slot, bytes.len() as u64, is_array)?;
                 coming.take(&bytes)?;
                 coming
             }
@@ -114,16 +73,14 @@ impl Incoming {
             }
             _ => return Err(unwanted()),
         };
-        match coming {
-            Coming::One(sink) => Ok(match sink.finish()? {
-                Received::Content(content) => Output::Text(Some(content)),
-                Received::File(beside, bytes) => {
-                    self.complete.push(beside);
-                    Output::Written(smallvec![bytes])
-                }
-            }),
-            Coming::Several(sinks) => Ok(self.several(sinks.finish()?)),
-        }
+        Ok(match coming.finish()? {
+            Came::One(Received::Content(content)) => Output::Text(Some(content)),
+            Came::One(Received::File(beside, bytes)) => {
+                self.complete.push(beside);
+                Output::Written(smallvec![bytes])
+            }
+            Came::Several(received) => self.several(received),
+        })
     }
 
     /// Contents that are the caller's; or how many files there were to replace.
