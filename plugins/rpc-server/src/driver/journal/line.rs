@@ -4,11 +4,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use farcall_base::{Error, ErrorKind, printable_json};
 use serde::Serialize;
+use time::OffsetDateTime;
 
 use super::{Event, Life};
 use crate::state::AuditRecord;
-
-const SECONDS_A_DAY: u64 = 86_400;
 
 /// A line of the log. What is not known is left out.
 #[derive(Default, Serialize)]
@@ -176,29 +175,17 @@ pub fn text(line: &Line<'_>) -> String {
 /// RFC 3339, in UTC, with milliseconds.
 pub fn moment(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let days = since.as_secs() / SECONDS_A_DAY;
-    let rest = since.as_secs() % SECONDS_A_DAY;
-    let (year, month, day) = date(days);
-    let hour = rest / 3600;
-    let minute = rest / 60 % 60;
-    let second = rest % 60;
+    // A clock beyond the year 9999 is as wrong as one before 1970.
+    let seconds = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
+    let time = OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(OffsetDateTime::UNIX_EPOCH);
     format!(
-        "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z",
+        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z",
+        time.year(),
+        u8::from(time.month()),
+        time.day(),
+        time.hour(),
+        time.minute(),
+        time.second(),
         since.subsec_millis()
     )
-}
-
-/// Year, month and day of a number of days since 1970, by counting from March of the year 0: then
-/// the day that some years have more is the last one (H. Hinnant, "chrono-compatible low-level date
-/// algorithms", civil_from_days).
-fn date(days: u64) -> (u64, u64, u64) {
-    const ERA: u64 = 146_097;
-    let days = days + 719_468;
-    let era = days / ERA;
-    let day = days % ERA;
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let of_year = day - (365 * year + year / 4 - year / 100);
-    let from_march = (5 * of_year + 2) / 153;
-    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-    (year + era * 400 + u64::from(month <= 2), month, of_year - (153 * from_march + 2) / 5 + 1)
 }
