@@ -179,26 +179,6 @@ pub struct Parameter {
     pub unit: String,
 }
 
-impl Parameter {
-    /// One value, of which nothing else is declared.
-    pub fn scalar(name: impl Into<String>, mode: Mode, element: ElementType) -> Parameter {
-        Parameter {
-            name: name.into(),
-            mode,
-            element,
-            shape: Shape::Scalar,
-            when: None,
-            default: None,
-            domain: None,
-            constant: false,
-            wide: false,
-            stream: false,
-            doc: String::new(),
-            unit: String::new(),
-        }
-    }
-}
-
 /// What a client needs to know to call a routine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Interface {

@@ -21,6 +21,7 @@ pub mod json;
 pub mod layout;
 mod lexer;
 pub mod nearest;
+mod parameter;
 mod parse;
 mod raw;
 mod reader;

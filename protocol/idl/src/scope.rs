@@ -2,7 +2,7 @@
 //! callbacks.
 
 use crate::expression::{Expression, Function};
-use crate::interface::{ElementType, Interface, Mode, Parameter, Shape, StructType};
+use crate::interface::{Interface, Mode, Parameter, Shape, StructType};
 
 /// The parameters that the numbers in an expression count, and the structs they may have as
 /// elements.
@@ -93,30 +93,6 @@ impl Expression {
                 arguments.iter().any(|argument| argument.refers_to(test))
             }
         }
-    }
-}
-
-impl Parameter {
-    /// Every expression of the parameter that a call evaluates: sizes, ranges, `when`, default.
-    pub fn expressions(&self) -> impl Iterator<Item = &Expression> {
-        self.dimension_expressions().chain(&self.when).chain(&self.default)
-    }
-
-    fn dimension_expressions(&self) -> impl Iterator<Item = &Expression> {
-        let dimensions = match &self.shape {
-            Shape::Array { dimensions, .. } => dimensions.as_slice(),
-            Shape::Scalar | Shape::Callback { .. } => &[],
-        };
-        dimensions
-            .iter()
-            .flat_map(|d| std::iter::once(&d.size).chain(&d.start).chain(&d.end).chain(&d.stride))
-    }
-
-    /// One value that is a number or a character: what travels in a few bytes and never by
-    /// reference.
-    pub fn is_plain_scalar(&self) -> bool {
-        self.shape == Shape::Scalar
-            && !matches!(self.element, ElementType::String | ElementType::Filename)
     }
 }
 
