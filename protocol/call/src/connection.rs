@@ -66,7 +66,7 @@ impl Connection {
             initiator: setup.initiator,
             token: setup.token,
             peer: None,
-            waiting: ControlQueue::default(),
+            waiting: ControlQueue::new(setup.initiator),
             spare: Spare::default(),
             receiving: None,
             senders: VecDeque::new(),
@@ -168,14 +168,8 @@ impl Connection {
     /// Queues a frame, unless Goodbye is queued: nothing follows that.
     fn wait(&mut self, header: FrameHeader, body: Vec<u8>, shares: Option<u32>) {
         if !self.closing {
-            let is_answer = self.is_answer(&header);
-            self.waiting.push(Waiting { header, body, shares, is_answer });
+            self.waiting.push(Waiting { header, body, shares });
         }
-    }
-
-    fn is_answer(&self, header: &FrameHeader) -> bool {
-        header.kind == FrameKind::Pong as u8
-            || header.channel.0 != 0 && !self.is_ours(header.channel)
     }
 
     /// Longest control body that the peer accepts; what every peer accepts while we do not know.
@@ -259,7 +253,7 @@ impl Connection {
 
     /// Whether a channel was (or would be) opened by us.
     pub(crate) fn is_ours(&self, channel: ChannelId) -> bool {
-        (channel.0 % 2 == 1) == self.initiator
+        self.waiting.is_ours(channel)
     }
 
     /// Takes a control frame, or a data frame of no bytes.

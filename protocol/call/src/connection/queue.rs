@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use farcall_base::{Error, ErrorKind, Result};
+use farcall_base::{ChannelId, Error, ErrorKind, Result};
 use farcall_wire::{FrameHeader, FrameKind, HEADER_BYTES};
 
 use crate::event::Transmit;
@@ -24,8 +24,6 @@ pub(super) struct Waiting {
     pub(super) body: Vec<u8>,
     /// The segment whose descriptor leaves with it.
     pub(super) shares: Option<u32>,
-    /// Whether the peer asked for it.
-    pub(super) is_answer: bool,
 }
 
 impl Waiting {
@@ -39,8 +37,9 @@ impl Waiting {
 }
 
 /// The control frames that wait, in their order.
-#[derive(Default)]
 pub(super) struct ControlQueue {
+    /// Whether we made the connection: then our channels are odd.
+    initiator: bool,
     frames: VecDeque<Waiting>,
     /// Bytes of all that waits, and of what answers the peer: that part grows by the peer's doing.
     bytes: usize,
@@ -49,13 +48,35 @@ pub(super) struct ControlQueue {
 }
 
 impl ControlQueue {
+    pub(super) fn new(initiator: bool) -> ControlQueue {
+        ControlQueue {
+            initiator,
+            frames: VecDeque::new(),
+            bytes: 0,
+            answers_bytes: 0,
+            has_pong: false,
+        }
+    }
+
+    /// Whether a channel was (or would be) opened by us.
+    #[inline]
+    pub(super) fn is_ours(&self, channel: ChannelId) -> bool {
+        (channel.0 % 2 == 1) == self.initiator
+    }
+
+    /// Whether the peer asked for a frame.
+    fn is_answer(&self, waiting: &Waiting) -> bool {
+        let channel = waiting.header.channel;
+        waiting.is_pong() || channel.0 != 0 && !self.is_ours(channel)
+    }
+
     #[inline]
     pub(super) fn push(&mut self, waiting: Waiting) {
         self.bytes += waiting.bytes();
-        if waiting.is_answer {
+        if self.is_answer(&waiting) {
             self.answers_bytes += waiting.bytes();
+            self.has_pong |= waiting.is_pong();
         }
-        self.has_pong |= waiting.is_pong();
         self.frames.push_back(waiting);
     }
 
@@ -70,13 +91,11 @@ impl ControlQueue {
             return None;
         };
         self.bytes -= waiting.bytes();
-        if waiting.is_answer {
+        if self.is_answer(&waiting) {
             self.answers_bytes -= waiting.bytes();
+            self.has_pong &= !waiting.is_pong();
         }
-        if waiting.is_pong() {
-            self.has_pong = false;
-        }
-        let Waiting { header, body, shares, .. } = waiting;
+        let Waiting { header, body, shares } = waiting;
         Some(Transmit::Control { header, body, shares })
     }
 
