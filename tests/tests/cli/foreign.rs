@@ -130,6 +130,7 @@ fn status() -> Status {
             bytes_out: MOST,
             durations: vec![MOST; 20],
             duration_ns: MOST,
+            running_ns: MOST,
         }],
         modules: vec![
             ModuleStatus {
