@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use crate::abi::status;
 use crate::printable::{printable, printable_line};
 
 /// "Too many open files", as Linux numbers it (errno.h).
@@ -20,47 +21,47 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum ErrorKind {
     /// The caller passed something that does not fit the interface: count, type, rank, size, order,
     /// value.
-    InvalidArgument = 1,
+    InvalidArgument = status::INVALID_ARGUMENT as u16,
     /// No such routine, module, handle or file.
-    NotFound = 2,
+    NotFound = status::NOT_FOUND as u16,
     /// A name that more than one module publishes.
-    Ambiguous = 3,
+    Ambiguous = status::AMBIGUOUS as u16,
     /// The peer is not allowed to do this (uid, token, table of rights).
-    PermissionDenied = 4,
+    PermissionDenied = status::PERMISSION_DENIED as u16,
     /// Nobody listens there, or the name does not resolve.
-    Unreachable = 5,
+    Unreachable = status::UNREACHABLE as u16,
     /// The connection ended while something was under way.
-    ConnectionLost = 6,
+    ConnectionLost = status::CONNECTION_LOST as u16,
     /// The peer broke the wire protocol.
-    Protocol = 7,
+    Protocol = status::PROTOCOL as u16,
     /// The peer speaks another version of the wire, or needs a feature we lack.
-    Version = 8,
+    Version = status::VERSION as u16,
     /// A named limit of the manifest or the interface would be exceeded.
-    LimitExceeded = 9,
+    LimitExceeded = status::LIMIT_EXCEEDED as u16,
     /// The deadline passed.
-    TimedOut = 10,
+    TimedOut = status::TIMED_OUT as u16,
     /// The call was cancelled.
-    Cancelled = 11,
+    Cancelled = status::CANCELLED as u16,
     /// The routine ended by a signal.
-    RoutineCrashed = 12,
+    RoutineCrashed = status::ROUTINE_CRASHED as u16,
     /// The routine called `exit()`.
-    RoutineExited = 13,
+    RoutineExited = status::ROUTINE_EXITED as u16,
     /// The routine ran and reported failure itself.
-    RoutineFailed = 14,
+    RoutineFailed = status::ROUTINE_FAILED as u16,
     /// The interface changed since the client fetched it: fetch it again.
-    InterfaceChanged = 15,
+    InterfaceChanged = status::INTERFACE_CHANGED as u16,
     /// An interface file or a manifest with mistakes in it.
-    InvalidSource = 16,
+    InvalidSource = status::INVALID_SOURCE as u16,
     /// A shared library, a symbol or a compiler is missing on the server.
-    Unavailable = 17,
+    Unavailable = status::UNAVAILABLE as u16,
     /// The other end is going away.
-    ShuttingDown = 18,
+    ShuttingDown = status::SHUTTING_DOWN as u16,
     /// A system call failed for a reason of its own.
-    System = 19,
+    System = status::SYSTEM as u16,
     /// A broken invariant of ours: please report it.
-    Internal = 20,
+    Internal = status::INTERNAL as u16,
     /// Data came that are not what was sent: their checksum differs.
-    Damaged = 21,
+    Damaged = status::DAMAGED as u16,
 }
 
 impl ErrorKind {

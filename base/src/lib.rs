@@ -3,6 +3,7 @@
 //! Everything else in the house stands on this crate; it does no I/O itself. Time and randomness
 //! are traits, so that the shipped state machines run unchanged in virtual time.
 
+pub mod abi;
 mod crowd;
 mod error;
 mod ids;

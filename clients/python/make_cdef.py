@@ -11,10 +11,11 @@ import re
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-HEADERS = [HERE.parent / "c/include" / name for name in ("farcall.h", "farcall-executable.h")]
+NAMES = ("farcall-numbers.h", "farcall.h", "farcall-executable.h")
+HEADERS = [HERE.parent / "c/include" / name for name in NAMES]
 RESULT = HERE / "src/farcall/_cdef.h"
 FIRST_LINE = (
-    "/* Declarations of farcall.h and farcall-executable.h for cffi, made by make_cdef.py. */\n"
+    "/* Made from the headers of clients/c/include by clients/python/make_cdef.py, for cffi. */\n"
 )
 
 

@@ -6,16 +6,16 @@ mod back;
 
 use std::ffi::{CStr, CString, c_char, c_int};
 
+use farcall_base::abi::parameter_kind;
+use farcall_base::abi::rank::RANK_MAX;
 use farcall_base::{Error, Result};
 use farcall_idl::expression::Expression;
-use farcall_idl::interface::{ElementType, Interface, Mode, Parameter, Shape};
+use farcall_idl::interface::{ElementType, Interface, Parameter, Shape};
 use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout};
 
 use crate::invoke::Slot;
 pub use back::say;
 
-/// Dimensions of an array, at most (spec/idl.md, 3.3).
-const RANK_MAX: usize = 32;
 /// What is sent of the words in which a routine fails.
 pub const WORDS_BYTES_MAX: usize = 16 << 10;
 
@@ -110,18 +110,6 @@ pub struct RawParameter {
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<RawParameter>() == 552, "farcall-executable.h says 552 bytes");
 
-/// `enum farcall_parameter_kind`.
-#[derive(Clone, Copy)]
-enum Kind {
-    Absent = 0,
-    Number = 1,
-    Array = 2,
-    Text = 3,
-    File = 4,
-    Callback = 5,
-    Texts = 6,
-}
-
 impl Running<'_> {
     fn view(&self, index: usize) -> Option<RawParameter> {
         let parameter = self.interface.parameters.get(index)?;
@@ -130,8 +118,8 @@ impl Running<'_> {
         let mut view = RawParameter {
             name: self.names.0.get(index)?.as_ptr(),
             data: slot.memory,
-            kind: Kind::Absent as u32,
-            mode: mode_number(parameter.mode),
+            kind: parameter_kind::ABSENT,
+            mode: parameter.mode.abi_number(),
             element: parameter.element.abi_number(),
             rank: 0,
             element_bytes: 0,
@@ -140,24 +128,24 @@ impl Running<'_> {
         };
         match layout {
             ParameterLayout::Scalar { bytes } => {
-                (view.kind, view.element_bytes) = (Kind::Number as u32, *bytes);
+                (view.kind, view.element_bytes) = (parameter_kind::NUMBER, *bytes);
             }
             ParameterLayout::Array(array) => show_array(&mut view, array),
             ParameterLayout::Text if parameter.element == ElementType::Filename => {
-                (view.kind, view.element_bytes, view.rank) = (Kind::File as u32, 1, 1);
+                (view.kind, view.element_bytes, view.rank) = (parameter_kind::FILE, 1, 1);
                 view.shape[0] = slot.bytes as u64;
             }
             ParameterLayout::Text => {
-                (view.kind, view.element_bytes, view.rank) = (Kind::Text as u32, 1, 1);
+                (view.kind, view.element_bytes, view.rank) = (parameter_kind::TEXT, 1, 1);
                 view.shape[0] = slot.bytes as u64;
             }
             ParameterLayout::TextArray { count } if !is_one(parameter) => {
                 (view.kind, view.element_bytes, view.rank) =
-                    (Kind::Texts as u32, size_of::<*mut u8>() as u64, 1);
+                    (parameter_kind::TEXTS, size_of::<*mut u8>() as u64, 1);
                 (view.shape[0], view.strides[0]) = (*count, size_of::<*mut u8>() as i64);
             }
             ParameterLayout::TextArray { .. } => {
-                (view.kind, view.element_bytes, view.rank) = (Kind::Text as u32, 1, 1);
+                (view.kind, view.element_bytes, view.rank) = (parameter_kind::TEXT, 1, 1);
                 view.data = self.text_at(slot);
                 view.shape[0] = if view.data.is_null() {
                     0
@@ -166,7 +154,7 @@ impl Running<'_> {
                     unsafe { libc::strlen(view.data.cast()) as u64 }
                 };
             }
-            ParameterLayout::Callback => view.kind = Kind::Callback as u32,
+            ParameterLayout::Callback => view.kind = parameter_kind::CALLBACK,
             ParameterLayout::Absent => {
                 view.data = std::ptr::null_mut();
             }
@@ -218,7 +206,7 @@ fn is_one(parameter: &Parameter) -> bool {
 
 /// What travels of an array, as the caller knows it.
 fn show_array(view: &mut RawParameter, array: &ArrayLayout) {
-    view.kind = Kind::Array as u32;
+    view.kind = parameter_kind::ARRAY;
     view.element_bytes = array.element_bytes;
     view.rank = array.dimensions.len().min(RANK_MAX) as u32;
     let mut first = 0;
@@ -232,15 +220,6 @@ fn show_array(view: &mut RawParameter, array: &ArrayLayout) {
     // Where nothing travels there may be no memory either.
     if array.transfer_bytes > 0 {
         view.data = view.data.wrapping_add(first as usize);
-    }
-}
-
-fn mode_number(mode: Mode) -> u32 {
-    match mode {
-        Mode::In => 0,
-        Mode::Out => 1,
-        Mode::InOut => 2,
-        Mode::Work => 3,
     }
 }
 

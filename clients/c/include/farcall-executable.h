@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "farcall-numbers.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -71,33 +73,18 @@ int farcall_stub_main(int argc, char **argv, const struct farcall_entry *entries
  * function that was given it returns. */
 typedef struct farcall_running farcall_running;
 
-/* How a parameter's value lies. */
-enum farcall_parameter_kind {
-    FARCALL_PARAMETER_ABSENT = 0, /* nowhere: the routine does not refer to it */
-    FARCALL_PARAMETER_NUMBER = 1, /* one element at `data` */
-    FARCALL_PARAMETER_ARRAY =
-        2, /* `rank` extents and strides; the element with all indexes 0 at `data` */
-    FARCALL_PARAMETER_TEXT = 3, /* `shape[0]` bytes at `data`, and a NUL; NULL for no text */
-    FARCALL_PARAMETER_FILE =
-        4, /* the same: the path of a file of this call alone, in whatever mode; NULL for none */
-    FARCALL_PARAMETER_CALLBACK =
-        5, /* a function of the caller's at `data`, with the callback's C prototype; NULL for none */
-    FARCALL_PARAMETER_TEXTS =
-        6 /* an array of strings: `shape[0]` pointers at `data`, each to a text with a NUL, or NULL */
-};
-
 /* A parameter of a call: 552 bytes. Of arrays it shows what travels. IN memory is not to be written
    to. */
 typedef struct farcall_parameter {
     const char *name;       /* as the interface has it; lives as long as the process */
     void *data;             /* aligned for any element; NULL where there is nothing */
     uint32_t kind;          /* enum farcall_parameter_kind */
-    uint32_t mode;          /* 0 IN, 1 OUT, 2 INOUT, 3 WORK */
+    uint32_t mode;          /* enum farcall_mode */
     uint32_t element;       /* enum farcall_element */
     uint32_t rank;          /* of arrays */
     uint64_t element_bytes; /* bytes of one element */
-    uint64_t shape[32];     /* extents, in logical order */
-    int64_t strides[32];    /* bytes between neighbours */
+    uint64_t shape[FARCALL_RANK_MAX];  /* extents, in logical order */
+    int64_t strides[FARCALL_RANK_MAX]; /* bytes between neighbours */
 } farcall_parameter;
 
 /* Takes the source of the module, once and before any routine runs: the text that was published,

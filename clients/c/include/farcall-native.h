@@ -19,6 +19,8 @@
 #ifndef FARCALL_NATIVE_H
 #define FARCALL_NATIVE_H
 
+#include "farcall-numbers.h"
+
 #if defined __cplusplus && __cplusplus >= 201703L
 #include <complex>
 #include <type_traits>
@@ -27,16 +29,9 @@
 extern "C" {
 #endif
 
-/* Tags: an element type (enum farcall_element), and how it is passed. */
-#define FARCALL_TAG_ELEMENT 0xffu  /* mask of the element type */
-#define FARCALL_TAG_POINTER 0x100u /* a pointer to it */
-#define FARCALL_TAG_CONST 0x200u   /* to memory that must not be written to */
-#define FARCALL_TAG_TEXT 0x400u    /* char **: the place of a string */
-#define FARCALL_TAG_OTHER 0x800u   /* a pointer to something that is no number */
-
 /* An argument with its tag: 24 bytes. */
 typedef struct farcall_value {
-    uint32_t tag;
+    uint32_t tag;      /* FARCALL_TAG_* */
     uint32_t reserved; /* zero */
     union {
         int64_t integer;        /* of signed types and char */

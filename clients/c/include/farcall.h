@@ -30,6 +30,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "farcall-numbers.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -37,52 +39,6 @@ extern "C" {
 /* The version of this header. The library's own is farcall_version(). */
 #define FARCALL_VERSION_MAJOR 0
 #define FARCALL_VERSION_MINOR 1
-
-/* Kinds of errors: a closed set whose numbers never change their meaning. */
-enum farcall_status {
-    FARCALL_PENDING = -1, /* no error: what is waited for has not happened yet */
-    FARCALL_OK = 0,
-    FARCALL_INVALID_ARGUMENT = 1,   /* count, type, rank, size, order or value of an argument */
-    FARCALL_NOT_FOUND = 2,          /* no such routine, parameter or file */
-    FARCALL_AMBIGUOUS = 3,          /* several modules publish the name */
-    FARCALL_PERMISSION_DENIED = 4,  /* another user, or a wrong token */
-    FARCALL_UNREACHABLE = 5,        /* nobody listens at the address */
-    FARCALL_CONNECTION_LOST = 6,    /* the connection ended while something was under way */
-    FARCALL_PROTOCOL = 7,           /* the server broke the wire protocol */
-    FARCALL_VERSION = 8,            /* the server speaks another version */
-    FARCALL_LIMIT_EXCEEDED = 9,     /* a named limit of the server or the interface */
-    FARCALL_TIMED_OUT = 10,         /* the call's time was over */
-    FARCALL_CANCELLED = 11,         /* farcall_call_cancel ended the call */
-    FARCALL_ROUTINE_CRASHED = 12,   /* the routine ended by a signal */
-    FARCALL_ROUTINE_EXITED = 13,    /* the routine called exit() */
-    FARCALL_ROUTINE_FAILED = 14,    /* the routine itself reported failure */
-    FARCALL_INTERFACE_CHANGED = 15, /* the routine was published again: look it up again */
-    FARCALL_INVALID_SOURCE = 16,    /* mistakes in an interface file */
-    FARCALL_UNAVAILABLE = 17,       /* a library, symbol, compiler or program is missing */
-    FARCALL_SHUTTING_DOWN = 18,     /* the server is going away */
-    FARCALL_SYSTEM = 19,            /* a system call failed */
-    FARCALL_INTERNAL = 20,          /* a mistake of Farcall itself: please report it */
-    FARCALL_DAMAGED = 21 /* data came that are not what was sent: their checksum differs */
-};
-
-/* Types of elements. */
-enum farcall_element {
-    FARCALL_VOID = 0, /* whatever the interface says: memory whose type the caller vouches for */
-    FARCALL_CHAR = 1, /* one byte of text */
-    FARCALL_INT8 = 2,
-    FARCALL_UINT8 = 3,
-    FARCALL_INT16 = 4,
-    FARCALL_UINT16 = 5,
-    FARCALL_INT32 = 6,
-    FARCALL_UINT32 = 7,
-    FARCALL_INT64 = 8,
-    FARCALL_UINT64 = 9,
-    FARCALL_FLOAT32 = 10,
-    FARCALL_FLOAT64 = 11,
-    FARCALL_COMPLEX64 = 12,  /* two float: real, imaginary */
-    FARCALL_COMPLEX128 = 13, /* two double */
-    FARCALL_STRUCT = 14      /* the struct that the interface declares for the parameter */
-};
 
 typedef struct farcall_client farcall_client;   /* a connection to a server */
 typedef struct farcall_server farcall_server;   /* a private server: a child of this process */
@@ -208,9 +164,8 @@ size_t farcall_routine_parameters(const farcall_routine *routine);
 /* What the interface declares of a parameter: 48 bytes. */
 typedef struct farcall_declared {
     const char *name;       /* belongs to the routine */
-    uint32_t
-        kind; /* enum farcall_parameter_kind of farcall-executable.h. OUT and INOUT numbers are arrays */
-    uint32_t mode;          /* 0 IN, 1 OUT, 2 INOUT, 3 WORK */
+    uint32_t kind;          /* enum farcall_parameter_kind. OUT and INOUT numbers are arrays */
+    uint32_t mode;          /* enum farcall_mode */
     uint32_t element;       /* enum farcall_element, of numbers and arrays */
     uint32_t rank;          /* of arrays */
     uint64_t element_bytes; /* of one element; 0 where there is none */
@@ -233,41 +188,8 @@ size_t farcall_routine_passing(const farcall_routine *routine, uint32_t *tags, s
 
 /* ---- Calls with an array of arguments: for bindings, and where shapes are known -------------- */
 
-enum farcall_argument_kind {
-    FARCALL_UNSET = 0,   /* inferred, defaulted, WORK, or a result that the call allocates */
-    FARCALL_INTEGER = 1, /* value.integer */
-    FARCALL_REAL = 2,    /* value.real */
-    FARCALL_COMPLEX = 3, /* value.parts */
-    FARCALL_RAW =
-        4, /* value.text: the bytes of one value of the parameter's type (a struct, an unsigned 64-bit) */
-    FARCALL_TEXT = 5,  /* value.text */
-    FARCALL_TEXTS = 6, /* value.texts */
-    FARCALL_NULL = 7,  /* a NULL string, array or function */
-    FARCALL_ARRAY =
-        8, /* data, element, rank, shape, strides; of OUT parameters: where the result goes */
-    FARCALL_FUNCTION = 9, /* value.function: a function with the callback's own C prototype */
-    FARCALL_CALLBACK =
-        10, /* value.callback: a function that asks for its parameters, for bindings */
-    FARCALL_URL =
-        11, /* value.text: from where the server fetches the array, if its manifest allows the source */
-    FARCALL_PROCEDURE =
-        12 /* value.function: as FARCALL_FUNCTION, a Fortran procedure: everything by reference, and the
-                            * lengths of CHARACTERs, as size_t, behind all of it */
-};
-
-enum farcall_destination {
-    FARCALL_NEW = 0,      /* the result gets memory of its own */
-    FARCALL_IN_PLACE = 1, /* an INOUT result goes over the argument */
-    FARCALL_INTO = 2      /* an INOUT result goes to `into` */
-};
-
 /* `bytes` of a farcall_text whose end a NUL marks. */
 #define FARCALL_NUL_TERMINATED SIZE_MAX
-/* Rank of an array in the interface's own layout, leading dimensions included: a plain C or Fortran
-   pointer. */
-#define FARCALL_RAW_LAYOUT (-1)
-/* Arrays have at most this many dimensions. */
-#define FARCALL_RANK_MAX 32
 
 typedef struct farcall_text {
     const void *data; /* NULL is the NULL string */
@@ -383,13 +305,6 @@ int farcall_hold_release(const farcall_hold *hold, double timeout_seconds, farca
 /* Frees it; unless they are detached or released, they end, and this does not wait for that. */
 void farcall_hold_free(farcall_hold *hold);
 
-/* What the server is to tell of a call while it is running. */
-enum farcall_wanted {
-    FARCALL_WANT_PROGRESS =
-        1, /* its place in the queue, its begin, and what the routine says of its progress */
-    FARCALL_WANT_OUTPUT = 2 /* what the routine writes to its standard output and error */
-};
-
 /* Calls a routine with one argument per parameter of its interface, in order, WORK ones
  * FARCALL_UNSET, and waits for its end. `options` and `results` may be NULL. The caller frees
  * *results with farcall_results_free. Arrays must stay valid and unchanged by others until this
@@ -418,18 +333,6 @@ int farcall_call_wait(farcall_call *call, double timeout_seconds, farcall_result
                       farcall_error **error);
 /* The same without waiting. */
 int farcall_call_poll(farcall_call *call, farcall_results **results, farcall_error **error);
-
-/* What the server tells of a call. */
-enum farcall_news_kind {
-    FARCALL_NEWS_QUEUED = 1,  /* `before` calls are before it */
-    FARCALL_NEWS_STARTED = 2, /* its routine began */
-    FARCALL_NEWS_PROGRESS =
-        3, /* `done`, from 0 to 1, and a word on it; before it began: 0, and what the call waits for */
-    FARCALL_NEWS_STDOUT = 4, /* bytes that the routine wrote to its standard output, cut anywhere */
-    FARCALL_NEWS_STDERR = 5, /* the same of its standard error */
-    FARCALL_NEWS_OVER = 6,   /* its outcome is there for farcall_call_wait */
-    FARCALL_NEWS_KEPT = 7    /* from now on it goes on without this program (keep_seconds) */
-};
 
 typedef struct farcall_news {
     uint32_t kind;             /* enum farcall_news_kind */
@@ -499,16 +402,6 @@ int farcall_next_finished(
     farcall_client *client, double timeout_seconds, uint64_t *number, farcall_error **error);
 
 /* ---- Results: immutable ---------------------------------------------------------------------- */
-
-enum farcall_result_kind {
-    FARCALL_RESULT_NONE = 0, /* of an IN parameter, or of one that was not referenced */
-    FARCALL_RESULT_NULL = 1, /* NULL */
-    FARCALL_RESULT_ARRAY =
-        2, /* an array in memory of its own; OUT scalars are arrays of one element */
-    FARCALL_RESULT_WRITTEN = 3, /* the caller's array was written */
-    FARCALL_RESULT_TEXT = 4,    /* a string */
-    FARCALL_RESULT_TEXTS = 5    /* strings */
-};
 
 /* Where an array lies: 536 bytes. */
 typedef struct farcall_array_view {

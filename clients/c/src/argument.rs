@@ -3,6 +3,9 @@
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
+use farcall_base::abi::layout::RAW_LAYOUT;
+use farcall_base::abi::rank::RANK_MAX;
+use farcall_base::abi::{argument_kind, destination};
 use farcall_client::idl::element::element_bytes;
 use farcall_client::idl::interface::{ElementType, Interface, Order, Parameter, Shape};
 use farcall_client::idl::layout::packed_strides;
@@ -14,10 +17,6 @@ use farcall_client::{
 use crate::boundary::elements;
 use crate::element::of_number;
 
-/// `FARCALL_RAW_LAYOUT`: a pointer to an array as the interface lays it out.
-const RAW_LAYOUT: i64 = -1;
-/// `FARCALL_RANK_MAX`.
-pub const RANK_MAX: usize = 32;
 /// More strings than this in one argument are a mistake.
 const TEXTS_MAX: usize = 1 << 24;
 
@@ -177,25 +176,31 @@ impl Reading<'_> {
         // the caller set. What pointers among them point to is the caller's promise.
         unsafe {
             Ok(match raw.kind {
-                0 => Argument::Unset,
-                1 => Argument::Integer(raw.value.integer),
-                2 => Argument::Real(raw.value.real),
-                3 => Argument::Complex(raw.value.complex.real, raw.value.complex.imaginary),
-                4 => Argument::Raw(self.raw_value(raw.value.text)?),
-                5 => read_text(raw.value.text)?.map_or(Argument::Null, Argument::Text),
-                6 => read_texts(raw.value.texts)?,
-                7 => Argument::Null,
-                8 => self.view(&raw.array())?.map_or(Argument::Null, Argument::Array),
-                11 => Argument::Url(read_url(raw.value.text)?),
-                9 => match NativeFunction::new(raw.value.function) {
+                argument_kind::UNSET => Argument::Unset,
+                argument_kind::INTEGER => Argument::Integer(raw.value.integer),
+                argument_kind::REAL => Argument::Real(raw.value.real),
+                argument_kind::COMPLEX => {
+                    Argument::Complex(raw.value.complex.real, raw.value.complex.imaginary)
+                }
+                argument_kind::RAW => Argument::Raw(self.raw_value(raw.value.text)?),
+                argument_kind::TEXT => {
+                    read_text(raw.value.text)?.map_or(Argument::Null, Argument::Text)
+                }
+                argument_kind::TEXTS => read_texts(raw.value.texts)?,
+                argument_kind::NULL => Argument::Null,
+                argument_kind::ARRAY => {
+                    self.view(&raw.array())?.map_or(Argument::Null, Argument::Array)
+                }
+                argument_kind::URL => Argument::Url(read_url(raw.value.text)?),
+                argument_kind::FUNCTION => match NativeFunction::new(raw.value.function) {
                     Some(function) => Argument::Callback(Arc::new(function)),
                     None => Argument::Null,
                 },
-                12 => match NativeFunction::fortran(raw.value.function) {
+                argument_kind::PROCEDURE => match NativeFunction::fortran(raw.value.function) {
                     Some(function) => Argument::Callback(Arc::new(function)),
                     None => Argument::Null,
                 },
-                10 => match raw.value.callback {
+                argument_kind::CALLBACK => match raw.value.callback {
                     RawCallback { body: Some(body), context } => {
                         Argument::Callback(Arc::new(Body { body, context }))
                     }
@@ -210,10 +215,10 @@ impl Reading<'_> {
     /// As for [`Reading::argument`].
     unsafe fn destination<'a>(&self) -> Result<Destination<'a>> {
         match self.raw.destination {
-            0 => Ok(Destination::New),
-            1 => Ok(Destination::InPlace),
+            destination::NEW => Ok(Destination::New),
+            destination::IN_PLACE => Ok(Destination::InPlace),
             // SAFETY: the caller's promise.
-            2 => match unsafe { self.view(&self.raw.into_array()) }? {
+            destination::INTO => match unsafe { self.view(&self.raw.into_array()) }? {
                 Some(view) => Ok(Destination::Into(view)),
                 None => Err(wrong("the array for the result is NULL")),
             },

@@ -8,11 +8,6 @@ use farcall_client::{Error, ErrorKind, Result};
 
 use crate::error::ErrorObject;
 
-/// What a waiting entry returns when the time is over (`FARCALL_PENDING`).
-pub const PENDING: c_int = -1;
-/// `FARCALL_OK`.
-pub const OK: c_int = 0;
-
 /// Runs an entry that can fail: its error, or its panic, goes to `*error`.
 pub fn guard(error: *mut *mut ErrorObject, body: impl FnOnce() -> Result<c_int>) -> c_int {
     let outcome = catch_unwind(AssertUnwindSafe(body));

@@ -4,15 +4,15 @@ use std::ffi::c_int;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use farcall_base::abi::status::{OK, PENDING};
+use farcall_base::abi::{news_kind, wanted};
 use farcall_client::{
     Argument, CallId, CallOptions, Client, Destination, Error, ErrorKind, Keep, News, ObjectId,
     Outputs, PendingCall, Result, Routine,
 };
 
 use crate::argument::{RawArgument, read_all};
-use crate::boundary::{
-    OK, PENDING, Place, elements, free, guard, limit, object, options, patience,
-};
+use crate::boundary::{Place, elements, free, guard, limit, object, options, patience};
 use crate::error::ErrorObject;
 use crate::results::ResultsObject;
 use crate::routine::RoutineObject;
@@ -45,10 +45,6 @@ pub struct RawOptions {
     durable: u32,
     ranks: u32,
 }
-
-/// `enum farcall_wanted`.
-const WANT_PROGRESS: u32 = 1;
-const WANT_OUTPUT: u32 = 2;
 
 /// `farcall_news`.
 #[repr(C)]
@@ -100,7 +96,7 @@ unsafe fn read_options(given: *const RawOptions) -> Result<CallOptions> {
     let Some(given) = unsafe { options(given, "farcall_call_options") }? else {
         return Ok(CallOptions::default());
     };
-    if given.wanted & !(WANT_PROGRESS | WANT_OUTPUT) != 0 {
+    if given.wanted & !(wanted::PROGRESS | wanted::OUTPUT) != 0 {
         let message = "farcall_call_options: wanted has unknown bits";
         return Err(Error::new(ErrorKind::InvalidArgument, "call", message)
             .with("wanted", given.wanted)
@@ -111,8 +107,8 @@ unsafe fn read_options(given: *const RawOptions) -> Result<CallOptions> {
         on: (!given.on.is_null()).then(|| ObjectId(unsafe { given.on.cast::<[u8; 16]>().read() })),
         timeout: limit(given.timeout_seconds)?,
         announced: given.announced != 0,
-        progress: given.wanted & WANT_PROGRESS != 0,
-        output: given.wanted & WANT_OUTPUT != 0,
+        progress: given.wanted & wanted::PROGRESS != 0,
+        output: given.wanted & wanted::OUTPUT != 0,
         processor_time: false,
         copied: false,
         ranks: given.ranks,
@@ -233,13 +229,15 @@ impl CallObject {
             RawNews { text: place, bytes, ..raw }
         };
         match news {
-            News::Queued(before) => RawNews { before, ..raw(1) },
-            News::Started => raw(2),
-            News::Progress(done, word) => with_text(RawNews { done, ..raw(3) }, word.into_bytes()),
-            News::Stdout(bytes) => with_text(raw(4), bytes),
-            News::Stderr(bytes) => with_text(raw(5), bytes),
-            News::Over => raw(6),
-            News::Kept => raw(7),
+            News::Queued(before) => RawNews { before, ..raw(news_kind::QUEUED) },
+            News::Started => raw(news_kind::STARTED),
+            News::Progress(done, word) => {
+                with_text(RawNews { done, ..raw(news_kind::PROGRESS) }, word.into_bytes())
+            }
+            News::Stdout(bytes) => with_text(raw(news_kind::STDOUT), bytes),
+            News::Stderr(bytes) => with_text(raw(news_kind::STDERR), bytes),
+            News::Over => raw(news_kind::OVER),
+            News::Kept => raw(news_kind::KEPT),
         }
     }
 }

@@ -5,11 +5,12 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use farcall_base::abi::status::{OK, PENDING};
 use farcall_client::idl::json::to_json;
 use farcall_client::{Address, ByteStream, Client, Error, ErrorKind, Result};
 
 use crate::boundary::{
-    OK, PENDING, Place, c_text, free, guard, limit, object, optional_text, options, patience, text,
+    Place, c_text, free, guard, limit, object, optional_text, options, patience, text,
 };
 use crate::error::ErrorObject;
 use crate::routine::RoutineObject;

@@ -2,11 +2,10 @@
 
 use std::ffi::{CString, c_char, c_int};
 
+use farcall_base::abi::status::{OK, PENDING};
 use farcall_client::{Error, ErrorKind, Hold, HoldOptions, Result};
 
-use crate::boundary::{
-    OK, PENDING, Place, c_text, free, guard, limit, object, options, patience, text,
-};
+use crate::boundary::{Place, c_text, free, guard, limit, object, options, patience, text};
 use crate::client::ClientObject;
 use crate::error::ErrorObject;
 

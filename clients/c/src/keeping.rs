@@ -3,9 +3,10 @@
 use std::ffi::{c_char, c_int};
 use std::fmt::Write;
 
+use farcall_base::abi::status::{OK, PENDING};
 use farcall_client::{CallId, Error, ErrorKind, KeptCall, Result};
 
-use crate::boundary::{OK, PENDING, Place, c_text, guard, object, patience, text};
+use crate::boundary::{Place, c_text, guard, object, patience, text};
 use crate::call::{CallObject, RawOptions, fetch};
 use crate::client::ClientObject;
 use crate::error::ErrorObject;

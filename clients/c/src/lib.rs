@@ -31,7 +31,7 @@ pub use call::{Places, Prepared};
 pub use client::{ClientObject, connect_inside};
 pub use error::ErrorObject;
 pub use native::{check_count, prepare};
-pub use passing::{POINTER, passing};
+pub use passing::passing;
 pub use spans::{Span, spans};
 pub use strings::allocated;
 pub use tagged::TaggedValue;

@@ -7,6 +7,9 @@ use std::ffi::c_int;
 use std::sync::Arc;
 
 use farcall_base::Bytes;
+use farcall_base::abi::element::CHAR;
+use farcall_base::abi::status::OK;
+use farcall_base::abi::tag::{CONST, ELEMENT, OTHER, POINTER};
 use farcall_client::idl::element::element_bytes;
 use farcall_client::idl::interface::{Dimension, ElementType, Interface, Mode, Parameter, Shape};
 use farcall_client::idl::layout::{ParameterLayout, packed_strides, resolve};
@@ -17,11 +20,11 @@ use farcall_client::{
     View,
 };
 
-use crate::boundary::{OK, Place, elements, guard, object, text};
+use crate::boundary::{Place, elements, guard, object, text};
 use crate::call::{CallObject, Places, Prepared, call, start};
 use crate::client::ClientObject;
 use crate::error::ErrorObject;
-use crate::passing::{ELEMENT, OTHER, POINTER, c_type, fits, passing};
+use crate::passing::{c_type, fits, passing};
 use crate::plain::Plain;
 use crate::tagged::{TaggedValue, scalar};
 
@@ -150,13 +153,13 @@ fn misfit(
 /// What to do about a tag that does not fit.
 fn advice(given: u32, wanted: u32) -> String {
     match (given & POINTER != 0, wanted & POINTER != 0) {
-        (true, false) if wanted & ELEMENT == 1 => {
+        (true, false) if wanted & ELEMENT == CHAR => {
             "pass a character by value: 'N', not \"N\"".to_owned()
         }
         (true, false) => "pass the value itself".to_owned(),
         (false, true) => format!("pass its address as {}", c_type(wanted)),
         (false, false) => format!("convert it to {}", c_type(wanted)),
-        (true, true) if fits(given & !super::passing::CONST, wanted) => {
+        (true, true) if fits(given & !CONST, wanted) => {
             "the routine writes to it: pass memory that is not const".to_owned()
         }
         (true, true) if given & OTHER != 0 => {
@@ -362,7 +365,7 @@ unsafe fn look_up<'a>(
 ) -> Result<(Routine, Prepared<'a>)> {
     // SAFETY: the caller's promise, here and below.
     let values = unsafe { elements(values, count, "the arguments") }?;
-    let name = values.first().filter(|name| fits(name.tag, 1 | POINTER | super::passing::CONST));
+    let name = values.first().filter(|name| fits(name.tag, CHAR | POINTER | CONST));
     let name = name.ok_or_else(|| {
         Error::new(ErrorKind::InvalidArgument, "call", "the routine's name is missing")
             .fix("pass it before the arguments")

@@ -1,20 +1,11 @@
 //! How a C call passes each parameter: the tags of farcall-native.h, and what they are called in
 //! messages.
 
+use farcall_base::abi::element::{CHAR, STRUCT, UINT8, VOID};
+use farcall_base::abi::tag::{CONST, ELEMENT, OTHER, POINTER, TEXT};
 use farcall_client::idl::interface::{ElementType, Mode, Parameter, Shape};
 
-use crate::element::{self, CHAR, STRUCT, VOID};
-
-/// Mask of the element type in a tag.
-pub const ELEMENT: u32 = 0xff;
-/// The value is a pointer.
-pub const POINTER: u32 = 0x100;
-/// The pointer is to memory that must not be written to.
-pub const CONST: u32 = 0x200;
-/// The pointer is the place of a string.
-pub const TEXT: u32 = 0x400;
-/// The pointer is to something that is no number.
-pub const OTHER: u32 = 0x800;
+use crate::element;
 
 /// The tag that a parameter asks for.
 pub fn passing(parameter: &Parameter) -> u32 {
@@ -31,8 +22,8 @@ pub fn passing(parameter: &Parameter) -> u32 {
         Shape::Scalar if matches!(parameter.element, ElementType::Struct(_)) => {
             STRUCT | POINTER | constant
         }
-        Shape::Scalar => element::number(parameter.element),
-        Shape::Array { .. } => element::number(parameter.element) | POINTER | constant,
+        Shape::Scalar => parameter.element.abi_number(),
+        Shape::Array { .. } => parameter.element.abi_number() | POINTER | constant,
     }
 }
 
@@ -68,7 +59,7 @@ fn pointer_fits(given: u32, wanted: u32) -> bool {
     if (given ^ wanted) & TEXT != 0 {
         return false;
     }
-    let byte = |element: u32| (CHAR..=3).contains(&element);
+    let byte = |element: u32| (CHAR..=UINT8).contains(&element);
     let given_element = given & ELEMENT;
     let wanted_element = wanted & ELEMENT;
     match wanted_element {
@@ -95,17 +86,19 @@ pub fn c_type(tag: u32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use farcall_base::abi::element::{
+        COMPLEX128 as COMPLEX, FLOAT32 as FLOAT, FLOAT64 as DOUBLE, INT32 as INT,
+    };
 
-    const DOUBLE: u32 = 11;
-    const FLOAT: u32 = 10;
-    const INT: u32 = 6;
+    use super::*;
 
     #[test]
     fn values_convert_only_without_loss() {
-        assert!(fits(INT, DOUBLE) && fits(DOUBLE, FLOAT) && fits(FLOAT, 13) && fits(CHAR, INT));
+        assert!(
+            fits(INT, DOUBLE) && fits(DOUBLE, FLOAT) && fits(FLOAT, COMPLEX) && fits(CHAR, INT)
+        );
         // A fraction would be lost, and an imaginary part.
-        assert!(!fits(DOUBLE, INT) && !fits(13, DOUBLE));
+        assert!(!fits(DOUBLE, INT) && !fits(COMPLEX, DOUBLE));
         // An address is no number, and a number no address.
         assert!(!fits(INT, INT | POINTER) && !fits(INT | POINTER, INT));
     }
@@ -117,7 +110,7 @@ mod tests {
                 && fits(DOUBLE | POINTER, DOUBLE | POINTER | CONST)
         );
         assert!(fits(VOID | POINTER, DOUBLE | POINTER), "void * is taken on trust");
-        assert!(fits(3 | POINTER, CHAR | POINTER), "any byte is a char");
+        assert!(fits(UINT8 | POINTER, CHAR | POINTER), "any byte is a char");
         // Half as many bytes as the routine writes; memory that must not be written to; a FILE *;
         // text for its place.
         assert!(!fits(FLOAT | POINTER, DOUBLE | POINTER));

@@ -1,12 +1,13 @@
 //! Routines of numbers and arrays of numbers, as most are: their native calls are prepared in one
 //! pass over what was worked out of the interface before.
 
+use farcall_base::abi::tag::POINTER;
 use farcall_client::idl::interface::{ElementType, Interface, Mode, Shape};
 use farcall_client::{Argument, Destination, Routine, View};
 
 use crate::call::{Places, Prepared};
 use crate::native::is_number_array;
-use crate::passing::{POINTER, fits, passing};
+use crate::passing::{fits, passing};
 use crate::tagged::{TaggedValue, scalar};
 
 /// How such a routine is called.

@@ -2,13 +2,14 @@
 
 use std::ffi::{c_char, c_int};
 
+use farcall_base::abi::rank::RANK_MAX;
+use farcall_base::abi::result_kind;
+use farcall_base::abi::status::OK;
 use farcall_client::idl::element::element_bytes;
 use farcall_client::idl::interface::ElementType;
 use farcall_client::{ArrayMemory, Error, ErrorKind, Output, Outputs, OwnedArray, Result, Routine};
 
-use crate::argument::RANK_MAX;
-use crate::boundary::{OK, Place, free, guard, object};
-use crate::element::number;
+use crate::boundary::{Place, free, guard, object};
 use crate::error::ErrorObject;
 
 /// `farcall_results`.
@@ -109,7 +110,7 @@ impl ResultsObject {
         }
         let element_bytes = element_bytes(self.routine.interface(), element);
         let rank = shape.len() as u32;
-        let element = number(element);
+        let element = element.abi_number();
         let mut view = RawView {
             data,
             element,
@@ -146,12 +147,12 @@ unsafe extern "C" fn farcall_results_kind(
 ) -> c_int {
     // SAFETY: farcall.h: NULL or results.
     match unsafe { results.as_ref() }.and_then(|results| results.outputs.all().get(parameter)) {
-        None | Some(Output::None) => 0,
-        Some(Output::Null) => 1,
-        Some(Output::Array(_)) => 2,
-        Some(Output::Written(_)) => 3,
-        Some(Output::Text(_)) => 4,
-        Some(Output::Texts(_)) => 5,
+        None | Some(Output::None) => result_kind::NONE,
+        Some(Output::Null) => result_kind::NULL,
+        Some(Output::Array(_)) => result_kind::ARRAY,
+        Some(Output::Written(_)) => result_kind::WRITTEN,
+        Some(Output::Text(_)) => result_kind::TEXT,
+        Some(Output::Texts(_)) => result_kind::TEXTS,
     }
 }
 

@@ -3,24 +3,17 @@
 use std::ffi::{CString, c_char, c_int};
 use std::sync::OnceLock;
 
+use farcall_base::abi::element::VOID;
+use farcall_base::abi::parameter_kind::{ARRAY, CALLBACK, FILE, NUMBER, TEXT, TEXTS};
 use farcall_client::Routine;
 use farcall_client::idl::element::element_bytes;
 use farcall_client::idl::help::help_page;
-use farcall_client::idl::interface::{ElementType, Interface, Mode, Order, Shape};
+use farcall_client::idl::interface::{ElementType, Interface, Order, Shape};
 use farcall_client::idl::json::to_json;
 use farcall_client::idl::signature::{positional, signature};
 
 use crate::boundary::{c_text, free, quietly, text};
-use crate::element;
 use crate::passing::passing;
-
-/// `enum farcall_parameter_kind` of farcall-executable.h.
-const NUMBER: u32 = 1;
-const ARRAY: u32 = 2;
-const TEXT: u32 = 3;
-const FILE: u32 = 4;
-const CALLBACK: u32 = 5;
-const TEXTS: u32 = 6;
 
 /// `farcall_routine`. Texts are made when they are first asked for.
 pub struct RoutineObject {
@@ -80,21 +73,15 @@ impl RoutineObject {
             }
             (Shape::Array { dimensions, .. }, _) => (ARRAY, dimensions.len()),
         };
-        let mode = match parameter.mode {
-            Mode::In => 0,
-            Mode::Out => 1,
-            Mode::InOut => 2,
-            Mode::Work => 3,
-        };
         let is_number = matches!(kind, NUMBER | ARRAY);
-        let element = if is_number { element::number(parameter.element) } else { element::VOID };
+        let element = if is_number { parameter.element.abi_number() } else { VOID };
         let element_bytes = if is_number { element_bytes(interface, parameter.element) } else { 0 };
         let column =
             u32::from(matches!(parameter.shape, Shape::Array { order: Order::Column, .. }));
         Some(RawDeclared {
             name,
             kind,
-            mode,
+            mode: parameter.mode.abi_number(),
             element,
             rank: rank as u32,
             element_bytes,

@@ -3,11 +3,10 @@
 use std::ffi::{CString, c_char, c_int};
 use std::path::PathBuf;
 
+use farcall_base::abi::status::OK;
 use farcall_client::{PrivateServer, Result, ServeOptions};
 
-use crate::boundary::{
-    OK, Place, c_text, elements, free, guard, limit, optional_text, options, text,
-};
+use crate::boundary::{Place, c_text, elements, free, guard, limit, optional_text, options, text};
 use crate::error::ErrorObject;
 
 /// `farcall_server`.

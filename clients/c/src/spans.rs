@@ -3,12 +3,13 @@
 use std::ffi::CStr;
 
 use farcall_base::Bytes;
+use farcall_base::abi::tag::{OTHER, POINTER, TEXT};
 use farcall_client::idl::layout::{ParameterLayout, resolve};
 use farcall_client::idl::values::ByteValues;
 use farcall_client::{Result, Routine};
 
 use crate::native::{known_of, prepare};
-use crate::passing::{OTHER, POINTER, TEXT, passing};
+use crate::passing::passing;
 use crate::tagged::TaggedValue;
 
 /// Memory that a call uses.

@@ -2,13 +2,14 @@
 
 use std::ffi::c_char;
 
+use farcall_base::abi::element;
+use farcall_base::abi::tag::{ELEMENT, POINTER};
 use farcall_client::idl::element::element_bytes;
 use farcall_client::idl::interface::{ElementType, Interface, Parameter};
 use farcall_client::idl::scalar::ScalarValue;
 use farcall_client::{Argument, Error, Result};
 
 use crate::element::{is_complex, is_real, is_unsigned, is_whole};
-use crate::passing::{ELEMENT, POINTER};
 
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -22,22 +23,24 @@ union Untagged {
 impl Untagged {
     /// # Safety
     /// A value of this type lies there.
-    unsafe fn read(&mut self, element: u32, address: *const u8) {
+    unsafe fn read(&mut self, number: u32, address: *const u8) {
         // SAFETY: the caller's promise, for the type of each number.
         unsafe {
-            match element {
-                2 => self.integer = address.cast::<i8>().read_unaligned().into(),
-                3 => self.natural = address.read().into(),
-                4 => self.integer = address.cast::<i16>().read_unaligned().into(),
-                5 => self.natural = address.cast::<u16>().read_unaligned().into(),
-                6 => self.integer = address.cast::<i32>().read_unaligned().into(),
-                7 => self.natural = address.cast::<u32>().read_unaligned().into(),
-                8 => self.integer = address.cast::<i64>().read_unaligned(),
-                9 => self.natural = address.cast::<u64>().read_unaligned(),
-                10 => self.real[0] = address.cast::<f32>().read_unaligned().into(),
-                11 => self.real[0] = address.cast::<f64>().read_unaligned(),
-                12 => self.real = address.cast::<[f32; 2]>().read_unaligned().map(f64::from),
-                13 => self.real = address.cast::<[f64; 2]>().read_unaligned(),
+            match number {
+                element::INT8 => self.integer = address.cast::<i8>().read_unaligned().into(),
+                element::UINT8 => self.natural = address.read().into(),
+                element::INT16 => self.integer = address.cast::<i16>().read_unaligned().into(),
+                element::UINT16 => self.natural = address.cast::<u16>().read_unaligned().into(),
+                element::INT32 => self.integer = address.cast::<i32>().read_unaligned().into(),
+                element::UINT32 => self.natural = address.cast::<u32>().read_unaligned().into(),
+                element::INT64 => self.integer = address.cast::<i64>().read_unaligned(),
+                element::UINT64 => self.natural = address.cast::<u64>().read_unaligned(),
+                element::FLOAT32 => self.real[0] = address.cast::<f32>().read_unaligned().into(),
+                element::FLOAT64 => self.real[0] = address.cast::<f64>().read_unaligned(),
+                element::COMPLEX64 => {
+                    self.real = address.cast::<[f32; 2]>().read_unaligned().map(f64::from)
+                }
+                element::COMPLEX128 => self.real = address.cast::<[f64; 2]>().read_unaligned(),
                 // A char, signed or not, as C passes it.
                 _ => self.integer = address.cast::<c_char>().read().into(),
             }
@@ -66,12 +69,12 @@ impl TaggedValue {
 
     /// A whole number.
     pub fn of_integer(integer: i64) -> TaggedValue {
-        TaggedValue { tag: 8, reserved: 0, value: Untagged { integer } }
+        TaggedValue { tag: element::INT64, reserved: 0, value: Untagged { integer } }
     }
 
     /// A real number.
     pub fn of_real(real: f64) -> TaggedValue {
-        TaggedValue { tag: 11, reserved: 0, value: Untagged { real: [real, 0.0] } }
+        TaggedValue { tag: element::FLOAT64, reserved: 0, value: Untagged { real: [real, 0.0] } }
     }
 
     /// What an interface wants with this tag, where an address stands for every argument: the value
@@ -95,8 +98,8 @@ impl TaggedValue {
     /// passed as an `int`. The rest of its place says nothing then.
     pub fn narrowed(self, tag: u32) -> TaggedValue {
         let value = match self.tag {
-            8 => Untagged { integer: (self.integer() as i32).into() },
-            9 => Untagged { natural: (self.natural() as u32).into() },
+            element::INT64 => Untagged { integer: (self.integer() as i32).into() },
+            element::UINT64 => Untagged { natural: (self.natural() as u32).into() },
             _ => return self,
         };
         if self.tag == tag { TaggedValue { value, ..self } } else { self }

@@ -18,14 +18,8 @@ module farcall
   public :: farcall_is_cancelled, farcall_progress
   public :: farcall_procedure
 
-  ! Values of `stat`: kinds of errors (farcall.h says more of each).
-  integer, parameter, public :: &
-    farcall_pending = -1, farcall_ok = 0, farcall_invalid_argument = 1, farcall_not_found = 2, farcall_ambiguous = 3, &
-    farcall_permission_denied = 4, farcall_unreachable = 5, farcall_connection_lost = 6, farcall_protocol = 7, &
-    farcall_version = 8, farcall_limit_exceeded = 9, farcall_timed_out = 10, farcall_cancelled = 11, &
-    farcall_routine_crashed = 12, farcall_routine_exited = 13, farcall_routine_failed = 14, &
-    farcall_interface_changed = 15, farcall_invalid_source = 16, farcall_unavailable = 17, &
-    farcall_shutting_down = 18, farcall_system = 19, farcall_internal = 20, farcall_damaged = 21
+  ! Values of `stat`: kinds of errors (farcall-numbers.h says more of each).
+  include 'farcall_numbers.inc'
 
   ! A connection to a server; a private server ends with it.
   type, bind(C) :: farcall_server

@@ -6,7 +6,9 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use farcall_c::{POINTER, Prepared, TaggedValue, check_count, passing, prepare};
+use farcall_base::abi::element;
+use farcall_base::abi::tag::{ELEMENT, POINTER};
+use farcall_c::{Prepared, TaggedValue, check_count, passing, prepare};
 use farcall_client::idl::interface::{Interface, Mode, Parameter, Shape};
 use farcall_client::{
     Argument, CallOptions, Destination, Error, News, Outputs, PendingCall, Routine,
@@ -29,8 +31,8 @@ use crate::within;
 /// How often it is looked whether arguments have left that did not at once.
 const SENDING: Duration = Duration::from_millis(1);
 
-/// Tags of numbers that have more than one byte: FARCALL_INT16 to FARCALL_COMPLEX128.
-const WIDE_NUMBERS: RangeInclusive<u32> = 4..=13;
+/// Tags of numbers that have more than one byte.
+const WIDE_NUMBERS: RangeInclusive<u32> = element::INT16..=element::COMPLEX128;
 
 /// A call in the making.
 pub struct Wanted<'a> {
@@ -209,7 +211,7 @@ unsafe fn name_urls(interface: &Interface, arguments: &mut [Argument<'_>]) {
     for (parameter, argument) in interface.parameters.iter().zip(arguments) {
         if let Argument::Array(view) = argument
             && parameter.mode.is_input()
-            && WIDE_NUMBERS.contains(&(passing(parameter) & 0xff))
+            && WIDE_NUMBERS.contains(&(passing(parameter) & ELEMENT))
         {
             // SAFETY: the caller's promise: an array of numbers, or a text.
             unsafe { view.or_url() };

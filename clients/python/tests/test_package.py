@@ -9,14 +9,12 @@ import subprocess
 import sys
 
 CLIENT = pathlib.Path(__file__).resolve().parents[1]
-HEADER = "".join(
-    (CLIENT.parent / "c/include" / name).read_text()
-    for name in ("farcall.h", "farcall-executable.h")
-)
+MAKE = runpy.run_path(str(CLIENT / "make_cdef.py"))
+HEADER = "".join(header.read_text() for header in MAKE["HEADERS"])
 
 
 def test_the_declarations_are_those_of_the_header():
-    made = runpy.run_path(str(CLIENT / "make_cdef.py"))["declarations"](HEADER)
+    made = MAKE["declarations"](HEADER)
     assert (CLIENT / "src/farcall/_cdef.h").read_text() == made, "run make_cdef.py"
 
 

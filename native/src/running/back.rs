@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_int};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use farcall_base::abi::parameter_kind;
 use farcall_base::{Bytes, Error, ErrorKind, Result};
 use farcall_idl::callback::CallbackType;
 use farcall_idl::element::element_bytes;
@@ -15,7 +16,7 @@ use farcall_idl::interface::{
 };
 use farcall_idl::json::to_json;
 
-use super::{Kind, Names, RawParameter, Running};
+use super::{Names, RawParameter, Running};
 use crate::entry::EntryPoint;
 use crate::invoke::{Prepared, Slot, invoke};
 
@@ -165,7 +166,7 @@ impl RawParameter {
     /// What this says lies there.
     unsafe fn given(&self, parameter: &Parameter, size: usize) -> Result<Given<'_>> {
         let rank = (self.rank as usize).min(self.shape.len());
-        if self.kind == Kind::Absent as u32 {
+        if self.kind == parameter_kind::ABSENT {
             return Ok(Given::Unset);
         }
         if is_text(parameter) {

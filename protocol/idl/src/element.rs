@@ -34,28 +34,6 @@ pub fn swap_bytes(interface: &Interface, element: ElementType, bytes: &mut [u8])
     }
 }
 
-impl ElementType {
-    /// Its number in the C ABI (spec/c-abi.md, section 5). Strings and files are text, of chars.
-    pub fn abi_number(self) -> u32 {
-        match self {
-            ElementType::Char | ElementType::String | ElementType::Filename => 1,
-            ElementType::Int8 => 2,
-            ElementType::UInt8 => 3,
-            ElementType::Int16 => 4,
-            ElementType::UInt16 => 5,
-            ElementType::Int32 => 6,
-            ElementType::UInt32 => 7,
-            ElementType::Int64 => 8,
-            ElementType::UInt64 => 9,
-            ElementType::Float32 => 10,
-            ElementType::Float64 => 11,
-            ElementType::Complex64 => 12,
-            ElementType::Complex128 => 13,
-            ElementType::Struct(_) => 14,
-        }
-    }
-}
-
 fn swap_struct(structure: &StructType, bytes: &mut [u8]) {
     for field in &structure.fields {
         let start = field.offset as usize;

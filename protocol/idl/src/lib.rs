@@ -1,5 +1,6 @@
 //! The interface language, compiled interfaces and size expressions (spec/idl.md). Pure: no I/O.
 
+mod abi;
 pub mod callback;
 mod canonical;
 mod check;

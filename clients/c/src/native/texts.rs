@@ -6,9 +6,9 @@ use farcall_client::idl::interface::{ElementType, Mode, Parameter, Shape};
 use farcall_client::{Argument, Error, ErrorKind, Result};
 
 use super::{Making, TEXTS_MAX};
-use crate::passing::TEXT;
 use crate::streams::{StreamPlace, position, rest};
 use crate::strings::TextPlace;
+use farcall_base::abi::tag::TEXT;
 
 impl<'a> Making<'_, 'a> {
     /// # Safety

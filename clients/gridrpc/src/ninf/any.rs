@@ -2,7 +2,8 @@
 
 use std::ffi::{c_int, c_long, c_void};
 
-use farcall_c::{POINTER, TaggedValue};
+use farcall_base::abi::tag::POINTER;
+use farcall_c::TaggedValue;
 
 /// What lies in an `any_t`.
 const INTEGER: c_int = 1;

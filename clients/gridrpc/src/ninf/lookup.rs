@@ -2,6 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 
+use farcall_base::abi::tag::ELEMENT;
 use farcall_c::{allocated, passing};
 use farcall_client::Routine;
 use farcall_client::idl::interface::{ElementType, Interface, Parameter, Shape};
@@ -27,7 +28,7 @@ pub fn type_of(parameter: &Parameter) -> c_int {
         (_, ElementType::String) => STRING,
         (_, ElementType::Filename) => FILENAME,
         (_, ElementType::Struct(_)) => STRUCT,
-        _ => (passing(parameter) & 0xff) as c_int,
+        _ => (passing(parameter) & ELEMENT) as c_int,
     }
 }
 

@@ -18,13 +18,23 @@ import numpy as np
 
 from ._arrays import as_array, dtype_text, fits_exactly, overlaps_itself, struct_array
 from ._interface import CHAR, STRUCT, Parameter
-from ._library import ffi
+from ._library import ffi, lib
 from ._refusals import digits, refuse, short
 
 # enum farcall_argument_kind.
-INTEGER, REAL, COMPLEX, RAW, TEXT, TEXTS, NULL, ARRAY, FETCHED = 1, 2, 3, 4, 5, 6, 7, 8, 11
+INTEGER: int = lib.FARCALL_INTEGER
+REAL: int = lib.FARCALL_REAL
+COMPLEX: int = lib.FARCALL_COMPLEX
+RAW: int = lib.FARCALL_RAW
+TEXT: int = lib.FARCALL_TEXT
+TEXTS: int = lib.FARCALL_TEXTS
+NULL: int = lib.FARCALL_NULL
+ARRAY: int = lib.FARCALL_ARRAY
+FETCHED: int = lib.FARCALL_URL
 # enum farcall_destination.
-IN_PLACE, INTO = 1, 2
+NEW: int = lib.FARCALL_NEW
+IN_PLACE: int = lib.FARCALL_IN_PLACE
+INTO: int = lib.FARCALL_INTO
 _INT64_MAX = 2**63 - 1
 _KEEP = List[Any]
 
@@ -102,19 +112,20 @@ class Filler:
             self._number(parameter, value)
 
     def destination(self, parameter: Parameter, array: Any, kind: int) -> None:
-        """Where the result of an OUT parameter (kind 0) or an INOUT parameter (IN_PLACE, INTO)
-        goes."""
+        """Where a result goes: of an OUT parameter to the array, of an INOUT one over the argument
+        (IN_PLACE) or to the array (INTO)."""
         self._check_destination(parameter, array)
         slot = self.slots[parameter.index]
-        if kind == INTO:
+        if not parameter.is_input:
+            self._lay(slot, parameter, array)
+            kind = NEW
+        elif kind == INTO:
             slot.into_element, slot.into, slot.into_rank = (
                 parameter.element,
                 _address(array),
                 array.ndim,
             )
             slot.into_shape, slot.into_strides = self._shape(array)
-        elif kind == 0:
-            self._lay(slot, parameter, array)
         slot.destination = kind
 
     def _check_destination(self, parameter: Parameter, array: Any) -> None:

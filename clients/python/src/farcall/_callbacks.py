@@ -19,7 +19,8 @@ from ._library import ffi, lib
 from ._views import array_at, text_at, texts_at
 
 # enum farcall_argument_kind.
-NULL, CALLBACK = 7, 10
+NULL: int = lib.FARCALL_NULL
+CALLBACK: int = lib.FARCALL_CALLBACK
 
 
 class Passed:

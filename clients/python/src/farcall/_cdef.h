@@ -1,4 +1,4 @@
-/* Declarations of farcall.h and farcall-executable.h for cffi, made by make_cdef.py. */
+/* Made from the headers of clients/c/include by clients/python/make_cdef.py, for cffi. */
 enum farcall_status {
     FARCALL_PENDING = -1,
     FARCALL_OK = 0,
@@ -40,6 +40,62 @@ enum farcall_element {
     FARCALL_COMPLEX64 = 12,
     FARCALL_COMPLEX128 = 13,
     FARCALL_STRUCT = 14
+};
+enum farcall_mode {
+    FARCALL_MODE_IN = 0,
+    FARCALL_MODE_OUT = 1,
+    FARCALL_MODE_INOUT = 2,
+    FARCALL_MODE_WORK = 3
+};
+enum farcall_parameter_kind {
+    FARCALL_PARAMETER_ABSENT = 0,
+    FARCALL_PARAMETER_NUMBER = 1,
+    FARCALL_PARAMETER_ARRAY = 2,
+    FARCALL_PARAMETER_TEXT = 3,
+    FARCALL_PARAMETER_FILE = 4,
+    FARCALL_PARAMETER_CALLBACK = 5,
+    FARCALL_PARAMETER_TEXTS = 6
+};
+enum farcall_argument_kind {
+    FARCALL_UNSET = 0,
+    FARCALL_INTEGER = 1,
+    FARCALL_REAL = 2,
+    FARCALL_COMPLEX = 3,
+    FARCALL_RAW = 4,
+    FARCALL_TEXT = 5,
+    FARCALL_TEXTS = 6,
+    FARCALL_NULL = 7,
+    FARCALL_ARRAY = 8,
+    FARCALL_FUNCTION = 9,
+    FARCALL_CALLBACK = 10,
+    FARCALL_URL = 11,
+    FARCALL_PROCEDURE = 12
+};
+enum farcall_destination {
+    FARCALL_NEW = 0,
+    FARCALL_IN_PLACE = 1,
+    FARCALL_INTO = 2
+};
+enum farcall_wanted {
+    FARCALL_WANT_PROGRESS = 1,
+    FARCALL_WANT_OUTPUT = 2
+};
+enum farcall_news_kind {
+    FARCALL_NEWS_QUEUED = 1,
+    FARCALL_NEWS_STARTED = 2,
+    FARCALL_NEWS_PROGRESS = 3,
+    FARCALL_NEWS_STDOUT = 4,
+    FARCALL_NEWS_STDERR = 5,
+    FARCALL_NEWS_OVER = 6,
+    FARCALL_NEWS_KEPT = 7
+};
+enum farcall_result_kind {
+    FARCALL_RESULT_NONE = 0,
+    FARCALL_RESULT_NULL = 1,
+    FARCALL_RESULT_ARRAY = 2,
+    FARCALL_RESULT_WRITTEN = 3,
+    FARCALL_RESULT_TEXT = 4,
+    FARCALL_RESULT_TEXTS = 5
 };
 typedef struct farcall_client farcall_client;
 typedef struct farcall_server farcall_server;
@@ -110,8 +166,7 @@ const uint8_t *farcall_routine_contract(const farcall_routine *routine);
 size_t farcall_routine_parameters(const farcall_routine *routine);
 typedef struct farcall_declared {
     const char *name;
-    uint32_t
-        kind;
+    uint32_t kind;
     uint32_t mode;
     uint32_t element;
     uint32_t rank;
@@ -125,31 +180,6 @@ int farcall_routine_find(const farcall_routine *routine, const char *parameter);
 size_t farcall_routine_positional(
     const farcall_routine *routine, uint32_t *indexes, size_t capacity);
 size_t farcall_routine_passing(const farcall_routine *routine, uint32_t *tags, size_t capacity);
-enum farcall_argument_kind {
-    FARCALL_UNSET = 0,
-    FARCALL_INTEGER = 1,
-    FARCALL_REAL = 2,
-    FARCALL_COMPLEX = 3,
-    FARCALL_RAW =
-        4,
-    FARCALL_TEXT = 5,
-    FARCALL_TEXTS = 6,
-    FARCALL_NULL = 7,
-    FARCALL_ARRAY =
-        8,
-    FARCALL_FUNCTION = 9,
-    FARCALL_CALLBACK =
-        10,
-    FARCALL_URL =
-        11,
-    FARCALL_PROCEDURE =
-        12
-};
-enum farcall_destination {
-    FARCALL_NEW = 0,
-    FARCALL_IN_PLACE = 1,
-    FARCALL_INTO = 2
-};
 typedef struct farcall_text {
     const void *data;
     size_t bytes;
@@ -229,11 +259,6 @@ int farcall_hold_id(
     const farcall_hold *hold, uint32_t index, unsigned char *id, farcall_error **error);
 int farcall_hold_release(const farcall_hold *hold, double timeout_seconds, farcall_error **error);
 void farcall_hold_free(farcall_hold *hold);
-enum farcall_wanted {
-    FARCALL_WANT_PROGRESS =
-        1,
-    FARCALL_WANT_OUTPUT = 2
-};
 int farcall_call_arguments(const farcall_routine *routine, const farcall_argument *arguments,
     size_t count, const farcall_call_options *options, farcall_results **results,
     farcall_error **error);
@@ -245,16 +270,6 @@ int farcall_start_within(const farcall_routine *routine, const farcall_argument 
 int farcall_call_wait(farcall_call *call, double timeout_seconds, farcall_results **results,
                       farcall_error **error);
 int farcall_call_poll(farcall_call *call, farcall_results **results, farcall_error **error);
-enum farcall_news_kind {
-    FARCALL_NEWS_QUEUED = 1,
-    FARCALL_NEWS_STARTED = 2,
-    FARCALL_NEWS_PROGRESS =
-        3,
-    FARCALL_NEWS_STDOUT = 4,
-    FARCALL_NEWS_STDERR = 5,
-    FARCALL_NEWS_OVER = 6,
-    FARCALL_NEWS_KEPT = 7
-};
 typedef struct farcall_news {
     uint32_t kind;
     uint32_t before;
@@ -279,15 +294,6 @@ int farcall_events(const farcall_client *client);
 int farcall_process(farcall_client *client, farcall_error **error);
 int farcall_next_finished(
     farcall_client *client, double timeout_seconds, uint64_t *number, farcall_error **error);
-enum farcall_result_kind {
-    FARCALL_RESULT_NONE = 0,
-    FARCALL_RESULT_NULL = 1,
-    FARCALL_RESULT_ARRAY =
-        2,
-    FARCALL_RESULT_WRITTEN = 3,
-    FARCALL_RESULT_TEXT = 4,
-    FARCALL_RESULT_TEXTS = 5
-};
 typedef struct farcall_array_view {
     void *data;
     uint32_t element;
@@ -343,19 +349,6 @@ void farcall_executable_ranks(const struct farcall_ranks *ranks);
 int farcall_stub_main(int argc, char **argv, const struct farcall_entry *entries, size_t count,
                       const unsigned char *module, size_t module_bytes);
 typedef struct farcall_running farcall_running;
-enum farcall_parameter_kind {
-    FARCALL_PARAMETER_ABSENT = 0,
-    FARCALL_PARAMETER_NUMBER = 1,
-    FARCALL_PARAMETER_ARRAY =
-        2,
-    FARCALL_PARAMETER_TEXT = 3,
-    FARCALL_PARAMETER_FILE =
-        4,
-    FARCALL_PARAMETER_CALLBACK =
-        5,
-    FARCALL_PARAMETER_TEXTS =
-        6
-};
 typedef struct farcall_parameter {
     const char *name;
     void *data;

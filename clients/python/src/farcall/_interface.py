@@ -9,23 +9,26 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
+from ._library import lib
+
 # Numbers of enum farcall_element.
-CHAR, STRUCT = 1, 14
+CHAR: int = lib.FARCALL_CHAR
+STRUCT: int = lib.FARCALL_STRUCT
 # IDL type -> number of enum farcall_element, NumPy type (native byte order).
 ELEMENTS: Dict[str, Tuple[int, Any]] = {
     "char": (CHAR, np.dtype("S1")),
-    "int8": (2, np.dtype(np.int8)),
-    "uint8": (3, np.dtype(np.uint8)),
-    "short": (4, np.dtype(np.int16)),
-    "uint16": (5, np.dtype(np.uint16)),
-    "int": (6, np.dtype(np.int32)),
-    "uint32": (7, np.dtype(np.uint32)),
-    "long": (8, np.dtype(np.int64)),
-    "uint64": (9, np.dtype(np.uint64)),
-    "float": (10, np.dtype(np.float32)),
-    "double": (11, np.dtype(np.float64)),
-    "scomplex": (12, np.dtype(np.complex64)),
-    "dcomplex": (13, np.dtype(np.complex128)),
+    "int8": (lib.FARCALL_INT8, np.dtype(np.int8)),
+    "uint8": (lib.FARCALL_UINT8, np.dtype(np.uint8)),
+    "short": (lib.FARCALL_INT16, np.dtype(np.int16)),
+    "uint16": (lib.FARCALL_UINT16, np.dtype(np.uint16)),
+    "int": (lib.FARCALL_INT32, np.dtype(np.int32)),
+    "uint32": (lib.FARCALL_UINT32, np.dtype(np.uint32)),
+    "long": (lib.FARCALL_INT64, np.dtype(np.int64)),
+    "uint64": (lib.FARCALL_UINT64, np.dtype(np.uint64)),
+    "float": (lib.FARCALL_FLOAT32, np.dtype(np.float32)),
+    "double": (lib.FARCALL_FLOAT64, np.dtype(np.float64)),
+    "scomplex": (lib.FARCALL_COMPLEX64, np.dtype(np.complex64)),
+    "dcomplex": (lib.FARCALL_COMPLEX128, np.dtype(np.complex128)),
 }
 TEXT_TYPES = ("string", "filename")
 # What every routine understands beside its parameters.

@@ -16,8 +16,6 @@ from . import _errors
 
 # Bound to the major version of the C interface: another one would be another library.
 LIBRARY_NAME = "libfarcall.so.0"
-OK = 0
-PENDING = -1
 # Signals are handled between slices of waiting: this long may an interrupt take to be noticed.
 SLICE_SECONDS = 0.05
 
@@ -68,6 +66,8 @@ ffi: Any = cffi.FFI()
 ffi.cdef((_PACKAGE / "_cdef.h").read_text(encoding="utf-8"))
 ffi.cdef("void free(void *);")
 lib: Any = _load()
+OK: int = lib.FARCALL_OK
+PENDING: int = lib.FARCALL_PENDING
 
 # Types that are asked for again and again.
 _PLACE, _ERROR_PLACE = ffi.typeof("farcall_place *"), ffi.typeof("farcall_error **")

@@ -11,18 +11,22 @@ from typing import Any, Dict, Optional, Tuple
 
 import numpy as np
 
-from ._library import ffi
+from ._interface import ELEMENTS
+from ._library import ffi, lib
 from ._views import array_at, shape_of
 
 # enum farcall_parameter_kind.
-NUMBER, ARRAY, TEXT, FILE, CALLBACK = 1, 2, 3, 4, 5
-_IN, _OUT, _INOUT = 0, 1, 2
-# NumPy's types by the numbers of spec/c-abi.md, section 5.
-_TYPES = {
-    1: np.dtype("S1"), 2: np.dtype("i1"), 3: np.dtype("u1"), 4: np.dtype("i2"), 5: np.dtype("u2"),
-    6: np.dtype("i4"), 7: np.dtype("u4"), 8: np.dtype("i8"), 9: np.dtype("u8"),
-    10: np.dtype("f4"), 11: np.dtype("f8"), 12: np.dtype("c8"), 13: np.dtype("c16"),
-}  # fmt: skip
+NUMBER: int = lib.FARCALL_PARAMETER_NUMBER
+ARRAY: int = lib.FARCALL_PARAMETER_ARRAY
+TEXT: int = lib.FARCALL_PARAMETER_TEXT
+FILE: int = lib.FARCALL_PARAMETER_FILE
+CALLBACK: int = lib.FARCALL_PARAMETER_CALLBACK
+# enum farcall_mode.
+_IN: int = lib.FARCALL_MODE_IN
+_OUT: int = lib.FARCALL_MODE_OUT
+_INOUT: int = lib.FARCALL_MODE_INOUT
+# NumPy's types by the numbers of enum farcall_element.
+_TYPES = dict(ELEMENTS.values())
 
 
 class Unfit(Exception):

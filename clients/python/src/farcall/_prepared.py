@@ -210,7 +210,7 @@ class Prepared:
             )
         if parameter.index in self.destinations:
             raise self._wrong(f"two places for the result {parameter.name}", "name one")
-        self.filler.destination(parameter, array, _arguments.INTO if parameter.is_input else 0)
+        self.filler.destination(parameter, array, _arguments.INTO)
         self.destinations[parameter.index] = array
 
     def _into_file(self, parameter: Parameter, path: Any) -> None:

@@ -16,7 +16,10 @@ from ._library import check, ffi, handle_place, kept_buffer, lib
 from ._places import CallPlaces
 
 # enum farcall_result_kind.
-_ARRAY, _WRITTEN, _TEXT, _TEXTS = 2, 3, 4, 5
+_ARRAY: int = lib.FARCALL_RESULT_ARRAY
+_WRITTEN: int = lib.FARCALL_RESULT_WRITTEN
+_TEXT: int = lib.FARCALL_RESULT_TEXT
+_TEXTS: int = lib.FARCALL_RESULT_TEXTS
 # Pointers to numbers that C has, by enum farcall_element.
 _POINTERS = {
     ELEMENTS[idl][0]: ffi.typeof(f"{c} *")

@@ -17,7 +17,7 @@ final class Calling {
         }
         Prepared prepared = new Prepared(arguments, false);
         try {
-            while (prepared.start(Connection.SLICE_SECONDS) == Native.PENDING) {
+            while (prepared.start(Connection.SLICE_SECONDS) == Numbers.PENDING) {
                 prepared.connection.check();
             }
             while (prepared.listener.wanted() != 0 && !prepared.news(Connection.SLICE_SECONDS)) {
@@ -71,9 +71,9 @@ final class Calling {
 
     /** Begins at once if there is room, and otherwise waits for it. */
     private static void start(CallFuture future, Prepared prepared) {
-        if (prepared.start(0) == Native.PENDING) {
+        if (prepared.start(0) == Numbers.PENDING) {
             Connection.apart(() -> {
-                while (prepared.start(Connection.SLICE_SECONDS) == Native.PENDING) {
+                while (prepared.start(Connection.SLICE_SECONDS) == Numbers.PENDING) {
                     prepared.connection.check();
                 }
                 return null;

@@ -2,6 +2,10 @@
 package org.farcall;
 
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
+import static org.farcall.Numbers.RESULT_ARRAY;
+import static org.farcall.Numbers.RESULT_TEXT;
+import static org.farcall.Numbers.RESULT_TEXTS;
+import static org.farcall.Numbers.RESULT_WRITTEN;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -14,11 +18,6 @@ import java.util.Map;
 /** Takes the results of one call: copies them to arrays of Java's, or leaves them where they lie.
  */
 final class Collector {
-    // enum farcall_result_kind.
-    private static final int RESULT_ARRAY = 2;
-    private static final int WRITTEN = 3;
-    private static final int TEXT = 4;
-    private static final int TEXTS = 5;
     // Members of farcall_array_view.
     private static final int VIEW_BYTES = 536;
     private static final int RANK = 12;
@@ -65,9 +64,9 @@ final class Collector {
     private Object value(Parameter one, long view) {
         return switch (Native.resultsKind(results, one.index)) {
             case RESULT_ARRAY -> fresh(one, view);
-            case WRITTEN -> one.isFile ? filler.fileOf(one) : written(one, view);
-            case TEXT -> one.isFile ? bytes(one, 0) : text(one, 0);
-            case TEXTS -> all(one);
+            case RESULT_WRITTEN -> one.isFile ? filler.fileOf(one) : written(one, view);
+            case RESULT_TEXT -> one.isFile ? bytes(one, 0) : text(one, 0);
+            case RESULT_TEXTS -> all(one);
             default -> null;
         };
     }

@@ -241,7 +241,7 @@ final class Connection implements Runnable {
     /** Waits in slices for what a function of the library waits for that takes seconds. */
     void waitFor(DoubleFunction<Integer> waiting, long error) {
         apart(() -> {
-            while (Native.check(waiting.apply(SLICE_SECONDS), error) == Native.PENDING) {
+            while (Native.check(waiting.apply(SLICE_SECONDS), error) == Numbers.PENDING) {
                 check();
             }
             return null;

@@ -10,33 +10,33 @@ import java.util.Map;
  */
 public enum Element {
     /** One byte of text: byte. */
-    CHAR(1, 1, byte.class, "char"),
+    CHAR(Numbers.CHAR, 1, byte.class, "char"),
     /** byte. */
-    INT8(2, 1, byte.class, "int8"),
+    INT8(Numbers.INT8, 1, byte.class, "int8"),
     /** byte, whose bits are meant without sign. */
-    UINT8(3, 1, byte.class, "uint8"),
+    UINT8(Numbers.UINT8, 1, byte.class, "uint8"),
     /** short. */
-    INT16(4, 2, short.class, "short"),
+    INT16(Numbers.INT16, 2, short.class, "short"),
     /** short, whose bits are meant without sign. */
-    UINT16(5, 2, short.class, "uint16"),
+    UINT16(Numbers.UINT16, 2, short.class, "uint16"),
     /** int. */
-    INT32(6, 4, int.class, "int"),
+    INT32(Numbers.INT32, 4, int.class, "int"),
     /** int, whose bits are meant without sign. */
-    UINT32(7, 4, int.class, "uint32"),
+    UINT32(Numbers.UINT32, 4, int.class, "uint32"),
     /** long. */
-    INT64(8, 8, long.class, "long"),
+    INT64(Numbers.INT64, 8, long.class, "long"),
     /** long, whose bits are meant without sign. */
-    UINT64(9, 8, long.class, "uint64"),
+    UINT64(Numbers.UINT64, 8, long.class, "uint64"),
     /** float. */
-    FLOAT32(10, 4, float.class, "float"),
+    FLOAT32(Numbers.FLOAT32, 4, float.class, "float"),
     /** double. */
-    FLOAT64(11, 8, double.class, "double"),
+    FLOAT64(Numbers.FLOAT64, 8, double.class, "double"),
     /** Pairs of float. */
-    COMPLEX64(12, 8, float.class, "scomplex"),
+    COMPLEX64(Numbers.COMPLEX64, 8, float.class, "scomplex"),
     /** Pairs of double. */
-    COMPLEX128(13, 16, double.class, "dcomplex"),
+    COMPLEX128(Numbers.COMPLEX128, 16, double.class, "dcomplex"),
     /** A struct of the interface: bytes, as C lays them out. */
-    STRUCT(14, 0, byte.class, "struct");
+    STRUCT(Numbers.STRUCT, 0, byte.class, "struct");
 
     private static final Map<String, Element> BY_TYPE = new java.util.HashMap<>();
 

@@ -4,49 +4,54 @@ package org.farcall;
 /** What went wrong. The set is closed; the names and numbers are the same in every language. */
 public enum ErrorKind {
     /** Count, type, rank, size, order or value of an argument. */
-    INVALID_ARGUMENT,
+    INVALID_ARGUMENT(Numbers.INVALID_ARGUMENT),
     /** No such routine, parameter or file. */
-    NOT_FOUND,
+    NOT_FOUND(Numbers.NOT_FOUND),
     /** Several modules publish the name. */
-    AMBIGUOUS,
+    AMBIGUOUS(Numbers.AMBIGUOUS),
     /** Another user's server, or a wrong token. */
-    PERMISSION_DENIED,
+    PERMISSION_DENIED(Numbers.PERMISSION_DENIED),
     /** Nobody listens at the address. */
-    UNREACHABLE,
+    UNREACHABLE(Numbers.UNREACHABLE),
     /** The connection ended while something was under way, or was closed before. */
-    CONNECTION_LOST,
+    CONNECTION_LOST(Numbers.CONNECTION_LOST),
     /** The server broke the wire protocol. */
-    PROTOCOL,
+    PROTOCOL(Numbers.PROTOCOL),
     /** The server speaks another version. */
-    VERSION,
+    VERSION(Numbers.VERSION),
     /** A named limit of the server or the interface. */
-    LIMIT_EXCEEDED,
+    LIMIT_EXCEEDED(Numbers.LIMIT_EXCEEDED),
     /** The call's time was over. */
-    TIMED_OUT,
+    TIMED_OUT(Numbers.TIMED_OUT),
     /** The call was cancelled. */
-    CANCELLED,
+    CANCELLED(Numbers.CANCELLED),
     /** The routine ended by a signal. */
-    ROUTINE_CRASHED,
+    ROUTINE_CRASHED(Numbers.ROUTINE_CRASHED),
     /** The routine called exit(). */
-    ROUTINE_EXITED,
+    ROUTINE_EXITED(Numbers.ROUTINE_EXITED),
     /** The routine, or a function of the caller's, reported failure itself. */
-    ROUTINE_FAILED,
+    ROUTINE_FAILED(Numbers.ROUTINE_FAILED),
     /** The routine was published again: look it up again. */
-    INTERFACE_CHANGED,
+    INTERFACE_CHANGED(Numbers.INTERFACE_CHANGED),
     /** Mistakes in an interface file. */
-    INVALID_SOURCE,
+    INVALID_SOURCE(Numbers.INVALID_SOURCE),
     /** A library, symbol, compiler or program is missing. */
-    UNAVAILABLE,
+    UNAVAILABLE(Numbers.UNAVAILABLE),
     /** The server is going away. */
-    SHUTTING_DOWN,
+    SHUTTING_DOWN(Numbers.SHUTTING_DOWN),
     /** A system call failed. */
-    SYSTEM,
+    SYSTEM(Numbers.SYSTEM),
     /** A mistake of Farcall itself: please report it. */
-    INTERNAL,
+    INTERNAL(Numbers.INTERNAL),
     /** Data came that are not what was sent: their checksum differs. */
-    DAMAGED;
+    DAMAGED(Numbers.DAMAGED);
 
-    private static final ErrorKind[] ALL = values();
+    /** Of enum farcall_status. */
+    private final int number;
+
+    ErrorKind(int number) {
+        this.number = number;
+    }
 
     /** The name that other languages and the command show: "invalid-argument". */
     public String label() {
@@ -56,6 +61,11 @@ public enum ErrorKind {
     /** The kind of a number of enum farcall_status; INTERNAL for one that only a later library has.
      */
     static ErrorKind of(int status) {
-        return status >= 1 && status <= ALL.length ? ALL[status - 1] : INTERNAL;
+        for (ErrorKind one : values()) {
+            if (one.number == status) {
+                return one;
+            }
+        }
+        return INTERNAL;
     }
 }

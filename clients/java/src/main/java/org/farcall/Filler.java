@@ -4,6 +4,18 @@ package org.farcall;
 import static java.lang.foreign.ValueLayout.JAVA_DOUBLE;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
+import static org.farcall.Numbers.ARRAY;
+import static org.farcall.Numbers.CALLBACK;
+import static org.farcall.Numbers.COMPLEX;
+import static org.farcall.Numbers.INTEGER;
+import static org.farcall.Numbers.INTO;
+import static org.farcall.Numbers.IN_PLACE;
+import static org.farcall.Numbers.NULL;
+import static org.farcall.Numbers.RAW;
+import static org.farcall.Numbers.REAL;
+import static org.farcall.Numbers.TEXT;
+import static org.farcall.Numbers.TEXTS;
+import static org.farcall.Numbers.URL;
 
 import java.io.File;
 import java.lang.foreign.MemorySegment;
@@ -19,20 +31,6 @@ import java.util.List;
  * scratch memory. */
 final class Filler {
     static final int ARGUMENT_BYTES = 128;
-    // enum farcall_argument_kind.
-    private static final int INTEGER = 1;
-    private static final int REAL = 2;
-    private static final int COMPLEX = 3;
-    private static final int RAW = 4;
-    private static final int TEXT = 5;
-    private static final int TEXTS = 6;
-    private static final int NULL = 7;
-    private static final int ARRAY = 8;
-    private static final int CALLBACK = 10;
-    private static final int URL = 11;
-    // enum farcall_destination.
-    private static final int IN_PLACE = 1;
-    private static final int INTO = 2;
     // Members of farcall_argument.
     private static final int ELEMENT = 4;
     private static final int VALUE = 8;

@@ -4,6 +4,14 @@ package org.farcall;
 import static java.lang.foreign.ValueLayout.JAVA_DOUBLE;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
+import static org.farcall.Numbers.NEWS_OVER;
+import static org.farcall.Numbers.NEWS_PROGRESS;
+import static org.farcall.Numbers.NEWS_QUEUED;
+import static org.farcall.Numbers.NEWS_STARTED;
+import static org.farcall.Numbers.NEWS_STDERR;
+import static org.farcall.Numbers.NEWS_STDOUT;
+import static org.farcall.Numbers.WANT_OUTPUT;
+import static org.farcall.Numbers.WANT_PROGRESS;
 
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
@@ -15,16 +23,6 @@ import java.util.function.Consumer;
 
 /** What is told of a call while it is running. */
 final class Listener {
-    // enum farcall_wanted.
-    private static final int WANT_PROGRESS = 1;
-    private static final int WANT_OUTPUT = 2;
-    // enum farcall_news_kind.
-    private static final int QUEUED = 1;
-    private static final int STARTED = 2;
-    private static final int PROGRESS = 3;
-    private static final int STDOUT = 4;
-    private static final int STDERR = 5;
-    private static final int OVER = 6;
     /** Of farcall_news. */
     static final int NEWS_BYTES = 48;
     /** A character of UTF-8 that was cut has at most so many bytes before the cut. */
@@ -75,10 +73,10 @@ final class Listener {
     /** Waits for the next news and passes them on: true when there will be none any more. */
     boolean take(long call, double seconds, long news, long error) {
         int status = Native.callNews(call, seconds, news, error);
-        if (status == Native.PENDING) {
+        if (status == Numbers.PENDING) {
             return false;
         }
-        if (status != Native.OK) {
+        if (status != Numbers.OK) {
             // The connection is gone; the outcome of the call says so, too.
             Native.error(status, Native.MEMORY.get(JAVA_LONG, error));
             return true;
@@ -93,19 +91,20 @@ final class Listener {
         byte[] said =
             data == 0 ? new byte[0] : Native.bytes(data, memory.get(JAVA_LONG, news + 24));
         switch (kind) {
-        case QUEUED -> tell(new Progress(false, memory.get(JAVA_INT, news + 4), Double.NaN, ""));
-        case STARTED -> tell(new Progress(true, 0, Double.NaN, ""));
-        case PROGRESS ->
+        case NEWS_QUEUED ->
+            tell(new Progress(false, memory.get(JAVA_INT, news + 4), Double.NaN, ""));
+        case NEWS_STARTED -> tell(new Progress(true, 0, Double.NaN, ""));
+        case NEWS_PROGRESS ->
             tell(new Progress(true, 0, memory.get(JAVA_DOUBLE, news + 8),
                 new String(said, StandardCharsets.UTF_8)));
-        case STDOUT, STDERR -> print(kind == STDERR, said, false);
-        case OVER -> {
+        case NEWS_STDOUT, NEWS_STDERR -> print(kind == NEWS_STDERR, said, false);
+        case NEWS_OVER -> {
             print(false, new byte[0], true);
             print(true, new byte[0], true);
         }
             default -> { }
         }
-        return kind == OVER;
+        return kind == NEWS_OVER;
     }
 
     private void tell(Progress how) {

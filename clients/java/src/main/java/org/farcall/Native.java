@@ -18,8 +18,6 @@ import java.nio.charset.StandardCharsets;
  * and what it points to is read and written through {@link #MEMORY}. Structures have the offsets of spec/c-abi.md.
  */
 final class Native {
-    static final int OK = 0;
-    static final int PENDING = -1;
     /** All of memory: an address is an offset. */
     static final MemorySegment MEMORY = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
 
@@ -480,7 +478,7 @@ final class Native {
     /** Passes OK and PENDING on, and throws everything else; the error object lies in the place
      * that the function was given. */
     static int check(int status, long errorPlace) {
-        if (status > OK) {
+        if (status > Numbers.OK) {
             throw error(status, MEMORY.get(LONG, errorPlace));
         }
         return status;

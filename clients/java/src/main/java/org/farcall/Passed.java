@@ -3,6 +3,10 @@ package org.farcall;
 
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
+import static org.farcall.Numbers.PARAMETER_ARRAY;
+import static org.farcall.Numbers.PARAMETER_NUMBER;
+import static org.farcall.Numbers.PARAMETER_TEXT;
+import static org.farcall.Numbers.PARAMETER_TEXTS;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -17,11 +21,6 @@ import java.util.concurrent.atomic.AtomicLong;
 /** A function that was passed with a call, and what it has thrown. The library knows it by a
  * number. */
 final class Passed {
-    // enum farcall_parameter_kind.
-    private static final int NUMBER = 1;
-    private static final int ARRAY = 2;
-    private static final int TEXT = 3;
-    private static final int TEXTS = 6;
     // Members of farcall_parameter.
     private static final int DATA = 8;
     private static final int KIND = 16;
@@ -181,22 +180,22 @@ final class Passed {
         if (data == 0) {
             return null;
         }
-        if (kind == TEXT) {
+        if (kind == PARAMETER_TEXT) {
             return new String(
                 Native.bytes(data, memory.get(JAVA_LONG, view + SHAPE)), StandardCharsets.UTF_8);
         }
-        if (kind == TEXTS) {
+        if (kind == PARAMETER_TEXTS) {
             String[] texts = new String[Math.toIntExact(memory.get(JAVA_LONG, view + SHAPE))];
             for (int i = 0; i < texts.length; i++) {
                 texts[i] = Native.text(memory.get(JAVA_LONG, data + 8L * i));
             }
             return texts;
         }
-        if (kind != NUMBER && kind != ARRAY) {
+        if (kind != PARAMETER_NUMBER && kind != PARAMETER_ARRAY) {
             return null;
         }
         long[] shape = shape(view);
-        if (kind == NUMBER || one.isSingle && count(shape) == 1) {
+        if (kind == PARAMETER_NUMBER || one.isSingle && count(shape) == 1) {
             return Scalars.read(one, data);
         }
         return Collector.array(one, data, shape, strides(view));
@@ -233,15 +232,15 @@ final class Passed {
         Object result = isOneText ? ((String[]) given)[0] : given;
         int kind = Native.MEMORY.get(JAVA_INT, view + KIND);
         long data = Native.MEMORY.get(JAVA_LONG, view + DATA);
-        if (kind == TEXTS) {
+        if (kind == PARAMETER_TEXTS) {
             answers(running, one, Native.MEMORY.get(JAVA_LONG, view + SHAPE), result, arena);
         } else if (one.isText) {
             answer(running, one, -1, result, arena);
         } else if (data != 0 && result == null) {
             throw wrong("it returned nothing as " + one.name(), "return " + one.wanted());
-        } else if (data != 0 && kind == NUMBER) {
+        } else if (data != 0 && kind == PARAMETER_NUMBER) {
             Scalars.write(name, one, result, data);
-        } else if (data != 0 && kind == ARRAY) {
+        } else if (data != 0 && kind == PARAMETER_ARRAY) {
             giveArray(one, view, data, result, arena);
         }
     }

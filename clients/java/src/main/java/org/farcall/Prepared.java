@@ -146,7 +146,7 @@ final class Prepared {
         }
         try {
             int status = Native.start(object, filler.slots, count, options, seconds, place, error);
-            if (Native.check(status, error) == Native.OK) {
+            if (Native.check(status, error) == Numbers.OK) {
                 call = new Handle(MEMORY.get(JAVA_LONG, place), Native.FREE_CALL, this::giveBack);
             }
             return status;
@@ -170,7 +170,7 @@ final class Prepared {
         try {
             // The place for the call is free by now.
             int status = Native.callWait(object, seconds, place, error);
-            if (Native.check(status, error) == Native.PENDING) {
+            if (Native.check(status, error) == Numbers.PENDING) {
                 ended = false;
                 return null;
             }
@@ -259,7 +259,7 @@ final class Prepared {
         connection.waitFor(seconds -> {
             long object = call.use();
             if (object == 0) {
-                return Native.OK;
+                return Numbers.OK;
             }
             try {
                 return Native.callWaitKept(object, seconds, error);

@@ -95,7 +95,7 @@ final class Waiter {
             try {
                 int status = connection.with(
                     client -> Native.nextFinished(client, SLICE_SECONDS, number, error));
-                if (Native.check(status, error) == Native.OK) {
+                if (Native.check(status, error) == Numbers.OK) {
                     finished(number);
                 }
                 collectOverdue(false);
