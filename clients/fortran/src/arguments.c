@@ -7,14 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-enum mode { IN, OUT, INOUT, WORK };
-/* enum farcall_parameter_kind of farcall-executable.h. */
-enum declared_kind { NUMBER = 1, ARRAY, TEXT, FILENAME, CALLBACK, TEXTS };
-
-/* Classes of types. */
-enum class { WHOLE, REAL, COMPLEX, LOGICAL, CHARACTER, DERIVED, UNKNOWN };
+#include "order.h"
+#include "types.h"
 
 /* type(farcall_callback) of farcall.f90. */
 #define CALLBACK_MARK 0x66617263616c6c70
@@ -22,112 +17,6 @@ struct callback {
     int64_t mark;
     void (*address)(void);
 };
-
-/* One actual argument and its parameter. */
-struct pair {
-    const struct routine *routine;
-    const farcall_declared *declared;
-    const CFI_cdesc_t *actual;
-    size_t position; /* from 0 */
-    enum class class;
-    size_t bytes; /* of one element */
-};
-
-/* What a descriptor says of the type, without its kind. */
-static enum class class_of(const CFI_cdesc_t *actual)
-{
-#ifdef CFI_type_ucs4_char /* gfortran's CHARACTERs of four bytes each */
-    if (actual->type == CFI_type_ucs4_char)
-        return UNKNOWN;
-#endif
-    switch (actual->type & CFI_type_mask) {
-    case CFI_type_Integer:
-        return WHOLE;
-    case CFI_type_Logical:
-        return LOGICAL;
-    case CFI_type_Real:
-        return REAL;
-    case CFI_type_Complex:
-        return COMPLEX;
-    case CFI_type_Character:
-        return CHARACTER;
-    case CFI_type_struct:
-        return DERIVED;
-    default:
-        return UNKNOWN;
-    }
-}
-
-/* The class that elements of this type have. */
-static enum class class_wanted(uint32_t element)
-{
-    switch (element) {
-    case FARCALL_CHAR:
-        return CHARACTER;
-    case FARCALL_FLOAT32:
-    case FARCALL_FLOAT64:
-        return REAL;
-    case FARCALL_COMPLEX64:
-    case FARCALL_COMPLEX128:
-        return COMPLEX;
-    case FARCALL_STRUCT:
-        return DERIVED;
-    default:
-        return WHOLE;
-    }
-}
-
-/* A type as Fortran writes it. `bytes` is of one element; kinds of complex numbers are of their
-   halves. */
-static void write_type(char *words, size_t room, enum class class, size_t bytes)
-{
-    static const char *const names[] = {"integer", "real", "complex", "logical"};
-    if (class == COMPLEX)
-        bytes /= 2;
-    if (class <= LOGICAL)
-        snprintf(words, room, "%s(%zu)", names[class], bytes);
-    else if (class == CHARACTER)
-        snprintf(words, room, "character");
-    else if (class == DERIVED)
-        snprintf(words, room, "a derived type of %zu bytes", bytes);
-    else
-        snprintf(words, room, "of a type that cannot be passed");
-}
-
-/* Ends the call: what the argument is, what the interface wants, and what to do. */
-static int wrong(
-    const struct pair *pair, struct ending ending, const char *wanted, const char *advice)
-{
-    char given[80];
-    write_type(given, sizeof given, pair->class, pair->bytes);
-    char rank[24] = "";
-    if (pair->actual->rank > 0)
-        snprintf(rank, sizeof rank, " of rank %d", (int)pair->actual->rank);
-    end_saying(ending, FARCALL_INVALID_ARGUMENT,
-        "call %s: argument %zu (%s) is %s%s, the interface wants %s; %s", pair->routine->name,
-        pair->position + 1, pair->declared->name, given, rank, wanted, advice);
-    return 0;
-}
-
-/* The same for a type: of one class, it is the kind that differs, which options of compilers change
-   unseen. */
-static int wrong_type(const struct pair *pair, struct ending ending)
-{
-    char wanted[80], advice[200];
-    enum class class = class_wanted(pair->declared->element);
-    /* To an interface, LOGICALs are integers. */
-    if (class == WHOLE && pair->class == LOGICAL)
-        class = LOGICAL;
-    write_type(wanted, sizeof wanted, class, pair->declared->element_bytes);
-    if (class == pair->class)
-        snprintf(advice, sizeof advice,
-            "declare it as %s (compiler options such as -fdefault-integer-8 and -fdefault-real-8 "
-            "change kinds)",
-            wanted);
-    else
-        snprintf(advice, sizeof advice, "declare it as %s, or convert it", wanted);
-    return wrong(pair, ending, wanted, advice);
-}
 
 /* ---- Constants ------------------------------------------------------------------------------- */
 
@@ -189,9 +78,9 @@ static int bind_complex(const struct pair *pair, farcall_argument *argument)
 static int bind_scalar(const struct pair *pair, farcall_argument *argument, struct ending ending)
 {
     const CFI_cdesc_t *actual = pair->actual;
-    enum class wanted = class_wanted(pair->declared->element);
+    enum class wanted = class_of_element(pair->declared->element);
     if (actual->rank > 0)
-        return wrong(pair, ending, "a scalar", "pass one element of it");
+        return refuse(pair, ending, "a scalar", "pass one element of it");
     if (pair->class == WHOLE && pair->bytes <= 8 && wanted <= COMPLEX) {
         argument->kind = FARCALL_INTEGER;
         argument->value.integer = whole_at(actual->base_addr, pair->bytes);
@@ -213,7 +102,7 @@ static int bind_scalar(const struct pair *pair, farcall_argument *argument, stru
         return bind_complex(pair, argument);
     if (pair->class == CHARACTER && wanted == CHARACTER) {
         if (trimmed(actual->base_addr, actual->elem_len) > 1)
-            return wrong(pair, ending, "one character", "pass one, such as 'N'");
+            return refuse(pair, ending, "one character", "pass one, such as 'N'");
         argument->kind = FARCALL_INTEGER;
         argument->value.integer =
             actual->elem_len ? *(const unsigned char *) actual->base_addr : ' ';
@@ -225,7 +114,7 @@ static int bind_scalar(const struct pair *pair, farcall_argument *argument, stru
         argument->value.text.bytes = actual->elem_len;
         return 1;
     }
-    return wrong_type(pair, ending);
+    return refuse_type(pair, ending);
 }
 
 /* ---- Arrays ---------------------------------------------------------------------------------- */
@@ -234,7 +123,7 @@ static int bind_scalar(const struct pair *pair, farcall_argument *argument, stru
 static int element_fits(const struct pair *pair)
 {
     const farcall_declared *declared = pair->declared;
-    enum class wanted = class_wanted(declared->element);
+    enum class wanted = class_of_element(declared->element);
     if (pair->class == CHARACTER)
         return declared->element_bytes == 1;
     /* There are no unsigned integers, and LOGICALs are integers to routines. */
@@ -251,7 +140,7 @@ static int bind_array(const struct pair *pair, farcall_argument *argument, uint6
     const CFI_cdesc_t *actual = pair->actual;
     const farcall_declared *declared = pair->declared;
     if (!element_fits(pair))
-        return wrong_type(pair, ending);
+        return refuse_type(pair, ending);
     /* CHARACTERs have one dimension more, that of their lengths, unless these are the interface's
        elements. */
     int lengthy = pair->class == CHARACTER &&
@@ -263,7 +152,7 @@ static int bind_array(const struct pair *pair, farcall_argument *argument, uint6
     }
     for (int index = 0; index < actual->rank; index++) {
         if (actual->dim[index].extent < 0)
-            return wrong(pair, ending, "an array whose size is known",
+            return refuse(pair, ending, "an array whose size is known",
                 "pass a section of it with an upper bound: a(1:n)");
         shape[rank] = (uint64_t)actual->dim[index].extent;
         strides[rank++] = actual->dim[index].sm;
@@ -275,7 +164,7 @@ static int bind_array(const struct pair *pair, farcall_argument *argument, uint6
     if (rank > declared->rank) {
         char wanted[40];
         snprintf(wanted, sizeof wanted, "an array of rank %u", (unsigned)declared->rank);
-        return wrong(pair, ending, wanted, "pass a section of that rank");
+        return refuse(pair, ending, wanted, "pass a section of that rank");
     }
     if (rank == 0) {
         shape[rank] = 1;
@@ -287,7 +176,7 @@ static int bind_array(const struct pair *pair, farcall_argument *argument, uint6
     argument->rank = (int64_t)rank;
     argument->shape = shape;
     argument->strides = strides;
-    argument->destination = declared->mode == IN ? FARCALL_NEW : FARCALL_IN_PLACE;
+    argument->destination = declared->mode == FARCALL_MODE_IN ? FARCALL_NEW : FARCALL_IN_PLACE;
     return 1;
 }
 
@@ -300,14 +189,14 @@ static int bind_text(const struct pair *pair, farcall_argument *argument, struct
 {
     const CFI_cdesc_t *actual = pair->actual;
     if (pair->class != CHARACTER || actual->rank > 0)
-        return wrong(pair, ending, "a text", "pass a character variable or constant");
-    int is_file = pair->declared->kind == FILENAME;
-    if (pair->declared->mode != OUT || is_file) {
+        return refuse(pair, ending, "a text", "pass a character variable or constant");
+    int is_file = pair->declared->kind == FARCALL_PARAMETER_FILE;
+    if (pair->declared->mode != FARCALL_MODE_OUT || is_file) {
         argument->kind = FARCALL_TEXT;
         argument->value.text.data = actual->base_addr ? actual->base_addr : "";
         argument->value.text.bytes = trimmed(actual->base_addr, actual->elem_len);
     }
-    if (pair->declared->mode != IN && !is_file) {
+    if (pair->declared->mode != FARCALL_MODE_IN && !is_file) {
         struct text_place *place = &binding->places[binding->place_count++];
         *place =
             (struct text_place){.base = actual->base_addr, .length = actual->elem_len, .count = 1};
@@ -324,17 +213,17 @@ static int bind_texts(const struct pair *pair, farcall_argument *argument, struc
     int is_one = actual->rank == 0;
     if (pair->class != CHARACTER || actual->rank > 1 || pair->declared->rank != 1 ||
         (!is_one && actual->dim[0].extent < 0))
-        return wrong(
+        return refuse(
             pair, ending, "texts", "pass a character variable or a character array of rank 1");
     size_t count = is_one ? 1 : (size_t)actual->dim[0].extent;
     ptrdiff_t step = is_one ? 0 : actual->dim[0].sm;
-    if (pair->declared->mode != IN) {
+    if (pair->declared->mode != FARCALL_MODE_IN) {
         struct text_place *place = &binding->places[binding->place_count++];
         *place = (struct text_place){
             .base = actual->base_addr, .length = actual->elem_len, .count = count, .step = step};
         place->parameter = (size_t)(pair->declared - binding->routine->declared);
     }
-    if (pair->declared->mode == OUT)
+    if (pair->declared->mode == FARCALL_MODE_OUT)
         return 1;
     farcall_text *texts = binding->texts[pair->position] = calloc(count ? count : 1, sizeof *texts);
     if (end_without_memory(ending, texts))
@@ -355,7 +244,7 @@ static int bind_function(const struct pair *pair, farcall_argument *argument, st
     if (pair->actual->elem_len == sizeof callback)
         memcpy(&callback, pair->actual->base_addr, sizeof callback);
     if (callback.mark != CALLBACK_MARK || pair->actual->rank > 0)
-        return wrong(pair, ending, "a procedure", "pass farcall_procedure(name)");
+        return refuse(pair, ending, "a procedure", "pass farcall_procedure(name)");
     void (*function)(void) = callback.address;
     argument->kind = function ? FARCALL_PROCEDURE : FARCALL_NULL;
     argument->value.function = function;
@@ -369,118 +258,22 @@ static int bind(struct pair *pair, struct binding *binding, struct ending ending
     pair->class = class_of(pair->actual);
     pair->bytes = pair->class == CHARACTER ? 1 : pair->actual->elem_len;
     switch (pair->declared->kind) {
-    case NUMBER:
+    case FARCALL_PARAMETER_NUMBER:
         return bind_scalar(pair, argument, ending);
-    case ARRAY:
+    case FARCALL_PARAMETER_ARRAY:
         return bind_array(pair, argument, binding->shapes[pair->position],
             binding->strides[pair->position], ending);
-    case TEXT:
-    case FILENAME:
+    case FARCALL_PARAMETER_TEXT:
+    case FARCALL_PARAMETER_FILE:
         return bind_text(pair, argument, binding, ending);
-    case TEXTS:
+    case FARCALL_PARAMETER_TEXTS:
         return bind_texts(pair, argument, binding, ending);
     default:
         return bind_function(pair, argument, ending);
     }
 }
 
-/* ---- Order ----------------------------------------------------------------------------------- */
-
-/* Names of the parameters that a caller passes. */
-static void list_names(const struct routine *routine, char *words, size_t room)
-{
-    size_t used = 0;
-    words[0] = 0;
-    for (size_t index = 0; index < routine->count && used < room; index++) {
-        if (routine->declared[index].mode != WORK)
-            used += (size_t) snprintf(
-                words + used, room - used, "%s%s", used ? ", " : "", routine->declared[index].name);
-    }
-}
-
-/* The parameter of the name, in any case, as Fortran's are; NULL after the call has been ended. */
-static const farcall_declared *find(
-    const struct routine *routine, const char *name, size_t length, struct ending ending)
-{
-    const farcall_declared *found = NULL;
-    for (size_t index = 0; index < routine->count; index++) {
-        const farcall_declared *declared = &routine->declared[index];
-        if (strlen(declared->name) == length && !strncasecmp(declared->name, name, length) &&
-            declared->mode != WORK && (!found || !memcmp(declared->name, name, length)))
-            found = declared;
-    }
-    if (found)
-        return found;
-    char names[400];
-    list_names(routine, names, sizeof names);
-    end_saying(ending, FARCALL_INVALID_ARGUMENT,
-        "call %s: it has no argument \"%.*s\"; its arguments are %s", routine->name,
-        (int) (length < 80 ? length : 80), name, names[0] ? names : "none");
-    return NULL;
-}
-
-/* Blanks around names mean nothing. */
-static int is_blank(char character)
-{
-    return character == ' ' || character == '\t';
-}
-
-/* The parameters that a list of names says, one per actual argument. */
-static int order_by_names(const struct routine *routine, const char *names,
-    const farcall_declared **order, size_t count, struct ending ending)
-{
-    size_t found = 0;
-    for (const char *rest = names; *rest;) {
-        size_t length = strcspn(rest, ",");
-        const char *begin = rest, *end = rest + length;
-        rest += length + (rest[length] == ',');
-        while (begin < end && is_blank(*begin))
-            begin++;
-        while (begin < end && is_blank(end[-1]))
-            end--;
-        const farcall_declared *declared = find(routine, begin, (size_t)(end - begin), ending);
-        if (!declared)
-            return 0;
-        for (size_t other = 0; other < found && other < count; other++) {
-            if (order[other] == declared) {
-                end_saying(ending, FARCALL_INVALID_ARGUMENT,
-                    "call %s: argument \"%s\" is named twice", routine->name, declared->name);
-                return 0;
-            }
-        }
-        if (found < count)
-            order[found] = declared;
-        found++;
-    }
-    if (found == count)
-        return 1;
-    end_saying(ending, FARCALL_INVALID_ARGUMENT,
-        "call %s: %zu arguments for %zu names (%s); pass one for each, and none that is absent",
-        routine->name, count, found, names);
-    return 0;
-}
-
-/* The parameters that a caller passes, in order; those at the end may be left out. What is missing
- * there and is not to be inferred is the library's to name. */
-static int order_by_position(const struct routine *routine, const farcall_declared **order,
-    size_t count, struct ending ending)
-{
-    size_t found = 0;
-    for (size_t index = 0; index < routine->count; index++) {
-        if (routine->declared[index].mode == WORK)
-            continue;
-        if (found < count)
-            order[found] = &routine->declared[index];
-        found++;
-    }
-    if (count <= found)
-        return 1;
-    char names[400];
-    list_names(routine, names, sizeof names);
-    end_saying(ending, FARCALL_INVALID_ARGUMENT, "call %s: it takes %zu arguments (%s), not %zu",
-        routine->name, found, names[0] ? names : "none", count);
-    return 0;
-}
+/* ---- All arguments ----------------------------------------------------------------------- */
 
 /* Works out the order first, and then each argument; the first mistake ends the call, before
    anything was sent. */
@@ -514,17 +307,18 @@ int binding_make(struct binding *binding, const struct routine *routine, const c
                 routine->name, index + 1, order[index]->name, routine->name);
             return 0;
         }
-        int is_text = order[index]->kind == TEXT || order[index]->kind == TEXTS;
-        if (is_text && order[index]->mode != IN && !binding->places) {
+        uint32_t kind = order[index]->kind;
+        int is_text = kind == FARCALL_PARAMETER_TEXT || kind == FARCALL_PARAMETER_TEXTS;
+        if (is_text && order[index]->mode != FARCALL_MODE_IN && !binding->places) {
             binding->places = calloc(count, sizeof *binding->places);
             if (end_without_memory(ending, binding->places))
                 return 0;
         }
         if (!bind(&pair, binding, ending))
             return 0;
-        int is_result = order[index]->mode != IN && order[index]->kind != FILENAME;
+        int is_result = order[index]->mode != FARCALL_MODE_IN && kind != FARCALL_PARAMETER_FILE;
         if (is_result && is_constant(actual[index]))
-            return wrong(&pair, ending, "a place for the result",
+            return refuse(&pair, ending, "a place for the result",
                 "pass a variable, not a constant or expression");
     }
     return 1;
