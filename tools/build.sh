@@ -18,7 +18,8 @@ step() {
 step 1 "looking for system packages"
 tools/install-packages.sh
 if ! command -v cargo >/dev/null; then
-    echo "farcall: there is no Rust toolchain (cargo); install a stable one, see https://rustup.rs" >&2
+    echo "farcall: there is no Rust toolchain (cargo);" \
+        "install a stable one, see https://rustup.rs" >&2
     exit 1
 fi
 

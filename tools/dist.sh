@@ -26,7 +26,8 @@ tools/install-packages.sh
 
 step 2 "preparing the Python environments build/venv and build/dist/venv"
 tools/python-environment.sh
-"$python" -m pip install --quiet --disable-pip-version-check "cargo-zigbuild>=0.19,<1" "ziglang>=0.12,<1"
+"$python" -m pip install --quiet --disable-pip-version-check \
+    "cargo-zigbuild>=0.19,<1" "ziglang>=0.12,<1"
 if [ ! -e "$stage/venv/bin/python" ]; then
     mkdir -p "$stage"
     "$python" -m venv --without-pip "$stage/venv"
@@ -52,8 +53,8 @@ for file in "$stage/bin/farcall" "$stage/lib/libfarcall.so.0"; do
     echo "    $file needs GLIBC_$("$python" tools/highest-glibc.py "$file")"
 done
 rm -f "$stage"/wheels/farcall-*.whl
-FARCALL_STAGE=$stage "$python" -m pip wheel --quiet --disable-pip-version-check --no-build-isolation \
-    --no-deps --wheel-dir "$stage/wheels" clients/python
+FARCALL_STAGE=$stage "$python" -m pip wheel --quiet --disable-pip-version-check \
+    --no-build-isolation --no-deps --wheel-dir "$stage/wheels" clients/python
 "$python" -m pip --python "$stage/venv/bin/python" install --quiet --disable-pip-version-check \
     --no-deps --force-reinstall "$stage"/wheels/farcall-*.whl
 

@@ -19,7 +19,8 @@ look() {
             JAVA_VERSION=*)
                 version=${line#JAVA_VERSION=\"}
                 version=${version%%[!0-9]*}
-                if [ -n "$version" ] && [ "$version" -ge "$needed" ] && [ "$version" -gt "$best_version" ]; then
+                if [ -n "$version" ] && [ "$version" -ge "$needed" ] &&
+                    [ "$version" -gt "$best_version" ]; then
                     best=$1
                     best_version=$version
                 fi

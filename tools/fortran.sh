@@ -27,7 +27,8 @@ trap 'rm -rf "$work"' EXIT
 "${fortran[@]}" -c -O2 -fPIC -std=f2018 -J "$work" -o "$work/farcall_module.o" farcall.f90
 for source in *.c; do
     # By the same driver, whose ISO_Fortran_binding.h says how its descriptors lie.
-    "${fortran[@]}" -c -O2 -fPIC -std=gnu11 -Wall -Wextra -I "$stage/include" -o "$work/${source%.c}.o" "$source"
+    "${fortran[@]}" -c -O2 -fPIC -std=gnu11 -Wall -Wextra -I "$stage/include" \
+        -o "$work/${source%.c}.o" "$source"
 done
 rm -f "$work/new.a"
 ar rcs "$work/new.a" "$work"/*.o

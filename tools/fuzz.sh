@@ -8,8 +8,10 @@ cd "$(dirname "$0")/.."
 
 export FARCALL_FUZZ_TIMES=${FARCALL_FUZZ_TIMES:-50}
 echo "fuzz loops, $FARCALL_FUZZ_TIMES times as long as in the suite"
-cargo test --release --no-fail-fast -p farcall-wire -p farcall-idl -p farcall-call -p farcall-kernel -p farcall-link \
+cargo test --release --no-fail-fast -p farcall-wire -p farcall-idl -p farcall-call \
+    -p farcall-kernel -p farcall-link \
     -p farcall-transport-unix -p farcall-transport-tls -p farcall-rpc-server fuzz
 if ! cargo +nightly --version >/dev/null 2>&1; then
-    echo "note: no nightly toolchain here, so the loops ran without the address sanitizer; make test runs C parts under it"
+    echo "note: no nightly toolchain here, so the loops ran without the address sanitizer;" \
+        "make test runs C parts under it"
 fi

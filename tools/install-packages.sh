@@ -79,10 +79,12 @@ advise() {
     exit 1
 }
 
-command -v apt-get >/dev/null || advise "some packages are missing, and this is no Debian-like system"
+command -v apt-get >/dev/null ||
+    advise "some packages are missing, and this is no Debian-like system"
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then
-    sudo -n true 2>/dev/null || [ -t 0 ] || advise "some packages are missing, and there are no rights to install them"
+    sudo -n true 2>/dev/null || [ -t 0 ] ||
+        advise "some packages are missing, and there are no rights to install them"
     command -v sudo >/dev/null || advise "some packages are missing, and there is no sudo"
     as_root=(sudo)
 fi

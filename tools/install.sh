@@ -5,12 +5,14 @@ set -euo pipefail
 stage=$1
 prefix=$2
 
-install -d "$prefix"/{bin,lib/pkgconfig,libexec,include,share/farcall/routines/by-name,share/farcall/fortran}
+install -d "$prefix"/{bin,lib/pkgconfig,libexec,include}
+install -d "$prefix"/share/farcall/{routines/by-name,fortran}
 install -m 755 "$stage/bin/farcall" "$prefix/bin/"
 install -m 755 "$stage/libexec/farcall-lean" "$stage/libexec/libfarcall-lean.so" "$prefix/libexec/"
 install -m 755 "$stage/lib/libfarcall.so.0" "$prefix/lib/"
 ln -sfn libfarcall.so.0 "$prefix/lib/libfarcall.so"
-find "$stage/include" \( -name '*.h' -o -name '*.inc' -o -name '*.mod' \) -exec install -m 644 {} "$prefix/include/" \;
+find "$stage/include" \( -name '*.h' -o -name '*.inc' -o -name '*.mod' \) \
+    -exec install -m 644 {} "$prefix/include/" \;
 install -m 644 "$stage/lib/libfarcall_fortran.a" "$prefix/lib/"
 install -m 644 "$stage/lib/pkgconfig"/*.pc "$prefix/lib/pkgconfig/"
 install -m 644 "$stage/share/farcall/fortran"/* "$prefix/share/farcall/fortran/"
@@ -21,6 +23,7 @@ find "$stage/$routines/by-name" -type f -exec install -m 644 {} "$prefix/$routin
 if [ -e "$stage/share/java/farcall.jar" ]; then
     install -D -m 644 "$stage/share/java/farcall.jar" "$prefix/share/java/farcall.jar"
 fi
-(cd "$stage/share" && find man bash-completion zsh fish -type f -exec install -D -m 644 {} "$prefix/share/{}" \;)
+(cd "$stage/share" &&
+    find man bash-completion zsh fish -type f -exec install -D -m 644 {} "$prefix/share/{}" \;)
 "$(dirname "$0")/ng/stage.sh" "$prefix"
 echo "installed in $prefix"

@@ -14,19 +14,22 @@ mode=${2:-}
 made=$PWD/build/java
 
 if ! JAVA_HOME=$(tools/find-jdk.sh); then
-    echo "note: the Java client is left out, there is no JDK 22 or newer in \$JAVA_HOME or /usr/lib/jvm: install one, such as Temurin 25"
+    echo "note: the Java client is left out, there is no JDK 22 or newer in \$JAVA_HOME" \
+        "or /usr/lib/jvm: install one, such as Temurin 25"
     exit 2
 fi
 export JAVA_HOME
 if ! command -v mvn >/dev/null; then
-    echo "note: the Java client is left out, there is no mvn: install Maven (Debian's package: maven)"
+    echo "note: the Java client is left out, there is no mvn:" \
+        "install Maven (Debian's package: maven)"
     exit 2
 fi
 
 # What Maven and its libraries warn of in newer JDKs is not about Farcall.
 quietly() {
-    "$@" 2>&1 | sed 's/\x1b\[[0-9;]*m//g' |
-        grep -Ev '^(WARNING: .*(sun\.misc\.Unsafe|terminally deprecated|consider reporting|jansi|java\.lang\.System::load|enable-native-access).*|)$'
+    local known='sun\.misc\.Unsafe|terminally deprecated|consider reporting|jansi'
+    known+='|java\.lang\.System::load|enable-native-access'
+    "$@" 2>&1 | sed 's/\x1b\[[0-9;]*m//g' | grep -Ev "^(WARNING: .*($known).*|)\$"
     return "${PIPESTATUS[0]}"
 }
 
@@ -34,11 +37,15 @@ status=0
 if [ "$mode" = test ]; then
     rm -rf "$made/surefire-reports"
     echo "running the Java client's tests with $JAVA_HOME"
-    FARCALL_STAGE=$stage quietly timeout 1200 mvn -B -ntp -q -f clients/java/pom.xml package || status=1
+    FARCALL_STAGE=$stage quietly timeout 1200 \
+        mvn -B -ntp -q -f clients/java/pom.xml package || status=1
     # Each class has a line such as `Tests run: 9, Failures: 1, Errors: 1, Skipped: 0, …`.
     cat "$made"/surefire-reports/*.txt 2>/dev/null | awk -F '[:,]' -v status="$status" '
         /^Tests run:/ { run += $2; failed += $4 + $6; skipped += $8; print }
-        END { if (status != 0 && failed == 0) failed = 1; print run - failed - skipped " passed, " failed + 0 " failed" }'
+        END {
+            if (status != 0 && failed == 0) failed = 1
+            print run - failed - skipped " passed, " failed + 0 " failed"
+        }'
 else
     quietly timeout 1200 mvn -B -ntp -q -f clients/java/pom.xml -DskipTests package || status=1
 fi

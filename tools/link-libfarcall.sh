@@ -27,18 +27,21 @@ flock 9
 
 # Up to date: neither the archive nor the client's C side is newer.
 if [ -e "$folder/libfarcall.so.0" ] && \
-    [ -z "$(find "$archive" clients/c clients/gridrpc tools/link-libfarcall.sh -type f -newer "$folder/libfarcall.so.0" -print -quit)" ]; then
+    [ -z "$(find "$archive" clients/c clients/gridrpc tools/link-libfarcall.sh -type f \
+        -newer "$folder/libfarcall.so.0" -print -quit)" ]; then
     exit 0
 fi
 
-options=(-shared -fPIC -O2 -std=gnu11 -Iclients/c/include -Iclients/c/src -Iclients/gridrpc/include -Wl,-soname,libfarcall.so.0 -Wl,-z,relro -Wl,-z,now)
+options=(-shared -fPIC -O2 -std=gnu11 -Iclients/c/include -Iclients/c/src -Iclients/gridrpc/include
+    -Wl,-soname,libfarcall.so.0 -Wl,-z,relro -Wl,-z,now)
 # A symbol that nobody has is an error here, and not when a user loads the library.
 options+=(-Wl,-z,defs)
 [ -e "$map" ] && options+=("-Wl,--version-script=$map")
 
 # Written beside and moved over: a program that has the old library mapped keeps it.
 new=$folder/.libfarcall.so.new
-"${cc[@]}" "${options[@]}" -o "$new" "${sources[@]}" -Wl,--whole-archive "$archive" -Wl,--no-whole-archive \
+"${cc[@]}" "${options[@]}" -o "$new" "${sources[@]}" \
+    -Wl,--whole-archive "$archive" -Wl,--no-whole-archive \
     -lpthread -ldl -lm "${last[@]}"
 mv -f "$new" "$folder/libfarcall.so.0"
 ln -sfn libfarcall.so.0 "$folder/libfarcall.so"

@@ -45,7 +45,10 @@ check_changed() {
 
 # has COMPONENT: whether cargo has it; says so where it has not.
 has() {
-    cargo "$1" --version >/dev/null 2>&1 || { echo "note: cargo $1 is not installed, and is left out"; return 1; }
+    cargo "$1" --version >/dev/null 2>&1 || {
+        echo "note: cargo $1 is not installed, and is left out"
+        return 1
+    }
 }
 
 # What the compiler's own tests read has every layout; all other interface files have that of
@@ -53,12 +56,14 @@ has() {
 interfaces() {
     local farcall=(build/bin/farcall)
     [ -x "${farcall[0]}" ] || farcall=(cargo run --quiet --release -p farcall-cli --)
-    find . \( -path ./build -o -path ./target -o -path ./protocol/idl/tests/golden -o -name '.?*' \) -prune \
+    find . \( -path ./build -o -path ./target -o -path ./protocol/idl/tests/golden \
+        -o -name '.?*' \) -prune \
         -o -name '*.idl' -print0 | sort -z | xargs -0 "${farcall[@]}" fmt --check
 }
 
 has fmt && check formatting cargo fmt --all --check
-has clippy && check_changed clippy cargo clippy --quiet --release --workspace --all-targets -- -D warnings
+has clippy && check_changed clippy \
+    cargo clippy --quiet --release --workspace --all-targets -- -D warnings
 check interfaces interfaces
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -6,8 +6,8 @@ cd "$(dirname "$0")/.."
 
 # Lower bounds: what the code uses. Upper bounds: the next major version, which may take something
 # away. pytest-xdist runs test files side by side: most of them wait for a server or a time limit.
-packages=("numpy>=1.22,<3" "cffi>=1.15,<3" "pytest>=7,<10" "pytest-xdist>=3,<4" "matplotlib>=3.5,<4" "setuptools>=64"
-    "wheel>=0.37,<1")
+packages=("numpy>=1.22,<3" "cffi>=1.15,<3" "pytest>=7,<10" "pytest-xdist>=3,<4"
+    "matplotlib>=3.5,<4" "setuptools>=64" "wheel>=0.37,<1")
 
 venv=build/venv
 stamp=$venv/farcall-packages
@@ -15,7 +15,8 @@ wanted="$(python3 --version) ${packages[*]}"
 
 # The stamp is written last, so a run that was interrupted is repeated; a moved checkout makes its
 # paths wrong.
-if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted $PWD" ] && "$venv/bin/python" -c 'import numpy' 2>/dev/null; then
+if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted $PWD" ] &&
+    "$venv/bin/python" -c 'import numpy' 2>/dev/null; then
     exit 0
 fi
 rm -rf "$venv"

@@ -23,9 +23,9 @@ versions=$( (echo 3.9 3.10 3.11 3.12 3.13 | tr ' ' '\n'
 # An interpreter of a version: in the path, where it may be a stand-in that runs nothing, or
 # pyenv's.
 find_python() {
-    local one
+    local one say='import sys; print("%d.%d" % sys.version_info[:2])'
     for one in "python$1" "${PYENV_ROOT:-${HOME:-}/.pyenv}"/versions/"$1".*/bin/python; do
-        if [ "$("$one" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)" = "$1" ]; then
+        if [ "$("$one" -c "$say" 2>/dev/null)" = "$1" ]; then
             echo "$one"
             return
         fi
@@ -50,7 +50,8 @@ prepare() {
     local python=$1 place=$2
     if [ ! -e "$place/complete" ]; then
         rm -rf "$place"
-        "$python" -m venv "$place" >/dev/null 2>&1 || "$python" -m venv --without-pip --clear "$place" || return 1
+        "$python" -m venv "$place" >/dev/null 2>&1 ||
+            "$python" -m venv --without-pip --clear "$place" || return 1
         pip_of "$place" install "numpy>=1.22,<3" "cffi>=1.15,<3" || return 1
         touch "$place/complete"
     fi
@@ -64,7 +65,8 @@ for version in $versions; do
     place=$stage/versions/$version began=$EPOCHREALTIME
     if ! python=$(find_python "$version"); then
         echo "Python $version: not run, it is not on this machine"
-    elif now=$(printf '%s\0' "$wheel" "$smoke" tools/python-versions.sh | fingerprint "$python" "$("$python" -VV)") &&
+    elif now=$(printf '%s\0' "$wheel" "$smoke" tools/python-versions.sh |
+        fingerprint "$python" "$("$python" -VV)") &&
         is_unchanged "python-$version" "$now"
     then
         record left-out "$began" 0 "Python $version"
@@ -72,7 +74,8 @@ for version in $versions; do
     elif ! prepare "$python" "$place"; then
         # Without a network there may be no NumPy for it, which says nothing of the wheel.
         echo "Python $version: not run, no environment could be made for it"
-    elif said=$(cd / && env -u FARCALL_STAGE -u LD_LIBRARY_PATH -u FARCALL_SERVER timeout 60 "$place/bin/python" -I "$smoke" 2>&1)
+    elif said=$(cd / && env -u FARCALL_STAGE -u LD_LIBRARY_PATH -u FARCALL_SERVER \
+        timeout 60 "$place/bin/python" -I "$smoke" 2>&1)
     then
         echo "Python $version: ok, $said"
         passed=$((passed + 1))

@@ -27,14 +27,15 @@ fail() {
 
 # The packages, and those that they need and this machine lacks, are unpacked once.
 unpack() {
-    local packages=(slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge) package wanted=() as_root=()
+    local packages=(slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge)
+    local package wanted=() as_root=()
     rm -rf "$unpacked.new"
     mkdir -p "$unpacked.new"
     [ "$(id -u)" -eq 0 ] || as_root=(sudo -n)
     apt-cache show "${packages[@]}" >/dev/null 2>&1 ||
         "${as_root[@]}" apt-get -qq -o DPkg::Lock::Timeout=600 update >&2 || return 1
-    for package in $(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces \
-        --no-enhances "${packages[@]}" | grep '^lib' | sort -u); do
+    for package in $(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts \
+        --no-breaks --no-replaces --no-enhances "${packages[@]}" | grep '^lib' | sort -u); do
         # A name without a version is one that others provide.
         [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] ||
             [ -z "$(apt-cache show "$package" 2>/dev/null)" ] || wanted+=("$package")
@@ -67,7 +68,8 @@ program() {
 
 library_path() {
     local found
-    found=$(find "$unpacked/usr/lib" "$unpacked/lib" -name '*.so*' -printf '%h\n' 2>/dev/null | grep -v '/security$' | sort -u)
+    found=$(find "$unpacked/usr/lib" "$unpacked/lib" -name '*.so*' -printf '%h\n' 2>/dev/null |
+        grep -v '/security$' | sort -u)
     tr '\n' ':' <<<"$found" | sed 's/:$//'
 }
 
@@ -126,9 +128,11 @@ TreeWidth=65533
 ${SLURM_CONF_EXTRA:-}
 CONF
     for ((i = 1; i <= nodes; i++)); do
-        echo "NodeName=n$i NodeHostname=$host NodeAddr=127.0.0.1 Port=${ports[i]} CPUs=$cpus RealMemory=8000 State=UNKNOWN"
+        echo "NodeName=n$i NodeHostname=$host NodeAddr=127.0.0.1 Port=${ports[i]}" \
+            "CPUs=$cpus RealMemory=8000 State=UNKNOWN"
     done
-    echo "PartitionName=main Nodes=n[1-$nodes] Default=YES MaxTime=INFINITE OverSubscribe=YES State=UP"
+    echo "PartitionName=main Nodes=n[1-$nodes] Default=YES MaxTime=INFINITE" \
+        "OverSubscribe=YES State=UP"
 }
 
 # No control groups: they are the machine's own, and need its init system. Slurm 23 can do without;
@@ -145,8 +149,8 @@ write_commands() {
     local name
     mkdir -p "$folder/bin"
     for name in sbatch scancel scontrol sinfo squeue srun salloc sacct; do
-        printf '#!/bin/sh\nexport SLURM_CONF=%q LD_LIBRARY_PATH=%q\nexec %q "$@"\n' "$folder/slurm.conf" \
-            "$LD_LIBRARY_PATH" "$(program "$name")" >"$folder/bin/$name"
+        printf '#!/bin/sh\nexport SLURM_CONF=%q LD_LIBRARY_PATH=%q\nexec %q "$@"\n' \
+            "$folder/slurm.conf" "$LD_LIBRARY_PATH" "$(program "$name")" >"$folder/bin/$name"
         chmod 755 "$folder/bin/$name"
     done
 }
@@ -179,8 +183,9 @@ start_all() {
     local i
     mkdir -m 700 -p "$folder/state" "$folder/log" "$folder/munge"
     [ -s "$folder/munge/key" ] || (umask 077 && head -c 1024 /dev/urandom >"$folder/munge/key")
-    "$(program munged)" --force --key-file="$folder/munge/key" --socket="$folder/munge.socket" --num-threads=2 \
-        --pid-file="$folder/munged.pid" --log-file="$folder/munge/log" --seed-file="$folder/munge/seed" >&2
+    "$(program munged)" --force --key-file="$folder/munge/key" --socket="$folder/munge.socket" \
+        --num-threads=2 --pid-file="$folder/munged.pid" --log-file="$folder/munge/log" \
+        --seed-file="$folder/munge/seed" >&2
     configure >"$SLURM_CONF"
     configure_groups >"$folder/cgroup.conf"
     write_commands
@@ -213,7 +218,8 @@ on_node() {
 
 stop_all() {
     local file pid pids=()
-    [ ! -x "$folder/bin/scancel" ] || timeout 20 "$folder/bin/scancel" --full --user="$(id -un)" >/dev/null 2>&1 || true
+    [ ! -x "$folder/bin/scancel" ] ||
+        timeout 20 "$folder/bin/scancel" --full --user="$(id -un)" >/dev/null 2>&1 || true
     for ((try = 0; try < 50; try++)); do
         [ -n "$(timeout 10 "$folder/bin/squeue" -h 2>/dev/null)" ] || break
         sleep 0.1
@@ -239,7 +245,8 @@ stop_all() {
 action=$1
 [ "$action" != start ] || mkdir -p "$2"
 folder=$(realpath "$2")
-[ ${#folder} -le 70 ] || fail "$folder is too long for the sockets in it: take a folder of at most 70 characters"
+[ ${#folder} -le 70 ] ||
+    fail "$folder is too long for the sockets in it: take a folder of at most 70 characters"
 need_programs || { [ "$action" = start ] && exit 0; } || fail "there is no Slurm"
 export SLURM_CONF=$folder/slurm.conf LD_LIBRARY_PATH
 LD_LIBRARY_PATH=$(library_path)
@@ -254,7 +261,13 @@ case $action in
         fail "it does not start: see $folder/log"
         ;;
     stop) stop_all ;;
-    kill) for pid in $(on_node "$3"); do kill -9 "$pid" 2>/dev/null || true; done && rm -f "$folder/$3.pid" ;;
-    revive) start_node "$3" >&2 && eventually is_up "$3" || fail "$3 does not come back: see $folder/log" ;;
+    kill)
+        for pid in $(on_node "$3"); do kill -9 "$pid" 2>/dev/null || true; done
+        rm -f "$folder/$3.pid"
+        ;;
+    revive)
+        start_node "$3" >&2 && eventually is_up "$3" ||
+            fail "$3 does not come back: see $folder/log"
+        ;;
     *) fail "there is no $action; there are start, stop, kill and revive" ;;
 esac

@@ -10,7 +10,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 [ -d "${HOME:-}/.cargo/bin" ] && PATH="$PATH:$HOME/.cargo/bin"
 
-export FARCALL_SOAK_CALLS=${FARCALL_SOAK_CALLS:-10000} FARCALL_SOAK_SEED=${FARCALL_SOAK_SEED:-$RANDOM}
+export FARCALL_SOAK_CALLS=${FARCALL_SOAK_CALLS:-10000}
+export FARCALL_SOAK_SEED=${FARCALL_SOAK_SEED:-$RANDOM}
 export FARCALL_STAGE=$PWD/build
 echo "scenarios of faults: $FARCALL_SOAK_CALLS calls each, FARCALL_SOAK_SEED=$FARCALL_SOAK_SEED"
 cargo build --release -p farcall-cli -p libfarcall
@@ -18,5 +19,6 @@ cargo test --release -p farcall-tests --test faults -- --nocapture "$@"
 [ $# -eq 0 ] || exit 0
 FARCALL_SIM_SEEDS=1000 cargo test --release -p farcall-sim --lib
 echo "LAPACK and BLAS: all products of their parameters"
-PATH="$FARCALL_STAGE/venv/bin:$FARCALL_STAGE/bin:$PATH" LD_LIBRARY_PATH="$FARCALL_STAGE/lib" FARCALL_FULL_PRODUCT=1 \
-    "$FARCALL_STAGE/venv/bin/python" -m pytest -q -p no:cacheprovider --import-mode=importlib --rootdir="$PWD" routines/lapack
+export PATH="$FARCALL_STAGE/venv/bin:$FARCALL_STAGE/bin:$PATH" LD_LIBRARY_PATH="$FARCALL_STAGE/lib"
+FARCALL_FULL_PRODUCT=1 "$FARCALL_STAGE/venv/bin/python" -m pytest -q -p no:cacheprovider \
+    --import-mode=importlib --rootdir="$PWD" routines/lapack

@@ -16,8 +16,9 @@ find_one() {
 }
 
 make_user() {
-    [ "$(id -u)" -ne 0 ] || has_user || flock tools useradd --system --no-create-home --home-dir /run/sshd \
-        --shell /usr/sbin/nologin sshd >&2 || has_user
+    [ "$(id -u)" -ne 0 ] || has_user ||
+        flock tools useradd --system --no-create-home --home-dir /run/sshd \
+            --shell /usr/sbin/nologin sshd >&2 || has_user
 }
 
 has_user() {
@@ -26,7 +27,8 @@ has_user() {
 
 unpack() {
     mkdir -p build/sshd
-    (cd build/sshd && apt-get -qq download openssh-server && dpkg -x openssh-server_*.deb . && rm -f ./*.deb) >&2
+    (cd build/sshd && apt-get -qq download openssh-server &&
+        dpkg -x openssh-server_*.deb . && rm -f ./*.deb) >&2
 }
 
 find_one && { make_user || true; } && exit 0
@@ -37,7 +39,9 @@ as_root=()
 mkdir -p build
 (
     flock -w 600 9
-    find_one >/dev/null || unpack || { "${as_root[@]}" apt-get -qq -o DPkg::Lock::Timeout=600 update >&2 && unpack; }
+    find_one >/dev/null || unpack || {
+        "${as_root[@]}" apt-get -qq -o DPkg::Lock::Timeout=600 update >&2 && unpack
+    }
 ) 9>build/sshd.lock || exit 0
 make_user || true
 find_one || true

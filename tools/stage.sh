@@ -22,7 +22,8 @@ if [ "$stage/lib/libfarcall.so.0" -nt "$stage/libexec/libfarcall-lean.so" ]; the
     strip -o "$stage/libexec/libfarcall-lean.new" "$stage/lib/libfarcall.so.0"
     mv -f "$stage/libexec/libfarcall-lean.new" "$stage/libexec/libfarcall-lean.so"
 fi
-find clients/c/include clients/gridrpc/include -name '*.h' -exec install -C -m 644 {} "$stage/include/" \; 2>/dev/null || true
+find clients/c/include clients/gridrpc/include -name '*.h' \
+    -exec install -C -m 644 {} "$stage/include/" \; 2>/dev/null || true
 tools/fortran.sh "$stage"
 # Libraries under the GPL are served when they are named, and not by default (docs/licences.md).
 for library in routines/*/; do
@@ -39,7 +40,8 @@ tools/ng/stage.sh "$stage"
 
 # What shells complete, and the manual, come from the command itself.
 "$stage/bin/farcall" man "$stage/share/man/man1"
-for place in bash:bash-completion/completions/farcall zsh:zsh/site-functions/_farcall fish:fish/vendor_completions.d/farcall.fish; do
+for place in bash:bash-completion/completions/farcall zsh:zsh/site-functions/_farcall \
+    fish:fish/vendor_completions.d/farcall.fish; do
     mkdir -p "$stage/share/$(dirname "${place#*:}")"
     "$stage/bin/farcall" completions "${place%%:*}" >"$stage/share/${place#*:}"
 done
@@ -49,10 +51,12 @@ install -C -m 755 "$products/farcall-bench-client" "$stage/libexec/farcall-bench
 install -C -m 755 "$products/farcall-bench-rawtls" "$stage/libexec/farcall-bench-rawtls"
 install -C -m 755 "$products/farcall-example" "$stage/libexec/farcall-example"
 for client in c:main.c grpc:grpc.c; do
-    "${CC:-cc}" -O2 -std=gnu11 -I"$stage/include" -o "$stage/libexec/farcall-bench-client-${client%%:*}" \
+    "${CC:-cc}" -O2 -std=gnu11 -I"$stage/include" \
+        -o "$stage/libexec/farcall-bench-client-${client%%:*}" \
         "bench/clients/c/${client#*:}" -L"$stage/lib" "-Wl,-rpath,$stage/lib" -lfarcall
 done
 
 read -r -a fortran <<<"${FC:-gfortran}"
-"${fortran[@]}" -O2 -I"$stage/include" -o "$stage/libexec/farcall-bench-client-fortran" bench/clients/fortran/main.f90 \
-    bench/clients/fortran/native.c -L"$stage/lib" "-Wl,-rpath,$stage/lib" -lfarcall_fortran -lfarcall
+"${fortran[@]}" -O2 -I"$stage/include" -o "$stage/libexec/farcall-bench-client-fortran" \
+    bench/clients/fortran/main.f90 bench/clients/fortran/native.c \
+    -L"$stage/lib" "-Wl,-rpath,$stage/lib" -lfarcall_fortran -lfarcall

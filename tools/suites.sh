@@ -19,7 +19,8 @@ suite() {
     echo "-- $name begins"
     # Made first: a suite that does not come to its end is one that failed.
     echo unfinished >"$logs/$name.status"
-    FARCALL_TEST_RECORDS=$logs/$name.records FARCALL_TEST_REPORT=$logs/$name.xml "$@" >"$logs/$name.log" 2>&1
+    FARCALL_TEST_RECORDS=$logs/$name.records FARCALL_TEST_REPORT=$logs/$name.xml \
+        "$@" >"$logs/$name.log" 2>&1
     echo $? >"$logs/$name.status"
     (
         flock 9

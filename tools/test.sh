@@ -33,8 +33,8 @@ c_program() {
         *) compiler=(cc -std=gnu11) ;;
     esac
     # shellcheck disable=SC2086  # several options, or none
-    "${compiler[@]}" -O2 -Wall -Wextra ${sanitizers:-} -I"$stage/include" -o "$program" "$source" "$@" \
-        -L"$stage/lib" "-Wl,-rpath,$stage/lib" -lm -lpthread && "$program"
+    "${compiler[@]}" -O2 -Wall -Wextra ${sanitizers:-} -I"$stage/include" -o "$program" "$source" \
+        "$@" -L"$stage/lib" "-Wl,-rpath,$stage/lib" -lm -lpthread && "$program"
 }
 
 # c_programs SOURCE...: a test for each.
@@ -51,26 +51,31 @@ c_programs() {
     return "$status"
 }
 
-c_sources=(routines/ep/test_ep.c spec/vectors/check_wire.c clients/c/tests/test_*.c clients/c/tests/test_*.cpp
+c_sources=(routines/ep/test_ep.c spec/vectors/check_wire.c
+    clients/c/tests/test_*.c clients/c/tests/test_*.cpp
     clients/gridrpc/tests/test_*.c clients/gridrpc/tests/test_*.cpp)
 
 # What the sanitizers cannot do: a child that ends as programs do would be charged with what its
 # parent had, and the part of libfarcall in C is compiled into the sanitized programs, so that
 # nobody calls the one that is shipped.
-plain_sources=(clients/gridrpc/tests/test_grpc_callback.c clients/c/tests/test_async.c clients/c/tests/test_native.c)
+plain_sources=(clients/gridrpc/tests/test_grpc_callback.c clients/c/tests/test_async.c
+    clients/c/tests/test_native.c)
 
 # The programs, and with them our headers and what is compiled into them, under the sanitizers for
 # addresses and undefined behaviour. Of libfarcall, its part in C is linked into them, too; the rest
 # is Rust, which these do not look into.
 sanitized_suite() {
-    local sanitizers="-g -fsanitize=address,undefined -fno-sanitize-recover=undefined" parts=$stage/tests/variadic-sanitized.o
+    local sanitizers="-g -fsanitize=address,undefined -fno-sanitize-recover=undefined"
+    local parts=$stage/tests/variadic-sanitized.o
     # shellcheck disable=SC2086  # several options
-    cc -std=gnu11 -O2 -Wall -Wextra $sanitizers -I"$stage/include" -c -o "$parts" clients/c/src/variadic.c || return 1
+    cc -std=gnu11 -O2 -Wall -Wextra $sanitizers -I"$stage/include" -c -o "$parts" \
+        clients/c/src/variadic.c || return 1
     c_programs "${c_sources[@]}"
 }
 
 has_sanitizers() {
-    echo 'int main(void) { return 0; }' | cc -x c -fsanitize=address,undefined -o "$stage/tests/sanitized" - 2>/dev/null &&
+    echo 'int main(void) { return 0; }' |
+        cc -x c -fsanitize=address,undefined -o "$stage/tests/sanitized" - 2>/dev/null &&
         "$stage/tests/sanitized" 2>/dev/null
 }
 
@@ -80,8 +85,9 @@ fortran_program() {
     local source=$1 program=$stage/tests/fortran/$(basename "${1%.*}")
     shift
     mkdir -p "$stage/tests/fortran"
-    "${FC:-gfortran}" "$@" -O1 -I"$stage/include" -J"$stage/tests/fortran" -o "$program" clients/fortran/tests/check.f90 "$source" \
-        -L"$stage/lib" "-Wl,-rpath,$stage/lib" -lfarcall_fortran -lfarcall && timeout 300 "$program"
+    "${FC:-gfortran}" "$@" -O1 -I"$stage/include" -J"$stage/tests/fortran" -o "$program" \
+        clients/fortran/tests/check.f90 "$source" -L"$stage/lib" "-Wl,-rpath,$stage/lib" \
+        -lfarcall_fortran -lfarcall && timeout 300 "$program"
 }
 
 fortran_suite() {
@@ -94,7 +100,8 @@ fortran_suite() {
             *) program "$source" fortran_program "$source" -std=f2018 -Wall ;;
         esac || status=1
     done
-    program "clients/fortran/tests/test_calls.f90 -std=gnu" fortran_program clients/fortran/tests/test_calls.f90 -std=gnu || status=1
+    source=clients/fortran/tests/test_calls.f90
+    program "$source -std=gnu" fortran_program "$source" -std=gnu || status=1
     return "$status"
 }
 
@@ -113,9 +120,11 @@ java_suite() {
 # A file's tests share servers, and stay together.
 python_suite() {
     local files=()
-    mapfile -t files < <(find . \( -path ./build -o -path ./target -o -name '.?*' \) -prune -o -name 'test_*.py' -print | sort)
-    "$stage/venv/bin/python" -m pytest -q -p no:cacheprovider --import-mode=importlib --rootdir="$PWD" \
-        --numprocesses=$((2 * $(nproc))) --dist=loadfile --no-loadscope-reorder --junitxml="$FARCALL_TEST_REPORT" "${files[@]}"
+    mapfile -t files < <(find . \( -path ./build -o -path ./target -o -name '.?*' \) -prune \
+        -o -name 'test_*.py' -print | sort)
+    "$stage/venv/bin/python" -m pytest -q -p no:cacheprovider --import-mode=importlib \
+        --rootdir="$PWD" --numprocesses=$((2 * $(nproc))) --dist=loadfile --no-loadscope-reorder \
+        --junitxml="$FARCALL_TEST_REPORT" "${files[@]}"
 }
 
 begin_suites
@@ -128,7 +137,8 @@ trap 'kill -- $(jobs -p | sed s/^/-/) 2>/dev/null; exit 130' INT TERM HUP
         suite sanitizers sanitized_suite
         suite c c_programs "${plain_sources[@]}"
     else
-        echo "note: the C tests do not run under the sanitizers, cc has no libasan and libubsan here"
+        echo "note: the C tests do not run under the sanitizers," \
+            "cc has no libasan and libubsan here"
         suite c c_programs "${c_sources[@]}"
     fi
     suite fortran fortran_suite

@@ -18,12 +18,13 @@ if [ ! -e clients/python/pyproject.toml ]; then
 fi
 
 # Nothing newer than the last wheel: nothing to do.
-if [ -e "$stamp" ] && [ -z "$(find clients/python "$stage/bin/farcall" "$stage/lib" "$stage/include" -type f \
+if [ -e "$stamp" ] && [ -z "$(find clients/python "$stage"/{bin/farcall,lib,include} -type f \
     ! -path '*/__pycache__/*' -newer "$stamp" -print -quit)" ]; then
     exit 0
 fi
 rm -f "$wheels"/farcall-*.whl
-FARCALL_STAGE=$stage "$python" -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps \
-    --wheel-dir "$wheels" clients/python
-"$python" -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall "$wheels"/farcall-*.whl
+FARCALL_STAGE=$stage "$python" -m pip wheel --quiet --disable-pip-version-check \
+    --no-build-isolation --no-deps --wheel-dir "$wheels" clients/python
+"$python" -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall \
+    "$wheels"/farcall-*.whl
 touch "$stamp"

@@ -12,7 +12,7 @@
 
 #if !__has_include(<suitesparse/umfpack.h>)
 #error \
-    "SuiteSparse is not installed: install the package libsuitesparse-dev (Debian; elsewhere suitesparse-devel)"
+    "SuiteSparse is not installed: install the package libsuitesparse-dev or suitesparse-devel"
 #endif
 #include <stdint.h>
 #include <stdlib.h>

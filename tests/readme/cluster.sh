@@ -10,12 +10,19 @@ if [ -n "$sshd" ]; then
     for name in host key; do
         ssh-keygen -q -t ed25519 -N '' -f "$place/$name"
     done
-    sshd_port=$(python -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-    printf '%s\n' "Port $sshd_port" "ListenAddress 127.0.0.1" "HostKey $place/host" "AuthorizedKeysFile $place/key.pub" \
-        "PidFile none" "StrictModes no" "UsePAM no" "PasswordAuthentication no" "PermitRootLogin yes" \
+    sshd_port=$(python -c '
+import socket
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1])')
+    printf '%s\n' "Port $sshd_port" "ListenAddress 127.0.0.1" "HostKey $place/host" \
+        "AuthorizedKeysFile $place/key.pub" \
+        "PidFile none" "StrictModes no" "UsePAM no" "PasswordAuthentication no" \
+        "PermitRootLogin yes" \
         "SetEnv $far XDG_CACHE_HOME=$place/home/.cache" >"$place/sshd.conf"
-    printf '%s\n' "Host cluster" " HostName 127.0.0.1" " Port $sshd_port" " IdentityFile $place/key" " IdentitiesOnly yes" \
-        " UserKnownHostsFile $place/known" " StrictHostKeyChecking accept-new" " LogLevel ERROR" >"$place/config"
+    printf '%s\n' "Host cluster" " HostName 127.0.0.1" " Port $sshd_port" \
+        " IdentityFile $place/key" " IdentitiesOnly yes" " UserKnownHostsFile $place/known" \
+        " StrictHostKeyChecking accept-new" " LogLevel ERROR" >"$place/config"
     # Where root's sshd keeps those apart who are not let in yet.
     mkdir -p /run/sshd 2>/dev/null || true
     "$sshd" -D -f "$place/sshd.conf" -E "$place/log" </dev/null >/dev/null 2>&1 &
@@ -25,7 +32,8 @@ if [ -n "$sshd" ]; then
         sleep 0.1
     done
 else
-    printf '#!/bin/sh\nfor command; do :; done\ncd %s\nexec env %s sh -c "$command"\n' "$place/home" "$far" >"$place/ssh"
+    printf '#!/bin/sh\nfor command; do :; done\ncd %s\nexec env %s sh -c "$command"\n' \
+        "$place/home" "$far" >"$place/ssh"
 fi
 chmod 700 "$place/ssh"
 # Nothing is to stay behind a page: no shared connection, and no server for long.

@@ -10,7 +10,8 @@ ng=$prefix/ng
 
 mkdir -p "$ng"/{bin,lib,etc}
 install -C -m 755 "$from/ng" "$ng/bin/ng"
-for name in ng_gen ng_cc ng_compiler ng_linker ng_gen_nrf ng_gen_dif ng_version ng_config ninf_gen ninfidlc ninfcc; do
+for name in ng_gen ng_cc ng_compiler ng_linker ng_gen_nrf ng_gen_dif ng_version ng_config \
+    ninf_gen ninfidlc ninfcc; do
     ln -sfn ng "$ng/bin/$name"
 done
 install -C -m 755 "$from/ninf" "$ng/bin/ninf"

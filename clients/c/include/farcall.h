@@ -42,10 +42,10 @@ extern "C" {
 
 typedef struct farcall_client farcall_client;   /* a connection to a server */
 typedef struct farcall_server farcall_server;   /* a private server: a child of this process */
-typedef struct farcall_routine
-    farcall_routine; /* a routine's interface, and the client it came from */
-typedef struct farcall_call
-    farcall_call; /* a call under way; with arguments in parentheses, the native call */
+/* A routine's interface, and the client it came from. */
+typedef struct farcall_routine farcall_routine;
+/* A call under way. With arguments in parentheses, farcall_call is the native call. */
+typedef struct farcall_call farcall_call;
 typedef struct farcall_results farcall_results; /* what a call gave back */
 typedef struct farcall_memory farcall_memory;   /* the memory of one result array */
 typedef struct farcall_hold farcall_hold; /* executables that are held: an object, or several */
@@ -80,16 +80,16 @@ int farcall_connect(const char *address, farcall_client **client, farcall_error 
 typedef struct farcall_connect_options {
     size_t size;             /* sizeof(farcall_connect_options) */
     const char *address;     /* as for farcall_connect */
-    const char
-        *token_file; /* NULL: $FARCALL_TOKEN_FILE; over TLS the file with the certificate instead */
-    double
-        timeout_seconds; /* for connecting, and for each look-up and list later on; 0: 30 seconds */
-    double
-        heartbeat_seconds; /* after so long without a sign of life, while somebody waits, a server is taken for lost: at
-                               * least 1; 0: $FARCALL_HEARTBEAT, or 30 seconds; < 0: never. Any traffic counts */
-    double
-        reconnect_seconds; /* for so long, calls wait for a connection over TCP or TLS that was lost and is made again, and
-                               * then go on; 0: $FARCALL_RECONNECT, or 30 seconds; < 0: they end at once */
+    /* NULL: $FARCALL_TOKEN_FILE; over TLS the file with the certificate instead */
+    const char *token_file;
+    /* for connecting, and for each look-up and list later on; 0: 30 seconds */
+    double timeout_seconds;
+    /* after so long without a sign of life, while somebody waits, a server is taken for lost: at
+     * least 1; 0: $FARCALL_HEARTBEAT, or 30 seconds; < 0: never. Any traffic counts */
+    double heartbeat_seconds;
+    /* for so long, calls wait for a connection over TCP or TLS that was lost and is made again, and
+     * then go on; 0: $FARCALL_RECONNECT, or 30 seconds; < 0: they end at once */
+    double reconnect_seconds;
 } farcall_connect_options;
 
 int farcall_connect_with(
@@ -109,8 +109,8 @@ const char *farcall_address(const farcall_client *client);
 
 typedef struct farcall_server_options {
     size_t size;                   /* sizeof(farcall_server_options) */
-    const char *
-        program; /* NULL: $FARCALL_PROGRAM, the one installed with this library, or `farcall` on the path */
+    /* NULL: $FARCALL_PROGRAM, the one installed with this library, or `farcall` on the path */
+    const char *program;
     const char *const *files;      /* interface files to publish; none: what Farcall comes with */
     size_t file_count;
     const char *const *arguments;  /* more arguments of `farcall serve` */
@@ -218,8 +218,8 @@ typedef void (*farcall_callback_body)(void *context, farcall_running *running);
 
 typedef struct farcall_callback {
     farcall_callback_body body; /* NULL is the NULL function */
-    void *
-        context; /* must live until the call is over, or freed where no other thread waits for it */
+    /* must live until the call is over, or freed where no other thread waits for it */
+    void *context;
 } farcall_callback;
 
 /* One argument: 128 bytes, all of them zero for an unset one. Offsets are in spec/c-abi.md. */
@@ -237,13 +237,13 @@ typedef struct farcall_argument {
     } value;
     void *data;                  /* the element whose indexes are all 0 */
     int64_t rank;                /* number of dimensions, or FARCALL_RAW_LAYOUT */
-    const uint64_t
-        *shape; /* `rank` extents in logical order; what travels, leading dimensions left out */
-    const int64_t
-        *strides; /* `rank` distances in bytes; NULL: no gaps, in the parameter's storage order */
+    /* `rank` extents in logical order; what travels, leading dimensions left out */
+    const uint64_t *shape;
+    /* `rank` distances in bytes; NULL: no gaps, in the parameter's storage order */
+    const int64_t *strides;
     uint32_t destination;        /* enum farcall_destination, of INOUT arrays */
-    uint32_t
-        into_element; /* element, data, rank, shape and strides of the other array for FARCALL_INTO */
+    /* element, data, rank, shape and strides of the other array for FARCALL_INTO */
+    uint32_t into_element;
     void *into;
     int64_t into_rank;
     const uint64_t *into_shape;
@@ -253,20 +253,20 @@ typedef struct farcall_argument {
 
 typedef struct farcall_call_options {
     size_t size;             /* sizeof(farcall_call_options) */
-    double
-        timeout_seconds; /* for the whole call; 0: none. FARCALL_TIMED_OUT when it is over, at most 0.25 seconds
-                              * later: the call's arrays are the caller's again, whatever the server does */
+    /* for the whole call; 0: none. FARCALL_TIMED_OUT when it is over, at most 0.25 seconds later:
+     * the call's arrays are the caller's again, whatever the server does */
+    double timeout_seconds;
     uint32_t announced;      /* 1: farcall_next_finished tells of the call's end, and of its news */
     uint32_t wanted;         /* sum of enum farcall_wanted: what farcall_call_news tells */
-    const unsigned char
-        *on; /* the 16 bytes of an object's id (farcall_hold_id); NULL for a call on none */
-    double
-        keep_seconds; /* > 0: the call goes on without this program (farcall_call_id), and its outcome is kept for so
-                              * long after its end */
+    /* the 16 bytes of an object's id (farcall_hold_id); NULL for a call on none */
+    const unsigned char *on;
+    /* > 0: the call goes on without this program (farcall_call_id), and its outcome is kept for so
+     * long after its end */
+    double keep_seconds;
     uint32_t durable;        /* 1: and is to survive the server */
-    uint32_t
-        ranks; /* processes that MPI starts for it, of a routine that it starts; 0: as many as the interface or
-                              * the server says */
+    /* processes that MPI starts for it, of a routine that it starts; 0: as many as the interface or
+     * the server says */
+    uint32_t ranks;
 } farcall_call_options;
 
 /* ---- Objects --------------------------------------------------------------------------------- */
@@ -274,13 +274,13 @@ typedef struct farcall_call_options {
 typedef struct farcall_hold_options {
     size_t size;          /* sizeof(farcall_hold_options) */
     double lease_seconds; /* how long they stay when the connection is lost; 0: a minute */
-    double
-        start_seconds; /* how long their start may take; 0: as long as the server lets it. farcall_hold_ready then gives
-                           * FARCALL_TIMED_OUT, at most 0.25 seconds later, whatever the server does */
-    uint32_t
-        detached; /* 1: they stay for their lease also when the connection is closed or the hold freed */
-    uint32_t
-        ranks; /* processes of which each consists, where MPI starts it; 0: as many as the server says */
+    /* how long their start may take; 0: as long as the server lets it. farcall_hold_ready then
+     * gives FARCALL_TIMED_OUT, at most 0.25 seconds later, whatever the server does */
+    double start_seconds;
+    /* 1: they stay for their lease also when the connection is closed or the hold freed */
+    uint32_t detached;
+    /* processes of which each consists, where MPI starts it; 0: as many as the server says */
+    uint32_t ranks;
 } farcall_hold_options;
 
 /* Has the server hold `count` executables of a class ("module/Class") or a routine, each for the
@@ -338,8 +338,8 @@ typedef struct farcall_news {
     uint32_t kind;             /* enum farcall_news_kind */
     uint32_t before;
     double done;
-    const char *
-        text; /* `bytes` bytes and a NUL; the call's, until the next news or its end. NULL for none */
+    /* `bytes` bytes and a NUL; the call's, until the next news or its end. NULL for none */
+    const char *text;
     size_t bytes;
     uint64_t reserved[2];      /* zero */
 } farcall_news;

@@ -61,7 +61,8 @@ module farcall
     ! Connects to an address ("unix:PATH", "tls://HOST:PORT", "farcall://HOST:PORT",
     ! "ssh://USER@HOST"); without one, to $FARCALL_SERVER or this user's default server. Waits for
     ! `timeout` seconds, 30 unless said otherwise.
-    subroutine farcall_connect(server, address, token_file, timeout, stat, errmsg) bind(C, name="farcall_fortran_connect")
+    subroutine farcall_connect(server, address, token_file, timeout, stat, errmsg) &
+        bind(C, name="farcall_fortran_connect")
       import
       type(farcall_server), intent(inout) :: server
       character(kind=c_char, len=*), intent(in), optional :: address, token_file
@@ -81,7 +82,8 @@ module farcall
     end subroutine
 
     ! Where the server is.
-    subroutine farcall_address(server, address, stat, errmsg) bind(C, name="farcall_fortran_address")
+    subroutine farcall_address(server, address, stat, errmsg) &
+        bind(C, name="farcall_fortran_address")
       import
       type(farcall_server), intent(in) :: server
       character(kind=c_char, len=:), allocatable, intent(inout) :: address
@@ -100,7 +102,8 @@ module farcall
 
     ! Finds a routine: "module/name", or "module/name(a, b)" with the names of the arguments that
     ! will be passed.
-    subroutine farcall_lookup(routine, server, name, stat, errmsg) bind(C, name="farcall_fortran_lookup")
+    subroutine farcall_lookup(routine, server, name, stat, errmsg) &
+        bind(C, name="farcall_fortran_lookup")
       import
       type(farcall_routine), intent(inout) :: routine
       type(farcall_server), intent(in) :: server
@@ -130,7 +133,8 @@ module farcall
 
     ! Waits until one of the calls is over, and says which: farcall_wait takes its end. 0: none is
     ! under way.
-    subroutine farcall_wait_any(futures, which, timeout, stat, errmsg) bind(C, name="farcall_fortran_wait_any")
+    subroutine farcall_wait_any(futures, which, timeout, stat, errmsg) &
+        bind(C, name="farcall_fortran_wait_any")
       import
       type(farcall_future), intent(in) :: futures(:)
       integer(c_int), intent(out) :: which
@@ -155,7 +159,8 @@ module farcall
 
     ! Has the server hold an executable of a class or routine for each of the objects: a scalar, or
     ! all of an array together. `lease`: the seconds that they stay for when the connection is lost.
-    subroutine farcall_hold(objects, server, name, lease, stat, errmsg) bind(C, name="farcall_fortran_hold")
+    subroutine farcall_hold(objects, server, name, lease, stat, errmsg) &
+        bind(C, name="farcall_fortran_hold")
       import
       type(farcall_object), dimension(..), intent(inout) :: objects
       type(farcall_server), intent(in) :: server
@@ -221,49 +226,52 @@ module farcall
   ! object. Arguments go in the interface's order, as the routine itself takes them; or by the names
   ! that stand behind the routine's. `timeout`: seconds.
   interface farcall_call
-    subroutine call_named(callee, name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, &
-        a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, a33, a34, a35, a36, a37, a38, &
-        a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, &
-        a60, a61, a62, a63, a64, timeout, stat, errmsg) &
+    subroutine call_named(callee, name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, &
+        a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, &
+        a32, a33, a34, a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, &
+        a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, a60, a61, a62, a63, a64, timeout, stat, &
+        errmsg) &
         bind(C, name="farcall_fortran_call")
       import
       type(farcall_server), intent(in) :: callee
       character(kind=c_char, len=*), intent(in) :: name
-      type(*), dimension(..), optional :: a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, &
-        a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, a33, a34, a35, a36, a37, &
-        a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, a50, a51, a52, a53, a54, a55, a56, a57, a58, &
-        a59, a60, a61, a62, a63, a64
+      type(*), dimension(..), optional :: a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, &
+        a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, &
+        a32, a33, a34, a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, &
+        a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, a60, a61, a62, a63, a64
       real(c_double), intent(in), optional :: timeout
       integer(c_int), intent(out), optional :: stat
       character(kind=c_char, len=*), intent(inout), optional :: errmsg
     end subroutine
-    subroutine call_routine(callee, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, &
-        a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, a33, a34, a35, a36, a37, a38, &
-        a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, &
-        a60, a61, a62, a63, a64, timeout, stat, errmsg) &
+    subroutine call_routine(callee, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, &
+        a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, &
+        a33, a34, a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, a50, &
+        a51, a52, a53, a54, a55, a56, a57, a58, a59, a60, a61, a62, a63, a64, timeout, stat, &
+        errmsg) &
         bind(C, name="farcall_fortran_call_routine")
       import
       type(farcall_routine), intent(in) :: callee
-      type(*), dimension(..), optional :: a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, &
-        a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, a33, a34, a35, a36, a37, &
-        a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, a50, a51, a52, a53, a54, a55, a56, a57, a58, &
-        a59, a60, a61, a62, a63, a64
+      type(*), dimension(..), optional :: a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, &
+        a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, &
+        a32, a33, a34, a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, &
+        a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, a60, a61, a62, a63, a64
       real(c_double), intent(in), optional :: timeout
       integer(c_int), intent(out), optional :: stat
       character(kind=c_char, len=*), intent(inout), optional :: errmsg
     end subroutine
-    subroutine call_object(callee, name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, &
-        a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, a33, a34, a35, a36, a37, &
-        a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, a50, a51, a52, a53, a54, a55, a56, a57, a58, &
-        a59, a60, a61, a62, a63, a64, timeout, stat, errmsg) &
+    subroutine call_object(callee, name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, &
+        a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, &
+        a32, a33, a34, a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, &
+        a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, a60, a61, a62, a63, a64, timeout, stat, &
+        errmsg) &
         bind(C, name="farcall_fortran_call_object")
       import
       type(farcall_object), intent(in) :: callee
       character(kind=c_char, len=*), intent(in) :: name
-      type(*), dimension(..), optional :: a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, &
-        a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, a33, a34, a35, a36, a37, &
-        a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, a50, a51, a52, a53, a54, a55, a56, a57, a58, &
-        a59, a60, a61, a62, a63, a64
+      type(*), dimension(..), optional :: a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, &
+        a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, &
+        a32, a33, a34, a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, &
+        a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, a60, a61, a62, a63, a64
       real(c_double), intent(in), optional :: timeout
       integer(c_int), intent(out), optional :: stat
       character(kind=c_char, len=*), intent(inout), optional :: errmsg
@@ -273,52 +281,55 @@ module farcall
   ! Starts such a call. Arrays must stay as they are until farcall_wait or farcall_close, and be no
   ! expressions; give them the ASYNCHRONOUS attribute.
   interface farcall_submit
-    subroutine submit_named(future, callee, name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, &
-        a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, a33, a34, a35, a36, &
-        a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, a50, a51, a52, a53, a54, a55, a56, a57, &
-        a58, a59, a60, a61, a62, a63, a64, timeout, stat, errmsg) &
+    subroutine submit_named(future, callee, name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, &
+        a12, a13, a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, &
+        a30, a31, a32, a33, a34, a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, &
+        a48, a49, a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, a60, a61, a62, a63, a64, &
+        timeout, stat, errmsg) &
         bind(C, name="farcall_fortran_submit")
       import
       type(farcall_future), intent(inout) :: future
       type(farcall_server), intent(in) :: callee
       character(kind=c_char, len=*), intent(in) :: name
-      type(*), dimension(..), asynchronous, optional :: a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, &
-        a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, a33, a34, &
-        a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, a50, a51, a52, a53, a54, a55, &
-        a56, a57, a58, a59, a60, a61, a62, a63, a64
+      type(*), dimension(..), asynchronous, optional :: a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, &
+        a11, a12, a13, a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, &
+        a29, a30, a31, a32, a33, a34, a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, &
+        a47, a48, a49, a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, a60, a61, a62, a63, a64
       real(c_double), intent(in), optional :: timeout
       integer(c_int), intent(out), optional :: stat
       character(kind=c_char, len=*), intent(inout), optional :: errmsg
     end subroutine
-    subroutine submit_routine(future, callee, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, &
-        a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, a33, a34, a35, a36, &
-        a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, a50, a51, a52, a53, a54, a55, a56, a57, &
-        a58, a59, a60, a61, a62, a63, a64, timeout, stat, errmsg) &
+    subroutine submit_routine(future, callee, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, &
+        a13, a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, &
+        a31, a32, a33, a34, a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, &
+        a49, a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, a60, a61, a62, a63, a64, timeout, &
+        stat, errmsg) &
         bind(C, name="farcall_fortran_submit_routine")
       import
       type(farcall_future), intent(inout) :: future
       type(farcall_routine), intent(in) :: callee
-      type(*), dimension(..), asynchronous, optional :: a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, &
-        a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, a33, a34, &
-        a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, a50, a51, a52, a53, a54, a55, &
-        a56, a57, a58, a59, a60, a61, a62, a63, a64
+      type(*), dimension(..), asynchronous, optional :: a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, &
+        a11, a12, a13, a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, &
+        a29, a30, a31, a32, a33, a34, a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, &
+        a47, a48, a49, a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, a60, a61, a62, a63, a64
       real(c_double), intent(in), optional :: timeout
       integer(c_int), intent(out), optional :: stat
       character(kind=c_char, len=*), intent(inout), optional :: errmsg
     end subroutine
-    subroutine submit_object(future, callee, name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, &
-        a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, a33, a34, a35, &
-        a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, a50, a51, a52, a53, a54, a55, a56, &
-        a57, a58, a59, a60, a61, a62, a63, a64, timeout, stat, errmsg) &
+    subroutine submit_object(future, callee, name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, &
+        a12, a13, a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, &
+        a30, a31, a32, a33, a34, a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, &
+        a48, a49, a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, a60, a61, a62, a63, a64, &
+        timeout, stat, errmsg) &
         bind(C, name="farcall_fortran_submit_object")
       import
       type(farcall_future), intent(inout) :: future
       type(farcall_object), intent(in) :: callee
       character(kind=c_char, len=*), intent(in) :: name
-      type(*), dimension(..), asynchronous, optional :: a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, &
-        a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, a33, a34, &
-        a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, a50, a51, a52, a53, a54, a55, &
-        a56, a57, a58, a59, a60, a61, a62, a63, a64
+      type(*), dimension(..), asynchronous, optional :: a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, &
+        a11, a12, a13, a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, &
+        a29, a30, a31, a32, a33, a34, a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, &
+        a47, a48, a49, a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, a60, a61, a62, a63, a64
       real(c_double), intent(in), optional :: timeout
       integer(c_int), intent(out), optional :: stat
       character(kind=c_char, len=*), intent(inout), optional :: errmsg

@@ -24,8 +24,11 @@ static const farcall_declared *find(
     const farcall_declared *found = NULL;
     for (size_t index = 0; index < routine->count; index++) {
         const farcall_declared *declared = &routine->declared[index];
-        if (strlen(declared->name) == length && !strncasecmp(declared->name, name, length) &&
-            declared->mode != FARCALL_MODE_WORK && (!found || !memcmp(declared->name, name, length)))
+        if (declared->mode == FARCALL_MODE_WORK || strlen(declared->name) != length ||
+            strncasecmp(declared->name, name, length))
+            continue;
+        /* Of two that differ in case alone, the one that was written. */
+        if (!found || !memcmp(declared->name, name, length))
             found = declared;
     }
     if (found)

@@ -24,7 +24,8 @@ contains
     integer, intent(in) :: stat, kind
     character(len=*), intent(in) :: errmsg, text
     call that(stat == kind .and. index(errmsg, text) > 0, text)
-    if (stat /= kind .or. index(errmsg, text) == 0) print '(a, i0, 2a)', '    status ', stat, ', ', trim(errmsg)
+    if (stat /= kind .or. index(errmsg, text) == 0) print '(a, i0, 2a)', '    status ', stat, &
+        ', ', trim(errmsg)
   end subroutine
 
   subroutine begin(server)

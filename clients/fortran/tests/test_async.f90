@@ -68,7 +68,8 @@ contains
     call farcall_wait(future, timeout=60d0)
     call that(all(a(1:4:2, 2:3) == 2) .and. sum(a) == 20, 'a section')
     call farcall_submit(future, server, 'fortran/scale(a)', 1, stat=stat, errmsg=errmsg)
-    call refused(stat, errmsg, farcall_invalid_argument, 'is integer(4), the interface wants real(8)')
+    call refused(stat, errmsg, farcall_invalid_argument, &
+        'is integer(4), the interface wants real(8)')
   end subroutine
 
   subroutine any_of_them()
@@ -114,7 +115,8 @@ contains
     call farcall_call(server, 'fortran/integrate', 0d0, 3d0, 100, area, farcall_procedure(square))
     call that(abs(area - 9) < 1d-3, 'a procedure of a module')
     call farcall_call(server, 'fortran/tell', 4, total, farcall_procedure(hear))
-    call that(total == 10 .and. heard == 4 .and. words == 'oeoe', 'integers by reference, and a text')
+    call that(total == 10 .and. heard == 4 .and. words == 'oeoe', &
+        'integers by reference, and a text')
     call farcall_submit(future, server, 'fortran/tell', 3, total, farcall_procedure(hear))
     call farcall_wait(future)
     call that(total == 6 .and. heard == 7, 'while it is waited for')

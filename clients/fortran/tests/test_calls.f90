@@ -22,12 +22,16 @@ contains
 
   subroutine scalars()
     real(real64) :: seen(11)
-    call farcall_call(server, 'fortran/scalars', 'N', 2_int16, 3, 4_int64, .true., 5.5, 6.25d0, (7.0, 8.0), (9d0, 1d1), seen)
-    call that(all(seen == [78d0, 2d0, 3d0, 4d0, 1d0, 5.5d0, 6.25d0, 7d0, 8d0, 9d0, 10d0]), 'scalars of their own types')
+    call farcall_call(server, 'fortran/scalars', 'N', 2_int16, 3, 4_int64, .true., 5.5, 6.25d0, &
+        (7.0, 8.0), (9d0, 1d1), seen)
+    call that(all(seen == [78d0, 2d0, 3d0, 4d0, 1d0, 5.5d0, 6.25d0, 7d0, 8d0, 9d0, 10d0]), &
+        'scalars of their own types')
     ! As an explicit interface would not, but without loss: other kinds of whole numbers, whole for
     ! real, real for complex.
-    call farcall_call(server, 'fortran/scalars', 'n', 2, 3_int64, 4_int8, .false., 5, 6.25, 7, 9.0, seen)
-    call that(all(seen == [110d0, 2d0, 3d0, 4d0, 0d0, 5d0, 6.25d0, 7d0, 0d0, 9d0, 0d0]), 'scalars that convert')
+    call farcall_call(server, 'fortran/scalars', 'n', 2, 3_int64, 4_int8, .false., 5, 6.25, 7, &
+        9.0, seen)
+    call that(all(seen == [110d0, 2d0, 3d0, 4d0, 0d0, 5d0, 6.25d0, 7d0, 0d0, 9d0, 0d0]), &
+        'scalars that convert')
   end subroutine
 
   subroutine arrays()
@@ -41,12 +45,14 @@ contains
     complex(real64) :: h(3) = [(1d0, -1d0), (2d0, -2d0), (3d0, -3d0)]
     logical :: t(3) = [.true., .false., .true.]
     call farcall_call(server, 'fortran/arrays', 3, a, b, c, d, e, f, g, h, t)
-    call that(all(a == [2, 3, 4]) .and. all(b == [2, 3, 4]) .and. all(c == [2, 3, 4]) .and. all(d == [2, 3, 4]), 'integers')
+    call that(all(a == [2, 3, 4]) .and. all(b == [2, 3, 4]) .and. all(c == [2, 3, 4]) .and. &
+        all(d == [2, 3, 4]), 'integers')
     call that(all(e == [2.0, 3.0, 4.0]) .and. all(f == [2d0, 3d0, 4d0]), 'reals')
     call that(all(g == [(2.0, -1.0), (3.0, -2.0), (4.0, -3.0)]), 'complex(4)')
     call that(all(h == [(2d0, -1d0), (3d0, -2d0), (4d0, -3d0)]), 'complex(8)')
     call that(all(t .eqv. [.false., .true., .false.]), 'logicals')
-    call farcall_call(server, 'fortran/arrays', 0, a(1:0), b(1:0), c(1:0), d(1:0), e(1:0), f(1:0), g(1:0), h(1:0), t(1:0))
+    call farcall_call(server, 'fortran/arrays', 0, a(1:0), b(1:0), c(1:0), d(1:0), e(1:0), f(1:0), &
+        g(1:0), h(1:0), t(1:0))
     call that(all(a == [2, 3, 4]), 'arrays without elements')
   end subroutine
 
@@ -60,7 +66,8 @@ contains
     call that(i == 7 .and. d == 0.5d0 .and. l == 42 .and. t, 'results that are scalars')
     x = -1
     call farcall_call(server, 'fortran/some', 10, m, x)
-    call that(m == 5 .and. all(x(1:5) == [1d0, 2d0, 3d0, 4d0, 5d0]) .and. all(x(6:) == -1), 'a number that the routine says')
+    call that(m == 5 .and. all(x(1:5) == [1d0, 2d0, 3d0, 4d0, 5d0]) .and. all(x(6:) == -1), &
+        'a number that the routine says')
   end subroutine
 
   ! a(i, j) is a[i-1][j-1] in either order of storage.
@@ -70,12 +77,15 @@ contains
     integer :: i, j, l
     a = reshape([11d0, 21d0, 12d0, 22d0, 13d0, 23d0], [2, 3])
     call farcall_call(server, 'fortran/by_columns', 2, 3, a, flat, corner)
-    call that(all(flat == [11d0, 21d0, 12d0, 22d0, 13d0, 23d0]) .and. corner == 13, 'a parameter that is stored by columns')
+    call that(all(flat == [11d0, 21d0, 12d0, 22d0, 13d0, 23d0]) .and. corner == 13, &
+        'a parameter that is stored by columns')
     call farcall_call(server, 'fortran/by_rows', 2, 3, a, flat, corner)
-    call that(all(flat == [11d0, 12d0, 13d0, 21d0, 22d0, 23d0]) .and. corner == 13, 'a parameter that is stored by rows')
+    call that(all(flat == [11d0, 12d0, 13d0, 21d0, 22d0, 23d0]) .and. corner == 13, &
+        'a parameter that is stored by rows')
     cube = 0
     call farcall_call(server, 'fortran/cube', 2, 3, 4, cube)
-    call that(all([(((cube(i, j, l) == i - 1 + 10 * (j - 1) + 100 * (l - 1), i = 1, 2), j = 1, 3), l = 1, 4)]), 'three indexes')
+    call that(all([(((cube(i, j, l) == i - 1 + 10 * (j - 1) + 100 * (l - 1), i = 1, 2), j = 1, 3), &
+        l = 1, 4)]), 'three indexes')
   end subroutine
 
   subroutine sections()
@@ -133,7 +143,8 @@ contains
     call farcall_call(server, 'fortran/upper', 20, text)
     call that(text == 'CHARACTERS', 'a text as characters')
     call farcall_call(server, 'fortran/names', 5, 4, words)
-    call that(words(1) == 'One' .and. words(2) == 'Three' .and. words(4) == 'Two', 'texts as a matrix of characters')
+    call that(words(1) == 'One' .and. words(2) == 'Three' .and. words(4) == 'Two', &
+        'texts as a matrix of characters')
   end subroutine
 
   subroutine names()
@@ -151,8 +162,8 @@ contains
     call that(all(a == 4), 'without the module')
     call farcall_call(server, 'FORTRAN/Scale(A, BY)', a, 0.5d0)
     call that(all(a == 2), 'names in any case')
-    call farcall_call(server, 'fortran/many', 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, &
-      24, 25, 26, 27, 28, 29, 30, 31, m)
+    call farcall_call(server, 'fortran/many', 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, &
+      16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, m)
     call that(m == 496, '32 arguments')
   end subroutine
 

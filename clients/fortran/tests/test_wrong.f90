@@ -32,37 +32,48 @@ contains
     e = 1
     f = 1
     call farcall_call(server, 'fortran/scale(a)', e, stat=stat, errmsg=errmsg)
-    call refused(stat, errmsg, farcall_invalid_argument, 'argument 1 (a) is real(4) of rank 1, the interface wants real(8)')
+    call refused(stat, errmsg, farcall_invalid_argument, &
+        'argument 1 (a) is real(4) of rank 1, the interface wants real(8)')
     call farcall_call(server, 'fortran/scale(a)', l, stat=stat, errmsg=errmsg)
-    call refused(stat, errmsg, farcall_invalid_argument, 'is integer(8) of rank 1, the interface wants real(8)')
+    call refused(stat, errmsg, farcall_invalid_argument, &
+        'is integer(8) of rank 1, the interface wants real(8)')
     call farcall_call(server, 'fortran/scale(a)', 'abc', stat=stat, errmsg=errmsg)
-    call refused(stat, errmsg, farcall_invalid_argument, 'is character, the interface wants real(8)')
+    call refused(stat, errmsg, farcall_invalid_argument, &
+        'is character, the interface wants real(8)')
     call farcall_call(server, 'fortran/scale(a)', (1d0, 2d0), stat=stat, errmsg=errmsg)
-    call refused(stat, errmsg, farcall_invalid_argument, 'is complex(8), the interface wants real(8)')
+    call refused(stat, errmsg, farcall_invalid_argument, &
+        'is complex(8), the interface wants real(8)')
     call farcall_call(server, 'fortran/outs', l, f(1), m, t, stat=stat, errmsg=errmsg)
-    call refused(stat, errmsg, farcall_invalid_argument, 'argument 1 (i) is integer(8) of rank 1, the interface wants integer(4)')
+    call refused(stat, errmsg, farcall_invalid_argument, &
+        'argument 1 (i) is integer(8) of rank 1, the interface wants integer(4)')
     call that(index(errmsg, '-fdefault-integer-8') > 0, 'options that change kinds are named')
     call farcall_call(server, 'fortran/by_columns', 2.5, 2, x, f, f(1), stat=stat, errmsg=errmsg)
-    call refused(stat, errmsg, farcall_invalid_argument, 'argument 1 (m) is real(4), the interface wants integer(4)')
+    call refused(stat, errmsg, farcall_invalid_argument, &
+        'argument 1 (m) is real(4), the interface wants integer(4)')
     call farcall_call(server, 'fortran/pause', 3_int64, i, stat=stat, errmsg=errmsg, timeout=0.05d0)
     call refused(stat, errmsg, farcall_timed_out, 'fortran/pause')
-    call farcall_call(server, 'fortran/by_columns', huge(1_int64), 2, x, f, f(1), stat=stat, errmsg=errmsg)
+    call farcall_call(server, 'fortran/by_columns', huge(1_int64), 2, x, f, f(1), stat=stat, &
+        errmsg=errmsg)
     call refused(stat, errmsg, farcall_invalid_argument, 'm')
     call farcall_call(server, 'fortran/greet', 5, errmsg, stat=stat, errmsg=errmsg)
-    call refused(stat, errmsg, farcall_invalid_argument, 'argument 1 (name) is integer(4), the interface wants a text')
+    call refused(stat, errmsg, farcall_invalid_argument, &
+        'argument 1 (name) is integer(4), the interface wants a text')
     call farcall_call(server, 'fortran/scale(a)', fixed, stat=stat, errmsg=errmsg)
     call refused(stat, errmsg, farcall_invalid_argument, 'pass a variable, not a constant')
     call farcall_call(server, 'fortran/big', 2, fixed, f(1:2), stat=stat, errmsg=errmsg)
     call that(stat == farcall_ok .and. all(f(1:2) == 2 * fixed), 'a constant as an argument')
     f = 1
     call farcall_call(server, 'fortran/integrate', 0d0, 1d0, 10, f(1), 7, stat=stat, errmsg=errmsg)
-    call refused(stat, errmsg, farcall_invalid_argument, 'argument 5 (f) is integer(4), the interface wants a procedure')
+    call refused(stat, errmsg, farcall_invalid_argument, &
+        'argument 5 (f) is integer(4), the interface wants a procedure')
     call farcall_call(server, 'fortran/scalars(c)', 'no', stat=stat, errmsg=errmsg)
     call refused(stat, errmsg, farcall_invalid_argument, 'wants one character')
     call farcall_call(server, 'fortran/arrays(t)', small, stat=stat, errmsg=errmsg)
-    call refused(stat, errmsg, farcall_invalid_argument, 'is logical(1) of rank 1, the interface wants logical(4)')
+    call refused(stat, errmsg, farcall_invalid_argument, &
+        'is logical(1) of rank 1, the interface wants logical(4)')
     call farcall_call(server, 'fortran/join', 2, wide, i, stat=stat, errmsg=errmsg)
-    call refused(stat, errmsg, farcall_invalid_argument, 'argument 2 (words) is of a type that cannot be passed')
+    call refused(stat, errmsg, farcall_invalid_argument, &
+        'argument 2 (words) is of a type that cannot be passed')
     call that(all(l == 1) .and. all(e == 1) .and. all(f == 1), 'nothing was written')
   end subroutine
 
@@ -71,13 +82,19 @@ contains
     real(real64) :: a(2, n), flat(6), corner
     a = 0
     call farcall_call(server, 'fortran/by_columns', 3, 2, a, flat, corner, stat=stat, errmsg=errmsg)
-    call refused(stat, errmsg, farcall_invalid_argument, 'a has shape (2, 3) but the interface wants a[m][n]: m = 3 as given')
-    call farcall_call(server, 'fortran/by_columns', 2, 3, a, flat(1:5), corner, stat=stat, errmsg=errmsg)
+    call refused(stat, errmsg, farcall_invalid_argument, &
+        'a has shape (2, 3) but the interface wants a[m][n]: m = 3 as given')
+    call farcall_call(server, 'fortran/by_columns', 2, 3, a, flat(1:5), corner, stat=stat, &
+        errmsg=errmsg)
     call refused(stat, errmsg, farcall_invalid_argument, 'flat')
-    call farcall_call(server, 'fortran/by_columns', [2, 3], 3, a, flat, corner, stat=stat, errmsg=errmsg)
-    call refused(stat, errmsg, farcall_invalid_argument, 'argument 1 (m) is integer(4) of rank 1, the interface wants a scalar')
-    call farcall_call(server, 'fortran/scale(a)', reshape([1d0, 2d0], [1, 1, 2]), stat=stat, errmsg=errmsg)
-    call refused(stat, errmsg, farcall_invalid_argument, 'of rank 3, the interface wants an array of rank 2')
+    call farcall_call(server, 'fortran/by_columns', [2, 3], 3, a, flat, corner, stat=stat, &
+        errmsg=errmsg)
+    call refused(stat, errmsg, farcall_invalid_argument, &
+        'argument 1 (m) is integer(4) of rank 1, the interface wants a scalar')
+    call farcall_call(server, 'fortran/scale(a)', reshape([1d0, 2d0], [1, 1, 2]), stat=stat, &
+        errmsg=errmsg)
+    call refused(stat, errmsg, farcall_invalid_argument, &
+        'of rank 3, the interface wants an array of rank 2')
     call assumed_size(a)
   end subroutine
 
@@ -94,13 +111,16 @@ contains
     real(real64) :: a(2, 2)
     a = 0
     call farcall_call(server, 'fortran/scale', 2, 2, a, 1d0, 5, stat=stat, errmsg=errmsg)
-    call refused(stat, errmsg, farcall_invalid_argument, 'it takes 4 arguments (m, n, a, by), not 5')
+    call refused(stat, errmsg, farcall_invalid_argument, &
+        'it takes 4 arguments (m, n, a, by), not 5')
     call farcall_call(server, 'fortran/scale', 2, 2, stat=stat, errmsg=errmsg)
     call refused(stat, errmsg, farcall_invalid_argument, 'scale needs a: not given')
     call farcall_call(server, 'fortran/scale(a, b)', a, 1d0, stat=stat, errmsg=errmsg)
-    call refused(stat, errmsg, farcall_invalid_argument, 'it has no argument "b"; its arguments are m, n, a, by')
+    call refused(stat, errmsg, farcall_invalid_argument, &
+        'it has no argument "b"; its arguments are m, n, a, by')
     call farcall_call(server, 'fortran/scale(a, by)', a, stat=stat, errmsg=errmsg)
-    call refused(stat, errmsg, farcall_invalid_argument, '1 arguments for 2 names (a, by); pass one for each')
+    call refused(stat, errmsg, farcall_invalid_argument, &
+        '1 arguments for 2 names (a, by); pass one for each')
     call farcall_call(server, 'fortran/scale(a, a)', a, a, stat=stat, errmsg=errmsg)
     call refused(stat, errmsg, farcall_invalid_argument, 'argument "a" is named twice')
     call farcall_call(server, 'fortran/scale(a', a, stat=stat, errmsg=errmsg)

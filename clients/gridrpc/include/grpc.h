@@ -220,7 +220,8 @@ typedef struct grpc_session_info_s_np {
     grpc_exec_info_executable_t_np gei_measureExecutable; /* by the server */
     grpc_exec_info_client_t_np gei_measureClient;         /* by this process */
     struct {
-        int nElements; /* of each: one per argument, WORK ones included; 0 until the session has ended well */
+        /* of each: one per argument, WORK ones included; 0 until the session has ended well */
+        int nElements;
         grpc_compression_info_t_np *toRemote;
         grpc_compression_info_t_np *toClient;
     } gei_compressionInformation;

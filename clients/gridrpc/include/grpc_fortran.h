@@ -16,9 +16,9 @@ typedef struct farcall_fortran_request {
     grpc_object_handle_t_np *object;
     void *variable; /* what grpc_get_handle gives of a session: the program's INTEGER*8 */
     const char *called;               /* the method; for Ninf, what is called */
-    int *
-        session; /* NULL: the call is waited for. Ninf returns the session instead, and looks at no more
-                                       * than whether this is NULL */
+    /* NULL: the call is waited for. Ninf returns the session instead, and looks at no more than
+     * whether this is NULL */
+    int *session;
     void *const
         *words;   /* the arguments, and then the lengths of those that are CHARACTERs, as size_t */
     size_t count; /* of words that may be looked at; the interface says how many there are */

@@ -88,20 +88,34 @@ contains
 #define SECTION(n) one%first(n):one%last(n):one%step(n)
 ! A number, or an array of one rank, of the type of `x`: as it lies, without a copy.
 #define PASS_ONE(x) call c_f_pointer(c_loc(one%memory), x, [1]); call pass(k - 1, x(1), REST)
-#define PASS_RANK1(x) call c_f_pointer(c_loc(one%memory), x, one%room(1:1)); call pass(k - 1, x(SECTION(1)), REST)
-#define PASS_RANK2(x) call c_f_pointer(c_loc(one%memory), x, one%room(1:2)); call pass(k - 1, x(SECTION(1), SECTION(2)), REST)
-#define PASS_RANK3(x) call c_f_pointer(c_loc(one%memory), x, one%room); call pass(k - 1, x(SECTION(1), SECTION(2), SECTION(3)), REST)
+#define PASS_RANK1(x) \
+    call c_f_pointer(c_loc(one%memory), x, one%room(1:1)); \
+    call pass(k - 1, x(SECTION(1)), REST)
+#define PASS_RANK2(x) \
+    call c_f_pointer(c_loc(one%memory), x, one%room(1:2)); \
+    call pass(k - 1, x(SECTION(1), SECTION(2)), REST)
+#define PASS_RANK3(x) \
+    call c_f_pointer(c_loc(one%memory), x, one%room); \
+    call pass(k - 1, x(SECTION(1), SECTION(2), SECTION(3)), REST)
 ! Whichever rank it has.
-#define PASS_ALL(x1, x2, x3) select case (one%rank); case (0); PASS_ONE(x1); case (1); PASS_RANK1(x1); case (2); PASS_RANK2(x2); case (3); PASS_RANK3(x3); end select
+#define PASS_ALL(x1, x2, x3) select case (one%rank); \
+    case (0); PASS_ONE(x1); \
+    case (1); PASS_RANK1(x1); \
+    case (2); PASS_RANK2(x2); \
+    case (3); PASS_RANK3(x3); \
+    end select
 
     if (k == 0) then
       select case (how)
       case (by_name)
-        call farcall_call(server, trim(called), a1, a2, a3, a4, a5, a6, a7, a8, a9, timeout=made%timeout, stat=outcome, errmsg=errmsg)
+        call farcall_call(server, trim(called), a1, a2, a3, a4, a5, a6, a7, a8, a9, &
+            timeout=made%timeout, stat=outcome, errmsg=errmsg)
       case (on_object)
-        call farcall_call(callee, trim(called), a1, a2, a3, a4, a5, a6, a7, a8, a9, timeout=made%timeout, stat=outcome, errmsg=errmsg)
+        call farcall_call(callee, trim(called), a1, a2, a3, a4, a5, a6, a7, a8, a9, &
+            timeout=made%timeout, stat=outcome, errmsg=errmsg)
       case (to_start)
-        call farcall_submit(future, server, trim(called), a1, a2, a3, a4, a5, a6, a7, a8, a9, timeout=made%timeout, stat=outcome, errmsg=errmsg)
+        call farcall_submit(future, server, trim(called), a1, a2, a3, a4, a5, a6, a7, a8, a9, &
+            timeout=made%timeout, stat=outcome, errmsg=errmsg)
       end select
       return
     end if
@@ -184,10 +198,11 @@ contains
   function kind_of(stat) result(words)
     integer, intent(in) :: stat
     character(len=:), allocatable :: words
-    character(len=20), parameter :: kinds(21) = [character(len=20) :: 'invalid-argument', 'not-found', 'ambiguous', &
-      'permission-denied', 'unreachable', 'connection-lost', 'protocol', 'version', 'limit-exceeded', 'timed-out', 'cancelled', &
-      'routine-crashed', 'routine-exited', 'routine-failed', 'interface-changed', 'invalid-source', 'unavailable', &
-      'shutting-down', 'system', 'internal', 'damaged']
+    character(len=20), parameter :: kinds(21) = [character(len=20) :: 'invalid-argument', &
+      'not-found', 'ambiguous', 'permission-denied', 'unreachable', 'connection-lost', 'protocol', &
+      'version', 'limit-exceeded', 'timed-out', 'cancelled', 'routine-crashed', 'routine-exited', &
+      'routine-failed', 'interface-changed', 'invalid-source', 'unavailable', 'shutting-down', &
+      'system', 'internal', 'damaged']
     words = 'error '//trim(kinds(stat))
   end function
 
@@ -204,7 +219,8 @@ contains
       return
     end if
     do k = 1, of%count
-      if (of%arguments(k)%mode /= 'in') lines = lines//trim(scenario)//': '//shown(of%arguments(k))//new_line('a')
+      if (of%arguments(k)%mode /= 'in') lines = &
+          lines//trim(scenario)//': '//shown(of%arguments(k))//new_line('a')
     end do
   end function
 
@@ -264,7 +280,8 @@ contains
     type(kept), pointer :: slot
     slot => slot_of(name)
     ! What could not begin has its error already.
-    if (slot%stat == farcall_ok) call farcall_wait(slot%future, timeout=wait_max, stat=slot%stat, errmsg=errmsg)
+    if (slot%stat == farcall_ok) call farcall_wait(slot%future, timeout=wait_max, stat=slot%stat, &
+        errmsg=errmsg)
     lines = told(slot%action, slot%stat)
     call release(slot%action)
     slot%name = ''
@@ -313,7 +330,8 @@ contains
       end if
     end do
     call say(trim(outcomes(1)))
-    print '(2a, i0, a)', trim(scenario), ': ', size(pack(outcomes, outcomes == outcomes(1))), ' alike'
+    print '(2a, i0, a)', trim(scenario), ': ', size(pack(outcomes, outcomes == outcomes(1))), &
+        ' alike'
   end subroutine
 
   ! Objects of a class, whose beginning takes the arguments; or handles of a routine.
@@ -328,7 +346,8 @@ contains
     ! All of them in one request.
     allocate (slot%objects(count))
     call farcall_hold(slot%objects, server, of, stat=stat, errmsg=errmsg)
-    if (stat == farcall_ok) call farcall_ready(slot%objects(1), timeout=wait_max, stat=stat, errmsg=errmsg)
+    if (stat == farcall_ok) call farcall_ready(slot%objects(1), timeout=wait_max, stat=stat, &
+        errmsg=errmsg)
     if (stat /= farcall_ok) then
       deallocate (slot%objects)
       call say(told(none, stat))
@@ -395,7 +414,8 @@ contains
       call start(words(1), words(2), copy_of(pending))
     case ('probe')
       slot => slot_of(words(1))
-      call say(trim(scenario)//': '//trim(words(1))//merge(' done', ' open', farcall_probe(slot%future))//new_line('a'))
+      call say(trim(scenario)//': '//trim(words(1))//merge(' done', ' open', &
+          farcall_probe(slot%future))//new_line('a'))
     case ('cancel')
       slot => slot_of(words(1))
       call farcall_cancel(slot%future)
@@ -467,7 +487,8 @@ contains
       pending%arguments(pending%count) = read_argument(trim(first), line)
     case ('callback')
       pending%count = pending%count + 1
-      pending%arguments(pending%count) = argument(mode='in', name=next_word(line), function=next_word(line))
+      pending%arguments(pending%count) = argument(mode='in', name=next_word(line), &
+          function=next_word(line))
     case default
       do k = 1, 3
         words(k) = next_word(line)

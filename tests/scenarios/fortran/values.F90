@@ -55,7 +55,8 @@ contains
     rest = k
     place = 0
     do axis = max(one%rank, 1), 1, -1
-      place = place + (one%first(axis) - 1 + mod(rest, one%shape(axis)) * one%step(axis)) * stride(axis)
+      place = place + (one%first(axis) - 1 + mod(rest, one%shape(axis)) * one%step(axis)) * &
+          stride(axis)
       rest = rest / one%shape(axis)
     end do
     place = place * one%bytes
@@ -250,7 +251,8 @@ contains
     allocate (one%texts(max(1_int64, merge(elements(one), 1_int64, one%type == 'string'))))
     one%texts = ''
     if (one%type == 'filename') then
-      call fill_file(one, list, merge(numbers(1), 0_int64, ramp > 0), merge(numbers(2), 1_int64, ramp > 0))
+      call fill_file(one, list, merge(numbers(1), 0_int64, ramp > 0), merge(numbers(2), 1_int64, &
+          ramp > 0))
     else if (one%type == 'string') then
       if (mode /= 'out') call fill_texts(one, list)
     else
@@ -396,7 +398,8 @@ contains
     if (bytes > shown_max) then
       total = 0
       do k = 0, bytes - 1
-        total = ieor(total, ishftc(int(iachar(content(k + 1:k + 1)), int64), int(mod(k, int(turns, int64)))))
+        total = ieor(total, ishftc(int(iachar(content(k + 1:k + 1)), int64), int(mod(k, int(turns, &
+            int64)))))
       end do
       write (room, '(i0)') bytes
       text = ' '//trim(room)//' :'//shown_sum(total)

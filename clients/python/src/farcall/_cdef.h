@@ -99,10 +99,8 @@ enum farcall_result_kind {
 };
 typedef struct farcall_client farcall_client;
 typedef struct farcall_server farcall_server;
-typedef struct farcall_routine
-    farcall_routine;
-typedef struct farcall_call
-    farcall_call;
+typedef struct farcall_routine farcall_routine;
+typedef struct farcall_call farcall_call;
 typedef struct farcall_results farcall_results;
 typedef struct farcall_memory farcall_memory;
 typedef struct farcall_hold farcall_hold;
@@ -119,14 +117,10 @@ int farcall_connect(const char *address, farcall_client **client, farcall_error 
 typedef struct farcall_connect_options {
     size_t size;
     const char *address;
-    const char
-        *token_file;
-    double
-        timeout_seconds;
-    double
-        heartbeat_seconds;
-    double
-        reconnect_seconds;
+    const char *token_file;
+    double timeout_seconds;
+    double heartbeat_seconds;
+    double reconnect_seconds;
 } farcall_connect_options;
 int farcall_connect_with(
     const farcall_connect_options *options, farcall_client **client, farcall_error **error);
@@ -135,8 +129,7 @@ void farcall_disconnect(farcall_client *client);
 const char *farcall_address(const farcall_client *client);
 typedef struct farcall_server_options {
     size_t size;
-    const char *
-        program;
+    const char *program;
     const char *const *files;
     size_t file_count;
     const char *const *arguments;
@@ -196,8 +189,7 @@ typedef struct farcall_running farcall_running;
 typedef void (*farcall_callback_body)(void *context, farcall_running *running);
 typedef struct farcall_callback {
     farcall_callback_body body;
-    void *
-        context;
+    void *context;
 } farcall_callback;
 typedef struct farcall_argument {
     uint32_t kind;
@@ -213,13 +205,10 @@ typedef struct farcall_argument {
     } value;
     void *data;
     int64_t rank;
-    const uint64_t
-        *shape;
-    const int64_t
-        *strides;
+    const uint64_t *shape;
+    const int64_t *strides;
     uint32_t destination;
-    uint32_t
-        into_element;
+    uint32_t into_element;
     void *into;
     int64_t into_rank;
     const uint64_t *into_shape;
@@ -228,27 +217,20 @@ typedef struct farcall_argument {
 } farcall_argument;
 typedef struct farcall_call_options {
     size_t size;
-    double
-        timeout_seconds;
+    double timeout_seconds;
     uint32_t announced;
     uint32_t wanted;
-    const unsigned char
-        *on;
-    double
-        keep_seconds;
+    const unsigned char *on;
+    double keep_seconds;
     uint32_t durable;
-    uint32_t
-        ranks;
+    uint32_t ranks;
 } farcall_call_options;
 typedef struct farcall_hold_options {
     size_t size;
     double lease_seconds;
-    double
-        start_seconds;
-    uint32_t
-        detached;
-    uint32_t
-        ranks;
+    double start_seconds;
+    uint32_t detached;
+    uint32_t ranks;
 } farcall_hold_options;
 int farcall_hold_start(const farcall_client *client, const char *name, uint32_t count,
     const farcall_hold_options *options, farcall_hold **hold, farcall_error **error);
@@ -274,8 +256,7 @@ typedef struct farcall_news {
     uint32_t kind;
     uint32_t before;
     double done;
-    const char *
-        text;
+    const char *text;
     size_t bytes;
     uint64_t reserved[2];
 } farcall_news;

@@ -91,7 +91,8 @@ contains
 
   ! Constants of which one rests on the other, in one statement.
   subroutine powers(x, counts)
-    integer, parameter :: sp = kind(1.0), mine = sp, long = selected_int_kind(18), most = 3, more = most**2 - 1, kept = kind(1_long)
+    integer, parameter :: sp = kind(1.0), mine = sp, long = selected_int_kind(18), most = 3, &
+        more = most**2 - 1, kept = kind(1_long)
     real(mine), intent(inout) :: x(most, more)
     integer(kept), intent(out) :: counts(0:more/most)
     x = 2 * x
