@@ -77,9 +77,9 @@ pub enum Command {
     /// Connect standard input and output to a server on this host; only `ssh` starts this
     #[command(hide = true)]
     Relay(relay::RelayArguments),
-    /// Start jobs on this host, by ssh or by Slurm, as the launcher of a server
+    /// Start jobs for a server: on this host, by ssh or by Slurm
     Launch(launch::LaunchArguments),
-    /// Find problems on this host and with a server, and print how to fix them
+    /// Check this host and a server, and print how to fix problems
     Doctor(doctor::DoctorArguments),
     /// Print a systemd unit that runs a server
     Service(service::ServiceArguments),

@@ -291,7 +291,7 @@ unsafe extern "C" fn farcall_start_arguments(
 ) -> c_int {
     guard(error, || {
         // SAFETY: farcall.h says what all of them are, here and below.
-        let place = unsafe { Place::new(started, "the place for the call") }?;
+        let place = unsafe { Place::new(started, "the pointer for the call") }?;
         // SAFETY: as above.
         let routine = &unsafe { object(routine, "the routine") }?.routine;
         // SAFETY: as above.
@@ -314,7 +314,7 @@ unsafe extern "C" fn farcall_start_within(
 ) -> c_int {
     guard(error, || {
         // SAFETY: farcall.h says what all of them are, here and below.
-        let place = unsafe { Place::new(started, "the place for the call") }?;
+        let place = unsafe { Place::new(started, "the pointer for the call") }?;
         // SAFETY: as above.
         let routine = &unsafe { object(routine, "the routine") }?.routine;
         // SAFETY: as above.

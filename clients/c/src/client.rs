@@ -61,7 +61,7 @@ unsafe extern "C" fn farcall_connect(
 ) -> c_int {
     guard(error, || {
         // SAFETY: farcall.h: a place for the client.
-        let place = unsafe { Place::new(client, "the place for the client") }?;
+        let place = unsafe { Place::new(client, "the pointer for the client") }?;
         // SAFETY: farcall.h: text or NULL.
         let address = unsafe { optional_text(address, "the address") }?;
         place.fill(ClientObject::new(Client::connect(address)?));
@@ -77,7 +77,7 @@ unsafe extern "C" fn farcall_connect_with(
 ) -> c_int {
     guard(error, || {
         // SAFETY: farcall.h: a place for the client.
-        let place = unsafe { Place::new(client, "the place for the client") }?;
+        let place = unsafe { Place::new(client, "the pointer for the client") }?;
         // SAFETY: farcall.h: options with their size, or NULL; the pointers in them are text or
         // NULL.
         let connected = match unsafe { options(given, "farcall_connect_options") }? {
@@ -125,11 +125,11 @@ fn heartbeat(seconds: f64) -> Result<Option<Duration>> {
     if found.is_some_and(|limit| limit < HEARTBEAT_MIN) {
         return Err(Error::new(
             ErrorKind::InvalidArgument,
-            "choose a heartbeat",
-            "networks can be silent for that long",
+            "set the heartbeat",
+            "the heartbeat is less than 1 second",
         )
         .with("seconds", seconds)
-        .fix("pass 1 second or more, or a negative number for no limit"));
+        .fix("pass at least 1 second, or a negative number for no heartbeat"));
     }
     Ok(found)
 }
@@ -146,7 +146,7 @@ pub unsafe fn connect_inside(
 ) -> c_int {
     guard(error, || {
         // SAFETY: the caller's promise.
-        let place = unsafe { Place::new(client, "the place for the client") }?;
+        let place = unsafe { Place::new(client, "the pointer for the client") }?;
         place.fill(ClientObject::new(Client::inside_call(ask()?)?));
         Ok(OK)
     })
@@ -175,7 +175,7 @@ unsafe fn look_up(
     routine: *mut *mut RoutineObject,
 ) -> Result<c_int> {
     // SAFETY: the caller's promise, here and below.
-    let place = unsafe { Place::new(routine, "the place for the routine") }?;
+    let place = unsafe { Place::new(routine, "the pointer for the routine") }?;
     // SAFETY: as above.
     let client = &unsafe { object(client, "the client") }?.client;
     // SAFETY: as above.
@@ -227,7 +227,7 @@ unsafe fn list(
         return Err(Error::new(
             ErrorKind::InvalidArgument,
             "call Farcall",
-            "the place for the list is NULL",
+            "the pointer for the JSON text is NULL",
         ));
     }
     // SAFETY: not NULL, so it is a place for text.

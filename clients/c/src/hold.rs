@@ -49,7 +49,7 @@ unsafe extern "C" fn farcall_hold_start(
 ) -> c_int {
     guard(error, || {
         // SAFETY: farcall.h: a place for the hold.
-        let place = unsafe { Place::new(hold, "the place for the hold") }?;
+        let place = unsafe { Place::new(hold, "the pointer for the hold") }?;
         // SAFETY: farcall.h: a client.
         let client = unsafe { object(client, "the client") }?;
         // SAFETY: farcall.h: text.

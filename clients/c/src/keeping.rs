@@ -60,7 +60,7 @@ unsafe extern "C" fn farcall_fetch(
 ) -> c_int {
     guard(error, || {
         // SAFETY: farcall.h says what all of them are, here and below.
-        let place = unsafe { Place::new(call, "the place for the call") }?;
+        let place = unsafe { Place::new(call, "the pointer for the call") }?;
         // SAFETY: as above.
         let routine = unsafe { Place::optional(routine) };
         // SAFETY: as above.
@@ -98,7 +98,7 @@ unsafe extern "C" fn farcall_kept(
             return Err(Error::new(
                 ErrorKind::InvalidArgument,
                 "call Farcall",
-                "the place for the list is NULL",
+                "the pointer for the JSON text is NULL",
             ));
         }
         // SAFETY: not NULL, so it is a place for text.

@@ -405,7 +405,7 @@ unsafe extern "C" fn farcall_start_tagged(
 ) -> c_int {
     guard(error, || {
         // SAFETY: farcall-native.h says what all of them are, here and below.
-        let place = unsafe { Place::new(started, "the place for the call") }?;
+        let place = unsafe { Place::new(started, "the pointer for the call") }?;
         // SAFETY: as above.
         let client = &unsafe { object(client, "the client") }?.client;
         // SAFETY: as above.

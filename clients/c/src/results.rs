@@ -165,7 +165,7 @@ unsafe fn give_view(place: *mut RawView, view: RawView) -> Result<()> {
         return Err(Error::new(
             ErrorKind::InvalidArgument,
             "call Farcall",
-            "the place for the view is NULL",
+            "the pointer for the view is NULL",
         ));
     }
     // SAFETY: not NULL, so it is a place for one.
@@ -199,7 +199,7 @@ unsafe extern "C" fn farcall_results_take(
 ) -> c_int {
     guard(error, || {
         // SAFETY: farcall.h: results, and places for the memory and the view.
-        let place = unsafe { Place::new(memory, "the place for the memory") }?;
+        let place = unsafe { Place::new(memory, "the pointer for the memory") }?;
         // SAFETY: as above.
         let results = unsafe { object(results, "the results") }?;
         let (array, found) = results.array(parameter)?;
@@ -222,12 +222,12 @@ unsafe extern "C" fn farcall_memory_allocate(
 ) -> c_int {
     guard(error, || {
         // SAFETY: farcall.h: a place for the memory.
-        let place = unsafe { Place::new(memory, "the place for the memory") }?;
+        let place = unsafe { Place::new(memory, "the pointer for the memory") }?;
         if data.is_null() {
             return Err(Error::new(
                 ErrorKind::InvalidArgument,
                 "call Farcall",
-                "the place for the address is NULL",
+                "the pointer for the address is NULL",
             ));
         }
         let allocated = ArrayMemory::allocate(bytes)?;

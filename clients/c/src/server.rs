@@ -63,7 +63,7 @@ unsafe extern "C" fn farcall_server_start(
 ) -> c_int {
     guard(error, || {
         // SAFETY: farcall.h: a place for the server.
-        let place = unsafe { Place::new(server, "the place for the server") }?;
+        let place = unsafe { Place::new(server, "the pointer for the server") }?;
         // SAFETY: farcall.h: options with their size, or NULL.
         let given = unsafe { options(given, "farcall_server_options") }?;
         // SAFETY: farcall.h: the pointers in it are valid.

@@ -58,7 +58,7 @@ static void waiting(farcall_client *client)
     CHECK(done == 1 && now() - begin >= 0.3);
     /* Its outcome is given once. */
     CHECK_ERROR(
-        farcall_call_wait(call, -1, NULL, &error), error, FARCALL_NOT_FOUND, "collected before");
+        farcall_call_wait(call, -1, NULL, &error), error, FARCALL_NOT_FOUND, "already collected");
     farcall_call_free(call);
     CHECK_ERROR(farcall_start_call(client, &error, &call, "pause", 1, 2, 3), error,
         FARCALL_INVALID_ARGUMENT, "takes 2");

@@ -209,7 +209,7 @@ impl PendingCall {
             return Err(Error::new(
                 ErrorKind::NotFound,
                 "wait for a call",
-                "its outcome was collected before",
+                "its results were already collected",
             ));
         }
         let last =

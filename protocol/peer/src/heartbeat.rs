@@ -58,7 +58,7 @@ pub fn seconds(text: Option<&str>, default: Duration) -> std::result::Result<Dur
 
 fn given(text: Option<&str>) -> Result<Duration> {
     seconds(text, DEFAULT).map_err(|message| {
-        Error::new(ErrorKind::InvalidArgument, "choose a heartbeat", message)
+        Error::new(ErrorKind::InvalidArgument, "set the heartbeat", message)
             .fix("write seconds, such as 30, or 0 for no limit")
             .with("variable", VARIABLE)
     })

@@ -14,10 +14,11 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 
 #[derive(Args)]
 pub struct ConnectArguments {
-    /// [USER@]HOST[:PORT], or a host of your ssh configuration; HOST/slurm runs the routines in Slurm jobs there
+    /// [USER@]HOST[:PORT] or a name from your ssh configuration; HOST/slurm runs the routines in
+    /// Slurm jobs
     host: String,
-    /// Seconds that the server keeps running after its last client and last kept call; 0: it stops
-    /// at once [default: $FARCALL_LINGER, or 600]
+    /// Stop the server this many seconds after its last client and kept call; 0 stops it at once
+    /// [default: $FARCALL_LINGER, or 600]
     #[arg(long, value_name = "SECONDS")]
     linger: Option<u64>,
     /// Also copy libfarcall.so to the host, so that its C compiler can link interface files that

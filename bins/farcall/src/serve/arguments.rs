@@ -36,25 +36,23 @@ pub struct ServeArguments {
     /// Lowest level that is logged
     #[arg(long, value_name = "LEVEL", value_parser = ["off", "warn", "info", "debug"])]
     pub(super) log_level: Option<String>,
-    /// Configuration file with the settings that differ from --print-manifest
+    /// Read settings from this configuration file; --print-manifest prints the defaults
     #[arg(long, value_name = "FILE")]
     pub(super) manifest: Option<PathBuf>,
     /// Print the default configuration file with every setting explained, and exit
     #[arg(long, exclusive = true)]
     pub(super) print_manifest: bool,
-    /// Listen on a private socket and stop at the end of standard input: for programs that start
-    /// their own server
+    /// Listen on a private socket and stop when standard input ends; for programs that start a
+    /// server
     #[arg(long)]
     pub(super) private: bool,
-    /// Run in the background, and stop after this many seconds without a client or an open kept
-    /// call
+    /// Run in the background and stop after this many seconds without clients and open kept calls
     #[arg(long, value_name = "SECONDS", conflicts_with = "private")]
     pub(super) linger: Option<u64>,
     /// Record this server's host in this file while it runs; relays set this
     #[arg(long, value_name = "FILE", hide = true, requires = "linger")]
     pub(super) record: Option<PathBuf>,
-    /// The file that standard error goes to: keep it short, and remove it at the end; relays set
-    /// this
+    /// Keep this log file short and remove it at the end; relays redirect standard error to it
     #[arg(long, value_name = "FILE", hide = true, requires = "linger")]
     pub(super) own_log: Option<PathBuf>,
 }

@@ -23,7 +23,7 @@ pub unsafe fn give(
     attributes: HandleAttributes,
 ) -> Outcome<()> {
     // SAFETY: the caller's promise.
-    *unsafe { place(raw, "the place for the attributes") }? =
+    *unsafe { place(raw, "the pointer for the attributes") }? =
         context.handle_attributes.add(attributes);
     Ok(())
 }
@@ -63,7 +63,7 @@ unsafe extern "C" fn farcall_grpc_handle_attr_get_np(
         // SAFETY: grpc.h: attributes, and a place for an address, here and below.
         let mut found = unsafe { current()?.handle_attributes.find(raw) }?;
         // SAFETY: as above.
-        *unsafe { place(value, "the place for the value") }? = found.value(name)?.copy()?;
+        *unsafe { place(value, "the pointer for the value") }? = found.value(name)?.copy()?;
         Ok(())
     })
 }
@@ -99,7 +99,7 @@ unsafe fn give_session(
     handle: &HandleAttributes,
 ) -> Outcome<()> {
     // SAFETY: the caller's promise.
-    let place = unsafe { place(raw, "the place for the attributes") }?;
+    let place = unsafe { place(raw, "the pointer for the attributes") }?;
     *place = context.session_attributes.add(SessionAttributes::of_handle(handle));
     Ok(())
 }
@@ -148,7 +148,7 @@ unsafe extern "C" fn farcall_grpc_session_attr_get_np(
         // SAFETY: grpc.h: attributes, and a place for an address, here and below.
         let mut found = unsafe { current()?.session_attributes.find(raw) }?;
         // SAFETY: as above.
-        *unsafe { place(value, "the place for the value") }? = found.value(name)?.copy()?;
+        *unsafe { place(value, "the pointer for the value") }? = found.value(name)?.copy()?;
         Ok(())
     })
 }

@@ -54,7 +54,7 @@ unsafe fn call_gridrpc(request: &RawFortran) -> Outcome<()> {
         return unsafe { call(&wanted, next) };
     }
     // SAFETY: as above.
-    let session = unsafe { place(request.session, "the place for the session") }?;
+    let session = unsafe { place(request.session, "the pointer for the session") }?;
     *session = VOID;
     // SAFETY: as above.
     *session = unsafe { start(&wanted, next) }?;

@@ -49,7 +49,7 @@ fn check_count(count: usize) -> Outcome<()> {
 /// NULL, or places for so many.
 unsafe fn places<'a>(handles: *mut RawHandle, count: usize) -> Outcome<&'a mut [RawHandle]> {
     if handles.is_null() {
-        return Err(missing("the place for the handle"));
+        return Err(missing("the pointer for the handle"));
     }
     check_count(count)?;
     // SAFETY: the caller's promise; any bits are values of the words in it.

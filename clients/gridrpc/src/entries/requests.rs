@@ -79,7 +79,7 @@ impl RawRequest {
         }
         current()?;
         // SAFETY: as above.
-        let session = unsafe { place(self.session, "the place for the session") }?;
+        let session = unsafe { place(self.session, "the pointer for the session") }?;
         *session = VOID;
         // SAFETY: as above.
         *session = unsafe { start(&self.wanted()?, next) }?;

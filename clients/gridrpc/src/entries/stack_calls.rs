@@ -120,7 +120,7 @@ unsafe extern "C" fn farcall_grpc_call_argstack_async(
     enter("grpc_call_argstack_async", || {
         current()?;
         // SAFETY: grpc.h: a place for a number.
-        let place = unsafe { place(session, "the place for the session") }?;
+        let place = unsafe { place(session, "the pointer for the session") }?;
         *place = VOID;
         // SAFETY: as above.
         *place = unsafe { OnStack::function(handle, stack).start() }?;

@@ -62,7 +62,7 @@ unsafe extern "C" fn farcall_grpc_stack_pop(
 ) -> c_int {
     enter("grpc_stack_pop", || {
         // SAFETY: grpc.h: a place for an address, and a stack, here and below.
-        let place = unsafe { place(argument, "the place for the argument") }?;
+        let place = unsafe { place(argument, "the pointer for the argument") }?;
         // SAFETY: as above.
         *place = unsafe { pop(stack) }?;
         Ok(())

@@ -47,7 +47,7 @@ unsafe extern "C" fn farcall_grpc_probe_or(
     enter("grpc_probe_or", || {
         let context = current()?;
         // SAFETY: grpc.h: a place for a number, and numbers, here and below.
-        let found = unsafe { place(session, "the place for the session") }?;
+        let found = unsafe { place(session, "the pointer for the session") }?;
         *found = VOID;
         // SAFETY: as above.
         let set = unsafe { set(sessions, count) }?;
@@ -97,7 +97,7 @@ unsafe extern "C" fn farcall_grpc_wait_or(
     enter("grpc_wait_or", || {
         let context = current()?;
         // SAFETY: grpc.h: a place for a number, and numbers, here and below.
-        let found = unsafe { place(session, "the place for the session") }?;
+        let found = unsafe { place(session, "the pointer for the session") }?;
         *found = VOID;
         // SAFETY: as above.
         let set = unsafe { set(sessions, count) }?;
@@ -127,7 +127,7 @@ unsafe extern "C" fn farcall_grpc_wait_any(session: *mut c_int) -> c_int {
     enter("grpc_wait_any", || {
         let context = current()?;
         // SAFETY: grpc.h: a place for a number.
-        let found = unsafe { place(session, "the place for the session") }?;
+        let found = unsafe { place(session, "the pointer for the session") }?;
         *found = VOID;
         let (ended, failure) = context.sessions.wait_until(|table| match table.first_fresh() {
             Some(ended) => Some(Ok((ended, table.waited_for(ended)))),
@@ -173,7 +173,7 @@ unsafe extern "C" fn farcall_grpc_get_failed_sessionid(session: *mut c_int) -> c
     enter("grpc_get_failed_sessionid", || {
         let context = current()?;
         // SAFETY: grpc.h: a place for a number.
-        let found = unsafe { place(session, "the place for the session") }?;
+        let found = unsafe { place(session, "the pointer for the session") }?;
         *found = context.sessions.lock().take_failed().unwrap_or(VOID);
         Ok(())
     })
@@ -186,7 +186,7 @@ unsafe extern "C" fn farcall_grpc_get_failed_sessionid(session: *mut c_int) -> c
 unsafe fn handle_of(handle: *mut *mut RawHandle, session: c_int) -> Outcome<()> {
     let context = current()?;
     // SAFETY: the caller's promise.
-    let found = unsafe { place(handle, "the place for the handle") }?;
+    let found = unsafe { place(handle, "the pointer for the handle") }?;
     *found = std::ptr::null_mut();
     *found = context.sessions.lock().given(session)?;
     Ok(())

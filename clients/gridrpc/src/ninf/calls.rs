@@ -271,7 +271,7 @@ unsafe extern "C" fn farcall_Ninf_get_stub(
     enter("Ninf_get_stub", || {
         // SAFETY: ninf.h: a place for the stub, text, and NULL or room for the types, here and
         // below.
-        let place = unsafe { place(stub, "the place for the stub") }?;
+        let place = unsafe { place(stub, "the pointer for the stub") }?;
         *place = std::ptr::null_mut();
         // SAFETY: as above.
         let handle = ninf().handle(unsafe { text(entry, "the entry") }?)?;

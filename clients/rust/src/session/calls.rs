@@ -126,7 +126,7 @@ impl Session {
             Some(Some(reply)) => Ok(Some(reply)),
             Some(None) => {
                 self.lock().check_alive()?;
-                Err(Error::internal("ask the server", "the answer was fetched before"))
+                Err(Error::internal("ask the server", "the answer was already fetched"))
             }
             None => Ok(None),
         }

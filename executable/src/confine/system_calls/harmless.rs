@@ -287,7 +287,7 @@ const HARMLESS: &[(&str, &[i64])] = &[
             460,
         ],
     ),
-    ("Writes out what waits to be written, whoever's it is", &[libc::SYS_sync, libc::SYS_syncfs]),
+    ("Writes data of any process to the disk", &[libc::SYS_sync, libc::SYS_syncfs]),
     (
         "Not in the kernel any more, or never",
         &[

@@ -88,7 +88,7 @@ impl Server {
                 .fix("wait until that call returns: calls on an object run one after the other"));
         }
         if !outer.is_empty() && self.waits_for_one_of(executable, &outer) {
-            return Err(refused("it would wait for a call that waits for it")
+            return Err(refused("this call and one on another object would wait for each other")
                 .fix("if calls on objects are nested, use the same order everywhere, or try again later")
                 .retryable());
         }
