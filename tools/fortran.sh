@@ -17,7 +17,7 @@ install -C -m 644 ../farcall-fortran.pc "$stage/lib/pkgconfig/"
 # Up to date: no source is newer, and no header that they include.
 archive=$stage/lib/libfarcall_fortran.a
 if [ -e "$archive" ] && [ -e "$stage/include/farcall.mod" ] && \
-    [ -z "$(find . "$stage"/include/{farcall,farcall-numbers,grpc,ninf}.h -newer "$archive" \
+    [ -z "$(find . "$stage"/include/{farcall,grpc,ninf}*.h -newer "$archive" \
         -print -quit 2>/dev/null)" ]; then
     exit 0
 fi

@@ -28,7 +28,7 @@ def test_each_number_of_a_group_has_one_name(group):
 
 
 def test_each_name_stands_for_one_number():
-    names = [group.prefix + row.name for group in GROUPS for row in group.rows]
+    names = [row.c_name for group in GROUPS for row in group.rows]
     assert sorted(set(names)) == sorted(names)
 
 

@@ -11,6 +11,10 @@ use rustc_hash::FxHashMap;
 
 use crate::code::{Failure, Outcome};
 use crate::held::Start;
+use crate::numbers::grpc_session_attr_name::{
+    self as session_attribute, SESSION_TIMEOUT, TRANSFER_TIMEOUT_CALLBACK_RESULT,
+};
+use crate::numbers::{grpc_argument_transfer, grpc_handle_attr_name};
 use crate::pointers::{RawHandle, missing};
 use crate::transfers::Limits;
 
@@ -20,11 +24,11 @@ use crate::transfers::Limits;
 pub enum ArgumentTransfer {
     /// When its arguments have left.
     #[default]
-    Wait = 1,
+    Wait = grpc_argument_transfer::WAIT,
     /// At once: arrays stay as they are until it has ended.
-    Nowait = 2,
+    Nowait = grpc_argument_transfer::NOWAIT,
     /// At once, with copies of its arrays.
-    Copy = 3,
+    Copy = grpc_argument_transfer::COPY,
 }
 
 impl From<Configured> for ArgumentTransfer {
@@ -40,9 +44,9 @@ impl From<Configured> for ArgumentTransfer {
 impl ArgumentTransfer {
     fn of(number: i32) -> Outcome<ArgumentTransfer> {
         match number {
-            1 => Ok(ArgumentTransfer::Wait),
-            2 => Ok(ArgumentTransfer::Nowait),
-            3 => Ok(ArgumentTransfer::Copy),
+            grpc_argument_transfer::WAIT => Ok(ArgumentTransfer::Wait),
+            grpc_argument_transfer::NOWAIT => Ok(ArgumentTransfer::Nowait),
+            grpc_argument_transfer::COPY => Ok(ArgumentTransfer::Copy),
             _ => Err(Failure::other(format!("{number} is not a GRPC_ARGUMENT_TRANSFER_…"))),
         }
     }
@@ -254,16 +258,16 @@ pub enum Value<'a> {
 impl HandleAttributes {
     pub fn value(&mut self, name: u32) -> Outcome<Value<'_>> {
         Ok(match name {
-            0 => Value::Text(&mut self.host),
-            1 => Value::Number(&mut self.port),
-            2 => Value::Text(&mut self.job_manager),
-            3 => Value::Text(&mut self.subject),
-            4 => Value::Text(&mut self.function),
-            5 => Value::Number(&mut self.start_timeout),
-            6 => Value::Number(&mut self.stop_timeout),
-            7 => Value::Transfer(&mut self.transfer),
-            8 => Value::Text(&mut self.queue),
-            9 => Value::Number(&mut self.processors),
+            grpc_handle_attr_name::HOSTNAME => Value::Text(&mut self.host),
+            grpc_handle_attr_name::PORT => Value::Number(&mut self.port),
+            grpc_handle_attr_name::JOBMANAGER => Value::Text(&mut self.job_manager),
+            grpc_handle_attr_name::SUBJECT => Value::Text(&mut self.subject),
+            grpc_handle_attr_name::FUNCNAME => Value::Text(&mut self.function),
+            grpc_handle_attr_name::JOBSTARTTIMEOUT => Value::Number(&mut self.start_timeout),
+            grpc_handle_attr_name::JOBSTOPTIMEOUT => Value::Number(&mut self.stop_timeout),
+            grpc_handle_attr_name::WAIT_ARG_TRANSFER => Value::Transfer(&mut self.transfer),
+            grpc_handle_attr_name::QUEUENAME => Value::Text(&mut self.queue),
+            grpc_handle_attr_name::MPI_NCPUS => Value::Number(&mut self.processors),
             _ => return Err(Failure::other(format!("{name} is not a GRPC_HANDLE_ATTR_…"))),
         })
     }
@@ -272,8 +276,10 @@ impl HandleAttributes {
 impl SessionAttributes {
     pub fn value(&mut self, name: u32) -> Outcome<Value<'_>> {
         Ok(match name {
-            0 => Value::Transfer(&mut self.transfer),
-            1..=5 => Value::Number(&mut self.seconds[name as usize - 1]),
+            session_attribute::WAIT_ARG_TRANSFER => Value::Transfer(&mut self.transfer),
+            SESSION_TIMEOUT..=TRANSFER_TIMEOUT_CALLBACK_RESULT => {
+                Value::Number(&mut self.seconds[(name - SESSION_TIMEOUT) as usize])
+            }
             _ => return Err(Failure::other(format!("{name} is not a GRPC_SESSION_ATTR_…"))),
         })
     }

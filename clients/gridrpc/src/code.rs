@@ -6,32 +6,34 @@ use std::ffi::CStr;
 
 use farcall_client::{Error, ErrorKind};
 
+use crate::numbers::grpc_code;
+
 pub use number::Number;
 
-/// The numbers of grpc.h.
+/// The codes of grpc.h that are ever returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Code {
     /// `GRPC_NO_ERROR`, and so on.
-    NoError = 0,
-    NotInitialized = 1,
-    ConfigfileNotFound = 2,
-    ConfigfileError = 3,
-    ServerNotFound = 4,
-    FunctionNotFound = 5,
-    InvalidFunctionHandle = 6,
-    InvalidSessionId = 7,
-    RpcRefused = 8,
-    CommunicationFailed = 9,
-    SessionFailed = 10,
-    NotCompleted = 11,
-    NoneCompleted = 12,
-    OtherError = 13,
-    AlreadyInitialized = 15,
-    InvalidObjectHandle = 17,
-    ClassNotFound = 18,
-    Timeout = 19,
-    Canceled = 20,
+    NoError = grpc_code::NO_ERROR,
+    NotInitialized = grpc_code::NOT_INITIALIZED,
+    ConfigfileNotFound = grpc_code::CONFIGFILE_NOT_FOUND,
+    ConfigfileError = grpc_code::CONFIGFILE_ERROR,
+    ServerNotFound = grpc_code::SERVER_NOT_FOUND,
+    FunctionNotFound = grpc_code::FUNCTION_NOT_FOUND,
+    InvalidFunctionHandle = grpc_code::INVALID_FUNCTION_HANDLE,
+    InvalidSessionId = grpc_code::INVALID_SESSION_ID,
+    RpcRefused = grpc_code::RPC_REFUSED,
+    CommunicationFailed = grpc_code::COMMUNICATION_FAILED,
+    SessionFailed = grpc_code::SESSION_FAILED,
+    NotCompleted = grpc_code::NOT_COMPLETED,
+    NoneCompleted = grpc_code::NONE_COMPLETED,
+    OtherError = grpc_code::OTHER_ERROR_CODE,
+    AlreadyInitialized = grpc_code::ALREADY_INITIALIZED,
+    InvalidObjectHandle = grpc_code::INVALID_OBJECT_HANDLE_NP,
+    ClassNotFound = grpc_code::CLASS_NOT_FOUND_NP,
+    Timeout = grpc_code::TIMEOUT_NP,
+    Canceled = grpc_code::CANCELED_NP,
 }
 
 /// By number. 14 and 16 are never returned, but have names all the same.

@@ -26,6 +26,7 @@ mod information;
 pub mod inside;
 mod log;
 mod ninf;
+mod numbers;
 mod own;
 mod pointers;
 mod printing;

@@ -6,8 +6,7 @@ use crate::code::Outcome;
 use crate::pointers::missing;
 use crate::sessions::Table;
 
-/// `GRPC_SESSIONID_VOID`.
-pub const VOID: c_int = -1;
+pub use crate::numbers::grpc_sessionid::VOID;
 
 /// The numbers of a set.
 ///

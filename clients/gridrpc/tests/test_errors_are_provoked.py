@@ -26,7 +26,8 @@ PAGES = {"grpc.h": "gridrpc.md", "ninf.h": "ninf.md"}
 
 
 def codes(header):
-    text = re.sub(r"/\*.*?\*/", "", (INCLUDE / header).read_text(), flags=re.S)
+    numbers = INCLUDE / header.replace(".h", "_numbers.h")
+    text = re.sub(r"/\*.*?\*/", "", numbers.read_text(), flags=re.S)
     if header == "ninf.h":
         body = re.search(r"enum ninf_error \{(.*?)\}", text, flags=re.S)[1]
         return set(re.findall(r"^\s*(\w+) =", body, flags=re.M)) - {"NINF_NO_ERROR"}

@@ -7,6 +7,7 @@ use crate::code::{Failure, Outcome};
 use crate::context::current;
 use crate::entry::enter;
 use crate::information::Measured;
+use crate::numbers::grpc_session_status;
 use crate::pointers::place;
 use crate::sessions::{Stage, Table};
 
@@ -163,10 +164,10 @@ impl Measured {
 /// `GRPC_SESSION_DONE` and so on.
 fn status(stage: &Stage) -> c_int {
     match stage {
-        Stage::Ended => 1,
-        Stage::Sending => 2,
-        Stage::Executing => 3,
-        Stage::Lost => 4,
+        Stage::Ended => grpc_session_status::DONE,
+        Stage::Sending => grpc_session_status::ARG_IS_NOT_TRANSMITED,
+        Stage::Executing => grpc_session_status::EXECUTING,
+        Stage::Lost => grpc_session_status::DOWN,
     }
 }
 

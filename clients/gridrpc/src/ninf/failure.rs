@@ -6,10 +6,8 @@ use std::ffi::{c_char, c_int};
 use crate::code::{Code, Number, Outcome};
 use crate::entry::{self, last, print};
 
-/// `NINF_ERROR`.
-pub const ERROR: c_int = -1;
-/// `NINF_OK`.
-pub const OK: c_int = 0;
+pub use crate::numbers::ninf_result::{ERROR, OK};
+
 thread_local! {
     /// The number of this thread's last error.
     static NUMBER: Cell<c_int> = const { Cell::new(0) };

@@ -11,11 +11,13 @@ use farcall_client::idl::interface::{Interface, Mode, Parameter, Shape};
 
 use crate::code::{Failure, Number, Outcome};
 use crate::handles::Handle;
+use crate::numbers::ninf_error;
+use crate::numbers::ninf_type::{FILENAME, STRING};
 use crate::pointers::{missing, text};
 
 use super::calls::call_values;
 use super::failure::{OK, enter};
-use super::lookup::{FILENAME, STRING, type_of};
+use super::lookup::type_of;
 use super::{lock, ninf, transactions};
 
 /// `ninf_cim_get`: writes elements of an object.
@@ -33,8 +35,6 @@ type Put = unsafe extern "C" fn(
     elements: *const c_void,
 ) -> c_int;
 
-/// `CIM_OK`; 0 is as good.
-const CIM_OK: c_int = 28;
 /// Arrays have places apart while their sizes are not known. Nothing is read there.
 const APART: usize = 1 << 44;
 
@@ -52,10 +52,11 @@ fn undefined(what: &str) -> Failure {
 /// What one of the functions answered.
 fn answer(status: c_int, parameter: &Parameter) -> Outcome<()> {
     let number = match status {
-        OK | CIM_OK => return Ok(()),
-        29 => Number::CimNotDefined,
-        31 => Number::CimCannotAllocate,
-        32 => Number::CimArrayBound,
+        // 0 is as good.
+        OK | ninf_error::CIM_OK => return Ok(()),
+        ninf_error::CIM_ERROR_NOT_DEFINED => Number::CimNotDefined,
+        ninf_error::CIM_ERROR_CANNOT_ALLOC => Number::CimCannotAllocate,
+        ninf_error::CIM_ERROR_ARRAY_BOUND => Number::CimArrayBound,
         _ => Number::CimTypeMismatch,
     };
     Err(Failure::other(format!("{}: the program's function returned {status}", parameter.name))

@@ -8,20 +8,14 @@ use farcall_client::Routine;
 use farcall_client::idl::interface::{ElementType, Interface, Parameter, Shape};
 
 use crate::code::{Code, Failure, Outcome};
+use crate::numbers::ninf_type::{FILENAME, FUNCTION, STRING, STRUCT};
 use crate::pointers::optional_text;
 
 use super::entries::Entry;
 use super::failure::enter;
 use super::{lock, ninf};
 
-/// `NINF_STRING`, `NINF_FILENAME`, `NINF_FUNCTION` and `NINF_STRUCT`: what is no number. Numbers
-/// are `enum farcall_element`.
-pub const STRING: c_int = 64;
-pub const FILENAME: c_int = 65;
-const FUNCTION: c_int = 66;
-const STRUCT: c_int = 67;
-
-/// An argument's type as ninf.h numbers them.
+/// An argument's type as ninf.h numbers them. Those of numbers are `enum farcall_element`, too.
 pub fn type_of(parameter: &Parameter) -> c_int {
     match (&parameter.shape, parameter.element) {
         (Shape::Callback { .. }, _) => FUNCTION,

@@ -1,6 +1,21 @@
 // The GridRPC interface for Java, on this client.
 package org.farcall;
 
+import static org.farcall.Numbers.GRPC_ALREADY_INITIALIZED;
+import static org.farcall.Numbers.GRPC_CANCELED_NP;
+import static org.farcall.Numbers.GRPC_CLASS_NOT_FOUND_NP;
+import static org.farcall.Numbers.GRPC_COMMUNICATION_FAILED;
+import static org.farcall.Numbers.GRPC_CONFIGFILE_ERROR;
+import static org.farcall.Numbers.GRPC_CONFIGFILE_NOT_FOUND;
+import static org.farcall.Numbers.GRPC_FUNCTION_NOT_FOUND;
+import static org.farcall.Numbers.GRPC_INVALID_FUNCTION_HANDLE;
+import static org.farcall.Numbers.GRPC_NOT_INITIALIZED;
+import static org.farcall.Numbers.GRPC_OTHER_ERROR_CODE;
+import static org.farcall.Numbers.GRPC_RPC_REFUSED;
+import static org.farcall.Numbers.GRPC_SERVER_NOT_FOUND;
+import static org.farcall.Numbers.GRPC_SESSION_FAILED;
+import static org.farcall.Numbers.GRPC_TIMEOUT_NP;
+
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
@@ -25,21 +40,6 @@ import org.gridforum.gridrpc.GrpcObjectHandle;
 /** A GridRPC client, made by GrpcClientFactory. Any number of threads may use it; it may be
  * activated again after its end. */
 public final class FarcallGrpcClient implements GrpcClient {
-    // Numbers of grpc.h (GFD-R.052, and Farcall's for Ninf-G's extensions).
-    private static final int NOT_INITIALIZED = 1;
-    private static final int CONFIGFILE_NOT_FOUND = 2;
-    private static final int CONFIGFILE_ERROR = 3;
-    private static final int SERVER_NOT_FOUND = 4;
-    private static final int FUNCTION_NOT_FOUND = 5;
-    private static final int INVALID_HANDLE = 6;
-    private static final int RPC_REFUSED = 8;
-    private static final int COMMUNICATION_FAILED = 9;
-    private static final int SESSION_FAILED = 10;
-    private static final int OTHER_ERROR = 13;
-    private static final int ALREADY_INITIALIZED = 15;
-    private static final int CLASS_NOT_FOUND = 18;
-    private static final int TIMED_OUT = 19;
-    private static final int CANCELED = 20;
     /** Where servers of other hosts listen if nothing else is said. */
     private static final String PORT = "7000";
     private static final String SSH_USER = "ssh_user";
@@ -70,7 +70,8 @@ public final class FarcallGrpcClient implements GrpcClient {
     private synchronized void begin(List<Properties> found) throws GrpcException {
         if (sections != null) {
             throw new GrpcException(
-                ALREADY_INITIALIZED, "activate: it is active already; deactivate it first", null);
+                GRPC_ALREADY_INITIALIZED,
+                "activate: it is active already; deactivate it first", null);
         }
         sections = found;
     }
@@ -83,7 +84,7 @@ public final class FarcallGrpcClient implements GrpcClient {
         } catch (IOException error) {
             // NoSuchFileException and its like say the file alone.
             throw new GrpcException(
-                CONFIGFILE_NOT_FOUND, "activate: the file cannot be read: " + error, error);
+                GRPC_CONFIGFILE_NOT_FOUND, "activate: the file cannot be read: " + error, error);
         }
         List<Properties> found = new ArrayList<>();
         String section = null;
@@ -110,7 +111,7 @@ public final class FarcallGrpcClient implements GrpcClient {
             }
         }
         if (section != null) {
-            throw new GrpcException(CONFIGFILE_ERROR,
+            throw new GrpcException(GRPC_CONFIGFILE_ERROR,
                 file + ": a section has no end; write </" + section.toUpperCase(Locale.ROOT) + ">",
                 null);
         }
@@ -121,7 +122,8 @@ public final class FarcallGrpcClient implements GrpcClient {
     private static String opened(String section, String line, String where) throws GrpcException {
         if (section != null || !line.endsWith(">")) {
             throw new GrpcException(
-                CONFIGFILE_ERROR, where + line + " stands inside a section, or has no >", null);
+                GRPC_CONFIGFILE_ERROR,
+                where + line + " stands inside a section, or has no >", null);
         }
         return line.substring(1, line.length() - 1).strip().toLowerCase(Locale.ROOT);
     }
@@ -130,7 +132,7 @@ public final class FarcallGrpcClient implements GrpcClient {
     private static String closed(String section, String line, String where) throws GrpcException {
         if (section == null || !line.equalsIgnoreCase("</" + section + ">")) {
             throw new GrpcException(
-                CONFIGFILE_ERROR, where + line + " ends no section that was begun", null);
+                GRPC_CONFIGFILE_ERROR, where + line + " ends no section that was begun", null);
         }
         return null;
     }
@@ -147,7 +149,7 @@ public final class FarcallGrpcClient implements GrpcClient {
     private void check() throws GrpcException {
         if (sections == null) {
             throw new GrpcException(
-                NOT_INITIALIZED, "the client is not active; call activate first", null);
+                GRPC_NOT_INITIALIZED, "the client is not active; call activate first", null);
         }
     }
 
@@ -176,7 +178,8 @@ public final class FarcallGrpcClient implements GrpcClient {
             return known;
         }
         Server made = translated(
-            SERVER_NOT_FOUND, () -> address.isEmpty() ? Server.connect() : Server.connect(address));
+            GRPC_SERVER_NOT_FOUND,
+            () -> address.isEmpty() ? Server.connect() : Server.connect(address));
         servers.put(address, made);
         return made;
     }
@@ -226,15 +229,15 @@ public final class FarcallGrpcClient implements GrpcClient {
     /** The number of an error (spec/c-abi.md, section 10). */
     private static int code(ErrorKind kind, int notFound) {
         return switch (kind) {
-            case UNREACHABLE -> SERVER_NOT_FOUND;
+            case UNREACHABLE -> GRPC_SERVER_NOT_FOUND;
             case NOT_FOUND, AMBIGUOUS -> notFound;
             case PERMISSION_DENIED, LIMIT_EXCEEDED, SHUTTING_DOWN, UNAVAILABLE, INTERFACE_CHANGED ->
-                RPC_REFUSED;
-            case CONNECTION_LOST, PROTOCOL, VERSION, DAMAGED -> COMMUNICATION_FAILED;
-            case ROUTINE_CRASHED, ROUTINE_EXITED, ROUTINE_FAILED -> SESSION_FAILED;
-            case TIMED_OUT -> TIMED_OUT;
-            case CANCELLED -> CANCELED;
-            case INVALID_ARGUMENT, INVALID_SOURCE, SYSTEM, INTERNAL -> OTHER_ERROR;
+                GRPC_RPC_REFUSED;
+            case CONNECTION_LOST, PROTOCOL, VERSION, DAMAGED -> GRPC_COMMUNICATION_FAILED;
+            case ROUTINE_CRASHED, ROUTINE_EXITED, ROUTINE_FAILED -> GRPC_SESSION_FAILED;
+            case TIMED_OUT -> GRPC_TIMEOUT_NP;
+            case CANCELLED -> GRPC_CANCELED_NP;
+            case INVALID_ARGUMENT, INVALID_SOURCE, SYSTEM, INTERNAL -> GRPC_OTHER_ERROR_CODE;
         };
     }
 
@@ -272,7 +275,7 @@ public final class FarcallGrpcClient implements GrpcClient {
         long began = System.nanoTime();
         Routine routine = routine(function, server);
         long looked = System.nanoTime();
-        Handles handles = translated(FUNCTION_NOT_FOUND, () -> routine.hold(count));
+        Handles handles = translated(GRPC_FUNCTION_NOT_FOUND, () -> routine.hold(count));
         long[] times = {began, looked, System.nanoTime()};
         GrpcFunctionHandle[] made = new GrpcFunctionHandle[count];
         for (int i = 0; i < count; i++) {
@@ -291,7 +294,8 @@ public final class FarcallGrpcClient implements GrpcClient {
     public GrpcObjectHandle getObjectHandle(String name, Properties server) throws GrpcException {
         long began = System.nanoTime();
         Server on = server(server);
-        RemoteObject object = translated(CLASS_NOT_FOUND, () -> RemoteObject.bare(on, name, 1)[0]);
+        RemoteObject object = translated(
+            GRPC_CLASS_NOT_FOUND_NP, () -> RemoteObject.bare(on, name, 1)[0]);
         return new ObjectHandle(object, new long[] {began, began, System.nanoTime()});
     }
 
@@ -307,7 +311,7 @@ public final class FarcallGrpcClient implements GrpcClient {
         long began = System.nanoTime();
         Server on = server(server);
         RemoteObject[] objects =
-            translated(CLASS_NOT_FOUND, () -> RemoteObject.bare(on, name, count));
+            translated(GRPC_CLASS_NOT_FOUND_NP, () -> RemoteObject.bare(on, name, count));
         long[] times = {began, began, System.nanoTime()};
         GrpcObjectHandle[] made = new GrpcObjectHandle[count];
         for (int i = 0; i < count; i++) {
@@ -324,7 +328,7 @@ public final class FarcallGrpcClient implements GrpcClient {
     /** The routine of a function; the server is asked for its interface. */
     private Routine routine(String function, Properties server) throws GrpcException {
         Server on = server(server);
-        return translated(FUNCTION_NOT_FOUND, () -> on.routine(function));
+        return translated(GRPC_FUNCTION_NOT_FOUND, () -> on.routine(function));
     }
 
     /** How long the parts of a call took, from moments of this clock and the server's times. */
@@ -378,7 +382,7 @@ public final class FarcallGrpcClient implements GrpcClient {
          */
         synchronized GrpcExecInfo make(Supplier<Arguments> begin, Properties attributes,
             List<?> given, long[] times) throws GrpcException {
-            return translated(FUNCTION_NOT_FOUND, () -> {
+            return translated(GRPC_FUNCTION_NOT_FOUND, () -> {
                 Arguments call = begin.get();
                 Positional positional = new Positional(call, given);
                 if (attributes != null && attributes.getProperty("session_timeout") != null) {
@@ -460,7 +464,7 @@ public final class FarcallGrpcClient implements GrpcClient {
             disposed = true;
             session.cancel();
             if (handles != null) {
-                translated(OTHER_ERROR, () -> handles.dispose(index));
+                translated(GRPC_OTHER_ERROR_CODE, () -> handles.dispose(index));
             }
         }
     }
@@ -469,7 +473,8 @@ public final class FarcallGrpcClient implements GrpcClient {
     private static void checkHandle(boolean disposed) throws GrpcException {
         if (disposed) {
             throw new GrpcException(
-                INVALID_HANDLE, "call: the handle was disposed of; make another one", null);
+                GRPC_INVALID_FUNCTION_HANDLE,
+                "call: the handle was disposed of; make another one", null);
         }
     }
 
@@ -502,7 +507,7 @@ public final class FarcallGrpcClient implements GrpcClient {
         public void dispose() throws GrpcException {
             disposed = true;
             session.cancel();
-            translated(OTHER_ERROR, () -> {
+            translated(GRPC_OTHER_ERROR_CODE, () -> {
                 object.close();
                 return null;
             });

@@ -1,7 +1,7 @@
 // Made from spec/numbers.txt by tools/make-numbers.py: the numbers of the C interface.
 package org.farcall;
 
-/** Numbers by the names of C without FARCALL_. */
+/** Numbers by the names of C, without FARCALL_. */
 final class Numbers {
     private Numbers() {}
 
@@ -116,4 +116,27 @@ final class Numbers {
     static final int TAG_CONST = 0x200;
     static final int TAG_TEXT = 0x400;
     static final int TAG_OTHER = 0x800;
+
+    // grpc_code: Codes. Their numbers differ between implementations, their names do not.
+    static final int GRPC_NO_ERROR = 0;
+    static final int GRPC_NOT_INITIALIZED = 1;
+    static final int GRPC_CONFIGFILE_NOT_FOUND = 2;
+    static final int GRPC_CONFIGFILE_ERROR = 3;
+    static final int GRPC_SERVER_NOT_FOUND = 4;
+    static final int GRPC_FUNCTION_NOT_FOUND = 5;
+    static final int GRPC_INVALID_FUNCTION_HANDLE = 6;
+    static final int GRPC_INVALID_SESSION_ID = 7;
+    static final int GRPC_RPC_REFUSED = 8;
+    static final int GRPC_COMMUNICATION_FAILED = 9;
+    static final int GRPC_SESSION_FAILED = 10;
+    static final int GRPC_NOT_COMPLETED = 11;
+    static final int GRPC_NONE_COMPLETED = 12;
+    static final int GRPC_OTHER_ERROR_CODE = 13;
+    static final int GRPC_UNKNOWN_ERROR_CODE = 14;
+    static final int GRPC_ALREADY_INITIALIZED = 15;
+    static final int GRPC_LAST_ERROR_CODE = 16;
+    static final int GRPC_INVALID_OBJECT_HANDLE_NP = 17;
+    static final int GRPC_CLASS_NOT_FOUND_NP = 18;
+    static final int GRPC_TIMEOUT_NP = 19;
+    static final int GRPC_CANCELED_NP = 20;
 }
