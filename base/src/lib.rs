@@ -11,6 +11,7 @@ mod nearest;
 mod printable;
 mod time;
 mod units;
+mod word;
 
 pub use crowd::Crowd;
 pub use error::{Error, ErrorKind, Result};
@@ -19,3 +20,4 @@ pub use nearest::nearest;
 pub use printable::{is_obeyed, printable, printable_json, printable_line, printable_output};
 pub use time::{Clock, Instant, Random, SeededRandom, SystemClock};
 pub use units::Bytes;
+pub use word::Word;

@@ -8,15 +8,21 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use farcall_base::Word;
+
 /// Set while nobody may pass.
 const SHUT: u64 = 1 << 63;
 
 /// One word: whether it is shut, and how many calls have begun, modulo 2³².
+///
+/// What an end did before it passed, shut or opened is seen by the other that finds it so: a call
+/// that began is behind the ones before it, and one that passes an open turnstile is behind what
+/// the server did while it was shut.
 #[derive(Debug, Default)]
 #[repr(transparent)]
-pub struct Turnstile(AtomicU64);
+pub struct Turnstile<W = AtomicU64>(W);
 
-impl Turnstile {
+impl<W: Word<u64>> Turnstile<W> {
     /// A call begins; false when it must not.
     pub fn pass(&self) -> bool {
         let next = |word: u64| (word & SHUT == 0).then_some((word + 1) & u64::from(u32::MAX));
@@ -41,36 +47,4 @@ impl Turnstile {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_who_passes_and_holds_back_the_rest() {
-        let turnstile = Turnstile::default();
-        assert!(turnstile.pass() && turnstile.pass());
-        assert_eq!(turnstile.shut(), 2);
-        assert!(turnstile.is_shut() && !turnstile.pass());
-        assert_eq!(turnstile.shut(), 2);
-        turnstile.open();
-        assert!(turnstile.pass());
-        assert_eq!(turnstile.shut(), 3);
-    }
-
-    #[test]
-    fn the_count_wraps_beside_the_flag() {
-        let turnstile = Turnstile(AtomicU64::new(u64::from(u32::MAX)));
-        assert!(turnstile.pass());
-        assert_eq!(turnstile.shut(), 0);
-    }
-
-    #[test]
-    fn nobody_passes_unseen() {
-        let turnstile = Turnstile::default();
-        std::thread::scope(|scope| {
-            let passing = scope.spawn(|| (0..1_000_000).take_while(|_| turnstile.pass()).count());
-            std::thread::yield_now();
-            let seen = turnstile.shut();
-            assert_eq!(passing.join().unwrap() as u32, seen);
-        });
-    }
-}
+mod tests;
