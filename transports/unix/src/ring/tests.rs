@@ -9,7 +9,10 @@ use farcall_transport_battery::Rig;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
+use super::memory::Ground;
 use super::*;
+
+mod model;
 
 fn sockets() -> (OwnedFd, OwnedFd) {
     socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap()
@@ -31,7 +34,7 @@ mod over_rings {
 }
 
 /// Two ends of our own, with their insides in reach.
-fn ends() -> (RingStream, RingStream) {
+fn ends() -> (Flow<Mapping, Beside>, Flow<Mapping, Beside>) {
     let (one, other) = sockets();
     let bell = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).unwrap();
     let first = bell();
@@ -39,15 +42,18 @@ fn ends() -> (RingStream, RingStream) {
     let memory = RingMemory::create().unwrap();
     let same = RingMemory::adopt(memory.descriptor().unwrap().try_clone().unwrap()).unwrap();
     let clones = (first.try_clone().unwrap(), second.try_clone().unwrap());
-    let one = RingStream::new(memory, unix_stream(one, Proof::Inherited).unwrap(), first, second);
-    let other =
-        RingStream::new(same, unix_stream(other, Proof::Inherited).unwrap(), clones.1, clones.0);
+    let end = |memory, socket, bell, peer_bell| {
+        let socket = unix_stream(socket, Proof::Inherited).unwrap();
+        Flow::new(memory, Beside { socket, bell, peer_bell })
+    };
+    let one = end(memory, one, first, second);
+    let other = end(same, other, clones.1, clones.0);
     (one, other)
 }
 
 /// Whether the bell was struck since the last question.
-fn was_rung(stream: &RingStream) -> bool {
-    rustix::io::read(stream.readiness().unwrap(), &mut [0; 8]).is_ok()
+fn was_rung(flow: &Flow<Mapping, Beside>) -> bool {
+    rustix::io::read(&flow.side.bell, &mut [0; 8]).is_ok()
 }
 
 #[test]
@@ -70,7 +76,7 @@ fn a_sleeper_is_rung_once_and_whoever_is_awake_never() {
 #[test]
 fn a_sender_that_found_no_room_is_rung_when_there_is_some() {
     let (mut one, mut other) = ends();
-    let full = vec![7; CAPACITY as usize];
+    let full = vec![7; Mapping::CAPACITY as usize];
     assert_eq!(one.send(&[IoSlice::new(&full)], &[]).unwrap(), full.len());
     assert_eq!(one.send(&[IoSlice::new(b"x")], &[]).unwrap_err().kind(), IoErrorKind::WouldBlock);
     assert!(!was_rung(&one));
@@ -105,7 +111,7 @@ fn the_bytes_of_both_sides_of_the_wrap_arrive() {
 #[test]
 fn impossible_positions_break_the_stream_and_nothing_else() {
     // More bytes than the ring holds. Fewer are the peer's own, whatever they are.
-    for head in [CAPACITY + 1, 1 << 63, u64::MAX] {
+    for head in [Mapping::CAPACITY + 1, 1 << 63, u64::MAX] {
         let (one, mut other) = ends();
         one.memory.outgoing().set_head(head);
         let error =
@@ -113,7 +119,7 @@ fn impossible_positions_break_the_stream_and_nothing_else() {
         assert_eq!(error.kind(), IoErrorKind::InvalidData);
     }
     // Ahead of what was sent, or behind it by more than the ring holds.
-    for tail in [1, CAPACITY + 1, 1 << 63, (CAPACITY + 1).wrapping_neg()] {
+    for tail in [1, Mapping::CAPACITY + 1, 1 << 63, (Mapping::CAPACITY + 1).wrapping_neg()] {
         let (mut one, other) = ends();
         other.memory.incoming().set_tail(tail);
         assert_eq!(
@@ -140,7 +146,7 @@ fn descriptors_that_were_never_announced_or_never_sent_break_the_stream() {
     let (mut one, mut other) = ends();
     let (reader, _writer) = std::io::pipe().unwrap();
     let far = (1_u64 << 40).to_le_bytes();
-    one.socket.send(&[IoSlice::new(&far)], &[reader.as_fd()]).unwrap();
+    one.side.socket.send(&[IoSlice::new(&far)], &[reader.as_fd()]).unwrap();
     one.memory.outgoing().add_rider();
     one.send(&[IoSlice::new(b"abc")], &[]).unwrap();
     let error = other.receive(&mut [IoSliceMut::new(&mut [0; 8])], &mut Vec::new()).unwrap_err();
@@ -149,26 +155,34 @@ fn descriptors_that_were_never_announced_or_never_sent_break_the_stream() {
 
 /// What a lying end does next: words in the head of the rings, its own or the other's; descriptors
 /// with any position; bytes by the rules; a stroke.
-fn lie(random: &mut SeededRandom, head: &std::fs::File, liar: &mut RingStream, pipe: &OwnedFd) {
+fn lie(
+    random: &mut SeededRandom,
+    head: &std::fs::File,
+    liar: &mut Flow<Mapping, Beside>,
+    pipe: &OwnedFd,
+) {
     match random.next() % 8 {
         0..4 => {
             let place = random.next() % 96 * 8;
             let word = match random.next() % 3 {
                 0 => random.next(),
                 1 => random.next() >> (random.next() % 64),
-                _ => liar.sent.wrapping_add(random.next() % (2 * CAPACITY)).wrapping_sub(CAPACITY),
+                _ => liar
+                    .sent
+                    .wrapping_add(random.next() % (2 * Mapping::CAPACITY))
+                    .wrapping_sub(Mapping::CAPACITY),
             };
             head.write_all_at(&word.to_ne_bytes(), place).unwrap();
         }
         4 => {
             let position = [liar.sent, random.next()][(random.next() % 2) as usize].to_le_bytes();
-            let _ = liar.socket.send(
+            let _ = liar.side.socket.send(
                 &[IoSlice::new(&position[..1 + (random.next() % 8) as usize])],
                 &[pipe.as_fd()],
             );
         }
         5 => liar.memory.outgoing().add_rider(),
-        6 => strike(&liar.peer_bell),
+        6 => liar.side.strike(),
         _ => drop(liar.send(&[IoSlice::new(&vec![7; (random.next() % 300) as usize])], &[])),
     }
 }
@@ -219,8 +233,8 @@ fn a_process_that_dies_without_a_word_ends_the_stream() {
     other.send(&[IoSlice::new(b"last words")], &[]).unwrap();
     // What the kernel does for a killed process: its descriptors close, its memory stays as it was.
     let (unused, _) = sockets();
-    other.socket = unix_stream(unused, Proof::Inherited).unwrap();
-    let hangup = one.hangup().unwrap().try_clone_to_owned().unwrap();
+    other.side.socket = unix_stream(unused, Proof::Inherited).unwrap();
+    let hangup = one.side.socket.descriptor().try_clone_to_owned().unwrap();
     let mut watched = [PollFd::new(&hangup, PollFlags::RDHUP)];
     assert_eq!(
         poll(&mut watched, Some(&rustix::event::Timespec { tv_sec: 5, tv_nsec: 0 })).unwrap(),
@@ -229,7 +243,7 @@ fn a_process_that_dies_without_a_word_ends_the_stream() {
     let mut room = [0; 32];
     assert_eq!(one.receive(&mut [IoSliceMut::new(&mut room)], &mut Vec::new()).unwrap(), 10);
     assert_eq!(one.receive(&mut [IoSliceMut::new(&mut room)], &mut Vec::new()).unwrap(), 0);
-    let block = vec![0; CAPACITY as usize];
+    let block = vec![0; Mapping::CAPACITY as usize];
     while one.send(&[IoSlice::new(&block)], &[]).is_ok() {}
     assert_eq!(one.send(&[IoSlice::new(&block)], &[]).unwrap_err().kind(), IoErrorKind::BrokenPipe);
 }
