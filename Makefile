@@ -52,7 +52,7 @@ lint: ## rustfmt and clippy, where they are installed, and the layout of interfa
 fuzz: ## the fuzz loops of the tests, 50 times as long (FARCALL_FUZZ_TIMES)
 	@tools/fuzz.sh
 
-soak: build ## each fault alone and twelve pairs, with 10,000 calls each (FARCALL_SOAK_CALLS, FARCALL_SOAK_SEED); LAPACK in full
+soak: build ## each fault alone and twelve pairs, with 10,000 calls each (FARCALL_SOAK_CALLS, FARCALL_SOAK_SEED); models and LAPACK in full
 	@tools/soak.sh
 
 clean: ## remove everything that was built

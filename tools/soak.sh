@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Plays the scenarios of faults with many more calls than the test suite, each fault alone and
-# twelve pairs; then 1,000 seeds of each plan of the simulator, and LAPACK and BLAS with all
-# products of their parameters, of which the suite has the pairs.
+# twelve pairs; then the models of what threads share with more orders, 1,000 seeds of each plan of
+# the simulator, and LAPACK and BLAS with all products of their parameters, of which the suite has
+# the pairs.
 #
 # FARCALL_SOAK_CALLS (default 10000) is how many calls each makes; FARCALL_SOAK_SEED is what is
 # drawn, by default another each time. Words after it name tests, such as `pairs_of_faults` or
@@ -17,6 +18,8 @@ echo "scenarios of faults: $FARCALL_SOAK_CALLS calls each, FARCALL_SOAK_SEED=$FA
 cargo build --release -p farcall-cli -p libfarcall
 cargo test --release -p farcall-tests --test faults -- --nocapture "$@"
 [ $# -eq 0 ] || exit 0
+LOOM_MAX_PREEMPTIONS=5 cargo test --release -p farcall-link -p farcall-services \
+    -p farcall-transport-unix --lib in_every_order
 FARCALL_SIM_SEEDS=1000 cargo test --release -p farcall-sim --lib
 echo "LAPACK and BLAS: all products of their parameters"
 export PATH="$FARCALL_STAGE/venv/bin:$FARCALL_STAGE/bin:$PATH" LD_LIBRARY_PATH="$FARCALL_STAGE/lib"

@@ -10,20 +10,24 @@ mod wake;
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 pub use reply::{Answer, Port, Reply, question};
-use wake::Wake;
+pub use wake::{Lock, Parking, Wake};
 
 /// A mailbox for at most `capacity` messages, reserved places included.
 ///
 /// # Errors
 /// `System` when the process is out of descriptors.
 pub fn mailbox<M>(capacity: usize) -> Result<(Sender<M>, Receiver<M>)> {
+    Ok(parked(capacity, Wake::new()?))
+}
+
+/// A mailbox whose receiver sleeps by `wake`.
+fn parked<M, P: Parking>(capacity: usize, wake: P) -> (Sender<M, P>, Receiver<M, P>) {
     let content = Content {
         queue: VecDeque::new(),
         reserved: 0,
@@ -31,23 +35,25 @@ pub fn mailbox<M>(capacity: usize) -> Result<(Sender<M>, Receiver<M>)> {
         receiver_lives: true,
         signalled: false,
     };
-    let shared = Arc::new(Shared { capacity, wake: Wake::new()?, content: Mutex::new(content) });
-    Ok((Sender { shared: shared.clone() }, Receiver { shared }))
+    let shared = Arc::new(Shared { capacity, wake, content: P::Lock::new(content) });
+    (Sender { shared: shared.clone() }, Receiver { shared })
 }
 
 /// Puts messages in. Clones share the mailbox.
-pub struct Sender<M> {
-    shared: Arc<Shared<M>>,
+///
+/// `P` is what locks it and wakes its receiver: the process's own means, or those of a model.
+pub struct Sender<M, P: Parking = Wake> {
+    shared: Arc<Shared<M, P>>,
 }
 
 /// Takes messages out. There is one per mailbox.
-pub struct Receiver<M> {
-    shared: Arc<Shared<M>>,
+pub struct Receiver<M, P: Parking = Wake> {
+    shared: Arc<Shared<M, P>>,
 }
 
 /// Room for one message, held until it is sent or dropped.
-pub struct Place<M> {
-    sender: Sender<M>,
+pub struct Place<M, P: Parking = Wake> {
+    sender: Sender<M, P>,
     spent: bool,
 }
 
@@ -78,10 +84,10 @@ pub enum NoMessage {
     Closed,
 }
 
-struct Shared<M> {
+struct Shared<M, P: Parking> {
     capacity: usize,
-    wake: Wake,
-    content: Mutex<Content<M>>,
+    wake: P,
+    content: P::Lock<Content<M>>,
 }
 
 /// Invariant: `queue.len() + reserved <= capacity`.
@@ -94,13 +100,6 @@ struct Content<M> {
     signalled: bool,
 }
 
-impl<M> Shared<M> {
-    fn lock(&self) -> MutexGuard<'_, Content<M>> {
-        // No code that can panic runs under this lock, so that a poisoned one is still whole.
-        self.content.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl<M> Content<M> {
     fn room(&self, capacity: usize) -> std::result::Result<(), Refusal> {
         match self {
@@ -110,33 +109,33 @@ impl<M> Content<M> {
         }
     }
 
-    fn push(&mut self, message: M, wake: &Wake) {
+    fn push(&mut self, message: M, wake: &impl Parking) {
         self.queue.push_back(message);
         self.signal(wake);
     }
 
     /// Only the first message of a batch costs a system call. It is made under the lock, so that
     /// the flag is always true.
-    fn signal(&mut self, wake: &Wake) {
+    fn signal(&mut self, wake: &impl Parking) {
         if !std::mem::replace(&mut self.signalled, true) {
             wake.signal();
         }
     }
 
-    fn clear(&mut self, wake: &Wake) {
+    fn clear(&mut self, wake: &impl Parking) {
         if std::mem::take(&mut self.signalled) {
             wake.clear();
         }
     }
 }
 
-impl<M> Sender<M> {
+impl<M, P: Parking> Sender<M, P> {
     /// Puts `message` in, or hands it back at once.
     ///
     /// # Errors
     /// [`Refusal::Full`] at capacity, [`Refusal::Closed`] when the receiver is gone.
     pub fn try_send(&self, message: M) -> std::result::Result<(), Refused<M>> {
-        let mut content = self.shared.lock();
+        let mut content = self.shared.content.lock();
         if let Err(refusal) = content.room(self.shared.capacity) {
             return Err(Refused { refusal, message });
         }
@@ -148,8 +147,8 @@ impl<M> Sender<M> {
     ///
     /// # Errors
     /// As [`Sender::try_send`].
-    pub fn reserve(&self) -> std::result::Result<Place<M>, Refusal> {
-        let mut content = self.shared.lock();
+    pub fn reserve(&self) -> std::result::Result<Place<M, P>, Refusal> {
+        let mut content = self.shared.content.lock();
         content.room(self.shared.capacity)?;
         content.reserved += 1;
         drop(content);
@@ -157,16 +156,16 @@ impl<M> Sender<M> {
     }
 }
 
-impl<M> Clone for Sender<M> {
+impl<M, P: Parking> Clone for Sender<M, P> {
     fn clone(&self) -> Self {
-        self.shared.lock().senders += 1;
+        self.shared.content.lock().senders += 1;
         Sender { shared: self.shared.clone() }
     }
 }
 
-impl<M> Drop for Sender<M> {
+impl<M, P: Parking> Drop for Sender<M, P> {
     fn drop(&mut self) {
-        let mut content = self.shared.lock();
+        let mut content = self.shared.content.lock();
         content.senders -= 1;
         if content.senders == 0 {
             content.signal(&self.shared.wake);
@@ -174,12 +173,12 @@ impl<M> Drop for Sender<M> {
     }
 }
 
-impl<M> Place<M> {
+impl<M, P: Parking> Place<M, P> {
     /// Sends into the reserved room. A receiver that is gone drops the message: nobody is left to
     /// miss it.
     pub fn send(mut self, message: M) {
         self.spent = true;
-        let mut content = self.sender.shared.lock();
+        let mut content = self.sender.shared.content.lock();
         content.reserved -= 1;
         if !content.receiver_lives {
             // The message may hold a reply to this very mailbox: it must not drop under the lock.
@@ -190,15 +189,15 @@ impl<M> Place<M> {
     }
 }
 
-impl<M> Drop for Place<M> {
+impl<M, P: Parking> Drop for Place<M, P> {
     fn drop(&mut self) {
         if !self.spent {
-            self.sender.shared.lock().reserved -= 1;
+            self.sender.shared.content.lock().reserved -= 1;
         }
     }
 }
 
-impl<M> Receiver<M> {
+impl<M, P: Parking> Receiver<M, P> {
     /// The next message, without waiting.
     ///
     /// Take until [`NoMessage::Empty`]: only that makes the descriptor unreadable again.
@@ -206,7 +205,7 @@ impl<M> Receiver<M> {
     /// # Errors
     /// Why there is none.
     pub fn try_receive(&mut self) -> std::result::Result<M, NoMessage> {
-        let mut content = self.shared.lock();
+        let mut content = self.shared.content.lock();
         match content.queue.pop_front() {
             Some(message) => Ok(message),
             None if content.senders == 0 => Err(NoMessage::Closed),
@@ -232,14 +231,8 @@ impl<M> Receiver<M> {
             if left == Some(Duration::ZERO) {
                 return Err(NoMessage::Empty);
             }
-            self.wait(left);
+            self.shared.wake.wait(left);
         }
-    }
-
-    fn wait(&self, left: Option<Duration>) {
-        let left = left.and_then(|left| Timespec::try_from(left).ok());
-        // An interrupted wait is as good as a short one: the caller looks again.
-        let _ = poll(&mut [PollFd::new(&self.shared.wake, PollFlags::IN)], left.as_ref());
     }
 }
 
@@ -251,9 +244,9 @@ impl<M> AsFd for Receiver<M> {
     }
 }
 
-impl<M> Drop for Receiver<M> {
+impl<M, P: Parking> Drop for Receiver<M, P> {
     fn drop(&mut self) {
-        let mut content = self.shared.lock();
+        let mut content = self.shared.content.lock();
         content.receiver_lives = false;
         let left_over = std::mem::take(&mut content.queue);
         // Messages drop outside the lock: a question among them answers, perhaps to this very

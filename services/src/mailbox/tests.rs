@@ -1,6 +1,10 @@
 //! Tests of the mailbox: bounds, wake-ups, reserved answers, and ends.
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 use super::*;
+
+mod model;
 
 fn readable<M>(receiver: &Receiver<M>) -> bool {
     poll(&mut [PollFd::new(receiver, PollFlags::IN)], Some(&Timespec::default())).unwrap() == 1

@@ -1,12 +1,64 @@
-//! The readable descriptor of a mailbox: the one OS-specific piece of it. An eventfd on Linux, a
-//! pipe elsewhere.
+//! What a mailbox stands on: a lock, and what its receiver sleeps by.
+//!
+//! Both are parameters of the mailbox, so that a model can look at each order in which its threads
+//! take turns. What ships has the standard library's lock and a readable descriptor, the one piece
+//! that is the operating system's: an eventfd on Linux, a pipe elsewhere.
 
+use std::ops::DerefMut;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use farcall_base::{Error, Result};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// A lock around `T`.
+pub trait Lock<T> {
+    /// Holds the lock until it is dropped.
+    type Guard<'a>: DerefMut<Target = T>
+    where
+        Self: 'a;
+
+    /// A lock that nobody holds.
+    fn new(content: T) -> Self;
+
+    /// Waits until nobody else holds it.
+    fn lock(&self) -> Self::Guard<'_>;
+}
+
+impl<T> Lock<T> for Mutex<T> {
+    type Guard<'a>
+        = MutexGuard<'a, T>
+    where
+        T: 'a;
+
+    fn new(content: T) -> Self {
+        Mutex::new(content)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, T> {
+        // No code that can panic runs under this lock, so that a poisoned one is still whole.
+        Mutex::lock(self).unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a mailbox's threads wait by.
+pub trait Parking {
+    /// Its locks.
+    type Lock<T>: Lock<T>;
+
+    /// Wakes the receiver if it waits, until [`Parking::clear`].
+    fn signal(&self);
+
+    /// Lets the receiver sleep again.
+    fn clear(&self);
+
+    /// Sleeps until it is signalled, at most for `left`. It may wake early.
+    fn wait(&self, left: Option<Duration>);
+}
 
 /// A descriptor that is readable from `signal` to `clear`.
-pub(super) struct Wake {
+pub struct Wake {
     readable: OwnedFd,
     /// The end to write to; an eventfd is its own.
     #[cfg(not(target_os = "linux"))]
@@ -35,10 +87,14 @@ impl Wake {
         }
         Ok(Wake { readable, writable })
     }
+}
+
+impl Parking for Wake {
+    type Lock<T> = Mutex<T>;
 
     /// Makes the descriptor readable. A full counter or pipe is readable already, so that error
     /// means nothing.
-    pub(super) fn signal(&self) {
+    fn signal(&self) {
         #[cfg(target_os = "linux")]
         let end = &self.readable;
         #[cfg(not(target_os = "linux"))]
@@ -47,10 +103,16 @@ impl Wake {
     }
 
     /// Makes it unreadable again.
-    pub(super) fn clear(&self) {
+    fn clear(&self) {
         let mut counter = [0; 512];
         // An eventfd gives its counter in one read; a pipe may hold more than one buffer.
         while rustix::io::read(&self.readable, &mut counter) == Ok(counter.len()) {}
+    }
+
+    fn wait(&self, left: Option<Duration>) {
+        let left = left.and_then(|left| Timespec::try_from(left).ok());
+        // An interrupted wait is as good as a short one: the caller looks again.
+        let _ = poll(&mut [PollFd::new(self, PollFlags::IN)], left.as_ref());
     }
 }
 
