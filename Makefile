@@ -49,7 +49,7 @@ java: build ## build the Java client's farcall.jar (needs a JDK 22 or newer, and
 lint: ## rustfmt and clippy, where they are installed, and the layout of interface files
 	@tools/lint.sh
 
-fuzz: ## the fuzz loops of the tests, 50 times as long (FARCALL_FUZZ_TIMES)
+fuzz: ## the fuzz loops of the tests, 50 times as long (FARCALL_FUZZ_TIMES), and cargo-fuzz where it is installed
 	@tools/fuzz.sh
 
 soak: build ## each fault alone and twelve pairs, with 10,000 calls each (FARCALL_SOAK_CALLS, FARCALL_SOAK_SEED); models and LAPACK in full

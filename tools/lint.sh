@@ -61,9 +61,19 @@ interfaces() {
         -o -name '*.idl' -print0 | sort -z | xargs -0 "${farcall[@]}" fmt --check
 }
 
+# The fuzz targets are no part of the workspace; what they include is.
+fuzz_targets() {
+    cp Cargo.lock tests/fuzz/Cargo.lock
+    cargo check --quiet --release --manifest-path tests/fuzz/Cargo.toml --no-default-features \
+        --target-dir "${CARGO_TARGET_DIR:-target}"
+}
+
 has fmt && check formatting cargo fmt --all --check
+has fmt && check formatting-of-fuzz-targets \
+    cargo fmt --manifest-path tests/fuzz/Cargo.toml --check
 has clippy && check_changed clippy \
     cargo clippy --quiet --release --workspace --all-targets -- -D warnings
+check_changed fuzz-targets fuzz_targets
 check interfaces interfaces
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

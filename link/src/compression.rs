@@ -21,6 +21,7 @@ use crate::memory::Block;
 use crate::packing::Packing;
 use chooser::{Argument, Choice, Chooser, Trial};
 pub(crate) use expansion::Expansion;
+pub use expansion::expanded;
 use shuffle::shuffle;
 
 /// Whether to compress.

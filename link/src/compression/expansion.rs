@@ -117,7 +117,7 @@ impl Expansion {
 ///
 /// # Errors
 /// `Protocol` where it is no LZ4 block of exactly as many.
-pub(super) fn expanded(head: CompressedHead, body: &[u8], header: &FrameHeader) -> Result<Vec<u8>> {
+pub fn expanded(head: CompressedHead, body: &[u8], header: &FrameHeader) -> Result<Vec<u8>> {
     let mut bytes = vec![0; head.bytes as usize];
     let damaged = || broken(header, "a compressed data frame is damaged");
     let count = lz4_flex::block::decompress_into(body, &mut bytes).map_err(|_| damaged())?;

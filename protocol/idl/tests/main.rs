@@ -6,6 +6,7 @@ mod encode;
 mod evaluate;
 mod fixture;
 mod infer;
+mod judge;
 mod language;
 mod layout;
 mod render;

@@ -40,10 +40,25 @@ pub struct Package {
     pub edges: Vec<Edge>,
 }
 
+/// The workspace, and the package that is no part of it.
+const MANIFESTS: [&str; 2] = ["Cargo.toml", "tests/fuzz/Cargo.toml"];
+
 /// Asks cargo. The lock file and the registries are not needed.
 pub fn packages(root: &Path) -> Vec<Package> {
+    MANIFESTS.iter().flat_map(|manifest| packages_of(root, manifest)).collect()
+}
+
+fn packages_of(root: &Path, manifest: &str) -> Vec<Package> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_string());
-    let arguments = ["metadata", "--format-version", "1", "--no-deps", "--offline"];
+    let arguments = [
+        "metadata",
+        "--format-version",
+        "1",
+        "--no-deps",
+        "--offline",
+        "--manifest-path",
+        manifest,
+    ];
     let output =
         Command::new(cargo).args(arguments).current_dir(root).output().expect("cargo starts");
     assert!(

@@ -8,9 +8,8 @@ use std::path::Path;
 
 use farcall_base::{Random, SeededRandom};
 use farcall_golden::fuzz_rounds;
-use farcall_idl::decode::decode_interface;
-use farcall_idl::encode::encode_interface;
-use farcall_idl::{DIAGNOSTICS_MAX, compile, needs_preprocessor};
+
+use crate::judge;
 
 /// Words and signs from which soup is made: more of what nests and of what opens without closing.
 const SOUP: [&str; 65] = [
@@ -89,31 +88,6 @@ fn below(random: &mut SeededRandom, limit: usize) -> usize {
     usize::try_from(random.next() % limit.max(1) as u64).unwrap()
 }
 
-/// Compiles and checks what must hold for any text; true if the text is valid.
-fn check(text: &str) -> bool {
-    needs_preprocessor(text);
-    match compile("fuzz.idl", text) {
-        Ok(module) => {
-            for routine in &module.routines {
-                routine.interface.validate().unwrap();
-                let bytes = encode_interface(&routine.interface);
-                assert_eq!(decode_interface(&bytes).unwrap(), routine.interface);
-            }
-            true
-        }
-        Err(diagnostics) => {
-            assert!((1..=DIAGNOSTICS_MAX).contains(&diagnostics.list().len()), "{text}");
-            let rendered = diagnostics.to_string();
-            assert!(
-                rendered.len() < DIAGNOSTICS_MAX * 3000,
-                "{} bytes about {text}",
-                rendered.len()
-            );
-            false
-        }
-    }
-}
-
 fn valid_texts() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/valid");
     let mut paths: Vec<_> =
@@ -129,7 +103,7 @@ fn soup_of_words_never_panics() {
     for _ in 0..fuzz_rounds(10_000) {
         let length = below(&mut random, 60);
         let words: Vec<&str> = (0..length).map(|_| *pick(&mut random, &SOUP)).collect();
-        check(&words.join(if random.next() & 1 == 0 { " " } else { "" }));
+        judge::text(&words.join(if random.next() & 1 == 0 { " " } else { "" }));
     }
 }
 
@@ -138,7 +112,7 @@ fn soup_inside_a_routine_never_panics() {
     let mut random = SeededRandom::new(0x1d1_0002);
     for _ in 0..fuzz_rounds(5_000) {
         let mut words = || (0..8).map(|_| *pick(&mut random, &SOUP)).collect::<Vec<_>>().join(" ");
-        check(&format!(
+        judge::text(&format!(
             "Define f(IN int n, IN double a[{}], OUT int m{}) {} Calls f(n);",
             words(),
             words(),
@@ -169,7 +143,7 @@ fn mutated_files_never_panic() {
         for _ in 0..=below(&mut random, 3) {
             mutate(&mut random, &mut bytes);
         }
-        match check(&String::from_utf8_lossy(&bytes)) {
+        match judge::text(&String::from_utf8_lossy(&bytes)) {
             true => valid += 1,
             false => wrong += 1,
         }

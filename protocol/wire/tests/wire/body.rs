@@ -1,6 +1,7 @@
-//! Any frame's body as one type, so that tests can speak of frames in general.
+//! Any frame's body as one type, so that tests can speak of frames in general. The fuzz targets of
+//! `tests/fuzz` include this file.
 
-use farcall_base::{ChannelId, Result};
+use farcall_base::{ChannelId, ErrorKind, Result};
 use farcall_wire::message::{decode, encode};
 use farcall_wire::*;
 
@@ -119,6 +120,25 @@ pub fn read_all(stream: &[u8]) -> Result<Vec<(FrameHeader, Body)>> {
                 reader.data_received(left);
                 at += left as usize;
             }
+        }
+    }
+}
+
+/// Whatever a decoder accepts it must be able to write and read again; whether it accepts this.
+///
+/// # Panics
+/// When it does not; `place` says where the bytes are from.
+pub fn judge(kind: FrameKind, bytes: &[u8], place: &dyn Fn() -> String) -> bool {
+    match Body::decode(kind, bytes) {
+        Ok(body) => {
+            // Not compared as values: a NaN among them differs from itself.
+            let again = body.encode();
+            assert_eq!(Body::decode(kind, &again).unwrap().encode(), again, "{}", place());
+            true
+        }
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::Protocol, "{}", place());
+            false
         }
     }
 }
