@@ -1,6 +1,6 @@
 //! Sizes that no machine has.
 
-use farcall_base::ErrorKind;
+use farcall_base::{Error, ErrorKind};
 use farcall_client::Array;
 use farcall_tests::{Directory, Raw, Server, Transport, battery, failure_of, manifest, trouble};
 use farcall_wire::{Argument, FrameKind, InterfaceReply};
@@ -66,7 +66,10 @@ fn beyond_the_limit_are_refused(transport: Transport) {
         1,
         &open(&reply, vec![long(20_000), Argument::Blocks(Some(160_000))]),
     );
-    is_over_the_limit(&mut raw, transport);
+    let error = is_over_the_limit(&mut raw, transport);
+    // Refused as it is announced: nobody has looked at the interface.
+    let announced = "the call's arrays are larger than this server accepts";
+    assert!(error.to_string().contains(announced), "{transport:?}: {error}");
     // Arrays that only come back: nothing is announced, and the server works out what they take.
     let mut raw = Raw::greeted(&server);
     let reply = interface(&mut raw, "untouched");
@@ -75,10 +78,11 @@ fn beyond_the_limit_are_refused(transport: Transport) {
     assert!(touch(10_000).is_ok(), "{transport:?}");
 }
 
-fn is_over_the_limit(raw: &mut Raw, transport: Transport) {
+fn is_over_the_limit(raw: &mut Raw, transport: Transport) -> Error {
     let error = failure_of(&raw.expect(FrameKind::Result));
     assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{transport:?}: {error}");
     assert!(error.to_string().contains("call_bytes_max"), "{transport:?}: {error}");
+    error
 }
 
 #[test]
