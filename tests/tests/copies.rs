@@ -11,6 +11,9 @@ use farcall_tests::{Server, Transport, battery};
 const BYTES: u64 = 64 << 20;
 const CALLS: u64 = 12;
 
+/// Rounds of calls, of which most must look right: a machine with other work adds ticks to some.
+const ROUNDS: usize = 7;
+
 /// Time of the server's process in user space and in the kernel, in ticks of 10 ms.
 fn ticks(server: &Server) -> (u64, u64) {
     let status = std::fs::read_to_string(format!("/proc/{}/stat", server.pid())).unwrap();
@@ -31,32 +34,35 @@ fn call_in_place(server: &Server) -> u64 {
     client.bytes_copied()
 }
 
+/// Whether the server's ticks in user space and in the kernel are as `expected` in most rounds of
+/// calls, of which the client may copy `copied_max` bytes.
+fn are_mostly(server: &Server, copied_max: u64, expected: impl Fn(u64, u64) -> bool) -> bool {
+    let is_right = |_: &usize| {
+        let before = ticks(server);
+        let copied = call_in_place(server);
+        assert!(copied <= copied_max, "the client copied {copied} bytes of {}", CALLS * BYTES);
+        let after = ticks(server);
+        let user = after.0 - before.0;
+        let system = after.1 - before.1;
+        println!("{user} ticks in user space, {system} in the kernel");
+        expected(user, system)
+    };
+    (0..ROUNDS).filter(is_right).count() > ROUNDS / 2
+}
+
 #[test]
 fn arrays_over_tcp_go_straight_to_their_place() {
     let server = Server::start(Transport::Tcp, &[battery(false)], &[]);
-    let before = ticks(&server);
-    let copied = call_in_place(&server);
     // What arrives in one read with the head of a frame, at most: 4 KiB of 4 MiB.
-    assert!(
-        copied <= CALLS * BYTES / 1000,
-        "the client copied {copied} bytes of {}",
-        CALLS * BYTES
-    );
-    let (user, system) = ticks(&server);
-    let user = user - before.0;
-    let system = system - before.1;
-    // One copy of what came and went, 1.5 GB, takes at least 150 ms of user time; moving it takes
-    // the kernel longer.
-    assert!(user <= system / 3 + 2, "{user} ticks in user space, {system} in the kernel");
+    let copied_max = CALLS * BYTES / 1000;
+    // Moving what came and went takes the kernel about 30 ticks. Of these a copy of what came adds
+    // 3 to 7 in user space, since it is still in the cache; without one there are 0 to 2.
+    assert!(are_mostly(&server, copied_max, |user, system| user <= system / 12));
 }
 
 #[test]
 fn arrays_in_shared_memory_are_not_touched_by_the_server() {
     let server = Server::start(Transport::Unix, &[battery(false)], &[]);
-    let before = ticks(&server);
-    assert_eq!(call_in_place(&server), 0);
-    let (user, system) = ticks(&server);
     // 1.5 GB went by, and the server saw a dozen messages.
-    let spent = user + system - before.0 - before.1;
-    assert!(spent <= 4, "{spent} ticks");
+    assert!(are_mostly(&server, 0, |user, system| user + system <= 4));
 }
