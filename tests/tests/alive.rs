@@ -142,7 +142,7 @@ fn what_cannot_be_reloaded_is_served_as_before() {
     let version = server.client().routine("live/version").unwrap();
     folder.write("live.idl", "Module live; Define x(");
     let output = server.run(&["reload"]);
-    assert!(said(&output).contains("(limits, addresses) are read when a server starts"));
+    assert!(said(&output).contains("limits and addresses are read when a server starts"));
     assert!(said(&output).contains("live is served as before"), "{}", said(&output));
     assert!(String::from_utf8_lossy(&output.stdout).contains("battery"), "the others are new");
     folder.write(

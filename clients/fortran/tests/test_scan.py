@@ -117,7 +117,7 @@ def test_the_preprocessor_and_included_files(tmp_path):
             ".",
             None,
             2,
-            "it is not a regular file (file: .); pass the Fortran source itself, such as heat.f90",
+            "the directory has no Fortran source (directory: .); pass files that end in",
         ),
         (
             "main.f90",

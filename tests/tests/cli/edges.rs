@@ -223,13 +223,13 @@ fn what_is_no_interface_is_called_so_at_once() {
     std::fs::write(shell.path("short.so"), b"\x7fELF\x02\x01\x01").unwrap();
     shell.folder.write("solve.f", "      SUBROUTINE SOLVE(N, X)\n      END\n");
     shell.folder.write("holes.idl", "Module m;\0");
-    for (file, word) in [
-        ("short.so", "a library or a program"),
-        ("solve.f", "source code"),
-        ("holes.idl", "no text"),
+    for (file, word, fix) in [
+        ("short.so", "a library or a program", "write FILE.idl"),
+        ("solve.f", "Fortran source code", "farcall scan solve.f --build"),
+        ("holes.idl", "no text", "write FILE.idl"),
     ] {
         let refused = shell.run(&["check", file]);
-        let place_and_fix = refused.err.contains(file) && refused.err.contains("write FILE.idl");
+        let place_and_fix = refused.err.contains(file) && refused.err.contains(fix);
         assert!(
             refused.code == 2 && refused.err.contains(word) && place_and_fix,
             "{}",
