@@ -3,7 +3,19 @@ that fits."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Tuple, Type
+import concurrent.futures
+import functools
+import os
+from types import TracebackType
+from typing import Any, Callable, Dict, Optional, Tuple, Type, TypeVar
+
+# Frames of what lies here are of no use to who called: the package, and the standard library's
+# futures, which `CallFuture` is one of.
+_OWN = (
+    os.path.join(os.path.dirname(__file__), ""),
+    concurrent.futures.Future.result.__code__.co_filename,
+)
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class Error(Exception):
@@ -203,6 +215,11 @@ KINDS: Tuple[Type[Error], ...] = (
 )
 
 
+# Tracebacks name a class by the name that programs import it by.
+for _kind in (Error, WrongType, *KINDS):
+    _kind.__module__ = __package__ or "farcall"
+
+
 def class_of(number: int) -> Type[Error]:
     """The class for a number of enum farcall_status; `Error` itself for one that a later library
     has."""
@@ -221,3 +238,43 @@ def make(
     if advice:
         text += "; " + advice
     return kind(text, operation=operation, advice=advice or None)
+
+
+def shortened(error: Error) -> Error:
+    """An error without the frames of this package in its traceback, which are of no use to who
+    called; those of the caller's own functions stay. Nor does it say what it was made of here."""
+    error.__traceback__ = _without_own(error.__traceback__)
+    while error.__context__ is not None and _is_own(error.__context__.__traceback__):
+        error.__context__ = error.__context__.__context__
+    return error
+
+
+def ends_here(function: _Function) -> _Function:
+    """A function of the package that programs call: tracebacks of its errors end in their line."""
+
+    @functools.wraps(function)
+    def called(*arguments: Any, **named: Any) -> Any:
+        try:
+            return function(*arguments, **named)
+        except Error as error:
+            # Notebooks show no frame that says so.
+            __tracebackhide__ = True
+            raise shortened(error)
+
+    return called  # type: ignore[return-value]
+
+
+def _is_own(step: Optional[TracebackType]) -> bool:
+    """Whether an exception was caught in the package: its traceback begins where that was."""
+    return step is None or step.tb_frame.f_code.co_filename.startswith(_OWN)
+
+
+def _without_own(step: Optional[TracebackType]) -> Optional[TracebackType]:
+    kept = []
+    while step is not None:
+        if not _is_own(step):
+            kept.append(step)
+        step = step.tb_next
+    for one, following in zip(kept, [*kept[1:], None]):
+        one.tb_next = following
+    return kept[0] if kept else None

@@ -57,6 +57,7 @@ class Executor(concurrent.futures.Executor):
         _finish_at_exit()
 
     # Not of any function's type: what runs is a routine, and what it gives are Results.
+    @_errors.ends_here
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> CallFuture:  # type: ignore[override]
         """Starts a call of a routine and returns its future, which raises whatever goes wrong.
 

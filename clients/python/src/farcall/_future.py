@@ -159,12 +159,14 @@ class CallFuture(concurrent.futures.Future["Results"]):
         routine runs. Not so of what waits here for room; `cancel()` succeeds in both cases."""
         return self.sent and not self.done()
 
+    @_errors.ends_here
     def result(self, timeout: Optional[float] = None) -> Results:
         """Waits for the end of the call, for at most `timeout` seconds: its results, or what went
         wrong, raised."""
         self._hand_over()
         return super().result(timeout)
 
+    @_errors.ends_here
     def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
         """Waits for the end of the call, for at most `timeout` seconds: what went wrong, or
         None."""

@@ -16,6 +16,7 @@ _INLINE_MAX = 4096
 Shape = Union[int, Sequence[int]]
 
 
+@_errors.ends_here
 def empty(shape: Shape, dtype: Any = float, order: str = "C") -> Any:
     """An array of any values, as `numpy.empty` makes it, that travels without a copy to a server on
     the same host.
@@ -47,6 +48,7 @@ def empty(shape: Shape, dtype: Any = float, order: str = "C") -> Any:
     return np.ndarray(extents, kind, buffer, order=order)  # type: ignore[arg-type]
 
 
+@_errors.ends_here
 def zeros(shape: Shape, dtype: Any = float, order: str = "C") -> Any:
     """The same, filled with zeros."""
     array = empty(shape, dtype, order)
@@ -55,6 +57,7 @@ def zeros(shape: Shape, dtype: Any = float, order: str = "C") -> Any:
     return array
 
 
+@_errors.ends_here
 def empty_like(prototype: Any, dtype: Any = None, order: str = "K") -> Any:
     """The same with the shape and type of another array: in its order, or in "C" or "F"."""
     like = np.asanyarray(prototype)

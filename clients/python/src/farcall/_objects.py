@@ -142,6 +142,7 @@ class Class:
     def __dir__(self) -> List[str]:
         return sorted({*super().__dir__(), *self.methods})
 
+    @_errors.ends_here
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in self.__dict__.get("methods", ()):
             raise AttributeError(f"{self.__dict__.get('name', 'a class')} has no method {name!r}")
@@ -149,6 +150,7 @@ class Class:
         advice = f"make one, and call that one's: {self.__name__}(...).{name}(...)"
         raise _errors.make(_errors.WrongType, "call", message, advice)
 
+    @_errors.ends_here
     def __call__(
         self,
         /,
@@ -232,6 +234,7 @@ class Object:
         """Its id, as `farcall objects` shows it."""
         return self._held.id(0).hex()
 
+    @_errors.ends_here
     def close(self) -> None:
         """Ends it, and calls under way on it, and waits until it has. What goes wrong in its
         `_finalize` is raised; it has ended all the same."""
@@ -283,6 +286,7 @@ class Handles:
     def __iter__(self) -> Iterator[Method]:
         return (self[index] for index in range(self._count))
 
+    @_errors.ends_here
     def map(self, *columns: Any, **named: Any) -> List[Results]:
         """Calls handle after handle with an item of each column, as far as the shortest goes:
         results in their order."""
@@ -290,6 +294,7 @@ class Handles:
         calls = [self[index % self._count].submit(*row, **named) for index, row in enumerate(rows)]
         return [call.result() for call in calls]
 
+    @_errors.ends_here
     def close(self) -> None:
         """Ends them, and calls under way on them, and waits until they have."""
         self._held.close()

@@ -79,6 +79,7 @@ class Results:
     def __setattr__(self, name: str, _: Any) -> None:
         raise AttributeError(f"results cannot be assigned to: {name!r} is what the routine gave")
 
+    @_errors.ends_here
     def __getitem__(self, key: Union[str, int, slice]) -> Any:
         if not isinstance(key, str):
             return tuple(self._values.values())[key]

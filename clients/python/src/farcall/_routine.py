@@ -113,8 +113,14 @@ class Routine:
 
     def __call__(self, /, *arguments: Any, **named: Any) -> Results:
         """Calls it and waits for its end."""
-        return Prepared(self, arguments, named).call()
+        try:
+            return Prepared(self, arguments, named).call()
+        except _errors.Error as error:
+            # As `ends_here`, which a small call would notice.
+            __tracebackhide__ = True
+            raise _errors.shortened(error)
 
+    @_errors.ends_here
     def hold(
         self,
         count: int,
@@ -141,13 +147,17 @@ class Routine:
         starter = self._connection.handles.starter
         await starter.turn()
         future = CallFuture()
-        starter.start(future, Prepared(self, arguments, named))
         try:
+            starter.start(future, Prepared(self, arguments, named))
             return await asyncio.wrap_future(future)
+        except _errors.Error as error:
+            __tracebackhide__ = True
+            raise _errors.shortened(error)
         finally:
             # For a coroutine that is closed; a cancelled task has cancelled the future already.
             future.cancel()
 
+    @_errors.ends_here
     def submit(self, /, *arguments: Any, **named: Any) -> CallFuture:
         """Starts it, and returns a `concurrent.futures.Future`. Whatever goes wrong is raised by
         its `result()`.

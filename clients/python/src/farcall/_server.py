@@ -47,6 +47,7 @@ PathLike = Union[str, "os.PathLike[str]"]
 _Named = TypeVar("_Named")
 
 
+@_errors.ends_here
 def connect(
     address: Optional[str] = None,
     *,
@@ -113,6 +114,7 @@ def connect(
     )
 
 
+@_errors.ends_here
 def running_server() -> Server:
     """In a routine that Farcall runs: its own server, to call other routines.
 
@@ -159,6 +161,7 @@ class _Namespace(Generic[_Named]):
     def _names(self) -> List[str]:
         raise NotImplementedError
 
+    @_errors.ends_here
     def __getattr__(self, name: str) -> _Named:
         # Python and IPython probe objects for such names; no routine is asked for like this.
         if name.startswith("_"):
@@ -173,6 +176,7 @@ class _Namespace(Generic[_Named]):
             )
         super().__setattr__(name, value)
 
+    @_errors.ends_here
     def __getitem__(self, name: str) -> _Named:
         """Any routine or module, whatever it is called."""
         return self._found(_checked(name))
@@ -244,6 +248,7 @@ class Server(_Namespace["Found"]):
         """
         self._connection.close()
 
+    @_errors.ends_here
     def call(self, name: str, /, *arguments: Any, **named: Any) -> Results:
         """Calls the routine `name`, "module/routine" or a unique bare name; see `farcall.Routine`.
 
@@ -260,6 +265,7 @@ class Server(_Namespace["Found"]):
         """The server as a `concurrent.futures.Executor` whose functions are routines."""
         return Executor(self)
 
+    @_errors.ends_here
     def fetch(self, call: str, *, timeout: Optional[float] = None) -> CallFuture:
         """Takes up a call that was submitted with `keep`, by its id, from this process or another
         of the same user.
@@ -274,15 +280,18 @@ class Server(_Namespace["Found"]):
             self._connection, call, timeout, lambda place: Routine(self._connection, place)
         )
 
+    @_errors.ends_here
     def kept(self) -> List[KeptCall]:
         """Your calls that the server keeps, or will: those that are forgotten next first, at most
         1000."""
         return _keeping.kept(self._connection)
 
+    @_errors.ends_here
     def forget(self, call: str) -> None:
         """Has the server forget a kept call by its id. One that still runs ends as if cancelled."""
         _keeping.forget(self._connection, call)
 
+    @_errors.ends_here
     def routines(self) -> List[str]:
         """Full names of all routines, asked of the server again."""
         return [one["full_name"] for one in self._connection.listed(fresh=True)]
@@ -372,6 +381,7 @@ class Module(_Namespace[Routine]):
             listed = []
         return _pages.of_module(f"{self.__name__} at {self._connection.address}", listed)
 
+    @_errors.ends_here
     def __call__(self, /, *arguments: Any, **named: Any) -> Results:
         """Calls the routine of the same name, where there is one."""
         return self._own_routine()(*arguments, **named)
