@@ -20,6 +20,7 @@ from ._arrays import as_array, dtype_text, fits_exactly, overlaps_itself, struct
 from ._interface import CHAR, STRUCT, Parameter
 from ._library import ffi, lib
 from ._refusals import digits, refuse, short
+from ._single import value_of
 
 # enum farcall_argument_kind.
 INTEGER: int = lib.FARCALL_INTEGER
@@ -85,6 +86,7 @@ class Filler:
             self._fill_carefully(parameter, value)
 
     def _fill_carefully(self, parameter: Parameter, value: Any) -> None:
+        value = value_of(value)
         if parameter.is_callback:
             from ._callbacks import pass_function
 

@@ -14,6 +14,7 @@ from . import _errors
 from ._interface import CHAR, ELEMENTS, STRUCT, Interface, Names, Parameter
 from ._library import check, ffi, handle_place, kept_buffer, lib
 from ._places import CallPlaces
+from ._single import Single, is_of_elements
 
 # enum farcall_result_kind.
 _ARRAY: int = lib.FARCALL_RESULT_ARRAY
@@ -41,13 +42,15 @@ class Times(NamedTuple):
     finished: float
 
 
-class Results:
+class Results(Single):
     """The results of a call, always in this form, however many there are.
 
     By attribute (`r.ipiv`), by name (`r["ipiv"]`), by position (`r[0]`), or unpacked (`a, ipiv, b,
     info = r`), in the interface's order; names are found in any case where that is unique.
-    `dict(r)` makes a dictionary. Where there is just one result, it is `r.value` too. `r.times` are
-    the server's. A result called like one of these names or a method has precedence over it, except
+    `dict(r)` makes a dictionary. Where there is just one result, it is `r.value` too, and `r` itself
+    does what it does: `r + 1`, `float(r)`, `r > 0`, `f"{r:.3f}"`, `numpy.asarray(r)`, `r.shape`,
+    `r[1:, 0]` (but `r[0]` is the first result, which is all of it). `r.times` are the server's. A
+    result called like one of these names or a method has precedence over it, except
     for `keys`, which `dict` calls: such a result is `r["keys"]`.
 
     What is declared as a scalar or as `[1]` is a Python number (or str for char), a char vector is
@@ -74,13 +77,21 @@ class Results:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "_values":
             raise AttributeError(name)
+        if not name.startswith("_") and len(self._values) == 1 and name not in self:
+            try:
+                return getattr(self._one(), name)
+            except AttributeError:
+                # Nor has it what it would be asked for.
+                pass
         return self[name]
 
     def __setattr__(self, name: str, _: Any) -> None:
         raise AttributeError(f"results cannot be assigned to: {name!r} is what the routine gave")
 
     @_errors.ends_here
-    def __getitem__(self, key: Union[str, int, slice]) -> Any:
+    def __getitem__(self, key: Any) -> Any:
+        if is_of_elements(key) and len(self._values) == 1 and isinstance(self._one(), np.ndarray):
+            return self._one()[key]
         if not isinstance(key, str):
             return tuple(self._values.values())[key]
         name = Names(list(self._values)).find(key)
