@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 import time
 import weakref
@@ -30,6 +31,11 @@ from ._waiter import Waiter
 
 # What `connect` without an address connects to, if set.
 SERVER_VARIABLE = "FARCALL_SERVER"
+# A host as `farcall connect` takes it: [USER@]HOST[:PORT][/LAUNCHER].
+_HOST = re.compile(r"([^@/:\s]+@)?([\w.-]+|\[[0-9A-Fa-f:.]+\])(:\d+)?(/\w+)?", re.ASCII)
+# A server whose socket is not there may be about to listen: for so long, and as often, is it tried.
+# The commands do the same (bins/farcall/src/connection.rs).
+_START_SECONDS, _START_PAUSE_SECONDS = 2.0, 0.02
 # More than a century.
 FOR_EVER_SECONDS = 2.0**32
 
@@ -276,6 +282,41 @@ def open_connection(
 ) -> Connection:
     """Connects to a server that runs already."""
     return Connection(None, lambda: _connect(address, token_file, timeout, heartbeat, reconnect))
+
+
+def open_when_it_listens(
+    address: Optional[str],
+    token_file: Optional[str],
+    timeout: float,
+    heartbeat: Optional[float],
+    reconnect: Optional[float],
+) -> Connection:
+    """The same, of a server on a Unix socket that may be about to listen: a script starts it and
+    this program one after the other."""
+    begin = time.monotonic()
+    left = timeout
+    while True:
+        try:
+            return open_connection(address, token_file, left, heartbeat, reconnect)
+        except _errors.Unreachable:
+            passed = time.monotonic() - begin
+            if not _is_coming(address) or passed >= min(_START_SECONDS, timeout):
+                raise
+            time.sleep(_START_PAUSE_SECONDS)
+            left = max(timeout - passed - _START_PAUSE_SECONDS, _START_PAUSE_SECONDS)
+
+
+def _is_coming(address: Optional[str]) -> bool:
+    """Whether a server can begin to listen there: on a Unix socket in a folder that exists."""
+    named = os.environ.get(SERVER_VARIABLE, "") if address is None else address
+    kind, _, path = named.partition(":")
+    return kind == "unix" and os.path.isdir(os.path.dirname(path) or ".")
+
+
+def address_of(given: str) -> str:
+    """An address; a host alone is one by ssh."""
+    is_host = _HOST.fullmatch(given) is not None and not os.path.exists(given)
+    return f"ssh://{given}" if is_host else given
 
 
 def open_running() -> Connection:

@@ -56,6 +56,10 @@ class Executor(concurrent.futures.Executor):
         self._pending: Set[CallFuture] = set()
         _finish_at_exit()
 
+    def __repr__(self) -> str:
+        state = "" if self._open else ", shut down"
+        return f"<farcall.Executor at {self._server.address}{state}>"
+
     # Not of any function's type: what runs is a routine, and what it gives are Results.
     @_errors.ends_here
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> CallFuture:  # type: ignore[override]
@@ -66,7 +70,7 @@ class Executor(concurrent.futures.Executor):
             WrongType: `fn` is no routine; Python functions do not travel.
         """
         routine = self._server._routine_of(fn)
-        future = CallFuture()
+        future = CallFuture(routine.name)
         try:
             self._start(future, routine, args, kwargs)
         except BaseException:

@@ -8,7 +8,7 @@ import operator
 import os
 import threading
 import time
-from typing import TYPE_CHECKING, Any, NoReturn, Optional, Tuple
+from typing import TYPE_CHECKING, Any, List, NoReturn, Optional, Tuple
 
 from . import _errors, _pages
 from ._library import (
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 _SLICE_SECONDS = 0.25
 # Time for a server to answer when its calls are cancelled because the connection is closed.
 _CANCEL_SECONDS = 10.0
+# What programs use of a future; the rest is for this package.
+_OFFERED = (
+    "add_done_callback", "cancel", "cancelled", "done", "exception", "id", "result", "running"
+)  # fmt: skip
 # What becomes of a call: results, or what is raised; neither for one that was given up.
 _Outcome = Tuple[Optional["Results"], Optional[BaseException]]
 # Where the standard library says what callbacks of futures raise.
@@ -69,11 +73,11 @@ class CallFuture(concurrent.futures.Future["Results"]):
     _id: Optional[str] = None
     # The place of a call until the server has said that it keeps it.
     _unkept: Any = None
-    # Known once the call was sent.
-    _routine = ""
 
-    def __init__(self) -> None:
+    def __init__(self, routine: str = "") -> None:
         super().__init__()
+        # Of a kept call it is known once that was found.
+        self._routine = routine
         # Turning the one that is there takes less time than another one.
         self._condition.__class__ = _Condition
         self._pid = os.getpid()
@@ -141,18 +145,32 @@ class CallFuture(concurrent.futures.Future["Results"]):
             _errors.WrongType, "pickle", message, "send its result() to the other process"
         )
 
+    def __dir__(self) -> List[str]:
+        """What Tab offers."""
+        return sorted(
+            name for name in super().__dir__() if name.startswith("_") or name in _OFFERED
+        )
+
+    def __repr__(self) -> str:
+        state, said = self._doing()
+        what = f" of {self._routine}" if self._routine else ""
+        shown = f", {said}" if state == "done" else ""
+        return f"<farcall.CallFuture{what}: {state}{shown}>"
+
     def _repr_html_(self) -> str:
         """How the call is doing, in notebooks."""
+        return _pages.of_future(self._routine, *self._doing())
+
+    def _doing(self) -> Tuple[str, str]:
+        """How the call is doing, and what came of it."""
         if self.cancelled():
-            return _pages.of_future(self._routine, "cancelled", "")
+            return "cancelled", ""
         if not self.done():
-            return _pages.of_future(
-                self._routine, "under way" if self.sent else "waits to be sent", ""
-            )
+            return "under way" if self.sent else "waits to be sent", ""
         raised = super().exception()
         if raised is not None:
-            return _pages.of_future(self._routine, f"failed: {type(raised).__name__}", str(raised))
-        return _pages.of_future(self._routine, "done", repr(super().result()))
+            return f"failed: {type(raised).__name__}", str(raised)
+        return "done", repr(super().result())
 
     def running(self) -> bool:
         """Whether the server has the call, which is not over: it is in the server's queue, or its

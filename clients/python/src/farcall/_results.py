@@ -47,8 +47,8 @@ class Results(Single):
 
     By attribute (`r.ipiv`), by name (`r["ipiv"]`), by position (`r[0]`), or unpacked (`a, ipiv, b,
     info = r`), in the interface's order; names are found in any case where that is unique.
-    `dict(r)` makes a dictionary. Where there is just one result, it is `r.value` too, and `r` itself
-    does what it does: `r + 1`, `float(r)`, `r > 0`, `f"{r:.3f}"`, `numpy.asarray(r)`, `r.shape`,
+    `dict(r)` makes a dictionary. Where there is just one result, it is `r.value` too, and `r`
+    itself does what it does: `r + 1`, `float(r)`, `r > 0`, `f"{r:.3f}"`, `numpy.asarray(r)`, `r.shape`,
     `r[1:, 0]` (but `r[0]` is the first result, which is all of it). `r.times` are the server's. A
     result called like one of these names or a method has precedence over it, except
     for `keys`, which `dict` calls: such a result is `r["keys"]`.

@@ -146,7 +146,7 @@ class Routine:
         """
         starter = self._connection.handles.starter
         await starter.turn()
-        future = CallFuture()
+        future = CallFuture(self.name)
         try:
             starter.start(future, Prepared(self, arguments, named))
             return await asyncio.wrap_future(future)
@@ -165,7 +165,7 @@ class Routine:
         With `keep` it returns when the server has said that the call goes on without this program,
         and raises why if it does not: a call that has an id is found by it.
         """
-        future = CallFuture()
+        future = CallFuture(self.name)
         try:
             prepared = Prepared(self, arguments, named)
             prepared.start(future)

@@ -23,10 +23,11 @@ from . import _errors, _keeping, _pages
 from ._connection import (
     SERVER_VARIABLE,
     Connection,
+    address_of,
     not_portable,
-    open_connection,
     open_private,
     open_running,
+    open_when_it_listens,
 )
 from ._executor import Executor
 from ._future import CallFuture
@@ -65,7 +66,9 @@ def connect(
     private server is started: a `farcall serve` child that ends with the connection.
 
     Args:
-        address: "unix:PATH", "tls://HOST:PORT" or "farcall://HOST:PORT".
+        address: "unix:PATH", "ssh://HOST", "tls://HOST:PORT" or "farcall://HOST:PORT"; "HOST" or
+            "USER@HOST" is a host by ssh, as for `farcall connect`. A Unix socket that is not there
+            is waited for, for 2 s: its server may be about to listen.
         files: interface files and Python files for a private server to publish; without any, what
             Farcall comes with.
         token_file: the file with the token of a TCP server, $FARCALL_TOKEN_FILE by default; over
@@ -101,8 +104,10 @@ def connect(
             )
             raise _errors.make(_errors.InvalidArgument, "connect", message, advice)
         # The core takes the variable's by itself, and says so when it cannot connect.
-        given = None if address is None else str(address)
-        return Server(open_connection(given, _path(token_file), timeout, heartbeat, reconnect))
+        given = None if address is None else address_of(str(address))
+        return Server(
+            open_when_it_listens(given, _path(token_file), timeout, heartbeat, reconnect)
+        )
     paths = [os.fspath(one) for one in files]
     if any(path.endswith(".py") for path in paths) and "--python" not in arguments:
         # This interpreter has farcall, for one.
@@ -202,6 +207,13 @@ class _Namespace(Generic[_Named]):
         return sorted({*super().__dir__(), *names})
 
     def _ipython_key_completions_(self) -> List[str]:
+        try:
+            return self._keys()
+        except _errors.Error:
+            # As for `dir`.
+            return []
+
+    def _keys(self) -> List[str]:
         return self._names()
 
 
@@ -350,6 +362,12 @@ class Server(_Namespace["Found"]):
             if found is not None:
                 return found
             raise
+
+    def _keys(self) -> List[str]:
+        # In full, too: `server["lapack/`.
+        modules = self._connection.modules()
+        full = (f"{module}/{name}" for module in modules for name in _shown(modules[module]))
+        return sorted({*self._names(), *(name for name in full if name[0] != "/")})
 
     def _names(self) -> List[str]:
         modules = self._connection.modules()
