@@ -174,12 +174,21 @@ class Interface:
         self.by_keyword = [
             one for one in self.visible if one.is_input and one not in self.positional
         ]
+        # What has a default may follow by position, as in Python.
+        self.optional = self._optional()
         self.outputs = [one for one in self.visible if one.is_output]
         self.array_outputs = [one for one in self.outputs if not one.is_single and not one.is_text]
         self.names = Names([one.name for one in self.visible])
         self._by_name = by_name
         # Memory for the arguments of calls (`_places.py`) that no call uses at the moment.
         self.memories: List[Any] = []
+
+    def _optional(self) -> List[Parameter]:
+        """Parameters whose default is a constant. All of them stand behind what has none: else
+        nobody could tell which one a position means."""
+        having = [one for one in self.by_keyword if constant(one.default, one.type) is not None]
+        last = max((one.index for one in self.positional if not one.is_callback), default=-1)
+        return having if all(one.index > last for one in having) else []
 
     def find(self, given: str) -> Optional[Parameter]:
         """The parameter that a keyword means."""
@@ -193,9 +202,14 @@ class Interface:
         arguments = [
             kinds(python_name(one.name), kinds.POSITIONAL_OR_KEYWORD) for one in self.positional
         ]
-        for one in self.by_keyword:
+        for one in self.optional:
             default = constant(one.default, one.type)
-            arguments.append(kinds(python_name(one.name), kinds.KEYWORD_ONLY, default=default))
+            kind = kinds.POSITIONAL_OR_KEYWORD
+            arguments.append(kinds(python_name(one.name), kind, default=default))
+        for one in self.by_keyword:
+            if one not in self.optional:
+                default = constant(one.default, one.type)
+                arguments.append(kinds(python_name(one.name), kinds.KEYWORD_ONLY, default=default))
         for option in OPTIONS:
             default = False if option == "inplace" else None
             arguments.append(

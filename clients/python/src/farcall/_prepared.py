@@ -121,19 +121,24 @@ class Prepared:
         positional = self.interface.positional
         if len(arguments) > len(positional):
             self._by_position(arguments)
+            positional = positional + self.interface.optional
         fill = self.filler.fill
         for parameter, value in zip(positional, arguments):
             fill(parameter, value)
 
     def _by_position(self, arguments: Tuple[Any, ...]) -> Dict[int, Any]:
-        positional = self.interface.positional
+        optional = self.interface.optional
+        positional = self.interface.positional + optional
         if len(arguments) <= len(positional):
             return {parameter.index: value for parameter, value in zip(positional, arguments)}
         names = ", ".join(one.name for one in positional) or "none"
-        others = ", ".join(f"{one.name}=" for one in self.interface.by_keyword)
+        others = ", ".join(
+            f"{one.name}=" for one in self.interface.by_keyword if one not in optional
+        )
         advice = f"give others by name: {others}" if others else ""
+        most = f"at most {len(positional)}" if optional else f"{len(positional)}"
         message = (
-            f"{self.routine.__name__} takes {len(positional)} arguments by position ({names}), not "
+            f"{self.routine.__name__} takes {most} arguments by position ({names}), not "
             f"{len(arguments)}"
         )
         raise self._wrong(message, advice)

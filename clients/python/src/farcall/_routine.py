@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import os
 import re
@@ -21,8 +22,8 @@ class Routine:
     """A routine of a server. Calling it runs it there and returns `farcall.Results`.
 
     IN and INOUT arrays, strings, and scalars that neither arrays nor defaults determine go by
-    position, in interface order; everything may be given by name. Seven options are understood by
-    every routine:
+    position, in interface order, and what has a default behind them; everything may be given by
+    name. Seven options are understood by every routine:
 
     timeout: seconds for the whole call; `farcall.TimedOut` when they are over.
     out: where results go: a dictionary of arrays by name, a tuple in the order of the results
@@ -50,9 +51,11 @@ class Routine:
         self._pid = os.getpid()
         self._json = text(lib.farcall_routine_json(handle)) or "{}"
         self._interface = Interface(json.loads(self._json))
-        self._signature = self._in_python(text(lib.farcall_routine_signature(handle)) or "")
         # What each option is called here, and the other way round.
         self._options = {option_name(option, self._interface.names): option for option in OPTIONS}
+        self._signature = self._in_python(text(lib.farcall_routine_signature(handle)) or "")
+        if self._interface.optional:
+            self._signature = self._with_optional(self._signature)
         self.name = self._interface.full_name
         self.__name__ = self._interface.name
         self.__qualname__ = self.name.replace("/", ".")
@@ -77,6 +80,13 @@ class Routine:
             if python_name(one.name) != one.name:
                 rest = re.sub(rf"\b{one.name}\b", python_name(one.name), rest)
         return name + bracket + rest
+
+    def _with_optional(self, signature: str) -> str:
+        """The signature with what has a default before the star: by position, too."""
+        _, arrow, results = signature.rpartition(" -> ")
+        listed = self._interface.signature().parameters.values()
+        own = [one for one in listed if one.name not in self._options]
+        return f"{self._interface.name}{inspect.Signature(own)}{arrow}{results if arrow else ''}"
 
     def _option(self, option: str) -> Optional[str]:
         """The name by which calls take an option of Farcall's: another one where a parameter has

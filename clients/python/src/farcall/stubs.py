@@ -303,8 +303,9 @@ def _arguments(interface: Interface, options: Optional[Dict[str, str]] = None) -
         if parameter is None:
             kind = _OPTIONS.get(one.name.rstrip("_"), "_t.Any")
         else:
-            kind = _argument_type(parameter, one in keywords)
-        written.append(f"{one.name}: {kind}" + (" = ..." if one in keywords else ""))
+            kind = _argument_type(parameter, one.default is not inspect.Parameter.empty)
+        is_required = one.default is inspect.Parameter.empty
+        written.append(f"{one.name}: {kind}" + ("" if is_required else " = ..."))
     if options is not None:
         written += ["*"] if "*" not in written else []
         return ", ".join(written + [f"{name}: {kind} = ..." for name, kind in options.items()])
