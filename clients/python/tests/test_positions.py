@@ -1,5 +1,6 @@
 """Arguments by position: those with defaults, too, where nobody can mistake which one is meant."""
 
+import numpy as np
 import pytest
 
 MODEL = '''
@@ -91,3 +92,17 @@ def test_stubs_say_so(positions):
     names = {}
     exec(compile(written, "catalogue.pyi", "exec"), names)
     assert "Server" in names
+
+
+def test_a_number_for_a_scalar_result_changes_nothing(server, farcall):
+    assert server.square(3.0, y=0.0) == 9.0 and server.square(x=3.0, y=np.float32(1)) == 9.0
+    assert server.dgesv(np.eye(2), np.ones(2), info=0).info == 0
+    given = np.zeros(1)
+    assert server.square(3.0, y=given).y is given and given[0] == 9.0, "arrays as ever"
+    for wrong in ("text", [0.0], (0.0,)):
+        with pytest.raises(farcall.WrongType, match="results go into NumPy arrays"):
+            server.square(3.0, y=wrong)
+    with pytest.raises(farcall.WrongType, match="results go into NumPy arrays, not a float"):
+        server.shift([1.0], m=1, y=0.0)
+    with pytest.raises(farcall.WrongType, match="results go into NumPy arrays, not a float"):
+        server.square(3.0, out={"y": 0.0})

@@ -13,7 +13,7 @@ from . import _arguments, _errors
 from ._arguments import Filler
 from ._arrays import dtype_text
 from ._connection import FOR_EVER_SECONDS, count_of, seconds
-from ._interface import Parameter
+from ._interface import CHAR, STRUCT, Parameter
 from ._library import (
     PENDING,
     SLICE_SECONDS,
@@ -46,6 +46,15 @@ def _options(announced: bool) -> Any:
 
 # Of calls that were given none; they are only read.
 _UNANNOUNCED, _ANNOUNCED = _options(False), _options(True)
+
+
+def _is_habit(parameter: Parameter, value: Any) -> bool:
+    """Whether a number is passed for a scalar result, as Fortran wants a variable for each: there is
+    nothing to do with it."""
+    if not parameter.is_single or parameter.is_text or parameter.element == STRUCT:
+        return False
+    kinds: Any = str if parameter.element == CHAR else (int, float, complex, np.number, np.bool_)
+    return isinstance(value, kinds)
 
 
 class Prepared:
@@ -110,7 +119,7 @@ class Prepared:
                 )
             if parameter.is_input:
                 given[parameter.index] = value
-            elif value is not None:
+            elif value is not None and not _is_habit(parameter, value):
                 self._into(parameter, value)
         for index, value in given.items():
             self.filler.fill(self.interface.parameters[index], value)
