@@ -228,7 +228,7 @@ def test_submit_delivers_what_is_wrong_by_the_future(server, farcall):
 
 def test_wrong_addresses(farcall, tmp_path):
     with pytest.raises(farcall.InvalidArgument, match="write unix:PATH"):
-        farcall.connect("localhost")
+        farcall.connect("local host")
     with pytest.raises(farcall.Unreachable) as caught:
         farcall.connect(f"unix:{tmp_path}/nobody")
     assert isinstance(caught.value, ConnectionError)
