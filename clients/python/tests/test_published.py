@@ -532,3 +532,21 @@ def test_what_an_exception_says_commands_no_terminal(farcall, tmp_path):
     with farcall.connect(files=[file]) as server, pytest.raises(farcall.RoutineFailed) as failed:
         server.red(1)
     assert "\x1b" not in str(failed.value) and "\\x1b[31mred\\x07\nand more" in str(failed.value)
+
+
+def test_a_function_that_cannot_be_published_costs_itself(farcall, tmp_path):
+    text = (
+        "def square(x: float) -> float:\n    return x * x\n"
+        "def plot(axes: object, x: float) -> None:\n    axes.plot([x])\n"
+        "def untyped(x, y: float) -> float:\n    return x\n"
+        "@farcall.routine('scale(IN int n)')\ndef scale(n):\n    pass\n"
+    )
+    with publish(farcall, tmp_path, "import farcall\n" + text) as server:
+        assert server.square(3.0) == 9.0 and server.routines() == ["mine/square"]
+    said = command("check", str(tmp_path / "mine.py"))
+    for name, why in {
+        "plot": "axes has the type object, which does not travel (line 7); write int",
+        "untyped": "the argument x has no type (line 9)",
+        "scale": "its interface does not begin with Define (line 1",
+    }.items():
+        assert said.count(f"{name} is left out: {why}") == 1, said

@@ -248,7 +248,9 @@ def _describe(file: str) -> Dict[str, Any]:
 def _described_source(file: str, source: bytes) -> Dict[str, Any]:
     module = _source.load(file, source.decode())
     routines, left_out = _source.published(module)
-    warnings = [f"warning: {file}: {name} is left out: it has no type hints" for name in left_out]
+    warnings = [
+        f"warning: {file}: {name} is left out: {why}" for name, why in left_out.items()
+    ]
     takes = {name: list(one.takes) for name, one in routines.items()}
     return {"idl": _source.text(file, routines), "takes": takes, "warnings": "\n".join(warnings)}
 

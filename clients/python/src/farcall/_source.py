@@ -59,32 +59,46 @@ def load(file: str, source: str) -> types.ModuleType:
     return module
 
 
-def published(module: types.ModuleType) -> Tuple[Dict[str, Published], List[str]]:
-    """The routines of a module, by name, and what it has besides and somebody may miss.
+def published(module: types.ModuleType) -> Tuple[Dict[str, Published], Dict[str, str]]:
+    """The routines of a module, by name, and what it has besides and somebody may miss, with why.
 
     Raises:
-        Mistake: a function that is to be published has no interface.
+        Mistake: no function can be published, of the first one.
     """
     listed = getattr(module, "__all__", None)
     routines: Dict[str, Published] = {}
-    left_out = []
+    left_out: Dict[str, str] = {}
+    first: Optional[Mistake] = None
     for name, value in list(vars(module).items()):
         function = inspect.unwrap(value) if callable(value) else value
         own = isinstance(function, types.FunctionType) and function.__module__ == module.__name__
         wanted = name in listed if listed is not None else own and not name.startswith("_")
         interface = getattr(value, _IDL, None)
-        if interface is not None:
-            routines[name] = _marked(value, interface)
-        elif wanted and isinstance(function, types.FunctionType):
-            if listed is None and not _hints.has_hints(function):
-                left_out.append(name)
-                continue
-            hinted = _hints.read(function)
-            takes = tuple(one.name for one in hinted.arguments)
-            routines[name] = Published(
-                value, takes, _hints.define(function, hinted), hinted.results
+        is_function = wanted and isinstance(function, types.FunctionType)
+        if interface is None and not is_function:
+            continue
+        if interface is None and listed is None and not _hints.has_hints(function):
+            left_out[name] = "it has no type hints"
+            continue
+        try:
+            routines[name] = (
+                _hinted(value, function) if interface is None else _marked(value, interface)
             )
+        except Mistake as mistake:
+            # It costs itself, and not the others of its file.
+            first = first or mistake
+            where = "" if mistake.line is None else f" (line {mistake.line})"
+            said = str(mistake).removeprefix(f"{name}: ")
+            left_out[name] = f"{said}{where}; {mistake.fix}"
+    if first is not None and not routines:
+        raise first
     return routines, left_out
+
+
+def _hinted(value: Any, function: types.FunctionType) -> Published:
+    hinted = _hints.read(function)
+    takes = tuple(one.name for one in hinted.arguments)
+    return Published(value, takes, _hints.define(function, hinted), hinted.results)
 
 
 def _marked(function: Callable[..., Any], interface: str) -> Published:
