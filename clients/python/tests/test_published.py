@@ -266,10 +266,6 @@ def test_an_endless_loop_meets_the_modules_limit(farcall, tmp_path):
             ("f: the argument y has no type", "mine.py:4", "write `y: float`"),
         ),
         ("def f(x: float):\n    return x", ("does not say what it returns", "mine.py:4")),
-        (
-            "def f(x: NDArray[np.float64]) -> float:\n    return 0",
-            ("x does not say how many dimensions", 'Annotated[NDArray[np.float64], "n, m"]'),
-        ),
         ("def f(x: list) -> float:\n    return 0", ("x has the type list, which does not travel",)),
         (
             'def f(x: float) -> Annotated[NDArray[np.float64], "k"]:\n    return 0',
@@ -296,7 +292,6 @@ def test_an_endless_loop_meets_the_modules_limit(farcall, tmp_path):
             "def f(x: int = 10**30) -> float:\n    return 0",
             ("cannot be left out", "64 bits", "mine.py:4"),
         ),
-        ("def f(x: str = 'a') -> float:\n    return 0", ("x = 'a' cannot be left out",)),
         ("def f(x: float -> float:\n    return 0", ("SyntaxError", "mine.py:4")),
         (
             "\nimport nothing_of_that_name\n",

@@ -19,7 +19,8 @@ from typing import Any, Dict, List, Optional
 import numpy as np
 
 from . import _source
-from ._hints import Mistake, found_names
+from ._forms import RANK_MAX, received, returned
+from ._hints import Mistake, Value, found_names
 from ._interface import Interface
 from ._library import ffi, lib
 from ._parameters import (
@@ -121,9 +122,7 @@ class _Program:
         hints = getattr(routine.function, "__annotations__", {})
         functions = {one.name: one for one in parameters if one.kind == CALLBACK}
         taken = Lent(running, self._interfaces, name) if functions else None
-        arguments = {
-            one: inputs[one].value(hints.get(one)) for one in routine.takes if one in inputs
-        }
+        arguments = _given(routine, inputs, hints)
         for one in routine.takes:
             if taken is not None and one in functions:
                 arguments[one] = (
@@ -142,10 +141,15 @@ class _Program:
                 taken.end()
         declared = {one.name: one for one in routine.results}
         extents: Dict[str, Optional[int]] = {name: None for name in found_names(routine.results)}
+        by_name = {one.name: one for one in parameters}
+        shapes = {f"_{one.name}_shape" for one in routine.results if one.form}
         outputs = [
             one
             for one in parameters
-            if one.is_output and not one.is_input and one.name not in extents
+            if one.is_output
+            and not one.is_input
+            and one.name not in extents
+            and one.name not in shapes
         ]
         for parameter, result in zip(outputs, split_results(returned, len(outputs))):
             if parameter.kind == TEXT:
@@ -155,6 +159,9 @@ class _Program:
             else:
                 hint = declared.get(parameter.name)
                 found = hint.found if hint is not None else ()
+                if hint is not None and hint.form:
+                    result = _flat(hint, parameter, result, by_name.get(f"_{hint.name}_shape"))
+                    hint = hint._replace(element="")
                 parameter.set(
                     truth_of(parameter.name, result)
                     if hint is not None and hint.is_truth
@@ -183,6 +190,37 @@ class _Program:
         text = result.encode("utf-8", "surrogateescape")
         if lib.farcall_running_answer(running, parameter.index, text, len(text)) != 0:
             raise Unfit(f"it returned a text with a NUL inside as {parameter.name}")
+
+
+def _given(
+    routine: Published, inputs: Dict[str, RunningParameter], hints: Dict[str, Any]
+) -> Dict[str, Any]:
+    """What the function is called with. What is left out has the function's own default."""
+    declared = {one.name: one for one in routine.arguments}
+    arguments = {}
+    for name in (name for name in routine.takes if name in inputs):
+        value = declared.get(name)
+        if value is not None and value.doc and inputs[name].is_null:
+            continue
+        rank = inputs.get(f"_{name}_rank")
+        arguments[name] = received(
+            inputs[name], value, hints.get(name), None if rank is None else rank.value(int)
+        )
+    return arguments
+
+
+def _flat(
+    hint: Value, parameter: RunningParameter, result: Any, beside: Optional[RunningParameter]
+) -> Any:
+    """A result of any size as it travels; its shape goes beside it."""
+    place = parameter.array()
+    try:
+        array, shape = returned(hint, result, place.dtype, place.size)
+    except TypeError as error:
+        raise Unfit(f"it returned {described(result)} as {hint.name}, {error}") from None
+    if beside is not None:
+        beside.set(np.array([*shape, *[-1] * (RANK_MAX - len(shape))], np.int64))
+    return array
 
 
 def _take_back(lent: Dict[str, Any]) -> None:

@@ -14,6 +14,8 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
+from . import _forms
+
 # The interface language's names of NumPy's types, by kind and bytes of an element.
 _ELEMENTS = {
     "f4": "float", "f8": "double", "c8": "scomplex", "c16": "dcomplex",
@@ -54,6 +56,11 @@ class Value(NamedTuple):
     # bound.
     found: Tuple[Optional[str], ...] = ()
     default: Optional[str] = None
+    # Of a list, or an array of any rank (`_forms.py`).
+    form: str = ""
+    # Of a number that may be NULL: an array of one.
+    is_one: bool = False
+    doc: str = ""
     # Of a function of the caller's: what it takes and gives.
     function: Optional[Hinted] = None
 
@@ -127,7 +134,7 @@ def _argument(parameter: inspect.Parameter, hints: Dict[str, Any]) -> Value:
     value = _value(name, hints[name])
     if parameter.default is inspect.Parameter.empty:
         return value
-    return value._replace(default=_default(value, parameter.default))
+    return _with_default(value, parameter.default)
 
 
 def _function(name: str, takes: Any = ..., gives: Any = None) -> Value:
@@ -145,29 +152,29 @@ def _function(name: str, takes: Any = ..., gives: Any = None) -> Value:
                 f"{name} takes or gives a file, which callbacks do not",
                 "pass its content: NDArray[np.uint8]",
             )
+        if value.form:
+            raise Mistake(f"{name} takes or gives what has no size", f"write {_EXAMPLE}")
     _check_names(arguments, results)
     return Value(name, _FUNCTION, -1, function=Hinted(arguments, results))
 
 
-def _default(value: Value, default: Any) -> str:
+def _with_default(value: Value, default: Any) -> Value:
+    """An argument that callers may leave out."""
     whole = isinstance(default, (int, np.integer))
-    if (
-        value.rank < 0
-        and value.element not in ("string", "filename", "dcomplex", "scomplex")
-        and (
-            whole
-            or (value.element in ("double", "float") and isinstance(default, (float, np.floating)))
+    if whole and abs(int(default)) >= 2**63:
+        raise Mistake(
+            f"{value.name} = {default!r} cannot be left out by callers: only whole numbers of 64 "
+            "bits travel",
+            "drop the default, or make it such a number",
         )
-    ):
-        number = int(default) if whole else float(default)
-        if abs(number) < 2**63 if whole else np.isfinite(number):
-            return repr(number) if whole or value.element in ("double", "float") else str(number)
-    raise Mistake(
-        f"{value.name} = {default!r} cannot be left out by callers: only whole numbers of 64 bits "
-        "and real ones can have a "
-        "default",
-        "drop the default, or make it such a number",
-    )
+    if value.rank >= 0 or value.element in ("string", "filename", "dcomplex", "scomplex"):
+        return _forms.nullable(value, default)
+    if whole:
+        return value._replace(default=repr(int(default)))
+    is_real = isinstance(default, (float, np.floating)) and value.element in ("double", "float")
+    if is_real and np.isfinite(default):
+        return value._replace(default=repr(float(default)))
+    return _forms.nullable(value, default)
 
 
 def _results(hint: Any) -> Tuple[Value, ...]:
@@ -204,13 +211,20 @@ def _value(name: str, hint: Any) -> Value:
     if typing.get_origin(hint) is typing.Annotated:
         hint, *notes = typing.get_args(hint)
         hint = _expanded(hint)
+    hint = _without_none(hint)
     if hint in _SCALARS:
         return Value(name, _SCALARS[hint], -1)
+    if typing.get_origin(hint) in (list, collections.abc.Sequence):
+        return _list(name, *typing.get_args(hint))
+    if hint is np.ndarray:
+        return _of_any_rank(name, "double", notes)
     if isinstance(hint, type) and issubclass(hint, np.generic):
         return Value(name, _element(name, hint), -1)
     if typing.get_origin(hint) is np.ndarray:
         shape, dtype = typing.get_args(hint)
         rank = _rank_of_type(shape)
+        if rank is None and not any(isinstance(note, (str, int)) for note in notes):
+            return _of_any_rank(name, _element(name, *typing.get_args(dtype)), notes)
         return _array(name, _element(name, *typing.get_args(dtype)), rank, notes)
     advice = (
         f"write int, float, complex, bool, str, pathlib.Path, {_EXAMPLE}, or of a function "
@@ -250,6 +264,32 @@ def _element(name: str, scalar: Any) -> str:
         raise Mistake(
             f"{name} has elements of type {_shown(scalar)}, which do not travel", f"use np.{known}"
         ) from None
+
+
+def _without_none(hint: Any) -> Any:
+    """X of Optional[X]: nothing is what is left out."""
+    items = [one for one in typing.get_args(hint) if one is not type(None)]
+    unions = (typing.Union, getattr(types, "UnionType", typing.Union))
+    return items[0] if typing.get_origin(hint) in unions and len(items) == 1 else hint
+
+
+def _list(name: str, item: Any = None) -> Value:
+    """Of numbers or truth values."""
+    one = _value(name, item)
+    if one.rank >= 0 or one.element in ("string", "filename"):
+        raise Mistake(
+            f"{name} is a list of {_shown(item)}, which does not travel",
+            f"write list[float], {_EXAMPLE}, or str for texts that are joined",
+        )
+    return one._replace(rank=1, extents=_forms.extents_of(name, _forms.LIST), form=_forms.LIST)
+
+
+def _of_any_rank(name: str, element: str, notes: List[Any]) -> Value:
+    """An array that says how many dimensions it has when it is passed, unless notes do."""
+    if any(isinstance(note, (str, int)) for note in notes):
+        return _array(name, element, None, notes)
+    extents = _forms.extents_of(name, _forms.ANY)
+    return Value(name, element, len(extents), extents, form=_forms.ANY)
 
 
 def _rank_of_type(shape: Any) -> Optional[int]:
@@ -295,6 +335,8 @@ def _array(name: str, element: str, rank: Optional[int], notes: List[Any]) -> Va
 
 def _with_bounds(value: Value) -> Value:
     """A result with `found <= n` as an extent has at most n elements; found comes with it."""
+    if value.form:
+        return value
     found: List[Optional[str]] = []
     bounds = []
     for extent in value.extents:
@@ -337,16 +379,25 @@ def _lines(function: Callable[..., Any], hinted: Hinted) -> List[str]:
                 )
             if name not in declared and name not in extents:
                 extents.append(name)
-    for result in hinted.results:
+    results = tuple(_forms.bounded(result, arguments) for result in hinted.results)
+    for result in results:
         _check_result(function, result, set(extents) | set(declared))
-    lines = [f"IN int64 {name}" for name in extents]
-    lines += [_declared(value, "IN") for value in arguments]
-    lines += [f"OUT int64 {name}" for name in found_names(hinted.results)]
-    lines += [_declared(value, "OUT") for value in hinted.results]
+    lines = [_size(name, arguments) for name in extents]
+    for value in arguments:
+        lines += [*_forms.beside(value, "IN"), _declared(value, "IN")]
+    lines += [f"OUT int64 {name}" for name in found_names(results)]
+    for value in results:
+        lines += [*_forms.beside(value, "OUT"), _declared(value, "OUT")]
     passed = [
         (value.name, value.function) for value in hinted.arguments if value.function is not None
     ]
     return lines + [f"{name}({', '.join(_lines(function, of))})" for name, of in passed]
+
+
+def _size(name: str, arguments: List[Value]) -> str:
+    """The size of arguments: 0 where all of them can be left out."""
+    sized = [value for value in arguments if any(name in _names_in(one) for one in value.extents)]
+    return f"IN int64 {name}" + (" = 0" if all(value.doc for value in sized) else "")
 
 
 def _wrong(function: Callable[..., Any], message: str, fix: str = "use another name") -> Mistake:
@@ -387,7 +438,7 @@ def _declared(value: Value, mode: str) -> str:
     )
     constant = "const " if extents and mode == "IN" else ""
     default = f" = {value.default}" if value.default is not None else ""
-    return f"{constant}{mode} {value.element} {value.name}{extents}{default}"
+    return f"{constant}{mode} {value.element} {value.name}{extents}{default} {_quoted(value.doc)}"
 
 
 def found_names(results: Tuple[Value, ...]) -> List[str]:
@@ -398,8 +449,13 @@ def found_names(results: Tuple[Value, ...]) -> List[str]:
 def described(function: Callable[..., Any]) -> str:
     """The first line of the docstring, as a description."""
     line = (inspect.getdoc(function) or "").partition("\n")[0].strip()
-    text = line.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{text}"' if text else ""
+    return _quoted(line)
+
+
+def _quoted(text: str) -> str:
+    """A description in the interface language; nothing of nothing."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"' if text else ""
 
 
 def is_name(stem: str) -> bool:

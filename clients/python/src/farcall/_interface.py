@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import inspect
 import keyword
+import re
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
+from ._forms import NULLABLE, hidden
 from ._library import lib
 
 # Numbers of enum farcall_element.
@@ -59,7 +61,7 @@ class Parameter:
     __slots__ = (
         "index", "name", "mode", "type", "doc", "unit", "default", "is_callback", "is_array",
         "is_text", "is_file", "is_files", "is_single", "is_conditional", "is_column", "rank",
-        "element", "dtype", "is_input", "is_output", "idl", "callback", "open_ends",
+        "is_nullable", "sizes", "element", "dtype", "is_input", "is_output", "idl", "callback", "open_ends",
         "real_max", "whole_min", "whole_max",
     )  # fmt: skip
 
@@ -90,6 +92,9 @@ class Parameter:
         # Which of its extents are bounds, and may turn out smaller.
         self.open_ends = ["end" in dimension for dimension in described.get("dimensions", ())]
         sizes = [dimension["size"] for dimension in described.get("dimensions", ())]
+        # The names in them.
+        self.sizes = {name for size in sizes for name in re.findall(r"[A-Za-z_]\w*", size)}
+        self.is_nullable = self.mode == "in" and self.doc.startswith(NULLABLE)
         self.rank = len(sizes)
         # What is declared as one value comes back as a Python number, and not as an array of one.
         self.is_single = not self.is_array or all(size == "1" for size in sizes)
@@ -167,10 +172,27 @@ class Interface:
         self.parameters: List[Parameter] = [
             Parameter(index, one, structs) for index, one in enumerate(described["parameters"])
         ]
+        # What says the rank or shape of others in published Python functions is for this package.
+        beside = hidden(one.name for one in self.parameters)
         # WORK parameters exist only on the server.
-        self.visible = [one for one in self.parameters if one.mode != "work"]
+        self.visible = [
+            one for one in self.parameters if one.mode != "work" and one.name not in beside
+        ]
         by_name = {one.name: one for one in self.visible}
-        self.positional = [by_name[name] for name in described.get("positional", ())]
+        of = {parameter.name: parameter for parameter in self.parameters}
+        pairs = [(of[name], of[which], says) for name, (which, says) in beside.items()]
+        self.ranks = [(one, array) for one, array, says in pairs if says == "rank"]
+        self.shapes = {array.index: one for one, array, says in pairs if says == "shape"}
+        counted = {array.index for _, array, says in pairs if says == "count"}
+        self.lists = counted - set(self.shapes)
+        # What may be NULL, and is where it is left out.
+        self.nullable = [one for one in self.visible if one.is_nullable]
+        self.has_beside = bool(self.ranks or self.nullable)
+        self.positional = [
+            by_name[name]
+            for name in described.get("positional", ())
+            if not by_name[name].is_nullable
+        ]
         self.by_keyword = [
             one for one in self.visible if one.is_input and one not in self.positional
         ]
@@ -186,7 +208,14 @@ class Interface:
     def _optional(self) -> List[Parameter]:
         """Parameters whose default is a constant. All of them stand behind what has none: else
         nobody could tell which one a position means."""
-        having = [one for one in self.by_keyword if constant(one.default, one.type) is not None]
+        sizes = {name for one in self.visible for name in one.sizes}
+        having = [
+            one
+            for one in self.by_keyword
+            if one.is_nullable
+            or constant(one.default, one.type) is not None
+            and one.name not in sizes
+        ]
         last = max((one.index for one in self.positional if not one.is_callback), default=-1)
         return having if all(one.index > last for one in having) else []
 

@@ -79,6 +79,19 @@ class Prepared:
             self._set_options(self._fill(arguments, named))
         else:
             self._fill_positions(arguments)
+        if self.interface.has_beside:
+            self._fill_beside()
+
+    def _fill_beside(self) -> None:
+        """What published Python functions are told beside their arguments (`_forms.py`)."""
+        slots = self.filler.slots
+        for parameter in self.interface.nullable:
+            slot = slots[parameter.index]
+            slot.kind = slot.kind or _arguments.NULL
+        for rank, array in self.interface.ranks:
+            if slots[array.index].kind == _arguments.ARRAY:
+                slot = slots[rank.index]
+                slot.kind, slot.value.integer = _arguments.INTEGER, slots[array.index].rank
 
     def _set_options(self, options: Dict[str, Any]) -> None:
         routine = self.routine

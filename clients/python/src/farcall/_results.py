@@ -148,6 +148,14 @@ def _shown(value: Any) -> str:
 def collect(interface: Interface, places: CallPlaces, destinations: Dict[int, Any]) -> Results:
     """Takes over the core's results. `destinations` are arrays and files that the caller gave."""
     values = {one.name: _value(one, places, destinations) for one in interface.outputs}
+    for index, beside in interface.shapes.items():
+        name = interface.parameters[index].name
+        extents = [int(extent) for extent in _array(beside, places) if extent >= 0]
+        values[name] = values[name].reshape(extents)
+    for index in interface.lists:
+        name = interface.parameters[index].name
+        if index not in destinations:
+            values[name] = values[name].tolist()
     lib.farcall_results_times(places.results[0], places.times)
     queued, started, finished = places.moments
     return Results(values, Times(queued / 1e9, started / 1e9, finished / 1e9))

@@ -54,8 +54,8 @@ class Routine:
         # What each option is called here, and the other way round.
         self._options = {option_name(option, self._interface.names): option for option in OPTIONS}
         self._signature = self._in_python(text(lib.farcall_routine_signature(handle)) or "")
-        if self._interface.optional:
-            self._signature = self._with_optional(self._signature)
+        if self._interface.optional or self._interface.shapes or self._interface.has_beside:
+            self._signature = self._with_optional()
         self.name = self._interface.full_name
         self.__name__ = self._interface.name
         self.__qualname__ = self.name.replace("/", ".")
@@ -81,12 +81,13 @@ class Routine:
                 rest = re.sub(rf"\b{one.name}\b", python_name(one.name), rest)
         return name + bracket + rest
 
-    def _with_optional(self, signature: str) -> str:
+    def _with_optional(self) -> str:
         """The signature with what has a default before the star: by position, too."""
-        _, arrow, results = signature.rpartition(" -> ")
         listed = self._interface.signature().parameters.values()
         own = [one for one in listed if one.name not in self._options]
-        return f"{self._interface.name}{inspect.Signature(own)}{arrow}{results if arrow else ''}"
+        names = ", ".join(one.name for one in self._interface.outputs)
+        results = f"({names})" if len(self._interface.outputs) > 1 else names or "None"
+        return f"{self._interface.name}{inspect.Signature(own)} -> {results}"
 
     def _option(self, option: str) -> Optional[str]:
         """The name by which calls take an option of Farcall's: another one where a parameter has

@@ -10,7 +10,7 @@ import traceback
 import types
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
-from . import _hints
+from . import _forms, _hints
 from ._hints import Mistake
 
 _IDL = "__farcall_idl__"
@@ -42,6 +42,7 @@ class Published(NamedTuple):
     takes: Tuple[str, ...]
     interface: str
     results: Tuple[_hints.Value, ...] = ()
+    arguments: Tuple[_hints.Value, ...] = ()
 
 
 def load(file: str, source: str) -> types.ModuleType:
@@ -98,7 +99,8 @@ def published(module: types.ModuleType) -> Tuple[Dict[str, Published], Dict[str,
 def _hinted(value: Any, function: types.FunctionType) -> Published:
     hinted = _hints.read(function)
     takes = tuple(one.name for one in hinted.arguments)
-    return Published(value, takes, _hints.define(function, hinted), hinted.results)
+    results = tuple(_forms.bounded(one, hinted.arguments) for one in hinted.results)
+    return Published(value, takes, _hints.define(function, hinted), results, hinted.arguments)
 
 
 def _marked(function: Callable[..., Any], interface: str) -> Published:
