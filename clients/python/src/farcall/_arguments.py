@@ -329,6 +329,9 @@ class Filler:
         elif not isinstance(value, (int, float, complex, np.generic)):
             value = _whole_number(value)
         slot, kind = self.slots[parameter.index], parameter.dtype.kind
+        if parameter.is_logical and isinstance(value, (int, np.integer, np.bool_)):
+            # Whatever is not 0 is true, also for a routine that looks at one bit of it.
+            value = bool(value)
         if isinstance(value, (int, np.integer, np.bool_)):
             self._whole(slot, parameter, int(value))
         elif kind in "fc" and isinstance(value, (float, np.floating)):
@@ -408,7 +411,10 @@ class Filler:
         if parameter.element == CHAR and isinstance(value, (str, bytes, bytearray)):
             slot = self.slots[parameter.index]
             slot.kind = TEXT
-            self._put_text(slot.value.text, parameter, value)
+            data = self._bytes(parameter, value)
+            # As Fortran does with a shorter text.
+            padded = data.ljust(parameter.width) if parameter.rank == 1 else data
+            self._put_bytes(slot.value.text, padded)
             return
         if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
             count = int(np.ma.getmaskarray(value).sum())

@@ -19,6 +19,8 @@ _HOST_DEVICES = (1, 3, 11)
 
 def as_array(routine: str, parameter: Parameter, value: Any) -> Any:
     """`value` itself if its elements are the interface's, otherwise a converted copy."""
+    if parameter.is_logical:
+        return _truths(routine, parameter, value)
     if isinstance(value, np.ndarray) and fits_exactly(value.dtype, parameter):
         return value
     if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__dlpack__"):
@@ -28,6 +30,16 @@ def as_array(routine: str, parameter: Parameter, value: Any) -> Any:
     if parameter.element == CHAR:
         return _characters(routine, parameter, value)
     return _converted(routine, parameter, value)
+
+
+def _truths(routine: str, parameter: Parameter, value: Any) -> Any:
+    """LOGICALs: 1 for whatever is not 0, also for a routine that looks at one bit of it."""
+    array = value if isinstance(value, np.ndarray) else np.asarray(value)
+    if array.dtype.kind not in "biu":
+        return _converted(routine, parameter, value)
+    if array.dtype == parameter.dtype and ((array == 0) | (array == 1)).all():
+        return array
+    return (array != 0).astype(parameter.dtype)
 
 
 def _of_tensor(routine: str, parameter: Parameter, value: Any) -> Any:
@@ -147,7 +159,12 @@ def _cast(routine: str, parameter: Parameter, array: Any) -> Any:
 
 def _characters(routine: str, parameter: Parameter, value: Any) -> Any:
     """An array of byte strings has one dimension more as characters."""
-    array = np.asarray(value)
+    given = np.asarray(value)
+    array = np.char.encode(given, "utf-8") if given.dtype.kind == "U" else given
+    # Texts that are shorter are filled up with blanks, as Fortran does; those that say how long they
+    # are, are what they are.
+    if array.dtype.kind == "S" and (array is not value or array.dtype.itemsize < parameter.width):
+        array = np.char.ljust(array, max(parameter.width, array.dtype.itemsize))
     if array.dtype.kind != "S" or array.dtype.itemsize == 0:
         message = f"the interface wants characters, not an array of {array.dtype}"
         refuse(
@@ -158,7 +175,10 @@ def _characters(routine: str, parameter: Parameter, value: Any) -> Any:
             wrong_type=True,
         )
     width = array.dtype.itemsize
-    return np.ascontiguousarray(array).view("S1").reshape(array.shape + (width,))
+    letters = np.ascontiguousarray(array).view("S1").reshape(array.shape + (width,))
+    # In Fortran's order, the letters of a text are the first dimension.
+    is_first = parameter.is_column and parameter.width and array.ndim == parameter.rank - 1
+    return np.moveaxis(letters, -1, 0) if is_first else letters
 
 
 def struct_array(routine: str, parameter: Parameter, value: Any) -> Any:

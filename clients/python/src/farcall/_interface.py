@@ -42,8 +42,11 @@ def struct_dtype(structure: Dict[str, Any]) -> Any:
     fields = structure["fields"]
 
     def of(field: Dict[str, Any]) -> Any:
-        base = ELEMENTS[field["type"]][1]
-        return base if field["count"] == 1 else (base, (field["count"],))
+        base, count = ELEMENTS[field["type"]][1], field["count"]
+        if field["type"] == "char" and count > 1:
+            # One text, and not so many letters.
+            return np.dtype(f"S{count}")
+        return base if count == 1 else (base, (count,))
 
     return np.dtype(
         {
@@ -61,7 +64,8 @@ class Parameter:
     __slots__ = (
         "index", "name", "mode", "type", "doc", "unit", "default", "is_callback", "is_array",
         "is_text", "is_file", "is_files", "is_single", "is_conditional", "is_column", "rank",
-        "is_nullable", "sizes", "element", "dtype", "is_input", "is_output", "idl", "callback", "open_ends",
+        "element", "dtype", "is_input", "is_output", "idl", "callback", "open_ends",
+        "is_nullable", "sizes", "width", "is_logical",
         "real_max", "whole_min", "whole_max",
     )  # fmt: skip
 
@@ -102,7 +106,14 @@ class Parameter:
             self.element, self.dtype = ELEMENTS[self.type]
         elif self.type in structs:
             self.element, self.dtype = STRUCT, structs[self.type]
+        # Of texts of a fixed length, CHARACTER*8 in Fortran: their length; 0 of all else.
+        length = sizes[0 if self.is_column else -1] if sizes else ""
+        is_fixed = self.element == CHAR and length.isdigit() and not self.is_single
+        self.width = int(length) if is_fixed else 0
+        # Whole numbers that say true or false.
+        self.is_logical = bool(described.get("logical"))
         is_number = self.element not in (0, CHAR, STRUCT) and not self.is_array
+        is_number = is_number and not self.is_logical
         limits = _limits(self.dtype) if is_number else (-1.0, 0, -1)
         # The numbers that certainly fit a parameter that is one: of another, none.
         self.real_max, self.whole_min, self.whole_max = limits

@@ -49,8 +49,8 @@ _UNANNOUNCED, _ANNOUNCED = _options(False), _options(True)
 
 
 def _is_habit(parameter: Parameter, value: Any) -> bool:
-    """Whether a number is passed for a scalar result, as Fortran wants a variable for each: there is
-    nothing to do with it."""
+    """Whether a number is passed for a scalar result, as Fortran wants a variable for each: there
+    is nothing to do with it."""
     if not parameter.is_single or parameter.is_text or parameter.element == STRUCT:
         return False
     kinds: Any = str if parameter.element == CHAR else (int, float, complex, np.number, np.bool_)

@@ -48,13 +48,13 @@ class Results(Single):
     By attribute (`r.ipiv`), by name (`r["ipiv"]`), by position (`r[0]`), or unpacked (`a, ipiv, b,
     info = r`), in the interface's order; names are found in any case where that is unique.
     `dict(r)` makes a dictionary. Where there is just one result, it is `r.value` too, and `r`
-    itself does what it does: `r + 1`, `float(r)`, `r > 0`, `f"{r:.3f}"`, `numpy.asarray(r)`, `r.shape`,
-    `r[1:, 0]` (but `r[0]` is the first result, which is all of it). `r.times` are the server's. A
-    result called like one of these names or a method has precedence over it, except
+    itself does what it does: `r + 1`, `float(r)`, `r > 0`, `f"{r:.3f}"`, `numpy.asarray(r)`,
+    `r.shape`, `r[1:, 0]` (but `r[0]` is the first result, which is all of it). `r.times` are the
+    server's. A result called like one of these names or a method has precedence over it, except
     for `keys`, which `dict` calls: such a result is `r["keys"]`.
 
-    What is declared as a scalar or as `[1]` is a Python number (or str for char), a char vector is
-    bytes, a string is str (bytes if it is not UTF-8). A file is its path if it was written to one,
+    What is declared as a scalar or as `[1]` is a Python number (or str for char), a char vector
+    and a string are str (bytes if they are not UTF-8), a logical is a NumPy bool. A file is its path if it was written to one,
     and its content as bytes otherwise. A result that the routine did not refer to is None.
     """
 
@@ -205,12 +205,31 @@ def _array(parameter: Parameter, places: CallPlaces) -> Any:
     if rank == 0 or parameter.is_single and tuple(places.shape[0:rank]) == (1,) * rank:
         return _single(parameter, view)
     if parameter.element == CHAR and rank == 1 and places.strides[0] == 1:
-        return bytes(ffi.buffer(ffi.cast("char *", view.data), places.shape[0]))
-    return _taken(parameter, places)
+        letters = bytes(ffi.buffer(ffi.cast("char *", view.data), places.shape[0]))
+        # As NumPy's texts: a buffer of C's is larger than what is in it.
+        return _decoded(letters.rstrip(b"\0"))
+    taken = _taken(parameter, places)
+    if parameter.is_logical:
+        return taken != 0
+    return _texts(taken, parameter) if parameter.width else taken
+
+
+def _texts(letters: Any, parameter: Parameter) -> Any:
+    """Texts of a fixed length, where their letters lie one behind the other."""
+    rows = np.moveaxis(letters, 0, -1) if parameter.is_column else letters
+    if letters.size == 0 or rows.ndim < 2 or rows.strides[-1] != 1:
+        return letters
+    try:
+        return rows.view(f"S{rows.shape[-1]}")[..., 0]
+    except ValueError:
+        # NumPy before 1.23 wants all of it in C's order.
+        return np.ascontiguousarray(rows).view(f"S{rows.shape[-1]}")[..., 0]
 
 
 def _single(parameter: Parameter, view: Any) -> Any:
     pointer = _POINTERS.get(parameter.element)
+    if parameter.is_logical:
+        return np.bool_(ffi.cast(pointer, view.data)[0] != 0)
     if pointer is not None:
         return ffi.cast(pointer, view.data)[0]
     memory = ffi.buffer(ffi.cast("char *", view.data), parameter.dtype.itemsize)
@@ -243,8 +262,11 @@ def _bytes(results: Any, parameter: int, index: int) -> Optional[bytes]:
 
 def _text(results: Any, parameter: int, index: int) -> Union[str, bytes, None]:
     data = _bytes(results, parameter, index)
-    if data is None:
-        return None
+    return None if data is None else _decoded(data)
+
+
+def _decoded(data: bytes) -> Union[str, bytes]:
+    """A text; bytes that are none as they are."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:

@@ -336,7 +336,9 @@ def _given_type(parameter: Parameter) -> str:
         return f"_t.Iterable[_t.Optional[{one}]]" if parameter.is_array else one
     if parameter.is_array:
         return "_t.Union[_Array, _Text]" if parameter.element == CHAR else "_Array"
-    return "_Text" if parameter.element == CHAR else _NUMBERS[parameter.dtype.kind]
+    if parameter.element == CHAR:
+        return "_Text"
+    return _NUMBERS[parameter.dtype.kind]
 
 
 def _result_type(parameter: Parameter) -> str:
@@ -349,8 +351,10 @@ def _result_type(parameter: Parameter) -> str:
     if parameter.element == STRUCT:
         kind = "_np.void" if parameter.is_single else "_npt.NDArray[_np.void]"
     elif parameter.element == CHAR:
-        array = "_b.bytes" if parameter.rank == 1 else "_npt.NDArray[_np.bytes_]"
+        array = "_t.Union[_b.str, _b.bytes]" if parameter.rank == 1 else "_npt.NDArray[_np.bytes_]"
         kind = "_b.str" if parameter.is_single else array
+    elif parameter.is_logical:
+        kind = "_np.bool_" if parameter.is_single else "_npt.NDArray[_np.bool_]"
     elif parameter.is_single:
         kind = _RESULTS[parameter.dtype.kind]
     else:
