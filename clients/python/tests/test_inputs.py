@@ -123,3 +123,45 @@ def test_scalars_of_every_kind(server):
         np.complex64(2j),
     )
     assert (r.s2, r.i2, r.l2, r.u2, r.f2, r.d2, r.z2, r.w2) == (1, 1, 3, 4, 0.5, 0.25, 1, 2j)
+
+
+class Series:
+    """As those of pandas and xarray: an array with a name."""
+
+    def __init__(self, name, values):
+        self.name, self._values = name, np.asarray(values)
+        self.dtype = self._values.dtype
+
+    def __array__(self, dtype=None, copy=None):
+        return self._values.astype(dtype or self.dtype)
+
+
+class Table:
+    """As that of pandas: columns of different types, which NumPy makes objects of."""
+
+    def __init__(self, **columns):
+        self.columns = list(columns)
+        self._columns = {name: Series(name, values) for name, values in columns.items()}
+
+    def __getitem__(self, name):
+        return self._columns[name]
+
+    def __array__(self, dtype=None, copy=None):
+        columns = [np.asarray(one) for one in self._columns.values()]
+        same = len({one.dtype for one in columns}) == 1
+        return np.stack([one if same else one.astype(object) for one in columns], axis=1)
+
+
+def test_a_column_without_numbers_is_named(server, farcall):
+    days = np.array(["2024-01-01", "2024-01-02"], "M8[D]")
+    numbers = [1.0, 2.0]
+    for table, words in (
+        (Table(flow=numbers, day=days), "the column 'day' .str. has elements of datetime64"),
+        (Table(day=days), "the column 'day' .str. has elements of datetime64"),
+        (Table(site=np.array(["a", "b"], object), flow=numbers), "the column 'site' .*object"),
+        (Series("day", days), "the series 'day' .str. has elements of datetime64"),
+    ):
+        with pytest.raises(farcall.WrongType, match=words + ".*parameter: a"):
+            server.dgesv(table, np.ones(2))
+    x = server.dgesv(Table(a=[1.0, 0.0], b=[0.0, 1.0]), Series("b", numbers)).b
+    assert x.tolist() == numbers

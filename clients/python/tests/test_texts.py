@@ -19,7 +19,8 @@ Define title(OUT char text[12]) { memcpy(text, "run-v3      ", 12); }
 Define echo(IN char name[8], OUT char said[8]) { memcpy(said, name, 8); }
 Define measured(IN char text[n], IN int n, OUT int bytes) { *bytes = n; }
 Define names(IN int n, IN char in[n][6], OUT char out[n][6]) { memcpy(out, in, 6 * n); }
-Define columns(IN int n, IN char in[6][n] column, OUT char out[6][n] column) { memcpy(out, in, 6 * n); }
+Define columns(IN int n, IN char in[6][n] column, OUT char out[6][n] column)
+{ memcpy(out, in, 6 * n); }
 Define damaged(OUT char text[2]) { text[0] = '\\xff'; text[1] = '\\xfe'; }
 Define umlaut(OUT char text[2]) { memcpy(text, "\\xc3\\xa4", 2); }
 """

@@ -105,6 +105,7 @@ def _converted(routine: str, parameter: Parameter, value: Any) -> Any:
 def _refuse_elements(routine: str, parameter: Parameter, value: Any, array: Any) -> NoReturn:
     """What NumPy makes no array of numbers of."""
     wanted, found = dtype_text(parameter), type(value).__name__
+    _refuse_columns(routine, parameter, value)
     if (
         isinstance(value, Iterable)
         and not isinstance(value, (Sequence, np.ndarray))
@@ -128,6 +129,26 @@ def _refuse_elements(routine: str, parameter: Parameter, value: Any, array: Any)
                 refuse(routine, parameter, message, wrong_type=True)
     message = f"the interface wants {wanted}, not an array of {array.dtype}"
     refuse(routine, parameter, message, wrong_type=True)
+
+
+def _refuse_columns(routine: str, parameter: Parameter, value: Any) -> None:
+    """A table or a named series, as pandas and xarray have them, by the name of its first column
+    that has no numbers."""
+    names = getattr(value, "columns", None)
+    if names is None:
+        columns = [(getattr(value, "name", None), getattr(value, "dtype", None))]
+    else:
+        columns = [(name, getattr(value[name], "dtype", None)) for name in names]
+    for name, dtype in columns:
+        if name is None or dtype is None or getattr(dtype, "kind", "O") in "biufc":
+            continue
+        what = "column" if names is not None else "series"
+        message = (
+            f"the {what} {short(name)} has elements of {dtype}, and the interface wants "
+            f"{dtype_text(parameter)}"
+        )
+        advice = "leave it out, or make it numbers" if names is not None else "make it numbers"
+        refuse(routine, parameter, message, advice, wrong_type=True)
 
 
 def _cast(routine: str, parameter: Parameter, array: Any) -> Any:
@@ -161,8 +182,8 @@ def _characters(routine: str, parameter: Parameter, value: Any) -> Any:
     """An array of byte strings has one dimension more as characters."""
     given = np.asarray(value)
     array = np.char.encode(given, "utf-8") if given.dtype.kind == "U" else given
-    # Texts that are shorter are filled up with blanks, as Fortran does; those that say how long they
-    # are, are what they are.
+    # Shorter texts are filled up with blanks, as Fortran does; those of bytes that say how long they
+    # are stay.
     if array.dtype.kind == "S" and (array is not value or array.dtype.itemsize < parameter.width):
         array = np.char.ljust(array, max(parameter.width, array.dtype.itemsize))
     if array.dtype.kind != "S" or array.dtype.itemsize == 0:

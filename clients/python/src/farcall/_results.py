@@ -54,8 +54,9 @@ class Results(Single):
     for `keys`, which `dict` calls: such a result is `r["keys"]`.
 
     What is declared as a scalar or as `[1]` is a Python number (or str for char), a char vector
-    and a string are str (bytes if they are not UTF-8), a logical is a NumPy bool. A file is its path if it was written to one,
-    and its content as bytes otherwise. A result that the routine did not refer to is None.
+    and a string are str (bytes if they are not UTF-8), a logical is a NumPy bool. A file is its
+    path if it was written to one, and its content as bytes otherwise. A result that the routine
+    did not refer to is None.
     """
 
     _names: Names
