@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 EVERYDAY = '''
+import dataclasses
 import pathlib
 from typing import Annotated, List, Optional, Sequence, Union
 import numpy as np
@@ -69,6 +70,15 @@ def text(x: float) -> list[float]:
 
 def wrong(x: float) -> list[int]:
     return [x]
+
+@dataclasses.dataclass
+class Fit:
+    slope: float
+    residuals: list[float]
+    steps: int = 0
+
+def fitted(x: np.ndarray) -> Fit:
+    return Fit(float(x.mean()), list(x - x.mean()), 3)
 
 def five(x: float) -> np.ndarray:
     return np.zeros((1,) * 5)
@@ -135,6 +145,12 @@ def test_signatures_show_what_python_says(everyday):
     page = inspect.getdoc(everyday.label)
     assert "default 'run'" in page and "default None" in page
     assert list(everyday.double(np.ones(2)).keys()) == ["result"]
+
+
+def test_a_dataclass_is_several_results(everyday):
+    fit = everyday.fitted(np.array([1.0, 3.0]))
+    assert (fit.slope, fit.residuals, fit.steps) == (2.0, [-1.0, 1.0], 3)
+    assert fit.keys() == ["slope", "residuals", "steps"]
 
 
 def test_results_of_another_kind_are_refused(everyday, farcall):

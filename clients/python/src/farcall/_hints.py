@@ -4,6 +4,7 @@ language."""
 from __future__ import annotations
 
 import collections.abc
+import dataclasses
 import inspect
 import keyword
 import pathlib
@@ -183,6 +184,10 @@ def _results(hint: Any) -> Tuple[Value, ...]:
     if isinstance(hint, type) and issubclass(hint, tuple) and hasattr(hint, "_fields"):
         fields = typing.get_type_hints(hint, include_extras=True)
         return tuple(_with_bounds(_value(name, fields.get(name))) for name in hint._fields)
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        fields = typing.get_type_hints(hint, include_extras=True)
+        names = [one.name for one in dataclasses.fields(hint)]
+        return tuple(_with_bounds(_value(name, fields.get(name))) for name in names)
     if typing.get_origin(hint) is tuple:
         items = typing.get_args(hint)
         if Ellipsis in items:

@@ -3,6 +3,7 @@ returned, checked."""
 
 from __future__ import annotations
 
+import dataclasses
 import operator
 import os
 import pathlib
@@ -204,6 +205,8 @@ def note_extents(
 
 def split_results(returned: Any, count: int) -> Tuple[Any, ...]:
     """One for each result."""
+    if dataclasses.is_dataclass(returned) and not isinstance(returned, type):
+        returned = tuple(getattr(returned, one.name) for one in dataclasses.fields(returned))
     if count == 1 and not isinstance(returned, tuple):
         return (returned,)
     results = (
