@@ -7,7 +7,6 @@ help(server.dgesv)                  # the routine's page f = server.dgesv.submit
 concurrent.futures.Future server.call("lapack/dgesv", A, b, timeout=5)
 """
 
-from ._arguments import URL
 from ._errors import (
     Ambiguous,
     Cancelled,
@@ -45,6 +44,7 @@ from ._routine import Routine
 from ._running import is_cancelled, progress
 from ._server import Module, Server, connect, running_server
 from ._source import routine
+from ._url import URL
 
 __version__: str = text(lib.farcall_version()) or "unknown"
 

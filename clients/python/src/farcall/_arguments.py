@@ -21,6 +21,7 @@ from ._interface import CHAR, STRUCT, Parameter
 from ._library import ffi, lib
 from ._refusals import digits, refuse, short
 from ._single import value_of
+from ._url import URL
 
 # enum farcall_argument_kind.
 INTEGER: int = lib.FARCALL_INTEGER
@@ -38,21 +39,6 @@ IN_PLACE: int = lib.FARCALL_IN_PLACE
 INTO: int = lib.FARCALL_INTO
 _INT64_MAX = 2**63 - 1
 _KEEP = List[Any]
-
-
-class URL(str):
-    """An array that the server fetches by itself, from where its manifest allows it:
-    `server.dmmul(URL("https://…/a.npy"), B, n=100)`.
-
-    The file is NumPy's (`.npy`) or Matrix Market's (`.mtx`), and holds the type that the routine
-    takes, or numbers that fit it. What sizes the array must be given by another argument: this
-    program does not see it. An array argument alone.
-    """
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return f"URL({str(self)!r})"
 
 
 class Filler:

@@ -182,7 +182,7 @@ def _characters(routine: str, parameter: Parameter, value: Any) -> Any:
     """An array of byte strings has one dimension more as characters."""
     given = np.asarray(value)
     array = np.char.encode(given, "utf-8") if given.dtype.kind == "U" else given
-    # Shorter texts are filled up with blanks, as Fortran does; those of bytes that say how long they
+    # Shorter texts are filled up with blanks, as Fortran does; bytes that say how long they are stay.
     # are stay.
     if array.dtype.kind == "S" and (array is not value or array.dtype.itemsize < parameter.width):
         array = np.char.ljust(array, max(parameter.width, array.dtype.itemsize))

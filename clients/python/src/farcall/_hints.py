@@ -6,7 +6,6 @@ from __future__ import annotations
 import collections.abc
 import dataclasses
 import inspect
-import keyword
 import pathlib
 import re
 import types
@@ -34,7 +33,7 @@ _FUNCTION = "function"
 _ALIASES_MAX = 16
 # What expressions of extents may call.
 _FUNCTIONS = {"min", "max", "abs"}
-_EXAMPLE = 'Annotated[NDArray[np.float64], "n, m"]'
+EXAMPLE = 'Annotated[NDArray[np.float64], "n, m"]'
 
 
 class Mistake(Exception):
@@ -94,7 +93,9 @@ def read(function: Callable[..., Any]) -> Hinted:
         hints = typing.get_type_hints(function, include_extras=True)
     except Exception as error:
         raise Mistake(
-            f"the hints of {name} cannot be read: {error}", "import what they name", _line(function)
+            f"the hints of {name} cannot be read: {error}",
+            "import what they name",
+            line_of(function),
         ) from error
     try:
         if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
@@ -105,15 +106,15 @@ def read(function: Callable[..., Any]) -> Hinted:
             _argument(one, hints) for one in inspect.signature(function).parameters.values()
         )
         if "return" not in hints:
-            raise Mistake("it does not say what it returns", f"write `-> {_EXAMPLE}`, or `-> None`")
+            raise Mistake("it does not say what it returns", f"write `-> {EXAMPLE}`, or `-> None`")
         results = _results(hints["return"])
         _check_names(arguments, results)
     except Mistake as mistake:
-        raise Mistake(f"{name}: {mistake}", mistake.fix, _line(function)) from None
+        raise Mistake(f"{name}: {mistake}", mistake.fix, line_of(function)) from None
     return Hinted(arguments, results)
 
 
-def _line(function: Callable[..., Any]) -> int:
+def line_of(function: Callable[..., Any]) -> int:
     return int(function.__code__.co_firstlineno)
 
 
@@ -123,7 +124,7 @@ def _argument(parameter: inspect.Parameter, hints: Dict[str, Any]) -> Value:
         raise Mistake(f"{parameter} takes any number of arguments", "name each, with its type")
     if name not in hints:
         raise Mistake(
-            f"the argument {name} has no type", f"write `{name}: float`, or `{name}: {_EXAMPLE}`"
+            f"the argument {name} has no type", f"write `{name}: float`, or `{name}: {EXAMPLE}`"
         )
     hint = _expanded(hints[name])
     if typing.get_origin(hint) is collections.abc.Callable:
@@ -154,7 +155,7 @@ def _function(name: str, takes: Any = ..., gives: Any = None) -> Value:
                 "pass its content: NDArray[np.uint8]",
             )
         if value.form:
-            raise Mistake(f"{name} takes or gives what has no size", f"write {_EXAMPLE}")
+            raise Mistake(f"{name} takes or gives what has no size", f"write {EXAMPLE}")
     _check_names(arguments, results)
     return Value(name, _FUNCTION, -1, function=Hinted(arguments, results))
 
@@ -232,7 +233,7 @@ def _value(name: str, hint: Any) -> Value:
             return _of_any_rank(name, _element(name, *typing.get_args(dtype)), notes)
         return _array(name, _element(name, *typing.get_args(dtype)), rank, notes)
     advice = (
-        f"write int, float, complex, bool, str, pathlib.Path, {_EXAMPLE}, or of a function "
+        f"write int, float, complex, bool, str, pathlib.Path, {EXAMPLE}, or of a function "
         "Callable[[float], float]"
     )
     raise Mistake(f"{name} has the type {_shown(hint)}, which does not travel", advice)
@@ -284,7 +285,7 @@ def _list(name: str, item: Any = None) -> Value:
     if one.rank >= 0 or one.element in ("string", "filename"):
         raise Mistake(
             f"{name} is a list of {_shown(item)}, which does not travel",
-            f"write list[float], {_EXAMPLE}, or str for texts that are joined",
+            f"write list[float], {EXAMPLE}, or str for texts that are joined",
         )
     return one._replace(rank=1, extents=_forms.extents_of(name, _forms.LIST), form=_forms.LIST)
 
@@ -321,7 +322,7 @@ def _array(name: str, element: str, rank: Optional[int], notes: List[Any]) -> Va
         if rank is None:
             raise Mistake(
                 f"{name} does not say how many dimensions it has",
-                f"write {_EXAMPLE}; an argument may say their number alone: {_EXAMPLE[:-7]}2]",
+                f"write {EXAMPLE}; an argument may say their number alone: {EXAMPLE[:-7]}2]",
             )
         extents = (":",) * rank
     if rank is not None and rank != len(extents):
@@ -356,113 +357,10 @@ def _with_bounds(value: Value) -> Value:
     return value._replace(extents=tuple(bounds), found=tuple(found))
 
 
-def _names_in(extent: str) -> List[str]:
+def names_in(extent: str) -> List[str]:
     return [name for name in re.findall(r"[A-Za-z_]\w*", extent) if name not in _FUNCTIONS]
-
-
-def define(function: Callable[..., Any], hinted: Hinted) -> str:
-    """The line of the interface language for a function."""
-    name = function.__name__
-    return (
-        f'Define {name}({", ".join(_lines(function, hinted))}) {described(function)} Calls "C" '
-        f'{name}();'
-    )
-
-
-def _lines(function: Callable[..., Any], hinted: Hinted) -> List[str]:
-    """The parameters of a function, or of one that it is given; those come last."""
-    values = [value for value in hinted.arguments if value.function is None]
-    declared = {value.name: value for value in values}
-    extents: List[str] = []
-    arguments = [_numbered(value) for value in values]
-    for value in arguments:
-        for name in (name for extent in value.extents for name in _names_in(extent)):
-            if name in declared and (declared[name].rank >= 0 or declared[name].element != "int64"):
-                raise _wrong(
-                    function,
-                    f"{value.name} has the extent {name}, which is an argument, but no int",
-                )
-            if name not in declared and name not in extents:
-                extents.append(name)
-    results = tuple(_forms.bounded(result, arguments) for result in hinted.results)
-    for result in results:
-        _check_result(function, result, set(extents) | set(declared))
-    lines = [_size(name, arguments) for name in extents]
-    for value in arguments:
-        lines += [*_forms.beside(value, "IN"), _declared(value, "IN")]
-    lines += [f"OUT int64 {name}" for name in found_names(results)]
-    for value in results:
-        lines += [*_forms.beside(value, "OUT"), _declared(value, "OUT")]
-    passed = [
-        (value.name, value.function) for value in hinted.arguments if value.function is not None
-    ]
-    return lines + [f"{name}({', '.join(_lines(function, of))})" for name, of in passed]
-
-
-def _size(name: str, arguments: List[Value]) -> str:
-    """The size of arguments: 0 where all of them can be left out."""
-    sized = [value for value in arguments if any(name in _names_in(one) for one in value.extents)]
-    return f"IN int64 {name}" + (" = 0" if all(value.doc for value in sized) else "")
-
-
-def _wrong(function: Callable[..., Any], message: str, fix: str = "use another name") -> Mistake:
-    return Mistake(f"{function.__name__}: {message}", fix, _line(function))
-
-
-def _numbered(value: Value) -> Value:
-    """An argument's open extents get names of their own."""
-    extents = tuple(
-        f"{value.name}_{number}" if extent == ":" else extent
-        for number, extent in enumerate(value.extents, 1)
-    )
-    return value._replace(extents=extents)
-
-
-def _check_result(function: Callable[..., Any], result: Value, known: "set[str]") -> None:
-    for extent in result.extents:
-        if extent == ":":
-            raise _wrong(
-                function,
-                f"{result.name} does not say how large it is",
-                'name its extents by those of the arguments, or give the most: '
-                f'{_EXAMPLE[:-7]}"found <= n"]',
-            )
-        missing = [name for name in _names_in(extent) if name not in known]
-        if missing:
-            raise _wrong(
-                function,
-                f"{result.name} has the extent {extent}, and no argument says what {missing[0]} is",
-            )
-
-
-def _declared(value: Value, mode: str) -> str:
-    found = value.found or (None,) * len(value.extents)
-    extents = "".join(
-        f"[{extent}:{name}]" if name else f"[{extent}]"
-        for extent, name in zip(value.extents, found)
-    )
-    constant = "const " if extents and mode == "IN" else ""
-    default = f" = {value.default}" if value.default is not None else ""
-    return f"{constant}{mode} {value.element} {value.name}{extents}{default} {_quoted(value.doc)}"
 
 
 def found_names(results: Tuple[Value, ...]) -> List[str]:
     """What comes with results and says how large they are, each once."""
     return list(dict.fromkeys(name for result in results for name in result.found if name))
-
-
-def described(function: Callable[..., Any]) -> str:
-    """The first line of the docstring, as a description."""
-    line = (inspect.getdoc(function) or "").partition("\n")[0].strip()
-    return _quoted(line)
-
-
-def _quoted(text: str) -> str:
-    """A description in the interface language; nothing of nothing."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"' if text else ""
-
-
-def is_name(stem: str) -> bool:
-    """Whether a file of this stem can be a module."""
-    return bool(re.fullmatch(r"[A-Za-z_]\w*", stem, flags=re.ASCII)) and not keyword.iskeyword(stem)

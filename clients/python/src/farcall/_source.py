@@ -10,7 +10,7 @@ import traceback
 import types
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
-from . import _forms, _hints
+from . import _define, _forms, _hints
 from ._hints import Mistake
 
 _IDL = "__farcall_idl__"
@@ -100,7 +100,7 @@ def _hinted(value: Any, function: types.FunctionType) -> Published:
     hinted = _hints.read(function)
     takes = tuple(one.name for one in hinted.arguments)
     results = tuple(_forms.bounded(one, hinted.arguments) for one in hinted.results)
-    return Published(value, takes, _hints.define(function, hinted), results, hinted.arguments)
+    return Published(value, takes, _define.define(function, hinted), results, hinted.arguments)
 
 
 def _marked(function: Callable[..., Any], interface: str) -> Published:
@@ -114,7 +114,7 @@ def _marked(function: Callable[..., Any], interface: str) -> Published:
             inspect.unwrap(function).__code__.co_firstlineno,
         )
     takes = tuple(inspect.signature(function).parameters)
-    description = "" if text.rstrip().endswith('"') else _hints.described(function)
+    description = "" if text.rstrip().endswith('"') else _define.described(function)
     return Published(function, takes, f'{text} {description} Calls "C" {name}();')
 
 
