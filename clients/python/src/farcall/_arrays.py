@@ -182,8 +182,8 @@ def _characters(routine: str, parameter: Parameter, value: Any) -> Any:
     """An array of byte strings has one dimension more as characters."""
     given = np.asarray(value)
     array = np.char.encode(given, "utf-8") if given.dtype.kind == "U" else given
-    # Shorter texts are filled up with blanks, as Fortran does; bytes that say how long they are stay.
-    # are stay.
+    # Shorter texts are filled up with blanks, as Fortran does; bytes that say how long they are,
+    # are what they are.
     if array.dtype.kind == "S" and (array is not value or array.dtype.itemsize < parameter.width):
         array = np.char.ljust(array, max(parameter.width, array.dtype.itemsize))
     if array.dtype.kind != "S" or array.dtype.itemsize == 0:

@@ -8,7 +8,7 @@ import os
 import sys
 import traceback
 import types
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
 from . import _define, _forms, _hints
 from ._hints import Mistake
