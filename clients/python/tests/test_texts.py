@@ -5,8 +5,8 @@ import pytest
 
 TEXTS = """
 Module texts;
-Struct line { double wavelength; char name[8]; char mark; int tags[2]; }
-Define lines(IN int n, OUT line out[n])
+Struct row { double wavelength; char name[8]; char mark; int tags[2]; }
+Define lines(IN int n, OUT row out[n])
 {
     for (int i = 0; i < n; i++) {
         out[i].wavelength = 656.28 + i;
@@ -14,7 +14,7 @@ Define lines(IN int n, OUT line out[n])
         out[i].mark = 'a' + i;
     }
 }
-Define longest(IN int n, IN line in[n], OUT char name[8]) { memcpy(name, in[n - 1].name, 8); }
+Define longest(IN int n, IN row in[n], OUT char name[8]) { memcpy(name, in[n - 1].name, 8); }
 Define title(OUT char text[12]) { memcpy(text, "run-v3      ", 12); }
 Define echo(IN char name[8], OUT char said[8]) { memcpy(said, name, 8); }
 Define measured(IN char text[n], IN int n, OUT int bytes) { *bytes = n; }

@@ -139,6 +139,17 @@ class _Program:
         finally:
             if taken is not None:
                 taken.end()
+        self._take_results(running, routine, parameters, returned)
+        return lent
+
+    def _take_results(
+        self,
+        running: Any,
+        routine: Published,
+        parameters: List[RunningParameter],
+        returned: Any,
+    ) -> None:
+        """Takes what the function returned, checked."""
         declared = {one.name: one for one in routine.results}
         extents: Dict[str, Optional[int]] = {name: None for name in found_names(routine.results)}
         by_name = {one.name: one for one in parameters}
@@ -161,18 +172,13 @@ class _Program:
                 found = hint.found if hint is not None else ()
                 if hint is not None and hint.form:
                     result = _flat(hint, parameter, result, by_name.get(f"_{hint.name}_shape"))
-                    hint = hint._replace(element="")
-                parameter.set(
-                    truth_of(parameter.name, result)
-                    if hint is not None and hint.is_truth
-                    else result,
-                    found,
-                )
+                elif hint is not None and hint.is_truth:
+                    result = truth_of(parameter.name, result)
+                parameter.set(result, found)
                 note_extents(extents, parameter.name, result, found)
         for parameter in parameters:
             if parameter.name in extents:
                 parameter.set(extents[parameter.name] or 0)
-        return lent
 
     def _parameters(self, running: Any) -> List[RunningParameter]:
         parameters = []

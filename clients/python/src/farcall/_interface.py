@@ -91,17 +91,28 @@ class Parameter:
         # There is none of it unless its condition holds.
         self.is_conditional = "when" in described
         self.is_column = described.get("order") == "column"
+        self.is_nullable = self.mode == "in" and self.doc.startswith(NULLABLE)
+        # Whole numbers that say true or false.
+        self.is_logical = bool(described.get("logical"))
         # Of callbacks: what they are called with.
         self.callback: Any = Callback(self.name, described, structs) if self.is_callback else None
+        sizes = self._set_sizes(described)
+        self._set_element(sizes, structs)
+
+    def _set_sizes(self, described: Dict[str, Any]) -> List[str]:
+        """How large it is, as the interface says."""
         # Which of its extents are bounds, and may turn out smaller.
         self.open_ends = ["end" in dimension for dimension in described.get("dimensions", ())]
         sizes = [dimension["size"] for dimension in described.get("dimensions", ())]
         # The names in them.
         self.sizes = {name for size in sizes for name in re.findall(r"[A-Za-z_]\w*", size)}
-        self.is_nullable = self.mode == "in" and self.doc.startswith(NULLABLE)
         self.rank = len(sizes)
         # What is declared as one value comes back as a Python number, and not as an array of one.
         self.is_single = not self.is_array or all(size == "1" for size in sizes)
+        return sizes
+
+    def _set_element(self, sizes: List[str], structs: Dict[str, Any]) -> None:
+        """What it is of."""
         if self.type in ELEMENTS:
             self.element, self.dtype = ELEMENTS[self.type]
         elif self.type in structs:
@@ -110,8 +121,6 @@ class Parameter:
         length = sizes[0 if self.is_column else -1] if sizes else ""
         is_fixed = self.element == CHAR and length.isdigit() and not self.is_single
         self.width = int(length) if is_fixed else 0
-        # Whole numbers that say true or false.
-        self.is_logical = bool(described.get("logical"))
         is_number = self.element not in (0, CHAR, STRUCT) and not self.is_array
         is_number = is_number and not self.is_logical
         limits = _limits(self.dtype) if is_number else (-1.0, 0, -1)
