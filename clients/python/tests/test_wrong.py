@@ -320,3 +320,18 @@ def test_a_wrong_token(farcall, tcp, tmp_path):
 def test_names_of_results_are_texts(farcall, server):
     with pytest.raises(farcall.Error, match='dgesv takes no argument "1"'):
         server.dgesv([[2.0]], [1.0], out={1: None})
+
+
+def test_a_size_that_does_not_fit_names_its_array(farcall, tmp_path):
+    (tmp_path / "short.idl").write_text(
+        "Module short_;\nDefine total(IN short n, IN double x[n], OUT double t) { *t = n; }\n"
+        "Define wide(IN int m, IN int8 n, IN double a[m][n], OUT double t) { *t = n; }\n"
+    )
+    with farcall.connect(files=[tmp_path / "short.idl"]) as server:
+        with pytest.raises(farcall.InvalidArgument) as caught:
+            server.total(np.zeros(40000))
+        assert "40000 does not fit short" in str(caught.value)
+        assert "axis 0 of x, which has 40000 elements" in str(caught.value)
+        with pytest.raises(farcall.InvalidArgument, match="axis 1 of a, which is 2 x 200"):
+            server.wide(np.zeros((2, 200)))
+        assert server.total(np.zeros(4)) == 4.0

@@ -376,8 +376,9 @@ impl<'a> Inference<'a> {
 
     fn finish(self) -> Result<Arguments> {
         for (parameter, known) in self.scope.parameters.iter().zip(&self.known) {
-            if let Some((value, _)) = known.filter(|(value, _)| !value.fits(parameter.element)) {
-                return Err(crate::values::does_not_fit(value, parameter));
+            if let Some((value, origin)) = known.filter(|(value, _)| !value.fits(parameter.element))
+            {
+                return Err(self.too_large(parameter, value, origin));
             }
         }
         let scalars = self.known.into_iter().map(|known| known.map(|(value, _)| value)).collect();

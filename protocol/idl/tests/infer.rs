@@ -337,6 +337,8 @@ fn values_that_do_not_fit_are_refused() {
     let huge = 3_000_000_000;
     let error = call(&dgesv, &[("A", shape(&[huge, huge])), ("B", shape(&[huge]))]).unwrap_err();
     assert!(error.to_string().contains("3000000000 does not fit int"), "{error}");
+    let source = "taken from: axis 0 of A, which is 3000000000 x 3000000000";
+    assert!(error.to_string().contains(source), "{error}");
     assert!(call(&dgesv, &[("n", Given::Real(2.0))]).is_err());
     assert!(call(&dgesv, &[("A", Given::Text("abc")), ("B", shape(&[3]))]).is_err());
     assert!(

@@ -8,6 +8,7 @@ use super::{Extent, Given, Inference, Origin, solve, wrong};
 use crate::evaluate::{listed_with_and, parameters_of, value_text};
 use crate::expression::Expression;
 use crate::interface::{ElementType, Parameter, Shape};
+use crate::scalar::ScalarValue;
 use crate::scope::Scope;
 use crate::text::short_text;
 use crate::values::explain;
@@ -28,6 +29,21 @@ impl Inference<'_> {
             }
         }
         Ok(())
+    }
+
+    /// A value that its type does not hold. Who passed an array may not know of its size as an
+    /// argument, and is told which array it is.
+    pub(super) fn too_large(
+        &self,
+        parameter: &Parameter,
+        value: ScalarValue,
+        origin: Origin,
+    ) -> Error {
+        let error = crate::values::does_not_fit(value, parameter);
+        let Origin::Axis(array, axis) = origin else { return error };
+        let name = &self.scope.parameters[array].name;
+        let shape = self.shape_text(array);
+        error.with("taken from", format!("axis {axis} of {name}, which {shape}"))
     }
 
     /// "x has 9 elements, which no n gives with incx = 3".
