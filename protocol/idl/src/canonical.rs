@@ -55,6 +55,7 @@ pub(crate) mod parameter {
     pub const DOMAIN: i64 = 12;
     pub const WIDE: i64 = 13;
     pub const STREAM: i64 = 14;
+    pub const LOGICAL: i64 = 15;
 }
 
 /// Keys of a dimension.

@@ -164,6 +164,7 @@ fn read_parameter(reader: &mut Reader<'_>, callbacks: bool) -> Result<Parameter>
             key::DOMAIN => it.domain = Some(read_domain(reader)?),
             key::WIDE => it.wide = reader.flag()?,
             key::STREAM => it.stream = reader.flag()?,
+            key::LOGICAL => it.logical = reader.flag()?,
             _ => return Ok(false),
         }
         Ok(true)

@@ -202,6 +202,7 @@ fn parameter_map(parameter: &Parameter, part: Part) -> Vec<u8> {
         map.option(key::DOMAIN, parameter.domain.as_ref(), put_domain);
         map.flag(key::WIDE, parameter.wide);
         map.flag(key::STREAM, parameter.stream);
+        map.flag(key::LOGICAL, parameter.logical);
     }
     map.finish()
 }

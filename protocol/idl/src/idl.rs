@@ -6,7 +6,7 @@ use crate::expression::Expression;
 use crate::interface::{Domain, ElementType, Interface, Mode, Order, Parameter, Shape, StructType};
 use crate::scope::Scope;
 use crate::text::write_character;
-use crate::words::FILE_POINTER;
+use crate::words::{FILE_POINTER, LOGICAL};
 
 /// What stands before the `Calls` line, which would otherwise say something false of a Fortran
 /// routine.
@@ -110,6 +110,8 @@ fn declarator(scope: Scope<'_>, parameter: &Parameter) -> String {
     let constant = if parameter.constant { "const " } else { "" };
     let element = if parameter.stream {
         FILE_POINTER.to_owned()
+    } else if parameter.logical {
+        LOGICAL.to_owned()
     } else {
         scope.element_text(parameter.element)
     };

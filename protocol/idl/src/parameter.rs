@@ -17,6 +17,7 @@ impl Parameter {
             constant: false,
             wide: false,
             stream: false,
+            logical: false,
             doc: String::new(),
             unit: String::new(),
         }

@@ -35,7 +35,7 @@ pub(crate) const SINGLE_TYPES: [(&str, ElementType); 15] = [
     ("uint64", ElementType::UInt64),
     ("size_t", ElementType::UInt64),
     ("longlong", ElementType::Int64),
-    ("logical", ElementType::Int32),
+    (LOGICAL, ElementType::Int32),
     ("float32", ElementType::Float32),
     ("float64", ElementType::Float64),
     ("complex64", ElementType::Complex64),
@@ -44,6 +44,9 @@ pub(crate) const SINGLE_TYPES: [(&str, ElementType); 15] = [
 
 /// A file that C has as an open `FILE *` (Ninf 1).
 pub(crate) const FILE_POINTER: &str = "filepointer";
+
+/// A LOGICAL of Fortran.
+pub(crate) const LOGICAL: &str = "logical";
 
 /// Bytes of whatever type (Ninf 1).
 pub(crate) const VOID: &str = "void";

@@ -230,6 +230,7 @@ fn hash_changes_with_the_contract_and_only_with_it() {
     prose.parameters[0].domain = Some(Domain::Condition(i(1)));
     // So does a name of its type.
     prose.parameters[0].wide = true;
+    prose.parameters[0].logical = true;
     assert_eq!(contract_hash(&prose), hash);
     let changes: [fn(&mut Interface); 6] = [
         |it| it.idempotent = false,

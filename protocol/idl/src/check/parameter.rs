@@ -111,6 +111,7 @@ impl List<'_, '_> {
                 && words::says_64_bits(tree.types.iter().map(|word| word.text.as_str())),
             stream: signature.element == Some(ElementType::Filename)
                 && is_type(tree, words::FILE_POINTER),
+            logical: is_type(tree, words::LOGICAL),
             doc: tree.doc.as_ref().map(|doc| doc.text.clone()).unwrap_or_default(),
             unit: tree.unit.as_ref().map(|unit| unit.text.clone()).unwrap_or_default(),
         };

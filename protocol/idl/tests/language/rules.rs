@@ -5,6 +5,7 @@ use farcall_base::{Error, ErrorKind};
 use farcall_idl::decode::decode_interface;
 use farcall_idl::encode::encode_interface;
 use farcall_idl::interface::{Mode, Module, Shape};
+use farcall_idl::json::to_json;
 use farcall_idl::{DIAGNOSTICS_MAX, Diagnostics, FILE_BYTES_MAX, compile};
 
 fn valid(text: &str) -> Module {
@@ -240,4 +241,20 @@ fn integers_that_say_64_bits_are_told_from_long() {
     let wide: Vec<bool> = interface.parameters.iter().map(|parameter| parameter.wide).collect();
     assert_eq!(wide, [false, false, true, true, true, true, false, false, false]);
     assert_eq!(decode_interface(&encode_interface(&interface)).unwrap(), interface);
+}
+
+#[test]
+fn logicals_are_told_from_int() {
+    let text = "Define f(IN logical a, IN int b, INOUT logical c[2], OUT int32 *d, \
+                g(IN logical x)) { }";
+    let interface = valid(text).routines.remove(0).interface;
+    let logical: Vec<bool> =
+        interface.parameters.iter().map(|parameter| parameter.logical).collect();
+    assert_eq!(logical, [true, false, true, false, false]);
+    assert_eq!(decode_interface(&encode_interface(&interface)).unwrap(), interface);
+    let json = to_json(&interface);
+    assert_eq!(json["parameters"][0]["logical"], true);
+    assert_eq!(json["parameters"][2]["idl"], "INOUT logical c[2]");
+    assert_eq!(json["parameters"][4]["parameters"][0]["logical"], true);
+    assert!(json["parameters"][1].get("logical").is_none());
 }
