@@ -9,6 +9,8 @@ import sys
 import textwrap
 from typing import Callable, Dict, List, NamedTuple, Tuple
 
+from made_files import write_or_compare
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TABLE = ROOT / "spec/numbers.txt"
 MADE = "Made from spec/numbers.txt by tools/make-numbers.py"
@@ -203,19 +205,5 @@ def made() -> Dict[str, str]:
     }
 
 
-def main() -> int:
-    different = 0
-    for path, text in made().items():
-        file = ROOT / path
-        if file.is_file() and file.read_text(encoding="utf-8") == text:
-            continue
-        if "--check" in sys.argv[1:]:
-            print(f"{path} differs from spec/numbers.txt; run tools/make-numbers.py")
-            different = 1
-        else:
-            file.write_text(text, encoding="utf-8")
-    return different
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_compare(ROOT, made(), "tools/make-numbers.py"))

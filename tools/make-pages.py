@@ -9,6 +9,8 @@ import re
 import sys
 from typing import Dict, List, NamedTuple
 
+from made_files import write_or_compare
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DESCRIPTION = ROOT / "clients/gridrpc/functions.txt"
 INCLUDE = ROOT / "clients/gridrpc/include"
@@ -151,19 +153,5 @@ def made() -> Dict[str, str]:
     }
 
 
-def main() -> int:
-    different = 0
-    for path, text in made().items():
-        file = REFERENCE / path
-        if file.is_file() and file.read_text(encoding="utf-8") == text:
-            continue
-        if "--check" in sys.argv[1:]:
-            print(f"docs/reference/{path} differs; run tools/make-pages.py")
-            different = 1
-        else:
-            file.write_text(text, encoding="utf-8")
-    return different
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_compare(REFERENCE, made(), "tools/make-pages.py"))
