@@ -2,10 +2,12 @@
 
 import pathlib
 import runpy
+import sys
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
 TOOL = runpy.run_path(str(ROOT / "tools/make-pages.py"))
 MADE = TOOL["made"]()
 DESCRIPTION = TOOL["read"](TOOL["DESCRIPTION"].read_text(encoding="utf-8"))
