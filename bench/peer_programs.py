@@ -15,7 +15,9 @@ SOURCES = ROOT / "bench/peers"
 # What brings each; Ray is no package of Debian.
 PACKAGES = {
     "ZeroMQ": "libzmq3-dev",
-    "gRPC C++": "libgrpc++-dev protobuf-compiler-grpc pkg-config",
+    "gRPC C++": (
+        "libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc pkg-config"
+    ),
     "OpenMPI": "openmpi-bin libopenmpi-dev",
 }
 MISSING = {
@@ -76,8 +78,10 @@ class Grpc:
 
     @staticmethod
     def is_installed(_):
-        return all(map(shutil.which, ("protoc", "grpc_cpp_plugin", "pkg-config"))) and can_include(
-            "grpcpp/grpcpp.h", "c++"
+        programs = ("protoc", "grpc_cpp_plugin", "pkg-config")
+        headers = ("grpcpp/grpcpp.h", "google/protobuf/message.h")
+        return all(map(shutil.which, programs)) and all(
+            can_include(header, "c++") for header in headers
         )
 
     @staticmethod
@@ -127,11 +131,33 @@ class Openmpi:
 class Ray:
     """A Python program; there is nothing to build."""
 
-    name = "Ray"
+    name, program = "Ray", None
 
     @staticmethod
     def is_installed(output):
         return any((output / "ray").glob("lib/python*/site-packages/ray"))
+
+
+PEERS = (Zeromq, Grpc, Openmpi, Ray)
+
+
+def found(bench):
+    """The peers to measure. One that is not installed, or cannot be built, costs its own rows
+    alone, and says so."""
+    return [peer for peer in PEERS if is_ready(peer, bench)]
+
+
+def is_ready(peer, bench):
+    if not peer.is_installed(bench.output):
+        print(f"{peer.name}: not installed: {MISSING[peer.name]}")
+        return False
+    try:
+        if peer.program is not None:
+            built(peer, bench)
+    except (subprocess.CalledProcessError, OSError) as error:
+        print(f"{peer.name}: not measured: its program cannot be built: {error}")
+        return False
+    return True
 
 
 def run(*command):

@@ -70,6 +70,35 @@ def test_peers_are_installed_by_apt_and_into_an_environment(monkeypatch, tmp_pat
     assert any("libzmq3-dev" in command for command in ran) and ran[-1][-2:] == ["ray", "numpy"]
 
 
+def test_a_peer_that_is_not_there_or_cannot_be_built_costs_its_own_rows(
+    monkeypatch, tmp_path, capsys
+):
+    class Broken:
+        name, program = "gRPC C++", "broken"
+        is_installed = staticmethod(lambda _: True)
+
+        @staticmethod
+        def build(_):
+            peer_programs.run("false")
+
+    class Absent:
+        name, program = "ZeroMQ", "absent"
+        is_installed = staticmethod(lambda _: False)
+
+    class There:
+        name, program = "Ray", None
+        is_installed = staticmethod(lambda _: True)
+
+    class Bench:
+        output = tmp_path
+
+    monkeypatch.setattr(peer_programs, "PEERS", (Broken, Absent, There))
+    assert peer_programs.found(Bench) == [There]
+    said = capsys.readouterr().out
+    assert "gRPC C++: not measured: its program cannot be built" in said
+    assert "ZeroMQ: not installed: apt-get install libzmq3-dev" in said
+
+
 def test_a_round_is_compared_with_the_anchors_around_it():
     # The machine becomes twice as slow in the middle: the ratio of each round is 2 all the same.
     taken = taking_turns([1, 1, 3, 3], [0.5, 1, 1.5])

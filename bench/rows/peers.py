@@ -14,12 +14,7 @@ from turns import Turns, row
 
 
 def peers(bench):
-    found = []
-    for peer in (Zeromq, Grpc, Openmpi, Ray):
-        if peer.is_installed(bench.output):
-            found.append(peer)
-        else:
-            print(f"{peer.name}: not installed: {peer_programs.MISSING[peer.name]}")
+    found = peer_programs.found(bench)
     sockets = [peer for peer in found if peer in (Zeromq, Grpc)]
     if sockets:
         small(bench, sockets)
