@@ -57,7 +57,7 @@ pub fn draft(
     let problems = units.problems.iter();
     let problems = problems.filter(|problem| sources.iter().any(|one| one.name == problem.file));
     let mut draft = Draft {
-        module: module_name(sources, &asked),
+        module: module_name(sources, &asked, library),
         order: units.order.clone(),
         problems: problems.cloned().collect(),
         ..Draft::default()
@@ -85,19 +85,22 @@ pub fn draft(
         routines.push(routine);
         procedures.push((module, procedure));
     }
-    let groups = Shared::of(&units.modules).groups(&procedures);
+    let groups = Shared::of(&units.modules, &directions).groups(&procedures);
     write(&mut draft, sources, &routines, &groups, library);
     Ok(draft)
 }
 
-/// That of the only module, or the first source's.
-fn module_name(sources: &[Source<'_>], asked: &[(&Module, &Source<'_>)]) -> String {
+/// That of the only module, the only source's, or the library's.
+fn module_name(sources: &[Source<'_>], asked: &[(&Module, &Source<'_>)], library: &str) -> String {
     let named: Vec<&Module> =
         asked.iter().map(|(module, _)| *module).filter(|module| !module.name.is_empty()).collect();
     if let ([one], 1) = (named.as_slice(), sources.len()) {
         return one.name.clone();
     }
-    let stem = sources.first().map_or("module", |source| file_name(source.name));
+    let stem = match sources {
+        [one] => file_name(one.name),
+        _ => file_name(library).strip_prefix("lib").unwrap_or(file_name(library)),
+    };
     let stem = stem.split('.').next().unwrap_or("module");
     stem.chars().filter(|one| one.is_ascii_alphanumeric() || *one == '_').collect()
 }

@@ -187,8 +187,8 @@ fn several_sources_make_one_module() {
         of("new/kinds.f90", kinds),
         of("other/set.f", set),
     ];
-    let drafted = draft(&sources, &[], &included, "./lib.so").unwrap();
-    assert_eq!(drafted.module, "set");
+    let drafted = draft(&sources, &[], &included, "./libold.so").unwrap();
+    assert_eq!(drafted.module, "old");
     assert!(drafted.interface.contains("DefClass mat {"), "{}", drafted.interface);
     assert!(drafted.interface.contains("INOUT double x"), "{}", drafted.interface);
     let place = |number: usize| drafted.order.iter().position(|one| *one == number).unwrap();

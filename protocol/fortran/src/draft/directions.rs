@@ -66,6 +66,22 @@ impl Directions {
         if seen.unclear {
             return None;
         }
+        let (read, written) = self.read_and_written(by_name, procedure, seen)?;
+        Some(match (read, written) {
+            (_, false) => Intent::In,
+            (_, true) if seen.set_first => Intent::Out,
+            _ => Intent::InOut,
+        })
+    }
+
+    /// Whether a name is read, and whether it is written, by a procedure and those that it passes
+    /// it to; `None` where one of them is not known.
+    pub fn read_and_written(
+        &self,
+        by_name: &HashMap<&str, &Procedure>,
+        procedure: &Procedure,
+        seen: &Use,
+    ) -> Option<(bool, bool)> {
         let Use { mut read, mut written, .. } = *seen;
         for (callee, position) in &seen.passed {
             let own = procedure.interfaces.iter().find(|one| one.name == *callee);
@@ -79,10 +95,6 @@ impl Directions {
             read |= intent != Intent::Out;
             written |= intent != Intent::In;
         }
-        Some(match (read, written) {
-            (_, false) => Intent::In,
-            (_, true) if seen.set_first => Intent::Out,
-            _ => Intent::InOut,
-        })
+        Some((read, written))
     }
 }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use crate::Problem;
 use crate::body::Use;
 use crate::draft::Routine;
+use crate::draft::directions::Directions;
 use crate::unit::{Module, Procedure};
 
 /// Procedures that a call is followed to.
@@ -94,12 +95,15 @@ struct Touch {
 }
 
 impl Touch {
-    fn add(&mut self, item: &str, seen: &Use) {
+    /// `passed`: whether it is read, and written, by those that it is passed to, too; `None` where
+    /// one of them is not known.
+    fn add(&mut self, item: &str, seen: &Use, passed: Option<(bool, bool)>) {
+        let (read, written) = if seen.unclear { None } else { passed }.unwrap_or((true, true));
         // What is set before it is read comes from no other call.
-        if !seen.set_first && (seen.read || seen.unclear || !seen.passed.is_empty()) {
+        if read && !seen.set_first {
             self.reads.insert(item.to_owned());
         }
-        if seen.written || seen.unclear || !seen.passed.is_empty() {
+        if written {
             self.writes.insert(item.to_owned());
         }
     }
@@ -113,17 +117,21 @@ impl Touch {
 /// All that a source's procedures may reach.
 pub struct Shared<'a> {
     modules: &'a [Module],
-    by_name: HashMap<&'a str, (&'a Module, &'a Procedure)>,
+    directions: &'a Directions,
+    homes: HashMap<&'a str, &'a Module>,
+    by_name: HashMap<&'a str, &'a Procedure>,
 }
 
 impl<'a> Shared<'a> {
-    pub fn of(modules: &'a [Module]) -> Shared<'a> {
-        let by_name = modules
-            .iter()
-            .flat_map(|module| module.procedures.iter().map(move |one| (module, one)))
-            .map(|(module, one)| (one.name.as_str(), (module, one)))
-            .collect();
-        Shared { modules, by_name }
+    pub fn of(modules: &'a [Module], directions: &'a Directions) -> Shared<'a> {
+        let (mut homes, mut by_name) = (HashMap::new(), HashMap::new());
+        for module in modules {
+            for procedure in &module.procedures {
+                homes.insert(procedure.name.as_str(), module);
+                by_name.insert(procedure.name.as_str(), procedure);
+            }
+        }
+        Shared { modules, directions, homes, by_name }
     }
 
     /// The groups of procedures of which some read what others, or earlier calls, have set.
@@ -164,8 +172,9 @@ impl<'a> Shared<'a> {
         }
         for (name, used) in &procedure.body.uses {
             if used.called.is_some()
-                && let Some((home, callee)) = self.by_name.get(name.as_str())
+                && let Some(callee) = self.by_name.get(name.as_str())
             {
+                let home = self.homes[name.as_str()];
                 touch.include(&self.own(home, callee, !listed.contains(name.as_str())));
                 self.follow(callee, listed, seen, touch);
             }
@@ -175,19 +184,20 @@ impl<'a> Shared<'a> {
     fn own(&self, module: &Module, procedure: &Procedure, with_kept: bool) -> Touch {
         let mut touch = Touch::default();
         let seen = |name: &str| procedure.body.uses.get(name);
+        let passed = |seen: &Use| self.directions.read_and_written(&self.by_name, procedure, seen);
         for (block, name) in &procedure.state.commons {
             if let Some(seen) = seen(name) {
-                touch.add(&format!("COMMON /{}/", block.to_uppercase()), seen);
+                touch.add(&format!("COMMON /{}/", block.to_uppercase()), seen, passed(seen));
             }
         }
         for (name, home) in self.variables(module, procedure) {
             if let Some(seen) = seen(name) {
-                touch.add(&format!("variable {name} of module {}", home.name), seen);
+                touch.add(&format!("variable {name} of module {}", home.name), seen, passed(seen));
             }
         }
         for (name, seen) in &procedure.body.uses {
             if with_kept && keeps(procedure, name) {
-                touch.add(&format!("variable {name} of {}", procedure.name), seen);
+                touch.add(&format!("variable {name} of {}", procedure.name), seen, passed(seen));
             }
         }
         touch

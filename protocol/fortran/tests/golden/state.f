@@ -23,3 +23,12 @@
       DATA FACTOR /2.0/
       Y = FACTOR*X
       END
+      SUBROUTINE SERIES(X, Y)
+      DIMENSION COEF(2)
+      DATA COEF /1.0, 0.5/
+      Y = POLY(COEF, 2, X)
+      END
+      FUNCTION POLY(A, N, X)
+      DIMENSION A(N)
+      POLY = A(1) + A(N)*X
+      END
