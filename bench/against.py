@@ -61,6 +61,39 @@ def handles(kind, what, files):
     return Contest(f"an array of {what}, {kind}", opens, needs=kind)
 
 
+def array(kind, listen, mode="inplace"):
+    """A large array there and back: into itself, into a new one, or mapped where it lies."""
+
+    def opens(bench, stack):
+        server = stack.enter_context(FarcallServer(bench, 1, listen))
+        client = stack.enter_context(FarcallClient(bench, kind, server, 0))
+        return client.does("roundtrip", bench.sizes.large, mode)
+
+    return Contest(f"a large array, {listen}, {kind}, {mode}", opens, needs=kind)
+
+
+def shared(size):
+    """An array that lies in shared memory from the first."""
+
+    def opens(bench, stack):
+        server = stack.enter_context(FarcallServer(bench, 1, "unix"))
+        client = stack.enter_context(FarcallClient(bench, "python", server, 0))
+        return client.does("shared", size, 20)
+
+    return Contest(f"array of farcall.empty, {size >> 10} KB", opens, needs="python")
+
+
+def method(listen):
+    """A method of an object that keeps its state."""
+
+    def opens(bench, stack):
+        server = stack.enter_context(FarcallServer(bench, 1, listen))
+        client = stack.enter_context(FarcallClient(bench, "grpc", server, 0))
+        return client.does("state", bench.sizes.state, "kept")
+
+    return Contest(f"a method of an object, {listen}, grpc", opens, needs="grpc")
+
+
 def crowd():
     return Contest(
         "executables with OpenBLAS, first dgesv",
@@ -79,6 +112,16 @@ CONTESTS = {
     "under-way": lambda _: [under_way(listen) for listen in ("tcp", "unix")],
     "handles": lambda _: [handles(*row) for row in objects.HANDLES],
     "crowd": lambda _: [crowd()],
+    "arrays": lambda bench: [
+        array(kind, listen) for kind in bench.kinds for listen in ("tcp", "unix")
+    ],
+    "tls": lambda bench: [array(kind, "tls") for kind in bench.kinds],
+    "python": lambda bench: [
+        *(array("python", "tcp", mode) for mode in ("inplace", "fresh")),
+        array("python", "unix", "fresh"),
+        *map(shared, bench.sizes.shared),
+    ],
+    "state": lambda _: [method(listen) for listen in ("unix", "tcp")],
 }
 
 
