@@ -37,6 +37,26 @@ pub enum Position {
     Keyword(String),
 }
 
+/// A call of a dummy argument.
+#[derive(Clone, Debug)]
+pub struct Call {
+    pub callee: String,
+    pub line: usize,
+    /// In an expression.
+    pub is_function: bool,
+    pub arguments: Vec<Given>,
+}
+
+/// What a call gives for an argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// A variable.
+    Whole(String),
+    /// An element or a section of an array, or a part of a text.
+    Part,
+    Value,
+}
+
 /// What encloses a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Block {
@@ -53,6 +73,8 @@ pub struct Body {
     /// What walks along dimensions of arrays: a loop or an operation, the array, the dimension from
     /// 0. What the same one walks along has one size.
     pub walked: Vec<(usize, String, usize)>,
+    /// Calls of dummy arguments.
+    pub calls: Vec<Call>,
     /// The variables of loops, and the number of the loop that each has begun last.
     loops: HashMap<String, usize>,
     /// Loops and operations so far.
@@ -187,7 +209,7 @@ impl Body {
                 self.expression(names, without_keyword(part).1);
             }
         } else {
-            self.call(names, word, inside);
+            self.call(names, word, inside, true);
         }
     }
 
@@ -210,9 +232,14 @@ impl Body {
 
     /// A call of a subroutine or function: what becomes of the variables that it is given is its
     /// matter.
-    fn call(&mut self, names: Names<'_>, callee: &str, inside: &[Token]) {
+    fn call(&mut self, names: Names<'_>, callee: &str, inside: &[Token], is_function: bool) {
         let line = self.line;
         self.of(callee).called.get_or_insert(line);
+        if names.dummies.iter().any(|dummy| dummy == callee) {
+            let arguments = split_commas(inside).into_iter().map(|part| given(names, part));
+            let arguments = arguments.collect();
+            self.calls.push(Call { callee: callee.to_owned(), line, is_function, arguments });
+        }
         for (number, part) in split_commas(inside).into_iter().enumerate() {
             let (keyword, part) = without_keyword(part);
             let position =
@@ -247,6 +274,17 @@ impl Body {
             }
             _ => self.unclear(tokens),
         }
+    }
+}
+
+fn given(names: Names<'_>, part: &[Token]) -> Given {
+    match part {
+        [Token::Word(name)] if !name.starts_with('.') => Given::Whole(name.clone()),
+        [Token::Word(name), rest @ ..] => match parenthesised(rest) {
+            Some((parts, [])) if names.has_parts(name, parts) => Given::Part,
+            _ => Given::Value,
+        },
+        _ => Given::Value,
     }
 }
 

@@ -6,10 +6,12 @@ mod directions;
 mod shared;
 
 use crate::callback::{self, needs_adapter};
+use crate::called;
 use crate::expression::Expression;
 use crate::sources::Units;
 use crate::unit::{Base, Declared, Intent, Module, Procedure};
 use crate::{Includes, Problem, Source, wrapper};
+pub use argument::implicit;
 use directions::Directions;
 use shared::{Group, Shared};
 
@@ -46,7 +48,8 @@ pub fn draft(
 ) -> Result<Draft, Problem> {
     // Those that are used come first, so that their modules are known.
     let all: Vec<Source<'_>> = uses.iter().chain(sources).copied().collect();
-    let units = Units::read(&all, includes)?;
+    let mut units = Units::read(&all, includes)?;
+    called::add_interfaces(&mut units.modules);
     let is_asked = |source: &Source<'_>| sources.iter().any(|one| one.name == source.name);
     let asked: Vec<(&Module, &Source<'_>)> = units
         .modules
@@ -318,6 +321,10 @@ impl Routine {
         inner.style = Style::Fortran;
         self.problems.append(&mut inner.problems);
         self.notes.append(&mut inner.notes);
+        if let Some(line) = interface.called_in {
+            let message = "its arguments are those of its calls here: check types and sizes";
+            self.notes.push(Problem::new(line, format!("{}: {dummy}: {message}", self.name)));
+        }
         if self.module.is_none() && needs_adapter(&inner) {
             let what = if inner.result.is_some() { "a function" } else { "not a plain subroutine" };
             let message = format!(

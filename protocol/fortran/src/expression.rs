@@ -255,4 +255,15 @@ impl Expression {
             }
         }
     }
+
+    /// The names in it.
+    pub fn names(&self) -> Vec<&str> {
+        match self {
+            Expression::Number(_) => Vec::new(),
+            Expression::Name(name) | Expression::Size(name, _) => vec![name],
+            Expression::Minus(one) => one.names(),
+            Expression::Binary(_, left, right) => [left.names(), right.names()].concat(),
+            Expression::Extreme(_, all) => all.iter().flat_map(Expression::names).collect(),
+        }
+    }
 }

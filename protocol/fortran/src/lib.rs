@@ -8,6 +8,7 @@
 
 mod body;
 mod callback;
+mod called;
 mod constant;
 mod declare;
 mod draft;

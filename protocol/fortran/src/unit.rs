@@ -87,6 +87,8 @@ pub struct Procedure {
     pub name: String,
     pub line: usize,
     pub dummies: Vec<String>,
+    /// Of an interface that no source has: the line of the call from which it was made.
+    pub called_in: Option<usize>,
     /// Of a function: the name of its result.
     pub result: Option<String>,
     pub declared: HashMap<String, Declared>,

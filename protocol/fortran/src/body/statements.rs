@@ -131,8 +131,8 @@ impl Body {
             return self.unclear(rest);
         };
         match parenthesised(behind) {
-            Some((inside, [])) => self.call(names, name, inside),
-            None if behind.is_empty() => self.call(names, name, &[]),
+            Some((inside, [])) => self.call(names, name, inside, false),
+            None if behind.is_empty() => self.call(names, name, &[], false),
             // A procedure that is a component.
             _ => self.unclear(rest),
         }

@@ -9,7 +9,7 @@ use crate::interface::type_word;
 use crate::unit::{Base, Bound, Declared, Intent, Length, Module, Procedure, TypeSpec};
 
 /// The type of a name that is not declared.
-pub(super) fn implicit(procedure: &Procedure, name: &str) -> Option<TypeSpec> {
+pub fn implicit(procedure: &Procedure, name: &str) -> Option<TypeSpec> {
     if procedure.implicit.none {
         return None;
     }
