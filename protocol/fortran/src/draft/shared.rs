@@ -12,6 +12,9 @@ use crate::unit::{Module, Procedure};
 /// Procedures that a call is followed to.
 const CALLEES_MAX: usize = 256;
 
+/// Pieces of state that are named.
+const SHOWN_MAX: usize = 6;
+
 /// Routines that belong together, by their places in the list that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
@@ -34,10 +37,18 @@ impl Group {
         names.join(", ")
     }
 
+    fn shared_names(&self) -> String {
+        let shown = self.shared.iter().take(SHOWN_MAX).map(String::as_str).collect::<Vec<_>>();
+        match self.shared.len().checked_sub(SHOWN_MAX) {
+            None | Some(0) => shown.join(", "),
+            Some(more) => format!("{} and {more} more", shown.join(", ")),
+        }
+    }
+
     /// What is said of them.
     pub fn note(&self, routines: &[Routine]) -> Problem {
         let names = self.names(routines);
-        let shared = self.shared.join(", ");
+        let shared = self.shared_names();
         let first = &routines[self.routines[0]];
         let message = match self.routines.len() {
             1 => format!(
@@ -59,7 +70,7 @@ impl Group {
         let mut text = format!(
             "\n/* These routines share {}. Calls run in several processes: those of one object in \
              one. */\nDefClass {} {{\n",
-            self.shared.join(", "),
+            self.shared_names(),
             self.class_name(routines)
         );
         for (place, number) in self.routines.iter().enumerate() {
