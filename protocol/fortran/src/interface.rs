@@ -39,10 +39,12 @@ impl Parameter {
             Intent::InOut => "INOUT",
         };
         let is_text = self.base == Base::Character;
-        // Characters that are only read have any length; a single one is a char.
+        // A single character is a char. The procedure reads as many as it declares, so that only a
+        // length of `*` takes a text as it is; another is filled up with blanks.
         let single = self.length == Some(Expression::Number(1));
+        let has_any_length = is_text && self.length.is_none();
         let word = match () {
-            () if is_text && self.intent == Intent::In && !single && !self.is_array() => "string",
+            () if has_any_length && self.intent == Intent::In && !self.is_array() => "string",
             () => type_word(&self.base, self.kind).unwrap_or("?"),
         };
         let mut text = format!("{mode} {word} {}", self.name);
