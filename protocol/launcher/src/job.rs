@@ -150,13 +150,16 @@ pub struct Shape {
     pub backend: Backend,
     /// Slots that are wanted.
     pub count: u32,
+    /// Slots that are enough: the driver asks for the others in further jobs, where a launcher
+    /// says that one is too large. `None`: all or nothing, from a driver that does not listen.
+    pub count_min: Option<u32>,
     /// Ranks of each of them, where they are programs of MPI.
     pub ranks: u32,
 }
 
 impl Default for Shape {
     fn default() -> Shape {
-        Shape { backend: Backend::Normal, count: 1, ranks: 1 }
+        Shape { backend: Backend::Normal, count: 1, count_min: None, ranks: 1 }
     }
 }
 
@@ -165,6 +168,7 @@ impl Shape {
         match name {
             "backend" => self.backend = backend(value)?,
             "count" => self.count = number(name, value, 1, COUNT_MAX)?,
+            "count_min" => self.count_min = Some(number(name, value, 1, COUNT_MAX)?),
             "ranks" => self.ranks = number(name, value, 1, COUNT_MAX)?,
             _ => return Ok(false),
         }
@@ -186,6 +190,12 @@ impl Shape {
     /// Processes that it takes altogether.
     pub fn tasks(&self) -> u32 {
         if self.is_mpi() { self.count * self.ranks } else { self.count }
+    }
+
+    /// The least number of slots, where that is less than what is wanted. MPI's ranks are all
+    /// needed.
+    pub fn least(&self) -> Option<u32> {
+        self.count_min.filter(|least| *least < self.count && !self.is_mpi())
     }
 
     /// What each copy is told of its slots, where there is one copy.

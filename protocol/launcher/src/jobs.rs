@@ -103,6 +103,26 @@ impl Jobs {
         self.actions.push_back(Action::Notice(line("CREATE_NOTIFY", &[request, "F", why])));
     }
 
+    /// A request asks for more slots than one job can have: `most` are fine.
+    pub fn request_too_large(&mut self, request: &str, most: u32, why: &str) {
+        self.too_large(&["request", request], most, why);
+    }
+
+    /// The same of a job that waits.
+    pub fn job_too_large(&mut self, id: &str, most: u32, why: &str) {
+        self.too_large(&["job", id], most, why);
+    }
+
+    fn too_large(&mut self, which: &[&str; 2], most: u32, why: &str) {
+        let notice = line("SIZE_NOTIFY", &[which[0], which[1], &most.to_string(), why]);
+        self.actions.push_back(Action::Notice(notice));
+    }
+
+    /// A request is not given up, though there is no job yet.
+    pub fn delayed(&mut self, request: &str, why: &str) {
+        self.actions.push_back(Action::Notice(line("DELAY_NOTIFY", &[request, why])));
+    }
+
     /// Says so where anything has changed; what is over stays as it is.
     pub fn update(&mut self, id: &str, status: Status, text: &str) {
         let Some(known) = self.table.get_mut(id) else { return };

@@ -9,8 +9,10 @@
 mod answers;
 mod commands;
 mod end;
+mod limits;
 mod look;
 mod script;
+mod size;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,6 +26,7 @@ use crate::request::Request;
 
 pub use commands::{cancel_waiting, list_waiting};
 use end::Closing;
+use limits::{Limits, Question};
 use look::Looks;
 
 /// Most `sbatch` at a time.
@@ -34,6 +37,8 @@ const SUBMITTED_AT_ONCE: usize = 8;
 pub struct Settings {
     /// The name of all jobs: random, of letters, digits and `-`.
     pub name: String,
+    /// Whose account is asked about; empty: none is.
+    pub user: String,
     /// The shortest time between two queries of the queue, ...
     pub interval_min: Duration,
     /// ... and the longest.
@@ -49,6 +54,7 @@ impl Settings {
     pub fn new(name: String) -> Settings {
         Settings {
             name,
+            user: String::new(),
             interval_min: Duration::from_secs(1),
             interval_max: Duration::from_secs(30),
             settle: Duration::from_secs(30),
@@ -95,6 +101,10 @@ struct Submission {
     is_unwanted: bool,
     cancels: u32,
     bridges: Option<Bridges>,
+    /// Its driver was told that it is too large.
+    was_told_size: bool,
+    /// Slurm takes no more jobs for now: when it is asked again, and the pause after that.
+    pause: Option<(Instant, Duration)>,
 }
 
 /// Steps that are connected with a command here, one on each node.
@@ -113,6 +123,8 @@ enum Errand {
     Cancel,
     Controller(u64),
     Accounting(u64),
+    /// What a job may have.
+    Limits(Question),
     /// See `end`.
     CancelAll,
     LookAtRest,
@@ -127,6 +139,7 @@ pub struct Slurm {
     errands: BTreeMap<u64, Errand>,
     begun: u64,
     looks: Looks,
+    limits: Limits,
     closing: Option<Closing>,
     /// An `sbatch` has ended that was not refused.
     may_have_jobs: bool,
@@ -144,6 +157,7 @@ impl Slurm {
             errands: BTreeMap::new(),
             begun: 0,
             looks,
+            limits: Limits::default(),
             closing: None,
             may_have_jobs: false,
         }
@@ -152,6 +166,8 @@ impl Slurm {
     fn run(&mut self, errand: Errand, mut command: Command) {
         command.limit = match errand {
             Errand::Submit(_) | Errand::Cancel | Errand::CancelAll => self.settings.limit,
+            // Jobs wait for these answers.
+            Errand::Limits(_) => self.settings.limit / 12,
             _ => self.settings.limit / 2,
         };
         self.begun += 1;
@@ -190,20 +206,21 @@ impl Slurm {
             is_unwanted: false,
             cancels: 0,
             bridges: None,
+            was_told_size: false,
+            pause: None,
         };
         self.submissions.insert(self.created, submission);
         self.jobs.reply("S".to_owned());
-        self.submit_next();
+        self.submit_next(now);
     }
 
-    fn submit_next(&mut self) {
-        while self.closing.is_none()
-            && self.runs(|errand| matches!(errand, Errand::Submit(_))) < SUBMITTED_AT_ONCE
-        {
-            let next = self
-                .submissions
-                .iter_mut()
-                .find(|(_, submission)| submission.phase == Phase::Waits);
+    fn submit_next(&mut self, now: Instant) {
+        if self.closing.is_some() || !self.are_limits_known(now) {
+            return;
+        }
+        self.size_those_that_wait();
+        while self.runs(|errand| matches!(errand, Errand::Submit(_))) < SUBMITTED_AT_ONCE {
+            let next = self.submissions.iter_mut().find(|(_, submission)| submission.is_next(now));
             let Some((number, submission)) = next else { return };
             submission.phase = Phase::Submitted;
             let number = *number;
@@ -222,9 +239,7 @@ impl Slurm {
             submission.phase =
                 Phase::Doubtful { since: now, misses: 0, words: answers::words(outcome) };
         } else {
-            let words = answers::words(outcome);
-            self.jobs.refused(&submission.request, &words);
-            self.submissions.remove(&number);
+            self.refused(now, number, outcome);
         }
         self.looks.soon(now, self.settings.interval_min);
     }
@@ -293,7 +308,11 @@ impl Slurm {
         match self.errands.remove(&run) {
             Some(Errand::Submit(number)) => {
                 self.submitted(now, number, outcome);
-                self.submit_next();
+                self.submit_next(now);
+            }
+            Some(Errand::Limits(question)) => {
+                self.limits.answered(question, outcome);
+                self.submit_next(now);
             }
             Some(Errand::Look) => self.looked(now, outcome),
             Some(Errand::Waiting) => self.looks.places = answers::places(outcome),
@@ -337,6 +356,9 @@ impl Launcher for Slurm {
             Event::Started(_) | Event::Woken => {}
         }
         self.go_on_closing(now);
+        if self.next_try().is_some_and(|at| at <= now) {
+            self.submit_next(now);
+        }
         self.look(now);
     }
 
@@ -347,7 +369,7 @@ impl Launcher for Slurm {
     fn wake(&self) -> Option<Instant> {
         match &self.closing {
             Some(closing) => closing.wake(),
-            None => self.next_look(),
+            None => self.next_look().into_iter().chain(self.next_try()).min(),
         }
     }
 }

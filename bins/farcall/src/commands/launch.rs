@@ -62,6 +62,9 @@ pub fn launch(arguments: &LaunchArguments) -> Result<ExitCode> {
 
 fn slurm_settings(arguments: &LaunchArguments) -> Result<Settings> {
     let mut settings = Settings::new(fresh_name()?);
+    // `sacctmgr` is asked about this user; without a name, it is not asked.
+    let user = ["LOGNAME", "USER"].iter().find_map(|name| std::env::var(name).ok());
+    settings.user = user.unwrap_or_default();
     settings.interval_min = Duration::from_secs_f64(arguments.interval_min);
     settings.interval_max =
         Duration::from_secs_f64(arguments.interval_max.max(arguments.interval_min));

@@ -152,6 +152,43 @@ pub fn may_be_there(outcome: &Outcome) -> bool {
     matches!(outcome.status, None | Some(0)) || is_late
 }
 
+/// Whether `sbatch` refused a job for what it asks for: a smaller one may be taken.
+pub fn is_refused_for_size(outcome: &Outcome) -> bool {
+    let words = outcome.words.to_ascii_lowercase();
+    // slurm_errno.c: ESLURM_REQUESTED_NODE_CONFIG_UNAVAILABLE, _PART_CONFIG_, _BAD_TASK_COUNT and
+    // the like. ESLURM_ACCOUNTING_POLICY is size, time or the number of jobs.
+    [
+        "requested node configuration is not available",
+        "requested partition configuration not available",
+        "node count specification invalid",
+        "more processors requested than permitted",
+        "task count specification invalid",
+        "cpu count specification invalid",
+        "cpu count per node can not be satisfied",
+        ACCOUNTING_POLICY,
+    ]
+    .iter()
+    .any(|known| words.contains(known))
+}
+
+/// Whether `sbatch` refused a job for a limit that passes: how many jobs a user, or all, may have.
+pub fn is_refused_for_now(outcome: &Outcome) -> bool {
+    let words = outcome.words.to_ascii_lowercase();
+    [ACCOUNTING_POLICY, "resource temporarily unavailable", "unable to accept job"]
+        .iter()
+        .any(|known| words.contains(known))
+}
+
+/// Of a size, a time, or a number of jobs that exceeds a limit.
+const ACCOUNTING_POLICY: &str = "job violates accounting/qos policy";
+
+/// Whether a job that waits for this reason does so for ever, because of what it asks for.
+pub fn is_too_large(reason: &str) -> bool {
+    ["PartitionConfig", "PartitionNodeLimit", "BadConstraints"].contains(&reason)
+        // AssocMaxCpuPerJobLimit, QOSMaxNodePerJobLimit and the like; minutes are no processors.
+        || (reason.contains("PerJob") && !reason.contains("Wall"))
+}
+
 /// How a job ended, or that it has not; `None` where that was not said.
 pub fn told(outcome: &Outcome) -> Option<(State, String)> {
     let output = outcome.output.trim();

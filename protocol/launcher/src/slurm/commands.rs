@@ -109,6 +109,24 @@ pub fn scontrol(id: &str) -> Command {
     command(["scontrol", "--oneliner", "show", "job", id])
 }
 
+/// All partitions, one in a line.
+pub fn partitions() -> Command {
+    command(["scontrol", "--oneliner", "show", "partition"])
+}
+
+/// What the accounts of a user allow: `account|partition|default QOS|per job|of the group|time`.
+pub fn associations(user: &str) -> Command {
+    let user = format!("user={user}");
+    let format = "format=Account,Partition,DefaultQOS,MaxTRES,GrpTRES,MaxWall";
+    command(["sacctmgr", "--noheader", "--parsable2", "show", "associations", &user, format])
+}
+
+/// What each quality of service allows: `name|per job|of the group|time`.
+pub fn qualities() -> Command {
+    let format = "format=Name,MaxTRES,GrpTRES,MaxWall";
+    command(["sacctmgr", "--noheader", "--parsable2", "show", "qos", format])
+}
+
 /// What the site's accounting knows of it.
 pub fn sacct(id: &str) -> Command {
     let id = format!("--jobs={id}");

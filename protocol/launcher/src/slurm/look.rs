@@ -203,6 +203,10 @@ impl Slurm {
         }
         match news {
             News::Nothing => {}
+            News::Is(Status::Pending, text) => {
+                self.is_now(number, &row.id, Status::Pending, &text);
+                self.tell_size(number, row);
+            }
             News::Is(status, text) => self.is_now(number, &row.id, status, &text),
             News::Ended(text) => self.inquire(number, &row.id, Some(text)),
         }
