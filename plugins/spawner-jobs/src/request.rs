@@ -26,6 +26,7 @@ pub(crate) fn create(
     files: &Files<'_>,
 ) -> Vec<String> {
     let mut lines = vec![format!("JOB_CREATE {number}")];
+    let least = settings.slots_min.unwrap_or(1).clamp(1, job.slots.wanted().max(1));
     let mut say = |name: &str, value: &dyn std::fmt::Display| lines.push(format!("{name} {value}"));
     say("hostname", &files.host);
     say("port", &settings.port);
@@ -33,6 +34,7 @@ pub(crate) fn create(
     say("executable_path", &files.program.display());
     say("backend", if job.kind.backend.is_empty() { &"normal" } else { &job.kind.backend });
     say("count", &job.slots.wanted());
+    say("count_min", &least);
     if !job.kind.backend.is_empty() && job.kind.ranks > 0 {
         say("ranks", &job.kind.ranks);
     }

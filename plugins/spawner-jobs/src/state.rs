@@ -48,7 +48,9 @@ pub(crate) struct LauncherSettings {
     pub(crate) memory_mb: Option<u64>,
     pub(crate) options: Vec<String>,
     pub(crate) environment: BTreeMap<String, String>,
+    pub(crate) slots_min: Option<u32>,
     pub(crate) slots_max: Option<u32>,
+    pub(crate) jobs_max: Option<usize>,
     pub(crate) idle_seconds: Option<u64>,
     pub(crate) staging: bool,
 }
@@ -75,6 +77,9 @@ pub(crate) struct Settings {
     pub(crate) requests_max: usize,
 }
 
+/// Jobs of a launcher that wait, unless the manifest says otherwise: more would stand before those of
+/// others, and a small site allows few.
+const WAITING_MAX: usize = 8;
 /// Launchers that come with Farcall.
 pub(crate) const SHIPPED: [&str; 3] = ["local", "ssh", "slurm"];
 
@@ -128,6 +133,12 @@ impl Settings {
         self.launchers.get(launcher).and_then(|settings| settings.slots_max).unwrap_or(1024).max(1)
     }
 
+    /// Jobs that may wait in its queue.
+    fn waiting_max(&self, launcher: &str) -> usize {
+        let most = self.launchers.get(launcher).and_then(|settings| settings.jobs_max);
+        most.unwrap_or(WAITING_MAX).max(1)
+    }
+
     /// Time between two questions to a pilot whether it is there.
     pub(crate) fn ask_every(&self) -> Duration {
         Duration::from_millis(self.silence_ms / u64::from(UNANSWERED_MAX + 1))
@@ -168,6 +179,8 @@ pub(crate) struct State {
     pub(crate) waiting: BTreeMap<Kind, VecDeque<ExecutableId>>,
     /// When jobs are asked for those.
     pub(crate) gathering: BTreeMap<Kind, Instant>,
+    /// What launchers say of the most slots of a job, where they do.
+    pub(crate) sizes: BTreeMap<Kind, u32>,
     pub(crate) jobs: BTreeMap<Number, Job>,
     pub(crate) pilots: BTreeMap<Number, Pilot>,
     pub(crate) executables: BTreeMap<ExecutableId, Executable>,
@@ -250,6 +263,7 @@ impl State {
             launchers: BTreeMap::new(),
             waiting: BTreeMap::new(),
             gathering: BTreeMap::new(),
+            sizes: BTreeMap::new(),
             jobs: BTreeMap::new(),
             pilots: BTreeMap::new(),
             executables: BTreeMap::new(),
@@ -272,6 +286,27 @@ impl State {
 
     pub(crate) fn waiting_of(&self, kind: &Kind) -> usize {
         self.waiting.get(kind).map_or(0, VecDeque::len)
+    }
+
+    /// Executables that wait and that no job comes for.
+    pub(crate) fn missing(&self, kind: &Kind) -> usize {
+        self.waiting_of(kind).saturating_sub(self.expected(kind))
+    }
+
+    /// Slots of the next job.
+    pub(crate) fn size_of_next(&self, kind: &Kind) -> u32 {
+        if !kind.backend.is_empty() {
+            return 1;
+        }
+        let most = self.settings.slots_max(&kind.launcher);
+        self.sizes.get(kind).map_or(most, |size| most.min(*size))
+    }
+
+    /// Whether another job may be asked for now; otherwise when one has begun or ended.
+    pub(crate) fn may_ask(&self, kind: &Kind) -> bool {
+        let waits = |job: &&Job| job.kind.launcher == kind.launcher && job.is_waiting();
+        self.jobs.len() < self.settings.jobs_max
+            && self.jobs.values().filter(waits).count() < self.settings.waiting_max(&kind.launcher)
     }
 
     pub(crate) fn job_named(&self, name: &str) -> Option<Number> {

@@ -114,6 +114,7 @@ pub(crate) fn step(state: &mut State, now: Instant, event: Event) -> Vec<Action>
         Event::Tick => turn.tick(),
         Event::Shutdown => turn.shutdown(),
     }
+    turn.gather();
     turn.finish_if_done();
     turn.actions
 }
@@ -142,7 +143,7 @@ impl Turn<'_> {
             Executable { kind: kind.clone(), module, image, place: Place::Waiting, tries: 0 };
         self.state.executables.insert(executable, entry);
         self.state.waiting.entry(kind.clone()).or_default().push_back(executable);
-        self.serve(&kind);
+        self.serve();
     }
 
     fn check_start(&self, executable: ExecutableId, launcher: &str) -> Result<()> {
@@ -162,8 +163,8 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Gives waiting executables to pilots with room, and sees that jobs come for the others.
-    fn serve(&mut self, kind: &Kind) {
+    /// Gives waiting executables to pilots with room; jobs come for the others.
+    fn serve(&mut self) {
         let free: Vec<Number> = self
             .state
             .pilots
@@ -173,10 +174,6 @@ impl Turn<'_> {
             .collect();
         for pilot in free {
             self.fill(pilot);
-        }
-        if self.state.waiting_of(kind) > self.state.expected(kind) && self.state.closing.is_none() {
-            let at = self.now + Duration::from_millis(self.state.settings.gather_ms);
-            self.state.gathering.entry(kind.clone()).or_insert(at);
         }
     }
 

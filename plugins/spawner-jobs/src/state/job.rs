@@ -49,6 +49,11 @@ impl Job {
         self.standing != Standing::Over && !self.unwanted
     }
 
+    /// Whether it has not begun.
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.unwanted && matches!(self.standing, Standing::Submitting { .. } | Standing::Pending)
+    }
+
     /// Whether its launcher has not named it in time.
     pub(crate) fn is_submission_late(&self, now: Instant) -> bool {
         match self.standing {
@@ -73,6 +78,14 @@ impl Job {
         self.standing = Standing::Pending;
         self.absence = Absence::default();
         self.slots.start_over();
+    }
+
+    /// Its launcher has not submitted it yet, for this reason, and tries again.
+    pub(crate) fn is_delayed(&mut self, why: &str, until: Instant) {
+        if matches!(self.standing, Standing::Submitting { .. }) {
+            self.standing = Standing::Submitting { until };
+            why.clone_into(&mut self.text);
+        }
     }
 
     /// Its launcher says that it runs.

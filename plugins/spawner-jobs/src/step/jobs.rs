@@ -9,25 +9,26 @@ use super::{Action, Turn};
 use crate::state::{Asked, Job, Kind, Number, Place, Standing};
 
 impl Turn<'_> {
+    /// Jobs come soon for those that wait and that none comes for, as far as more may wait: others
+    /// are asked for when one of these has begun.
+    pub(super) fn gather(&mut self) {
+        if self.state.closing.is_some() {
+            return;
+        }
+        let at = self.now + Duration::from_millis(self.state.settings.gather_ms);
+        let state = &mut *self.state;
+        let is_due = |kind: &&Kind| {
+            !state.gathering.contains_key(kind) && state.missing(kind) > 0 && state.may_ask(kind)
+        };
+        let due: Vec<Kind> = state.waiting.keys().filter(is_due).cloned().collect();
+        state.gathering.extend(due.into_iter().map(|kind| (kind, at)));
+    }
+
     /// Asks for as many slots as executables wait that none comes for.
     pub(super) fn ask_for_jobs(&mut self, kind: &Kind) {
-        let missing = self.state.waiting_of(kind).saturating_sub(self.state.expected(kind));
-        let most =
-            if kind.backend.is_empty() { self.state.settings.slots_max(&kind.launcher) } else { 1 };
-        let mut missing = u32::try_from(missing).unwrap_or(u32::MAX);
-        while missing > 0 {
-            if self.state.jobs.len() >= self.state.settings.jobs_max {
-                let limit = self.state.settings.jobs_max;
-                let error = Error::new(
-                    ErrorKind::LimitExceeded,
-                    "start an executable",
-                    format!("there are {limit} jobs"),
-                )
-                .fix("wait until one has ended, or raise jobs_max of spawner-jobs in farcall.toml")
-                .retryable();
-                return self.fail_excess(kind, missing, &error);
-            }
-            let wanted = missing.min(most);
+        let mut missing = u32::try_from(self.state.missing(kind)).unwrap_or(u32::MAX);
+        while missing > 0 && self.state.may_ask(kind) {
+            let wanted = missing.min(self.state.size_of_next(kind));
             missing -= wanted;
             let number = self.state.number();
             let name = format!("{}-{number}", self.state.mark);
@@ -37,6 +38,29 @@ impl Turn<'_> {
             self.state.changed = true;
             self.act(Action::Prepare { job: number });
         }
+    }
+
+    /// A job is larger than its launcher can ever have it: others of at most so many slots take
+    /// its place.
+    pub(super) fn job_too_large(&mut self, number: Number, most: u32) {
+        let Some(job) = self.state.jobs.get_mut(&number) else { return };
+        // A launcher that says so of a job that fits would be asked for ever.
+        if most == 0 || most >= job.slots.wanted() || job.unwanted {
+            return;
+        }
+        let kind = job.kind.clone();
+        let is_named = job.id.is_some();
+        if !is_named {
+            job.standing = Standing::Over;
+        }
+        let size = self.state.sizes.entry(kind.clone()).or_insert(most);
+        *size = most.min(*size);
+        if is_named {
+            self.end_job(number);
+        } else {
+            self.forget_unless_piloted(number);
+        }
+        self.ask_for_jobs(&kind);
     }
 
     /// Its folder and ticket are there.
@@ -57,18 +81,16 @@ impl Turn<'_> {
         job.standing = Standing::Over;
         let kind = job.kind.clone();
         let coming = job.slots.coming();
+        // What a launcher refuses that never made a job, it refuses for all.
+        let works = self.state.launchers.get(&kind.launcher).is_some_and(|entry| entry.works);
         self.tell_why(number);
-        self.fail_excess(&kind, coming, error);
+        self.fail_excess(&kind, if works { coming } else { u32::MAX }, error);
         self.forget_unless_piloted(number);
     }
 
     /// Fails as many of those that wait as no job comes for, `most` at most.
     pub(super) fn fail_excess(&mut self, kind: &Kind, most: u32, error: &Error) {
-        let excess = self
-            .state
-            .waiting_of(kind)
-            .saturating_sub(self.state.expected(kind))
-            .min(most as usize);
+        let excess = self.state.missing(kind).min(most as usize);
         let failing: Vec<ExecutableId> = self
             .state
             .waiting
@@ -120,7 +142,7 @@ impl Turn<'_> {
         }
         self.forget_unless_piloted(number);
         // Others come for those that it leaves.
-        self.serve(&kind);
+        self.serve();
     }
 
     /// An administrator wants it to end.
@@ -132,18 +154,19 @@ impl Turn<'_> {
             .filter(|(_, pilot)| pilot.job == number)
             .map(|(n, _)| *n)
             .collect();
-        let kind = self.state.jobs.get(&number).map(|job| job.kind.clone());
+        let job = self.state.jobs.get(&number);
+        let left = job.map(|job| (job.kind.clone(), job.slots.coming()));
         self.end_job(number);
         for pilot in pilots {
             self.end_pilot(pilot);
         }
-        if let Some(kind) = kind {
+        if let Some((kind, coming)) = left {
             let error = Error::new(
                 ErrorKind::Cancelled,
                 "start an executable",
                 "an administrator cancelled its job",
             );
-            self.fail_excess(&kind, u32::MAX, &error);
+            self.fail_excess(&kind, coming, &error);
         }
     }
 
@@ -224,15 +247,15 @@ impl Turn<'_> {
         let mut late = Vec::new();
         for (number, job) in &mut self.state.jobs {
             if job.slots.give_up_missing(self.now) {
-                late.push((*number, job.kind.clone()));
+                late.push(*number);
             }
         }
-        for (number, kind) in late {
+        for number in late {
             self.state.changed = true;
             if !self.state.has_pilots(number) {
                 self.end_job(number);
             }
-            self.serve(&kind);
+            self.serve();
         }
     }
 

@@ -106,15 +106,41 @@ impl Turn<'_> {
             }
             (Some("STATUS_NOTIFY"), Some(id), Some(standing), text) => {
                 let text = shown(text.unwrap_or(""));
-                let is_it = |(_, job): &(&Number, &crate::state::Job)| {
-                    job.kind.launcher == launcher && job.id.as_deref() == Some(id)
-                };
-                if let Some(number) = self.state.jobs.iter().find(is_it).map(|(number, _)| *number)
-                {
+                if let Some(number) = self.job_of(launcher, id) {
                     self.job_stands(number, standing, &text);
                 }
             }
+            (Some("SIZE_NOTIFY"), Some(of), Some(which), rest) => {
+                let most = rest.and_then(|rest| rest.split(' ').next()?.parse().ok());
+                let job = match of {
+                    "request" => self.submitted(launcher, which),
+                    _ => self.job_of(launcher, which),
+                };
+                if let (Some(number), Some(most)) = (job, most) {
+                    self.job_too_large(number, most);
+                }
+            }
+            (Some("DELAY_NOTIFY"), Some(request), ..) => self.delayed(launcher, request, line),
             _ => {}
+        }
+    }
+
+    /// The job that a launcher calls so.
+    fn job_of(&self, launcher: &str, id: &str) -> Option<Number> {
+        let is_it = |(_, job): &(&Number, &crate::state::Job)| {
+            job.kind.launcher == launcher && job.id.as_deref() == Some(id)
+        };
+        self.state.jobs.iter().find(is_it).map(|(number, _)| *number)
+    }
+
+    /// A job is not submitted yet: people hear why.
+    fn delayed(&mut self, launcher: &str, request: &str, line: &str) {
+        let Some(number) = self.submitted(launcher, request) else { return };
+        let until = self.now + Duration::from_millis(self.state.settings.submit_ms);
+        let why = shown(line.splitn(3, ' ').nth(2).unwrap_or_default());
+        if let Some(job) = self.state.jobs.get_mut(&number) {
+            job.is_delayed(&why, until);
+            self.state.changed = true;
         }
     }
 
@@ -174,6 +200,8 @@ impl Turn<'_> {
     /// they come after all.
     pub(super) fn launcher_ended(&mut self, launcher: &str, how: &str) {
         let Some(entry) = self.state.launchers.remove(launcher) else { return };
+        // What the next one says of sizes may be something else.
+        self.state.sizes.retain(|kind, _| kind.launcher != launcher);
         if !entry.leaving {
             let error = Error::new(
                 ErrorKind::Unavailable,

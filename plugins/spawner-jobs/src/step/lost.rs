@@ -51,13 +51,12 @@ impl Turn<'_> {
             }
             _ => String::new(),
         };
-        let kind = job.kind.clone();
         for (executable, how) in lost {
             self.lose(executable, &format!("{why}{how}"));
         }
         self.end_if_left(number);
         if were_doubtful {
-            self.serve(&kind);
+            self.serve();
         }
     }
 
@@ -101,7 +100,7 @@ impl Turn<'_> {
                     self.fail(executable, Error::from(Failure::from(error)));
                 }
             }
-            self.serve(&kind);
+            self.serve();
         }
     }
 }

@@ -64,7 +64,14 @@ impl Turn<'_> {
             pilot.idle_since = Some(self.now);
         }
         self.state.changed = true;
+        let kind = self.state.jobs.get(&pilot.job).map(|job| job.kind.clone());
+        let Some(kind) = kind else { return };
+        let waiting = self.state.waiting_of(&kind);
         self.fill(number);
+        // The job that comes for one that is here now is not needed.
+        if self.state.waiting_of(&kind) < waiting {
+            self.end_surplus(&kind);
+        }
     }
 
     fn is_at(&self, executable: ExecutableId, number: Number) -> bool {
@@ -148,10 +155,9 @@ impl Turn<'_> {
         }
         let Some(job) = self.state.jobs.get_mut(&pilot.job) else { return };
         job.pilot_left(&pilot);
-        let kind = job.kind.clone();
         self.ask_why(pilot.job, ran, &lost);
         self.forget_unless_piloted(pilot.job);
-        self.serve(&kind);
+        self.serve();
     }
 
     pub(super) fn end_pilot(&mut self, number: Number) {
