@@ -340,7 +340,8 @@ impl Server {
             .next_to_leave()
             .into_iter()
             .chain(self.state.next_launched_to_leave())
-            .map(|(at, _)| at);
+            .map(|(at, _)| at)
+            .chain(self.state.next_surplus().map(|(at, _)| at));
         let start = self
             .state
             .executables
@@ -375,6 +376,7 @@ impl Server {
         self.end_slow_starts(now);
         self.let_results_come(now);
         self.end_idle_launched(now);
+        self.end_surplus(now);
         self.end_graces(surroundings, now);
         self.end_newcomers();
         self.look_at_paused(now);

@@ -204,6 +204,12 @@ impl State {
         if pool.is_here() { None } else { self.executables.last_to_be_launched(module) }
     }
 
+    /// The next module whose executables that no call waits for are stopped, and when.
+    pub(crate) fn next_surplus(&self) -> Option<(Instant, &ModuleKey)> {
+        let due = |(module, pool): (_, &Pool)| Some((pool.surplus_ends()?, module));
+        self.queue.pools.iter().filter_map(due).min()
+    }
+
     /// Of those that launchers have started, the one that leaves next if it stays idle, and when.
     pub(crate) fn next_launched_to_leave(&self) -> Option<(Instant, ExecutableId)> {
         let (since, executable) = self.executables.longest_idle_launched()?;

@@ -14,6 +14,10 @@ const STARTS_AGAIN_MAX: u32 = 5;
 /// Executables that are lost within this time were lost with the same host.
 const SAME_END: Duration = Duration::from_secs(1);
 
+/// Executables that come without a call that waits are stopped after this time: calls that are made
+/// one after the other would have jobs leave the queue and join it again behind all others.
+const SURPLUS: Duration = Duration::from_secs(5);
+
 /// The executables of a module in one publication, for calls of so many ranks.
 pub struct Pool {
     /// What to start.
@@ -28,6 +32,8 @@ pub struct Pool {
     alive: usize,
     /// Those that will be free without a call having to end.
     coming: usize,
+    /// Since when more come than calls wait.
+    surplus_since: Option<Instant>,
     /// Whether one more could not be started for lack of something: those that live serve all until
     /// one of them ends.
     is_short: bool,
@@ -49,6 +55,7 @@ impl Pool {
             brief: Vec::new(),
             alive: 0,
             coming: 0,
+            surplus_since: None,
             is_short: false,
             killed_at_start: 0,
             lost_at_start: None,
@@ -127,6 +134,22 @@ impl Pool {
     /// Whether more executables come than calls wait.
     pub(crate) fn has_too_many_coming(&self) -> bool {
         self.coming > self.waiting.len()
+    }
+
+    /// Calls have begun, or come: notes whether too many executables come now.
+    pub(crate) fn look_for_surplus(&mut self, now: Instant) {
+        let is_surplus = !self.is_here() && self.has_too_many_coming();
+        self.surplus_since = self.surplus_since.or(Some(now)).filter(|_| is_surplus);
+    }
+
+    /// When those are stopped that no call waits for.
+    pub(crate) fn surplus_ends(&self) -> Option<Instant> {
+        self.surplus_since.map(|since| since + SURPLUS)
+    }
+
+    /// They are stopped now.
+    pub(crate) fn forget_surplus(&mut self) {
+        self.surplus_since = None;
     }
 }
 

@@ -116,6 +116,9 @@ impl Server {
             }
         }
         self.start_executables(surroundings.now());
+        if let Some(pool) = self.state.queue.get_mut(module) {
+            pool.look_for_surplus(surroundings.now());
+        }
         self.state.queue.drop_empty(module);
     }
 
@@ -278,9 +281,25 @@ impl Server {
         if let (Some(pool), Some(turn)) = (self.state.queue.get_mut(&module), call.run.turn) {
             pool.leave(key, turn);
         }
-        while let Some(executable) = self.state.unneeded(&module) {
+        self.stop_unneeded(&module);
+        self.state.queue.drop_empty(&module);
+    }
+
+    /// Executables that were to come for calls which others have taken are stopped: so their jobs
+    /// leave the queue.
+    pub(in crate::step) fn end_surplus(&mut self, now: Instant) {
+        while let Some((_, module)) = self.state.next_surplus().filter(|(at, _)| *at <= now) {
+            let module = module.clone();
+            if let Some(pool) = self.state.queue.get_mut(&module) {
+                pool.forget_surplus();
+            }
+            self.stop_unneeded(&module);
+        }
+    }
+
+    fn stop_unneeded(&mut self, module: &ModuleKey) {
+        while let Some(executable) = self.state.unneeded(module) {
             self.stop_executable(executable);
         }
-        self.state.queue.drop_empty(&module);
     }
 }
