@@ -243,6 +243,7 @@ impl Play {
             "changed" => self.server.directory_changed(),
             "freed" => self.server.forget_memory(MemorySource::Own(number)),
             "tick" => self.server.tick(&mut self.memory),
+            "job" => self.server.jobs(&self.memory, vec![words::job(words)]),
             _ => panic!("no such event: {words:?}"),
         }
     }

@@ -154,3 +154,18 @@ pub fn word(argument: &Argument) -> String {
         other => format!("{other:?}"),
     }
 }
+
+/// The only job of a launcher: its id, state and words.
+pub fn job(words: &[&str]) -> farcall_wire::JobStatus {
+    farcall_wire::JobStatus {
+        number: 1,
+        launcher: "slurm".to_owned(),
+        id: words[1].to_owned(),
+        state: words[2].to_owned(),
+        text: words[3..].join(" "),
+        slots: 1,
+        running: 0,
+        hosts: Vec::new(),
+        age_us: 0,
+    }
+}

@@ -49,7 +49,10 @@ impl Server {
         let call = self.state.calls.get(&key);
         let allowed = call.and_then(|call| call.times.allowed);
         let Some((_, seconds)) = allowed.filter(|(end, _)| *end == at) else {
-            let words = call.map_or_else(|| "timed out".to_owned(), |call| timed_out(call, at));
+            let words = call.map_or_else(
+                || "timed out".to_owned(),
+                |call| timed_out(call, at, self.job_waited_for(call)),
+            );
             return Error::new(ErrorKind::TimedOut, "run a routine", words).fix("raise timeout=");
         };
         Error::new(
@@ -261,8 +264,9 @@ impl Server {
     }
 }
 
-/// How long a call took until it timed out, and how much of that it spent in the queue.
-fn timed_out(call: &Call, at: Instant) -> String {
+/// How long a call took until it timed out, how much of that it spent in the queue, and which job it
+/// waited for.
+fn timed_out(call: &Call, at: Instant, job: Option<String>) -> String {
     let total = rounded(at.since(call.times.accepted));
     let left = match call.run.executable {
         Some(_) => call.times.started,
@@ -271,13 +275,14 @@ fn timed_out(call: &Call, at: Instant) -> String {
     let has_arrived = call.arguments.complete && call.arguments.fetching == 0;
     // What is less than a tenth is no reason.
     let is_short = left.since(call.times.queued) * 10 < at.since(call.times.accepted);
+    let job = job.map_or(String::new(), |job| format!(" ({job})"));
     let queued = rounded(left.since(call.times.queued));
     if !has_arrived || is_short {
         format!("timed out after {total}")
     } else if queued == total {
-        format!("timed out after {total}, all of it in the queue")
+        format!("timed out after {total}, all of it in the queue{job}")
     } else {
-        format!("timed out after {total}, {queued} of it in the queue")
+        format!("timed out after {total}, {queued} of it in the queue{job}")
     }
 }
 

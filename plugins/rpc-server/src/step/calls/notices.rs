@@ -10,7 +10,7 @@ use farcall_base::{ChannelId, Error, ExecutableId};
 use farcall_services::spawner::{Output, Said};
 use farcall_wire::{Attribute, JobStatus, NOTICES, Notice, Open, wants};
 
-use crate::state::{Action, CallKey, Phase, Wants};
+use crate::state::{Action, Call, CallKey, Phase, Wants};
 use crate::step::executables::pool::Rank;
 use crate::step::{Server, Surroundings};
 
@@ -66,6 +66,17 @@ impl Server {
         if let Some(words) = waited_for(self.state.executables.jobs.all(), &pool.image.launcher) {
             self.notify(key, &Notice::Progress(0.0, words));
         }
+    }
+
+    /// The job that a call waits for, and how it is: `job 12 PENDING, PartitionDown`.
+    pub(super) fn job_waited_for(&self, call: &Call) -> Option<String> {
+        let pool = self.state.queue.get(&call.module_key())?;
+        let waits = call.run.executable.is_none();
+        let jobs = self.state.executables.jobs.all();
+        let job = next_of(jobs, &pool.image.launcher).filter(|_| waits)?;
+        let words = job.text.strip_prefix("waiting: ").unwrap_or(&job.text);
+        let words = if words.is_empty() { String::new() } else { format!(", {words}") };
+        Some(format!("{} {}{words}", named(job), job.state.to_uppercase()))
     }
 
     /// Jobs are not as they were before.
@@ -229,11 +240,19 @@ impl Server {
 /// The next job of a launcher that has not come, in words; `None` for calls that no launcher has to
 /// do with.
 fn waited_for(jobs: &[JobStatus], launcher: &str) -> Option<String> {
-    let has_come = |job: &JobStatus| job.state == "ending" || !job.hosts.is_empty();
-    let job = jobs.iter().find(|job| job.launcher == launcher && !has_come(job))?;
-    let which = if job.id.is_empty() { "a job".to_owned() } else { format!("job {}", job.id) };
+    let job = next_of(jobs, launcher)?;
     let how = if job.text.is_empty() { &job.state } else { &job.text };
-    Some(format!("waits for {which} of {launcher}: {how}"))
+    Some(format!("waits for {} of {launcher}: {how}", named(job)))
+}
+
+/// The next job of a launcher that has not come.
+fn next_of<'a>(jobs: &'a [JobStatus], launcher: &str) -> Option<&'a JobStatus> {
+    let has_come = |job: &JobStatus| job.state == "ending" || !job.hosts.is_empty();
+    jobs.iter().find(|job| job.launcher == launcher && !has_come(job))
+}
+
+fn named(job: &JobStatus) -> String {
+    if job.id.is_empty() { "a job".to_owned() } else { format!("job {}", job.id) }
 }
 
 fn left_out(lost: u64) -> Vec<u8> {
