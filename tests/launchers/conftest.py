@@ -160,7 +160,7 @@ def fake(tmp_path, monkeypatch):
     """The Slurm that lies: its folder."""
     folder = tmp_path / "fake"
     (folder / "bin").mkdir(parents=True)
-    for command in ("sbatch", "squeue", "scancel", "scontrol", "sacct", "srun"):
+    for command in ("sbatch", "squeue", "scancel", "scontrol", "sacct", "sacctmgr", "srun"):
         (folder / "bin" / command).symlink_to(HERE / "fake_slurm.py")
     monkeypatch.setenv("PATH", f"{folder}/bin:{os.environ['PATH']}")
     monkeypatch.setenv("FAKE_SLURM", str(folder))

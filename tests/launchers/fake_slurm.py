@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A Slurm that lies: sbatch, squeue, scancel, scontrol, sacct and srun, each a link to this file.
+"""A Slurm that lies: sbatch, squeue, scancel, scontrol, sacct, sacctmgr and srun, each a link to
+this file.
 
 $FAKE_SLURM is its folder. `faults` in it has a line for each thing that goes wrong, taken from the
 top: `COMMAND FAULT [TIMES]`. A command looks at the first line with its name; it is gone when it
@@ -12,12 +13,14 @@ has happened TIMES times (1).
 
 Jobs start at once, on as many nodes of two tasks as they need, unless `waits` is there, which holds
 the reason. `JOB.state` holds what a job is said to be, and can be written by a test; that a job
-ends is written there, too.
+ends is written there, too. `partition` is the line of `scontrol show partition`: a job of more
+tasks than its TotalCPUs waits for ever, as PartitionConfig.
 """
 
 import fcntl
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -132,6 +135,13 @@ def sbatch(what):
     print("lua: welcome" if what == "garbage" else job)
 
 
+def processors():
+    """Of the partition."""
+    file = FOLDER / "partition"
+    said = re.search(r"TotalCPUs=(\d+)", file.read_text()) if file.exists() else None
+    return int(said[1]) if said else sys.maxsize
+
+
 def run(job, script, given):
     """The node's part: runs the script, and writes down how it ended."""
     for name, place in ((1, "output"), (2, "error")):
@@ -140,7 +150,11 @@ def run(job, script, given):
             name,
         )
     os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
-    while (FOLDER / "waits").exists() and state(job).startswith("PENDING"):
+    if int(given["ntasks"]) > processors():
+        say_state(job, "PENDING PartitionConfig")
+    while ((FOLDER / "waits").exists() or int(given["ntasks"]) > processors()) and state(
+        job
+    ).startswith("PENDING"):
         time.sleep(0.05)
     if state(job).startswith("CANCELLED"):
         os._exit(0)
@@ -216,8 +230,11 @@ def scancel(what):
 
 
 def scontrol(what):
-    """`update` of a comment, and `show job`."""
+    """`update` of a comment, `show job`, and `show partition` where a test wrote one down."""
     _, words = options()
+    if words == ["show", "partition"]:
+        file = FOLDER / "partition"
+        return print(file.read_text() if file.exists() else "No partitions in the system")
     if words[0] == "update":
         job = words[1].partition("=")[2]
         name, _, tasks = (FOLDER / f"{job}.job").read_text().split("\n")[:3]
@@ -237,6 +254,11 @@ def sacct(what):
     job = known(what).get(given["jobs"])
     if job:
         print(f"{job['state'].split()[0]}|0:0")
+
+
+def sacctmgr(what):
+    """Nobody keeps accounts here."""
+    sys.exit("You are not running a supported accounting_storage plugin")
 
 
 def main():

@@ -206,3 +206,30 @@ def test_a_job_that_somebody_cancels_is_told(slurm, driven, tmp_path):
     wait_for(launcher, job, "^ACTIVE")
     subprocess.run(["scancel", job], check=True)
     assert launcher.over(job) == "FAILED" and status(launcher, job).startswith("FAILED cancelled")
+
+
+def test_a_job_larger_than_its_partition_is_not_submitted(fake, driven, tmp_path):
+    """Its driver hears a size that leaves room for others, and asks again."""
+    line = "PartitionName=main Default=YES MaxTime=1-00:00:00 TotalCPUs=16 TotalNodes=4"
+    (fake / "partition").write_text(line)
+    launcher = driven()
+    with pytest.raises(conformance.Broken, match="16 processors at most, and 24 are wanted"):
+        launcher.create("a", "count 24", "count_min 1", *sleeper(tmp_path))
+    told = "SIZE_NOTIFY request a 2 partition main gives a job 16 processors"
+    assert [line for line in launcher.remarks if line.startswith(told)]
+    assert not list(fake.glob("*.job"))
+    launcher.create("b", "count 2", "count_min 1", *sleeper(tmp_path))
+    assert len(list(fake.glob("*.job"))) == 1
+
+
+def test_a_job_that_waits_for_ever_is_told_its_half(fake, driven, tmp_path):
+    """Nobody told of its partition; and a driver that does not listen is not told."""
+    (fake / "partition").write_text("PartitionName=main Default=NO TotalCPUs=16 TotalNodes=4")
+    launcher = driven()
+    job = launcher.create("a", "count 24", "count_min 1", *sleeper(tmp_path))
+    eventually(lambda: f"SIZE_NOTIFY job {job} 12 PartitionConfig" in launcher.remarks)
+    assert launcher.ask(f"JOB_DESTROY {job}") == "S" and launcher.over(job) == "FAILED"
+    other = launcher.create("b", "count 24", *sleeper(tmp_path))
+    looks = (fake / "log").read_text().count("squeue")
+    eventually(lambda: (fake / "log").read_text().count("squeue") > looks + 2)
+    assert not [said for said in launcher.remarks if f"job {other} " in said]
