@@ -85,7 +85,8 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     let plugins_max =
         Duration::from_millis(manifest.limits.stop_timeout_ms.saturating_mul(plugins.len() as u64));
     // Before anybody can connect, who would find nothing.
-    let own = own_files(&options, arguments.manifest.as_deref());
+    let manifest_file = arguments.manifest_file();
+    let own = own_files(&options, manifest_file.as_deref());
     publications
         .iter()
         .try_for_each(|(_, publication)| check_exposed(publication, &interpreters, &own))?;
@@ -100,7 +101,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     );
     let published = publish_all(&mut publisher, publications)?;
     let rpc = node.service::<RpcHandle>(farcall_rpc_server::SLOT)?;
-    if let Some(path) = &arguments.manifest {
+    if let Some(path) = &manifest_file {
         let rights = node.service::<RpcHandle>(farcall_rpc_server::SLOT)?;
         publisher.follow(path, &options.access, access_of, rights)?;
     }

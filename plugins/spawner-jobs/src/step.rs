@@ -331,7 +331,8 @@ pub(crate) fn no_launcher(settings: &Settings, launcher: &str) -> Error {
     let names = settings.names().into_iter().collect::<Vec<_>>().join(", ");
     let fix = format!(
         "{near}there are {names}; to add another, set launchers.{launcher}.command in the options \
-        of spawner-jobs (farcall.toml there)"
+        of spawner-jobs: in the file of serve --manifest, or in ~/.config/farcall/farcall.toml of \
+        the host that farcall connect reaches"
     );
     let message = format!("there is no launcher \"{launcher}\"");
     Error::new(ErrorKind::NotFound, "start an executable", message).fix(fix)

@@ -22,13 +22,17 @@ const BUSY_PAUSE: Duration = Duration::from_millis(10);
 /// `$FARCALL_CA`, or `farcall/ca` among the user's configuration (`$XDG_CONFIG_HOME`, or
 /// `~/.config`).
 pub fn authority_folder() -> PathBuf {
-    let named = |variable: &str| {
-        std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
-    };
-    named("FARCALL_CA").unwrap_or_else(|| {
-        let home = || named("HOME").unwrap_or_else(|| PathBuf::from("/")).join(".config");
-        named("XDG_CONFIG_HOME").unwrap_or_else(home).join("farcall").join("ca")
-    })
+    named("FARCALL_CA").unwrap_or_else(|| config_folder().join("ca"))
+}
+
+/// `farcall` among the user's configuration.
+pub fn config_folder() -> PathBuf {
+    let home = || named("HOME").unwrap_or_else(|| PathBuf::from("/")).join(".config");
+    named("XDG_CONFIG_HOME").unwrap_or_else(home).join("farcall")
+}
+
+fn named(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 /// A folder that this process alone changes.

@@ -21,7 +21,7 @@ use farcall_transport_tls::{Certificate, is_name};
 use serde_json::{Value, json};
 
 use folder::Folder;
-pub use folder::{REVOKED_FILE, SERVER_FILE, authority_folder};
+pub use folder::{REVOKED_FILE, SERVER_FILE, authority_folder, config_folder};
 pub use sign::Signer;
 
 /// The list of what was given: ten thousands of certificates.

@@ -61,6 +61,19 @@ impl ServeArguments {
     /// Whether this is a server of its owner's own, by how it was started: for a program, or by
     /// `farcall connect`.
     pub(super) fn is_own(&self) -> bool {
-        self.private || self.listen.iter().any(|address| address.starts_with("relay:"))
+        self.private || self.is_relayed()
+    }
+
+    /// Whether `farcall connect` began it.
+    fn is_relayed(&self) -> bool {
+        self.listen.iter().any(|address| address.starts_with("relay:"))
+    }
+
+    /// The configuration file: the one that was named, or the user's own on a host that
+    /// `farcall connect` reaches, where nobody can name one.
+    pub(super) fn manifest_file(&self) -> Option<PathBuf> {
+        let own = || farcall_authority::config_folder().join("farcall.toml");
+        let of_relayed = || Some(own()).filter(|file| self.is_relayed() && file.exists());
+        self.manifest.clone().or_else(of_relayed)
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn completed_manifest(
     plugins: &[PluginDescription],
     folder: Option<&PrivateFolder>,
 ) -> Result<Manifest> {
-    let mut manifest = match &arguments.manifest {
+    let mut manifest = match &arguments.manifest_file() {
         Some(path) => Manifest::load(path)?.completed(plugins),
         None => Manifest::of(plugins)?,
     };
