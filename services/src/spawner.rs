@@ -88,6 +88,9 @@ pub struct Start {
     pub module: String,
     /// What to start.
     pub image: ExecutableImage,
+    /// The array of handles that it is for. Those of one array share a job, where a job can be so
+    /// large.
+    pub array: Option<u64>,
     /// Told first: it runs, or why it could not be started.
     pub started: Reply<Started>,
     /// Told last, and only if it ran: how it ended. Withdrawn (no message at all) when the start

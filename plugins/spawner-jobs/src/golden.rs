@@ -85,6 +85,20 @@ impl Conversation for Play {
     }
 }
 
+fn image(launcher: &str, backend: String) -> ExecutableImage {
+    ExecutableImage {
+        kind: ImageKind::GenericHost { libraries: Vec::new() },
+        readable: Vec::new(),
+        listed: Vec::new(),
+        trust: Trust::Confined,
+        environment: Vec::new(),
+        backend,
+        ranks: 0,
+        launcher: launcher.to_owned(),
+        module_text: Arc::from([]),
+    }
+}
+
 fn event(text: &str) -> Event {
     let words: Vec<&str> = text.split_whitespace().collect();
     let number = || words[1].parse::<u64>().unwrap();
@@ -92,21 +106,11 @@ fn event(text: &str) -> Event {
     let executable = || ExecutableId(words[words.len().min(3) - 1].parse().unwrap());
     match words[0] {
         "start" => {
-            let backend = words.get(3).map_or(String::new(), |backend| (*backend).to_owned());
-            let kind = ImageKind::GenericHost { libraries: Vec::new() };
-            let launcher = words[2].to_owned();
-            let image = ExecutableImage {
-                kind,
-                readable: Vec::new(),
-                listed: Vec::new(),
-                trust: Trust::Confined,
-                environment: Vec::new(),
-                backend,
-                ranks: 0,
-                launcher,
-                module_text: Arc::from([]),
-            };
-            Event::Start { executable: ExecutableId(number()), module: "m".to_owned(), image }
+            let backend = words.get(3).map_or("", |backend| backend.trim_matches('-')).to_owned();
+            let image = image(words[2], backend);
+            let array = words.get(4).map(|array| array.parse().unwrap());
+            let executable = ExecutableId(number());
+            Event::Start { executable, module: "m".to_owned(), image, array }
         }
         "stop" => {
             Event::Stop { executable: ExecutableId(number()), grace: Duration::from_millis(100) }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::state::{Job, LauncherSettings};
+use crate::state::{Job, LauncherSettings, Purpose};
 
 /// Longest value of a line.
 const VALUE_BYTES_MAX: usize = 4096;
@@ -35,6 +35,9 @@ pub(crate) fn create(
     say("backend", if job.kind.backend.is_empty() { &"normal" } else { &job.kind.backend });
     say("count", &job.slots.wanted());
     say("count_min", &least);
+    if job.purpose == Purpose::Array {
+        say("together", &true);
+    }
     if !job.kind.backend.is_empty() && job.kind.ranks > 0 {
         say("ranks", &job.kind.ranks);
     }

@@ -11,7 +11,7 @@ use farcall_services::directory::ExecutableImage;
 use farcall_wire::JobStatus;
 use serde::Deserialize;
 
-pub(crate) use job::{Job, Standing};
+pub(crate) use job::{Job, Purpose, Standing};
 
 use crate::gate::Dial;
 use crate::ranks::RanksRules;
@@ -180,7 +180,7 @@ pub(crate) struct State {
     /// When jobs are asked for those.
     pub(crate) gathering: BTreeMap<Kind, Instant>,
     /// What launchers say of the most slots of a job, where they do.
-    pub(crate) sizes: BTreeMap<Kind, u32>,
+    pub(crate) sizes: BTreeMap<(Kind, Purpose), u32>,
     pub(crate) jobs: BTreeMap<Number, Job>,
     pub(crate) pilots: BTreeMap<Number, Pilot>,
     pub(crate) executables: BTreeMap<ExecutableId, Executable>,
@@ -241,6 +241,8 @@ pub(crate) struct Executable {
     pub(crate) kind: Kind,
     pub(crate) module: String,
     pub(crate) image: Arc<ExecutableImage>,
+    /// The array of handles that it is for.
+    pub(crate) array: Option<u64>,
     pub(crate) place: Place,
     pub(crate) tries: u32,
 }
@@ -293,13 +295,28 @@ impl State {
         self.waiting_of(kind).saturating_sub(self.expected(kind))
     }
 
-    /// Slots of the next job.
-    pub(crate) fn size_of_next(&self, kind: &Kind) -> u32 {
+    /// How many slots the next job has, and for what. What comes already is for those at the front
+    /// of the line. Arrays have jobs of their own where those of calls are to be small.
+    pub(crate) fn next_job(&self, kind: &Kind) -> Option<(u32, Purpose)> {
+        let array_of = |executable| self.executables.get(executable).and_then(|one| one.array);
+        let missing = self.waiting.get(kind)?.iter().skip(self.expected(kind)).map(array_of);
+        let missing: Vec<Option<u64>> = missing.collect();
+        let first = *missing.first()?;
+        let is_apart = self.sizes.contains_key(&(kind.clone(), Purpose::Calls));
+        let alike = missing.iter().take_while(|array| !is_apart || **array == first);
+        let has_array = alike.clone().any(Option::is_some);
+        let purpose = if has_array { Purpose::Array } else { Purpose::Calls };
+        let most = self.size_max(kind, purpose) as usize;
+        Some((alike.take(most).count() as u32, purpose))
+    }
+
+    /// Most slots of a job, at least one.
+    fn size_max(&self, kind: &Kind, purpose: Purpose) -> u32 {
         if !kind.backend.is_empty() {
             return 1;
         }
         let most = self.settings.slots_max(&kind.launcher);
-        self.sizes.get(kind).map_or(most, |size| most.min(*size))
+        self.sizes.get(&(kind.clone(), purpose)).map_or(most, |size| most.min(*size))
     }
 
     /// Whether another job may be asked for now; otherwise when one has begun or ended.

@@ -21,7 +21,7 @@ const CLOSING_MAX: Duration = Duration::from_secs(3);
 /// What has happened.
 pub(crate) enum Event {
     /// Somebody asks for a start.
-    Start { executable: ExecutableId, module: String, image: ExecutableImage },
+    Start { executable: ExecutableId, module: String, image: ExecutableImage, array: Option<u64> },
     /// Somebody asks for an end.
     Stop { executable: ExecutableId, grace: Duration },
     /// Somebody asks for the end of a job.
@@ -95,7 +95,9 @@ pub(crate) enum Action {
 pub(crate) fn step(state: &mut State, now: Instant, event: Event) -> Vec<Action> {
     let mut turn = Turn { state, now, actions: Vec::new() };
     match event {
-        Event::Start { executable, module, image } => turn.start(executable, module, image),
+        Event::Start { executable, module, image, array } => {
+            turn.start(executable, module, image, array)
+        }
         Event::Stop { executable, grace } => turn.stop(executable, grace),
         Event::Cancel { number } => turn.cancel(number),
         Event::Prepared { job } => turn.prepared(job),
@@ -131,7 +133,13 @@ impl Turn<'_> {
         self.actions.push(action);
     }
 
-    fn start(&mut self, executable: ExecutableId, module: String, image: ExecutableImage) {
+    fn start(
+        &mut self,
+        executable: ExecutableId,
+        module: String,
+        image: ExecutableImage,
+        array: Option<u64>,
+    ) {
         let checked = self.check_start(executable, &image.launcher);
         let kind = match checked.and_then(|()| kind_of(&self.state.settings, &module, &image)) {
             Ok(kind) => kind,
@@ -139,8 +147,8 @@ impl Turn<'_> {
         };
         let image = ExecutableImage { ranks: kind.ranks, ..image };
         let image = Arc::new(image);
-        let entry =
-            Executable { kind: kind.clone(), module, image, place: Place::Waiting, tries: 0 };
+        let place = Place::Waiting;
+        let entry = Executable { kind: kind.clone(), module, image, array, place, tries: 0 };
         self.state.executables.insert(executable, entry);
         self.state.waiting.entry(kind.clone()).or_default().push_back(executable);
         self.serve();

@@ -212,7 +212,7 @@ impl Driver {
     }
 
     fn collect_start(&mut self, start: Start) {
-        let Start { executable, module, image, started, exited } = start;
+        let Start { executable, module, image, started, exited, .. } = start;
         self.requests += 1;
         self.asked.insert(self.requests, Reports { started: Some(started), exited });
         self.events.push_back(Event::Start {

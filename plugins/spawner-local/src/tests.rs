@@ -53,6 +53,7 @@ impl Shell {
             executable: ExecutableId(number),
             module: "ep".into(),
             image,
+            array: None,
             started,
             exited,
         });
@@ -233,6 +234,7 @@ fn a_node_that_stops_takes_its_executables_with_it() {
         executable: ExecutableId(2),
         module: String::new(),
         image,
+        array: None,
         started: reply,
         exited,
     });

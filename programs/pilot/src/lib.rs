@@ -371,7 +371,8 @@ impl Pilot {
         let started = self.sender.reply(move |answer| News::Started(executable, answer))?;
         let exited = self.sender.reply(News::Exited)?;
         self.running.insert(executable, Running::default());
-        self.spawner.start(Start { executable, module: start.module, image, started, exited });
+        let module = start.module;
+        self.spawner.start(Start { executable, module, image, array: None, started, exited });
         Ok(())
     }
 

@@ -153,13 +153,15 @@ pub struct Shape {
     /// Slots that are enough: the driver asks for the others in further jobs, where a launcher
     /// says that one is too large. `None`: all or nothing, from a driver that does not listen.
     pub count_min: Option<u32>,
+    /// One job is better than several that begin sooner.
+    pub together: bool,
     /// Ranks of each of them, where they are programs of MPI.
     pub ranks: u32,
 }
 
 impl Default for Shape {
     fn default() -> Shape {
-        Shape { backend: Backend::Normal, count: 1, count_min: None, ranks: 1 }
+        Shape { backend: Backend::Normal, count: 1, count_min: None, together: false, ranks: 1 }
     }
 }
 
@@ -169,6 +171,7 @@ impl Shape {
             "backend" => self.backend = backend(value)?,
             "count" => self.count = number(name, value, 1, COUNT_MAX)?,
             "count_min" => self.count_min = Some(number(name, value, 1, COUNT_MAX)?),
+            "together" => self.together = truth(name, value)?,
             "ranks" => self.ranks = number(name, value, 1, COUNT_MAX)?,
             _ => return Ok(false),
         }

@@ -39,7 +39,9 @@ impl Driver {
             Action::Order { connection, channel, order, by } => {
                 self.pass_on(connection, channel, order, by)
             }
-            Action::Start { executable, module, image } => self.start(executable, module, image),
+            Action::Start { executable, module, image, array } => {
+                self.start(executable, module, image, array)
+            }
             Action::Stop { executable, grace } => self.stop(executable, grace),
             Action::Listen(executable) => self.listen(executable),
             Action::Hush(executable) => self.hush(executable),

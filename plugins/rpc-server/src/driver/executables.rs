@@ -11,6 +11,7 @@ use farcall_services::spawner::{Exited, Line, SpawnerHandle, Start, Started};
 use super::journal::Life;
 use super::{Driver, Message, RETRY_AFTER};
 use crate::options::LogLevel;
+use crate::state::HoldNumber;
 use crate::step::Surroundings;
 
 /// What the spawner was too busy to be told.
@@ -43,6 +44,7 @@ impl Driver {
         executable: ExecutableId,
         module: String,
         image: ExecutableImage,
+        array: Option<HoldNumber>,
     ) {
         let started = self.sender.reply(move |answer| Message::Started(executable, answer));
         let exited =
@@ -53,6 +55,7 @@ impl Driver {
                     executable,
                     module,
                     image,
+                    array: array.map(|hold| hold.0),
                     started,
                     exited,
                 });

@@ -255,9 +255,10 @@ impl Peers {
                 self.questions.push_back((connection, channel));
                 format!("order {order:?}")
             }
-            Action::Start { executable, .. } => {
+            Action::Start { executable, array, .. } => {
                 self.starting.insert(executable);
-                format!("start {executable}")
+                let of = array.map_or(String::new(), |array| format!(" of array {}", array.0));
+                format!("start {executable}{of}")
             }
             Action::Stop { executable, grace } => {
                 assert!(

@@ -73,6 +73,8 @@ pub enum Action {
         module: String,
         /// What to start.
         image: ExecutableImage,
+        /// The array of handles that it is for.
+        array: Option<HoldNumber>,
     },
     /// End an executable.
     Stop {

@@ -206,6 +206,12 @@ impl Objects {
         self.holds.get(&self.all.get(&executable)?.hold)
     }
 
+    /// The request that an object shares with others that were asked for at the same time.
+    pub fn array_of(&self, executable: ExecutableId) -> Option<HoldNumber> {
+        let number = self.all.get(&executable)?.hold;
+        self.hold(number).filter(|hold| hold.objects > 1).map(|_| number)
+    }
+
     /// A request for objects begins.
     pub fn begin_hold(&mut self, number: HoldNumber, hold: Hold) {
         self.holds.insert(number, hold);

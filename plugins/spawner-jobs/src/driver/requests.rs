@@ -70,7 +70,7 @@ impl Driver {
     pub(super) fn request(&mut self, request: Request) {
         match request {
             Request::Start(start) => {
-                let Start { executable, module, image, started, exited } = *start;
+                let Start { executable, module, image, array, started, exited } = *start;
                 if self.reports.contains_key(&executable) {
                     exited.withdraw();
                     return started
@@ -80,7 +80,7 @@ impl Driver {
                 let reports =
                     Reports { started: Some(started), exited, listener: None, listening, hushing };
                 self.reports.insert(executable, reports);
-                self.events.push_back(Event::Start { executable, module, image });
+                self.events.push_back(Event::Start { executable, module, image, array });
             }
             Request::Stop { executable, grace } => {
                 self.events.push_back(Event::Stop { executable, grace })

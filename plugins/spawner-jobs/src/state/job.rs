@@ -6,10 +6,20 @@ use farcall_base::{ExecutableId, Instant};
 
 use super::{ABSENT, Kind, Pilot, TOGETHER};
 
+/// What the slots of a job are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Purpose {
+    /// Calls that need nothing of each other: several small jobs begin sooner than a large one.
+    Calls,
+    /// An array of handles: one job, unless none can be so large.
+    Array,
+}
+
 /// A job.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) kind: Kind,
+    pub(crate) purpose: Purpose,
     /// How its pilots call it.
     pub(crate) name: String,
     /// What its launcher calls it.
@@ -28,9 +38,16 @@ pub(crate) struct Job {
 
 impl Job {
     /// One that its launcher is asked for, which has until then to name it.
-    pub(crate) fn new(kind: Kind, name: String, slots: u32, now: Instant, until: Instant) -> Job {
+    pub(crate) fn new(
+        kind: Kind,
+        (slots, purpose): (u32, Purpose),
+        name: String,
+        now: Instant,
+        until: Instant,
+    ) -> Job {
         Job {
             kind,
+            purpose,
             name,
             id: None,
             standing: Standing::Submitting { until },

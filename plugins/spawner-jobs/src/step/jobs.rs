@@ -26,14 +26,13 @@ impl Turn<'_> {
 
     /// Asks for as many slots as executables wait that none comes for.
     pub(super) fn ask_for_jobs(&mut self, kind: &Kind) {
-        let mut missing = u32::try_from(self.state.missing(kind)).unwrap_or(u32::MAX);
-        while missing > 0 && self.state.may_ask(kind) {
-            let wanted = missing.min(self.state.size_of_next(kind));
-            missing -= wanted;
+        while self.state.may_ask(kind)
+            && let Some(next) = self.state.next_job(kind)
+        {
             let number = self.state.number();
             let name = format!("{}-{number}", self.state.mark);
             let until = self.now + Duration::from_millis(self.state.settings.submit_ms);
-            let job = Job::new(kind.clone(), name, wanted, self.now, until);
+            let job = Job::new(kind.clone(), next, name, self.now, until);
             self.state.jobs.insert(number, job);
             self.state.changed = true;
             self.act(Action::Prepare { job: number });
@@ -53,7 +52,7 @@ impl Turn<'_> {
         if !is_named {
             job.standing = Standing::Over;
         }
-        let size = self.state.sizes.entry(kind.clone()).or_insert(most);
+        let size = self.state.sizes.entry((kind.clone(), job.purpose)).or_insert(most);
         *size = most.min(*size);
         if is_named {
             self.end_job(number);

@@ -201,7 +201,7 @@ impl Turn<'_> {
     pub(super) fn launcher_ended(&mut self, launcher: &str, how: &str) {
         let Some(entry) = self.state.launchers.remove(launcher) else { return };
         // What the next one says of sizes may be something else.
-        self.state.sizes.retain(|kind, _| kind.launcher != launcher);
+        self.state.sizes.retain(|(kind, _), _| kind.launcher != launcher);
         if !entry.leaving {
             let error = Error::new(
                 ErrorKind::Unavailable,

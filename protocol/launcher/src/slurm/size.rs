@@ -74,7 +74,8 @@ impl Slurm {
             }
             let Some(fit) = self.limits.fit(&submission.job) else { continue };
             let shape = submission.job.shape;
-            let most = shape.least().map(|least| fit.block.max(least));
+            let best = if shape.together { fit.tasks_max } else { fit.block };
+            let most = shape.least().map(|least| best.max(least));
             let is_over = match most {
                 Some(most) => shape.count > most,
                 None => shape.tasks() > fit.tasks_max,

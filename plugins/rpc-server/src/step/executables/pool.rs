@@ -219,7 +219,8 @@ impl Server {
             Place::Pool => self.state.executables.launched.begin(executable),
             Place::Held => {}
         }
-        self.state.out.act(Action::Start { executable, module: module.0.clone(), image });
+        let array = self.state.objects.array_of(executable);
+        self.state.out.act(Action::Start { executable, module: module.0.clone(), image, array });
         self.state.counters.started += 1;
         let record = Executable {
             module: module.clone(),
