@@ -40,6 +40,7 @@ ROWS = (
     "5 executables with OpenBLAS",
     "5 handles of one submission",
     "10 handles: efficiency",
+    "20 calls of 0.05 s on a Slurm of 8 processors",
     "5 idle clients",
     "figures 3 and 4",
     "figure3.svg",

@@ -25,6 +25,8 @@ ROUNDS = 7
 PATIENCE = 600
 # Handles that are made one after the other: more would take minutes and say the same.
 IN_SEQUENCE = 20
+# A Slurm that is filled is another one each time.
+FILLINGS = 3
 # What the moments of a second are apart that are spread evenly however many there are.
 GOLDEN_RATIO = 0.6180339887
 
@@ -32,11 +34,11 @@ GOLDEN_RATIO = 0.6180339887
 class Slurm:
     """The commands of a Slurm that runs while this is entered."""
 
-    def __init__(self, bench, slots):
-        self.folder, self.cpus = bench.folder / "slurm", -(-slots // NODES) + 4
+    def __init__(self, bench, nodes, cpus):
+        self.folder, self.nodes, self.cpus = bench.folder / "slurm", nodes, cpus
 
     def __enter__(self):
-        tool = [ROOT / "tools/slurm.sh", "start", self.folder, str(NODES), str(self.cpus)]
+        tool = [ROOT / "tools/slurm.sh", "start", self.folder, str(self.nodes), str(self.cpus)]
         found = subprocess.run(
             tool, stdout=subprocess.PIPE, text=True, check=True, timeout=600
         ).stdout.strip()
@@ -95,10 +97,10 @@ launchers.slurm = { slots_max = 1 }
 
 
 class JobServer:
-    """A server whose routines run in jobs, and the paper's sweep as its client."""
+    """A server whose routines run in jobs."""
 
-    def __init__(self, bench, slurm, sweep, manifest=""):
-        self.bench, self.slurm, self.sweep = bench, slurm, sweep
+    def __init__(self, bench, slurm, routines, manifest=""):
+        self.bench, self.slurm, self.routines = bench, slurm, routines
         self.address, self.manifest = f"unix:{bench.folder}/jobs.socket", bench.folder / "jobs.toml"
         self.manifest.write_text(manifest)
 
@@ -113,7 +115,7 @@ class JobServer:
             self.manifest,
             "--listen",
             self.address,
-            ROOT / "apps/sweep/sweep.idl",
+            self.routines,
         ]
         self.process = subprocess.Popen(
             list(map(str, command)),
@@ -131,6 +133,14 @@ class JobServer:
         self.process.wait(PATIENCE)
         self.process.stdout.close()
         self.slurm.wait_until_empty()
+
+
+class SweepServer(JobServer):
+    """The same, and the paper's sweep as its client."""
+
+    def __init__(self, bench, slurm, sweep, manifest=""):
+        super().__init__(bench, slurm, ROOT / "apps/sweep/sweep.idl", manifest)
+        self.sweep = sweep
 
     def sweeps(self, handles, calls, seconds):
         """Seconds until the handles were ready, and the efficiency of the calls."""
@@ -188,7 +198,7 @@ class Dialled:
 def jobs(bench):
     """Where there is a Slurm to be had."""
     most = 500 if bench.sizes.crowd >= 200 else 2 * bench.sizes.crowd
-    with Slurm(bench, most) as slurm:
+    with Slurm(bench, NODES, -(-most // NODES) + 4) as slurm:
         if not slurm.environment:
             print("jobs: not measured, there is no Slurm")
             return
@@ -206,6 +216,7 @@ def jobs(bench):
         )
         starting(bench, slurm, sweep, Dialled(slurm, bench.folder / "rawdial"))
         sweeping(bench, slurm, sweep, most)
+    filling(bench)
 
 
 def moments(first=0):
@@ -223,7 +234,7 @@ def starting(bench, slurm, sweep, dialled):
     anchor, own, theirs = moments(-1), moments(), moments()
 
     def ours():
-        with JobServer(bench, slurm, sweep) as server:
+        with SweepServer(bench, slurm, sweep) as server:
             next(own)
             return server.sweeps(count, 0, 0)[0]
 
@@ -242,7 +253,7 @@ def starting(bench, slurm, sweep, dialled):
         null,
         "<= 1.3",
     )
-    with JobServer(bench, slurm, sweep, SINGLE) as server:
+    with SweepServer(bench, slurm, sweep, SINGLE) as server:
         singles = {
             "handles in a job each": server.sweeps(count, 0, 0)[0],
             "C programs in a job each": dialled.seconds(count, 1),
@@ -274,7 +285,7 @@ def sweeping(bench, slurm, sweep, most):
     """Ninf-G2, section 4.3: 3.5 KB there, 400 KB back, a wait of half a second in place of the
     simulation."""
     calls, seconds = (1000, 0.5) if bench.sizes.crowd >= 200 else (20, 0.05)
-    with one_share_for_all(), JobServer(bench, slurm, sweep) as server:
+    with one_share_for_all(), SweepServer(bench, slurm, sweep) as server:
         for handles, wanted in ((bench.sizes.crowd, ">= 0.8"), (most, ">= 0.7")):
             server.sweeps(handles, 0, 0)
             found = figure(
@@ -286,3 +297,28 @@ def sweeping(bench, slurm, sweep, most):
                 None,
                 wanted,
             )
+
+
+def filling(bench):
+    """Independent calls on a small cluster, from nothing: how much of its processors' time is
+    theirs, from the start of the first to the end of the last."""
+    calls, seconds = (500, 0.5) if bench.sizes.crowd >= 200 else (20, 0.05)
+    nodes, cpus = 2, 4
+
+    def busy():
+        with (
+            Slurm(bench, nodes, cpus) as slurm,
+            JobServer(bench, slurm, ROOT / "bench/routines/rest.idl") as server,
+            farcall.connect(server.address) as client,
+        ):
+            futures = [client.rest.submit(seconds) for _ in range(calls)]
+            rests = [future.result(timeout=PATIENCE) for future in futures]
+        began, ended = min(one.began for one in rests), max(one.ended for one in rests)
+        return sum(one.ended - one.began for one in rests) / (nodes * cpus * (ended - began))
+
+    row(
+        f"{calls} calls of {seconds} s on a Slurm of {nodes * cpus} processors: part of them busy",
+        figure([busy() for _ in range(min(bench.sizes.rounds, FILLINGS))]),
+        None,
+        ">= 0.95",
+    )
