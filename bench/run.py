@@ -36,6 +36,7 @@ from rows import (
     jobs,
     objects,
     peers,
+    scanning,
     solving,
     ssh,
 )
@@ -62,6 +63,7 @@ PARTS = {
     "jobs": jobs.jobs,
     "crowd": crowds.crowd,
     "audience": crowds.audience,
+    "scan": scanning.scan,
     "figures": figures.figures,
 }
 NEED_RUST = {"crowd", "audience"}

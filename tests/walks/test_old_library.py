@@ -1,6 +1,6 @@
-"""The keeper of a library of the 1980s: COMMON blocks, a procedure as an argument, CHARACTER*8. From
-its sources to right numbers under four workers, with no word of Fortran or of an interface file
-written by hand."""
+"""The keeper of a library of the 1980s: COMMON blocks, a procedure as an argument, CHARACTER*8.
+From its sources to right numbers under four workers, with no word of Fortran or of an interface
+file written by hand."""
 
 import concurrent.futures
 import os
