@@ -2,7 +2,7 @@
 #include <farcall.h>
 #include <stdio.h>
 
-static void square(double x, double *y) { *y = x * x; }
+static double square(double x) { return x * x; }
 
 int main(void)
 {

@@ -4,19 +4,19 @@
 use std::ffi::c_void;
 
 use farcall_base::{Error, Result};
-use farcall_idl::interface::{Implementation, Interface, Routine};
+use farcall_idl::interface::{ElementType, Implementation, Interface, Routine};
 use libffi::low::ffi_cif;
 use libffi::middle::{Cif, Type};
 
 use crate::entry::EntryPoint;
-use crate::invoke::{Slot, argument_type};
-use crate::signature::{Passing, Signature};
+use crate::invoke::{Slot, argument_type, returned_type};
+use crate::signature::{Passing, Returned, Signature};
 
 /// What a made function does.
 pub trait Entered: Send + Sync {
     /// It was called: one slot per parameter of its interface. `memory` is where a value or an
     /// array lies, the text of an IN string, and of an OUT or INOUT string of C the `char *` that
-    /// the caller reads afterwards.
+    /// the caller reads afterwards. What the function returns lies there, too, zero at first.
     fn enter(&self, slots: &mut [Slot]);
 }
 
@@ -28,13 +28,14 @@ pub struct Closure(EntryPoint);
 /// What the function knows.
 struct Site {
     passings: Vec<Passing>,
+    returned: Returned,
     parameters: usize,
     entered: Box<dyn Entered>,
 }
 
 impl Closure {
     /// Makes a function with the parameters of `interface`, which a routine with this
-    /// implementation calls.
+    /// implementation calls, and with the value that one of them is marked as.
     ///
     /// # Errors
     /// For what no calling convention offers; see [`Signature::of`].
@@ -43,12 +44,8 @@ impl Closure {
         implementation: &Implementation,
         entered: Box<dyn Entered>,
     ) -> Result<Closure> {
-        let code = farcall_idl::interface::Code::Symbol {
-            symbol: interface.name.clone(),
-            arguments: (0..interface.parameters.len()).collect(),
-            result: None,
-        };
-        let implementation = Implementation { code, ..implementation.clone() };
+        let implementation =
+            Implementation { code: interface.function(), ..implementation.clone() };
         let signature = Signature::of(&Routine { interface: interface.clone(), implementation })?;
         let types: Result<Vec<Type>> = signature
             .arguments
@@ -59,9 +56,14 @@ impl Closure {
             Error::internal("make a callback", format!("libffi rejects the signature: {error:?}"))
                 .with("callback", interface.full_name())
         };
-        let cif = Cif::try_new(types?, Type::void()).map_err(refused)?;
-        let site =
-            Site { passings: signature.arguments, parameters: interface.parameters.len(), entered };
+        let value = returned_type(signature.returned, &interface.structs)?;
+        let cif = Cif::try_new(types?, value).map_err(refused)?;
+        let site = Site {
+            passings: signature.arguments,
+            returned: signature.returned,
+            parameters: interface.parameters.len(),
+            entered,
+        };
         let site: &'static Site = Box::leak(Box::new(site));
         let made = libffi::middle::Closure::try_new(cif, enter, site).map_err(refused)?;
         let code = EntryPoint::of(*made.code_ptr());
@@ -77,8 +79,8 @@ impl Closure {
 
 /// Where every made function begins.
 unsafe extern "C" fn enter(
-    _cif: &ffi_cif,
-    _result: &mut (),
+    cif: &ffi_cif,
+    result: &mut u8,
     arguments: *const *const c_void,
     site: &Site,
 ) {
@@ -97,9 +99,40 @@ unsafe extern "C" fn enter(
             }
         }
     }
+    let value = std::ptr::from_mut(result);
+    if let Returned::Value(index, _) = site.returned {
+        // SAFETY: libffi has memory for the value there, and for a whole register at least.
+        unsafe { value.write_bytes(0, (*cif.rtype).size.max(REGISTER_BYTES)) };
+        slots[index].memory = value;
+    }
     // A panic must not cross the caller's frames, which are C's; it was said on standard error.
     let entered = std::panic::AssertUnwindSafe(|| site.entered.enter(&mut slots));
     if std::panic::catch_unwind(entered).is_err() {
         std::process::abort();
+    }
+    if let Returned::Value(_, element) = site.returned {
+        // SAFETY: as above.
+        unsafe { widen(value, element) };
+    }
+}
+
+/// Bytes of the register in which an integer is returned.
+const REGISTER_BYTES: usize = 8;
+
+/// Fills the register that a small integer is returned in, as libffi demands.
+///
+/// # Safety
+/// `value` is the place of such an element, with room for a register.
+unsafe fn widen(value: *mut u8, element: ElementType) {
+    // SAFETY: the caller's promise. Unsigned ones are wide already: the place was zero.
+    unsafe {
+        let wide = match element {
+            ElementType::Char if std::ffi::c_char::MIN != 0 => i64::from(value.cast::<i8>().read()),
+            ElementType::Int8 => i64::from(value.cast::<i8>().read()),
+            ElementType::Int16 => i64::from(value.cast::<i16>().read_unaligned()),
+            ElementType::Int32 => i64::from(value.cast::<i32>().read_unaligned()),
+            _ => return,
+        };
+        value.cast::<i64>().write_unaligned(wide);
     }
 }

@@ -131,7 +131,7 @@ impl Prepared {
             let message = format!("{} slots for {} parameters", slots.len(), self.parameters);
             return Err(Error::internal("call the routine", message).with("routine", &self.name));
         }
-        if let Returned::Value(index, _) = self.signature.returned {
+        if let Returned::Value(index, _) | Returned::TextAt(index) = self.signature.returned {
             self.check_memory(slots, index)?;
         }
         for argument in &self.signature.arguments {
@@ -265,13 +265,18 @@ unsafe fn take_result(prepared: &Prepared, slots: *mut Slot, scratch: &[u64]) {
                     prepared.returned_bytes,
                 );
             }
-            Returned::Text(index) => {
-                (*slots.add(index)).memory =
-                    std::ptr::with_exposed_provenance_mut(scratch[0] as usize);
+            Returned::Text(index) => (*slots.add(index)).memory = text_of(scratch),
+            Returned::TextAt(index) => {
+                (*slots.add(index)).memory.cast::<*mut u8>().write_unaligned(text_of(scratch));
             }
             _ => {}
         }
     }
+}
+
+/// The pointer that a function returned.
+fn text_of(scratch: &[u64]) -> *mut u8 {
+    std::ptr::with_exposed_provenance_mut(scratch[0] as usize)
 }
 
 pub(crate) fn argument_type(argument: &Passing, structs: &[StructType]) -> Result<Type> {
@@ -282,10 +287,10 @@ pub(crate) fn argument_type(argument: &Passing, structs: &[StructType]) -> Resul
     }
 }
 
-fn returned_type(returned: Returned, structs: &[StructType]) -> Result<Type> {
+pub(crate) fn returned_type(returned: Returned, structs: &[StructType]) -> Result<Type> {
     match returned {
         Returned::Nothing => Ok(Type::void()),
-        Returned::Text(_) => Ok(Type::pointer()),
+        Returned::Text(_) | Returned::TextAt(_) => Ok(Type::pointer()),
         Returned::Value(_, element) => element_type(element, structs),
     }
 }

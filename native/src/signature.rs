@@ -35,6 +35,8 @@ pub enum Returned {
     Value(usize, ElementType),
     /// `char *`: becomes the slot's address.
     Text(usize),
+    /// `char *`: goes to where the slot points, the place of one text.
+    TextAt(usize),
 }
 
 /// All that the calling convention needs.
@@ -184,7 +186,8 @@ fn returned(index: usize, parameter: &Parameter, language: Language) -> Result<R
             "a function cannot return a file",
             "let the routine write to a file: add the argument `OUT filename f`",
         )),
-        ElementType::String => Ok(Returned::Text(index)),
+        ElementType::String if parameter.shape == Shape::Scalar => Ok(Returned::Text(index)),
+        ElementType::String => Ok(Returned::TextAt(index)),
         element => Ok(Returned::Value(index, element)),
     }
 }

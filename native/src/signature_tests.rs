@@ -98,6 +98,10 @@ fn results_go_to_their_slots() {
     };
     assert_eq!(returned(Language::C, 6).unwrap(), Returned::Value(6, ElementType::Int32));
     assert_eq!(returned(Language::C, 3).unwrap(), Returned::Text(3));
+    let place = vec![parameter("t", Mode::Out, ElementType::String, true)];
+    let code = symbol(&[], Some(0));
+    let named = signature(Language::C, StringConvention::End, place, code).unwrap();
+    assert_eq!(named.returned, Returned::TextAt(0));
     // Errors name the routine and the parameter.
     let error = returned(Language::Fortran, 3).unwrap_err().to_string();
     assert!(error.contains("m/f") && error.contains("parameter: t"), "{error}");

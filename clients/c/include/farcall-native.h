@@ -117,7 +117,7 @@ static inline farcall_value farcall_pass_the_address_of_this_argument(
         FARCALL_TAGS(double, FARCALL_FLOAT64), \
         FARCALL_TAGS(float _Complex, FARCALL_COMPLEX64), \
         FARCALL_TAGS(double _Complex, FARCALL_COMPLEX128), \
-        _Bool: FARCALL_UINT8, \
+        FARCALL_TAGS(_Bool, FARCALL_UINT8), \
         void *: FARCALL_VOID | FARCALL_TAG_POINTER, \
         const void *: FARCALL_VOID | FARCALL_TAG_POINTER | FARCALL_TAG_CONST, \
         char **: FARCALL_CHAR | FARCALL_TAG_POINTER | FARCALL_TAG_TEXT, \

@@ -183,6 +183,54 @@ static void fail(void *context, farcall_running *running)
     farcall_running_fail(running, context);
 }
 
+static double twice(double x)
+{
+    return 2 * x;
+}
+
+/* The same as a body: what it returns is one more parameter. */
+static void thrice(void *context, farcall_running *running)
+{
+    farcall_parameter x, result;
+    (void)context;
+    if (farcall_running_parameter(running, 0, &x) == 0 &&
+        farcall_running_parameter(running, 1, &result) == 0)
+        *(double *)result.data = 3 * *(double *)x.data;
+}
+
+static void values_of_callbacks(farcall_client *client)
+{
+    double y = 0;
+    farcall_error *error;
+    farcall_routine *routine;
+    farcall_argument arguments[3] = {{0}};
+    farcall_results *results;
+    farcall_array_view view;
+    CHECK_OK(farcall_call(client, &error, "after", 3.0, &y, twice), error);
+    CHECK(y == 7);
+    CHECK_OK(farcall_lookup(client, "after", &routine, &error), error);
+    arguments[0].kind = FARCALL_REAL;
+    arguments[0].value.real = 3;
+    arguments[2].kind = FARCALL_CALLBACK;
+    arguments[2].value.callback.body = thrice;
+    CHECK_OK(farcall_call_arguments(routine, arguments, 3, NULL, &results, &error), error);
+    CHECK_OK(farcall_results_array(results, 1, &view, &error), error);
+    CHECK(*(double *)view.data == 10);
+    farcall_results_free(results);
+    farcall_routine_free(routine);
+}
+
+static void truths(farcall_client *client)
+{
+    _Bool both[2] = {1, 0}, same = 0;
+    farcall_error *error;
+    CHECK_OK(farcall_call(client, &error, "flip", same, both, &same), error);
+    CHECK(!both[0] && both[1] && !same);
+    /* Whatever is not 0 is true. */
+    CHECK_OK(farcall_call(client, &error, "flip", 6, both, &same), error);
+    CHECK(both[0] && !both[1] && same);
+}
+
 static void callbacks(farcall_client *client)
 {
     double sum = 0;
@@ -236,5 +284,7 @@ int main(void)
     structs(client);
     variadic(client);
     callbacks(client);
+    values_of_callbacks(client);
+    truths(client);
     return check_end(server, client);
 }

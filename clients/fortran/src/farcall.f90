@@ -16,7 +16,7 @@ module farcall
   public :: farcall_submit, farcall_wait, farcall_wait_any, farcall_probe, farcall_cancel
   public :: farcall_hold, farcall_ready
   public :: farcall_is_cancelled, farcall_progress
-  public :: farcall_procedure
+  public :: farcall_procedure, farcall_function
 
   ! Values of `stat`: kinds of errors (farcall-numbers.h says more of each).
   include 'farcall_numbers.inc'
@@ -336,12 +336,79 @@ module farcall
     end subroutine
   end interface
 
+  ! The same of a function, for a callback that returns a value of its type.
+  interface farcall_function
+    module procedure function_of_double, function_of_float, function_of_int8, &
+        function_of_int16, function_of_int32, function_of_int64, function_of_logical, &
+        function_of_bool, function_of_dcomplex, function_of_scomplex
+  end interface
+
 contains
 
   ! A procedure as an argument, for a routine that calls back: its dummy arguments are as the
   ! callback's parameters, none of assumed shape.
   function farcall_procedure(procedure) result(callback)
     external :: procedure
+    type(farcall_callback) :: callback
+    callback%address = c_funloc(procedure)
+  end function
+
+  function function_of_double(procedure) result(callback)
+    real(c_double), external :: procedure
+    type(farcall_callback) :: callback
+    callback%address = c_funloc(procedure)
+  end function
+
+  function function_of_float(procedure) result(callback)
+    real(c_float), external :: procedure
+    type(farcall_callback) :: callback
+    callback%address = c_funloc(procedure)
+  end function
+
+  function function_of_int8(procedure) result(callback)
+    integer(c_int8_t), external :: procedure
+    type(farcall_callback) :: callback
+    callback%address = c_funloc(procedure)
+  end function
+
+  function function_of_int16(procedure) result(callback)
+    integer(c_int16_t), external :: procedure
+    type(farcall_callback) :: callback
+    callback%address = c_funloc(procedure)
+  end function
+
+  function function_of_int32(procedure) result(callback)
+    integer(c_int32_t), external :: procedure
+    type(farcall_callback) :: callback
+    callback%address = c_funloc(procedure)
+  end function
+
+  function function_of_int64(procedure) result(callback)
+    integer(c_int64_t), external :: procedure
+    type(farcall_callback) :: callback
+    callback%address = c_funloc(procedure)
+  end function
+
+  function function_of_logical(procedure) result(callback)
+    logical, external :: procedure
+    type(farcall_callback) :: callback
+    callback%address = c_funloc(procedure)
+  end function
+
+  function function_of_bool(procedure) result(callback)
+    logical(c_bool), external :: procedure
+    type(farcall_callback) :: callback
+    callback%address = c_funloc(procedure)
+  end function
+
+  function function_of_dcomplex(procedure) result(callback)
+    complex(c_double_complex), external :: procedure
+    type(farcall_callback) :: callback
+    callback%address = c_funloc(procedure)
+  end function
+
+  function function_of_scomplex(procedure) result(callback)
+    complex(c_float_complex), external :: procedure
     type(farcall_callback) :: callback
     callback%address = c_funloc(procedure)
   end function

@@ -14,6 +14,12 @@ contains
     y = x**2
   end subroutine
 
+  function twice(x) result(y)
+    real(real64), intent(in) :: x
+    real(real64) :: y
+    y = 2 * x
+  end function
+
   subroutine hear(i, word, total)
     integer, intent(in) :: i
     character(len=*), intent(in) :: word
@@ -114,6 +120,8 @@ contains
     integer :: stat
     call farcall_call(server, 'fortran/integrate', 0d0, 3d0, 100, area, farcall_procedure(square))
     call that(abs(area - 9) < 1d-3, 'a procedure of a module')
+    call farcall_call(server, 'fortran/after', 3d0, area, farcall_function(twice))
+    call that(area == 7, 'a function')
     call farcall_call(server, 'fortran/tell', 4, total, farcall_procedure(hear))
     call that(total == 10 .and. heard == 4 .and. words == 'oeoe', &
         'integers by reference, and a text')

@@ -133,13 +133,22 @@
       INTEGER*8 H
       INTEGER*4 I, TOTAL
       REAL*8 AREA
-      EXTERNAL SQUARE, HEAR
+      REAL*8 TWICE
+      EXTERNAL SQUARE, HEAR, TWICE
       I = GRPC_FUNCTION_HANDLE_DEFAULT(H, 'fortran/integrate')
       I = GRPC_CALL(H, 0D0, 3D0, 100, AREA, SQUARE)
       CALL THAT(ABS(AREA - 9D0) .LT. 1D-3, 'an integrand')
+      I = GRPC_FUNCTION_HANDLE_DEFAULT(H, 'fortran/after')
+      I = GRPC_CALL(H, 3D0, AREA, TWICE)
+      CALL THAT(AREA .EQ. 7, 'a function')
       I = GRPC_FUNCTION_HANDLE_DEFAULT(H, 'fortran/tell')
       I = GRPC_CALL(H, 4, TOTAL, HEAR)
       CALL THAT(TOTAL .EQ. 10 + 4 * 3 + 2, 'texts in a callback')
+      END
+
+      REAL*8 FUNCTION TWICE(X)
+      REAL*8 X
+      TWICE = 2 * X
       END
 
       SUBROUTINE SQUARE(N, X, Y)

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::callback::CallbackType;
-use farcall_idl::interface::{Code, Implementation, Language, Routine, StringConvention};
+use farcall_idl::interface::{Implementation, Language, Routine, StringConvention};
 use farcall_idl::layout::ParameterLayout;
 use farcall_link::memory::{BorrowedRegion, Region};
 use farcall_link::packing::Packing;
@@ -49,8 +49,9 @@ impl<F: Fn(&mut CallbackCall<'_, '_>) -> Result<()> + Send + Sync> Callback for 
     }
 }
 
-/// A C function of the callback's own prototype: IN scalars by value, everything else by pointer,
-/// nothing returned. As `void f(int n, double *x)` for `f(IN int n, INOUT double x[n])`.
+/// A C function of the callback's own prototype: IN scalars by value, everything else by pointer.
+/// As `void f(int n, double *x)` for `f(IN int n, INOUT double x[n])`, and `double f(double x)` for
+/// `double f(IN double x)`.
 pub struct NativeFunction {
     entry: EntryPoint,
     language: Language,
@@ -92,15 +93,10 @@ impl NativeFunction {
         if let Some(prepared) = self.prepared.get() {
             return Ok(prepared);
         }
-        let code = Code::Symbol {
-            symbol: kind.interface.name.clone(),
-            arguments: (0..kind.interface.parameters.len()).collect(),
-            result: None,
-        };
         let implementation = Implementation {
             language: self.language,
             strings: self.strings,
-            code,
+            code: kind.interface.function(),
             required: Vec::new(),
             backend: String::new(),
             distribution: Vec::new(),

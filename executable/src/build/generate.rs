@@ -7,14 +7,14 @@
 //! hand arrays on to libraries; a VLA type would break both, C++ has none, and `column` order has
 //! no C type at all. `#line` leads the compiler's messages back to the IDL file.
 
+mod declaration;
+
 use std::fmt::Write;
 
-use farcall_idl::interface::{
-    Class, Code, ElementType, Field, Interface, Language, Module, Parameter, Routine, Shape,
-    StructType,
-};
+use farcall_idl::interface::{Class, Code, Language, Module, Routine, StructType};
 
 use super::entry_name;
+use declaration::{linkage, prototype, struct_type};
 
 /// What a program that MPI starts tells its server's library of its MPI: C and C++ alike.
 const RANKS: &str = include_str!("ranks.c");
@@ -256,91 +256,6 @@ impl Context<'_> {
         }
         for (globals, file, line) in &self.module.globals {
             text.raw(globals, file, *line);
-        }
-    }
-}
-
-fn linkage(cpp: bool) -> &'static str {
-    if cpp { "extern \"C\" " } else { "" }
-}
-
-fn struct_type(description: &StructType) -> String {
-    let mut fields = String::new();
-    for Field { name, element, count, .. } in &description.fields {
-        let extent = if *count == 1 { String::new() } else { format!("[{count}]") };
-        // A fixed array of one element stays a scalar: both lie alike, and the compiled interface
-        // does not tell.
-        let _ = write!(fields, " {} {name}{extent};", c_type(*element, &[]));
-    }
-    format!("typedef struct {0} {{{fields} }} {0};", description.name)
-}
-
-fn prototype(index: usize, interface: &Interface, cpp: bool) -> String {
-    let parameters: Vec<String> = interface
-        .parameters
-        .iter()
-        .map(|parameter| declaration(parameter, &interface.structs))
-        .collect();
-    let list = if parameters.is_empty() { "void".into() } else { parameters.join(", ") };
-    // An exception that nobody catches ends the process where it is thrown, with its type and text
-    // on standard error, before it unwinds what is not C++'s. Not `noexcept`: `-ansi` means C++98.
-    let catches = if cpp { " throw()" } else { "" };
-    format!("{}void farcall_body_{index}({list}){catches}", linkage(cpp))
-}
-
-/// A parameter as the body sees it; agrees with `Signature::of_body`.
-fn declaration(parameter: &Parameter, structs: &[StructType]) -> String {
-    if let Shape::Callback { parameters } = &parameter.shape {
-        let own: Vec<String> =
-            parameters.iter().map(|parameter| declaration(parameter, structs)).collect();
-        let list = if own.is_empty() { "void".into() } else { own.join(", ") };
-        return format!("void (*{})({list})", parameter.name);
-    }
-    let scalar = parameter.shape == Shape::Scalar;
-    let by_value = scalar && !parameter.mode.is_output();
-    if parameter.stream {
-        return format!("FILE *{}", parameter.name);
-    }
-    let stars = match parameter.element {
-        ElementType::Filename => {
-            if scalar {
-                "*"
-            } else {
-                "**"
-            }
-        }
-        ElementType::String => {
-            if by_value {
-                "*"
-            } else {
-                "**"
-            }
-        }
-        _ if by_value => "",
-        _ => "*",
-    };
-    // The promise `const` makes of an array is one that the compiler can hold the body to.
-    let constant = if parameter.constant && stars == "*" { "const " } else { "" };
-    format!("{constant}{} {stars}{}", c_type(parameter.element, structs), parameter.name)
-}
-
-fn c_type(element: ElementType, structs: &[StructType]) -> &str {
-    match element {
-        ElementType::Char | ElementType::String | ElementType::Filename => "char",
-        ElementType::Int8 => "signed char",
-        ElementType::UInt8 => "unsigned char",
-        ElementType::Int16 => "short",
-        ElementType::UInt16 => "unsigned short",
-        ElementType::Int32 => "int",
-        ElementType::UInt32 => "unsigned int",
-        ElementType::Int64 => "long",
-        ElementType::UInt64 => "unsigned long",
-        ElementType::Float32 => "float",
-        ElementType::Float64 => "double",
-        ElementType::Complex64 => "scomplex",
-        ElementType::Complex128 => "dcomplex",
-        ElementType::Struct(index) => {
-            structs.get(usize::from(index)).map_or("void", |found| found.name.as_str())
         }
     }
 }

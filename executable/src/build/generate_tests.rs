@@ -2,7 +2,10 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use farcall_idl::interface::{Code, Implementation, Mode, Order, StringConvention};
+use farcall_idl::interface::{
+    Code, ElementType, Field, Implementation, Interface, Mode, Order, Parameter, Shape,
+    StringConvention,
+};
 
 fn parameter(name: &str, mode: Mode, element: ElementType, array: bool) -> Parameter {
     let shape =
@@ -80,6 +83,20 @@ fn parameters_are_what_bodies_expect() {
                     short *o, point p, char *s, char **t, char **u, char *file, char **files)\n";
     assert!(sources[0].text.contains(expected), "{}", sources[0].text);
     assert!(sources[0].text.contains("typedef struct point { double x; int tag[4]; } point;\n"));
+}
+
+#[test]
+fn functions_of_callers_return_what_they_say() {
+    let truth = Parameter { logical: true, ..parameter("on", Mode::In, ElementType::UInt8, false) };
+    let value = parameter("result", Mode::Out, ElementType::Float64, true);
+    let value = Parameter { returned: true, ..value };
+    let listed = vec![parameter("x", Mode::In, ElementType::Float64, false), value];
+    let callback = Shape::Callback { parameters: listed };
+    let function = parameter("f", Mode::In, ElementType::Char, false);
+    let parameters = [truth, Parameter { shape: callback, ..function }];
+    let sources = sources(&module(vec![body()], &parameters));
+    let expected = "void farcall_body_0(_Bool on, double (*f)(double x))\n";
+    assert!(sources[0].text.contains(expected), "{}", sources[0].text);
 }
 
 #[test]

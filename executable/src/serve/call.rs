@@ -7,8 +7,10 @@ use std::ffi::CString;
 use std::sync::Arc;
 
 use farcall_base::{Bytes, CallId, Error, ErrorKind, Instant, Result};
+use farcall_idl::element::element_bytes;
 use farcall_idl::interface::{ElementType, Interface, Mode, Parameter};
 use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout};
+use farcall_idl::scalar::ScalarValue;
 use farcall_idl::values::ByteValues;
 use farcall_link::content::Outgoing;
 use farcall_link::memory::{Block, HeapRegion, Region, Space};
@@ -183,6 +185,29 @@ impl PendingCall {
                 }
                 _ => {}
             }
+            if parameter.logical {
+                self.make_truth(interface, index)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A single value that is not 0 is true also for code that looks at one bit of it, or takes it
+    /// for a `bool`.
+    fn make_truth(&self, interface: &Interface, index: usize) -> Result<()> {
+        let Place::Memory(region, offset) = &self.places[index] else { return Ok(()) };
+        let element = interface.parameters[index].element;
+        let width = element_bytes(interface, element);
+        let is_one = match &self.layout.parameters[index] {
+            ParameterLayout::Scalar { .. } => true,
+            ParameterLayout::Array(array) => array.full_bytes == width,
+            _ => false,
+        };
+        let is_here = is_one && !self.receiving.contains_key(&(index as u16));
+        if is_here {
+            let mut space = Space::of(&**region, *offset, width as usize)?;
+            let truth = i64::from(space.bytes().iter().any(|byte| *byte != 0));
+            ScalarValue::Integer(truth).write(element, space.bytes())?;
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use farcall_idl::callback::CallbackType;
 use farcall_idl::element::element_bytes;
 use farcall_idl::infer::{Given, complete};
 use farcall_idl::interface::{
-    Code, ElementType, Implementation, Language, Parameter, Routine, Shape, StringConvention,
+    ElementType, Implementation, Language, Parameter, Routine, Shape, StringConvention,
 };
 use farcall_idl::json::to_json;
 
@@ -56,11 +56,10 @@ impl Back {
             return Ok(prepared);
         }
         let interface = &self.kind.interface;
-        let arguments = (0..interface.parameters.len()).collect();
         let implementation = Implementation {
             language: Language::C,
             strings: StringConvention::None,
-            code: Code::Symbol { symbol: interface.name.clone(), arguments, result: None },
+            code: interface.function(),
             required: Vec::new(),
             backend: String::new(),
             distribution: Vec::new(),

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::interface::{Interface, Shape};
+use crate::interface::{Code, Interface, Parameter, Shape};
 use crate::sizer::Sizer;
 
 /// A function of the client that a routine may call.
@@ -40,5 +40,30 @@ impl CallbackType {
     pub fn all(routine: &Interface) -> Vec<(usize, Arc<CallbackType>)> {
         let one = |slot| Some((slot, Arc::new(CallbackType::of(routine, slot)?)));
         (0..routine.parameters.len()).filter_map(one).collect()
+    }
+}
+
+impl Interface {
+    /// The callback's function as code calls it: its parameters in order, but for the one that it
+    /// returns.
+    pub fn function(&self) -> Code {
+        let result = self.parameters.iter().position(|parameter| parameter.returned);
+        let arguments = (0..self.parameters.len()).filter(|index| Some(*index) != result).collect();
+        Code::Symbol { symbol: self.name.clone(), arguments, result }
+    }
+
+    /// Whether a callback of the routine returns a value.
+    pub fn has_returning_callbacks(&self) -> bool {
+        self.parameters.iter().any(|parameter| parameter.function_value().is_some())
+    }
+}
+
+impl Parameter {
+    /// What the function returns, if this is a callback that returns a value.
+    pub fn function_value(&self) -> Option<&Parameter> {
+        match &self.shape {
+            Shape::Callback { parameters } => parameters.iter().find(|one| one.returned),
+            Shape::Scalar | Shape::Array { .. } => None,
+        }
     }
 }

@@ -56,6 +56,7 @@ pub(crate) mod parameter {
     pub const WIDE: i64 = 13;
     pub const STREAM: i64 = 14;
     pub const LOGICAL: i64 = 15;
+    pub const RETURNED: i64 = 16;
 }
 
 /// Keys of a dimension.
@@ -77,6 +78,8 @@ pub(crate) mod implementation {
     pub const REQUIRED: i64 = 7;
     pub const BACKEND: i64 = 8;
     pub const DISTRIBUTION: i64 = 9;
+    /// Critical: an executable that does not know it would call such functions wrongly.
+    pub const RETURNING_CALLBACKS: i64 = -1;
 }
 
 /// Keys of a module and, where the words are the same, of a class and a routine.

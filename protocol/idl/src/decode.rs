@@ -165,6 +165,7 @@ fn read_parameter(reader: &mut Reader<'_>, callbacks: bool) -> Result<Parameter>
             key::WIDE => it.wide = reader.flag()?,
             key::STREAM => it.stream = reader.flag()?,
             key::LOGICAL => it.logical = reader.flag()?,
+            key::RETURNED => it.returned = reader.flag()?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -357,6 +358,8 @@ fn read_implementation(reader: &mut Reader<'_>) -> Result<Implementation> {
             key::REQUIRED => required = reader.list(Reader::text)?,
             key::BACKEND => backend = reader.text()?,
             key::DISTRIBUTION => distribution = reader.list(read_coded)?,
+            // The interface says which.
+            key::RETURNING_CALLBACKS => drop(reader.flag()?),
             _ => return Ok(false),
         }
         Ok(true)

@@ -203,6 +203,7 @@ fn parameter_map(parameter: &Parameter, part: Part) -> Vec<u8> {
         map.flag(key::WIDE, parameter.wide);
         map.flag(key::STREAM, parameter.stream);
         map.flag(key::LOGICAL, parameter.logical);
+        map.flag(key::RETURNED, parameter.returned);
     }
     map.finish()
 }
@@ -296,11 +297,12 @@ fn routine_map(routine: &Routine) -> Vec<u8> {
     use canonical::routine as key;
     let mut map = Map::default();
     map.key(key::INTERFACE).extend(interface_map(&routine.interface, Part::Whole));
-    map.key(key::IMPLEMENTATION).extend(implementation_map(&routine.implementation));
+    let returning = routine.interface.has_returning_callbacks();
+    map.key(key::IMPLEMENTATION).extend(implementation_map(&routine.implementation, returning));
     map.finish()
 }
 
-fn implementation_map(implementation: &Implementation) -> Vec<u8> {
+fn implementation_map(implementation: &Implementation, returning: bool) -> Vec<u8> {
     use canonical::implementation as key;
     let mut map = Map::default();
     map.number(key::LANGUAGE, implementation.language.code());
@@ -326,6 +328,7 @@ fn implementation_map(implementation: &Implementation) -> Vec<u8> {
     map.list(key::DISTRIBUTION, &implementation.distribution, |body, word| {
         put(body, |encoder| encoder.u64(word.code()).map(drop));
     });
+    map.flag(key::RETURNING_CALLBACKS, returning);
     map.finish()
 }
 

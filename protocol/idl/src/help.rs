@@ -6,7 +6,7 @@ use farcall_base::printable_line;
 
 use crate::domain::listed;
 use crate::expression::{BinaryOperator, Expression};
-use crate::idl::default_text;
+use crate::idl::{default_text, type_text};
 use crate::interface::{Domain, ElementType, INITIALIZE, Interface, Mode, Order, Parameter, Shape};
 use crate::scope::Scope;
 use crate::signature::{by_name, positional, results, signature};
@@ -47,8 +47,11 @@ fn row(interface: &Interface, index: usize, parameter: &Parameter) -> [String; 4
     let (mode, kind) = match &parameter.shape {
         Shape::Callback { parameters } => {
             let inner = Scope { parameters, structs: scope.structs };
-            let names: Vec<&str> = inner.parameters.iter().map(|p| p.name.as_str()).collect();
-            (String::new(), format!("function({})", names.join(", ")))
+            let listed = inner.parameters.iter().filter(|p| !p.returned);
+            let names: Vec<&str> = listed.map(|p| p.name.as_str()).collect();
+            let value = parameter.function_value();
+            let value = value.map_or_else(String::new, |p| format!(" -> {}", type_text(inner, p)));
+            (String::new(), format!("function({}){value}", names.join(", ")))
         }
         shape => {
             let order = match shape {

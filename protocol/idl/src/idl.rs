@@ -6,7 +6,7 @@ use crate::expression::Expression;
 use crate::interface::{Domain, ElementType, Interface, Mode, Order, Parameter, Shape, StructType};
 use crate::scope::Scope;
 use crate::text::write_character;
-use crate::words::{FILE_POINTER, LOGICAL};
+use crate::words::{BOOL, FILE_POINTER, LOGICAL};
 
 /// What stands before the `Calls` line, which would otherwise say something false of a Fortran
 /// routine.
@@ -72,8 +72,9 @@ fn write_options(text: &mut String, interface: &Interface) {
 }
 
 fn parameter_list(scope: Scope<'_>, separator: &str) -> String {
+    let listed = scope.parameters.iter().filter(|parameter| !parameter.returned);
     let parameters: Vec<_> =
-        scope.parameters.iter().map(|p| separator.to_owned() + &parameter_text(scope, p)).collect();
+        listed.map(|p| separator.to_owned() + &parameter_text(scope, p)).collect();
     parameters.join(",")
 }
 
@@ -108,13 +109,7 @@ pub fn parameter_text(scope: Scope<'_>, parameter: &Parameter) -> String {
 fn declarator(scope: Scope<'_>, parameter: &Parameter) -> String {
     let Parameter { name, .. } = parameter;
     let constant = if parameter.constant { "const " } else { "" };
-    let element = if parameter.stream {
-        FILE_POINTER.to_owned()
-    } else if parameter.logical {
-        LOGICAL.to_owned()
-    } else {
-        scope.element_text(parameter.element)
-    };
+    let element = type_text(scope, parameter);
     let head = format!("{} {constant}{element}", parameter.mode.word());
     match &parameter.shape {
         Shape::Scalar => format!("{head} {name}"),
@@ -125,8 +120,21 @@ fn declarator(scope: Scope<'_>, parameter: &Parameter) -> String {
         Shape::Callback { parameters } => {
             let inner = Scope { parameters, structs: scope.structs };
             let list = parameter_list(inner, " ");
-            format!("{name}({})", list.trim_start())
+            let value = parameter.function_value();
+            let value = value.map_or_else(String::new, |one| type_text(inner, one) + " ");
+            format!("{value}{name}({})", list.trim_start())
         }
+    }
+}
+
+/// The type as the IDL writes it.
+pub(crate) fn type_text(scope: Scope<'_>, parameter: &Parameter) -> String {
+    if parameter.stream {
+        FILE_POINTER.to_owned()
+    } else if parameter.logical {
+        if parameter.element == ElementType::UInt8 { BOOL } else { LOGICAL }.to_owned()
+    } else {
+        scope.element_text(parameter.element)
     }
 }
 

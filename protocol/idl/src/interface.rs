@@ -173,8 +173,10 @@ pub struct Parameter {
     /// `filepointer`: a file that C routines and C callers have as an open `FILE *`, and others by
     /// its path.
     pub stream: bool,
-    /// `logical`: whole numbers that say true or false, of which every one but 0 is true.
+    /// `logical`, `bool`: whole numbers that say true or false, of which every one but 0 is true.
     pub logical: bool,
+    /// The OUT number of a callback that the function returns: code calls `double f(double)`.
+    pub returned: bool,
     /// One line for people.
     pub doc: String,
     /// Physical unit ("K", "m/s"); empty if none.

@@ -18,6 +18,7 @@ impl Parameter {
             wide: false,
             stream: false,
             logical: false,
+            returned: false,
             doc: String::new(),
             unit: String::new(),
         }

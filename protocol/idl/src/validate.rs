@@ -21,6 +21,9 @@ impl Interface {
             return Err(wrong(&self.name, format!("has more than {STRUCTS_MAX} structs")));
         }
         validate_scope(self.scope(), &self.name)?;
+        if let Some(one) = self.parameters.iter().find(|parameter| parameter.returned) {
+            return Err(wrong(&one.name, "is what a function returns, outside a callback".into()));
+        }
         for (index, parameter) in self.parameters.iter().enumerate() {
             if let Some(scope) = self.callback_scope(index) {
                 validate_callback(scope, &parameter.name)?;
@@ -40,6 +43,7 @@ fn wrong(name: &str, what: String) -> Error {
 
 fn validate_callback(scope: Scope<'_>, name: &str) -> Result<()> {
     validate_scope(scope, name)?;
+    validate_value(scope.parameters).map_err(|what| wrong(name, what.to_owned()))?;
     let odd = |p: &&Parameter| {
         p.mode == Mode::Work || p.domain.is_some() || matches!(p.shape, Shape::Callback { .. })
     };
@@ -49,6 +53,19 @@ fn validate_callback(scope: Scope<'_>, name: &str) -> Result<()> {
         }
         None => Ok(()),
     }
+}
+
+/// A function returns one number at most, which is OUT, as functions of C and Fortran give it.
+fn validate_value(parameters: &[Parameter]) -> std::result::Result<(), &'static str> {
+    let mut returned = parameters.iter().filter(|parameter| parameter.returned);
+    let Some(value) = returned.next() else { return Ok(()) };
+    let is_one = matches!(&value.shape, Shape::Array { dimensions, .. }
+        if dimensions.iter().all(|one| one.size == Expression::Integer(1)));
+    let is_text = matches!(value.element, ElementType::String | ElementType::Filename);
+    if value.mode != Mode::Out || !is_one || is_text || value.when.is_some() {
+        return Err("returns what is not one OUT number");
+    }
+    returned.next().map_or(Ok(()), |_| Err("returns more than one value"))
 }
 
 fn validate_scope(scope: Scope<'_>, name: &str) -> Result<()> {

@@ -24,7 +24,7 @@ pub(crate) const CORE_TYPES: [&str; 10] = [
 ];
 
 /// Type words of ours and of Ninf 1 that stand for one type each.
-pub(crate) const SINGLE_TYPES: [(&str, ElementType); 15] = [
+pub(crate) const SINGLE_TYPES: [(&str, ElementType); 17] = [
     ("int8", ElementType::Int8),
     ("int16", ElementType::Int16),
     ("int32", ElementType::Int32),
@@ -36,6 +36,8 @@ pub(crate) const SINGLE_TYPES: [(&str, ElementType); 15] = [
     ("size_t", ElementType::UInt64),
     ("longlong", ElementType::Int64),
     (LOGICAL, ElementType::Int32),
+    (BOOL, ElementType::UInt8),
+    ("_Bool", ElementType::UInt8),
     ("float32", ElementType::Float32),
     ("float64", ElementType::Float64),
     ("complex64", ElementType::Complex64),
@@ -47,6 +49,12 @@ pub(crate) const FILE_POINTER: &str = "filepointer";
 
 /// A LOGICAL of Fortran.
 pub(crate) const LOGICAL: &str = "logical";
+
+/// C's type of true and false: one byte.
+pub(crate) const BOOL: &str = "bool";
+
+/// The types of true and false.
+pub(crate) const TRUTHS: [&str; 3] = [LOGICAL, BOOL, "_Bool"];
 
 /// Bytes of whatever type (Ninf 1).
 pub(crate) const VOID: &str = "void";

@@ -231,6 +231,7 @@ fn hash_changes_with_the_contract_and_only_with_it() {
     // So does a name of its type.
     prose.parameters[0].wide = true;
     prose.parameters[0].logical = true;
+    prose.parameters[0].returned = true;
     assert_eq!(contract_hash(&prose), hash);
     let changes: [fn(&mut Interface); 6] = [
         |it| it.idempotent = false,
@@ -274,6 +275,18 @@ fn validation_finds_what_the_decoder_must_not_let_through() {
     );
     let callback = Shape::Callback { parameters: vec![limited(i(1))] };
     assert!(bad(vec![Parameter { shape: callback, ..int("f") }]).contains("domain or callback"));
+    let valued = |value: Parameter, more: Vec<Parameter>| {
+        let value = Parameter { returned: true, ..value };
+        let parameters = more.into_iter().chain([value]).collect();
+        bad(vec![Parameter { shape: Shape::Callback { parameters }, ..int("f") }])
+    };
+    let one = |mode, element| array(mode, element, "r", vec![dim(i(1))]);
+    assert!(valued(int("r"), vec![]).contains("not one OUT number"));
+    assert!(valued(one(InOut, Float64), vec![]).contains("not one OUT number"));
+    assert!(valued(one(Out, ElementType::String), vec![]).contains("not one OUT number"));
+    let twice = Parameter { returned: true, ..one(Out, Float64) };
+    assert!(valued(one(Out, Float64), vec![twice]).contains("more than one value"));
+    assert!(bad(vec![Parameter { returned: true, ..one(Out, Int32) }]).contains("outside"));
     assert!(bad((0..2000).map(|_| int("n")).collect()).contains("more than"));
 }
 

@@ -1,6 +1,7 @@
 //! The tree to the data model, with every rule that the grammar cannot express (spec/idl.md,
 //! sections 3 to 5).
 
+mod callback;
 mod constant;
 mod cycles;
 mod domain;

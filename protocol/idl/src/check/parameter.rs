@@ -95,7 +95,7 @@ impl List<'_, '_> {
     fn parameter(&mut self, tree: &tree::Parameter, index: usize, all: &[Signature]) -> Parameter {
         let signature = &all[index];
         if let Some(callback) = &tree.callback {
-            return self.callback(tree, callback, all);
+            return self.callback(tree, callback, signature.element, all);
         }
         let parameter = Parameter {
             name: signature.name.clone(),
@@ -111,37 +111,14 @@ impl List<'_, '_> {
                 && words::says_64_bits(tree.types.iter().map(|word| word.text.as_str())),
             stream: signature.element == Some(ElementType::Filename)
                 && is_type(tree, words::FILE_POINTER),
-            logical: is_type(tree, words::LOGICAL),
+            logical: is_truth(tree),
+            returned: false,
             doc: tree.doc.as_ref().map(|doc| doc.text.clone()).unwrap_or_default(),
             unit: tree.unit.as_ref().map(|unit| unit.text.clone()).unwrap_or_default(),
         };
         self.mode_and_type(tree, &parameter);
         self.clauses(tree, &parameter);
         parameter
-    }
-
-    /// A callback: a list of its own, whose sizes see nothing of the routine around.
-    fn callback(
-        &mut self,
-        tree: &tree::Parameter,
-        list: &(Vec<tree::Parameter>, bool),
-        all: &[Signature],
-    ) -> Parameter {
-        let mut inner = List {
-            structs: self.structs,
-            outer: Some(all),
-            incomplete: list.1,
-            problems: &mut *self.problems,
-        };
-        let (compiled, _) = parameters(&mut inner, &list.0);
-        super::cycles::check(&compiled, &list.0, self.problems);
-        // A callback has no elements; `shape` says what it is.
-        let parameter = Parameter::scalar(&tree.name.text, Mode::In, ElementType::Char);
-        Parameter {
-            shape: Shape::Callback { parameters: compiled },
-            doc: tree.doc.as_ref().map(|doc| doc.text.clone()).unwrap_or_default(),
-            ..parameter
-        }
     }
 
     /// The compiled expression, or a stand-in after a mistake.
@@ -403,8 +380,13 @@ impl List<'_, '_> {
 }
 
 /// Whether a parameter's type is this word alone.
-fn is_type(tree: &tree::Parameter, word: &str) -> bool {
+pub(super) fn is_type(tree: &tree::Parameter, word: &str) -> bool {
     matches!(tree.types.as_slice(), [only] if only.text == word)
+}
+
+/// Whether a parameter's type says true or false.
+pub(super) fn is_truth(tree: &tree::Parameter) -> bool {
+    words::TRUTHS.iter().any(|word| is_type(tree, word))
 }
 
 fn all_sized(tree: &tree::Parameter) -> bool {
@@ -413,6 +395,6 @@ fn all_sized(tree: &tree::Parameter) -> bool {
 }
 
 /// A dimension of one element.
-fn one() -> Dimension {
+pub(super) fn one() -> Dimension {
     Dimension { size: Expression::Integer(1), start: None, end: None, stride: None }
 }

@@ -274,7 +274,7 @@ fn symbol(
     Code::Symbol { symbol, arguments, result }
 }
 
-/// A function's result goes into one OUT number.
+/// A function's result goes into one OUT value: a number, a struct, or a text of C.
 fn result_parameter(
     define: &Define,
     name: &Name,
@@ -299,15 +299,15 @@ fn result_parameter(
         problems.add(name.span, format!("the result '{shown_name}' cannot depend on 'when'"));
     }
     match signature.element {
-        Some(ElementType::String | ElementType::Filename | ElementType::Struct(_)) => {
+        Some(ElementType::Filename) => {
             let help = "write a C wrapper that fills an OUT argument";
             problems.add_with_help(
                 name.span,
-                format!("the result '{shown_name}' must be a number"),
+                format!("the result '{shown_name}' cannot be a file"),
                 help,
             );
         }
-        Some(ElementType::Char) if language == Language::Fortran => {
+        Some(ElementType::Char | ElementType::String) if language == Language::Fortran => {
             let help = "a CHARACTER function takes hidden arguments: write a wrapper subroutine";
             problems.add_with_help(
                 name.span,
@@ -315,13 +315,30 @@ fn result_parameter(
                 help,
             );
         }
+        Some(ElementType::Struct(_)) if language == Language::Fortran => {
+            let help = "write a wrapper subroutine that fills an OUT argument";
+            problems.add_with_help(
+                name.span,
+                "a Fortran function cannot return a struct here",
+                help,
+            );
+        }
         _ => {}
     }
 }
 
-/// Text in Fortran has a length from the start.
+/// Text in Fortran has a length from the start, and functions return numbers.
 fn fortran_parameters(define: &Define, parameters: &[Parameter], problems: &mut Problems) {
     for (parameter, tree) in parameters.iter().zip(&define.parameters) {
+        let value = parameter.function_value().map(|value| value.element);
+        if matches!(value, Some(ElementType::Char | ElementType::Struct(_))) {
+            let name = shown(&parameter.name);
+            problems.add_with_help(
+                tree.name.span,
+                format!("a Fortran function '{name}' cannot return a character or struct here"),
+                format!("write an OUT parameter: {name}(…, OUT char c[1])"),
+            );
+        }
         let text = parameter.element == ElementType::String;
         let array = matches!(parameter.shape, Shape::Array { .. });
         if text && (array || parameter.mode != Mode::In) {

@@ -62,7 +62,8 @@ impl Parser<'_, '_> {
         let message = format!("expected ',' or ')' after the parameter, found {found}");
         let span =
             if another || self.at_end() { self.previous().behind() } else { self.peek().span };
-        let function = "a callback has neither type nor mode: f(IN double x, OUT double y)";
+        let function = "a callback has no mode: f(IN double x, OUT double y) or, where it returns \
+            a number, double f(IN double x)";
         self.problems.add_with(span, message, self.at_symbol("(").then(|| function.to_owned()));
         if another {
             return true;
@@ -104,7 +105,7 @@ impl Parser<'_, '_> {
     /// A parameter with its clauses. `None` only if not even its name could be read.
     fn parameter(&mut self, inside_callback: bool) -> Option<Parameter> {
         if let Some(name) = self.callback_name() {
-            return self.callback(name, inside_callback);
+            return self.callback(name, Vec::new(), inside_callback);
         }
         let first = self.peek();
         if first.kind != Kind::Word {
@@ -112,6 +113,10 @@ impl Parser<'_, '_> {
             return None;
         }
         let mut specifiers = self.specifiers();
+        if self.at_typed_callback(&specifiers) {
+            let name = self.take_name();
+            return self.callback(name, specifiers.types, inside_callback);
+        }
         let (name, dimensions) = self.declarator(0)?;
         self.complete(&mut specifiers, first.span, &name);
         let mut parameter = Parameter {
@@ -142,18 +147,38 @@ impl Parser<'_, '_> {
         if self.word() == "CALLBACK" && self.peek_at(1).kind == Kind::Word {
             self.advance();
         }
-        let word = self.word();
-        let known = words::mode(word).is_some()
-            || words::CORE_TYPES.contains(&word)
-            || words::DISTRIBUTIONS.contains(&word)
-            || word == "const";
-        let callback = !word.is_empty() && !known && self.peek_at(1).kind == Kind::Symbol("(");
+        let known = self.word().is_empty() || self.is_specifier();
+        let callback = !known && self.peek_at(1).kind == Kind::Symbol("(");
         callback.then(|| self.take_name())
     }
 
-    /// `name(parameters)`, behind the name. A callback inside a callback could never be called
-    /// back.
-    fn callback(&mut self, name: Name, inside_callback: bool) -> Option<Parameter> {
+    /// `double name(`: a type without a mode, and a name with a list of its own.
+    fn at_typed_callback(&self, specifiers: &Specifiers) -> bool {
+        let bare = specifiers.mode.is_none()
+            && !specifiers.mode_reported
+            && specifiers.constant.is_none()
+            && specifiers.distribution.is_none();
+        let named = self.peek().kind == Kind::Word && self.peek_at(1).kind == Kind::Symbol("(");
+        bare && !specifiers.types.is_empty() && named && !self.is_specifier()
+    }
+
+    /// Whether the word here can only be a mode, a type or what goes with them.
+    fn is_specifier(&self) -> bool {
+        let word = self.word();
+        words::mode(word).is_some()
+            || words::CORE_TYPES.contains(&word)
+            || words::DISTRIBUTIONS.contains(&word)
+            || word == "const"
+    }
+
+    /// `name(parameters)`, behind the name, of a function that returns a value of these types. A
+    /// callback inside a callback could never be called back.
+    fn callback(
+        &mut self,
+        name: Name,
+        types: Vec<Name>,
+        inside_callback: bool,
+    ) -> Option<Parameter> {
         self.advance();
         if inside_callback {
             self.problems.add_with_help(
@@ -167,7 +192,7 @@ impl Parser<'_, '_> {
         let list = self.parameters(true);
         Some(Parameter {
             mode: None,
-            types: Vec::new(),
+            types,
             constant: None,
             distribution: None,
             name,
@@ -185,7 +210,10 @@ impl Parser<'_, '_> {
     /// All words before the declarator. Their order is free: `long mode_in int n` is in the papers.
     fn specifiers(&mut self) -> Specifiers {
         let mut specifiers = Specifiers::default();
-        while self.peek().kind == Kind::Word && self.specifier(&mut specifiers) {}
+        while self.peek().kind == Kind::Word
+            && !self.at_typed_callback(&specifiers)
+            && self.specifier(&mut specifiers)
+        {}
         specifiers
     }
 

@@ -97,7 +97,8 @@ pub(crate) struct Class {
 pub(crate) struct Parameter {
     /// `None` for a callback, and where it is missing, which has been reported.
     pub mode: Option<(Mode, Span)>,
-    /// Type words in the order of the text; empty for a callback or where they are missing.
+    /// Type words in the order of the text; of a callback, those of the value that it returns.
+    /// Empty for none, and where they are missing.
     pub types: Vec<Name>,
     pub constant: Option<Span>,
     pub distribution: Option<Name>,

@@ -109,6 +109,9 @@ fn parameter_line(parameter: &Parameter, all: &[Parameter]) -> String {
             let _ = write!(line, " callback ({})", lines.join("; "));
         }
     }
+    if parameter.returned {
+        line.push_str(" returned");
+    }
     if parameter.stream {
         line.push_str(" open");
     }

@@ -2,9 +2,11 @@
 //! large by nature.
 
 use farcall_base::{Error, ErrorKind};
-use farcall_idl::decode::decode_interface;
-use farcall_idl::encode::encode_interface;
-use farcall_idl::interface::{Mode, Module, Shape};
+use farcall_idl::decode::{decode_interface, decode_module};
+use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
+use farcall_idl::help::help_page;
+use farcall_idl::idl::to_idl;
+use farcall_idl::interface::{ElementType, Mode, Module, Parameter, Shape};
 use farcall_idl::json::to_json;
 use farcall_idl::{DIAGNOSTICS_MAX, Diagnostics, FILE_BYTES_MAX, compile};
 
@@ -257,4 +259,58 @@ fn logicals_are_told_from_int() {
     assert_eq!(json["parameters"][2]["idl"], "INOUT logical c[2]");
     assert_eq!(json["parameters"][4]["parameters"][0]["logical"], true);
     assert!(json["parameters"][1].get("logical").is_none());
+}
+
+#[test]
+fn bools_are_bytes_that_say_true_or_false() {
+    let text = "Define f(IN bool a, IN uint8 b, INOUT _Bool c[2], OUT bool d) { }";
+    let interface = valid(text).routines.remove(0).interface;
+    let all = |of: fn(&Parameter) -> bool| interface.parameters.iter().map(of).collect::<Vec<_>>();
+    assert_eq!(all(|one| one.logical), [true, false, true, true]);
+    assert_eq!(all(|one| one.element == ElementType::UInt8), [true; 4]);
+    assert_eq!(to_json(&interface)["parameters"][2]["idl"], "INOUT bool c[2]");
+    assert_eq!(valid(&to_idl(&interface)).routines.remove(0).interface, interface);
+}
+
+#[test]
+fn callbacks_that_return_a_value_are_those_with_one_more_result() {
+    let text = "Struct point { double x, y; }\nDefine f(IN double a, double g(IN double x), \
+                CALLBACK bool ok(IN int n, IN double result[n]), void h(OUT int i), \
+                unsigned long k(), point p(IN point q)) { }";
+    let interface = valid(text).routines.remove(0).interface;
+    let values: Vec<Option<(&str, ElementType, bool)>> = interface
+        .parameters
+        .iter()
+        .map(|one| one.function_value().map(|v| (v.name.as_str(), v.element, v.logical)))
+        .collect();
+    let expected = [
+        None,
+        Some(("result", ElementType::Float64, false)),
+        Some(("result_", ElementType::UInt8, true)),
+        None,
+        Some(("result", ElementType::UInt64, false)),
+        Some(("result", ElementType::Struct(0), false)),
+    ];
+    assert_eq!(values, expected);
+    assert_eq!(decode_interface(&encode_interface(&interface)).unwrap(), interface);
+    assert_eq!(valid(&to_idl(&interface)).routines.remove(0).interface, interface);
+    assert!(to_idl(&interface).contains("    double g(IN double x),\n"), "{}", to_idl(&interface));
+    assert!(help_page(&interface).contains("function(x) -> double"));
+    let json = to_json(&interface);
+    assert_eq!(json["parameters"][1]["parameters"][1]["returned"], true);
+    // On the wire they are what older ends know.
+    let plain = "Define f(g(IN double x, OUT double result)) { }";
+    let value = "Define f(double g(IN double x)) { }";
+    let hash = |text| contract_hash(&valid(text).routines.remove(0).interface);
+    assert_eq!(hash(plain), hash(value));
+}
+
+#[test]
+fn an_executable_that_knows_no_function_values_refuses_their_module() {
+    let critical = [0x20, 0xf5];
+    let ends_with = |text: &str| encode_module(&valid(text)).ends_with(&critical);
+    assert!(ends_with("Define f(double g(IN double x)) { }"));
+    assert!(!ends_with("Define f(g(IN double x, OUT double y)) { }"));
+    let module = valid("Define f(double g(IN double x)) { }");
+    assert_eq!(decode_module(&encode_module(&module)).unwrap(), module);
 }

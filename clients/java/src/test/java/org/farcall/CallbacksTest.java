@@ -30,6 +30,7 @@ class CallbacksTest {
                 .get(30, TimeUnit.SECONDS)
                 .real("sum"),
             1e-5);
+        assertEquals(7, server.call("after", 3.0, Callback.real(x -> 2 * x)).real("y"));
         Callback square =
             Callback.vector(x -> java.util.Arrays.stream(x).map(one -> one * one).toArray());
         assertArrayEquals(new double[] {1, 4, 9},
