@@ -143,3 +143,29 @@ def test_what_is_no_source_is_told_with_what_to_do(tmp_path, name, text, status,
         True,
     ), done.stderr
     assert not list(tmp_path.glob("*.idl"))
+
+
+def test_functions_that_old_procedures_are_given_return_their_values(tmp_path):
+    (tmp_path / "quad.f").write_text(
+        """
+      SUBROUTINE QUAD(F, A, B, R)
+      DOUBLE PRECISION F, A, B, R, X
+      EXTERNAL F
+      X = (A + B) / 2
+      R = (F(A) + 4 * F(X) + F(B)) * (B - A) / 6
+      END
+      INTEGER FUNCTION COUNTS(L, N)
+      LOGICAL L
+      INTEGER N, I
+      COUNTS = 0
+      DO 10 I = 1, N
+   10 IF (L(I)) COUNTS = COUNTS + 1
+      END
+"""
+    )
+    done = scan(tmp_path, "quad.f", "--build")
+    assert done.returncode == 0, done.stderr
+    assert "double f(IN double a)" in (tmp_path / "quad.idl").read_text()
+    with farcall.connect(files=[tmp_path / "quad.idl"]) as server:
+        assert server.quad(0.0, 3.0, lambda x: x * x).r == pytest.approx(9)
+        assert server.counts(9, lambda i: i % 2 == 0).result == 4

@@ -24,11 +24,12 @@ pub fn interface_of<'a>(
     own.map(AsRef::as_ref).or_else(named)
 }
 
-/// Whether what the routine wants is not what a server passes: a subroutine with everything by
-/// reference.
+/// Whether what the routine wants is not what a server passes: a procedure with everything by
+/// reference. A module's functions get adapters that call subroutines: compilers compare functions
+/// more closely.
 pub fn needs_adapter(passed: &Routine) -> bool {
     let by_value = passed.parameters.iter().any(|one| one.declared.by_value);
-    passed.result.is_some()
+    (passed.result.is_some() && passed.module.is_some())
         || !passed.extents.is_empty()
         || by_value
         || passed.is_pure

@@ -326,9 +326,9 @@ impl Routine {
             self.notes.push(Problem::new(line, format!("{}: {dummy}: {message}", self.name)));
         }
         if self.module.is_none() && needs_adapter(&inner) {
-            let what = if inner.result.is_some() { "a function" } else { "not a plain subroutine" };
             let message = format!(
-                "argument {dummy} is {what}: put {} into a module; scan then makes a wrapper",
+                "argument {dummy} is not a plain procedure: put {} into a module; scan then makes \
+                 a wrapper",
                 self.name
             );
             self.problem(interface.line, message);
@@ -345,7 +345,14 @@ impl Routine {
                 );
             }
         }
-        if inner.result.is_some_and(|result| inner.parameters[result].is_array()) {
+        let result = inner.result.map(|result| &inner.parameters[result]);
+        if self.module.is_none() && result.is_some_and(|one| one.base == Base::Character) {
+            self.problem(
+                interface.line,
+                format!("argument {dummy} is a function that returns text: make it a subroutine"),
+            );
+        }
+        if result.is_some_and(Parameter::is_array) {
             self.problem(
                 interface.line,
                 format!(

@@ -7,7 +7,8 @@ use crate::unit::{Base, Intent};
 /// The interface language's word for a type.
 pub fn type_word(base: &Base, kind: i64) -> Option<&'static str> {
     Some(match (base, kind) {
-        (Base::Integer, 1) | (Base::Logical, 1) => "int8",
+        (Base::Integer, 1) => "int8",
+        (Base::Logical, 1) => "bool",
         (Base::Integer, 2) | (Base::Logical, 2) => "short",
         (Base::Integer, 4) => "int",
         (Base::Integer | Base::Logical, 8) => "int64",
@@ -22,6 +23,11 @@ pub fn type_word(base: &Base, kind: i64) -> Option<&'static str> {
 }
 
 impl Parameter {
+    /// Whether it is a procedure, declared or not.
+    fn is_procedure(&self) -> bool {
+        self.callback.is_some() || self.declared.external
+    }
+
     /// Whether it has dimensions, a CHARACTER's length not among them.
     pub fn is_array(&self) -> bool {
         !self.extents.is_empty()
@@ -30,8 +36,16 @@ impl Parameter {
     /// `INOUT double a[n][m] column "…"`
     fn text(&self) -> String {
         if let Some(passed) = &self.callback {
-            let inner = passed.parameters.iter().map(Parameter::text).chain(passed.extent_texts());
-            return format!("{}({})", self.name, inner.collect::<Vec<_>>().join(", "));
+            return passed.function_text(&self.name);
+        }
+        if self.declared.external {
+            let spec = self.declared.type_spec.as_ref();
+            let kind = spec.and_then(|spec| type_word(&spec.base, *spec.kind.as_ref().ok()?));
+            return format!(
+                "{}{}(?)",
+                kind.map_or_else(String::new, |word| format!("{word} ")),
+                self.name
+            );
         }
         let mode = match self.intent {
             Intent::In => "IN",
@@ -85,6 +99,18 @@ impl Parameter {
 }
 
 impl Routine {
+    /// The procedure as a callback of that name: `double f(IN double x)`. One that an adapter calls
+    /// is a subroutine, whose result is an argument.
+    fn function_text(&self, name: &str) -> String {
+        let value = self.result.filter(|_| self.module.is_none());
+        let passed = self.parameters.iter().enumerate().filter(|(index, _)| Some(*index) != value);
+        let inner = passed.map(|(_, one)| one.text()).chain(self.extent_texts());
+        let value = value.map(|index| &self.parameters[index]);
+        let value = value.and_then(|one| type_word(&one.base, one.kind));
+        let value = value.map_or_else(String::new, |word| format!("{word} "));
+        format!("{value}{name}({})", inner.collect::<Vec<_>>().join(", "))
+    }
+
     /// Extents of arrays of assumed shape, as parameters.
     fn extent_texts(&self) -> impl Iterator<Item = String> {
         self.extents.iter().map(|(name, doc)| format!("IN int64 {name} \"{doc}\""))
@@ -96,7 +122,7 @@ impl Routine {
         let mut arguments: Vec<(String, &[String])> = Vec::new();
         // Callbacks come last in a list, whatever their place in the call.
         let (callbacks, plain): (Vec<_>, Vec<_>) =
-            self.parameters.iter().partition(|one| one.callback.is_some());
+            self.parameters.iter().partition(|one| one.is_procedure());
         arguments.extend(plain.iter().map(|one| (one.text(), one.notes.as_slice())));
         arguments.extend(self.extent_texts().map(|text| (text, &[] as &[String])));
         arguments.extend(callbacks.iter().map(|one| (one.text(), one.notes.as_slice())));
