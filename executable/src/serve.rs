@@ -26,6 +26,7 @@ mod room;
 mod running;
 mod start;
 mod stub;
+mod texts;
 mod turns;
 mod wait;
 mod zygote;

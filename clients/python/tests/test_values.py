@@ -150,3 +150,74 @@ def test_functions_of_fortran_routines(farcall, tmp_path):
     with farcall.connect(files=[tmp_path / "fvalues.idl"]) as server:
         assert server.center(2.0, 4.0, lambda x: 2 * x).r == 7.0
         assert server.first(9, lambda k: k * k > 20).r == 5
+
+
+TEXTS = """
+Module texts;
+Globals {
+#include <stdlib.h>
+#include <string.h>
+}
+Define length(IN string t, OUT long n, OUT int last) { *n = strlen(t); *last = t[*n - 1]; }
+Define make(IN long n, OUT string t)
+{ char *p = malloc(n + 1); memset(p, 'y', n); p[n] = 0; *t = p; }
+Define total(IN int n, IN string t[n], OUT long k)
+{ int i; *k = 0; for (i = 0; i < n; i++) *k += t[i] ? strlen(t[i]) : 1000; }
+Define copies(IN int n, IN long k, OUT string t[n], OUT string other)
+{
+    int i;
+    for (i = 0; i < n - 1; i++) {
+        t[i] = malloc(k + 1);
+        memset(t[i], 'a' + i, k);
+        t[i][k] = 0;
+    }
+    t[n - 1] = 0;
+    *other = t[0];
+}
+Define loud(INOUT string t) { char *p; for (p = *t; *p; p++) *p = *p == 'x' ? 'X' : *p; }
+Define both(INOUT string t[2]) { char *first = t[0]; t[0] = t[1]; t[1] = first; }
+Define sized(IN string t, OUT char copy[length(t)]) { memcpy(copy, t, strlen(t)); }
+"""
+
+
+@pytest.fixture(scope="module", params=["unix", "tcp"])
+def texts(request, farcall, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("texts")
+    (folder / "texts.idl").write_text(TEXTS)
+    options = {}
+    if request.param == "tcp":
+        token = folder / "token"
+        options["arguments"] = ["--listen", "tcp:127.0.0.1:0", "--token-file", str(token)]
+        options["token_file"] = token
+    with farcall.connect(files=[folder / "texts.idl"], **options) as server:
+        yield server
+
+
+LENGTHS = (0, 1, 4096, 4097, 786432, 786433, (1 << 20) - 1, 1 << 20, 2 << 20, 20_000_001)
+
+
+def test_texts_of_any_length_go_and_come(texts):
+    for n in LENGTHS[1:]:
+        r = texts.length("x" * (n - 1) + "z")
+        assert (r.n, r.last) == (n, ord("z")), n
+    for n in LENGTHS:
+        assert texts.make(n).t == "y" * n, n
+        assert texts.loud(["x" * n]).t == "X" * n, n
+
+
+def test_many_texts_go_and_come(texts):
+    assert texts.total(["x" * 300_000] * 5 + [None]).k == 1_501_000
+    assert texts.total(["x"] * 300_000).k == 300_000
+    r = texts.copies(4, 700_000)
+    assert r.t == ["a" * 700_000, "b" * 700_000, "c" * 700_000, None]
+    assert r.other == "a" * 700_000
+    assert texts.both(["x" * (2 << 20), None]).t == [None, "x" * (2 << 20)]
+    assert texts.both(["ä" * (1 << 20), "short"]).t == ["short", "ä" * (1 << 20)]
+
+
+def test_what_no_text_may_be_is_said(texts, farcall):
+    with pytest.raises(farcall.Error, match="contains a NUL"):
+        texts.total(["a", "b\0c"])
+    assert texts.sized("abc").copy == "abc"
+    with pytest.raises(farcall.Error, match="control_bytes_max"):
+        texts.sized("x" * (2 << 20))

@@ -54,6 +54,17 @@ impl SentFile {
         SentFile { slot, path: None, reader: Box::new(ContentReader::of_bytes(bytes)) }
     }
 
+    /// Texts of the caller's, one after the other; `None` is NULL.
+    pub fn texts(slot: usize, texts: &[Option<Vec<u8>>]) -> SentFile {
+        let promised = |text: &Vec<u8>| {
+            let text = text.clone();
+            let bytes = text.len() as u64;
+            Promised { bytes, open: Box::new(move || Ok(ContentReader::of_bytes(text))) }
+        };
+        let contents = texts.iter().map(|text| text.as_ref().map(promised)).collect();
+        SentFile { slot, path: None, reader: Box::new(ContentsReader::new(contents)) }
+    }
+
     /// What travels of it next.
     pub fn reader(&mut self) -> &mut dyn Outgoing {
         &mut *self.reader

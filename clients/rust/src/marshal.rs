@@ -81,8 +81,10 @@ pub struct Marshalled {
     pub lent: Vec<Weak<dyn Region>>,
     /// The program's memory that the server uses where it lies.
     pub own: Vec<Arc<Lent>>,
-    /// Files that are sent.
+    /// Files and long texts that are sent.
     pub files: Vec<SentFile>,
+    /// Bytes of the texts in the message.
+    text_bytes: u64,
     /// Where files that come back go, by parameter.
     pub targets: Vec<(usize, Target)>,
     /// Memory that results come into, with the number of their parameter.
@@ -128,6 +130,7 @@ impl Marshalled {
             lent: Vec::new(),
             own: Vec::new(),
             files: Vec::new(),
+            text_bytes: 0,
             targets: Vec::new(),
             sides: Vec::new(),
             ranks,

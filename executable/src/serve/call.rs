@@ -1,15 +1,16 @@
 //! One call: its values laid out in memory as the routine wants them.
 
+mod checks;
 mod plan;
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::sync::Arc;
 
-use farcall_base::{Bytes, CallId, Error, ErrorKind, Instant, Result};
+use farcall_base::{Bytes, CallId, Error, Instant, Result};
 use farcall_idl::element::element_bytes;
-use farcall_idl::interface::{ElementType, Interface, Mode, Parameter};
-use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout};
+use farcall_idl::interface::{Interface, Mode, Parameter};
+use farcall_idl::layout::{CallLayout, ParameterLayout};
 use farcall_idl::scalar::ScalarValue;
 use farcall_idl::values::ByteValues;
 use farcall_link::content::Outgoing;
@@ -24,7 +25,9 @@ use super::children::end_what_a_call_left;
 use super::files::{CallFiles, Content};
 use super::memory::{ArenaPlan, Arenas, Segments};
 use super::module::{Body, LoadedModule, LoadedRoutine};
+use super::texts::LongTexts;
 use super::{output, ranks};
+use checks::{check_blocks, check_open, fill_array, text_extent, wanted, wrong_length};
 use farcall_native::invoke::{Slot, invoke};
 use plan::Builder;
 
@@ -39,6 +42,10 @@ pub enum Place {
     Text(Option<usize>, usize),
     /// An array of C strings: the pointers begin there.
     Texts(usize),
+    /// A text that is too long for a message.
+    LongText(Content),
+    /// An array of them; the pointers begin there.
+    LongTexts(usize, Content),
     /// A file, with this content if it comes with any.
     File(Option<Content>),
     /// A function of the client.
@@ -56,7 +63,7 @@ pub struct PendingCall {
     pub(super) wanted: Vec<Argument>,
     pub(super) arena: Arc<HeapRegion>,
     pub(super) sending: BTreeMap<u16, Packing>,
-    /// Files that are sent back.
+    /// Files and long texts that are sent back.
     pub(super) sending_files: BTreeMap<u16, Box<dyn Outgoing>>,
     /// Those that are opened as they are sent.
     pub(super) kept_files: Option<CallFiles>,
@@ -72,6 +79,8 @@ pub struct PendingCall {
 pub(super) struct Ready {
     files: CallFiles,
     slots: Vec<Slot>,
+    /// What some of the slots point to.
+    texts: LongTexts,
 }
 
 fn is_measured(open: &Open) -> bool {
@@ -128,6 +137,7 @@ impl PendingCall {
             is_measured: is_measured(open),
         };
         call.fill(interface, open, &values)?;
+        call.check_ranks(interface)?;
         call.told = ranks::led().map(|_| ranks::for_others(loaded, open, &call.layout.parameters));
         Ok(call)
     }
@@ -172,7 +182,11 @@ impl PendingCall {
                 (_, Argument::Inline(content), Place::File(Some(place))) => {
                     place.space()?.bytes().copy_from_slice(content);
                 }
-                (_, Argument::Blocks(_), Place::File(Some(place))) => {
+                (
+                    _,
+                    Argument::Blocks(_),
+                    Place::File(Some(place)) | Place::LongText(place) | Place::LongTexts(_, place),
+                ) => {
                     self.announced_bytes += place.bytes as u64;
                     self.receiving.insert(index as u16, place.receive()?);
                 }
@@ -276,7 +290,7 @@ impl PendingCall {
             Some(ranks) => ranks.returned(outcome),
             None => outcome,
         }?;
-        let Ready { mut files, slots } = ready;
+        let Ready { mut files, slots, texts: _texts } = ready;
         files.close()?;
         let results = self.results(loaded, &slots, &files);
         self.kept_files = files.if_needed(&self.sending_files);
@@ -291,8 +305,20 @@ impl PendingCall {
     /// Makes the routine's files, and says where everything lies.
     pub(super) fn ready(&self, loaded: &LoadedRoutine) -> Result<Ready> {
         let files = CallFiles::make(&loaded.routine.interface, &self.layout, &self.places)?;
-        let slots = self.slots(loaded, &files)?;
-        Ok(Ready { files, slots })
+        let mut slots = self.slots(loaded, &files)?;
+        let mut texts = LongTexts::default();
+        for ((place, layout), slot) in
+            self.places.iter().zip(&self.layout.parameters).zip(&mut slots)
+        {
+            let count = match layout {
+                ParameterLayout::TextArray { count } => *count,
+                _ => 1,
+            };
+            if let Some(text) = texts.slot(place, count, &self.arena)? {
+                *slot = text;
+            }
+        }
+        Ok(Ready { files, slots, texts })
     }
 
     /// Runs the routine; texts that it made live as long as what is returned.
@@ -346,7 +372,7 @@ impl PendingCall {
                 // SAFETY: as above, in the arena.
                 Ok(Slot::new(unsafe { self.arena.base().add(*offset) }, *length))
             }
-            (Place::Texts(offset), _) => {
+            (Place::Texts(offset) | Place::LongTexts(offset, _), _) => {
                 // SAFETY: as above, in the arena.
                 Ok(Slot::new(unsafe { self.arena.base().add(*offset) }, 0))
             }
@@ -371,77 +397,4 @@ fn end_fork(process: Birthplace) {
 pub(super) fn flush_standard_output() {
     // SAFETY: NULL means all streams; stdio locks them itself.
     unsafe { libc::fflush(std::ptr::null_mut()) };
-}
-
-/// Length that Fortran reads of a CHARACTER array: one element's, the extent of the fastest
-/// dimension.
-fn text_extent(parameter: &Parameter, layout: &ParameterLayout) -> usize {
-    match layout {
-        ParameterLayout::Array(array) if parameter.element == ElementType::Char => {
-            let strides = array.strides_bytes();
-            let fastest = strides.iter().position(|stride| *stride == 1).unwrap_or(0);
-            array.dimensions.get(fastest).map_or(1, |dimension| dimension.size as usize)
-        }
-        _ => 1,
-    }
-}
-
-fn wanted(open: &Open, count: usize) -> Vec<Argument> {
-    open.wanted.clone().unwrap_or_else(|| vec![Argument::Blocks(None); count])
-}
-
-fn check_open(loaded: &LoadedRoutine, open: &Open) -> Result<()> {
-    let count = loaded.routine.interface.parameters.len();
-    let wanted = open.wanted.as_ref().map_or(count, Vec::len);
-    if open.contract != loaded.contract {
-        return Err(Error::new(
-            ErrorKind::InterfaceChanged,
-            "run a routine",
-            "the interface changed",
-        )
-        .retryable());
-    }
-    if open.arguments.len() != count || wanted != count {
-        return Err(Error::new(
-            ErrorKind::Protocol,
-            "run a routine",
-            "the call has the wrong number of parameters",
-        )
-        .with("interface", count)
-        .with("call", open.arguments.len()));
-    }
-    Ok(())
-}
-
-fn wrong_length(parameter: &Parameter, given: usize, needed: usize) -> Error {
-    Error::new(ErrorKind::Protocol, "run a routine", "a value has the wrong length")
-        .with("parameter", &parameter.name)
-        .with("bytes", given)
-        .with("needed", needed)
-}
-
-fn check_blocks(parameter: &Parameter, length: Option<u64>, array: &ArrayLayout) -> Result<()> {
-    match length {
-        Some(length) if length == array.transfer_bytes => Ok(()),
-        length => Err(wrong_length(
-            parameter,
-            length.unwrap_or(0) as usize,
-            array.transfer_bytes as usize,
-        )),
-    }
-}
-
-fn fill_array(parameter: &Parameter, packing: &mut Packing, given: &[u8]) -> Result<()> {
-    if given.len() as u64 != packing.left() {
-        return Err(wrong_length(parameter, given.len(), packing.left() as usize));
-    }
-    let mut done = 0;
-    while done < given.len() {
-        let mut space = packing.space(given.len() - done)?;
-        let count = space.length();
-        space.bytes().copy_from_slice(&given[done..done + count]);
-        packing.arrived(count)?;
-        done += count;
-    }
-    Ok(())
 }

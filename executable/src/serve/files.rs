@@ -100,7 +100,7 @@ impl Content {
     }
 
     /// All of it in pieces.
-    fn pieces(&self, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    pub(super) fn pieces(&self, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let block = Block::of(&self.region, self.offset, self.bytes)?;
         for begin in (0..self.bytes).step_by(PIECE_BYTES) {
             take(block.part(begin, PIECE_BYTES.min(self.bytes - begin)).bytes())?;

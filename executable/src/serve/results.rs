@@ -5,6 +5,7 @@ use std::sync::Arc;
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::interface::Parameter;
 use farcall_idl::layout::{ArrayLayout, ParameterLayout};
+use farcall_link::content::Outgoing;
 use farcall_link::memory::{Block, Region};
 use farcall_link::packing::Packing;
 use farcall_link::strided::Strided;
@@ -13,12 +14,13 @@ use farcall_wire::{Argument, InlineBytes};
 use super::call::{PendingCall, Place};
 use super::files::CallFiles;
 use super::module::LoadedRoutine;
+use super::texts::{Answered, AnsweredTexts};
 use farcall_native::invoke::Slot;
 
 /// Arrays up to this many bytes come back inside the answer.
 pub const INLINE_MAX: u64 = 4096;
 /// Longest text a routine may answer.
-const TEXT_BYTES_MAX: usize = 1 << 20;
+const TEXT_BYTES_MAX: usize = 1 << 30;
 
 impl PendingCall {
     /// One answer per parameter.
@@ -35,26 +37,58 @@ impl PendingCall {
             .resolve_results(interface, bytes, &self.layout)?
             .unwrap_or_else(|| self.layout.clone());
         let mut results = Vec::with_capacity(interface.parameters.len());
+        let mut texts = AnsweredTexts::default();
         for (index, parameter) in interface.parameters.iter().enumerate() {
             let result = if !parameter.mode.is_output() || self.wanted[index] == Argument::Absent {
                 Argument::Absent
             } else if matches!(self.places[index], Place::File(_)) {
                 self.file_result(index, files)?
             } else {
-                self.result(index, parameter, &layout.parameters[index], slots)?
+                let layout = &layout.parameters[index];
+                match self.text(
+                    parameter,
+                    layout,
+                    (&self.places[index], slots[index]),
+                    &mut texts,
+                )? {
+                    Some(Answered::Inside(text)) => text,
+                    Some(Answered::Behind(reader)) => self.follow(index, reader),
+                    None => self.result(index, layout)?,
+                }
             };
             results.push(result);
         }
         Ok(results)
     }
 
-    fn result(
-        &mut self,
-        index: usize,
+    /// A result that is text, or an array of texts.
+    fn text(
+        &self,
         parameter: &Parameter,
         layout: &ParameterLayout,
-        slots: &[Slot],
-    ) -> Result<Argument> {
+        (place, slot): (&Place, Slot),
+        answered: &mut AnsweredTexts,
+    ) -> Result<Option<Answered>> {
+        Ok(match (layout, place) {
+            (ParameterLayout::Text, Place::Text(..) | Place::LongText(_)) => {
+                Some(answered.one(read_text(parameter, slot.memory)?))
+            }
+            (
+                ParameterLayout::TextArray { count },
+                Place::Texts(offset) | Place::LongTexts(offset, _),
+            ) => Some(answered.several(self.texts(parameter, *offset, *count)?)),
+            _ => None,
+        })
+    }
+
+    /// What is sent behind the answer.
+    fn follow(&mut self, index: usize, reader: Box<dyn Outgoing>) -> Argument {
+        let bytes = reader.travelling();
+        self.sending_files.insert(index as u16, reader);
+        Argument::Blocks(Some(bytes))
+    }
+
+    fn result(&mut self, index: usize, layout: &ParameterLayout) -> Result<Argument> {
         match (layout, &self.places[index]) {
             (ParameterLayout::Scalar { bytes }, Place::Memory(region, offset)) => {
                 Ok(Argument::Inline(Block::of(region, *offset, *bytes as usize)?.bytes().into()))
@@ -62,10 +96,6 @@ impl PendingCall {
             (ParameterLayout::Array(array), Place::Memory(region, offset)) => {
                 let packing = Packing::new(region.clone(), *offset, &Strided::of_layout(array))?;
                 self.array_result(index, array, packing)
-            }
-            (ParameterLayout::Text, Place::Text(..)) => text_result(parameter, slots[index]),
-            (ParameterLayout::TextArray { count }, Place::Texts(offset)) => {
-                self.texts_result(parameter, *offset, *count)
             }
             (_, Place::None) => Ok(Argument::Null),
             _ => Ok(Argument::Absent),
@@ -99,19 +129,22 @@ impl PendingCall {
         if bytes <= INLINE_MAX {
             return Ok(Argument::Inline(reader.inline()?));
         }
-        self.sending_files.insert(index as u16, reader);
-        Ok(Argument::Blocks(Some(bytes)))
+        Ok(self.follow(index, reader))
     }
 
-    fn texts_result(&self, parameter: &Parameter, offset: usize, count: u64) -> Result<Argument> {
+    fn texts(
+        &self,
+        parameter: &Parameter,
+        offset: usize,
+        count: u64,
+    ) -> Result<Vec<Option<Vec<u8>>>> {
         let arena: Arc<dyn Region> = self.arena.clone();
         let pointers = Block::of(&arena, offset, count as usize * 8)?;
         let texts = pointers.bytes().chunks_exact(8).map(|pointer| {
             let address = usize::from_ne_bytes(pointer.try_into().expect("chunks of eight"));
             read_text(parameter, address as *const u8)
         });
-        let texts: Result<Vec<_>> = texts.collect();
-        Ok(Argument::Texts(texts?.into_iter().map(|text| text.map(Into::into)).collect()))
+        texts.collect()
     }
 }
 
@@ -132,11 +165,6 @@ fn visible_bytes<'a>((place, layout): (&'a Place, &ParameterLayout)) -> Option<&
     Some(unsafe { std::slice::from_raw_parts(region.base().add(*offset), bytes) })
 }
 
-fn text_result(parameter: &Parameter, slot: Slot) -> Result<Argument> {
-    Ok(read_text(parameter, slot.memory)?
-        .map_or(Argument::Null, |text| Argument::Inline(text.into())))
-}
-
 /// Copies a routine's text; it may be static or alias an input, so it is never freed.
 fn read_text(parameter: &Parameter, text: *const u8) -> Result<Option<Vec<u8>>> {
     if text.is_null() {
@@ -149,7 +177,7 @@ fn read_text(parameter: &Parameter, text: *const u8) -> Result<Option<Vec<u8>>> 
         return Err(Error::new(
             ErrorKind::LimitExceeded,
             "return a text",
-            "it is longer than 1 MB or has no terminating NUL",
+            "it is longer than 1 GiB or has no terminating NUL",
         )
         .with("parameter", &parameter.name)
         .fix("terminate it with a NUL, or return a char array"));

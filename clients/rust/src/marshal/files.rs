@@ -102,7 +102,7 @@ impl One<'_> {
         Ok(())
     }
 
-    fn send_files(&mut self, sent: Option<SentFile>) -> Result<()> {
+    pub(super) fn send_files(&mut self, sent: Option<SentFile>) -> Result<()> {
         let Some(mut sent) = sent else { return Ok(()) };
         let bytes = sent.reader().travelling();
         if bytes <= INLINE_MAX {

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use super::array_result::{ArrayResult, without_memory};
 use super::asked::Call;
-use super::incoming::Incoming;
+use super::incoming::{Expected, Incoming};
 use crate::contract::Contract;
 use crate::files::SentFile;
 use crate::lending::Wanted;
@@ -179,8 +179,8 @@ impl Flight {
             let WireArgument::Blocks(length) = argument else { continue };
             let named = |error: Error| error.with("parameter", &interface.parameters[slot].name);
             let ParameterLayout::Array(array) = layout else {
-                let is_array = matches!(layout, ParameterLayout::TextArray { .. });
-                self.files.expect(&self.data, slot, *length, is_array).map_err(named)?;
+                let expected = Expected::of(slot, &interface.parameters[slot], layout);
+                self.files.expect(&self.data, expected, *length).map_err(named)?;
                 continue;
             };
             let side = self.data.side(slot);
@@ -288,10 +288,10 @@ impl Flight {
                 array.output(argument, came_into, copies)
             }
             ParameterLayout::Text | ParameterLayout::TextArray { .. }
-                if parameter.element == ElementType::Filename =>
+                if parameter.element == ElementType::Filename
+                    || matches!(argument, WireArgument::Blocks(_)) =>
             {
-                let is_array = *layout != ParameterLayout::Text;
-                self.files.take(&self.data, slot, argument, is_array)
+                self.files.take(&self.data, Expected::of(slot, parameter, layout), argument)
             }
             ParameterLayout::Text => Ok(text_output(argument)),
             ParameterLayout::TextArray { .. } => Ok(texts_output(argument)),

@@ -1,7 +1,9 @@
-//! Files among the results of a call: they come beside the caller's files and replace them when all
-//! is there.
+//! Files and long texts among the results of a call: files come beside the caller's and replace them
+//! when all is there.
 
 use farcall_base::{Error, ErrorKind, Result};
+use farcall_idl::interface::{ElementType, Parameter};
+use farcall_idl::layout::ParameterLayout;
 use farcall_wire::Argument as WireArgument;
 use smallvec::smallvec;
 
@@ -16,28 +18,50 @@ pub struct Incoming {
     complete: Vec<Beside>,
 }
 
-/// So many bytes come for the targets of a parameter.
-fn coming(data: &Marshalled, slot: usize, travelling: u64, is_array: bool) -> Result<Coming> {
-    let targets: Vec<&Target> =
-        data.targets.iter().filter(|(of, _)| *of == slot).map(|(_, target)| target).collect();
-    match targets.as_slice() {
-        _ if is_array => Coming::several(targets.into_iter().cloned().collect(), travelling),
-        [target] => Coming::one(target, travelling),
-        _ => Err(unwanted()),
+/// What comes for a parameter.
+#[derive(Clone, Copy)]
+pub struct Expected {
+    slot: usize,
+    /// Of files or texts; `None`: one.
+    count: Option<u64>,
+    is_text: bool,
+}
+
+impl Expected {
+    /// As the interface and the sizes of the call say.
+    pub fn of(slot: usize, parameter: &Parameter, layout: &ParameterLayout) -> Expected {
+        let count = match layout {
+            ParameterLayout::TextArray { count } => Some(*count),
+            _ => None,
+        };
+        Expected { slot, count, is_text: parameter.element == ElementType::String }
+    }
+
+    /// So many bytes come for its targets.
+    fn coming(&self, data: &Marshalled, travelling: u64) -> Result<Coming> {
+        let own = data.targets.iter().filter(|(of, _)| *of == self.slot);
+        let mut targets: Vec<Target> = own.map(|(_, target)| target.clone()).collect();
+        if self.is_text {
+            targets = vec![Target::Memory; self.count.unwrap_or(1) as usize];
+        }
+        match targets.as_slice() {
+            _ if self.count.is_some() => Coming::several(targets, travelling),
+            [target] => Coming::one(target, travelling),
+            _ => Err(unwanted()),
+        }
     }
 }
 
 impl Incoming {
-    /// Data frames come for a parameter that is a file, or an array of them.
+    /// Data frames come for a parameter that is a file or text, or an array of them.
     pub fn expect(
         &mut self,
         data: &Marshalled,
-        slot: usize,
+        expected: Expected,
         length: Option<u64>,
-        is_array: bool,
     ) -> Result<()> {
-        let coming = coming(data, slot, length.unwrap_or(0), is_array)?;
-        self.coming.push((slot as u16, coming));
+        let coming = expected.coming(data, length.unwrap_or(0))?;
+        self.coming.push((expected.slot as u16, coming));
         Ok(())
     }
 
@@ -52,23 +76,23 @@ impl Incoming {
         all.fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1))
     }
 
-    /// What became of the files of a parameter.
+    /// What became of the files or texts of a parameter.
     pub fn take(
         &mut self,
         data: &Marshalled,
-        slot: usize,
+        expected: Expected,
         argument: WireArgument,
-        is_array: bool,
     ) -> Result<Output> {
         let coming = match argument {
             WireArgument::Null | WireArgument::Absent => return Ok(Output::Null),
             WireArgument::Inline(bytes) => {
-                let mut coming = coming(data, slot, bytes.len() as u64, is_array)?;
+                let mut coming = expected.coming(data, bytes.len() as u64)?;
                 coming.take(&bytes)?;
                 coming
             }
             WireArgument::Blocks(_) => {
-                let place = self.coming.iter().position(|(of, _)| usize::from(*of) == slot);
+                let place =
+                    self.coming.iter().position(|(of, _)| usize::from(*of) == expected.slot);
                 self.coming.swap_remove(place.ok_or_else(unwanted)?).1
             }
             _ => return Err(unwanted()),

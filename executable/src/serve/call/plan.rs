@@ -11,7 +11,8 @@ use farcall_wire::{Argument, Open};
 use super::super::CALL_BYTES_MAX;
 use super::super::files::Content;
 use super::super::memory::{ArenaPlan, Segments};
-use super::{Place, wrong_length};
+use super::Place;
+use super::checks::wrong_length;
 
 /// Memory given for a parameter that is not referenced: enough for a routine that peeks at its
 /// first element.
@@ -134,7 +135,10 @@ impl Builder<'_> {
                 let offset = self.plan.reserve(text.len() as u64 + 1)?;
                 Ok(Place::Text(Some(offset), text.len()))
             }
-            _ => Ok(Place::Text(None, 0)),
+            argument => {
+                let long = Content::of_text(argument, self.segments)?;
+                Ok(long.map_or(Place::Text(None, 0), Place::LongText))
+            }
         }
     }
 
@@ -153,8 +157,10 @@ impl Builder<'_> {
             }
             _ => 0,
         };
+        let long = Content::of_text(argument, self.segments)?;
         let pointers = count.checked_mul(8).filter(|bytes| *bytes < CALL_BYTES_MAX);
         let pointers = pointers.ok_or_else(|| wrong_length(parameter, 0, count as usize))?;
-        Ok(Place::Texts(self.plan.reserve(pointers + 64 + bytes)?))
+        let offset = self.plan.reserve(pointers + 64 + bytes)?;
+        Ok(long.map_or(Place::Texts(offset), |content| Place::LongTexts(offset, content)))
     }
 }

@@ -13,7 +13,7 @@ use farcall_wire::{Argument, Open};
 use crate::state::{MemoryId, OwnMemory, argument_word};
 use crate::step::Surroundings;
 use crate::step::calls::fetch;
-use crate::step::calls::files::{self, is_file};
+use crate::step::calls::files;
 
 /// Results up to this size come back inside the answer and need no memory of ours.
 pub const INLINE_MAX: u64 = 4096;
@@ -156,7 +156,7 @@ pub fn plan(
             if needs_memory(parameter, array, argument, wanted) {
                 plan.reserve(slot, array.full_bytes);
             }
-        } else if is_file(parameter, layout) {
+        } else if files::comes_as_content(parameter, layout, argument) {
             let bytes = files::check(parameter, argument)?;
             check_wanted_value(parameter, wanted)?;
             if let Some(bytes) = bytes {

@@ -1,5 +1,5 @@
-//! Contents of files on their way through the server: bytes of a length that no interface tells.
-//! They are bounded as a call's arrays are, and judged by whoever reads them.
+//! Contents of files and long texts on their way through the server: bytes of a length that no
+//! interface tells. They are bounded as a call's arrays are, and judged by whoever reads them.
 
 use std::collections::BTreeMap;
 
@@ -20,6 +20,22 @@ pub fn is_file(parameter: &Parameter, layout: &ParameterLayout) -> bool {
     parameter.element == ElementType::Filename && travels
 }
 
+/// Whether a parameter may come as a content does: a file, or a text, or an array of them.
+pub fn is_content(parameter: &Parameter, layout: &ParameterLayout) -> bool {
+    let travels = matches!(layout, ParameterLayout::Text | ParameterLayout::TextArray { .. });
+    travels && matches!(parameter.element, ElementType::Filename | ElementType::String)
+}
+
+/// Whether an argument does: texts that are too long for a message.
+pub fn comes_as_content(
+    parameter: &Parameter,
+    layout: &ParameterLayout,
+    argument: &Argument,
+) -> bool {
+    is_file(parameter, layout)
+        || is_content(parameter, layout) && matches!(argument, Argument::Blocks(_))
+}
+
 /// Checks how a file comes; returns how many bytes of it come as frames, if they do. Nothing is set
 /// aside yet.
 pub fn check(parameter: &Parameter, argument: &Argument) -> Result<Option<u64>> {
@@ -31,9 +47,10 @@ pub fn check(parameter: &Parameter, argument: &Argument) -> Result<Option<u64>> 
     }
 }
 
-/// Bytes of a file that came as frames.
+/// Bytes of a file or text that came as frames.
 pub fn argument_bytes(call: &Call, slot: usize) -> Option<u64> {
-    if !is_file(&call.routine.routine.interface.parameters[slot], &call.layout.parameters[slot]) {
+    if !is_content(&call.routine.routine.interface.parameters[slot], &call.layout.parameters[slot])
+    {
         return None;
     }
     match call.open.arguments[slot] {
@@ -42,7 +59,7 @@ pub fn argument_bytes(call: &Call, slot: usize) -> Option<u64> {
     }
 }
 
-/// Where a file's bytes lie; `None` for what is no file.
+/// Where the bytes of a file or text lie; `None` for what is neither.
 pub fn memory_of(call: &Call, place: &Place) -> Option<SlotMemory> {
     let (memory, bytes) = match place.side {
         Side::Arguments => {
@@ -57,7 +74,7 @@ pub fn memory_of(call: &Call, place: &Place) -> Option<SlotMemory> {
     Some(SlotMemory { memory: memory.id, base, array: Strided::contiguous(bytes) })
 }
 
-/// An outcome came with files behind it: makes room for those that the client wants.
+/// An outcome came with files or texts behind it: makes room for those that the client wants.
 ///
 /// # Errors
 /// `LimitExceeded` when they are too large; then what comes of them is thrown away.
@@ -80,7 +97,7 @@ pub fn make_room(
     let parameters = call.routine.routine.interface.parameters.iter().zip(&call.layout.parameters);
     for (slot, ((parameter, layout), result)) in parameters.zip(results).enumerate() {
         let Argument::Blocks(Some(length)) = result else { continue };
-        if !is_file(parameter, layout) || !parameter.mode.is_output() {
+        if !is_content(parameter, layout) || !parameter.mode.is_output() {
             continue;
         }
         offsets.insert(slot as u16, total);
@@ -104,8 +121,15 @@ pub fn make_room(
 
 /// What a caller is told whose file is too large, in either direction.
 pub fn too_large(parameter: &Parameter, bytes: u64, limit: Bytes) -> Error {
-    let message = "with this file, the call's data exceed the server's limit";
-    Error::new(ErrorKind::LimitExceeded, "pass a file", message)
+    let message = match parameter.element {
+        ElementType::String => "with this text, the call's data exceed the server's limit",
+        _ => "with this file, the call's data exceed the server's limit",
+    };
+    let operation = match parameter.element {
+        ElementType::String => "pass a text",
+        _ => "pass a file",
+    };
+    Error::new(ErrorKind::LimitExceeded, operation, message)
         .with("parameter", &parameter.name)
         .with("bytes", bytes)
         .with("call_bytes_max", limit)

@@ -166,7 +166,9 @@ fn in_executables_terms(
     let want = match &place {
         _ if !parameter.mode.is_output() || *want == Argument::Absent => Argument::Absent,
         // Its process works on a copy, and gives back what that has become.
-        _ if parameter.element == ElementType::Filename => want.clone(),
+        _ if matches!(parameter.element, ElementType::Filename | ElementType::String) => {
+            want.clone()
+        }
         Some(place) if comes_in_memory || !is_input => place.clone(),
         // A short INOUT array that came inline goes back inline; the executable keeps it in memory
         // of its own.
@@ -207,9 +209,9 @@ pub(super) fn check_announced(call: &Call, results: &[Argument]) -> Result<()> {
             Some(ParameterLayout::Array(array)) if comes_in_blocks(call, slot) => {
                 array.transfer_bytes
             }
-            // How long a file is, is its sender's to say.
+            // How long a file or text is, is its sender's to say.
             Some(ParameterLayout::Text | ParameterLayout::TextArray { .. })
-                if is_wanted_file(call, slot) =>
+                if is_wanted_content(call, slot) =>
             {
                 *bytes
             }
@@ -231,10 +233,11 @@ pub(super) fn check_announced(call: &Call, results: &[Argument]) -> Result<()> {
     Ok(())
 }
 
-fn is_wanted_file(call: &Call, slot: usize) -> bool {
+fn is_wanted_content(call: &Call, slot: usize) -> bool {
     let parameter = &call.routine.routine.interface.parameters[slot];
     let wanted = *want(call, slot) == Argument::Blocks(None);
-    wanted && parameter.mode.is_output() && files::is_file(parameter, &call.layout.parameters[slot])
+    let layout = &call.layout.parameters[slot];
+    wanted && parameter.mode.is_output() && files::is_content(parameter, layout)
 }
 
 /// Whether a result has a place of ours to come to.
