@@ -1,6 +1,7 @@
 //! `farcall scan`: drafts an interface file from Fortran sources, and compiles the library that it
-//! names.
+//! names; or drafts one from C headers.
 
+mod header;
 mod sources;
 
 use std::fs::OpenOptions;
@@ -23,9 +24,9 @@ const SOURCE_BYTES_MAX: u64 = 4 << 20;
 /// Drafts an interface file.
 #[derive(Args)]
 pub struct ScanArguments {
-    /// Fortran source files of one module, and directories of such files; .f, .for, .ftn and .f77
-    /// are fixed form
-    #[arg(value_name = "FILE.f90", required = true)]
+    /// Fortran source files of one module, or C headers (.h), and directories of such files; .f,
+    /// .for, .ftn and .f77 are fixed form
+    #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Source file of a module that the source uses, for constants such as kinds; may be repeated,
     /// in the order of use
@@ -81,7 +82,10 @@ impl Places {
 /// decided.
 pub fn scan(arguments: &ScanArguments) -> Result<ExitCode> {
     let places = Places::of(arguments);
-    let files = sources::files(&arguments.files)?;
+    if header::is_meant(&arguments.files)? {
+        return header::scan(arguments, &places);
+    }
+    let files = sources::files(&arguments.files, &sources::FORTRAN)?;
     let drafted = drafted(arguments, &files, &places)?;
     for problem in &drafted.problems {
         tell("error", problem);
@@ -288,17 +292,37 @@ fn compile_command(
     Ok(command)
 }
 
+/// How many routines were drafted.
+fn count(
+    out: &mut dyn Write,
+    places: &Places,
+    (module, routines): (&str, usize),
+) -> std::io::Result<()> {
+    let plural = if routines == 1 { "" } else { "s" };
+    let interface = places.interface.display();
+    writeln!(out, "{interface}: module {module}, {routines} routine{plural}")
+}
+
+/// How much was not decided.
+fn count_problems(out: &mut dyn Write, problems: usize) -> std::io::Result<()> {
+    match problems {
+        0 => Ok(()),
+        1 => writeln!(
+            out,
+            "1 thing is left to decide: see the error, and the comments in the interface file"
+        ),
+        many => writeln!(
+            out,
+            "{many} things are left to decide: see the errors, and the comments in the interface \
+             file"
+        ),
+    }
+}
+
 /// What was drafted, what is left to do, and the command that makes the library.
 fn summarise(drafted: &Draft, places: &Places, command: &[String], builds: bool) -> Result<()> {
     print(|out| {
-        let plural = if drafted.routines == 1 { "" } else { "s" };
-        writeln!(
-            out,
-            "{}: module {}, {} routine{plural}",
-            places.interface.display(),
-            drafted.module,
-            drafted.routines
-        )?;
+        count(out, places, (&drafted.module, drafted.routines))?;
         if drafted.wrapper.is_some() {
             writeln!(
                 out,
@@ -306,18 +330,7 @@ fn summarise(drafted: &Draft, places: &Places, command: &[String], builds: bool)
                 places.wrapper.display()
             )?;
         }
-        match drafted.problems.len() {
-            0 => {}
-            1 => writeln!(
-                out,
-                "1 thing is left to decide: see the error, and the comments in the interface file"
-            )?,
-            many => writeln!(
-                out,
-                "{many} things are left to decide: see the errors, and the comments in the \
-                    interface file"
-            )?,
-        }
+        count_problems(out, drafted.problems.len())?;
         let word = if builds { "compiling" } else { "compile the library" };
         writeln!(out, "{word}: {}", command.join(" "))
     })
