@@ -1,7 +1,6 @@
 //! A job's ticket: how to reach its server, and the certificate for that (spec/pilot.md).
 
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -98,7 +97,7 @@ impl Ticket {
 
     fn dial_at(&self, address: &str) -> Result<Box<dyn ByteStream>> {
         if let Some(path) = address.strip_prefix("unix:") {
-            let socket = UnixStream::connect(path)
+            let socket = farcall_transport_unix::connect_for_bytes(Path::new(path))
                 .map_err(|error| Error::system("connect to the server", error))?;
             // It is passed on as it is: nothing but bytes goes either way.
             return Ok(farcall_transport_unix::relayed(

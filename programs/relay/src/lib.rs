@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use farcall_base::{Error, ErrorKind, Result};
+use farcall_transport_unix::connect_for_bytes;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use elsewhere::Hop;
@@ -88,7 +89,7 @@ fn reach(wish: &Wish) -> Result<Found> {
         socket.exists() && farcall_transport_unix::prepare_directory(socket).is_ok()
     };
     let listening =
-        || sockets.iter().filter(is_own).find_map(|socket| UnixStream::connect(socket).ok());
+        || sockets.iter().filter(is_own).find_map(|socket| connect_for_bytes(socket).ok());
     if let Some(server) = listening() {
         return Ok(Found::Here(server));
     }
@@ -98,7 +99,7 @@ fn reach(wish: &Wish) -> Result<Found> {
     if let Some(server) = found
         .as_ref()
         .filter(|found| is_here(found))
-        .and_then(|found| UnixStream::connect(&found.record.socket).ok())
+        .and_then(|found| connect_for_bytes(&found.record.socket).ok())
     {
         return Ok(Found::Here(server));
     }

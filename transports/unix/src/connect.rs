@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_link::stream::{ByteStream, Peer, Proof};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
+use crate::place::Place;
 use crate::stream::UnixStream;
 use crate::{credentials, own_uid};
 
@@ -108,13 +109,13 @@ fn foreign_server(path: &Path, uid: u32) -> Error {
 
 /// Connects without ever blocking for longer than `patience`.
 pub(crate) fn connected_socket(path: &Path, patience: Duration) -> io::Result<OwnedFd> {
-    let address = SocketAddrUnix::new(path)?;
+    let place = Place::of(path)?;
     // Non-blocking, because connect() to a full queue would wait as long as the server likes.
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     let begin = Instant::now();
     loop {
-        match rustix::net::connect(&socket, &address) {
+        match rustix::net::connect(&socket, &place.address) {
             Ok(()) => return Ok(socket),
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) if begin.elapsed() < patience => std::thread::sleep(BUSY_PAUSE),
@@ -157,7 +158,7 @@ fn explain(path: &Path, error: io::Error) -> Error {
         Some(Errno::NAMETOOLONG) => (
             ErrorKind::InvalidArgument,
             "the path is too long for a socket",
-            "use one of at most 107 bytes".to_owned(),
+            "use one whose file name has at most 80 bytes".to_owned(),
         ),
         Some(Errno::NOTSOCK | Errno::PROTOTYPE) => (
             ErrorKind::InvalidArgument,

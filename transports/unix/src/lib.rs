@@ -15,6 +15,7 @@ mod directory;
 mod handed;
 mod listener;
 pub mod memory;
+mod place;
 mod process;
 pub mod ring;
 mod stream;
@@ -28,6 +29,7 @@ pub use directory::prepare as prepare_directory;
 pub use handed::hand_over;
 pub use listener::Listener;
 pub use memory::{MemoryLimits, SharedMemory};
+pub use place::connect_for_bytes;
 pub use process::Birthplace;
 pub use stream::{DESCRIPTORS_MAX, from_descriptor, pair, relayed};
 

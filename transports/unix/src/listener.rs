@@ -11,9 +11,10 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_link::stream::{self, ByteStream, Peer};
 use rustix::fs::Mode;
 use rustix::io::Errno;
-use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 
 use crate::handed::HandedStream;
+use crate::place::{self, Place};
 use crate::stream::UnixStream;
 use crate::{connect, credentials, directory};
 
@@ -78,7 +79,9 @@ impl Listener {
         let path = std::path::absolute(path).map_err(|error| Error::system(OPERATION, error))?;
         // Bound under a short name and renamed, a socket with a long one would exist, and nobody
         // could reach it.
-        SocketAddrUnix::new(&path).map_err(|errno| explain(&path, errno.into()))?;
+        if !place::fits(&path) {
+            return Err(explain(&path, Errno::NAMETOOLONG.into()));
+        }
         let directory = directory::prepare(&path)?;
         // Two servers that start together would both find a dead file and replace each other's
         // fresh one.
@@ -106,7 +109,7 @@ impl Listener {
 }
 
 fn listen_at(path: &Path) -> io::Result<OwnedFd> {
-    let address = SocketAddrUnix::new(path)?;
+    let place = Place::of(path)?;
     // Left over from a process with our number that died here; the lock says that nobody uses it.
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -114,7 +117,7 @@ fn listen_at(path: &Path) -> io::Result<OwnedFd> {
     }
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    net::bind(&socket, &address)?;
+    net::bind(&socket, &place.address)?;
     rustix::fs::chmod(path, Mode::RUSR | Mode::WUSR)?;
     net::listen(&socket, QUEUE_MAX)?;
     Ok(socket)
@@ -167,7 +170,7 @@ fn explain(path: &Path, error: io::Error) -> Error {
             "the path is too long for a socket",
         )
         .with("path", path.display())
-        .fix("use one of at most 100 bytes");
+        .fix("use one whose file name has at most 80 bytes");
     }
     Error::system(OPERATION, error).with("path", path.display())
 }

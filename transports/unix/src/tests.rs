@@ -206,6 +206,28 @@ fn connect_says_what_is_wrong_and_what_to_do() {
 }
 
 #[test]
+fn a_folder_of_any_length_has_a_socket() {
+    let scratch = Scratch::new();
+    let mut folder = scratch.join("long");
+    for _ in 0..20 {
+        folder.push("a-name-that-a-batch-system-made");
+    }
+    std::fs::create_dir_all(&folder).unwrap();
+    // The longest path that an address holds, the first that none holds, and one far beyond.
+    let room = 107 - scratch.join("").as_os_str().len();
+    for path in [scratch.join(&"x".repeat(room)), folder.join("s"), folder.join("x".repeat(80))] {
+        let mut listener = Listener::bind(&path).unwrap();
+        assert!(connect(&path).is_ok());
+        assert!(listener.accept().unwrap().is_some());
+        assert!(crate::connect_for_bytes(&path).is_ok());
+        assert_eq!(Listener::bind(&path).err().unwrap().kind(), ErrorKind::Unreachable);
+        drop(listener);
+        assert!(!path.exists());
+        assert_eq!(connect(&path).err().unwrap().kind(), ErrorKind::Unreachable);
+    }
+}
+
+#[test]
 fn a_server_that_does_not_accept_does_not_hang_its_clients() {
     let scratch = Scratch::new();
     let _listener = Listener::bind(&scratch.join("s")).unwrap();
