@@ -267,6 +267,9 @@ typedef struct farcall_call_options {
     /* processes that MPI starts for it, of a routine that it starts; 0: as many as the interface or
      * the server says */
     uint32_t ranks;
+    /* what farcall_kept and `farcall kept` show beside a call that is kept: NULL, or at most 200
+     * bytes of UTF-8 */
+    const char *label;
 } farcall_call_options;
 
 /* ---- Objects --------------------------------------------------------------------------------- */
@@ -382,8 +385,9 @@ int farcall_fetch(farcall_client *client, const char *id, const farcall_call_opt
 int farcall_forget(farcall_client *client, const char *id, farcall_error **error);
 /* This user's calls that are kept, as a JSON array of objects: id, routine, state ("waiting",
  * "running", "returned", "failed"), bytes, seconds_left (after its end, of one that is open),
- * durable, principal. At most 1000, those that are forgotten next first. The caller frees *json
- * with farcall_text_free. */
+ * durable, principal, submitted (in seconds since 1970, by the clock of the program that submitted
+ * it; 0 if that said nothing), arguments (in short), label. At most 1000, those that are forgotten
+ * next first. The caller frees *json with farcall_text_free. */
 int farcall_kept(farcall_client *client, char **json, farcall_error **error);
 
 /* ---- Event loops ----------------------------------------------------------------------------- */

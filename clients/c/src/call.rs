@@ -1,6 +1,6 @@
 //! Calls: blocking ones, and those under way.
 
-use std::ffi::c_int;
+use std::ffi::{c_char, c_int};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use farcall_client::{
 };
 
 use crate::argument::{RawArgument, read_all};
-use crate::boundary::{Place, elements, free, guard, limit, object, options, patience};
+use crate::boundary::{Place, elements, free, guard, limit, object, options, patience, text};
 use crate::error::ErrorObject;
 use crate::results::ResultsObject;
 use crate::routine::RoutineObject;
@@ -44,6 +44,7 @@ pub struct RawOptions {
     keep_seconds: f64,
     durable: u32,
     ranks: u32,
+    label: *const c_char,
 }
 
 /// `farcall_news`.
@@ -112,6 +113,12 @@ unsafe fn read_options(given: *const RawOptions) -> Result<CallOptions> {
         processor_time: false,
         copied: false,
         ranks: given.ranks,
+        label: if given.label.is_null() {
+            None
+        } else {
+            // SAFETY: farcall.h: NULL or text.
+            Some(unsafe { text(given.label, "farcall_call_options: label") }?.into())
+        },
         keep: limit(given.keep_seconds)?
             .map(|after_end| Keep { after_end, durable: given.durable != 0 }),
     })

@@ -116,17 +116,21 @@ unsafe extern "C" fn farcall_kept(
 fn tell(all: &mut String, index: usize, call: &KeptCall) {
     let comma = if index == 0 { "" } else { "," };
     // What the server says may have any letters.
-    let [principal, routine] =
-        [&call.principal, &call.routine].map(|text| text.chars().map(escaped).collect::<String>());
+    let note = call.note.clone().unwrap_or_default();
+    let [principal, routine, arguments, label] =
+        [&call.principal, &call.routine, &note.arguments, &note.label]
+            .map(|text| text.chars().map(escaped).collect::<String>());
     let _ = write!(
         all,
         "{comma}{{\"id\":\"{}\",\"routine\":\"{routine}\",\"state\":\"{}\",\"bytes\":{},\"seconds_left\":{},\"durable\":{},\
-         \"principal\":\"{principal}\"}}",
+         \"principal\":\"{principal}\",\"submitted\":{},\"arguments\":\"{arguments}\",\
+         \"label\":\"{label}\"}}",
         call.id,
         call.state.word(),
         call.bytes,
         call.left_us as f64 / 1e6,
-        call.durable
+        call.durable,
+        note.submitted_us as f64 / 1e6,
     );
 }
 

@@ -1,5 +1,7 @@
 //! What a caller passes: values, arrays, and where results go.
 
+pub mod short;
+
 use std::sync::Arc;
 
 use crate::array::{Array, ArrayMut, View};
@@ -71,12 +73,14 @@ pub enum Destination<'a> {
 pub struct Passed {
     pub arguments: Vec<Argument<'static>>,
     pub destinations: Vec<Destination<'static>>,
+    /// What its caller calls the call.
+    pub label: Option<Arc<str>>,
 }
 
 impl Passed {
     /// Arguments that live for ever, or keep what they name.
     pub fn owned(arguments: Vec<Argument<'static>>) -> Passed {
-        Passed { arguments, destinations: Vec::new() }
+        Passed { arguments, destinations: Vec::new(), label: None }
     }
 
     /// Arguments that are borrowed.
@@ -96,7 +100,7 @@ impl Passed {
         let destinations = unsafe {
             std::mem::transmute::<Vec<Destination<'_>>, Vec<Destination<'static>>>(destinations)
         };
-        Passed { arguments, destinations }
+        Passed { arguments, destinations, label: None }
     }
 }
 

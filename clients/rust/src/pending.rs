@@ -82,10 +82,11 @@ impl PendingCall {
     pub(crate) fn open(
         client: Client,
         contract: &Arc<Contract>,
-        passed: Passed,
+        mut passed: Passed,
         options: &CallOptions,
         wait: Option<Duration>,
     ) -> Result<Option<PendingCall>> {
+        passed.label = options.label.clone();
         let deadline = options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let keep = options.keep.map(|keep| client.keep(keep)).transpose()?;
         let conditions = conditions(options, deadline, keep);

@@ -15,6 +15,10 @@ use crate::request::InterfaceReply;
 pub const RESUME: &str = "resume";
 /// The attribute of an Open whose outcome is to be kept: a [`Keep`]. Critical.
 pub const KEEP: &str = "keep";
+/// The attribute of an Open with [`KEEP`]: a [`KeptNote`].
+pub const NOTE: &str = "note";
+/// Bytes of each text of a [`KeptNote`].
+pub const NOTE_BYTES_MAX: usize = 200;
 /// The attribute of a client's Hello: for how many microseconds its calls are kept if the
 /// connection is lost.
 pub const KEEP_US: &str = "keep-us";
@@ -57,6 +61,51 @@ impl Keep {
     pub fn of(attributes: Option<&[Attribute]>) -> Result<Option<Keep>> {
         let found = attributes.and_then(|all| all.iter().find(|attribute| attribute.name == KEEP));
         found.map(|attribute| decode("keep", &attribute.value)).transpose()
+    }
+}
+
+/// By what people tell a kept call from others: nothing that a server acts on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct KeptNote {
+    /// When it was submitted by its client's clock, in microseconds since 1970.
+    #[n(0)]
+    pub submitted_us: u64,
+    /// Its arguments, in short.
+    #[n(1)]
+    pub arguments: String,
+    /// What its caller calls it.
+    #[n(2)]
+    pub label: String,
+}
+
+impl KeptNote {
+    /// As an Open says it.
+    pub fn attribute(&self) -> Attribute {
+        named(NOTE, encode(self))
+    }
+
+    /// What an Open or a Resume says.
+    ///
+    /// # Errors
+    /// `Protocol` for a malformed value, `InvalidArgument` for one with too long a text.
+    pub fn of(attributes: Option<&[Attribute]>) -> Result<Option<KeptNote>> {
+        let found = attributes.and_then(|all| all.iter().find(|attribute| attribute.name == NOTE));
+        let Some(found) = found else { return Ok(None) };
+        let note: KeptNote = decode("note", &found.value)?;
+        note.check()?;
+        Ok(Some(note))
+    }
+
+    /// # Errors
+    /// `InvalidArgument` where a text is longer than [`NOTE_BYTES_MAX`].
+    pub fn check(&self) -> Result<()> {
+        let longest = self.label.len().max(self.arguments.len());
+        if longest <= NOTE_BYTES_MAX {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::InvalidArgument, "keep a call", "its label is too long")
+            .with("bytes", longest)
+            .fix(format!("use a label of at most {NOTE_BYTES_MAX} bytes")))
     }
 }
 
@@ -217,4 +266,7 @@ pub struct KeptCall {
     /// Whose.
     #[n(7)]
     pub principal: String,
+    /// What its client said of it.
+    #[n(8)]
+    pub note: Option<KeptNote>,
 }

@@ -24,7 +24,8 @@ pub use executables::{
 };
 pub use frame::{Flags, FrameHeader, FrameKind, HEADER_BYTES, PREFACE, padding};
 pub use kept::{
-    AGAIN, CLIENT, INSTANCE, KEEP, KEEP_US, Keep, KeptCall, KeptState, Lasting, RESUME, Resume,
+    AGAIN, CLIENT, INSTANCE, KEEP, KEEP_US, Keep, KeptCall, KeptNote, KeptState, Lasting, NOTE,
+    NOTE_BYTES_MAX, RESUME, Resume,
 };
 pub use message::{
     Argument, Attribute, ByteOrder, CallResult, CallTimes, Failure, Goodbye, Hello, HelloLimits,

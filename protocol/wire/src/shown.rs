@@ -6,7 +6,7 @@
 
 use farcall_base::{printable, printable_line};
 
-use crate::kept::KeptCall;
+use crate::kept::{KeptCall, KeptNote};
 use crate::message::Notice;
 use crate::request::{InterfaceReply, ModuleReport, Reply};
 use crate::status::{JobStatus, ModuleStatus, ObjectStatus, OpenCall, Status, Use};
@@ -91,10 +91,13 @@ impl Shown for ModuleReport {
 
 impl Shown for KeptCall {
     fn make_printable(&mut self) {
-        let KeptCall { id: _, routine, state: _, bytes: _, left_us: _, durable: _, principal } =
-            self;
+        let KeptCall { routine, principal, note, .. } = self;
         line(routine);
         line(principal);
+        if let Some(KeptNote { submitted_us: _, arguments, label }) = note {
+            line(arguments);
+            line(label);
+        }
     }
 }
 
@@ -167,6 +170,7 @@ mod tests {
             left_us: 0,
             durable: false,
             principal: text(),
+            note: Some(KeptNote { submitted_us: 0, arguments: text(), label: text() }),
         }
     }
 
@@ -221,8 +225,8 @@ mod tests {
         let interface = InterfaceReply { name: text(), interface: Vec::new(), contract: [0; 32] };
         let report = ModuleReport { module: text(), routines: 0, warnings: text(), failure: None };
         let replies = [
-            (Reply::Status(Box::new(status())), 17),
-            (Reply::Kept(vec![kept()]), 2),
+            (Reply::Status(Box::new(status())), 19),
+            (Reply::Kept(vec![kept()]), 4),
             (Reply::Interface(interface.clone()), 1),
             (Reply::List(vec![interface]), 1),
             (Reply::Modules(vec![report]), 2),

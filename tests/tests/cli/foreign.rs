@@ -12,9 +12,9 @@ use farcall_tests::{PATIENCE, Raw};
 use farcall_wire::message::encode;
 use farcall_wire::{
     ByteOrder, CallResult, CallTimes, Failure, Flags, FrameHeader, FrameKind, Goodbye,
-    HEADER_BYTES, Hello, HelloLimits, InterfaceReply, JobStatus, KeptCall, KeptState, ModuleReport,
-    ModuleStatus, Notice, ObjectState, ObjectStatus, OpenCall, PREFACE, Reply, Request, Role,
-    Stage, Status, Totals, Use, padding,
+    HEADER_BYTES, Hello, HelloLimits, InterfaceReply, JobStatus, KeptCall, KeptNote, KeptState,
+    ModuleReport, ModuleStatus, Notice, ObjectState, ObjectStatus, OpenCall, PREFACE, Reply,
+    Request, Role, Stage, Status, Totals, Use, padding,
 };
 
 use crate::cli::Shell;
@@ -86,6 +86,11 @@ fn kept() -> Vec<KeptCall> {
         left_us: u64::MAX,
         durable: true,
         principal: marked("anna\n"),
+        note: Some(KeptNote {
+            submitted_us: u64::MAX,
+            arguments: marked("n=1\n"),
+            label: marked("case\n"),
+        }),
     }]
 }
 

@@ -7,6 +7,7 @@ use clap::Args;
 use farcall_base::{CallId, Result};
 use farcall_client::{CallOptions, Keep, KeptCall};
 use serde_json::json;
+use time::OffsetDateTime;
 
 use super::call::{Files, assign, destinations, give, seconds};
 use crate::connection::RunningServer;
@@ -32,6 +33,9 @@ pub struct SubmitArguments {
     /// Keep the call only in the server's memory: it is lost when the server stops
     #[arg(long)]
     volatile: bool,
+    /// A name that `farcall kept` lists the call with
+    #[arg(long, value_name = "TEXT")]
+    label: Option<String>,
     #[command(flatten)]
     server: RunningServer,
 }
@@ -86,7 +90,7 @@ pub fn submit(arguments: &SubmitArguments) -> Result<()> {
         .iter_mut()
         .map(|(index, value)| (parameters[*index].name.as_str(), value.argument()));
     let keep = Keep { after_end: arguments.keep, durable: !arguments.volatile };
-    let id = routine.submit(named, keep)?;
+    let id = routine.submit_labelled(named, keep, arguments.label.as_deref())?;
     print(|out| writeln!(out, "{id}"))
 }
 
@@ -121,16 +125,33 @@ pub fn kept(arguments: &KeptArguments) -> Result<()> {
     if arguments.json {
         return print_json(&calls.iter().map(as_json).collect());
     }
-    print(|out| {
-        calls.iter().try_for_each(|call| {
-            let lasts = if call.durable { "" } else { ", in memory" };
-            let left = Duration::from_micros(call.left_us).as_secs();
-            let state = call.state.word();
-            let routine = &call.routine;
-            let bytes = call.bytes;
-            writeln!(out, "{}  {state:8}  {routine}  {bytes} bytes, {left} s left{lasts}", call.id)
-        })
-    })
+    print(|out| calls.iter().try_for_each(|call| writeln!(out, "{}", line(call))))
+}
+
+/// What tells a call from others, and how long it stays.
+fn line(call: &KeptCall) -> String {
+    let KeptCall { id, routine, bytes, .. } = call;
+    let mut line = format!("{id}  {:8}  {routine}  ", call.state.word());
+    if let Some(note) = &call.note {
+        line += &format!("{}  ", moment(note.submitted_us));
+        if !note.label.is_empty() {
+            line += &format!("\"{}\"  ", note.label);
+        }
+        if !note.arguments.is_empty() {
+            line += &format!("{}  ", note.arguments);
+        }
+    }
+    let lasts = if call.durable { "" } else { ", in memory" };
+    let left = Duration::from_micros(call.left_us).as_secs();
+    line + &format!("{bytes} bytes, {left} s left{lasts}")
+}
+
+/// A time of some microseconds since 1970, to the second.
+fn moment(us: u64) -> String {
+    let seconds = i64::try_from(us / 1_000_000).unwrap_or(i64::MAX);
+    // Beyond the year 9999 no calendar says anything.
+    let time = OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(OffsetDateTime::UNIX_EPOCH);
+    format!("{} {:02}:{:02}:{:02} UTC", time.date(), time.hour(), time.minute(), time.second())
 }
 
 fn as_json(call: &KeptCall) -> serde_json::Value {
@@ -142,5 +163,8 @@ fn as_json(call: &KeptCall) -> serde_json::Value {
         "seconds_left": call.left_us as f64 / 1e6,
         "durable": call.durable,
         "principal": call.principal,
+        "submitted": call.note.as_ref().map(|note| note.submitted_us as f64 / 1e6),
+        "arguments": call.note.as_ref().map(|note| &note.arguments),
+        "label": call.note.as_ref().map(|note| &note.label),
     })
 }

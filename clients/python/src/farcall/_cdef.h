@@ -224,6 +224,7 @@ typedef struct farcall_call_options {
     double keep_seconds;
     uint32_t durable;
     uint32_t ranks;
+    const char *label;
 } farcall_call_options;
 typedef struct farcall_hold_options {
     size_t size;

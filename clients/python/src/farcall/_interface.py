@@ -34,7 +34,7 @@ ELEMENTS: Dict[str, Tuple[int, Any]] = {
 }
 TEXT_TYPES = ("string", "filename")
 # What every routine understands beside its parameters.
-OPTIONS = ("timeout", "out", "inplace", "on_output", "progress", "keep", "ranks")
+OPTIONS = ("timeout", "out", "inplace", "on_output", "progress", "keep", "label", "ranks")
 
 
 def struct_dtype(structure: Dict[str, Any]) -> Any:

@@ -33,6 +33,12 @@ class KeptCall(NamedTuple):
     """Until it is forgotten; of one that is open, counted from its end."""
     durable: bool
     """Whether it survives the server."""
+    submitted: float
+    """When it was submitted, in seconds since 1970, by the clock of the program that did."""
+    arguments: str
+    """Its arguments, in short."""
+    label: str
+    """What it was submitted with as `label`."""
 
 
 class Fetched:

@@ -73,6 +73,7 @@ class Prepared:
         self.deadline: Optional[float] = None
         self.listener = SILENT
         self.keep: Optional[float] = None
+        self._label: Any = None
         self.ranks = 0
         self._has_no_options = not named
         if named:
@@ -106,10 +107,21 @@ class Prepared:
             if keep is None
             else seconds("keep a call", keep, advice, routine=routine.name) or FOR_EVER_SECONDS
         )
+        self._label = self._label_of(options.get("label"))
         self.ranks = count_of("call", "ranks", options.get("ranks"), routine=routine.name)
         self._set_destinations(
             options.get("out"), self._flag("inplace", options.get("inplace", False))
         )
+
+    def _label_of(self, label: Any) -> Any:
+        """Text of the core's, which is read when the call is started."""
+        if label is None:
+            return None
+        if not isinstance(label, str) or "\0" in label:
+            raise self._wrong(f"label is {label!r}", "give a str, or None")
+        if self.keep is None:
+            raise self._wrong("a label is for a call that is kept", "give keep=, too")
+        return ffi.new("char[]", label.encode("utf-8", "replace"))
 
     # Arguments.
 
@@ -298,6 +310,8 @@ class Prepared:
         options.ranks = self.ranks
         if self.keep is not None:
             options.keep_seconds, options.durable = self.keep, 1
+            if self._label is not None:
+                options.label = self._label
         return options
 
     def _start(self, announced: bool, wait: float, place: Any, error: Any) -> bool:

@@ -23,7 +23,7 @@ class Routine:
 
     IN and INOUT arrays, strings, and scalars that neither arrays nor defaults determine go by
     position, in interface order, and what has a default behind them; everything may be given by
-    name. Seven options are understood by every routine:
+    name. Eight options are understood by every routine:
 
     timeout: seconds for the whole call; `farcall.TimedOut` when they are over.
     out: where results go: a dictionary of arrays by name, a tuple in the order of the results
@@ -37,6 +37,7 @@ class Routine:
         on.
     keep: seconds after its end for which the server keeps the outcome. The call goes on without
         this program, and its outcome survives the server: `Server.fetch(call.id)`.
+    label: what `Server.kept` lists a call with `keep` by, at most 200 bytes of UTF-8.
     ranks: processes that MPI starts for the call, of a routine with `Backend "MPI"`. Other routines
         run in one.
 

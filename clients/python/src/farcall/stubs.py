@@ -23,7 +23,8 @@ from typing import Any, Collection, Dict, List, Optional, Sequence
 from ._errors import Error, NotFound, make
 from ._interface import CHAR, STRUCT, Interface, Parameter, python_name
 from ._objects import Object
-from ._server import Module, Server, connect
+from ._connect import connect
+from ._server import Module, Server
 
 # Names of the module begin with an underscore: no attribute of a class can hide them.
 _HEADER = '''"""Routines of {address}, as `python -m farcall.stubs` found them."""
@@ -74,6 +75,7 @@ _OPTIONS = {
     "on_output": "_t.Union[None, _t.Callable[[_farcall.Printed], _t.Any], _t.TextIO]",
     "progress": "_t.Union[None, _b.bool, _t.Callable[[_farcall.Progress], _t.Any]]",
     "keep": "_t.Optional[_b.float]",
+    "label": "_t.Optional[_b.str]",
     "ranks": "_t.Optional[_b.int]",
 }
 # What every class understands, and one that takes nothing else.

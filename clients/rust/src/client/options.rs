@@ -1,5 +1,6 @@
 //! How one call is made.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::ObjectId;
@@ -23,6 +24,8 @@ pub struct CallOptions {
     /// How its outcome is kept if this program goes away: see
     /// [`PendingCall::id`](crate::PendingCall::id). Its arrays do not travel by shared memory then.
     pub keep: Option<Keep>,
+    /// What `farcall kept` lists beside it, where it is to be kept: at most 200 bytes.
+    pub label: Option<Arc<str>>,
     /// The object that it is on, for the method of a class: see [`Client::hold`].
     pub on: Option<ObjectId>,
     /// Whether it reads copies of its arrays, so that its caller may change them as soon as it is

@@ -1,14 +1,15 @@
 //! A call as its caller asked for it, and the Open that says so.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use farcall_base::{Bytes, CallId};
 use farcall_wire::message::encode;
-use farcall_wire::{Argument as WireArgument, Attribute, NOTICES, ON, Open, RANKS};
+use farcall_wire::{Argument as WireArgument, Attribute, KeptNote, NOTICES, ON, Open, RANKS};
 
 use super::Conditions;
 use crate::argument::Passed;
+use crate::argument::short::in_short;
 use crate::contract::Contract;
 use crate::marshal::{Marshalled, Prepared};
 
@@ -71,6 +72,16 @@ impl Call {
         Some((body, prepared))
     }
 
+    /// By what people tell it from other kept calls.
+    fn note(&self) -> KeptNote {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        KeptNote {
+            submitted_us: u64::try_from(since.as_micros()).unwrap_or(u64::MAX),
+            arguments: in_short(&self.contract.interface, &self.passed.arguments),
+            label: self.passed.label.as_deref().unwrap_or_default().to_owned(),
+        }
+    }
+
     fn has_attributes(&self) -> bool {
         let Conditions { wants, on, keep, ranks, .. } = &self.conditions;
         *wants != 0 || on.is_some() || keep.is_some() || *ranks != 0
@@ -85,10 +96,13 @@ impl Call {
         let wants = Some(self.conditions.wants).filter(|wants| *wants != 0);
         let notices = wants.map(|wants| attribute(NOTICES, false, vec![wants]));
         let on = self.conditions.on.map(|id| attribute(ON, true, id.0.to_vec()));
-        let keep = self.conditions.keep.and_then(|(_, keep)| keep).map(|keep| keep.attribute());
+        let kept = self.conditions.keep.and_then(|(_, keep)| keep);
+        let keep = kept.map(|keep| keep.attribute());
+        let note = kept.map(|_| self.note().attribute());
         let ranks = Some(self.conditions.ranks).filter(|ranks| *ranks != 0);
         let ranks = ranks.map(|ranks| attribute(RANKS, false, encode(&ranks)));
-        let all: Vec<Attribute> = notices.into_iter().chain(on).chain(keep).chain(ranks).collect();
+        let all: Vec<Attribute> =
+            notices.into_iter().chain(on).chain(keep).chain(note).chain(ranks).collect();
         Some(all).filter(|all| !all.is_empty())
     }
 }

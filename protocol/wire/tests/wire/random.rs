@@ -262,6 +262,11 @@ impl Draw {
             left_us: self.number(),
             durable: self.below(2) == 1,
             principal: self.text(),
+            note: self.maybe(|draw| KeptNote {
+                submitted_us: draw.number(),
+                arguments: draw.text(),
+                label: draw.text(),
+            }),
         }
     }
 

@@ -236,6 +236,11 @@ fn kept() -> KeptCall {
         left_us: 3_600_000_000,
         durable: true,
         principal: "anna".into(),
+        note: Some(KeptNote {
+            submitted_us: 1_764_180_000_000_000,
+            arguments: "n=31".into(),
+            label: "case 7".into(),
+        }),
     }
 }
 

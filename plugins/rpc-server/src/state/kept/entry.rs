@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use farcall_base::{ChannelId, ConnectionId, Instant};
-use farcall_wire::Keep;
+use farcall_wire::{Keep, KeptNote};
 
 use super::{Accepted, ClientKey, Finished};
 use crate::state::CallKey;
@@ -66,6 +66,8 @@ pub struct Kept {
     pub storing: bool,
     /// Whether the log has said that its outcome could not be written.
     pub complained: bool,
+    /// What its client says of it, for lists.
+    pub note: Option<KeptNote>,
 }
 
 impl Kept {

@@ -123,6 +123,7 @@ impl Server {
                 recorded: Recorded::No,
                 storing: false,
                 complained: false,
+                note: None,
             };
             self.state.kept.insert(finished.id, kept);
         }

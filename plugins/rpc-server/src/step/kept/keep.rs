@@ -4,7 +4,7 @@
 
 use farcall_base::{CallId, ConnectionId, Error, ErrorKind, Instant, Result};
 use farcall_idl::layout::CallLayout;
-use farcall_wire::{Argument, Hello, Keep, Lasting, Notice, Open, RESUME};
+use farcall_wire::{Argument, Hello, Keep, KeptNote, Lasting, Notice, Open, RESUME};
 
 use crate::state::{
     Action, Call, CallKey, Caller, ClientKey, Kept, Known, OVERHEAD, Outcome, Recorded, Resuming,
@@ -113,6 +113,8 @@ impl Server {
         if !self.has_feature(connection, RESUME) {
             return refused("its client cannot reconnect");
         }
+        // Checked here, and read where the call is entered.
+        KeptNote::of(open.attributes.as_deref())?;
         if keep.after_end() > limits.longest {
             return Err(Error::new(
                 ErrorKind::LimitExceeded,
@@ -178,6 +180,7 @@ impl Server {
             recorded: Recorded::No,
             storing: false,
             complained: false,
+            note: note_of(call),
         };
         self.state.kept.insert(call.id, kept);
     }
@@ -268,10 +271,16 @@ impl Server {
             recorded: Recorded::No,
             storing: false,
             complained: false,
+            note: None,
         };
         self.state.kept.insert(id, kept);
         true
     }
+}
+
+/// What the client of a call that is to be kept says of it.
+pub(super) fn note_of(call: &Call) -> Option<KeptNote> {
+    KeptNote::of(call.open.attributes.as_deref()).ok().flatten()
 }
 
 /// What keeping a call takes, about, before it has ended: files that it gives back are not known yet.

@@ -12,6 +12,7 @@ use crate::state::{
     ResultsOrder, Written,
 };
 use crate::step::front::directory::interface_reply;
+use crate::step::kept::keep::note_of;
 use crate::step::{Server, Surroundings};
 
 /// Kept calls that one answer tells of.
@@ -294,6 +295,7 @@ impl Server {
             left_us,
             durable: kept.keep.durable && kept.is_on_disk(),
             principal: kept.principal.clone(),
+            note: kept.note.clone(),
         }
     }
 }
@@ -301,7 +303,11 @@ impl Server {
 /// What the results folder is told of a call.
 pub(in crate::step) fn written(call: &Call, keep: Keep) -> Written {
     Written {
-        resume: described(call, true),
+        // The note rides in what is written of a call anyway.
+        resume: Resume {
+            attributes: note_of(call).map(|note| vec![note.attribute()]),
+            ..described(call, true)
+        },
         routine: call.routine.name.clone(),
         principal: call.caller.rights.principal().to_owned(),
         keep,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use farcall_base::{
     CallId, ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result,
 };
-use farcall_wire::{CallResult, CallTimes, Keep};
+use farcall_wire::{CallResult, CallTimes, Keep, KeptNote};
 
 use crate::state::{
     Accepted, Action, Call, CallKey, Finished, Kept, Outcome, Phase, Recorded, ResultsOrder,
@@ -57,6 +57,7 @@ impl Server {
         self.state.kept.add_unreadable(unreadable);
         for Restored { id, written, was, bytes, left } in restored {
             let is_waiting = matches!(was, Was::Waiting(_));
+            let note = KeptNote::of(written.resume.attributes.as_deref()).ok().flatten();
             let certificate =
                 if let Was::Waiting(accepted) = &was { accepted.certificate.clone() } else { None };
             let kept = Kept {
@@ -78,6 +79,7 @@ impl Server {
                 recorded: if is_waiting { Recorded::Waits } else { Recorded::Began },
                 storing: false,
                 complained: false,
+                note,
             };
             let is_unstored = kept.is_unstored();
             self.state.kept.insert(id, kept);
