@@ -27,6 +27,7 @@ fn signature(
         complexity: None,
         processors: None,
         class: String::new(),
+        class_doc: String::new(),
     };
     let required = vec![];
     let backend = String::new();

@@ -33,6 +33,7 @@ fn module(code: Vec<Code>, parameters: &[Parameter]) -> Module {
             complexity: None,
             processors: None,
             class: String::new(),
+            class_doc: String::new(),
         },
         implementation: Implementation {
             language: Language::C,

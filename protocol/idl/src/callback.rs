@@ -31,6 +31,7 @@ impl CallbackType {
             complexity: None,
             processors: None,
             class: String::new(),
+            class_doc: String::new(),
         };
         let sizer = Sizer::new(&interface);
         Some(CallbackType { interface, sizer })

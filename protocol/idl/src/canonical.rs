@@ -29,6 +29,7 @@ pub(crate) mod interface {
     pub const COMPLEXITY: i64 = 8;
     pub const PROCESSORS: i64 = 9;
     pub const CLASS: i64 = 13;
+    pub const CLASS_DOC: i64 = 14;
 }
 
 /// Keys of a struct type and, from 3 on, of a field.

@@ -59,6 +59,7 @@ fn read_interface(reader: &mut Reader<'_>) -> Result<Interface> {
         complexity: None,
         processors: None,
         class: String::new(),
+        class_doc: String::new(),
     };
     reader.map(|reader, key| {
         match key {
@@ -74,6 +75,7 @@ fn read_interface(reader: &mut Reader<'_>) -> Result<Interface> {
             key::COMPLEXITY => it.complexity = Some(read_expression(reader, 0)?),
             key::PROCESSORS => it.processors = Some(read_expression(reader, 0)?),
             key::CLASS => it.class = reader.text()?,
+            key::CLASS_DOC => it.class_doc = reader.text()?,
             _ => return Ok(false),
         }
         Ok(true)

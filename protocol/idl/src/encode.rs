@@ -141,6 +141,7 @@ fn interface_map(interface: &Interface, part: Part) -> Vec<u8> {
         map.option(key::COMPLEXITY, interface.complexity.as_ref(), put_expression);
         map.option(key::PROCESSORS, interface.processors.as_ref(), put_expression);
         map.text(key::CLASS, &interface.class);
+        map.text(key::CLASS_DOC, &interface.class_doc);
     }
     map.finish()
 }

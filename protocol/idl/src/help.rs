@@ -25,7 +25,7 @@ pub fn help_page(interface: &Interface) -> String {
     page
 }
 
-fn write_table(page: &mut String, interface: &Interface) {
+pub(crate) fn write_table(page: &mut String, interface: &Interface) {
     let rows: Vec<[String; 4]> =
         interface.caller_parameters().map(|(index, p)| row(interface, index, p)).collect();
     if rows.is_empty() {
@@ -136,7 +136,7 @@ fn write_notes(page: &mut String, interface: &Interface) {
 }
 
 /// `r = server.dgesv(A, B)    # r.A, r.ipiv, r.B, r.info`; of a method `r = heat.get(n)    # r.t`.
-fn example(interface: &Interface) -> String {
+pub(crate) fn example(interface: &Interface) -> String {
     let arguments: Vec<String> = positional(interface)
         .iter()
         .map(|index| example_argument(&interface.parameters[*index]))

@@ -25,7 +25,7 @@ pub fn to_idl(interface: &Interface) -> String {
         None => ("Define", interface.name.as_str()),
     };
     if interface.method().is_some() {
-        let _ = writeln!(text, "DefClass {} {{", interface.class);
+        let _ = writeln!(text, "DefClass {} {}{{", interface.class, class_doc(interface));
     }
     let _ = writeln!(text, "{word} {name}({})", parameter_list(interface.scope(), "\n    "));
     write_options(&mut text, interface);
@@ -36,6 +36,11 @@ pub fn to_idl(interface: &Interface) -> String {
         text.push_str("}\n");
     }
     text
+}
+
+/// What is said of a class, and a blank, where something is.
+fn class_doc(method: &Interface) -> String {
+    if method.class_doc.is_empty() { String::new() } else { quoted(&method.class_doc) + " " }
 }
 
 fn is_callback(parameter: &Parameter) -> bool {

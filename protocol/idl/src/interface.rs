@@ -206,6 +206,8 @@ pub struct Interface {
     pub processors: Option<Expression>,
     /// The class whose method it is; empty for a routine. A method's name is `Class.method`.
     pub class: String,
+    /// What that class is, for people.
+    pub class_doc: String,
 }
 
 /// The backend of what says nothing about it.
@@ -409,6 +411,7 @@ impl Module {
             for mut method in std::mem::take(&mut class.methods) {
                 method.interface.name = format!("{}.{}", class.name, method.interface.name);
                 method.interface.class.clone_from(&class.name);
+                method.interface.class_doc.clone_from(&class.doc);
                 if method.implementation.backend == NORMAL {
                     method.implementation.backend.clone_from(&class.backend);
                 }

@@ -22,6 +22,7 @@ pub fn to_json(interface: &Interface) -> Value {
     put(&mut map, "module", text_value(&interface.module));
     put(&mut map, "full_name", Some(interface.full_name().into()));
     put(&mut map, "class", text_value(&interface.class));
+    put(&mut map, "class_doc", text_value(&interface.class_doc));
     put(&mut map, "aliases", list_value(&interface.aliases));
     put(&mut map, "doc", text_value(&interface.doc));
     put(&mut map, "signature", Some(signature(interface).into()));

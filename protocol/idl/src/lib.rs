@@ -4,6 +4,7 @@ mod abi;
 pub mod callback;
 mod canonical;
 mod check;
+pub mod class_page;
 mod compile;
 pub mod decode;
 pub mod diagnostic;

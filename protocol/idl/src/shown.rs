@@ -20,12 +20,14 @@ impl Interface {
             structs,
             parameters,
             class,
+            class_doc,
             idempotent: _,
             complexity: _,
             processors: _,
         } = &mut self;
         [module, name, class].into_iter().chain(aliases).for_each(line);
         lines(doc);
+        lines(class_doc);
         structs.iter_mut().for_each(show_struct);
         parameters.iter_mut().for_each(show_parameter);
         self

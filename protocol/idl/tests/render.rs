@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::fixture::*;
+use farcall_idl::class_page::class_page;
 use farcall_idl::compile;
 use farcall_idl::expression::{BinaryOperator, Expression};
 use farcall_idl::help::help_page;
@@ -36,8 +37,8 @@ fn idl_text_compiles_to_the_same_interface() {
 
 #[test]
 fn a_method_is_shown_in_its_class() {
-    let source = "Module heat;\nDefClass Heat { DefMethod step(IN int n, OUT double t[n]) \"Some \
-        steps.\" Calls \"C\" step(n, t); }";
+    let source = "Module heat;\nDefClass Heat \"A rod\" { \
+        DefMethod step(IN int n, OUT double t[n]) \"Some steps.\" Calls \"C\" step(n, t); }";
     let module = compile("x.idl", source).unwrap().with_methods();
     let interface = &module.routines[0].interface;
     assert_eq!(
@@ -51,13 +52,41 @@ fn a_method_is_shown_in_its_class() {
         .with_methods();
     assert_eq!(again.routines[0].interface, *interface, "{text}");
     assert_eq!(to_json(interface)["class"], "Heat");
+    assert_eq!(to_json(interface)["class_doc"], "A rod");
     let decoded =
         farcall_idl::decode::decode_interface(&farcall_idl::encode::encode_interface(interface))
             .unwrap();
     assert_eq!(decoded, *interface);
-    let routine = Interface { class: String::new(), ..interface.clone() };
+    let routine = Interface { class: String::new(), class_doc: String::new(), ..interface.clone() };
     let hash = farcall_idl::encode::contract_hash;
     assert_eq!(hash(&routine), hash(interface), "a class is no part of the contract");
+}
+
+#[test]
+fn a_class_has_a_page() {
+    let source = "Module heat;\nDefClass Heat \"A rod.\" {
+        DefMethod _initialize(IN int n \"cells\") {}
+        DefMethod step(IN double dt, OUT double t) \"One step.\" {}
+        DefMethod _finalize() {} }
+        DefClass Alone { DefMethod f() {} }";
+    let module = compile("x.idl", source).unwrap().with_methods();
+    let page = |class: &str| {
+        let told = |interface: &&Interface| interface.class == class && !interface.is_hook();
+        let all: Vec<&Interface> =
+            module.routines.iter().map(|routine| &routine.interface).filter(told).collect();
+        class_page(&all)
+    };
+    assert_eq!(
+        page("Heat"),
+        "heat/Heat\n\n    Heat(n)\n\nA rod.\n\nArguments\n    n  in  int  cells\n\nMethods\n    \
+         step(dt) -> t  One step.\n\nExample\n    heat = server.Heat(n)\n    \
+         r = heat.step(dt)    # r.t\n"
+    );
+    assert_eq!(
+        page("Alone"),
+        "heat/Alone\n\n    Alone()\n\nMethods\n    f() -> None\n\nExample\n    \
+         alone = server.Alone()\n    r = alone.f()\n"
+    );
 }
 
 #[test]

@@ -65,6 +65,7 @@ fn interface() -> Interface {
         complexity: None,
         processors: None,
         class: String::new(),
+        class_doc: marked("peer class\n"),
     }
 }
 

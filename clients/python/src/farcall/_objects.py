@@ -130,8 +130,13 @@ class Class:
         self.__qualname__ = name.replace("/", ".")
         self.methods = sorted(method for method in methods if not method.startswith("_"))
         self._begins = _INITIALIZE in methods
+        first = _INITIALIZE if self._begins else next(iter(self.methods), None)
+        # Each method says what its class is.
+        method = None if first is None else server._routine(f"{name}.{first}")
+        if method is not None and method.interface.get("class_doc"):
+            self.__doc__ = f"{method.interface['class_doc']}\n\n{Class.__doc__}"
         if self._begins:
-            self.__signature__ = server._routine(f"{name}.{_INITIALIZE}").__signature__
+            self.__signature__ = method.__signature__
 
     def __repr__(self) -> str:
         return f"<farcall.Class {self.name}: {', '.join(self.methods)}>"

@@ -48,6 +48,7 @@ pub(super) fn routine(
         complexity,
         processors,
         class: String::new(),
+        class_doc: String::new(),
     };
     size(&interface, define, problems);
     Routine { interface, implementation }
@@ -135,9 +136,35 @@ pub(super) fn language(name: &Name, problems: &mut Problems) -> Option<Language>
     }
 }
 
-/// Words of a string of objects or libraries.
+/// Words of a string of objects or libraries, as they are written: a blank in quotes or behind a
+/// backslash is part of a word.
 pub(super) fn split(names: &[Name]) -> Vec<String> {
-    names.iter().flat_map(|name| name.text.split_whitespace()).map(str::to_string).collect()
+    names.iter().flat_map(|name| words_of(&name.text)).collect()
+}
+
+fn words_of(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut quote = None;
+    let mut is_escaped = false;
+    for letter in text.chars() {
+        match (quote, letter) {
+            _ if is_escaped => is_escaped = false,
+            (Some('\''), '\'') => quote = None,
+            (Some('\''), _) => {}
+            (_, '\\') => is_escaped = true,
+            (Some('"'), '"') => quote = None,
+            (None, '\'' | '"') => quote = Some(letter),
+            (None, _) if letter.is_whitespace() => {
+                words.extend(Some(std::mem::take(&mut word)).filter(|word| !word.is_empty()));
+                continue;
+            }
+            _ => {}
+        }
+        word.push(letter);
+    }
+    words.extend(Some(word).filter(|word| !word.is_empty()));
+    words
 }
 
 /// Code knows its parameters by their names, which its language must take for names.
