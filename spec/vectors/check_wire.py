@@ -199,7 +199,10 @@ totals = record(dict.fromkeys(range(1, 10), u64))
 held = record(
     {1: call_id, 2: text, 3: text, 4: one_of(5), 5: u64, 6: u64, 7: u64}, {8: u64, 9: u32, 10: text}
 )
-kept_call = record({1: call_id, 2: text, 3: one_of(4), 4: u64, 5: u64, 6: flag, 7: text})
+kept_call = record(
+    {1: call_id, 2: text, 3: one_of(4), 4: u64, 5: u64, 6: flag, 7: text},
+    {8: fields(u64, text, text)},
+)
 status = record(
     {
         1: text,
@@ -210,7 +213,7 @@ status = record(
         6: list_of(use),
         7: list_of(module_status),
     },
-    {8: totals, 9: u64, 10: list_of(held), 11: list_of(kept_call), 12: u64},
+    {8: totals, 9: u64, 10: list_of(held), 11: list_of(kept_call), 12: u64, 14: flag},
 )
 
 SCHEMA = {

@@ -32,6 +32,7 @@ use end::End;
 use farcall_publishing::check_exposed;
 use farcall_publishing::publisher::Publisher;
 use farcall_publishing::python::Interpreters;
+use farcall_publishing::python::Publisher::Owner;
 use folder::PrivateFolder;
 use guard::EndGuard;
 use modules::{compile_all, publish_all};
@@ -76,6 +77,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     let options = server_options(&manifest)?;
     speak_as(options.log_format);
     let interpreters = interpreters(&manifest, arguments)?;
+    let is_own = interpreters.publisher == Owner;
     let launchers = launchers(&manifest, &arguments.launcher)?;
     need_slurm(&launchers)?;
     let publications = while_wanted(&signals, arguments.private, |giver| {
@@ -106,6 +108,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
         publisher.follow(path, &options.access, access_of, rights)?;
     }
     let unknown = publisher.unknown_modules(&options.access);
+    rpc.is_own(is_own);
     rpc.published();
     let addresses = rpc.addresses.clone();
     let metrics = node.service::<MetricsHandle>(farcall_metrics::SLOT)?.address;

@@ -84,6 +84,8 @@ enum Control {
     Farewell(Reply<()>),
     /// All that is to be published when the server starts is.
     Published,
+    /// Whether what the owner publishes has the owner's rights.
+    IsOwn(bool),
     /// Answer when no client has been there, and no call was open, for so long.
     Linger(Duration, Reply<()>),
     /// This is who may do what from now on.
@@ -122,6 +124,11 @@ impl RpcHandle {
     /// routines are missing fail in a moment.
     pub fn published(&self) {
         self.tell(Control::Published);
+    }
+
+    /// Whether this is a server of its owner's own: the status says so.
+    pub fn is_own(&self, own: bool) {
+        self.tell(Control::IsOwn(own));
     }
 
     /// `reply` is answered when no client has been connected for so long, and no call was open that

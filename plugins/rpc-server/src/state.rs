@@ -73,6 +73,8 @@ pub struct State {
     pub(crate) routines: HashMap<String, Arc<Known>>,
     /// No more calls are taken.
     pub(crate) draining: bool,
+    /// Whether the server is its owner's own; nothing before it is known.
+    pub(crate) own: Option<bool>,
     /// Clients have been told goodbye: no call begins any more.
     pub(crate) ending: bool,
     pub(crate) out: Outbox,
@@ -96,6 +98,7 @@ impl State {
             callbacks: Callbacks::default(),
             routines: HashMap::new(),
             draining: false,
+            own: None,
             ending: false,
             out: Outbox::default(),
             next: 1,

@@ -77,6 +77,10 @@ pub struct Status {
     /// Jobs that launchers hold for the server, oldest first. Only administrators see them.
     #[n(13)]
     pub jobs: Option<Vec<JobStatus>>,
+    /// Whether the server is its owner's own, by how it was started: what the owner publishes there
+    /// has the owner's rights. Nothing: the server does not say.
+    #[n(14)]
+    pub own: Option<bool>,
 }
 
 /// A job of a batch system, or of another launcher.

@@ -170,6 +170,7 @@ fn status() -> Status {
             hosts: vec![marked("node1")],
             age_us: MOST,
         }]),
+        own: Some(true),
     }
 }
 

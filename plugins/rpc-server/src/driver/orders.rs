@@ -67,6 +67,7 @@ impl Driver {
                     Some(Lingering { time, reply, until, at_least: Duration::ZERO });
             }
             Control::Published => self.server.published(self.world.now()),
+            Control::IsOwn(own) => self.server.is_own(own),
             Control::Grant(table) => {
                 self.server.grant(&mut self.world, &table);
                 self.options.access = table;

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use farcall_base::Result;
 use farcall_services::spawner::SOCKET_VARIABLE;
-use farcall_services::spawner::rules::RULES_VARIABLE;
+use farcall_services::spawner::rules::{Confinement, RULES_VARIABLE};
 
 use super::meeting::mpi;
 use super::memory_cgroup::MemoryCgroup;
@@ -59,6 +59,24 @@ const KEPT_FOR_MPI: [&str; 15] = [
     "PBS_", "PMIX_", "PRTE_", "SLURM_", "UCX_",
 ];
 
+/// Variables that tell one process what it is to a service manager. The owner's own code gets all
+/// others, as if the owner had started it: graphics processors, the batch system's job.
+const SERVERS: [&str; 4] = ["LISTEN_FDNAMES", "LISTEN_FDS", "LISTEN_PID", "NOTIFY_SOCKET"];
+
+/// Beginnings of those that tell one process which rank of an MPI's program it is: a routine that
+/// initializes MPI would take itself for the server.
+const SERVERS_BEGINNINGS: [&str; 9] = [
+    "HYDI_",
+    "HYDRA_",
+    "MPIEXEC_",
+    "MPIR_",
+    "OMPI_COMM_WORLD_",
+    "OMPI_UNIVERSE_",
+    "PMI_",
+    "PMIX_",
+    "PRTE_",
+];
+
 /// By which libraries are told how many threads to run.
 const THREADS: [&str; 10] = [
     "OMP_NUM_THREADS",
@@ -83,13 +101,11 @@ pub(super) fn prepare(
 ) -> Result<Option<MemoryCgroup>> {
     let line = &wanted.command;
     let (mut rules, memory) = wanted.room.held(&line.limits, &line.rules, line.processes)?;
-    let for_mpi = |name: &OsString| {
-        line.parallel
-            && name
-                .to_str()
-                .is_some_and(|name| KEPT_FOR_MPI.iter().any(|begin| name.starts_with(begin)))
-    };
-    let kept = std::env::vars_os().filter(|(name, _)| is_kept(name) || for_mpi(name));
+    let is_owners = rules.confinement == Confinement::Owner;
+    let for_mpi = |name: &OsString| line.parallel && begins(name, &KEPT_FOR_MPI);
+    let for_owner = |name: &OsString| is_owners && !is_servers(name);
+    let kept =
+        std::env::vars_os().filter(|(name, _)| is_kept(name) || for_mpi(name) || for_owner(name));
     let inherited: Vec<(OsString, OsString)> = kept.collect();
     command.arg0(shown_name(&line.program)).args(&line.arguments).env_clear();
     command.envs(threads(&line.limits, settings));
@@ -114,8 +130,16 @@ pub(super) fn prepare(
 }
 
 fn is_kept(name: &OsString) -> bool {
-    let Some(name) = name.to_str() else { return false };
-    KEPT.contains(&name) || KEPT_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+    KEPT.iter().any(|kept| name == kept) || begins(name, &KEPT_BEGINNINGS)
+}
+
+/// Whether a variable is about the server's own process, and false of any other.
+fn is_servers(name: &OsString) -> bool {
+    SERVERS.iter().any(|own| name == own) || begins(name, &SERVERS_BEGINNINGS)
+}
+
+fn begins(name: &OsString, beginnings: &[&str]) -> bool {
+    name.to_str().is_some_and(|name| beginnings.iter().any(|begin| name.starts_with(begin)))
 }
 
 fn threads(limits: &Limits, settings: &Settings) -> impl Iterator<Item = (&'static str, String)> {

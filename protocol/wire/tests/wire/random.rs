@@ -230,6 +230,7 @@ impl Draw {
             clock_us: self.maybe(Draw::number),
             kept: self.maybe(|draw| draw.some(3, Draw::kept_call)),
             jobs: self.maybe(|draw| draw.some(3, Draw::job)),
+            own: self.maybe(|draw| draw.below(2) == 1),
             objects: self.some(3, Draw::object),
             objects_held: self.number(),
         }

@@ -293,6 +293,7 @@ fn status() -> Status {
         objects_held: 1,
         kept: None,
         jobs: None,
+        own: Some(true),
     }
 }
 

@@ -257,6 +257,17 @@ pub fn libraries(count: usize, failed: &[(String, String)]) -> Finding {
     }
 }
 
+/// Whose code has which rights on the server.
+pub fn kind(own: bool) -> Finding {
+    let message = if own {
+        "own: code that its owner publishes has the owner's rights, and what comes with Farcall is \
+            confined"
+    } else {
+        "confined: no published code has more rights than farcall.toml grants"
+    };
+    Finding::good("kind", message)
+}
+
 /// The versions at both ends.
 pub fn versions(server: &str, own: &str) -> Finding {
     match server == own {

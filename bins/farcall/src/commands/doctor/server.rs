@@ -31,6 +31,7 @@ pub fn findings(server: &RunningServer) -> Vec<Finding> {
             findings
                 .extend(status.clock_us.map(|theirs| judge::clocks(before, theirs, clock_us())));
             findings.push(judge::versions(&status.product, OWN));
+            findings.extend(status.own.map(judge::kind));
             if status.draining {
                 let fix = "start another server, or wait until this one runs again";
                 findings.push(Finding::warning("server's end", "it accepts no more calls", fix));

@@ -56,6 +56,11 @@ impl Server {
         self.seen_by(&View { rights: None }, surroundings)
     }
 
+    /// The server is its owner's own, or not.
+    pub fn is_own(&mut self, own: bool) {
+        self.state.own = Some(own);
+    }
+
     /// A client wants to know what is going on.
     pub(super) fn tell_status(
         &mut self,
@@ -103,6 +108,7 @@ impl Server {
             objects_held: objects.len() as u64,
             kept: view.sees_all().then(|| self.kept_calls(now, None)),
             jobs: view.sees_all().then(|| self.state.executables.jobs.now(now)),
+            own: self.state.own,
         })
     }
 
