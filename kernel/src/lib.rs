@@ -10,7 +10,7 @@ mod node;
 mod order;
 mod plugin;
 
-pub use manifest::{HostKind, Limits, Manifest, Options, PluginEntry};
+pub use manifest::{HostKind, Limits, Manifest, Options, PluginEntry, Said};
 pub use node::Node;
 pub use plugin::{
     Given, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox,

@@ -3,6 +3,7 @@
 
 mod explain;
 mod options;
+mod said;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use serde::Deserialize;
 
 use crate::plugin::PluginDescription;
 pub use options::Options;
+pub use said::Said;
 
 /// The kernel's own part of a default manifest.
 const KERNEL_TEXT: &str = include_str!("manifest/kernel.toml");

@@ -59,6 +59,7 @@ COMMANDS = {
     "jobs": ["jobs", "jobs --json", "jobs --cancel 7"],
     "connect": ["connect host"],
     "launch": ["launch local"],
+    "config show": ["config show", "config show --all", "config show host"],
     "doctor": ["doctor", "doctor --json"],
     "service": ["service"],
     "ca init": ["ca --folder {tmp}/ca init --server localhost"],
@@ -198,6 +199,7 @@ def test_every_command_ends_at_an_ssh_that_says_nothing(folder, words):
         folder, FARCALL_SSH=str(program), FARCALL_SERVER="ssh://host", FARCALL_TIMEOUT=str(LIMIT)
     )
     cases = ["ls", "call ends/one 1", "top --once", "drain", "doctor", "connect host"]
+    cases += ["config show host"]
 
     def attempt(case):
         return timed(written(case, folder), known, folder=folder)

@@ -196,6 +196,7 @@ def test_manifest_keys():
         "top",
         "jobs",
         "launch",
+        "config show",
         "doctor",
         "service",
         "ng gen",

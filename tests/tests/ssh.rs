@@ -4,6 +4,7 @@
 pub mod far;
 mod faults;
 mod nodes;
+mod settings;
 
 use std::path::Path;
 use std::process::Command;

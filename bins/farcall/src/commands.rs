@@ -5,6 +5,7 @@ mod bridge;
 mod ca;
 mod call;
 mod check;
+mod config;
 mod connect;
 mod doctor;
 mod fmt;
@@ -79,6 +80,8 @@ pub enum Command {
     Relay(relay::RelayArguments),
     /// Start jobs for a server: on this host, by ssh or by Slurm
     Launch(launch::LaunchArguments),
+    /// Show the settings of a server and where each comes from
+    Config(config::ConfigArguments),
     /// Check this host and a server, and print how to fix problems
     Doctor(doctor::DoctorArguments),
     /// Print a systemd unit that runs a server
@@ -173,6 +176,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Jobs(arguments) => jobs::jobs(&arguments).map(success),
         Command::Pilot(arguments) => pilot::pilot(&arguments).map(success),
         Command::Bridge(arguments) => bridge::bridge(&arguments).map(success),
+        Command::Config(arguments) => config::config(&arguments).map(success),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Service(arguments) => service::service(&arguments).map(success),
         Command::Ca(arguments) => ca::ca(&arguments).map(success),

@@ -6,6 +6,7 @@ mod begin;
 mod end;
 mod folder;
 mod guard;
+mod jobs;
 mod modules;
 mod notices;
 mod notify;
@@ -35,6 +36,7 @@ use farcall_publishing::python::Interpreters;
 use farcall_publishing::python::Publisher::Owner;
 use folder::PrivateFolder;
 use guard::EndGuard;
+pub use jobs::JobArguments;
 use modules::{compile_all, publish_all};
 use notices::Opening;
 pub use settings::server_options;
@@ -55,6 +57,15 @@ pub fn plugins() -> [PluginDescription; 6] {
         farcall_fetcher::plugin(),
         farcall_metrics::plugin(),
     ]
+}
+
+/// All settings of a server with these arguments, as far as the configuration file and the command
+/// line say them.
+///
+/// # Errors
+/// What is wrong in either.
+pub fn settings_of(arguments: &ServeArguments) -> Result<Manifest> {
+    completed_manifest(arguments, &plugins(), None)
 }
 
 /// Serves until a signal comes, or standard input ends for a private server; or prints the

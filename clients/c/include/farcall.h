@@ -90,6 +90,11 @@ typedef struct farcall_connect_options {
     /* for so long, calls wait for a connection over TCP or TLS that was lost and is made again, and
      * then go on; 0: $FARCALL_RECONNECT, or 30 seconds; < 0: they end at once */
     double reconnect_seconds;
+    /* NULL, or what a server that is begun on a host which ssh reaches is told, and what is kept
+     * there for later ones: NAME=VALUE in each line, of config (a file of this host, which is
+     * copied), account, partition, time-limit, memory, gpus, load (a module; may be repeated),
+     * source (a script there) and python. No value takes one back */
+    const char *settings;
 } farcall_connect_options;
 
 int farcall_connect_with(

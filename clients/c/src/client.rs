@@ -45,6 +45,7 @@ pub struct ConnectOptions {
     timeout_seconds: f64,
     heartbeat_seconds: f64,
     reconnect_seconds: f64,
+    settings: *const c_char,
 }
 
 #[unsafe(no_mangle)]
@@ -99,6 +100,9 @@ unsafe fn connect_with(given: &ConnectOptions) -> Result<Client> {
     let token_file =
         unsafe { optional_text(given.token_file, "the token's file") }?.map(PathBuf::from);
     let timeout = limit(given.timeout_seconds)?.unwrap_or(CONNECT_TIMEOUT);
+    // SAFETY: as above.
+    let settings = unsafe { optional_text(given.settings, "the settings") }?.unwrap_or_default();
+    let far = farcall_client::FarSettings::parse(settings)?;
     let found = Address::given_or_default(address)?;
     let options = farcall_client::ConnectOptions {
         secret: token_file,
@@ -106,6 +110,7 @@ unsafe fn connect_with(given: &ConnectOptions) -> Result<Client> {
         heartbeat: heartbeat(given.heartbeat_seconds)?,
         reconnect: reconnect(given.reconnect_seconds)?,
         linger: None,
+        far,
         ..farcall_client::ConnectOptions::default()
     };
     Client::connect_with(&found, &options).map_err(|error| found.explain(error, address))

@@ -41,6 +41,37 @@ def test_a_file_is_no_host(farcall, tmp_path, monkeypatch):
     assert address_of("server.sock") == "server.sock"
 
 
+def test_settings_of_a_server_elsewhere_are_lines(farcall):
+    from farcall._connect import far_settings
+
+    assert far_settings(config=None, load=()) is None
+    given = far_settings(account="physics", time_limit=30, load=["gcc/12", "cuda"], memory="8G")
+    assert given == "account=physics\ntime-limit=30\nload=gcc/12\nload=cuda\nmemory=8G"
+    with pytest.raises(farcall.WrongType):
+        far_settings(gpus=True)
+    with pytest.raises(farcall.InvalidArgument):
+        far_settings(source="a\nb")
+    with pytest.raises(TypeError, match="'acount': did you mean account"):
+        farcall.connect("host", acount="physics")
+
+
+@pytest.mark.parametrize(
+    "address, given, words",
+    [
+        ("unix:/nowhere", {"account": "a"}, "ssh reaches"),
+        (None, {"partition": "short"}, "ssh reaches"),
+        ("host/slurm", {"time_limit": "soon"}, "time limit"),
+        ("host/slurm", {"account": "two words"}, "not a name"),
+        ("host/slurm", {"config": "nowhere.toml"}, "configuration file"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(farcall, monkeypatch, address, given, words):
+    monkeypatch.delenv("FARCALL_SERVER", raising=False)
+    monkeypatch.setenv("FARCALL_SSH", "true")
+    with pytest.raises(farcall.Error, match=words):
+        farcall.connect(address, timeout=20, **given)
+
+
 def test_a_host_that_there_is_not_is_named(farcall):
     with pytest.raises(farcall.Error, match="nowhere.invalid"):
         farcall.connect("nowhere.invalid", timeout=20)

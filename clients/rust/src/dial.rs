@@ -15,7 +15,8 @@ use farcall_wire::{ByteOrder, CALLBACKS, Hello, HelloLimits, RESUME, Role, STATU
 use crate::address::Address;
 use crate::session::compressing;
 use crate::session::reconnect::{Dial, WayBack};
-use crate::ssh::{self, Ssh, SshAddress};
+use crate::ssh::settings::FarSettings;
+use crate::ssh::{self, Errand, Ssh, SshAddress};
 
 /// The variable that names the file with a TCP server's token.
 const TOKEN_VARIABLE: &str = "FARCALL_TOKEN_FILE";
@@ -54,6 +55,8 @@ pub struct ConnectOptions {
     /// Whether a host that is reached by `ssh` gets what code in interface files is linked with
     /// there, unless it has it.
     pub brings_library: bool,
+    /// What a server that is begun on a host which `ssh` reaches is told, and keeps.
+    pub far: FarSettings,
 }
 
 impl Default for ConnectOptions {
@@ -66,6 +69,7 @@ impl Default for ConnectOptions {
             reconnect: None,
             linger: None,
             brings_library: false,
+            far: FarSettings::default(),
         }
     }
 }
@@ -100,6 +104,9 @@ pub fn reach(
     compression: Compression,
 ) -> Result<Reached> {
     let timeout = options.greeting();
+    if !options.far.is_empty() && !matches!(address, Address::Ssh(_)) {
+        return Err(not_far(address));
+    }
     let (dial, token, name): (Dial, _, _) = match address.clone() {
         Address::Unix(path) => {
             let name = format!("unix:{}", path.display());
@@ -137,23 +144,58 @@ pub fn reach(
     Ok(Reached { stream, hello: way_back.hello(), way_back: Some(way_back), name })
 }
 
+/// A server that runs already, or on this host, was told when it was started.
+fn not_far(address: &Address) -> Error {
+    let message = "account, partition and the other settings are for a host that ssh reaches";
+    Error::new(ErrorKind::InvalidArgument, "connect", message)
+        .with("address", format!("{address:?}"))
+        .fix("connect to ssh://HOST/slurm, or pass them to farcall serve")
+}
+
+/// A server whose routines run elsewhere is another one.
+fn name_of(address: &SshAddress) -> String {
+    address.launcher.iter().fold(ssh::own_name(), |name, launcher| format!("{name}.{launcher}"))
+}
+
+/// The settings that a server has which is begun on that host now, and where each comes from.
+///
+/// # Errors
+/// As connecting to it.
+pub fn settings_there(address: &SshAddress, timeout: Duration) -> Result<String> {
+    let ssh = Ssh {
+        address: address.clone(),
+        name: name_of(address),
+        linger: ssh::linger()?,
+        may_ask: true,
+        brings_library: false,
+        settings: FarSettings::default(),
+        errand: Errand::Settings,
+    };
+    ssh::settings_there(&ssh, timeout)
+}
+
 /// By `ssh`, which may ask the user something the first time: then he waits for it.
 fn by_ssh(address: SshAddress, options: &ConnectOptions) -> Result<Dial> {
     let linger = options.linger.map_or_else(ssh::linger, Ok)?;
-    // A server whose routines run elsewhere is another one.
-    let name = address
-        .launcher
-        .iter()
-        .fold(ssh::own_name(), |name, launcher| format!("{name}.{launcher}"));
-    let ssh = Ssh { address, name, linger, may_ask: false, brings_library: false };
+    let name = name_of(&address);
+    let settings = FarSettings::default();
+    let errand = Errand::Relay;
+    let ssh =
+        Ssh { address, name, linger, may_ask: false, brings_library: false, settings, errand };
     let brings_library = options.brings_library;
+    // Said once: what was said is kept there.
+    let told = options.far.clone();
     let timeout = options.timeout();
     // Whoever says less than there is by default means it. Where nobody can be asked, nobody takes
     // the time to answer.
     let patience = if timeout < TIMEOUT || !can_ask() { timeout } else { timeout.max(ASKING) };
     let first = AtomicBool::new(true);
     Ok(Box::new(move |time| match first.swap(false, Ordering::Relaxed) {
-        true => ssh::connect(&Ssh { may_ask: true, brings_library, ..ssh.clone() }, patience),
+        true => {
+            let settings = told.clone();
+            let ssh = Ssh { may_ask: true, brings_library, settings, ..ssh.clone() };
+            ssh::connect(&ssh, patience)
+        }
         false => ssh::connect(&ssh, time),
     }))
 }

@@ -5,17 +5,17 @@
 //! standard input and output of `ssh` are a byte stream to a server that lives there on its own.
 
 mod conversation;
+mod errand;
 mod library;
 mod program;
+pub mod settings;
 mod sharing;
+mod words;
 
 use std::ffi::OsStr;
 use std::fmt;
-use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::process::{Child, ChildStderr, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
@@ -25,9 +25,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use conversation::Conversation;
+pub use errand::{Errand, settings_there};
+use settings::FarSettings;
 use sharing::Sharing;
-
-use crate::standard_streams::pass_on_output;
+use words::Words;
 
 /// The variable that names another `ssh`.
 const SSH_VARIABLE: &str = "FARCALL_SSH";
@@ -48,8 +49,6 @@ const NO_SSH: i32 = 254;
 const SSH_FAILED: i32 = 255;
 /// Time that its last words have to come when it has ended.
 const WORDS_MAX: Duration = Duration::from_millis(500);
-/// What is kept of its last words.
-const WORDS_BYTES_MAX: usize = 4096;
 
 /// Who is to be reached where, as `ssh` knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,6 +120,10 @@ pub struct Ssh {
     pub may_ask: bool,
     /// Whether to bring what code in interface files is linked with.
     pub brings_library: bool,
+    /// What a server that is begun there is told.
+    pub settings: FarSettings,
+    /// What the program there is to do.
+    pub errand: Errand,
 }
 
 /// The variable that names the server elsewhere which this user's programs share.
@@ -176,7 +179,12 @@ impl Ssh {
 /// `Unreachable` when `ssh` fails, with its words; `Unavailable` when nothing of ours can run
 /// there; `TimedOut`.
 pub fn connect(ssh: &Ssh, timeout: Duration) -> Result<Box<dyn ByteStream>> {
-    let until = Instant::now() + timeout;
+    let (running, host) = run(ssh, Instant::now() + timeout)?;
+    Ok(running.stream(ssh, &host))
+}
+
+/// Reaches the host, and has the program run there: on which host.
+fn run(ssh: &Ssh, until: Instant) -> Result<(Running, String)> {
     let program = std::env::var_os(SSH_VARIABLE)
         .filter(|name| !name.is_empty())
         .unwrap_or_else(|| "ssh".into());
@@ -208,11 +216,11 @@ fn reach(
     program: &OsStr,
     sharing: Option<&Sharing>,
     limits: Limits,
-) -> Result<Box<dyn ByteStream>> {
+) -> Result<(Running, String)> {
     let mark = mark()?;
     let running = Running::start(ssh, program, sharing, &mark)?;
     match Conversation::new(&running.socket, ssh, limits, mark).hold() {
-        Ok(host) => Ok(running.stream(ssh, &host)),
+        Ok(host) => Ok((running, host)),
         Err(error) => Err(running.failed(ssh, error)),
     }
 }
@@ -312,52 +320,6 @@ impl Running {
         };
         let error = error.with("server", &ssh.address);
         if said.is_empty() { error } else { error.with("ssh said", said) }
-    }
-}
-
-/// The last words of an `ssh`.
-struct Words {
-    kept: Arc<Mutex<Vec<u8>>>,
-    /// Reads them; `None` where no thread could be had, and they are lost.
-    reader: Option<JoinHandle<()>>,
-}
-
-impl Words {
-    /// `shown` to the user, too, where `ssh` may tell him to touch his key, say.
-    fn of(stderr: Option<ChildStderr>, shown: bool) -> Words {
-        let kept = Arc::new(Mutex::new(Vec::new()));
-        let reader = stderr.and_then(|mut stderr| {
-            let kept = kept.clone();
-            let read = move || {
-                let keep = |piece: &[u8]| {
-                    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-                    kept.extend_from_slice(piece);
-                    let surplus = kept.len().saturating_sub(WORDS_BYTES_MAX);
-                    kept.drain(..surplus);
-                };
-                if shown {
-                    return pass_on_output(stderr, keep);
-                }
-                let mut buffer = [0; 1024];
-                while let Ok(count @ 1..) = stderr.read(&mut buffer) {
-                    keep(&buffer[..count]);
-                }
-            };
-            std::thread::Builder::new().name("farcall-ssh".to_owned()).spawn(read).ok()
-        });
-        Words { kept, reader }
-    }
-
-    /// All of them, of one that has ended; what it started may hold the other end still.
-    fn take(&self, time: Duration) -> String {
-        let until = Instant::now() + time;
-        while self.reader.as_ref().is_some_and(|reader| !reader.is_finished())
-            && Instant::now() < until
-        {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        let kept = std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
-        String::from_utf8_lossy(&kept).trim().replace("\r\n", "; ").replace('\n', "; ")
     }
 }
 

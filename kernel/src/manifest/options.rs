@@ -15,8 +15,8 @@ use super::explain::{at, explain};
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The manifest and the plugin's number in it; `None` for a plugin that was made without one.
-    place: Option<(Arc<Source>, usize)>,
-    overrides: Vec<Arc<Source>>,
+    pub(super) place: Option<(Arc<Source>, usize)>,
+    pub(super) overrides: Vec<Arc<Source>>,
 }
 
 impl Options {
@@ -69,7 +69,7 @@ impl Options {
         for source in &self.overrides {
             let table = parse(source)?;
             read_table::<T>(source, table.clone())?;
-            merged.extend(table.into_inner());
+            merge(&mut merged, table.into_inner());
         }
         let whole = Source { file: "options".to_string(), text: String::new() };
         read_table(&whole, Spanned::new(0..0, merged))
@@ -125,6 +125,19 @@ impl Options {
     }
 }
 
+/// Puts one table over another: what both have counts as the last one says, and tables within
+/// them are put over one another, too.
+fn merge<'a>(into: &mut DeTable<'a>, from: DeTable<'a>) {
+    for (key, value) in from {
+        let span = value.span();
+        let value = value.into_inner();
+        match (into.get_mut(&key).map(Spanned::get_mut), value) {
+            (Some(DeValue::Table(old)), DeValue::Table(new)) => merge(old, new),
+            (_, value) => drop(into.insert(key, Spanned::new(span, value))),
+        }
+    }
+}
+
 /// Where the key begins that a path leads to.
 fn offset_of(table: &DeTable<'_>, path: &[&str]) -> Option<usize> {
     let (first, rest) = path.split_first()?;
@@ -135,16 +148,19 @@ fn offset_of(table: &DeTable<'_>, path: &[&str]) -> Option<usize> {
     }
 }
 
-fn parse(source: &Source) -> Result<Spanned<DeTable<'_>>> {
+pub(super) fn parse(source: &Source) -> Result<Spanned<DeTable<'_>>> {
     DeTable::parse(&source.text).map_err(|error| explain(source, &error))
 }
 
-fn read_table<T: DeserializeOwned>(source: &Source, table: Spanned<DeTable<'_>>) -> Result<T> {
+pub(super) fn read_table<T: DeserializeOwned>(
+    source: &Source,
+    table: Spanned<DeTable<'_>>,
+) -> Result<T> {
     T::deserialize(Deserializer::from(table)).map_err(|error| explain(source, &error))
 }
 
 /// `plugin[index].options`; an empty table where the manifest has none.
-fn options_table(manifest: Spanned<DeTable<'_>>, index: usize) -> Spanned<DeTable<'_>> {
+pub(super) fn options_table(manifest: Spanned<DeTable<'_>>, index: usize) -> Spanned<DeTable<'_>> {
     let plugins = manifest.into_inner().remove("plugin").map(Spanned::into_inner);
     let plugin = match plugins {
         Some(DeValue::Array(plugins)) => plugins.into_iter().nth(index).map(Spanned::into_inner),

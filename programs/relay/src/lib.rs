@@ -7,13 +7,14 @@ mod copies;
 mod elsewhere;
 mod keeper;
 mod record;
+mod settings;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_transport_unix::connect_for_bytes;
@@ -22,6 +23,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use elsewhere::Hop;
 pub use keeper::Keeper;
 use record::own_host;
+use settings::Change;
+pub use settings::{Told, kept};
 
 /// What is read of a server's words when it does not come up.
 const WORDS_BYTES_MAX: u64 = 4096;
@@ -36,6 +39,11 @@ pub struct Wish {
     pub linger: u64,
     /// What is to run its routines, if it is not that host itself.
     pub launcher: Option<String>,
+    /// `NAME=VALUE`: what a server that is begun is told, and what is kept for later ones.
+    pub settings: Vec<String>,
+    /// A configuration file was put beside the one that is kept, under a name that ends with the
+    /// mark.
+    pub config_came: bool,
     /// Take a server that is there, and begin none: a relay of another host asks.
     pub hopped: bool,
     /// A variable that a server of this program wants, if any: asked where one is begun.
@@ -84,14 +92,39 @@ fn lost(error: std::io::Error) -> Error {
 /// here.
 fn reach(wish: &Wish) -> Result<Found> {
     let sockets = sockets_of(&wish.name)?;
+    let settings = Change::of(wish)?;
+    let found = find(&sockets, wish)?;
+    if let Some(found) = found {
+        settings.refuse(&wish.name)?;
+        return Ok(found);
+    }
+    if wish.hopped {
+        return Ok(Found::Nobody);
+    }
+    let told = settings.keep()?;
+    let begun = first_of(&sockets).and_then(|socket| begin(socket, wish, &told));
+    // Another relay may have begun one at the same time.
+    let late = || Error::new(ErrorKind::Unreachable, "connect", "the server does not listen");
+    let server = listening(&sockets).ok_or_else(|| {
+        settings.take_back();
+        begun.err().unwrap_or_else(late)
+    });
+    server.map(Found::Here)
+}
+
+/// A server that listens in one of these places.
+fn listening(sockets: &[PathBuf]) -> Option<UnixStream> {
     // Nobody is spoken to in a folder that another user controls.
     let is_own = |socket: &&PathBuf| {
         socket.exists() && farcall_transport_unix::prepare_directory(socket).is_ok()
     };
-    let listening =
-        || sockets.iter().filter(is_own).find_map(|socket| connect_for_bytes(socket).ok());
-    if let Some(server) = listening() {
-        return Ok(Found::Here(server));
+    sockets.iter().filter(is_own).find_map(|socket| connect_for_bytes(socket).ok())
+}
+
+/// The server of that name that runs, here or where the record says.
+fn find(sockets: &[PathBuf], wish: &Wish) -> Result<Option<Found>> {
+    if let Some(server) = listening(sockets) {
+        return Ok(Some(Found::Here(server)));
     }
     let found = record::find(&wish.name);
     let is_here = |found: &record::Found| found.record.host == own_host();
@@ -101,25 +134,21 @@ fn reach(wish: &Wish) -> Result<Found> {
         .filter(|found| is_here(found))
         .and_then(|found| connect_for_bytes(&found.record.socket).ok())
     {
-        return Ok(Found::Here(server));
+        return Ok(Some(Found::Here(server)));
     }
     if wish.hopped {
-        return Ok(Found::Nobody);
+        return Ok(None);
     }
     if let Some(found) = found.filter(|found| !is_here(found)) {
         match Hop::to(&found.record, wish) {
-            Ok(Some(hop)) => return Ok(Found::Elsewhere(hop)),
+            Ok(Some(hop)) => return Ok(Some(Found::Elsewhere(hop))),
             // It has ended there, or its host is down for longer than a server keeps silent.
             Ok(None) => {}
             Err(_) if !found.is_fresh => {}
             Err(error) => return Err(error),
         }
     }
-    let begun = first_of(&sockets).and_then(|socket| begin(socket, wish));
-    // Another relay may have begun one at the same time.
-    let late = || Error::new(ErrorKind::Unreachable, "connect", "the server does not listen");
-    let server = listening().ok_or_else(|| begun.err().unwrap_or_else(late));
-    server.map(Found::Here)
+    Ok(None)
 }
 
 /// Where it may listen, on this host alone: in the folder of this user's servers, or in the one of
@@ -165,14 +194,14 @@ fn first_of(sockets: &[PathBuf]) -> Result<&Path> {
 }
 
 /// Starts a server, and waits until it listens.
-fn begin(socket: &Path, wish: &Wish) -> Result<()> {
+fn begin(socket: &Path, wish: &Wish, told: &Told) -> Result<()> {
     let system = |error| Error::system("start a server", error);
     let program = std::env::current_exe().map_err(system)?;
     let log_path = socket.with_extension("log");
     // What the last one left here that was killed.
     let _ = std::fs::remove_file(&log_path);
     let log = File::options().create(true).append(true).open(&log_path).map_err(system)?;
-    let mut command = Command::new(program);
+    let mut command = told.command(&program);
     command.args([
         "serve",
         "--log-level",
@@ -185,6 +214,7 @@ fn begin(socket: &Path, wish: &Wish) -> Result<()> {
     if let Some(launcher) = &wish.launcher {
         command.args(["--launcher", launcher]);
     }
+    command.args(told.arguments());
     // Where no home can be written to, other hosts do not learn of it.
     if let Some(record) = record::place(&wish.name) {
         command.arg("--record").arg(record);

@@ -62,6 +62,10 @@ pub fn find_program(digest: &str, bytes: usize, found: &str) -> String {
     )
 }
 
+/// Says which C library the host has: `glibc` and a line that ends with the version.
+pub const GLIBC: &str = "echo \"$mark glibc $(getconf GNU_LIBC_VERSION 2>/dev/null || ldd --version \
+                         2>&1 | head -n 1)\"";
+
 /// Says that the program is there: what `find_program` may do with it.
 pub const HAVE: &str = "echo \"$mark have\"";
 
@@ -87,6 +91,18 @@ pub fn take_program(bytes: usize) -> String {
          else rm -f \"$program.$mark\"; d=${{program%/*}}; why=\"$why; $d has no room for {bytes} \
          bytes\"; bad=\"$bad|$d|\"; echo \"$mark failed\"; fi",
         received("$program.$mark", bytes)
+    )
+}
+
+/// Takes a configuration file's bytes, which follow the line, beside the file that is kept for the
+/// server of that name: `taken`, or `failed`. The relay with the same mark does the rest
+/// (programs/relay/src/settings.rs).
+pub fn take_config(name: &str, bytes: usize) -> String {
+    format!(
+        "umask 077; config=\"${{XDG_CONFIG_HOME:-${{HOME:-no}}/.config}}/farcall/for-{name}.toml.\
+         $mark\"; mkdir -p \"${{config%/*}}\" 2>/dev/null; if {}; then echo \"$mark taken\"; else \
+         rm -f \"$config\"; echo \"$mark failed\"; fi",
+        received("$config", bytes)
     )
 }
 

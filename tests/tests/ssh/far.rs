@@ -169,7 +169,7 @@ impl Far {
         // Whoever started the tests in the background may have them ignore it.
         let mut command = Command::new("env");
         command.arg("--default-signal=INT").arg(program()).args(arguments);
-        if arguments[0] != "connect" {
+        if !["connect", "config"].contains(&arguments[0]) {
             command.args(["--server", "ssh://far"]);
         }
         command.env("FARCALL_SSH", self.folder.0.join("ssh")).env("FARCALL_REMOTE_PROGRAM", lean());

@@ -21,6 +21,12 @@ pub struct RelayArguments {
     /// Launcher that runs the server's routines, if not the host itself
     #[arg(long)]
     launcher: Option<String>,
+    /// Setting of a server that is started, NAME=VALUE; may be repeated
+    #[arg(long)]
+    setting: Vec<String>,
+    /// A configuration file was copied here
+    #[arg(long)]
+    config_came: bool,
     /// Use a running server only and start none: set by a relay on another host
     #[arg(long)]
     hopped: bool,
@@ -28,12 +34,14 @@ pub struct RelayArguments {
 
 /// Says how it went in one line, then waits until either end is over.
 pub fn relay(arguments: &RelayArguments) -> Result<()> {
-    let RelayArguments { mark, name, linger, launcher, hopped } = arguments;
+    let RelayArguments { mark, name, linger, launcher, setting, config_came, hopped } = arguments;
     let wish = Wish {
         mark: mark.clone(),
         name: name.clone(),
         linger: *linger,
         launcher: launcher.clone(),
+        settings: setting.clone(),
+        config_came: *config_came,
         hopped: *hopped,
         environment: || match shipped::is_installed() {
             true => Ok(None),

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::jobs::JobArguments;
+
 /// Publishes routines and serves them.
 #[derive(Args)]
 pub struct ServeArguments {
@@ -26,8 +28,10 @@ pub struct ServeArguments {
     /// instead of on this host; MODULE=LAUNCHER for one module; may be repeated
     #[arg(long, value_name = "LAUNCHER")]
     pub(super) launcher: Vec<String>,
-    /// Interpreter for Python files without a .venv next to them [default: $FARCALL_PYTHON, or
-    /// python3]
+    #[command(flatten)]
+    pub(super) jobs: JobArguments,
+    /// Interpreter for Python files without a .venv next to them, or the directory of its virtual
+    /// environment [default: $FARCALL_PYTHON, or python3]
     #[arg(long, value_name = "PATH")]
     pub(super) python: Option<PathBuf>,
     /// Format of the log on standard error
@@ -58,6 +62,11 @@ pub struct ServeArguments {
 }
 
 impl ServeArguments {
+    /// The interpreter for Python files, where one was named.
+    pub fn python(&self) -> Option<&PathBuf> {
+        self.python.as_ref()
+    }
+
     /// Whether this is a server of its owner's own, by how it was started: for a program, or by
     /// `farcall connect`.
     pub(super) fn is_own(&self) -> bool {

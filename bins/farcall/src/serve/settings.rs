@@ -1,6 +1,6 @@
 //! What a server's manifest and its command line say together.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_kernel::{Manifest, Node, PluginDescription};
@@ -26,6 +26,7 @@ pub(super) fn completed_manifest(
         None => Manifest::of(plugins)?,
     };
     override_options(&mut manifest, arguments, folder)?;
+    arguments.jobs.put_over(&mut manifest, &arguments.launcher)?;
     // Before modules are checked under limits that make no sense.
     Node::check(&manifest, plugins, &given(farcall_rpc_server::Options::default()))?;
     hold_pilots_to_the_same(&mut manifest)?;
@@ -117,10 +118,16 @@ pub(super) fn interpreters(
     let publisher = if is_own && !inspector.confines_all() { Owner } else { Anybody };
     Ok(Interpreters {
         inspector,
-        python: arguments.python.clone(),
+        python: arguments.python.clone().map(of_environment),
         publisher,
         ..Interpreters::default()
     })
+}
+
+/// The interpreter of a virtual environment, where a folder is named.
+fn of_environment(python: PathBuf) -> PathBuf {
+    let inside = python.join("bin").join("python3");
+    if python.is_dir() && inside.exists() { inside } else { python }
 }
 
 /// Whether others than the owner can come: by TLS, whoever has a certificate does.
@@ -177,7 +184,7 @@ pub(super) fn need_slurm(launchers: &Launchers) -> Result<()> {
     ))
 }
 
-fn toml_text(text: &str) -> String {
+pub(super) fn toml_text(text: &str) -> String {
     let escaped: String = text
         .chars()
         .map(|c| match c {
@@ -189,6 +196,6 @@ fn toml_text(text: &str) -> String {
     format!("\"{escaped}\"")
 }
 
-fn toml_list(texts: &[String]) -> String {
+pub(super) fn toml_list(texts: &[String]) -> String {
     format!("[{}]", texts.iter().map(|text| toml_text(text)).collect::<Vec<_>>().join(", "))
 }

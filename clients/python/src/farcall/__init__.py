@@ -42,7 +42,8 @@ from ._results import Results, Times
 from ._objects import Class, Handles, Object
 from ._routine import Routine
 from ._running import is_cancelled, progress
-from ._server import Module, Server, connect, running_server
+from ._connect import connect
+from ._server import Module, Server, running_server
 from ._source import routine
 from ._url import URL
 

@@ -121,6 +121,7 @@ typedef struct farcall_connect_options {
     double timeout_seconds;
     double heartbeat_seconds;
     double reconnect_seconds;
+    const char *settings;
 } farcall_connect_options;
 int farcall_connect_with(
     const farcall_connect_options *options, farcall_client **client, farcall_error **error);

@@ -32,7 +32,7 @@ from ._waiter import Waiter
 # What `connect` without an address connects to, if set.
 SERVER_VARIABLE = "FARCALL_SERVER"
 # A host as `farcall connect` takes it: [USER@]HOST[:PORT][/LAUNCHER].
-_HOST = re.compile(r"([^@/:\s]+@)?([\w.-]+|\[[0-9A-Fa-f:.]+\])(:\d+)?(/\w+)?", re.ASCII)
+_HOST = re.compile(r"([^@/:\s]+@)?([\w.-]+|\[[0-9A-Fa-f:.]+\])(:\d+)?(/[\w.-]+)?", re.ASCII)
 # A server whose socket is not there may be about to listen: for so long, and as often, is it tried.
 # The commands do the same (bins/farcall/src/connection.rs).
 _START_SECONDS, _START_PAUSE_SECONDS = 2.0, 0.02
@@ -279,9 +279,12 @@ def open_connection(
     timeout: float,
     heartbeat: Optional[float] = None,
     reconnect: Optional[float] = None,
+    settings: Optional[str] = None,
 ) -> Connection:
-    """Connects to a server that runs already."""
-    return Connection(None, lambda: _connect(address, token_file, timeout, heartbeat, reconnect))
+    """Connects to a server that runs already, or that ssh begins with these settings."""
+    return Connection(
+        None, lambda: _connect(address, token_file, timeout, heartbeat, reconnect, settings)
+    )
 
 
 def open_when_it_listens(
@@ -290,6 +293,7 @@ def open_when_it_listens(
     timeout: float,
     heartbeat: Optional[float],
     reconnect: Optional[float],
+    settings: Optional[str] = None,
 ) -> Connection:
     """The same, of a server on a Unix socket that may be about to listen: a script starts it and
     this program one after the other."""
@@ -297,7 +301,7 @@ def open_when_it_listens(
     left = timeout
     while True:
         try:
-            return open_connection(address, token_file, left, heartbeat, reconnect)
+            return open_connection(address, token_file, left, heartbeat, reconnect, settings)
         except _errors.Unreachable:
             passed = time.monotonic() - begin
             if not _is_coming(address) or passed >= min(_START_SECONDS, timeout):
@@ -315,7 +319,9 @@ def _is_coming(address: Optional[str]) -> bool:
 
 def address_of(given: str) -> str:
     """An address; a host alone is one by ssh."""
-    is_host = _HOST.fullmatch(given) is not None and not os.path.exists(given)
+    # A folder may well have the name of a host.
+    is_file = os.path.exists(given) and not os.path.isdir(given)
+    is_host = _HOST.fullmatch(given) is not None and not is_file
     return f"ssh://{given}" if is_host else given
 
 
@@ -354,6 +360,7 @@ def _connect(
     timeout: float,
     heartbeat: Optional[float],
     reconnect: Optional[float],
+    settings: Optional[str] = None,
 ) -> Any:
     place, error = handle_place("farcall_client **", lib.farcall_disconnect), error_place()
     address_text, token_text = _encoded("connect", address), _encoded("connect", token_file)
@@ -374,7 +381,9 @@ def _connect(
         options.reconnect_seconds = (
             -1.0 if reconnect == 0 else seconds("connect", reconnect, advice) or FOR_EVER_SECONDS
         )
-    texts = (address_text, token_text)
+    settings_text = _encoded("connect", settings)
+    options.settings = settings_text
+    texts = (address_text, token_text, settings_text)
     check(interruptible(lib.farcall_connect_with, options, place, error, used=texts), error)
     return place
 

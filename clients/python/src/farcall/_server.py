@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from typing import (
     TYPE_CHECKING,
@@ -14,21 +13,12 @@ from typing import (
     List,
     NoReturn,
     Optional,
-    Sequence,
     TypeVar,
     Union,
 )
 
 from . import _errors, _keeping, _pages
-from ._connection import (
-    SERVER_VARIABLE,
-    Connection,
-    address_of,
-    not_portable,
-    open_private,
-    open_running,
-    open_when_it_listens,
-)
+from ._connection import Connection, not_portable, open_running
 from ._executor import Executor
 from ._future import CallFuture
 from ._keeping import KeptCall
@@ -49,77 +39,6 @@ _Named = TypeVar("_Named")
 
 
 @_errors.ends_here
-def connect(
-    address: Optional[str] = None,
-    *,
-    files: Sequence[PathLike] = (),
-    token_file: Optional[PathLike] = None,
-    timeout: float = 30.0,
-    heartbeat: Optional[float] = None,
-    reconnect: Optional[float] = None,
-    program: Optional[PathLike] = None,
-    arguments: Sequence[str] = (),
-) -> Server:
-    """Connects to a server.
-
-    Without an address to the one that $FARCALL_SERVER names. If there is none, or with `files`, a
-    private server is started: a `farcall serve` child that ends with the connection.
-
-    Args:
-        address: "unix:PATH", "ssh://HOST", "tls://HOST:PORT" or "farcall://HOST:PORT"; "HOST" or
-            "USER@HOST" is a host by ssh, as for `farcall connect`. A Unix socket that is not there
-            is waited for, for 2 s: its server may be about to listen.
-        files: interface files and Python files for a private server to publish; without any, what
-            Farcall comes with.
-        token_file: the file with the token of a TCP server, $FARCALL_TOKEN_FILE by default; over
-            TLS the file with your certificate, $FARCALL_CREDENTIALS by default.
-        timeout: seconds that connecting may take, a private server may take to listen, and each
-            look-up of a routine later on.
-        heartbeat: seconds without a sign of life, while somebody waits, after which the server is
-            taken for lost: at least 1, $FARCALL_HEARTBEAT or 30 by default; 0: never. Any traffic
-            counts.
-        reconnect: seconds for which calls wait when a connection over TCP or TLS is lost and is
-            made again: then they go on, and none runs twice. $FARCALL_RECONNECT or 30 by default;
-            0: they end at once.
-        program: the `farcall` program for a private server.
-        arguments: more arguments of `farcall serve` for a private server.
-
-    Raises:
-        Unreachable, PermissionDenied, VersionMismatch, TimedOut: the server cannot be used.
-        InvalidSource, Unavailable: a private server cannot start; the message has what it said.
-    """
-    if isinstance(files, (str, os.PathLike)):
-        files = [files]
-    named = bool(os.environ.get(SERVER_VARIABLE)) and not files
-    if address is not None or named:
-        if files or program or arguments:
-            message = (
-                "files, program and arguments are for a private server, and an address names "
-                "another"
-            )
-            advice = (
-                f"unset {SERVER_VARIABLE}, or leave them out"
-                if address is None
-                else "leave out the address, or them"
-            )
-            raise _errors.make(_errors.InvalidArgument, "connect", message, advice)
-        # The core takes the variable's by itself, and says so when it cannot connect.
-        given = None if address is None else address_of(str(address))
-        return Server(
-            open_when_it_listens(given, _path(token_file), timeout, heartbeat, reconnect)
-        )
-    paths = [os.fspath(one) for one in files]
-    if any(path.endswith(".py") for path in paths) and "--python" not in arguments:
-        # This interpreter has farcall, for one.
-        arguments = ["--python", sys.executable, *arguments]
-    return Server(
-        open_private(
-            paths, _path(program), arguments, _path(token_file), timeout, heartbeat, reconnect
-        )
-    )
-
-
-@_errors.ends_here
 def running_server() -> Server:
     """In a routine that Farcall runs: its own server, to call other routines.
 
@@ -131,10 +50,6 @@ def running_server() -> Server:
         Unavailable: no call runs in this process, or its server lets routines call no others.
     """
     return Server(open_running())
-
-
-def _path(given: Optional[PathLike]) -> Optional[str]:
-    return None if given is None else os.fspath(given)
 
 
 def _checked(name: object) -> str:

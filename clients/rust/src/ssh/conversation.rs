@@ -11,8 +11,8 @@ use rustix::event::PollFlags;
 use rustix::net::{RecvFlags, SendFlags};
 
 use super::library::Library;
-use super::program::Program;
-use super::{Limits, Ssh, ready};
+use super::program::{Glibc, Program};
+use super::{Errand, Limits, Ssh, ready};
 
 /// Bytes sent at a time of a program that is brought.
 const PIECE_BYTES: usize = 256 << 10;
@@ -57,20 +57,22 @@ impl<'a> Conversation<'a> {
     /// Holds it, until the host's shell has become a relay: on which host.
     pub fn hold(mut self) -> Result<String> {
         self.meet()?;
-        let program = Program::own()?;
+        let program = Program::choose(|| self.glibc())?;
         let start = self.start();
+        let config = self.ssh.settings.config();
         // What else is brought goes before that, beside the program.
-        let found_so = if self.ssh.brings_library { far::HAVE } else { &start };
+        let brings = self.ssh.brings_library || config.is_some();
+        let found_so = if brings { far::HAVE } else { &start };
         for _ in 0..far::ATTEMPTS_MAX {
             let found =
                 self.ask(&far::find_program(program.digest(), program.content().len(), found_so))?;
             match found.split_once(' ') {
                 Some(("need", machine)) => {
                     if self.bring(&program, machine)? {
-                        return self.begin(&program, &start);
+                        return self.begin(&program, &start, config);
                     }
                 }
-                _ if found == "have" => return self.begin(&program, &start),
+                _ if found == "have" => return self.begin(&program, &start, config),
                 Some(("none", why)) => return Err(self.cannot_be_put(why)),
                 _ => return self.started(&found),
             }
@@ -96,10 +98,19 @@ impl<'a> Conversation<'a> {
         if line == far::READY { Ok(()) } else { Err(self.nonsense(&line)) }
     }
 
+    /// The C library of the host, where it says one.
+    fn glibc(&mut self) -> Result<Option<Glibc>> {
+        let answer = self.ask(far::GLIBC)?;
+        Ok(answer.strip_prefix("glibc").and_then(Glibc::of_line))
+    }
+
     /// Brings what else is wanted, and has the far side become a relay.
-    fn begin(&mut self, program: &Program, start: &str) -> Result<String> {
+    fn begin(&mut self, program: &Program, start: &str, config: Option<&str>) -> Result<String> {
         if self.ssh.brings_library {
             self.bring_library(&Library::of(program)?)?;
+        }
+        if let Some(config) = config {
+            self.bring_config(config)?;
         }
         let started = self.ask(start)?;
         self.started(&started)
@@ -137,15 +148,32 @@ impl<'a> Conversation<'a> {
         if finished == "taken" { Ok(()) } else { Err(no_room("it cannot be moved to its place")) }
     }
 
+    /// Brings a configuration file, to beside the one that is kept: the relay compares them.
+    fn bring_config(&mut self, config: &str) -> Result<()> {
+        let command = far::take_config(&self.ssh.name, config.len());
+        self.send(format!("{command}\n").as_bytes())?;
+        if self.pass(config.as_bytes())? {
+            return Ok(());
+        }
+        let message = "the configuration file cannot be copied to the host";
+        Err(Error::new(ErrorKind::Unavailable, "connect", message)
+            .fix("free disk space there, and check that ~/.config can be written to"))
+    }
+
     /// A command that becomes a relay, or says why the program cannot run.
     fn start(&self) -> String {
         let name = &self.ssh.name;
         let linger = self.ssh.linger.as_secs();
         let launcher = self.ssh.address.launcher.as_ref();
         let launcher = launcher.map_or(String::new(), |launcher| format!(" --launcher {launcher}"));
+        let settings = self.ssh.settings.arguments();
+        let errand = match self.ssh.errand {
+            Errand::Relay => format!("relay --linger {linger}{settings}"),
+            Errand::Settings => "config show".to_owned(),
+        };
         format!(
-            "if why=$(\"$program\" --version 2>&1); then exec \"$program\" relay --mark \"$mark\" \
-             --name {name} --linger {linger}{launcher}; else echo \"$mark alien $(uname \
+            "if why=$(\"$program\" --version 2>&1); then exec \"$program\" {errand} --mark \"$mark\" \
+             --name {name}{launcher}; else echo \"$mark alien $(uname \
              -s)-$(uname -m) $program:\" $why; exit 1; fi"
         )
     }

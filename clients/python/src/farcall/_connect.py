@@ -1,0 +1,144 @@
+"""How a program comes to a server: one that runs, one that ssh begins, or one of its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from difflib import get_close_matches
+from typing import Any, Optional, Sequence, Union
+
+import numpy as np
+
+from . import _errors
+from ._connection import (
+    SERVER_VARIABLE,
+    address_of,
+    open_private,
+    open_when_it_listens,
+)
+from ._server import PathLike, Server
+
+# What a server on a host that ssh reaches can be started with.
+FAR_SETTINGS = (
+    "config",
+    "account",
+    "partition",
+    "time_limit",
+    "memory",
+    "gpus",
+    "load",
+    "source",
+    "python",
+)
+
+
+@_errors.ends_here
+def connect(
+    address: Optional[str] = None,
+    *,
+    files: Sequence[PathLike] = (),
+    token_file: Optional[PathLike] = None,
+    timeout: float = 30.0,
+    heartbeat: Optional[float] = None,
+    reconnect: Optional[float] = None,
+    program: Optional[PathLike] = None,
+    arguments: Sequence[str] = (),
+    **settings: Any,
+) -> Server:
+    """Connects to a server.
+
+    Without an address to the one that $FARCALL_SERVER names. If there is none, or with `files`, a
+    private server is started: a `farcall serve` child that ends with the connection.
+
+    Args:
+        address: "unix:PATH", "ssh://HOST", "tls://HOST:PORT" or "farcall://HOST:PORT"; "HOST" or
+            "USER@HOST" is a host by ssh, as for `farcall connect`. A Unix socket that is not there
+            is waited for, for 2 s: its server may be about to listen.
+        files: interface files and Python files for a private server to publish; without any, what
+            Farcall comes with.
+        token_file: the file with the token of a TCP server, $FARCALL_TOKEN_FILE by default; over
+            TLS the file with your certificate, $FARCALL_CREDENTIALS by default.
+        timeout: seconds that connecting may take, a private server may take to listen, and each
+            look-up of a routine later on.
+        heartbeat: seconds without a sign of life, while somebody waits, after which the server is
+            taken for lost: at least 1, $FARCALL_HEARTBEAT or 30 by default; 0: never. Any traffic
+            counts.
+        reconnect: seconds for which calls wait when a connection over TCP or TLS is lost and is
+            made again: then they go on, and none runs twice. $FARCALL_RECONNECT or 30 by default;
+            0: they end at once.
+        program: the `farcall` program for a private server.
+        arguments: more arguments of `farcall serve` for a private server.
+        settings: what a server on a host that ssh reaches is started with, and later ones: config
+            (a file), account, partition, time_limit ("2h"), memory ("8G"), gpus, load (modules),
+            source (a script there) and python. "" takes one back.
+
+    Raises:
+        Unreachable, PermissionDenied, VersionMismatch, TimedOut: the server cannot be used.
+        InvalidSource, Unavailable: a private server cannot start; the message has what it said.
+    """
+    if isinstance(files, (str, os.PathLike)):
+        files = [files]
+    far, token = far_settings(**settings), _path(token_file)
+    named = bool(os.environ.get(SERVER_VARIABLE)) and not files
+    if address is None and not named:
+        if far is not None:
+            message = "account, partition and the other settings are for a host that ssh reaches"
+            advice = 'give its address, such as "HOST/slurm", or pass them in arguments='
+            raise _errors.make(_errors.InvalidArgument, "connect", message, advice)
+        return _private(files, program, arguments, (token, timeout, heartbeat, reconnect))
+    if files or program or arguments:
+        raise _private_alone(address)
+    # The core takes the variable's by itself, and says so when it cannot connect.
+    given = None if address is None else address_of(str(address))
+    return Server(open_when_it_listens(given, token, timeout, heartbeat, reconnect, far))
+
+
+def far_settings(**given: Any) -> Optional[str]:
+    """What a server elsewhere is told, as the core reads it: a line for each; None for nothing."""
+    lines = []
+    for name, value in given.items():
+        if name not in FAR_SETTINGS:
+            near = get_close_matches(name, FAR_SETTINGS, 1)
+            hint = f": did you mean {near[0]}?" if near else ""
+            raise TypeError(f"connect() got an unexpected keyword argument {name!r}{hint}")
+        many = value if isinstance(value, (list, tuple)) else [value]
+        for one in many:
+            if one is None:
+                continue
+            if isinstance(one, bool) or not isinstance(one, (str, int, np.integer, os.PathLike)):
+                message = f"{name} is {one!r}"
+                raise _errors.make(_errors.WrongType, "connect", message, "give a str or a number")
+            text_of_it = os.fspath(one) if isinstance(one, os.PathLike) else str(one)
+            if "\n" in text_of_it:
+                message = f"{name} has several lines"
+                raise _errors.make(_errors.InvalidArgument, "connect", message, "give one line")
+            lines.append(f"{name.replace('_', '-')}={text_of_it}")
+    return "\n".join(lines) or None
+
+
+def _private(
+    files: Sequence[PathLike],
+    program: Optional[PathLike],
+    arguments: Sequence[str],
+    options: Any,
+) -> Server:
+    """A server of this program's own."""
+    paths = [os.fspath(one) for one in files]
+    if any(path.endswith(".py") for path in paths) and "--python" not in arguments:
+        # This interpreter has farcall, for one.
+        arguments = ["--python", sys.executable, *arguments]
+    return Server(open_private(paths, _path(program), arguments, *options))
+
+
+def _private_alone(address: Optional[str]) -> _errors.Error:
+    message = "files, program and arguments are for a private server, and an address names another"
+    advice = (
+        f"unset {SERVER_VARIABLE}, or leave them out"
+        if address is None
+        else "leave out the address, or them"
+    )
+    return _errors.make(_errors.InvalidArgument, "connect", message, advice)
+
+
+def _path(given: Union[None, PathLike]) -> Optional[str]:
+    return None if given is None else os.fspath(given)
