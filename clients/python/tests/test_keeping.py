@@ -47,6 +47,25 @@ def test_results_are_found_by_their_id(farcall, keeper):
         assert server.square.submit(2.0).id is None
 
 
+def test_kept_calls_say_which_they_are(farcall, keeper):
+    begin = time.time()
+    with keeper() as server:
+        server.square.submit(3.0, keep=600, label="case 7").result(20)
+        server.square.submit(4.5, keep=600).result(20)
+        notes = sorted((kept.arguments, kept.label) for kept in server.kept())
+        assert notes == [("x=3", "case 7"), ("x=4.5", "")]
+        assert all(begin - 1 <= kept.submitted <= time.time() + 1 for kept in server.kept())
+        with pytest.raises(farcall.WrongType, match="label"):
+            server.square.submit(1.0, label="not kept").result(20)
+        with pytest.raises(farcall.InvalidArgument, match="label"):
+            server.square.submit(1.0, keep=600, label="x" * 201)
+    with keeper() as server:
+        again = sorted((kept.arguments, kept.label) for kept in server.kept())
+        assert again == notes
+        (first, _) = sorted(server.kept(), key=lambda kept: kept.arguments)
+        assert server.fetch(first.id).result(20).y == 9.0
+
+
 def test_nothing_is_kept_for_ever(farcall, keeper):
     with keeper() as server:
         for much in (float("inf"), 1e300, 10**400):
