@@ -31,6 +31,17 @@ const LIBRARIES_MAX: usize = 256;
 /// What C programs have without asking for it. Searched last.
 const ALWAYS: [&str; 2] = ["libm.so.6", "libc.so.6"];
 
+/// Names of the variables that a library's code may write, as far as its file tells: what one call
+/// leaves there, the next one finds, if it runs in the same process.
+pub fn written_data(file: &Path) -> Vec<String> {
+    let Ok(file) = File::open(file) else { return Vec::new() };
+    let read = |offset: u64, count: usize| {
+        let mut bytes = vec![0; count];
+        file.read_exact_at(&mut bytes, offset).ok().map(|()| bytes)
+    };
+    elf::written_data(&read).unwrap_or_default()
+}
+
 /// The open libraries of one module.
 #[derive(Debug, Default)]
 pub struct Libraries {

@@ -12,6 +12,7 @@ pub mod module;
 mod parts;
 pub mod publisher;
 pub mod python;
+pub mod shared_data;
 pub mod shipped;
 pub mod source;
 pub mod stubs;

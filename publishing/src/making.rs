@@ -15,6 +15,7 @@ use crate::claims::Names;
 use crate::exposed::{OwnFile, exposed, is_own, refusal};
 use crate::module::publication;
 use crate::python::{Interpreters, Publisher};
+use crate::shared_data::shared_data_note;
 use crate::shipped;
 use crate::source::Source;
 
@@ -86,7 +87,9 @@ impl Maker {
         let (publication, warnings) =
             publication(&source, &self.interpreters).map_err(explained)?;
         check_exposed(&publication, &self.interpreters, &self.own)?;
-        let report = report(&publication, warnings);
+        let notes = shared_data_note(&publication, &source);
+        let gap = if warnings.is_empty() || warnings.ends_with('\n') { "" } else { "\n" };
+        let report = report(&publication, format!("{warnings}{gap}{notes}"));
         Ok(Made { file: file.to_path_buf(), publication, report })
     }
 

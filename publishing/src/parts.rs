@@ -20,6 +20,7 @@ pub fn part(module: Module, kind: ImageKind) -> Part {
         backend,
         ranks: 0,
         launcher: String::new(),
+        executables_max: module.executables_max,
         module_text: encode_module(&module).into(),
     };
     // What begins and ends an object is called by no client.

@@ -186,6 +186,8 @@ pub struct ExecutableImage {
     /// Processes that run each call, of an image that MPI starts; 0 for as many as the spawner's
     /// settings say.
     pub ranks: u32,
+    /// Processes that the module may have at a time; 0: any number.
+    pub executables_max: u32,
     /// What starts it elsewhere: a launcher's name, as `slurm`; empty: this host itself.
     pub launcher: String,
     /// The module's routines, encoded for the executable, which reads them from its connection.

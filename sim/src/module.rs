@@ -106,6 +106,7 @@ fn routines(index: usize) -> impl Iterator<Item = (String, Arc<PublishedRoutine>
         backend: String::new(),
         ranks: 0,
         launcher: String::new(),
+        executables_max: 0,
         module_text: encode_module(&compiled).into(),
     };
     let generation = 1 + index as u64;

@@ -76,6 +76,7 @@ fn publication(folder: &Path, version: u32) -> Publication {
         backend: String::new(),
         ranks: 0,
         launcher: String::new(),
+        executables_max: 0,
         module_text: encode_module(&module).into(),
     };
     let routines = module.routines.into_iter().map(|routine| RoutineData {

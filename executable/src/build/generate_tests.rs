@@ -53,6 +53,7 @@ fn module(code: Vec<Code>, parameters: &[Parameter]) -> Module {
         compile_options: vec![],
         compiler: None,
         linker: None,
+        executables_max: 0,
     }
 }
 

@@ -13,6 +13,7 @@ fn module(libraries: &[&str], options: &[&str]) -> Module {
         compile_options: options.iter().map(|text| text.to_string()).collect(),
         compiler: None,
         linker: None,
+        executables_max: 0,
     }
 }
 

@@ -1,17 +1,23 @@
-//! Names of the functions that a shared library exports, read from its file. Only to word an error:
-//! never trusted.
+//! Names of the functions that a shared library exports, and of the data that it writes, read from
+//! its file. Only to word errors and notes: never trusted.
 //!
 //! ```text
 //! ELF header   0x28 offset of section headers (u64)   0x3a size, 0x3c number of them (u16)
-//! section      0x04 type (u32; 11 = dynamic symbols)  0x18 offset  0x20 size (u64)   0x28 index of its strings (u32)
-//! symbol (24)  0x00 name (u32)   0x04 type in the low 4 bits   0x06 section, 0 = undefined (u16)
+//! section      0x00 name (u32)   0x04 type (u32; 2 = symbols, 11 = dynamic symbols)
+//!              0x18 offset  0x20 size (u64)   0x28 index of its strings (u32)
+//! symbol (24)  0x00 name (u32)   0x04 type in the low 4 bits   0x06 section, 0 = undefined (u16)   0x10 size (u64)
 //! ```
 
 /// A table larger than this is not read: the advice is not worth the memory.
 const TABLE_BYTES_MAX: u64 = 64 << 20;
 const SECTION_BYTES: u64 = 64;
 const SYMBOL_BYTES: usize = 24;
+const SYMBOLS: u32 = 2;
 const DYNAMIC_SYMBOLS: u32 = 11;
+/// Types of symbols: a variable, a Fortran COMMON, a variable of each thread.
+const VARIABLE: u8 = 1;
+const COMMON: u8 = 5;
+const OF_THREADS: u8 = 6;
 
 /// Reads `count` bytes at an offset; `None` if the file does not have them all.
 pub(crate) type ReadAt<'a> = &'a dyn Fn(u64, usize) -> Option<Vec<u8>>;
@@ -35,6 +41,80 @@ pub(crate) fn exported_functions(read: ReadAt<'_>) -> Option<Vec<String>> {
             .filter_map(|symbol| function_name(symbol, &strings))
             .collect(),
     )
+}
+
+/// Names of the variables that its code may write, but for those of compilers: all that its file
+/// still tells. `None` for anything but a sound 64-bit little-endian ELF file.
+pub(crate) fn written_data(read: ReadAt<'_>) -> Option<Vec<String>> {
+    let header = read(0, 64)?;
+    if !header.starts_with(b"\x7fELF\x02\x01") {
+        return None;
+    }
+    let sections = Sections { read, offset: u64_at(&header, 0x28)?, count: u16_at(&header, 0x3c)? };
+    let names = sections.content(&sections.header(u16_at(&header, 0x3e)?)?)?;
+    let mut written = std::collections::BTreeSet::new();
+    // A file that was stripped has the exported ones alone.
+    let mut all = None;
+    let mut exported = None;
+    for index in 0..sections.count {
+        let section = sections.header(index)?;
+        match u32_at(&section, 4)? {
+            SYMBOLS => all = Some(section.clone()),
+            DYNAMIC_SYMBOLS => exported = Some(section.clone()),
+            _ => {}
+        }
+        if is_data(&text_at(&names, u32_at(&section, 0)?)?) {
+            written.insert(index);
+        }
+    }
+    let table = all.or(exported)?;
+    let strings = sections.header(u16::try_from(u32_at(&table, 0x28)?).ok()?)?;
+    let symbols = sections.content(&table)?;
+    let strings = sections.content(&strings)?;
+    let variable = |symbol: &[u8]| {
+        let has_size = u64_at(symbol, 0x10)? > 0;
+        let is_written = written.contains(&u16_at(symbol, 6)?);
+        let is_variable = matches!(symbol[4] & 15, VARIABLE | COMMON | OF_THREADS);
+        let name = text_at(&strings, u32_at(symbol, 0)?)?;
+        (has_size && is_written && is_variable && !is_compilers(&name)).then_some(name)
+    };
+    Some(symbols.chunks_exact(SYMBOL_BYTES).filter_map(variable).collect())
+}
+
+/// Sections of what a program writes. `.data.rel.ro` is written by the loader alone.
+fn is_data(section: &str) -> bool {
+    let is_part = |whole: &str| {
+        section.strip_prefix(whole).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    [".data", ".bss", ".tdata", ".tbss"].into_iter().any(is_part)
+        && !section.starts_with(".data.rel.ro")
+}
+
+/// What compilers and their start-up code keep for themselves.
+fn is_compilers(name: &str) -> bool {
+    const NAMES: [&str; 6] =
+        ["__dso_handle", "__TMC_END__", "__data_start", "_ZStL8__ioinit", "_DYNAMIC", "_edata"];
+    const BEGINNINGS: [&str; 12] = [
+        "completed.",
+        "dtor_idx.",
+        "force_to_data",
+        "__gcov",
+        "__asan",
+        "__ubsan",
+        "__sanitizer",
+        "__llvm",
+        "__emutls",
+        "DW.ref.",
+        "_ZT",
+        "_ZGV",
+    ];
+    NAMES.contains(&name) || BEGINNINGS.iter().any(|begin| name.starts_with(begin))
+}
+
+fn text_at(strings: &[u8], offset: u32) -> Option<String> {
+    let rest = strings.get(offset as usize..)?;
+    let end = rest.iter().position(|&byte| byte == 0)?;
+    String::from_utf8(rest[..end].to_vec()).ok()
 }
 
 struct Sections<'a> {
@@ -62,9 +142,7 @@ fn function_name(symbol: &[u8], strings: &[u8]) -> Option<String> {
     if !defined || !matches!(symbol[4] & 15, 2 | 10) {
         return None;
     }
-    let rest = strings.get(u32_at(symbol, 0)? as usize..)?;
-    let end = rest.iter().position(|&byte| byte == 0)?;
-    String::from_utf8(rest[..end].to_vec()).ok()
+    text_at(strings, u32_at(symbol, 0)?)
 }
 
 fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
@@ -120,6 +198,33 @@ mod tests {
     #[test]
     fn lists_defined_functions() {
         assert_eq!(functions(&sample()).unwrap(), ["solve"]);
+    }
+
+    #[test]
+    fn what_a_library_writes_is_told() {
+        for (section, is) in [
+            (".data", true),
+            (".bss", true),
+            (".tbss", true),
+            (".bss.count", true),
+            (".data.rel.ro", false),
+            (".data.rel.ro.local", false),
+            (".rodata", false),
+            (".database", false),
+        ] {
+            assert_eq!(is_data(section), is, "{section}");
+        }
+        for (name, is) in [
+            ("completed.0", true),
+            ("__dso_handle", true),
+            ("_ZTV3Box", true),
+            ("mat_", false),
+            ("__heat_MOD_count", false),
+            ("count.1", false),
+        ] {
+            assert_eq!(is_compilers(name), is, "{name}");
+        }
+        assert_eq!(written_data(&|_, _| None), None);
     }
 
     #[test]

@@ -127,6 +127,7 @@ pub(crate) fn publication(module: &str, routines: &[&str]) -> Publication {
         backend: String::new(),
         ranks: 0,
         launcher: String::new(),
+        executables_max: 0,
         module_text: Arc::from([]),
     };
     let parts = routines.split(|text| *text == "|").map(|texts| Part {

@@ -55,6 +55,7 @@ fn published_from(text: &str, generation: u64) -> Vec<Arc<PublishedRoutine>> {
         backend: String::new(),
         ranks: 0,
         launcher: if compiled.name == "far" { "slurm".to_owned() } else { String::new() },
+        executables_max: compiled.executables_max,
         module_text: encode_module(&compiled).into(),
     };
     let name = compiled.name.clone();

@@ -95,6 +95,7 @@ fn image(launcher: &str, backend: String) -> ExecutableImage {
         backend,
         ranks: 0,
         launcher: launcher.to_owned(),
+        executables_max: 0,
         module_text: Arc::from([]),
     }
 }

@@ -69,6 +69,7 @@ fn start(request: u64, executable: ExecutableId) -> Event {
         backend: String::new(),
         ranks: 0,
         launcher: String::new(),
+        executables_max: 0,
         module_text: Arc::from([]),
     };
     Event::Start { request, executable, module: String::new(), image: Box::new(image) }

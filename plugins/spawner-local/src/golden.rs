@@ -101,6 +101,7 @@ fn image(words: &[&str]) -> ExecutableImage {
         backend: String::new(),
         ranks: 0,
         launcher: String::new(),
+        executables_max: 0,
         module_text: Arc::from([]),
     };
     for (name, value) in words[1..].iter().map(|word| word.split_once('=').unwrap()) {

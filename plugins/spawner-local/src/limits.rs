@@ -371,6 +371,7 @@ mod tests {
             backend: String::new(),
             ranks: 0,
             launcher: String::new(),
+            executables_max: 0,
             module_text: std::sync::Arc::new([]),
         };
         let linked = image(ImageKind::Linked { path: "/home/anna/stubs/_stub_heat".into() });

@@ -45,6 +45,7 @@ impl Shell {
             backend: String::new(),
             ranks: 0,
             launcher: String::new(),
+            executables_max: 0,
             module_text: Arc::from([]),
         };
         let (started, is_started) = question().unwrap();
@@ -228,6 +229,7 @@ fn a_node_that_stops_takes_its_executables_with_it() {
         backend: String::new(),
         ranks: 0,
         launcher: String::new(),
+        executables_max: 0,
         module_text: Arc::from([]),
     };
     shell.spawner.start(Start {

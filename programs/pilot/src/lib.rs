@@ -366,6 +366,8 @@ impl Pilot {
             backend,
             ranks,
             launcher,
+            // The server counts.
+            executables_max: 0,
             module_text: text,
         };
         let started = self.sender.reply(move |answer| News::Started(executable, answer))?;

@@ -93,6 +93,7 @@ pub(crate) mod module {
     pub const COMPILE_OPTIONS: i64 = 6;
     pub const COMPILER: i64 = 7;
     pub const LINKER: i64 = 8;
+    pub const EXECUTABLES_MAX: i64 = 9;
 }
 
 /// Keys of a class.

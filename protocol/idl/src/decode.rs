@@ -262,6 +262,7 @@ fn read_module(reader: &mut Reader<'_>) -> Result<Module> {
         compile_options: Vec::new(),
         compiler: None,
         linker: None,
+        executables_max: 0,
     };
     reader.map(|reader, key| {
         match key {
@@ -273,6 +274,7 @@ fn read_module(reader: &mut Reader<'_>) -> Result<Module> {
             key::COMPILE_OPTIONS => it.compile_options = reader.list(Reader::text)?,
             key::COMPILER => it.compiler = Some(reader.text()?),
             key::LINKER => it.linker = Some(reader.text()?),
+            key::EXECUTABLES_MAX => it.executables_max = reader.small()?,
             _ => return Ok(false),
         }
         Ok(true)

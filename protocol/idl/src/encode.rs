@@ -39,6 +39,9 @@ pub fn encode_module(module: &Module) -> Vec<u8> {
     map.list(key::COMPILE_OPTIONS, &module.compile_options, |body, text| put_text(body, text));
     map.option(key::COMPILER, module.compiler.as_ref(), |body, text| put_text(body, text));
     map.option(key::LINKER, module.linker.as_ref(), |body, text| put_text(body, text));
+    if module.executables_max > 0 {
+        map.number(key::EXECUTABLES_MAX, module.executables_max.into());
+    }
     map.finish()
 }
 

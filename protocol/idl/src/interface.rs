@@ -442,4 +442,6 @@ pub struct Module {
     pub compiler: Option<String>,
     /// `Linker`, if named.
     pub linker: Option<String>,
+    /// `executables_max`: processes that it may have at a time; 0: any number.
+    pub executables_max: u32,
 }

@@ -108,8 +108,11 @@ pub(crate) const CPP_KEYWORDS: [&str; 34] = [
     "wchar_t",
 ];
 
+/// How many processes a module may have: `executables_max = 1;`.
+pub(crate) const EXECUTABLES_MAX: &str = "executables_max";
+
 /// Words that begin a declaration.
-pub(crate) const DECLARATIONS: [&str; 12] = [
+pub(crate) const DECLARATIONS: [&str; 13] = [
     "Module",
     "CompileOptions",
     "Compiler",
@@ -122,6 +125,7 @@ pub(crate) const DECLARATIONS: [&str; 12] = [
     "DefClass",
     "Struct",
     "Variants",
+    EXECUTABLES_MAX,
 ];
 
 /// Words that may follow an interface.

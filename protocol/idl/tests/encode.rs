@@ -44,6 +44,7 @@ fn module() -> Module {
         compile_options: vec!["-O2".into()],
         compiler: Some("gcc".into()),
         linker: None,
+        executables_max: 0,
     }
 }
 

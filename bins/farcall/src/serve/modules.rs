@@ -6,6 +6,7 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_publishing::module::publication;
 use farcall_publishing::publisher::Publisher;
 use farcall_publishing::python::Interpreters;
+use farcall_publishing::shared_data::shared_data_note;
 use farcall_publishing::shipped::{self, default_files};
 use farcall_publishing::source::Source;
 
@@ -30,10 +31,15 @@ pub(super) fn compile_all(
     let mut publications = Vec::new();
     let mut failed = None;
     for file in files {
-        match Source::open(&file).and_then(|source| publication(&source, interpreters)) {
-            Ok((publication, warnings)) => {
-                if !warnings.trim().is_empty() {
-                    tell(warnings.trim_end());
+        let compiled = Source::open(&file)
+            .and_then(|source| Ok((publication(&source, interpreters)?, source)));
+        match compiled {
+            Ok(((publication, warnings), source)) => {
+                let notes = shared_data_note(&publication, &source);
+                for said in [warnings.trim_end(), notes.trim_end()] {
+                    if !said.trim().is_empty() {
+                        tell(said);
+                    }
                 }
                 publications.push((file, publication));
             }

@@ -177,6 +177,7 @@ fn image(inspected: Inspected<'_>) -> ExecutableImage {
         backend: String::new(),
         ranks: 0,
         launcher: String::new(),
+        executables_max: 0,
         module_text: Arc::new([]),
     }
 }

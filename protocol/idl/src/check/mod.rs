@@ -81,6 +81,7 @@ pub(crate) fn check<'a>(
         compile_options: tree.compile_options.iter().map(|option| option.text.clone()).collect(),
         compiler: agreed(&tree.compiler, "Compiler", problems).map(|name| name.text.clone()),
         linker: agreed(&tree.linker, "Linker", problems).map(|name| name.text.clone()),
+        executables_max: executables_max(&tree.executables_max, problems),
         name: context.module,
     }
 }
@@ -127,6 +128,21 @@ const NAME_LENGTH_MAX: usize = 128;
 fn is_name_part(c: char) -> bool {
     c.is_ascii_alphanumeric() || "_$-".contains(c)
 }
+
+/// Processes that the module may have at a time; 0: as many as the server has places for.
+fn executables_max(given: &[Name], problems: &mut Problems) -> u32 {
+    let Some(count) = agreed(given, crate::words::EXECUTABLES_MAX, problems) else { return 0 };
+    if let Ok(count @ 1..=EXECUTABLES_MOST) = count.text.parse() {
+        return count;
+    }
+    let help = "write executables_max = 1; for routines that share data in one process";
+    let message = format!("executables_max is not a number from 1 to {EXECUTABLES_MOST}");
+    problems.add_with_help(count.span, message, help);
+    0
+}
+
+/// More processes than this no module asks for.
+const EXECUTABLES_MOST: u32 = 1_000_000;
 
 /// The format of linker names. A wrong one would show only as an undefined symbol on the server.
 fn fortran_format(given: &[Name], problems: &mut Problems) -> String {

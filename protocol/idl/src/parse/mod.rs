@@ -210,6 +210,7 @@ impl<'a> Parser<'_, 'a> {
             "Struct" => self.structure(file),
             "Globals" => self.globals(file),
             "Variants" => self.variants(),
+            words::EXECUTABLES_MAX => self.executables_max(file),
             _ if words::DECLARATIONS.contains(&word) => self.setting(word, file),
             _ if self.eat(";") => {}
             _ => self.unknown_declaration(),
@@ -236,6 +237,22 @@ impl<'a> Parser<'_, 'a> {
         };
         list.push(value);
         if !self.close(";", &format!("after {word}")) && !self.at_declaration() {
+            self.skip_declaration();
+        }
+    }
+
+    /// `executables_max = NUMBER;`.
+    fn executables_max(&mut self, file: &mut File) {
+        self.advance();
+        if !self.close("=", "after executables_max") {
+            return self.skip_declaration();
+        }
+        if self.peek().kind != Kind::Integer {
+            self.expected("a number of processes, such as 1,");
+            return self.skip_declaration();
+        }
+        file.executables_max.push(self.take_name());
+        if !self.close(";", "after executables_max") && !self.at_declaration() {
             self.skip_declaration();
         }
     }

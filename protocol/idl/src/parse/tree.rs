@@ -21,6 +21,8 @@ pub(crate) struct File {
     pub libraries: Vec<Name>,
     pub fortran_format: Vec<Name>,
     pub fortran_strings: Vec<Name>,
+    /// Digits.
+    pub executables_max: Vec<Name>,
     /// Raw C with its braces.
     pub globals: Vec<Span>,
     pub structs: Vec<Struct>,

@@ -121,14 +121,20 @@ impl Pool {
         self.waiting.len()
     }
 
-    /// How many wait that no executable comes for.
+    /// How many wait that no executable comes for, and one may.
     pub(crate) fn unserved(&self) -> usize {
-        self.waiting.len().saturating_sub(self.coming)
+        if self.has_all() { 0 } else { self.waiting.len().saturating_sub(self.coming) }
     }
 
     /// The first of them.
     pub(crate) fn next_unserved(&self) -> Option<CallKey> {
-        self.waiting.iter().nth(self.coming)
+        if self.has_all() { None } else { self.waiting.iter().nth(self.coming) }
+    }
+
+    /// Whether as many executables live as the module wants at most.
+    fn has_all(&self) -> bool {
+        let most = self.image.executables_max as usize;
+        most > 0 && self.alive >= most
     }
 
     /// Whether more executables come than calls wait.
