@@ -20,6 +20,7 @@ mod module;
 mod nest;
 mod object;
 mod output;
+mod overflow;
 mod ranks;
 mod results;
 mod room;

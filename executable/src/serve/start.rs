@@ -18,6 +18,7 @@ use rustix::fs::OFlags;
 
 use super::children::keep_what_calls_start;
 use super::hosted::{Function, RawBody, RawLoad};
+use super::overflow;
 use super::ranks::{self, Ranks};
 use super::zygote::{self, Preloaded};
 use super::{Code, Own as OwnCode};
@@ -135,6 +136,7 @@ fn begin(own: OwnCode) -> Result<()> {
         return Ok(());
     }
     end_with_parent();
+    overflow::watch();
     if ranks::is_given() {
         return begin_ranks(own);
     }

@@ -215,6 +215,9 @@ pub(in crate::step) fn end_of_routine(
     }
 }
 
+/// What an executable says of a stack that overflowed (executable/src/serve/overflow.rs).
+const OVERFLOWED: &str = "farcall: the stack overflowed";
+
 /// Where to look, as far as the end tells.
 fn advice(exited: &Exited) -> Option<&'static str> {
     let name = match exited.how {
@@ -230,6 +233,11 @@ fn advice(exited: &Exited) -> Option<&'static str> {
         ExitHow::Status(_) => return None,
     };
     Some(match name {
+        "SIGSEGV" | "SIGBUS" if exited.stderr.text().contains(OVERFLOWED) => {
+            "its local arrays or its recursion need a larger stack: raise `ulimit -s` where the \
+            server is started (LimitSTACK= in its unit), or allocate large arrays (in Fortran \
+            ALLOCATABLE, or -fmax-stack-var-size=100000); threads of OpenMP have OMP_STACKSIZE"
+        }
         "SIGSEGV" => {
             "check for indexes outside the arrays and for wrong arguments in the interface file, \
             or run the routine locally under valgrind"
