@@ -285,10 +285,29 @@ fn absolute(base: &Path) -> PathBuf {
 /// The libraries that `module` names, one per text, with every relative path made absolute from
 /// `base`: what another process, in another directory, gives to [`Libraries::open`].
 pub fn library_names(module: &Module, base: &Path) -> Vec<String> {
-    names::of_module(module)
-        .iter()
-        .map(|name| words::quoted(&names::absolute(name, &absolute(base))))
-        .collect()
+    let base = absolute(base);
+    let all = names::of_module(module);
+    let directories = names::directories(&all, &base);
+    let named = |name: &LibraryName| {
+        let found = match name {
+            LibraryName::Short(short) => found_in(short, &directories),
+            _ => None,
+        };
+        found.map_or_else(|| names::absolute(name, &base), |file| file.display().to_string())
+    };
+    all.iter().map(|name| words::quoted(&named(name))).collect()
+}
+
+/// The file of `-lname` in the directories that the module names. The process that loads it may be
+/// confined, and can open that file, but not look into its directory.
+fn found_in(name: &str, directories: &[PathBuf]) -> Option<PathBuf> {
+    let is_library = |file: &PathBuf| {
+        let mut begin = [0; 4];
+        // A linker's script is text.
+        File::open(file).and_then(|file| file.read_exact_at(&mut begin, 0)).is_ok()
+            && begin == *b"\x7fELF"
+    };
+    names::shared_files(name, directories).into_iter().find(is_library)
 }
 
 /// The first candidate that the loader takes, or that it would take but for symbols it lacks.
