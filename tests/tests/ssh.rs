@@ -4,6 +4,7 @@
 pub mod far;
 mod faults;
 mod nodes;
+mod program;
 mod settings;
 
 use std::path::Path;
