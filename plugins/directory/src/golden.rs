@@ -152,6 +152,7 @@ fn routine(module: &str, text: &str) -> RoutineData {
         complexity: None,
         processors: None,
         class: class.to_string(),
+        class_doc: String::new(),
     };
     let implementation = Implementation {
         language: Language::C,
