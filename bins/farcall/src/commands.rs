@@ -92,7 +92,7 @@ pub enum Command {
     Check(check::CheckArguments),
     /// Format interface files (white space only)
     Fmt(fmt::FmtArguments),
-    /// Draft an interface file from Fortran sources
+    /// Draft an interface file from Fortran sources or C headers
     Scan(scan::ScanArguments),
     /// Run the tools of Ninf-G: ng_gen, ng_cc and others
     Ng(ng::NgArguments),
