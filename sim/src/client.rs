@@ -209,6 +209,7 @@ impl Client {
             announced: true,
             has_news: keep || wish.shows_output,
             passes_functions: matches!(wish.target, Target::Apply(_)),
+            ..Terms::default()
         };
         match self.caller.open(number, wish, id, terms) {
             Ok(()) => drop(self.open.insert(number, kept)),

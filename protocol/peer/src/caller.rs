@@ -41,6 +41,8 @@ pub struct Terms {
     pub has_news: bool,
     /// Whether functions are passed that the peer may call back.
     pub passes_functions: bool,
+    /// Whether it may run twice: it is opened again when the peer has lost it.
+    pub is_idempotent: bool,
 }
 
 /// A call that is not open, or not yet: its interface is fetched first.

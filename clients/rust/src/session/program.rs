@@ -272,10 +272,14 @@ fn sizes(contract: &Contract, arguments: &[WireArgument], limit: Bytes) -> Resul
 
 /// What the caller of `farcall_peer` needs to know of a call.
 pub fn terms(conditions: &Conditions, contract: Option<&Contract>) -> Terms {
+    let passes_functions = contract.is_some_and(|contract| !contract.callbacks.is_empty());
+    let may_run_twice = contract.is_some_and(|contract| contract.interface.idempotent);
     Terms {
         announced: conditions.announced,
         has_news: conditions.has_news(),
-        passes_functions: contract.is_some_and(|contract| !contract.callbacks.is_empty()),
+        passes_functions,
+        // The state of an object is gone, and the program's own functions ran.
+        is_idempotent: may_run_twice && conditions.on.is_none() && !passes_functions,
     }
 }
 

@@ -39,8 +39,10 @@ impl<A: Application> Caller<A> {
         }
         self.outcomes.begin(made.number, channel);
         // Nothing of it has left, or of what was opened before: at least one more byte must.
+        let is_idempotent = made.terms.is_idempotent;
         let mut call = OpenCall::new(id, made, transfer);
-        (call.sent_at, call.known) = (self.bytes_made + 1, Known::of_ours(true));
+        call.sent_at = self.bytes_made + 1;
+        call.known = Known { is_idempotent, is_ours: true, ..Known::default() };
         self.calls.put(channel, call);
         Ok(())
     }

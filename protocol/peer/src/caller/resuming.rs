@@ -8,7 +8,7 @@ use farcall_wire::{Lasting, RESUME, Resume};
 use super::keeping::Sought;
 use super::{Abandoned, Caller, OpenCall, Standing};
 use crate::application::Application;
-use crate::recovery::{Fate, Known, after_loss, after_refusal};
+use crate::recovery::{Fate, after_loss, after_refusal};
 
 impl<A: Application> Caller<A> {
     /// Whether calls can go on over another connection to the same peer.
@@ -146,13 +146,6 @@ impl<A: Application> Caller<A> {
             self.orphans.push(sought.id);
             self.conclude(sought.number, sought.terms.announced, Err(cancelled()));
         }
-    }
-}
-
-impl Known {
-    /// Of a call that begins.
-    pub(super) fn of_ours(is_ours: bool) -> Known {
-        Known { is_ours, ..Known::default() }
     }
 }
 

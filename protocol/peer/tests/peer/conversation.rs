@@ -77,7 +77,9 @@ impl Conversation {
                     keep,
                 };
                 let passes_functions = words.contains(&"functions");
-                let terms = Terms { announced: true, has_news: true, passes_functions };
+                let is_idempotent = words.contains(&"idempotent");
+                let terms =
+                    Terms { announced: true, has_news: true, passes_functions, is_idempotent };
                 let id = keep.then_some(CallId([7; 16]));
                 self.caller.open(number(index), call, id, terms)?;
             }
