@@ -142,6 +142,7 @@ pub struct Error(Box<Inner>);
 struct Inner {
     kind: ErrorKind,
     retryable: bool,
+    began: bool,
     operation: Cow<'static, str>,
     message: String,
     fix: Option<String>,
@@ -160,6 +161,7 @@ impl Error {
         Error(Box::new(Inner {
             kind,
             retryable: false,
+            began: false,
             operation: shown_line(operation.into()),
             message: shown(message.into()),
             fix: None,
@@ -200,6 +202,13 @@ impl Error {
         self
     }
 
+    /// Says whether the routine is known to have begun whose call has failed.
+    #[must_use]
+    pub fn began(mut self, began: bool) -> Self {
+        self.0.began = began;
+        self
+    }
+
     /// A failed system call.
     pub fn system(operation: &'static str, source: std::io::Error) -> Self {
         let message = source.to_string();
@@ -225,6 +234,13 @@ impl Error {
     /// Whether the same request may be sent again.
     pub fn is_retryable(&self) -> bool {
         self.0.retryable
+    }
+
+    /// Whether the routine is known to have begun whose call has failed: then the call is to blame,
+    /// or the routine, and not the way to it.
+    pub fn has_begun(&self) -> bool {
+        use ErrorKind::{RoutineCrashed, RoutineExited, RoutineFailed};
+        self.0.began || matches!(self.0.kind, RoutineCrashed | RoutineExited | RoutineFailed)
     }
 
     /// The operation that failed.
@@ -300,6 +316,14 @@ mod tests {
         }
         assert_eq!(ErrorKind::from_code(0), None);
         assert_eq!(ErrorKind::from_code(22), None);
+    }
+
+    #[test]
+    fn what_a_routine_did_it_began() {
+        let error = |kind| Error::new(kind, "call", "no");
+        assert!(!error(ErrorKind::TimedOut).has_begun());
+        assert!(error(ErrorKind::TimedOut).began(true).has_begun());
+        assert!(error(ErrorKind::RoutineCrashed).began(false).has_begun());
     }
 
     #[test]

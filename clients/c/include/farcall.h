@@ -67,6 +67,9 @@ const char *farcall_error_operation(const farcall_error *error);
 const char *farcall_error_advice(const farcall_error *error);
 /* 1 if nothing ran and the same request may succeed later. */
 int farcall_error_retryable(const farcall_error *error);
+/* 1 if the routine is known to have begun whose call has failed; 0 if it did not, or that is
+ * unknown */
+int farcall_error_began(const farcall_error *error);
 void farcall_error_free(farcall_error *error);
 
 /* ---- Connections ----------------------------------------------------------------------------- */
@@ -275,6 +278,10 @@ typedef struct farcall_call_options {
     /* what farcall_kept and `farcall kept` show beside a call that is kept: NULL, or at most 200
      * bytes of UTF-8 */
     const char *label;
+    /* for the routine from when it begins, each time that the server runs it: the time in the queue
+     * does not count. 0: none. FARCALL_TIMED_OUT when it has passed; FARCALL_VERSION from a
+     * server that does not know such times */
+    double run_timeout_seconds;
 } farcall_call_options;
 
 /* ---- Objects --------------------------------------------------------------------------------- */

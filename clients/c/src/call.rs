@@ -45,6 +45,7 @@ pub struct RawOptions {
     durable: u32,
     ranks: u32,
     label: *const c_char,
+    run_timeout_seconds: f64,
 }
 
 /// `farcall_news`.
@@ -107,6 +108,7 @@ unsafe fn read_options(given: *const RawOptions) -> Result<CallOptions> {
         // SAFETY: farcall.h: NULL, or the 16 bytes of an id.
         on: (!given.on.is_null()).then(|| ObjectId(unsafe { given.on.cast::<[u8; 16]>().read() })),
         timeout: limit(given.timeout_seconds)?,
+        run_timeout: limit(given.run_timeout_seconds)?,
         announced: given.announced != 0,
         progress: given.wanted & wanted::PROGRESS != 0,
         output: given.wanted & wanted::OUTPUT != 0,

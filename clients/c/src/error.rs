@@ -14,6 +14,7 @@ pub struct ErrorObject {
     operation: CString,
     advice: Option<CString>,
     retryable: bool,
+    began: bool,
 }
 
 impl From<Error> for ErrorObject {
@@ -25,6 +26,7 @@ impl From<Error> for ErrorObject {
             operation: c_text(error.operation()),
             advice: error.advice().map(c_text),
             retryable: error.is_retryable(),
+            began: error.has_begun(),
         }
     }
 }
@@ -81,6 +83,12 @@ unsafe extern "C" fn farcall_error_advice(error: *const ErrorObject) -> *const c
 unsafe extern "C" fn farcall_error_retryable(error: *const ErrorObject) -> c_int {
     // SAFETY: farcall.h: NULL or an error.
     unsafe { of(error, 0, |error| error.retryable.into()) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_error_began(error: *const ErrorObject) -> c_int {
+    // SAFETY: farcall.h: NULL or an error.
+    unsafe { of(error, 0, |error| error.began.into()) }
 }
 
 #[unsafe(no_mangle)]

@@ -75,6 +75,8 @@ static const struct line lines[] = {
     MEMBER(farcall_call_options, keep_seconds),
     MEMBER(farcall_call_options, durable),
     MEMBER(farcall_call_options, ranks),
+    MEMBER(farcall_call_options, label),
+    MEMBER(farcall_call_options, run_timeout_seconds),
     WHOLE(farcall_hold_options),
     MEMBER(farcall_hold_options, size),
     MEMBER(farcall_hold_options, lease_seconds),

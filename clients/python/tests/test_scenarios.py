@@ -170,7 +170,8 @@ def test_a_routine_shows_itself(server):
         and dgesv.interface["module"] == "lapack"
     )
     signature = inspect.signature(dgesv)
-    options = ["timeout", "out", "inplace", "on_output", "progress", "keep", "label", "ranks"]
+    options = ["timeout", "run_timeout", "out", "inplace", "on_output", "progress", "keep"]
+    options += ["label", "ranks"]
     assert list(signature.parameters) == ["a", "b", "n", "nrhs", "lda", "ldb", *options]
     assert inspect.signature(server.dlange).parameters["norm"].default == "F"
     assert "lambda_" in inspect.signature(server.clash).parameters

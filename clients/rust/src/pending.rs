@@ -55,11 +55,17 @@ fn conditions(
     deadline: Option<Instant>,
     keep: Option<(CallId, Option<farcall_wire::Keep>)>,
 ) -> Conditions {
-    let announced = options.announced;
-    let wants = options.wants();
-    let on = options.on;
-    let copied = options.copied;
-    Conditions { deadline, announced, wants, keep, on, copied, ranks: options.ranks, within: None }
+    Conditions {
+        deadline,
+        run_timeout: options.run_timeout,
+        announced: options.announced,
+        wants: options.wants(),
+        keep,
+        on: options.on,
+        copied: options.copied,
+        ranks: options.ranks,
+        within: None,
+    }
 }
 
 /// A call under way. Dropping it asks the server to end the call, unless that is kept, and waits

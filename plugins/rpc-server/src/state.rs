@@ -37,8 +37,8 @@ use farcall_base::{CallId, ConnectionId, ExecutableId, Instant};
 use crate::counters::Counters;
 pub use actions::Action;
 pub use calls::{
-    Arguments, Call, CallClock, CallKey, CallMemory, CallTable, Callback, Callbacks, Calls, Nest,
-    Nesting, Run, Wants,
+    Allowed, AllowedBy, Arguments, Call, CallClock, CallKey, CallMemory, CallTable, Callback,
+    Callbacks, Calls, Nest, Nesting, Run, Wants,
 };
 pub(crate) use executables::FREE_BYTES;
 pub use executables::{Executable, Executables, InLine, Phase};

@@ -14,6 +14,7 @@ mod pilot;
 mod plain;
 mod reader;
 mod request;
+mod run_timeout;
 mod shown;
 mod status;
 mod streams;
@@ -45,6 +46,7 @@ pub use request::{
     HoldRequest, InterfaceReply, ModuleReport, NESTED_CALLS, OBJECTS, Order, Publication, Reply,
     Request, URLS,
 };
+pub use run_timeout::{RUN_TIMEOUT, run_timeout_attribute, run_timeout_of};
 pub use shown::Shown;
 pub use status::{
     DURATIONS_NS, JobStatus, ModuleStatus, ObjectState, ObjectStatus, OpenCall, STATUS, Stage,

@@ -43,6 +43,9 @@ pub struct CallArguments {
     /// Time limit for connecting and the call; starting a private server does not count
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds)]
     timeout: Option<Duration>,
+    /// Time limit for the routine once it runs; time in the queue does not count
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds)]
+    run_timeout: Option<Duration>,
     /// Number of MPI processes for the call, if MPI starts the routine
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     ranks: Option<u32>,
@@ -222,8 +225,14 @@ fn invoke(
     let timeout = deadline.map(Deadline::left);
     let ranks = arguments.ranks.unwrap_or(0);
     let told = !arguments.quiet;
-    let options =
-        CallOptions { timeout, output: told, progress: told, ranks, ..CallOptions::default() };
+    let options = CallOptions {
+        timeout,
+        run_timeout: arguments.run_timeout,
+        output: told,
+        progress: told,
+        ranks,
+        ..CallOptions::default()
+    };
     let mut screen = Screen::new(!arguments.quiet && !arguments.json, arguments.progress_form());
     let mut interrupt = Interrupt::heard()?;
     let outcome = routine.call_watched(named, &options, Some(LOOK_EVERY), |call, news| {

@@ -112,6 +112,7 @@ const char *farcall_error_message(const farcall_error *error);
 const char *farcall_error_operation(const farcall_error *error);
 const char *farcall_error_advice(const farcall_error *error);
 int farcall_error_retryable(const farcall_error *error);
+int farcall_error_began(const farcall_error *error);
 void farcall_error_free(farcall_error *error);
 int farcall_connect(const char *address, farcall_client **client, farcall_error **error);
 typedef struct farcall_connect_options {
@@ -226,6 +227,7 @@ typedef struct farcall_call_options {
     uint32_t durable;
     uint32_t ranks;
     const char *label;
+    double run_timeout_seconds;
 } farcall_call_options;
 typedef struct farcall_hold_options {
     size_t size;

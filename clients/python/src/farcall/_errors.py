@@ -27,6 +27,8 @@ class Error(Exception):
         operation: what was tried: "call", "connect", ...
         advice: what to do about it, or None.
         retryable: nothing ran, and the same request may succeed later.
+        began: the routine is known to have begun, whose call has failed; False if it did not, or
+            that is unknown.
     """
 
     kind = "error"
@@ -38,22 +40,27 @@ class Error(Exception):
         operation: str = "",
         advice: Optional[str] = None,
         retryable: bool = False,
+        began: bool = False,
     ) -> None:
         super().__init__(message)
         self.operation = operation
         self.advice = advice
         self.retryable = retryable
+        self.began = began
 
     def __reduce__(self) -> Tuple[Any, ...]:
         # Errors cross process boundaries in pools; the keyword arguments would be lost by the
         # default.
-        return (_rebuild, (type(self), str(self), self.operation, self.advice, self.retryable))
+        facts = {name: getattr(self, name) for name in _FACTS}
+        return (_rebuild, (type(self), str(self), facts))
 
 
-def _rebuild(
-    kind: Type[Error], message: str, operation: str, advice: Optional[str], retryable: bool
-) -> Error:
-    return kind(message, operation=operation, advice=advice, retryable=retryable)
+# What an error knows beside its text.
+_FACTS = ("operation", "advice", "retryable", "began")
+
+
+def _rebuild(kind: Type[Error], message: str, facts: Dict[str, Any]) -> Error:
+    return kind(message, **facts)
 
 
 class InvalidArgument(Error, ValueError):

@@ -8,7 +8,7 @@ import concurrent.futures
 import functools
 import os
 import threading
-from typing import TYPE_CHECKING, Any, Dict, Set, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, Optional, Set, Tuple
 
 from . import _errors
 from ._future import CallFuture
@@ -16,6 +16,7 @@ from ._prepared import Prepared
 from ._routine import Routine
 
 if TYPE_CHECKING:
+    from ._results import Results
     from ._server import Server
 
 
@@ -96,6 +97,27 @@ class Executor(concurrent.futures.Executor):
         except _errors.Error as error:
             future.fail(error)
 
+    # As above.
+    def map(  # type: ignore[override]
+        self,
+        fn: Any,
+        /,
+        *iterables: Iterable[Any],
+        timeout: Optional[float] = None,
+        chunksize: int = 1,
+        **named: Any,
+    ) -> Iterator[Results]:
+        """Calls a routine with an item of each iterable, as far as the shortest goes: results in
+        their order.
+
+        What is `named` goes to every call: arguments, and options such as `run_timeout`. `timeout`
+        is for all results together; `chunksize` means nothing here.
+        """
+        alike: Any = _Alike(self, named)
+        return concurrent.futures.Executor.map(
+            alike, fn, *iterables, timeout=timeout, chunksize=chunksize
+        )
+
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Takes no more calls. `wait` for those that were submitted.
 
@@ -111,3 +133,15 @@ class Executor(concurrent.futures.Executor):
                 future.cancel()
         if wait:
             concurrent.futures.wait(pending)
+
+
+class _Alike:
+    """An executor all of whose calls have the same named arguments."""
+
+    def __init__(self, executor: Executor, named: Dict[str, Any]) -> None:
+        self._executor = executor
+        self._named = named
+
+    def submit(self, fn: Any, /, *args: Any) -> CallFuture:
+        """Starts one of them."""
+        return self._executor.submit(fn, *args, **self._named)

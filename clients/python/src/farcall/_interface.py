@@ -34,7 +34,9 @@ ELEMENTS: Dict[str, Tuple[int, Any]] = {
 }
 TEXT_TYPES = ("string", "filename")
 # What every routine understands beside its parameters.
-OPTIONS = ("timeout", "out", "inplace", "on_output", "progress", "keep", "label", "ranks")
+OPTIONS = (
+    "timeout", "run_timeout", "out", "inplace", "on_output", "progress", "keep", "label", "ranks"
+)  # fmt: skip
 
 
 def struct_dtype(structure: Dict[str, Any]) -> Any:

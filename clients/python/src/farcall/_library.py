@@ -126,6 +126,7 @@ def taken(status: int, place: Any) -> _errors.Error:
             operation=text(lib.farcall_error_operation(error)) or "",
             advice=text(lib.farcall_error_advice(error)),
             retryable=bool(lib.farcall_error_retryable(error)),
+            began=bool(lib.farcall_error_began(error)),
         )
     finally:
         lib.farcall_error_free(error)

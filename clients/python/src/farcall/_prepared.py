@@ -71,6 +71,7 @@ class Prepared:
         self._waited = False
         self.timeout: Optional[float] = None
         self.deadline: Optional[float] = None
+        self.run_timeout: Optional[float] = None
         self.listener = SILENT
         self.keep: Optional[float] = None
         self._label: Any = None
@@ -96,7 +97,7 @@ class Prepared:
 
     def _set_options(self, options: Dict[str, Any]) -> None:
         routine = self.routine
-        self._set_timeout(options.get("timeout"))
+        self._set_timeouts(options.get("timeout"), options.get("run_timeout"))
         on_output, progress = options.get("on_output"), options.get("progress")
         if on_output is not None or progress is not None:
             self.listener = Listener(routine.name, on_output, progress)
@@ -188,14 +189,17 @@ class Prepared:
             raise self._wrong(f'{self.routine.__name__} takes no argument "{name}"', advice)
         return parameter
 
-    def _set_timeout(self, timeout: Any) -> None:
-        if timeout is None:
-            return
-        self.timeout = seconds(
-            "call", timeout, "give seconds above 0, or None", routine=self.routine.name
-        )
+    def _set_timeouts(self, timeout: Any, run_timeout: Any) -> None:
+        self.timeout = self._seconds(timeout)
         if self.timeout is not None:
             self.deadline = time.monotonic() + self.timeout
+        self.run_timeout = self._seconds(run_timeout)
+
+    def _seconds(self, given: Any) -> Optional[float]:
+        advice = "give seconds above 0, or None"
+        if given is None:
+            return None
+        return seconds("call", given, advice, routine=self.routine.name)
 
     def _flag(self, option: str, value: Any) -> bool:
         if not isinstance(value, (bool, np.bool_)):
@@ -299,6 +303,7 @@ class Prepared:
         options = _options(announced)
         # More than a clock can hold is no limit, and neither is 0.
         options.timeout_seconds = self.timeout or 0.0
+        options.run_timeout_seconds = self.run_timeout or 0.0
         if self._waited and self.deadline is not None:
             left = self.deadline - time.monotonic()
             if left <= 0:
@@ -378,7 +383,11 @@ class Prepared:
     def timed_out(self) -> _errors.Error:
         """The error of a call that the core would still wait for, when it times out."""
         facts = {"routine": self.routine.name, "timeout": f"{self.timeout:g} s"}
-        return _errors.make(_errors.TimedOut, "call", "timed out", "raise timeout=", **facts)
+        words, advice = "timed out", "raise timeout="
+        if self._memory is not None:
+            words = "timed out before it was sent, since the server had no room for another call"
+            advice = "raise timeout=, or give run_timeout=, which counts while the routine runs"
+        return _errors.make(_errors.TimedOut, "call", words, advice, **facts)
 
     def forget_routine(self) -> None:
         """Has the routine looked up again when it is named again: its interface is another one by

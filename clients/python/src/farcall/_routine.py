@@ -23,9 +23,12 @@ class Routine:
 
     IN and INOUT arrays, strings, and scalars that neither arrays nor defaults determine go by
     position, in interface order, and what has a default behind them; everything may be given by
-    name. Eight options are understood by every routine:
+    name. Nine options are understood by every routine:
 
-    timeout: seconds for the whole call; `farcall.TimedOut` when they are over.
+    timeout: seconds for the whole call, its time in the queue too; `farcall.TimedOut` when they are
+        over.
+    run_timeout: seconds for the routine from when it begins, each time that the server runs it;
+        `farcall.TimedOut` when they have passed. Time in the queue does not count.
     out: where results go: a dictionary of arrays by name, a tuple in the order of the results
         (None: a new array), or one array for the only array result. An OUT parameter given by name
         does the same.

@@ -70,6 +70,7 @@ class _Object(_farcall.Object):
 '''
 _OPTIONS = {
     "timeout": "_t.Optional[_b.float]",
+    "run_timeout": "_t.Optional[_b.float]",
     "out": "_t.Optional[_Out]",
     "inplace": "_b.bool",
     "on_output": "_t.Union[None, _t.Callable[[_farcall.Printed], _t.Any], _t.TextIO]",

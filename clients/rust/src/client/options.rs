@@ -11,6 +11,10 @@ use farcall_wire::wants;
 pub struct CallOptions {
     /// Time for the whole call; none by default.
     pub timeout: Option<Duration>,
+    /// Time for its routine from when it begins, each time that the server runs it: what it waits
+    /// before does not count. The server ends it: one that does not know of such times refuses the
+    /// call with `Version`.
+    pub run_timeout: Option<Duration>,
     /// Whether [`Client::next_finished`] tells of its end, and of its news.
     pub announced: bool,
     /// Whether [`PendingCall::next_news`](crate::PendingCall::next_news) tells of its place in the

@@ -5,7 +5,9 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use farcall_base::{Bytes, CallId};
 use farcall_wire::message::encode;
-use farcall_wire::{Argument as WireArgument, Attribute, KeptNote, NOTICES, ON, Open, RANKS};
+use farcall_wire::{
+    Argument as WireArgument, Attribute, KeptNote, NOTICES, ON, Open, RANKS, run_timeout_attribute,
+};
 
 use super::Conditions;
 use crate::argument::Passed;
@@ -83,8 +85,8 @@ impl Call {
     }
 
     fn has_attributes(&self) -> bool {
-        let Conditions { wants, on, keep, ranks, .. } = &self.conditions;
-        *wants != 0 || on.is_some() || keep.is_some() || *ranks != 0
+        let Conditions { wants, on, keep, ranks, run_timeout, .. } = &self.conditions;
+        *wants != 0 || on.is_some() || keep.is_some() || *ranks != 0 || run_timeout.is_some()
     }
 
     fn attributes(&self) -> Option<Vec<Attribute>> {
@@ -101,8 +103,8 @@ impl Call {
         let note = kept.map(|_| self.note().attribute());
         let ranks = Some(self.conditions.ranks).filter(|ranks| *ranks != 0);
         let ranks = ranks.map(|ranks| attribute(RANKS, false, encode(&ranks)));
-        let all: Vec<Attribute> =
-            notices.into_iter().chain(on).chain(keep).chain(note).chain(ranks).collect();
-        Some(all).filter(|all| !all.is_empty())
+        let run_timeout = self.conditions.run_timeout.map(run_timeout_attribute);
+        let all = notices.into_iter().chain(on).chain(keep).chain(note).chain(ranks);
+        Some(all.chain(run_timeout).collect()).filter(|all: &Vec<Attribute>| !all.is_empty())
     }
 }

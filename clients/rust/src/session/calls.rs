@@ -32,6 +32,8 @@ pub enum Told {
 pub struct Conditions {
     /// When its time is over.
     pub deadline: Option<Instant>,
+    /// How long its routine may run, if that is bounded.
+    pub run_timeout: Option<Duration>,
     /// Whether [`Session::next_finished`] tells of its end.
     pub announced: bool,
     /// What the server is to tell of the call: bits of [`farcall_wire::wants`].

@@ -96,7 +96,8 @@ impl InFlight {
             if let Some(error) = self.long().and_then(Flight::trouble_of_files) {
                 return Err(error.with("routine", &contract.name));
             }
-            return Err(Error::from(failure).with("routine", &contract.name).with("call", id));
+            let error = Error::from(failure).began(result.times.started_ns != 0);
+            return Err(error.with("routine", &contract.name).with("call", id));
         }
         contract.pace.took(result.times.finished_ns.saturating_sub(result.times.started_ns));
         match self {

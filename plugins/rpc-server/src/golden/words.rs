@@ -1,11 +1,13 @@
 //! Calls as scripts write them, and as what is seen of them is written.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use farcall_base::{CallId, ObjectId};
 use farcall_services::directory::PublishedRoutine;
 use farcall_wire::{
-    Argument, Attribute, HoldRequest, Keep, NOTICES, ON, Open, callback_attribute, wants,
+    Argument, Attribute, HoldRequest, Keep, NOTICES, ON, Open, callback_attribute,
+    run_timeout_attribute, wants,
 };
 
 /// What an honest executable answers for the second parameter of `scale`.
@@ -55,6 +57,10 @@ pub fn open(call: CallId, words: &[&str], routines: &[Arc<PublishedRoutine>]) ->
             "|" => wanted = Some(Vec::new()),
             "in" => remaining_us = words.next().map(|ms| ms.parse::<u64>().unwrap() * 1000),
             "changed" => contract[0] ^= 1,
+            "running" => {
+                let limit = Duration::from_millis(words.next().unwrap().parse().unwrap());
+                attributes.get_or_insert_with(Vec::new).push(run_timeout_attribute(limit));
+            }
             "keep" => {
                 let after_end_us = words.next().unwrap().parse::<u64>().unwrap() * 1_000_000;
                 let durable = words.clone().next() == Some(&"durable");

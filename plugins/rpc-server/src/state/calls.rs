@@ -1,7 +1,7 @@
 //! Calls: those that are open, and those whose result data still leave.
 //!
 //! - An id stands in `ids` as long as its call stands in the table.
-//! - `deadlines` has exactly the times that calls name: their own, and what their module allows.
+//! - `deadlines` has exactly the times that calls name: their own, and until when they may run.
 //! - A call stands in `arriving` from its Open until its arguments are complete, or it ends.
 
 mod call;
@@ -16,7 +16,7 @@ use std::time::Duration;
 use farcall_base::{CallId, ChannelId, ConnectionId, Instant};
 
 use super::Finished;
-pub use call::{Arguments, Call, CallClock, CallMemory, Run, Wants};
+pub use call::{Allowed, AllowedBy, Arguments, Call, CallClock, CallMemory, Run, Wants};
 pub use callbacks::{Callback, Callbacks};
 pub use nesting::{Nest, Nesting};
 pub use table::{CallKey, CallTable};
@@ -54,8 +54,8 @@ impl Calls {
         if let Some(deadline) = call.times.deadline {
             self.deadlines.remove(&(deadline, key));
         }
-        if let Some((end, _)) = call.times.allowed {
-            self.deadlines.remove(&(end, key));
+        if let Some(allowed) = call.times.allowed {
+            self.deadlines.remove(&(allowed.until, key));
         }
         Some(call)
     }
@@ -110,19 +110,24 @@ impl Calls {
         Some(first)
     }
 
-    /// A call was passed on whose module allows it so much time.
-    pub(crate) fn allow(&mut self, now: Instant, key: CallKey, seconds: u64) {
-        let end = now + Duration::from_secs(seconds);
+    /// A call was passed on whose module allows it so much time, if it says any: it may run until
+    /// that or the time of its client has passed.
+    pub(crate) fn allow(&mut self, now: Instant, key: CallKey, by_module: Option<Duration>) {
         let Some(call) = self.table.get_mut(&key) else { return };
-        call.times.allowed = Some((end, seconds));
-        self.deadlines.insert((end, key));
+        let by_module = by_module.map(|time| (time, AllowedBy::Module));
+        let by_client = call.times.run_timeout.map(|time| (time, AllowedBy::Client));
+        let shortest = by_module.into_iter().chain(by_client).min_by_key(|(time, _)| *time);
+        let Some((time, by)) = shortest else { return };
+        let until = now + time;
+        call.times.allowed = Some(Allowed { until, time, by });
+        self.deadlines.insert((until, key));
     }
 
     /// It came back.
     pub(crate) fn stop_clock(&mut self, key: CallKey) {
         let allowed = self.table.get_mut(&key).and_then(|call| call.times.allowed.take());
-        if let Some((end, _)) = allowed {
-            self.deadlines.remove(&(end, key));
+        if let Some(allowed) = allowed {
+            self.deadlines.remove(&(allowed.until, key));
         }
     }
 }

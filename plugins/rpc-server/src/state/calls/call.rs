@@ -1,6 +1,7 @@
 //! A call: what was asked for, what it uses, and how far it has come.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use farcall_base::{CallId, ChannelId, ConnectionId, Error, ExecutableId, Instant};
 use farcall_idl::layout::CallLayout;
@@ -54,6 +55,8 @@ pub struct Run {
     pub unwanted: Option<Error>,
     /// How often it came back from an executable: unbegun, or to be run again.
     pub returns: u32,
+    /// Whether it ran before, in an executable that ended with it.
+    pub has_run: bool,
     /// Bytes of its output that its client was not told since he was told some.
     pub output_lost: u64,
     /// Results as the executable gave them, and whether their data is complete.
@@ -70,22 +73,48 @@ pub struct CallClock {
     pub started: Instant,
     /// When it times out.
     pub deadline: Option<Instant>,
-    /// While an executable has it: when the time has passed that its module allows, and how many
-    /// seconds that is.
-    pub allowed: Option<(Instant, u64)>,
+    /// How long its routine may run, if its client says so.
+    pub run_timeout: Option<Duration>,
+    /// While an executable has it: until when it may run.
+    pub allowed: Option<Allowed>,
     /// Since when it waits for its client: for arguments from the start, for results to be taken in
     /// the end.
     pub waits_since: Instant,
 }
 
+/// Until when a routine may run, and who says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allowed {
+    /// When that time has passed.
+    pub until: Instant,
+    /// How long it is.
+    pub time: Duration,
+    /// Who says so.
+    pub by: AllowedBy,
+}
+
+/// Who says how long a routine may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AllowedBy {
+    /// The server's configuration, for all calls of the module.
+    Module,
+    /// The client, for this call.
+    Client,
+}
+
 impl CallClock {
     /// It comes now, and must be over by then.
-    pub fn new(now: Instant, deadline: Option<Instant>) -> CallClock {
+    pub fn new(
+        now: Instant,
+        deadline: Option<Instant>,
+        run_timeout: Option<Duration>,
+    ) -> CallClock {
         CallClock {
             accepted: now,
             queued: now,
             started: now,
             deadline,
+            run_timeout,
             allowed: None,
             waits_since: now,
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_wire::{Argument, CallResult, CallTimes};
 
-use crate::state::{Call, CallKey, FREE_BYTES, Finished, InLine, PeerKind};
+use crate::state::{AllowedBy, Call, CallKey, FREE_BYTES, Finished, InLine, PeerKind};
 use crate::step::calls::files;
 use crate::step::calls::translate::{answer, check_announced, failed, layout_after};
 use crate::step::executables::line::is_small;
@@ -35,12 +35,10 @@ impl Server {
             call.times.started = now;
             call.run.executable = Some(executable);
         }
-        if let Some(seconds) =
-            self.state.executables.get(&executable).and_then(|e| e.limits.call_seconds_max)
-        {
-            // It begins at once, or within milliseconds (`step/executables/line.rs`).
-            self.state.calls.allow(now, key, seconds);
-        }
+        let by_module =
+            self.state.executables.get(&executable).and_then(|e| e.limits.call_seconds_max);
+        // It begins at once, or within milliseconds (`step/executables/line.rs`).
+        self.state.calls.allow(now, key, by_module.map(Duration::from_secs));
         Ok(())
     }
 
@@ -48,19 +46,26 @@ impl Server {
     pub(in crate::step) fn too_late(&self, at: Instant, key: CallKey) -> Error {
         let call = self.state.calls.get(&key);
         let allowed = call.and_then(|call| call.times.allowed);
-        let Some((_, seconds)) = allowed.filter(|(end, _)| *end == at) else {
+        let allowed = allowed.filter(|allowed| allowed.until == at);
+        let Some(allowed) = allowed.filter(|allowed| allowed.by == AllowedBy::Module) else {
             let words = call.map_or_else(
                 || "timed out".to_owned(),
                 |call| timed_out(call, at, self.job_waited_for(call)),
             );
-            return Error::new(ErrorKind::TimedOut, "run a routine", words).fix("raise timeout=");
+            let error = Error::new(ErrorKind::TimedOut, "run a routine", words);
+            return match allowed {
+                Some(allowed) => error
+                    .with("run_timeout", rounded(allowed.time))
+                    .fix("raise run_timeout=; time in the queue does not count"),
+                None => error.fix("raise timeout="),
+            };
         };
         Error::new(
             ErrorKind::LimitExceeded,
             "run a routine",
             "it ran longer than the server allows for its module",
         )
-        .with("limits.call_seconds_max", seconds)
+        .with("limits.call_seconds_max", allowed.time.as_secs())
         .fix("reduce the size of the problem, or raise the limit in the server's farcall.toml")
     }
 
@@ -264,23 +269,24 @@ impl Server {
     }
 }
 
-/// How long a call took until it timed out, how much of that it spent in the queue, and which job it
-/// waited for.
+/// How long a call took until it timed out, how much of that it spent in the queue and running, and
+/// which job it waited for.
 fn timed_out(call: &Call, at: Instant, job: Option<String>) -> String {
     let total = rounded(at.since(call.times.accepted));
-    let left = match call.run.executable {
-        Some(_) => call.times.started,
-        None => at,
-    };
+    let runs = call.run.executable.is_some();
+    let left = if runs { call.times.started } else { at };
     let has_arrived = call.arguments.complete && call.arguments.fetching == 0;
-    // What is less than a tenth is no reason.
-    let is_short = left.since(call.times.queued) * 10 < at.since(call.times.accepted);
     let job = job.map_or(String::new(), |job| format!(" ({job})"));
     let queued = rounded(left.since(call.times.queued));
-    if !has_arrived || is_short {
+    let ran = rounded(at.since(left));
+    if !has_arrived {
         format!("timed out after {total}")
     } else if queued == total {
         format!("timed out after {total}, all of it in the queue{job}")
+    } else if ran == total {
+        format!("timed out after {total}, all of it running")
+    } else if runs {
+        format!("timed out after {total}, {queued} of it in the queue and {ran} running")
     } else {
         format!("timed out after {total}, {queued} of it in the queue{job}")
     }

@@ -163,8 +163,12 @@ impl Server {
                     in farcall.toml",
             ));
         }
-        let until =
-            call.times.deadline.into_iter().chain(call.times.allowed.map(|(end, _)| end)).min();
+        let until = call
+            .times
+            .deadline
+            .into_iter()
+            .chain(call.times.allowed.map(|allowed| allowed.until))
+            .min();
         Ok(Around { nesting: Nesting { levels, ..nesting }, until })
     }
 

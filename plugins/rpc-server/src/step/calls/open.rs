@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{CallId, ChannelId, ConnectionId, Error, ErrorKind, Result};
-use farcall_wire::{Argument, Open};
+use farcall_wire::{Argument, Open, run_timeout_of};
 
 use crate::state::{Arguments, Call, CallClock, CallMemory, Known, PeerKind, Run, Wants};
 use crate::step::calls::check;
@@ -63,6 +63,7 @@ impl Server {
         let layout = check::layout(interface, &routine.sizer, open, limit)?;
         self.check_calls_back(connection, &routine)?;
         let ranks = ranks::of(&routine, open)?;
+        let run_timeout = run_timeout_of(open)?;
         let keep = self.keep_of(connection, open, around.nesting.levels)?;
         let Some(peer) = self.state.front.peer(connection) else { return Ok(0) };
         let PeerKind::Client { segments, .. } = &peer.kind else { return Ok(0) };
@@ -93,7 +94,7 @@ impl Server {
             arguments: Arguments::default(),
             run: Run::default(),
             wants,
-            times: CallClock::new(now, deadline),
+            times: CallClock::new(now, deadline, run_timeout),
             nesting: around.nesting,
             ranks,
             keep,

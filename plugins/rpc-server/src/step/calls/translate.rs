@@ -319,7 +319,11 @@ pub(super) fn layout_after(call: &Call, results: &[Argument]) -> Result<Option<A
 
 /// The answer to a call that has no results.
 pub(in crate::step) fn failed(call: &Call, error: &Error, now: Instant) -> CallResult {
-    let finished_ns = u64::try_from(now.since(call.times.accepted).as_nanos()).unwrap_or(u64::MAX);
-    let times = CallTimes { finished_ns, ..CallTimes::default() };
+    let since =
+        |at: Instant| u64::try_from(at.since(call.times.accepted).as_nanos()).unwrap_or(u64::MAX);
+    let has_run = call.run.has_run || call.run.executable.is_some();
+    // 0 would say that it never began.
+    let started_ns = if has_run { since(call.times.started).max(1) } else { 0 };
+    let times = CallTimes { started_ns, finished_ns: since(now), ..CallTimes::default() };
     CallResult { failure: Some(error.into()), results: Vec::new(), times, attributes: None }
 }

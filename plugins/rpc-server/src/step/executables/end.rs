@@ -123,6 +123,7 @@ impl Server {
         let unwanted = call.run.unwanted.take();
         if unwanted.is_none() && call.on.is_none() && may_run_again(call) && !is_at_a_limit(exited)
         {
+            call.run.has_run = true;
             return self.come_back(surroundings, key);
         }
         let error = unwanted.unwrap_or_else(|| {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use farcall_base::{CallId, ChannelId, ConnectionId, Error, ErrorKind, Instant, Result};
 use farcall_services::directory::PublishedRoutine;
+use farcall_wire::run_timeout_of;
 
 use super::survive::{failed_result, over};
 use crate::access::{Entry, Principal, rights};
@@ -127,7 +128,7 @@ impl Server {
             arguments: Arguments::default(),
             run: Run::default(),
             wants: Wants::default(),
-            times: CallClock::new(now, deadline),
+            times: CallClock::new(now, deadline, run_timeout_of(&open)?),
             open,
             nesting: Default::default(),
             ranks,
