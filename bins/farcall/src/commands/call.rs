@@ -237,10 +237,12 @@ fn invoke(
     let mut interrupt = Interrupt::heard()?;
     let outcome = routine.call_watched(named, &options, Some(LOOK_EVERY), |call, news| {
         interrupt.look(call);
+        screen.look();
         match news {
             Some(News::Stdout(bytes) | News::Stderr(bytes)) => screen.show(&bytes),
             Some(News::Progress(done, words)) => screen.tell(done, words),
             Some(News::Started) => screen.begin(),
+            Some(News::Queued(before)) => screen.queue(before),
             _ if screen.draws() => screen.draw(&call.transfer()),
             _ => {}
         }

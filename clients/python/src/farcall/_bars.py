@@ -23,7 +23,7 @@ class Bar:
     def __init__(self, routine: str) -> None:
         self._name = routine.rpartition("/")[2]
         self._cell = _cell()
-        self._draws = self._cell is not None or _is_terminal()
+        self._draws = self._cell is not None or is_terminal()
         self._begun = time.monotonic()
         self._drawn_at: Optional[float] = None
         # Columns of the line that stands there now.
@@ -52,7 +52,7 @@ class Bar:
         self._draw()
         self._drawn_at = None
         if self._cell is None:
-            _write("\n")
+            write("\n")
 
     def _draw(self) -> None:
         done, words = self._last
@@ -66,7 +66,7 @@ class Bar:
             time.monotonic() - self._begun,
             shutil.get_terminal_size().columns - 1,
         )
-        _write("\r" + line.ljust(self._columns))
+        write("\r" + line.ljust(self._columns))
         self._columns = len(line)
 
 
@@ -85,19 +85,24 @@ class _Cell:
             self._handle.update(self._kind(text))
 
 
-def _cell() -> Optional[_Cell]:
-    """Where a notebook shows things; None outside of one. IPython is not loaded for this."""
+def is_notebook() -> bool:
+    """Whether this runs in a notebook. IPython is not loaded for this."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     # A terminal's IPython has no kernel.
-    if shell is None or getattr(shell, "kernel", None) is None:
+    return getattr(shell, "kernel", None) is not None
+
+
+def _cell() -> Optional[_Cell]:
+    """Where a notebook shows things; None outside of one."""
+    if not is_notebook():
         return None
     from IPython.display import HTML, display  # type: ignore[import-not-found, unused-ignore]
 
     return _Cell(display, HTML)
 
 
-def _is_terminal() -> bool:
+def is_terminal() -> bool:
     """Whether somebody looks at standard error, or $FARCALL_PROGRESS says so: 1 or 0."""
     forced = os.environ.get("FARCALL_PROGRESS")
     if forced in ("0", "1"):
@@ -109,7 +114,8 @@ def _is_terminal() -> bool:
         return False
 
 
-def _write(text: str) -> None:
+def write(text: str) -> None:
+    """Writes to standard error, if there is one."""
     try:
         sys.stderr.write(text)
         sys.stderr.flush()

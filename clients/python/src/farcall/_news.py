@@ -6,12 +6,13 @@ from __future__ import annotations
 import codecs
 import inspect
 from dataclasses import dataclass
-from typing import Any, Callable, Optional, Type
+from typing import Any, Callable, Optional, Type, Union
 
 from . import _errors
 from ._bars import Bar
 from ._library import OK, PENDING, error_place, ffi, lib, taken
 from ._printable import printable_output
+from ._waiting import Waiting, is_shown
 
 _STREAMS = {lib.FARCALL_NEWS_STDOUT: "stdout", lib.FARCALL_NEWS_STDERR: "stderr"}
 
@@ -49,8 +50,12 @@ class Listener:
 
     def __init__(self, routine: str, on_output: Any, progress: Any) -> None:
         self._output = _hearer(routine, "on_output", on_output)
-        self._bar: Optional[Bar] = Bar(routine) if progress is True else None
-        heard = None if progress is False else self._bar or progress
+        self._shown: Optional[Union[Bar, Waiting]] = None
+        if progress is True:
+            self._shown = Bar(routine)
+        elif progress is None and routine and is_shown():
+            self._shown = Waiting(routine)
+        heard = None if progress is False else self._shown or progress
         self._progress: Optional[Callable[[Progress], Any]] = _hearer(
             routine, "progress", heard, writes=False
         )
@@ -68,8 +73,8 @@ class Listener:
 
     def close(self, ended_well: bool) -> None:
         """The call is over."""
-        if self._bar is not None:
-            self._bar.close(ended_well)
+        if self._shown is not None:
+            self._shown.close(ended_well)
 
     def take(self, call: Any, seconds: float) -> Optional[bool]:
         """Waits for the next news and passes them on: True when the call is over, None if there are

@@ -23,7 +23,7 @@ from ._library import (
     handle_place,
     lib,
 )
-from ._news import SILENT, Listener
+from ._news import SILENT, Listener, is_shown
 from ._places import (
     ArgumentMemory,
     CallPlaces,
@@ -81,6 +81,8 @@ class Prepared:
             self._set_options(self._fill(arguments, named))
         else:
             self._fill_positions(arguments)
+            if is_shown():
+                self.listener = Listener(routine.name, None, None)
         if self.interface.has_beside:
             self._fill_beside()
 
@@ -99,7 +101,7 @@ class Prepared:
         routine = self.routine
         self._set_timeouts(options.get("timeout"), options.get("run_timeout"))
         on_output, progress = options.get("on_output"), options.get("progress")
-        if on_output is not None or progress is not None:
+        if on_output is not None or progress is not None or is_shown():
             self.listener = Listener(routine.name, on_output, progress)
         keep, advice = options.get("keep"), "give seconds above 0, or None"
         # How long is too long, the server says: for ever, too.
@@ -298,7 +300,7 @@ class Prepared:
     def _options(self, announced: bool) -> Any:
         # Kept as long as the options are read.
         self._id = self.routine._on()
-        if self._has_no_options and self._id is None:
+        if self._has_no_options and self._id is None and not self.listener.wanted:
             return _ANNOUNCED if announced else _UNANNOUNCED
         options = _options(announced)
         # More than a clock can hold is no limit, and neither is 0.

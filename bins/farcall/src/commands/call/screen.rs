@@ -12,6 +12,8 @@ use crate::output::{is_screen, json_line, say, show};
 
 /// Columns of a terminal that does not know.
 const COLUMNS: usize = 80;
+/// A call that waits for less than this is soon over.
+const QUIET: Duration = Duration::from_secs(1);
 
 /// What is on the screen.
 pub struct Screen {
@@ -23,6 +25,8 @@ pub struct Screen {
     drawn: usize,
     /// Whether the routine left the cursor behind text of its own.
     inside_line: bool,
+    /// How many calls are before it in the queue, while that was not said.
+    queued: Option<u32>,
     /// What the routine said last of its progress: its arrays are all there then.
     told: Option<(f64, String)>,
     /// Whether the routine began: before, it is told what the call waits for.
@@ -53,6 +57,7 @@ impl Screen {
             bar: Bar::default(),
             drawn: 0,
             inside_line: false,
+            queued: None,
             told: None,
             has_begun: false,
             progress,
@@ -61,6 +66,7 @@ impl Screen {
 
     /// The routine begins: what was said before is what the call waited for.
     pub fn begin(&mut self) {
+        self.queued = None;
         self.has_begun = true;
         if self.told.take().is_some() {
             self.clear();
@@ -96,6 +102,25 @@ impl Screen {
         {
             self.put(&self.line(done, &words, columns().saturating_sub(1)));
         }
+    }
+
+    /// The call waits behind so many others: that is said if it lasts.
+    pub fn queue(&mut self, before: u32) {
+        self.queued = Some(before);
+    }
+
+    /// Says that the call waits, if it has for long, and nothing else was said of it.
+    pub fn look(&mut self) {
+        if self.begun.elapsed() < QUIET || self.told.is_some() {
+            return;
+        }
+        let Some(before) = self.queued.take() else { return };
+        let words = match before {
+            0 => "waits in the queue: it is the next".to_owned(),
+            1 => "waits in the queue: 1 call before it".to_owned(),
+            _ => format!("waits in the queue: {before} calls before it"),
+        };
+        self.tell(0.0, words);
     }
 
     /// Whether it wants to hear how far the call is.
