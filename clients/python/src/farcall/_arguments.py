@@ -18,6 +18,7 @@ import numpy as np
 
 from ._arrays import as_array, dtype_text, fits_exactly, overlaps_itself, struct_array
 from ._interface import CHAR, STRUCT, Parameter
+from ._labels import has_labels
 from ._library import ffi, lib
 from ._refusals import digits, refuse, short
 from ._single import value_of
@@ -45,7 +46,9 @@ class Filler:
     """Fills one call's argument array; `keep` holds what the core's pointers point to until the
     call is over."""
 
-    __slots__ = ("routine", "slots", "keep", "given", "paths", "functions", "array_bytes")
+    __slots__ = (
+        "routine", "slots", "keep", "given", "paths", "functions", "array_bytes", "labelled"
+    )  # fmt: skip
 
     def __init__(self, routine: str, slots: List[Any]) -> None:
         self.routine = routine
@@ -58,6 +61,8 @@ class Filler:
         # Functions that it passes.
         self.functions: List[Any] = []
         self.array_bytes = 0
+        # Arguments with an index or coordinates, by parameter.
+        self.labelled: Optional[Dict[int, Any]] = None
 
     def fill(self, parameter: Parameter, value: Any) -> None:
         """One IN or INOUT argument."""
@@ -91,6 +96,8 @@ class Filler:
             # them is so.
             return
         elif parameter.is_array:
+            if type(value) is not np.ndarray and has_labels(value):
+                self.labelled = {**(self.labelled or {}), parameter.index: value}
             self._array(parameter, value)
         elif parameter.element == STRUCT:
             self._struct(parameter, value)

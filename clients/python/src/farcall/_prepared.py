@@ -295,7 +295,7 @@ class Prepared:
         destinations = self.destinations
         if self.filler.paths:
             destinations = {**destinations, **self.filler.paths}
-        return collect(self.interface, places, destinations)
+        return collect(self.interface, places, destinations, self.filler.labelled)
 
     def _options(self, announced: bool) -> Any:
         # Kept as long as the options are read.

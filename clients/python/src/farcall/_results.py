@@ -12,6 +12,7 @@ import numpy as np
 
 from . import _errors
 from ._interface import CHAR, ELEMENTS, STRUCT, Interface, Names, Parameter
+from ._labels import put_back
 from ._library import check, ffi, handle_place, kept_buffer, lib
 from ._places import CallPlaces
 from ._single import Single, is_of_elements
@@ -140,14 +141,19 @@ class Results(Single):
 
 def _shown(value: Any) -> str:
     if not isinstance(value, np.ndarray):
-        return repr(value)
+        shape = getattr(value, "shape", None)
+        # A table takes many lines.
+        return repr(value) if shape is None or not shape else f"{type(value).__name__}{list(shape)}"
     if value.ndim == 1 and value.size <= _SHOWN_MAX:
         return np.array2string(value, separator=", ", precision=6)
     return f"{value.dtype}[{', '.join(map(str, value.shape))}]"
 
 
-def collect(interface: Interface, places: CallPlaces, destinations: Dict[int, Any]) -> Results:
-    """Takes over the core's results. `destinations` are arrays and files that the caller gave."""
+def collect(
+    interface: Interface, places: CallPlaces, destinations: Dict[int, Any], labelled: Any = None
+) -> Results:
+    """Takes over the core's results. `destinations` are arrays and files that the caller gave, and
+    `labelled` arguments with an index or coordinates."""
     values = {one.name: _value(one, places, destinations) for one in interface.outputs}
     for index, beside in interface.shapes.items():
         name = interface.parameters[index].name
@@ -157,6 +163,8 @@ def collect(interface: Interface, places: CallPlaces, destinations: Dict[int, An
         name = interface.parameters[index].name
         if index not in destinations:
             values[name] = values[name].tolist()
+    if labelled:
+        put_back(labelled, values, interface.outputs, destinations)
     lib.farcall_results_times(places.results[0], places.times)
     queued, started, finished = places.moments
     return Results(values, Times(queued / 1e9, started / 1e9, finished / 1e9))
