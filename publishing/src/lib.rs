@@ -15,6 +15,7 @@ pub mod python;
 pub mod shared_data;
 pub mod shipped;
 pub mod source;
+pub mod store;
 pub mod stubs;
 mod waiting;
 

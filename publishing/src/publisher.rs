@@ -2,6 +2,8 @@
 //! compilers do is done in threads (making.rs), one for each order; what is served changes here, in
 //! one.
 
+mod given;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
@@ -20,7 +22,10 @@ use crate::exposed::OwnFile;
 use crate::inspection::Giver;
 use crate::making::{Made, Maker, shortened};
 use crate::python::Interpreters;
+use crate::store::Store;
 use crate::waiting::{Waiting, Whose};
+use given::{Given, Stays};
+pub use given::{Remade, remade};
 
 /// Time that the directory has for one request.
 const DIRECTORY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -40,6 +45,7 @@ pub struct Publisher {
     followed: Option<Followed>,
     /// Tells the administrator of the server.
     notice: fn(&str),
+    store: Store,
     waiting: Waiting<Task>,
     under_way: BTreeMap<u64, (Task, Vec<(String, PathBuf)>)>,
 }
@@ -67,7 +73,7 @@ struct Task {
 /// What is to be made.
 enum Work {
     /// The module of a file.
-    Publish(String),
+    Publish(Given),
     /// One that is published, again.
     Reload(String),
     /// All of them; and who may do what by then.
@@ -76,7 +82,7 @@ enum Work {
 
 /// The same, found.
 enum Wanted {
-    File(String),
+    File { file: String, was_sent: bool },
     Modules(Vec<(String, PathBuf)>),
 }
 
@@ -110,6 +116,7 @@ impl Publisher {
             own,
             followed: None,
             notice,
+            store: Store::default(),
             waiting,
             under_way,
         }
@@ -203,7 +210,11 @@ impl Publisher {
             Order::Withdraw(module) => {
                 return reply.answer(self.withdraw(&module, &by).map(|()| Vec::new()));
             }
-            Order::Publish(file) => Work::Publish(file),
+            Order::Publish(file) => Work::Publish(Given::there(file, Stays::No)),
+            Order::Files(sent) => match self.placed(sent) {
+                Ok(given) => Work::Publish(given),
+                Err(error) => return reply.answer(Err(error)),
+            },
             Order::Reload(Some(module)) => Work::Reload(module),
             Order::Reload(None) => match self.grant_anew() {
                 Ok(table) => Work::ReloadAll(table),
@@ -243,7 +254,9 @@ impl Publisher {
         sender: &Sender<Event>,
     ) -> Result<Vec<(String, PathBuf)>> {
         let (wanted, modules) = match &task.work {
-            Work::Publish(file) => (Wanted::File(file.clone()), Vec::new()),
+            Work::Publish(Given { file, placed, .. }) => {
+                (Wanted::File { file: file.clone(), was_sent: placed.is_some() }, Vec::new())
+            }
             Work::Reload(module) => self.again([module.clone()], &task.by.visible)?,
             Work::ReloadAll(_) => self.again(self.claims.modules().cloned(), &Visible::All)?,
         };
@@ -251,11 +264,12 @@ impl Publisher {
             Giver { there: Some(task.giver.clone()), until: Some(Instant::now() + ORDER_TIME_MAX) };
         let names = Some(Arc::new(Names::Of(self.claims.clone(), task.by.clone())));
         let interpreters = Interpreters { giver, names, ..self.interpreters.clone() };
-        let maker = Maker { interpreters, own: self.own.clone() };
+        let was_sent = matches!(wanted, Wanted::File { was_sent: true, .. });
+        let maker = Maker { interpreters, own: self.own.clone(), was_sent };
         let reply = sender.reply(move |outcomes| Event::Worked(number, outcomes))?;
         let work = move || {
             reply.answer(Ok(match &wanted {
-                Wanted::File(file) => vec![maker.publish(file)],
+                Wanted::File { file, .. } => vec![maker.publish(file)],
                 Wanted::Modules(modules) => {
                     modules.iter().map(|(module, file)| maker.reload(module, file)).collect()
                 }
@@ -283,11 +297,11 @@ impl Publisher {
             return;
         };
         let told = outcomes.and_then(|mut outcomes| match work {
-            Work::Publish(_) => {
+            Work::Publish(given) => {
                 let made = outcomes.pop().unwrap_or_else(|| {
                     Err(Error::internal("publish a module", "nothing was made"))
-                })?;
-                self.publish_made(made, &by).map(|report| vec![report])
+                });
+                self.publish_given(&given, made, &by).map(|report| vec![report])
             }
             Work::Reload(_) => modules
                 .iter()
@@ -297,13 +311,6 @@ impl Publisher {
             Work::ReloadAll(table) => Ok(self.publish_all_again(&modules, outcomes, &table)),
         });
         reply.answer(told);
-    }
-
-    /// Others may have published by that name meanwhile.
-    fn publish_made(&mut self, made: Made, by: &Orderer) -> Result<ModuleReport> {
-        self.claims.check(&made.report.module, by)?;
-        self.publish(&made.file, Some(by.principal.clone()), made.publication)?;
-        Ok(made.report)
     }
 
     /// Publishes one again, for the same user.
@@ -364,6 +371,7 @@ impl Publisher {
         self.claims.check(module, by)?;
         self.ask(Request::Withdraw { module: module.to_owned() })?;
         self.claims.remove(module);
+        self.store.forget(module);
         Ok(())
     }
 

@@ -25,6 +25,9 @@ pub enum Request {
         /// The module's name.
         module: String,
     },
+    /// Modules that were published here before the server was started again, and are not any more:
+    /// a client that asks for one is told so. Answer: [`Response::Noted`].
+    Note(Vec<GoneModule>),
     /// Find one routine by `module/name`, by a bare name that is unique, or by an alias in either
     /// form. Answer: [`Response::Resolved`]; `NotFound` with the nearest names, `Ambiguous` with
     /// all full names.
@@ -88,6 +91,8 @@ impl Visible {
 pub enum Response {
     /// The module is known from now on.
     Published(Arc<PublishedModule>),
+    /// They are known from now on.
+    Noted,
     /// The module is forgotten; calls that hold its routines may end in their own time.
     Withdrawn,
     /// The routine.
@@ -102,6 +107,17 @@ pub enum Response {
         /// The revision now.
         revision: u64,
     },
+}
+
+/// A module that is not published any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GoneModule {
+    /// The module's name.
+    pub module: String,
+    /// The names of its routines, without aliases.
+    pub routines: Vec<String>,
+    /// The file that it came from, as its publisher named it.
+    pub file: String,
 }
 
 /// A module as its publisher hands it over.

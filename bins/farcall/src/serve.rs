@@ -12,13 +12,14 @@ mod notices;
 mod notify;
 mod settings;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_kernel::{Manifest, Node, PluginDescription};
 use farcall_metrics::MetricsHandle;
 use farcall_relay::Keeper;
-use farcall_rpc_server::RpcHandle;
+use farcall_rpc_server::{Options, RpcHandle};
 use farcall_services::directory::{self, DirectoryHandle};
 use farcall_system::signals::signals;
 use rustix::process::{Resource, Rlimit};
@@ -31,7 +32,7 @@ pub use arguments::ServeArguments;
 use begin::while_wanted;
 use end::End;
 use farcall_publishing::check_exposed;
-use farcall_publishing::publisher::Publisher;
+use farcall_publishing::publisher::{Publisher, remade};
 use farcall_publishing::python::Interpreters;
 use farcall_publishing::python::Publisher::Owner;
 use folder::PrivateFolder;
@@ -91,15 +92,18 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     let is_own = interpreters.publisher == Owner;
     let launchers = launchers(&manifest, &arguments.launcher)?;
     need_slurm(&launchers)?;
-    let publications = while_wanted(&signals, arguments.private, |giver| {
-        compile_all(arguments, &Interpreters { giver, ..interpreters.clone() })
+    let manifest_file = arguments.manifest_file();
+    let own = own_files(&options, manifest_file.as_deref());
+    let sent = published_folder(folder.as_ref(), &options);
+    let (publications, again) = while_wanted(&signals, arguments.private, |giver| {
+        let interpreters = Interpreters { giver, ..interpreters.clone() };
+        let publications = compile_all(arguments, &interpreters)?;
+        Ok((publications, remade(sent.clone(), &interpreters, &own)))
     })?;
     let drain_max = Duration::from_millis(options.drain_ms);
     let plugins_max =
         Duration::from_millis(manifest.limits.stop_timeout_ms.saturating_mul(plugins.len() as u64));
     // Before anybody can connect, who would find nothing.
-    let manifest_file = arguments.manifest_file();
-    let own = own_files(&options, manifest_file.as_deref());
     publications
         .iter()
         .try_for_each(|(_, publication)| check_exposed(publication, &interpreters, &own))?;
@@ -114,10 +118,8 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     );
     let published = publish_all(&mut publisher, publications)?;
     let rpc = node.service::<RpcHandle>(farcall_rpc_server::SLOT)?;
-    if let Some(path) = &manifest_file {
-        let rights = node.service::<RpcHandle>(farcall_rpc_server::SLOT)?;
-        publisher.follow(path, &options.access, access_of, rights)?;
-    }
+    follow(&mut publisher, manifest_file.as_deref(), &options, &node)?;
+    publisher.keep_in(sent, again)?;
     let unknown = publisher.unknown_modules(&options.access);
     rpc.is_own(is_own);
     rpc.published();
@@ -139,6 +141,25 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     opening.say_all();
     arguments.linger.map_or(Ok(()), |seconds| end.linger(Duration::from_secs(seconds)))?;
     end.wait(&signals, arguments.private)
+}
+
+/// Has the rights follow the configuration file when all is reloaded.
+fn follow(
+    publisher: &mut Publisher,
+    manifest: Option<&Path>,
+    options: &Options,
+    node: &Node,
+) -> Result<()> {
+    let Some(path) = manifest else { return Ok(()) };
+    let rights = node.service::<RpcHandle>(farcall_rpc_server::SLOT)?;
+    publisher.follow(path, &options.access, access_of, rights)
+}
+
+/// Where files lie that are sent to a server: with its other state, but those of a private one go
+/// with it.
+fn published_folder(private: Option<&PrivateFolder>, options: &Options) -> Option<PathBuf> {
+    let of_private = private.map(PrivateFolder::published);
+    of_private.or_else(|| farcall_rpc_server::state_folder("published", options))
 }
 
 /// What a server that `ssh` began does beside serving.

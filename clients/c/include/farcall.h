@@ -402,6 +402,25 @@ int farcall_forget(farcall_client *client, const char *id, farcall_error **error
  * next first. The caller frees *json with farcall_text_free. */
 int farcall_kept(farcall_client *client, char **json, farcall_error **error);
 
+/* ---- Publishing: files go to the server, which makes a module of them ------------------------ */
+
+typedef struct farcall_publish_options {
+    size_t size;            /* sizeof(farcall_publish_options) */
+    const char *source;     /* what the file contains, if it is not to be read; else NULL */
+    double timeout_seconds; /* 0: an hour: the server may have to compile */
+    uint32_t stay;          /* 1: it is published again whenever the server is started again */
+    uint32_t reserved;      /* zero */
+} farcall_publish_options;
+
+/* Has the server publish an interface file or a Python file of this host. With it go the files that
+ * it refers to, as far as they lie in its folder or below: what stands in quotes in an interface
+ * file or a C source, and modules that Python imports. All together must fit into one message
+ * (control_bytes_max, 1 MiB). A module of the same name is replaced, if it is this user's. *json is
+ * an array of objects: module, routines (their number), warnings. The caller frees it with
+ * farcall_text_free. `options` may be NULL. */
+int farcall_publish(farcall_client *client, const char *file,
+    const farcall_publish_options *options, char **json, farcall_error **error);
+
 /* ---- Event loops ----------------------------------------------------------------------------- */
 
 /* A descriptor that poll() finds readable when farcall_process has something to do or

@@ -134,7 +134,8 @@ fn tell(all: &mut String, index: usize, call: &KeptCall) {
     );
 }
 
-fn escaped(letter: char) -> String {
+/// A letter inside of a string of JSON's.
+pub fn escaped(letter: char) -> String {
     match letter {
         '"' | '\\' => format!("\\{letter}"),
         letter if u32::from(letter) < 0x20 => format!("\\u{:04x}", u32::from(letter)),

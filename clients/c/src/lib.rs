@@ -19,6 +19,7 @@ mod native;
 mod passing;
 mod place;
 mod plain;
+mod published;
 mod results;
 mod routine;
 mod server;

@@ -211,6 +211,11 @@ impl Session {
         core.caller.peer().is_some_and(|hello| hello.features.iter().any(|known| known == name))
     }
 
+    /// Longest message that the server takes.
+    pub fn control_bytes_max(&self) -> usize {
+        self.lock().caller.peer().map_or(0, |hello| hello.limits.control_bytes_max as usize)
+    }
+
     /// Handles whatever has arrived, without waiting.
     pub fn process(&self) -> Result<()> {
         let mut core = self.enter();

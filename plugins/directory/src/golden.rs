@@ -1,7 +1,7 @@
 //! Plays the conversations of tests/golden against `step`.
 //!
 //! `> publish MODULE ROUTINE(ALIAS,…) …`, `> withdraw MODULE`, `> resolve NAME [among MODULE …]`,
-//! `> hold NAME [among …]`, `> list`, `> watch NUMBER revision REVISION`, `> limits KEY=N …`
+//! `> hold NAME [among …]`, `> gone MODULE FILE ROUTINE …`, `> list`, `> watch NUMBER revision REVISION`, `> limits KEY=N …`
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use farcall_idl::interface::{
     Code, Implementation, Interface, Language, Routine, StringConvention,
 };
 use farcall_services::directory::{
-    ExecutableImage, ImageKind, Part, Publication, PublishedRoutine, Request, Response,
+    ExecutableImage, GoneModule, ImageKind, Part, Publication, PublishedRoutine, Request, Response,
     RoutineData, Trust, Visible,
 };
 
@@ -66,6 +66,11 @@ fn request(words: &[&str]) -> Request {
         ["hold", name, among @ ..] => {
             Request::Hold { name: name.to_string(), visible: visible(among) }
         }
+        ["gone", module, file, routines @ ..] => Request::Note(vec![GoneModule {
+            module: module.to_string(),
+            routines: routines.iter().map(|routine| routine.to_string()).collect(),
+            file: file.to_string(),
+        }]),
         ["list"] => Request::List,
         ["watch", _, "revision", revision] => {
             Request::Watch { revision: revision.parse().unwrap() }
@@ -94,6 +99,7 @@ fn show(action: Action) -> Vec<String> {
             vec![format!("published \"{}\" generation {}", module.name, module.generation)]
         }
         Ok(Response::Withdrawn) => vec!["withdrawn".to_string()],
+        Ok(Response::Noted) => vec!["noted".to_string()],
         Ok(Response::Resolved(routine)) => {
             vec![format!(
                 "resolved {} generation {}",

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_services::directory::{PublishedModule, PublishedRoutine, Visible};
+use farcall_services::directory::{GoneModule, PublishedModule, PublishedRoutine, Visible};
 use serde::Deserialize;
 
 /// The limits of the manifest; options.toml says what each means.
@@ -47,6 +47,8 @@ pub(crate) struct State {
     routine_count: usize,
     modules: BTreeMap<String, ModuleEntry>,
     by_name: BTreeMap<String, BTreeSet<String>>,
+    /// What was published before the server was started again, and is not since.
+    pub(crate) gone: Vec<GoneModule>,
 }
 
 /// A module's routines: in order of publication, and by each of their names.
@@ -68,6 +70,7 @@ impl State {
             routine_count: 0,
             modules,
             by_name,
+            gone: Vec::new(),
         }
     }
 
@@ -102,6 +105,7 @@ impl State {
     pub(crate) fn insert(&mut self, entry: ModuleEntry) {
         let module = entry.module.name.clone();
         self.remove(&module);
+        self.gone.retain(|gone| gone.module != module);
         self.routine_count += entry.routines.len();
         for name in entry.by_name.keys() {
             self.by_name.entry(name.clone()).or_default().insert(module.clone());
@@ -144,6 +148,17 @@ pub(crate) struct Seen<'a> {
 impl<'a> Seen<'a> {
     fn module(self, name: &str) -> Option<&'a ModuleEntry> {
         self.state.modules.get(name).filter(|_| self.visible.shows(name))
+    }
+
+    /// The module that had a routine of this name, in full or bare, or that had this name itself,
+    /// and is not published any more.
+    pub(crate) fn gone(self, name: &str) -> Option<&'a GoneModule> {
+        let is_meant = |gone: &&GoneModule| match name.split_once('/') {
+            Some((module, _)) => gone.module == module,
+            None => gone.module == name || gone.routines.iter().any(|routine| routine == name),
+        };
+        let mut seen = self.state.gone.iter().filter(|gone| self.visible.shows(&gone.module));
+        seen.find(is_meant)
     }
 
     /// Whether all modules are seen.

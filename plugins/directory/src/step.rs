@@ -81,6 +81,10 @@ fn handle(state: &mut State, request: Request) -> Result<Response> {
     match request {
         Request::Publish(publication) => publish(state, publication).map(Response::Published),
         Request::Withdraw { module } => withdraw(state, &module),
+        Request::Note(gone) => {
+            state.gone = gone;
+            Ok(Response::Noted)
+        }
         Request::Resolve { name, visible } => {
             resolve(state.seen(&visible), &name).map(Response::Resolved)
         }
@@ -305,6 +309,14 @@ fn unknown(seen: Seen<'_>, name: &str) -> Error {
     }
     let message = format!("no routine \"{}\" is published", shown(name));
     let error = Error::new(ErrorKind::NotFound, "find a routine", message);
+    if let Some(gone) = seen.gone(name) {
+        let fix = format!(
+            "it was published until the server ended: publish it again, with --stay to have it \
+             published whenever the server starts: farcall publish --stay {}",
+            shown(&gone.file)
+        );
+        return error.fix(fix);
+    }
     let near = match name.split_once('/') {
         None => {
             nearest(name, seen.bare_names(), NEAREST_MAX).into_iter().map(str::to_string).collect()

@@ -14,7 +14,7 @@ use std::ops::Range;
 use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_call::{Event, Transmit};
 use farcall_wire::message::{ADMINISTRATION, ByteOrder};
-use farcall_wire::{CALLBACKS, FrameHeader, Hello, OBJECTS, Role, STATUS, URLS};
+use farcall_wire::{CALLBACKS, FrameHeader, Hello, OBJECTS, PUBLISHED_FILES, Role, STATUS, URLS};
 
 use crate::access::Rights;
 use crate::state::{Action, MemoryId, MemorySource, PeerKind, Resuming, State};
@@ -103,7 +103,8 @@ impl Server {
     fn hello(&self, compression: Option<&str>) -> Hello {
         let objects = (self.state.limits.objects_max > 0).then_some(OBJECTS);
         let features =
-            [ADMINISTRATION, STATUS, URLS, CALLBACKS].into_iter().chain(objects).chain(compression);
+            [ADMINISTRATION, PUBLISHED_FILES, STATUS, URLS, CALLBACKS].into_iter().chain(objects);
+        let features = features.chain(compression);
         Hello {
             role: Role::Server,
             byte_order: ByteOrder::NATIVE,

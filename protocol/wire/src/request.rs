@@ -114,6 +114,41 @@ pub enum Order {
     /// number for it.
     #[n(5)]
     EndJob(#[n(0)] u64),
+    /// Servers that named [`PUBLISHED_FILES`] only: publish what comes with the order, or what may
+    /// outlast the server.
+    #[n(6)]
+    Files(#[n(0)] PublishedFiles),
+}
+
+/// The feature that allows [`Order::Files`].
+pub const PUBLISHED_FILES: &str = "published-files";
+
+/// What is to be published, as its publisher has it.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct PublishedFiles {
+    /// An interface file or a Python file, and behind it those that it refers to. None for a file
+    /// of the server's host.
+    #[n(1)]
+    pub files: Vec<PublishedFile>,
+    /// Whether it is published again when the server is started again.
+    #[n(2)]
+    pub stays: bool,
+    /// The file on the server's host, as [`Order::Publish`] names it; for an order without files.
+    #[n(3)]
+    pub there: Option<String>,
+}
+
+/// One of the files.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct PublishedFile {
+    /// Its path from the folder that the first one lies in.
+    #[n(0)]
+    pub name: String,
+    /// What it contains.
+    #[n(1)]
+    #[cbor(with = "minicbor::bytes")]
+    pub content: Vec<u8>,
 }
 
 /// What became of a module that was to be published.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_client::{Client, ModuleReport, Order};
+use farcall_client::{Client, ModuleReport, Order, Published};
 use serde_json::{Value, json};
 
 use crate::connection::RunningServer;
@@ -29,10 +29,14 @@ const NOT_RELOADED: &str = "modules and rights were read again; limits and addre
 /// Publishes files.
 #[derive(Args)]
 pub struct PublishArguments {
-    /// Interface files or Python files on the server's host, or names of libraries that come with
-    /// Farcall (lapack, fftw)
+    /// Interface files or Python files, or names of libraries that come with Farcall (lapack,
+    /// fftw). To a server on another host the files are sent, with those that they refer to; a file
+    /// that is not here is read on the server's host
     #[arg(required = true)]
     files: Vec<PathBuf>,
+    /// Publish them again whenever the server is started again
+    #[arg(long)]
+    stay: bool,
     /// Print what was published as a JSON array
     #[arg(long)]
     json: bool,
@@ -84,8 +88,7 @@ pub fn publish(arguments: &PublishArguments) -> Result<()> {
     let client = arguments.server.connect()?;
     let mut published = Vec::new();
     let done = arguments.files.iter().try_for_each(|file| {
-        let reports = client.administer(Order::Publish(named(file)?), BUILD_MAX);
-        let reports = reports.map_err(|error| missing_there(error, client.address(), file))?;
+        let reports = give(&client, file, arguments.stay)?;
         match arguments.json {
             true => published.extend(reports.iter().map(value)),
             false => tell(&reports)?,
@@ -99,9 +102,22 @@ pub fn publish(arguments: &PublishArguments) -> Result<()> {
     done
 }
 
-/// The server reads the file on its own host. Users forget this when the host is another one.
-fn missing_there(error: Error, server: &str, file: &Path) -> Error {
-    let is_elsewhere = ["ssh://", "tls://"].iter().any(|begin| server.starts_with(begin));
+/// Publishes a file: a server on this host reads it where it is, another one is sent it.
+fn give(client: &Client, file: &Path, stay: bool) -> Result<Vec<ModuleReport>> {
+    let is_elsewhere = !client.address().starts_with("unix:");
+    if is_elsewhere && file.is_file() && client.takes_files() {
+        return client.publish(Published::of_file(file)?, stay, BUILD_MAX);
+    }
+    let named = named(file)?;
+    let told = match stay {
+        true => client.publish_there(named, BUILD_MAX),
+        false => client.administer(Order::Publish(named), BUILD_MAX),
+    };
+    told.map_err(|error| missing_there(error, is_elsewhere, file))
+}
+
+/// An older server reads the file on its own host. Users forget this when the host is another one.
+fn missing_there(error: Error, is_elsewhere: bool, file: &Path) -> Error {
     if error.kind() == ErrorKind::NotFound && is_elsewhere && file.exists() {
         error.fix(
             "the file is on this host, and the server reads files of its own host: copy it there, \

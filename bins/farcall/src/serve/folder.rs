@@ -23,6 +23,8 @@ const ENTRIES_MAX: usize = 10_000;
 const LOCK: &str = "lock";
 /// The socket file.
 const SOCKET: &str = "s";
+/// The folder of files that were sent to it.
+const PUBLISHED: &str = "published";
 /// The socket's name while it is being bound begins like this; a process number follows.
 const FRESH_SOCKET: &str = ".f";
 
@@ -71,6 +73,11 @@ impl PrivateFolder {
     /// Where its server listens.
     pub fn socket(&self) -> PathBuf {
         self.path.join(SOCKET)
+    }
+
+    /// Where it keeps files that are sent to it.
+    pub fn published(&self) -> PathBuf {
+        self.path.join(PUBLISHED)
     }
 }
 
@@ -139,7 +146,10 @@ fn remove_if_dead(path: &Path) -> io::Result<()> {
         return Ok(());
     }
     for (name, _) in names {
-        rustix::fs::unlinkat(&folder, name, AtFlags::empty())?;
+        match name == PUBLISHED {
+            true => fs::remove_dir_all(path.join(name))?,
+            false => rustix::fs::unlinkat(&folder, name, AtFlags::empty())?,
+        }
     }
     fs::remove_dir(path)
 }
@@ -150,12 +160,15 @@ fn names_in(path: &Path) -> io::Result<Vec<(String, bool)>> {
         let name = entry.file_name().to_string_lossy().into_owned();
         let file_type = entry.file_type()?;
         let is_socket = name == SOCKET || name.starts_with(FRESH_SOCKET);
-        let is_ours =
-            if name == LOCK { file_type.is_file() } else { is_socket && file_type.is_socket() };
+        let is_ours = match name.as_str() {
+            LOCK => file_type.is_file(),
+            PUBLISHED => file_type.is_dir(),
+            _ => is_socket && file_type.is_socket(),
+        };
         Ok((name, is_ours))
     };
     // One more than a server makes is enough to see that somebody else made it.
-    fs::read_dir(path)?.take(4).map(|found| found.and_then(entry)).collect()
+    fs::read_dir(path)?.take(5).map(|found| found.and_then(entry)).collect()
 }
 
 #[cfg(test)]

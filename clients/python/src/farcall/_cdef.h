@@ -275,6 +275,15 @@ int farcall_fetch(farcall_client *client, const char *id, const farcall_call_opt
     farcall_routine **routine, farcall_call **call, farcall_error **error);
 int farcall_forget(farcall_client *client, const char *id, farcall_error **error);
 int farcall_kept(farcall_client *client, char **json, farcall_error **error);
+typedef struct farcall_publish_options {
+    size_t size;
+    const char *source;
+    double timeout_seconds;
+    uint32_t stay;
+    uint32_t reserved;
+} farcall_publish_options;
+int farcall_publish(farcall_client *client, const char *file,
+    const farcall_publish_options *options, char **json, farcall_error **error);
 int farcall_events(const farcall_client *client);
 int farcall_process(farcall_client *client, farcall_error **error);
 int farcall_next_finished(

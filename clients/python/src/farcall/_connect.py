@@ -54,8 +54,8 @@ def connect(
         address: "unix:PATH", "ssh://HOST", "tls://HOST:PORT" or "farcall://HOST:PORT"; "HOST" or
             "USER@HOST" is a host by ssh, as for `farcall connect`. A Unix socket that is not there
             is waited for, for 2 s: its server may be about to listen.
-        files: interface files and Python files for a private server to publish; without any, what
-            Farcall comes with.
+        files: interface files and Python files that the server publishes; a private server without
+            any publishes what Farcall comes with.
         token_file: the file with the token of a TCP server, $FARCALL_TOKEN_FILE by default; over
             TLS the file with your certificate, $FARCALL_CREDENTIALS by default.
         timeout: seconds that connecting may take, a private server may take to listen, and each
@@ -86,11 +86,14 @@ def connect(
             advice = 'give its address, such as "HOST/slurm", or pass them in arguments='
             raise _errors.make(_errors.InvalidArgument, "connect", message, advice)
         return _private(files, program, arguments, (token, timeout, heartbeat, reconnect))
-    if files or program or arguments:
+    if program or arguments:
         raise _private_alone(address)
     # The core takes the variable's by itself, and says so when it cannot connect.
     given = None if address is None else address_of(str(address))
-    return Server(open_when_it_listens(given, token, timeout, heartbeat, reconnect, far))
+    server = Server(open_when_it_listens(given, token, timeout, heartbeat, reconnect, far))
+    for file in files:
+        server.publish(file)
+    return server
 
 
 def far_settings(**given: Any) -> Optional[str]:
@@ -124,14 +127,14 @@ def _private(
 ) -> Server:
     """A server of this program's own."""
     paths = [os.fspath(one) for one in files]
-    if any(path.endswith(".py") for path in paths) and "--python" not in arguments:
-        # This interpreter has farcall, for one.
+    if "--python" not in arguments:
+        # This interpreter has farcall, for one; and what is published later may be Python's, too.
         arguments = ["--python", sys.executable, *arguments]
     return Server(open_private(paths, _path(program), arguments, *options))
 
 
 def _private_alone(address: Optional[str]) -> _errors.Error:
-    message = "files, program and arguments are for a private server, and an address names another"
+    message = "program and arguments are for a private server, and an address names another"
     advice = (
         f"unset {SERVER_VARIABLE}, or leave them out"
         if address is None

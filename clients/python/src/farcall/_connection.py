@@ -249,6 +249,11 @@ class Connection:
             self.routines.pop(name, None)
         self._listed = None
 
+    def forget_all(self) -> None:
+        """Drops what is known of all routines: something was published."""
+        self.routines.clear()
+        self._listed = None
+
     def listed(
         self, fresh: bool = False, go_on: Optional[Callable[[], object]] = None
     ) -> List[Dict[str, Any]]:

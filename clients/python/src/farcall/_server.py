@@ -4,24 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Dict,
-    Generic,
-    Iterator,
-    List,
-    NoReturn,
-    Optional,
-    TypeVar,
-    Union,
-)
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Union
 
-from . import _errors, _keeping, _pages
-from ._connection import Connection, not_portable, open_running
+from . import _errors, _keeping, _pages, _publish
+from ._connection import Connection, open_running
 from ._executor import Executor
 from ._future import CallFuture
 from ._keeping import KeptCall
+from ._namespace import Namespace, checked
 from ._objects import Class
 from ._results import Results
 from ._routine import Routine
@@ -34,8 +24,6 @@ _LOOKUP_SECONDS = 0.25
 # What a call has at least, whose time is over before it begins: so that it says so itself.
 _MOMENT_SECONDS = 1e-3
 PathLike = Union[str, "os.PathLike[str]"]
-# What the names of a server or a module stand for.
-_Named = TypeVar("_Named")
 
 
 @_errors.ends_here
@@ -52,11 +40,6 @@ def running_server() -> Server:
     return Server(open_running())
 
 
-def _checked(name: object) -> str:
-    if isinstance(name, str):
-        return name
-    message = f"a routine is named by a str, not by {name!r}"
-    raise _errors.make(_errors.WrongType, "find a routine", message)
 
 
 def _methods(name: str, names: List[str]) -> List[str]:
@@ -69,70 +52,7 @@ def _shown(names: List[str]) -> List[str]:
     return sorted({one.partition(".")[0] for one in names})
 
 
-class _Namespace(Generic[_Named]):
-    """What servers and modules have in common: names that become routines when they are asked
-    for."""
-
-    _connection: Connection
-
-    def _found(self, name: str) -> _Named:
-        raise NotImplementedError
-
-    def _names(self) -> List[str]:
-        raise NotImplementedError
-
-    @_errors.ends_here
-    def __getattr__(self, name: str) -> _Named:
-        # Python and IPython probe objects for such names; no routine is asked for like this.
-        if name.startswith("_"):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return self._found(name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        # It would hide a routine.
-        if not name.startswith("_"):
-            raise AttributeError(
-                f"{name!r} of a {type(self).__name__} cannot be assigned to: routines are published"
-            )
-        super().__setattr__(name, value)
-
-    @_errors.ends_here
-    def __getitem__(self, name: str) -> _Named:
-        """Any routine or module, whatever it is called."""
-        return self._found(_checked(name))
-
-    def __contains__(self, name: object) -> bool:
-        try:
-            return isinstance(name, str) and self._found(name) is not None
-        except LookupError:
-            return False
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names())
-
-    def __reduce__(self) -> NoReturn:
-        raise not_portable(f"a {type(self).__name__.lower()}")
-
-    def __dir__(self) -> List[str]:
-        try:
-            names = [name for name in self._names() if name.isidentifier()]
-        except _errors.Error:
-            # Completion must not raise when the server is gone.
-            names = []
-        return sorted({*super().__dir__(), *names})
-
-    def _ipython_key_completions_(self) -> List[str]:
-        try:
-            return self._keys()
-        except _errors.Error:
-            # As for `dir`.
-            return []
-
-    def _keys(self) -> List[str]:
-        return self._names()
-
-
-class Server(_Namespace["Found"]):
+class Server(Namespace["Found"]):
     """A connection to a server. Routines are attributes: `server.dgesv(A, b)`, or
     `server.lapack.dgesv` in full.
 
@@ -183,7 +103,7 @@ class Server(_Namespace["Found"]):
         """
         begin, limit = time.monotonic(), named.get("timeout")
         is_limit = isinstance(limit, (int, float)) and not isinstance(limit, bool) and limit > 0
-        routine = self._routine(_checked(name), limit + _LOOKUP_SECONDS if is_limit else None)
+        routine = self._routine(checked(name), limit + _LOOKUP_SECONDS if is_limit else None)
         if is_limit and routine._option("timeout") == "timeout":
             named["timeout"] = max(limit - (time.monotonic() - begin), _MOMENT_SECONDS)
         return routine(*arguments, **named)
@@ -191,6 +111,34 @@ class Server(_Namespace["Found"]):
     def executor(self) -> Executor:
         """The server as a `concurrent.futures.Executor` whose functions are routines."""
         return Executor(self)
+
+    @_errors.ends_here
+    def publish(self, what: Any, *, stay: bool = False, timeout: Optional[float] = None) -> Any:
+        """Has the server publish a function, a module of yours, or a file: `f = server.publish(f)`.
+
+        The source travels, and nothing is pickled. A function goes with all that it needs of its
+        file or notebook: imports, constants, classes and other functions at the top of it; its hints
+        are its interface. A module or file goes with the modules beside it that it imports, an
+        interface file with the sources and libraries that it names. What you have published by the
+        same name before is replaced.
+
+        Args:
+            what: the function, the module, or the path of a Python file or interface file.
+            stay: True to have it published again whenever the server is started again.
+            timeout: seconds that it may take; an hour by default, since the server may compile.
+
+        Returns:
+            The routine of a function; else the module.
+
+        Raises:
+            InvalidSource: the server cannot make routines of it; the text says which line, and why.
+            PermissionDenied: you may not publish there, or the name is another user's.
+        """
+        given = _publish.sent(what)
+        module = _publish.publish(self._connection, given, stay, timeout)
+        if given.function is not None:
+            return self._routine(f"{module}/{given.function}")
+        return Module(self, module)
 
     @_errors.ends_here
     def fetch(self, call: str, *, timeout: Optional[float] = None) -> CallFuture:
@@ -290,7 +238,7 @@ class Server(_Namespace["Found"]):
         return sorted({*modules, *(name for name in bare if bare.count(name) == 1)})
 
 
-class Module(_Namespace[Routine]):
+class Module(Namespace[Routine]):
     """A module of a server: `server.lapack.dgesv`."""
 
     def __init__(self, server: Server, name: str) -> None:

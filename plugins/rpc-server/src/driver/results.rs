@@ -134,15 +134,17 @@ impl Results {
 pub fn folder_of(options: &Options) -> Option<PathBuf> {
     match options.results_dir.as_str() {
         "off" => None,
-        "" => {
-            let named =
-                |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-            let state = named("XDG_STATE_HOME")
-                .or_else(|| Some(named("HOME")?.join(".local").join("state")))?;
-            Some(state.join("farcall").join("results").join(server_name(&options.listen)))
-        }
+        "" => state_folder("results", options),
         path => Some(path.into()),
     }
+}
+
+/// A folder of a server's in its user's state: of what it keeps beyond its end.
+pub fn state_folder(what: &str, options: &Options) -> Option<PathBuf> {
+    let named = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let state =
+        named("XDG_STATE_HOME").or_else(|| Some(named("HOME")?.join(".local").join("state")))?;
+    Some(state.join("farcall").join(what).join(server_name(&options.listen)))
 }
 
 /// What tells a user's servers from each other, as a file's name.

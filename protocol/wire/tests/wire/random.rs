@@ -181,13 +181,26 @@ impl Draw {
     }
 
     fn order(&mut self) -> Order {
-        match self.below(6) {
+        match self.below(7) {
+            6 => Order::Files(self.published_files()),
             5 => Order::EndJob(self.number()),
             0 => Order::Publish(self.text()),
             1 => Order::Withdraw(self.text()),
             2 => Order::Reload(self.maybe(Draw::text)),
             3 => Order::Drain(self.maybe(Draw::number)),
             _ => Order::Delete(self.some(4, |draw| ObjectId(draw.0.bytes16()))),
+        }
+    }
+
+    fn published_files(&mut self) -> PublishedFiles {
+        let file = |draw: &mut Draw| PublishedFile {
+            name: draw.text(),
+            content: draw.text().into_bytes(),
+        };
+        PublishedFiles {
+            files: self.some(3, file),
+            stays: self.below(2) == 0,
+            there: self.maybe(Draw::text),
         }
     }
 

@@ -39,7 +39,7 @@ fn data(
 
 /// All of them, in the order of the file.
 pub fn samples() -> Vec<Sample> {
-    [connection(), questions(), replies(), opens(), streams(), outcomes()]
+    [connection(), questions(), orders(), replies(), opens(), streams(), outcomes()]
         .into_iter()
         .flatten()
         .collect()
@@ -105,7 +105,6 @@ fn interface(name: &str) -> InterfaceReply {
 }
 
 fn questions() -> Vec<Sample> {
-    let publish = Order::Publish("/home/anna/ode.idl".into());
     let load = Publication {
         module: vec![0xa1, 1, 2],
         libraries: vec!["liblapack.so.3".into()],
@@ -122,20 +121,6 @@ fn questions() -> Vec<Sample> {
         ),
         sample("request/list", "what is there?", 3, 0, Body::Request(Request::List)),
         sample("request/load", "serve this module", 1, 0, Body::Request(Request::Load(load))),
-        sample(
-            "request/publish",
-            "publish this file",
-            1,
-            0,
-            Body::Request(Request::Administer(publish)),
-        ),
-        sample(
-            "request/reload",
-            "publish all again",
-            1,
-            0,
-            Body::Request(Request::Administer(Order::Reload(None))),
-        ),
         sample("request/status", "what is going on?", 1, 0, Body::Request(Request::Status)),
         sample(
             "request/nest",
@@ -146,13 +131,6 @@ fn questions() -> Vec<Sample> {
         ),
         sample("request/hold", "two objects", 1, 0, Body::Request(Request::Hold(Box::new(hold())))),
         sample("request/release", "end them", 3, 0, Body::Request(Request::Release(object(), 2))),
-        sample(
-            "request/delete",
-            "end this",
-            5,
-            0,
-            Body::Request(Request::Administer(Order::Delete(vec![object()]))),
-        ),
         sample(
             "request/load-object",
             "be this object",
@@ -168,6 +146,44 @@ fn questions() -> Vec<Sample> {
             Body::Request(Request::Forget(open().call)),
         ),
         sample("request/kept", "what is kept of mine?", 1, 0, Body::Request(Request::Kept)),
+    ]
+}
+
+fn orders() -> Vec<Sample> {
+    let publish = Order::Publish("/home/anna/ode.idl".into());
+    vec![
+        sample(
+            "request/publish",
+            "publish this file",
+            1,
+            0,
+            Body::Request(Request::Administer(publish)),
+        ),
+        sample(
+            "request/reload",
+            "publish all again",
+            1,
+            0,
+            Body::Request(Request::Administer(Order::Reload(None))),
+        ),
+        sample(
+            "request/files",
+            "publish this file, which comes along",
+            1,
+            0,
+            Body::Request(Request::Administer(Order::Files(PublishedFiles {
+                files: vec![PublishedFile { name: "f.py".into(), content: b"x = 1\n".to_vec() }],
+                stays: true,
+                there: None,
+            }))),
+        ),
+        sample(
+            "request/delete",
+            "end this",
+            5,
+            0,
+            Body::Request(Request::Administer(Order::Delete(vec![object()]))),
+        ),
     ]
 }
 

@@ -57,7 +57,7 @@ impl Server {
     fn may_order(&self, connection: ConnectionId, order: &Order) -> Result<()> {
         let Some(rights) = self.rights(connection) else { return Ok(()) };
         match order {
-            Order::Publish(_) | Order::Withdraw(_) => rights.publish(),
+            Order::Publish(_) | Order::Files(_) | Order::Withdraw(_) => rights.publish(),
             Order::Reload(_) | Order::Drain(_) | Order::Delete(_) | Order::EndJob(_) => {
                 rights.administer()
             }
@@ -158,6 +158,10 @@ impl Server {
 fn words(order: &Order) -> String {
     match order {
         Order::Publish(file) => format!("publish {file}"),
+        Order::Files(sent) => {
+            let first = sent.files.first().map(|file| file.name.as_str());
+            format!("publish {}", first.or(sent.there.as_deref()).unwrap_or_default())
+        }
         Order::Withdraw(module) => format!("withdraw {module}"),
         Order::Reload(None) => "reload".to_owned(),
         Order::Reload(Some(module)) => format!("reload {module}"),

@@ -1,0 +1,134 @@
+//! Files that somebody publishes: those that were sent have a place of their own, and what is
+//! published is noted for the server's next life.
+
+use std::path::PathBuf;
+
+use farcall_base::Result;
+use farcall_rpc_server::Orderer;
+use farcall_services::directory::{Request, RoutineData};
+use farcall_wire::{ModuleReport, PublishedFiles};
+
+use super::Publisher;
+use crate::exposed::OwnFile;
+use crate::making::{Made, Maker};
+use crate::python::Interpreters;
+use crate::store::{self, Placed, Record, Store};
+
+/// A file that somebody publishes.
+pub(super) struct Given {
+    /// The file, on this host.
+    pub file: String,
+    /// As its publisher named it.
+    named: String,
+    /// Where it was put, if it was sent.
+    pub placed: Option<Placed>,
+    /// Whether it is published again when the server is started again.
+    stays: Stays,
+}
+
+/// Whether it is published again when the server is started again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stays {
+    Yes,
+    No,
+}
+
+impl Given {
+    /// A file of this host.
+    pub fn there(file: String, stays: Stays) -> Given {
+        Given { named: file.clone(), file, placed: None, stays }
+    }
+}
+
+/// A module that an earlier life of the server was told to have published whenever it starts.
+pub struct Remade {
+    record: Record,
+    made: Result<Made>,
+}
+
+/// Makes what is to be published again from a server's folder. That takes as long as compilers do,
+/// and comes before the server takes clients.
+pub fn remade(
+    folder: Option<PathBuf>,
+    interpreters: &Interpreters,
+    own: &[OwnFile],
+) -> Vec<Remade> {
+    let interpreters = interpreters.clone();
+    let maker = Maker { interpreters, own: own.into(), was_sent: true };
+    let make = |record: Record| Remade { made: maker.reload(&record.module, &record.file), record };
+    store::staying(folder).into_iter().map(make).collect()
+}
+
+impl Publisher {
+    /// Has what is sent kept in a folder; none where there is no place for it. What was made again
+    /// is published again.
+    ///
+    /// # Errors
+    /// When the directory does not answer.
+    pub fn keep_in(&mut self, folder: Option<PathBuf>, remade: Vec<Remade>) -> Result<()> {
+        let (store, gone) = Store::open(folder);
+        self.store = store;
+        self.ask(Request::Note(gone))?;
+        for Remade { record, made } in remade {
+            if self.claims.get(&record.module).is_some() {
+                continue;
+            }
+            let owner = Some(record.owner);
+            let published = made.and_then(|made| self.publish(&made.file, owner, made.publication));
+            if let Err(error) = published {
+                let module = &record.module;
+                (self.notice)(&format!(
+                    "{module}, which was published with --stay, is skipped: {error}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Files that were sent, in their place.
+    pub(super) fn placed(&mut self, sent: PublishedFiles) -> Result<Given> {
+        let PublishedFiles { files, stays, there } = sent;
+        let stays = if stays { Stays::Yes } else { Stays::No };
+        if let Some(file) = there.filter(|_| files.is_empty()) {
+            return Ok(Given::there(file, stays));
+        }
+        let placed = self.store.place(&files)?;
+        let file = placed.main.display().to_string();
+        let named = files.into_iter().next().map(|first| first.name).unwrap_or_default();
+        Ok(Given { file, named, placed: Some(placed), stays })
+    }
+
+    /// Publishes what was made of a file, and notes it.
+    pub(super) fn publish_given(
+        &mut self,
+        given: &Given,
+        made: Result<Made>,
+        by: &Orderer,
+    ) -> Result<ModuleReport> {
+        let published = made.and_then(|made| self.publish_made(given, made, by));
+        if let (Err(_), Some(placed)) = (&published, &given.placed) {
+            self.store.discard(placed);
+        }
+        published
+    }
+
+    /// Others may have published by that name meanwhile.
+    fn publish_made(&mut self, given: &Given, made: Made, by: &Orderer) -> Result<ModuleReport> {
+        self.claims.check(&made.report.module, by)?;
+        let name = |one: &RoutineData| one.routine.interface.name.clone();
+        let record = Record {
+            module: made.report.module.clone(),
+            routines: made.publication.all_routines().map(name).collect(),
+            owner: by.principal.clone(),
+            file: made.file.clone(),
+            named: given.named.clone(),
+            stays: given.stays == Stays::Yes,
+        };
+        let noted = self.store.note(&record, given.placed.as_ref());
+        if given.stays == Stays::Yes {
+            noted?;
+        }
+        self.publish(&made.file, Some(by.principal.clone()), made.publication)?;
+        Ok(made.report)
+    }
+}
