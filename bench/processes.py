@@ -35,6 +35,8 @@ class Sizes:
     # Bytes that an object keeps.
     state: int = 64 << 20
     audience: int = 1000
+    # Calls of a sweep, and the workers that run them.
+    sweep: tuple = (5000, 40)
     # Numbers of linear equations: of the row, and of the paper's figures.
     equations: tuple = (800, 1600)
     linpack: tuple = tuple(range(100, 1601, 100))
@@ -53,6 +55,7 @@ SMOKE = Sizes(
     sessions=(300,),
     crowd=5,
     audience=5,
+    sweep=(40, 4),
     state=1 << 20,
     equations=(50,),
     linpack=(50, 100),

@@ -39,6 +39,7 @@ from rows import (
     scanning,
     solving,
     ssh,
+    sweep,
 )
 
 # In the order in which they run. Those that need the Rust client are left out where it was not
@@ -60,6 +61,8 @@ PARTS = {
     "sessions": gridrpc.sessions,
     "handles": objects.handles,
     "state": objects.state,
+    "sweep": sweep.sweep,
+    "publish": sweep.publishing,
     "jobs": jobs.jobs,
     "crowd": crowds.crowd,
     "audience": crowds.audience,

@@ -8,6 +8,7 @@ import pathlib
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from types import SimpleNamespace
 
@@ -69,7 +70,8 @@ class Sshd:
             "PermitRootLogin yes\n"
             f"SetEnv FARCALL_CACHE={self.cache} XDG_RUNTIME_DIR={self.folder}/run "
             f"XDG_STATE_HOME={self.folder} "
-            f"OPENBLAS_NUM_THREADS=1 FARCALL_LIBRARY_DIRECTORY={self.bench.stage}/lib\n"
+            f"OPENBLAS_NUM_THREADS=1 FARCALL_LIBRARY_DIRECTORY={self.bench.stage}/lib "
+            f"FARCALL_PYTHON={sys.executable}\n"
         )
         client.write_text(
             f"Host far\n HostName 127.0.0.1\n Port {port}\n IdentityFile {self.folder}/key\n"

@@ -12,7 +12,7 @@ mod notices;
 mod notify;
 mod settings;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, Result};
