@@ -107,8 +107,8 @@ impl Routine {
         let inner = passed.map(|(_, one)| one.text()).chain(self.extent_texts());
         let value = value.map(|index| &self.parameters[index]);
         let value = value.and_then(|one| type_word(&one.base, one.kind));
-        let value = value.map_or_else(String::new, |word| format!("{word} "));
-        format!("{value}{name}({})", inner.collect::<Vec<_>>().join(", "))
+        let value = value.unwrap_or("void");
+        format!("{value} {name}({})", inner.collect::<Vec<_>>().join(", "))
     }
 
     /// Extents of arrays of assumed shape, as parameters.

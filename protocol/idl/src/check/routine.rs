@@ -366,6 +366,13 @@ fn fortran_parameters(define: &Define, parameters: &[Parameter], problems: &mut 
                 format!("write an OUT parameter: {name}(…, OUT char c[1])"),
             );
         }
+        if let (Shape::Callback { parameters }, Some((list, _))) =
+            (&parameter.shape, &tree.callback)
+            && tree.types.is_empty()
+            && may_be_function(parameters, list)
+        {
+            function_or_subroutine(tree, parameters, problems);
+        }
         let text = parameter.element == ElementType::String;
         let array = matches!(parameter.shape, Shape::Array { .. });
         if text && (array || parameter.mode != Mode::In) {
@@ -376,6 +383,37 @@ fn fortran_parameters(define: &Define, parameters: &[Parameter], problems: &mut 
             );
         }
     }
+}
+
+/// Whether all but the last parameter of a callback are IN, and that is one OUT number.
+fn may_be_function(parameters: &[Parameter], tree: &[tree::Parameter]) -> bool {
+    let (Some((value, given)), Some(last)) = (parameters.split_last(), tree.last()) else {
+        return false;
+    };
+    value.mode == Mode::Out
+        && last.dimensions.is_empty()
+        && given.iter().all(|one| one.mode == Mode::In)
+}
+
+/// Old interface files have `f(IN double x, OUT double y)` for functions and subroutines alike. A
+/// function that is called as a subroutine gives nonsense, and nothing tells them apart in machine
+/// code.
+fn function_or_subroutine(
+    tree: &tree::Parameter,
+    parameters: &[Parameter],
+    problems: &mut Problems,
+) {
+    let name = shown(&tree.name.text);
+    let value = parameters.last().map(|value| shown(&value.name)).unwrap_or_default();
+    problems.add_with_help(
+        tree.name.span,
+        format!("the callback '{name}' may be a Fortran function or a subroutine"),
+        format!(
+            "write the type before it, as in 'double {name}(IN double x)', where the routine calls \
+             {value} = {name}(…), or 'void {name}(…, OUT … {value})' where it says call {name}(…, \
+             {value})"
+        ),
+    );
 }
 
 /// The string convention of the file.
