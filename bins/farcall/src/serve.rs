@@ -31,14 +31,13 @@ use crate::transports::{TRANSPORTS, given};
 pub use arguments::ServeArguments;
 use begin::while_wanted;
 use end::End;
-use farcall_publishing::check_exposed;
 use farcall_publishing::publisher::{Publisher, remade};
 use farcall_publishing::python::Interpreters;
 use farcall_publishing::python::Publisher::Owner;
 use folder::PrivateFolder;
 use guard::EndGuard;
 pub use jobs::JobArguments;
-use modules::{compile_all, publish_all};
+use modules::{check_all, compile_all, publish_all};
 use notices::Opening;
 pub use settings::server_options;
 use settings::{access_of, completed_manifest, interpreters, launchers, need_slurm};
@@ -104,9 +103,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     let plugins_max =
         Duration::from_millis(manifest.limits.stop_timeout_ms.saturating_mul(plugins.len() as u64));
     // Before anybody can connect, who would find nothing.
-    publications
-        .iter()
-        .try_for_each(|(_, publication)| check_exposed(publication, &interpreters, &own))?;
+    check_all(&publications, &interpreters, &own)?;
     let inspector = interpreters.inspector.clone();
     let node = Node::start_with(&manifest, &plugins, given(options.clone()))?;
     let mut publisher = Publisher::new(

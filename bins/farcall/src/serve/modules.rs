@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use farcall_base::{Error, ErrorKind, Result};
+use farcall_publishing::check_exposed;
+use farcall_publishing::exposed::OwnFile;
 use farcall_publishing::module::publication;
 use farcall_publishing::publisher::Publisher;
 use farcall_publishing::python::Interpreters;
@@ -59,6 +61,17 @@ pub(super) fn compile_all(
         }
         _ => Ok(publications),
     }
+}
+
+/// Refuses modules that could open files of the server's own.
+pub(super) fn check_all(
+    publications: &[Compiled],
+    interpreters: &Interpreters,
+    own: &[OwnFile],
+) -> Result<()> {
+    publications
+        .iter()
+        .try_for_each(|(_, publication)| check_exposed(publication, interpreters, own))
 }
 
 /// Module names with their number of routines.
