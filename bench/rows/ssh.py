@@ -69,7 +69,7 @@ class Sshd:
             "PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\n"
             "PermitRootLogin yes\n"
             f"SetEnv FARCALL_CACHE={self.cache} XDG_RUNTIME_DIR={self.folder}/run "
-            f"XDG_STATE_HOME={self.folder} "
+            f"XDG_STATE_HOME={self.folder}/state "
             f"OPENBLAS_NUM_THREADS=1 FARCALL_LIBRARY_DIRECTORY={self.bench.stage}/lib "
             f"FARCALL_PYTHON={sys.executable}\n"
         )

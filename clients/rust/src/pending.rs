@@ -242,7 +242,10 @@ impl PendingCall {
                     self.refused = Some((&self.not_kept_in_time()).into());
                 }
                 self.client.session().abandon(self.number);
-                Err(Error::new(ErrorKind::TimedOut, "call", "timed out")
+                // Its own word would have said how long it waited and how long it ran.
+                let message =
+                    "timed out, and the server did not say whether it ran or waited in the queue";
+                Err(Error::new(ErrorKind::TimedOut, "call", message)
                     .with("routine", &self.contract.name)
                     .fix("raise timeout="))
             }

@@ -385,7 +385,8 @@ class Prepared:
     def timed_out(self) -> _errors.Error:
         """The error of a call that the core would still wait for, when it times out."""
         facts = {"routine": self.routine.name, "timeout": f"{self.timeout:g} s"}
-        words, advice = "timed out", "raise timeout="
+        words = "timed out, and the server did not say whether it ran or waited in the queue"
+        advice = "raise timeout="
         if self._memory is not None:
             words = "timed out before it was sent, since the server had no room for another call"
             advice = "raise timeout=, or give run_timeout=, which counts while the routine runs"
