@@ -289,7 +289,7 @@ fn serve(shell: &Shell, name: &str, fails: bool) -> String {
 }
 
 /// How each command asks a server. A command that asks none has no arguments here.
-const COMMANDS: [(&str, &[&[&str]]); 26] = [
+const COMMANDS: [(&str, &[&[&str]]); 27] = [
     ("ls", &[&["ls"], &["ls", "--json"]]),
     (
         "show",
@@ -335,6 +335,7 @@ const COMMANDS: [(&str, &[&[&str]]); 26] = [
     ("jobs", &[&["jobs"], &["jobs", "--json"], &["jobs", "--cancel", "1"]]),
     ("doctor", &[&["doctor"], &["doctor", "--json"]]),
     ("serve", &[]),
+    ("config", &[]),
     ("connect", &[]),
     ("launch", &[]),
     ("service", &[]),
