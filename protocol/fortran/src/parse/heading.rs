@@ -23,7 +23,8 @@ pub(super) fn heading(all: &[Token]) -> Option<Heading<'_>> {
     let mut depth = 0i32;
     for (index, token) in all.iter().enumerate() {
         depth += i32::from(token.is("(")) - i32::from(token.is(")"));
-        if token.is("::") || token.is("=") || token.is(",") && depth == 0 {
+        let is_outside = depth == 0;
+        if is_outside && [",", "::", "="].iter().any(|sign| token.is(sign)) {
             return None;
         }
         let is_function = token.is_word("function");

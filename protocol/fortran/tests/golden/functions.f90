@@ -45,3 +45,8 @@ subroutine old(a, b, f, g, y)
   y = f(a) + f(b)
   call g(y)
 end subroutine
+
+real(kind=8) function typed(x)
+  real(kind=8), intent(in) :: x
+  typed = 2 * x
+end function
