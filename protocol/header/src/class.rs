@@ -111,6 +111,15 @@ pub fn handle_name<'a>(headers: &'a Headers, tag: &'a str) -> &'a str {
     short.filter(|short| !short.is_empty()).unwrap_or(name)
 }
 
+/// The name of its class, which no routine has.
+pub fn class_name(headers: &Headers, tag: &str) -> String {
+    let mut name = handle_name(headers, tag).to_owned();
+    while headers.functions.iter().any(|function| function.name == name) {
+        name.push_str("_object");
+    }
+    name
+}
+
 /// What a method is called: the function's name without the handle's.
 pub fn method_name(handle: &str, function: &str) -> String {
     let begin = function.get(..handle.len()).unwrap_or_default();

@@ -136,10 +136,18 @@ impl Parser<'_> {
 
     /// Skips what compilers are told of a declaration.
     pub fn skip_annotations(&mut self) {
-        while self.word().is_some_and(|word| ANNOTATIONS.contains(&word)) {
-            self.at += 1;
-            if self.is('(') {
+        loop {
+            let is_bracket = |at: usize| self.tokens.get(at).is_some_and(|token| token.is('['));
+            if is_bracket(self.at) && is_bracket(self.at + 1) {
+                // `[[nodiscard]]`
                 self.skip_pair();
+            } else if self.word().is_some_and(|word| ANNOTATIONS.contains(&word)) {
+                self.at += 1;
+                if self.is('(') {
+                    self.skip_pair();
+                }
+            } else {
+                return;
             }
         }
     }

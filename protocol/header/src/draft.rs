@@ -1,6 +1,6 @@
 //! From functions to an interface file: what can be decided is drafted, what cannot is said.
 
-use crate::class::{Handle, filled, handle_name, handles, method_name, taken};
+use crate::class::{Handle, class_name, filled, handle_name, handles, method_name, taken};
 use crate::function::{Function, Parameter};
 use crate::headers::Headers;
 use crate::interface::{Drafted, List, interface_name};
@@ -357,7 +357,7 @@ fn class_text(
     draft: &mut Draft,
     globals: &mut Vec<String>,
 ) -> String {
-    let name = handle_name(headers, &handle.tag);
+    let name = class_name(headers, &handle.tag);
     let mut members = String::new();
     let mut is_made = false;
     let mut routines = 0;

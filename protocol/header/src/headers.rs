@@ -156,8 +156,9 @@ fn external(parser: &mut Parser<'_>) -> Result<Vec<External>, Mistake> {
                 if has_body {
                     parser.skip_pair();
                 }
-                if has_body && specifiers.is_static {
-                    let message = format!("{name} is inline, and so in no library: not drafted");
+                if has_body || specifiers.is_static {
+                    let message =
+                        format!("{name} is part of the header, and in no library: not drafted");
                     found.push(External::Note(Problem::new(declared.place, message)));
                 } else {
                     let place = declared.place;

@@ -29,3 +29,10 @@ void move(point *p, const point *by);
 void inside(struct box b, struct deep d);
 struct alone *find(int key);
 void use(struct nobody *n);
+
+/* The handle has the name of a function. */
+typedef struct tree tree;
+[[nodiscard]] tree *tree_new(void);
+int tree(const tree *t);
+void tree_free(tree *t);
+inline double doubled(double x) { return 2 * x; }
