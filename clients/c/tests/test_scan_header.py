@@ -29,6 +29,7 @@ API _Bool moves(real speed);
 API const char *unit(int kind);
 API int body_create(body **made, real mass);
 API real body_push(body *b, real force, const real *times, size_t n_times);
+API real body_until(body *b, _Bool (*enough)(real speed, void *with), void *with);
 API int body_free(body *b);
 #endif
 """
@@ -58,6 +59,11 @@ real body_push(body *b, real force, const real *times, size_t n_times)
     for (size_t i = 0; i < n_times; i++) b->speed += force / b->mass * times[i];
     return b->speed;
 }
+real body_until(body *b, _Bool (*enough)(real speed, void *with), void *with)
+{
+    while (!enough(b->speed, with)) b->speed += 1;
+    return b->speed;
+}
 int body_free(body *b) { free(b); return 0; }
 """
 
@@ -81,7 +87,7 @@ def motion(tmp_path_factory):
     subprocess.run(compiler, cwd=folder, check=True)
     done = scan(folder, "motion.h", "--include", "own")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "motion.idl: module motion, 8 routines" in done.stdout
+    assert "motion.idl: module motion, 9 routines" in done.stdout
     with farcall.connect(files=[folder / "motion.idl"]) as server:
         yield server
 
@@ -103,6 +109,7 @@ def test_a_handle_is_an_object(motion):
     with motion.body(2.0) as body:
         assert body.push(4.0, [1.0, 2.0]).result == 6
         assert body.push(4.0, [1.0]).result == 8
+        assert body.until(lambda speed: speed > 10).result == 11
 
 
 def test_what_cannot_be_decided_is_said_with_its_place(tmp_path):

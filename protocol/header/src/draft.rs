@@ -1,10 +1,10 @@
 //! From functions to an interface file: what can be decided is drafted, what cannot is said.
 
 use crate::class::{Handle, class_name, filled, handle_name, handles, method_name, taken};
+use crate::context::Context;
 use crate::function::{Function, Parameter};
 use crate::headers::Headers;
 use crate::interface::{Drafted, List, interface_name};
-use crate::sizes::is_context;
 use crate::types::Type;
 use crate::{Problem, Source};
 
@@ -151,48 +151,22 @@ impl Headers {
 }
 
 impl<'a> Routine<'a> {
-    /// A function of no class.
+    /// A function of no class. One that passes on to its callback what it was given with it is
+    /// called by inline code.
     fn of(headers: &Headers, function: &'a Function) -> Routine<'a> {
-        let callbacks = function.parameters.iter().filter_map(|one| one.kind.function());
-        let with_context: Vec<usize> = callbacks
-            .filter_map(|one| one.parameters.iter().position(|own| is_context(&own.kind)))
-            .collect();
-        let contexts: Vec<usize> = (0..function.parameters.len())
-            .filter(|index| is_context(&function.parameters[*index].kind))
-            .collect();
-        match (with_context.as_slice(), contexts.as_slice()) {
-            ([given], [context]) => Routine::with_context(headers, function, *given, *context),
-            _ => Routine::drafted(headers, function, Vec::new(), &function.result.kind),
+        let context = Context::of(function);
+        let hidden = context.iter().map(|one| one.passed).collect();
+        let mut routine = Routine::drafted(headers, function, hidden, &function.result.kind);
+        if let Some(context) = context {
+            routine.globals = headers.forwards(function);
+            routine.globals.push(headers.prototype(function));
+            routine.globals.extend(context.trampoline(headers, function));
+            let argument = |(index, one): (usize, &Parameter)| {
+                context.argument(function, index).unwrap_or_else(|| interface_name(&one.name))
+            };
+            let arguments = function.parameters.iter().enumerate().map(argument).collect();
+            routine.call = Call::Body(routine.body(arguments));
         }
-    }
-
-    /// One that passes on to its callback what it was given with it: that is the address of the
-    /// caller's function.
-    fn with_context(
-        headers: &Headers,
-        function: &'a Function,
-        given: usize,
-        context: usize,
-    ) -> Routine<'a> {
-        let mut routine = Routine::drafted(headers, function, vec![context], &function.result.kind);
-        let own = |one: &&Parameter| {
-            one.kind
-                .function()
-                .is_some_and(|own| own.parameters.iter().any(|p| is_context(&p.kind)))
-        };
-        let Some(parameter) = function.parameters.iter().find(own) else { return routine };
-        let Some(callback) = parameter.kind.function() else { return routine };
-        let name = format!("farcall_{}_{}", function.name, parameter.name);
-        routine.globals = headers.forwards(function);
-        routine.globals.push(headers.prototype(function));
-        routine.globals.push(headers.trampoline(&name, callback, given));
-        let argument = |(index, one): (usize, &Parameter)| match index {
-            _ if index == context => format!("(void *){}", parameter.name),
-            _ if one.name == parameter.name => name.clone(),
-            _ => interface_name(&one.name),
-        };
-        let arguments = function.parameters.iter().enumerate().map(argument).collect();
-        routine.call = Call::Body(routine.body(arguments));
         routine
     }
 
@@ -220,6 +194,7 @@ impl<'a> Routine<'a> {
             function: &function.name,
             parameters: &function.parameters,
             hidden,
+            context: Context::of(function),
             is_callback: false,
             problems: Vec::new(),
         };
@@ -373,6 +348,7 @@ fn class_text(
         if routine.problems.is_empty() {
             globals.extend(headers.forwards(function));
             globals.push(headers.prototype(function));
+            globals.extend(routine.globals.iter().cloned());
         }
         for line in routine.text("DefMethod").lines() {
             members.push_str(&format!("    {line}\n"));
@@ -415,12 +391,18 @@ fn method<'a>(headers: &'a Headers, handle: &Handle, number: usize) -> Routine<'
     let returns_handle = is_maker && place.is_none();
     // Nobody sees what a class does with its handle.
     let returned = if returns_handle || is_ender { &Type::Void } else { &function.result.kind };
-    let mut routine = Routine::drafted(headers, function, place.into_iter().collect(), returned);
+    let context = Context::of(function);
+    let hidden = place.into_iter().chain(context.map(|one| one.passed)).collect();
+    let mut routine = Routine::drafted(headers, function, hidden, returned);
     let argument = |(index, one): (usize, &Parameter)| match place {
         Some(own) if own == index && is_maker => format!("&{STATE}"),
         Some(own) if own == index => STATE.to_owned(),
-        _ => interface_name(&one.name),
+        _ => {
+            let own = context.and_then(|context| context.argument(function, index));
+            own.unwrap_or_else(|| interface_name(&one.name))
+        }
     };
+    routine.globals.extend(context.and_then(|context| context.trampoline(headers, function)));
     let arguments: Vec<String> = function.parameters.iter().enumerate().map(argument).collect();
     let body = match returns_handle {
         true => format!("{{ {STATE} = {}({}); }}", function.name, arguments.join(", ")),

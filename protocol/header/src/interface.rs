@@ -1,9 +1,10 @@
 //! Parameters and results in the interface language; what cannot be decided is said.
 
+use crate::context::Context;
 use crate::extent::Extent;
 use crate::function::{Function, Parameter};
 use crate::headers::Headers;
-use crate::sizes::{has_numbers, is_context, is_number, size_of};
+use crate::sizes::{has_numbers, is_number, size_of};
 use crate::types::{Qualified, Type};
 use crate::{Place, Problem};
 
@@ -39,6 +40,7 @@ pub struct List<'a> {
     pub parameters: &'a [Parameter],
     /// Those that callers do not pass: handles, what callbacks are given.
     pub hidden: Vec<usize>,
+    pub context: Option<Context>,
     pub is_callback: bool,
     pub problems: Vec<Problem>,
 }
@@ -238,13 +240,14 @@ impl List<'_> {
         if let Some(why) = function.refusal {
             self.problem(parameter.place, format!("parameter {name}: {why}"));
         }
-        let hidden = function.parameters.iter().position(|one| is_context(&one.kind));
-        let hidden = hidden.filter(|_| !self.hidden.is_empty());
+        let is_own = |one: &Context| self.parameters[one.callback].name == parameter.name;
+        let hidden = self.context.filter(is_own).map(|one| one.given);
         let mut inner = List {
             headers: self.headers,
             function: self.function,
             parameters: &function.parameters,
             hidden: hidden.into_iter().collect(),
+            context: None,
             is_callback: true,
             problems: Vec::new(),
         };

@@ -6,6 +6,7 @@
 //! handle: the functions that make, take and free it are drafted as a class.
 
 mod class;
+mod context;
 mod declaration;
 mod draft;
 mod extent;

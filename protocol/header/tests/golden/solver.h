@@ -1,4 +1,5 @@
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 typedef struct solver solver;
 typedef struct mesh_s *mesh_t;
@@ -13,6 +14,8 @@ solver *solver_new(int order, const char *name);
 int solver_step(solver *s, double dt, const double *load, size_t n_load);
 point solver_at(const solver *s, point where);
 void solver_on(solver *s, void (*seen)(int n, const double *x));
+void solver_watch(solver *s, bool (*stop)(int step, void *with), void *with);
+void solver_later(solver *s, void (*done)(void *with));
 const char *solver_error(solver *);
 void solver_free(solver *s);
 
