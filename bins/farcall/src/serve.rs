@@ -96,8 +96,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     let sent = published_folder(folder.as_ref(), &options);
     let (publications, again) = while_wanted(&signals, arguments.private, |giver| {
         let interpreters = Interpreters { giver, ..interpreters.clone() };
-        let publications = compile_all(arguments, &interpreters)?;
-        Ok((publications, remade(sent.clone(), &interpreters, &own)))
+        Ok((compile_all(arguments, &interpreters)?, remade(sent.clone(), &interpreters, &own)))
     })?;
     let drain_max = Duration::from_millis(options.drain_ms);
     let plugins_max =
