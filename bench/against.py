@@ -62,7 +62,7 @@ def handles(kind, what, files):
 
 
 def array(kind, listen, mode="inplace"):
-    """A large array there and back: into itself, into a new one, or mapped where it lies."""
+    """A large array there and back: into itself, into a new one, or mapped in place."""
 
     def opens(bench, stack):
         server = stack.enter_context(FarcallServer(bench, 1, listen))

@@ -35,13 +35,14 @@ fn lacks(procedure: &Procedure, dummy: &str) -> bool {
         && declared.is_none_or(|one| one.interface.is_none() && one.shape.is_empty())
 }
 
-/// That of a dummy; where it is only passed on, that of whom it is passed to.
+/// That of a dummy; where it is only passed on, that of the procedure that takes it.
 fn interface(
     by_name: &HashMap<&str, &Procedure>,
     procedure: &Procedure,
     dummy: &str,
 ) -> Option<Arc<Procedure>> {
-    let (mut procedure, mut name) = (procedure, dummy);
+    let mut procedure = procedure;
+    let mut name = dummy;
     for _ in 0..STEPS_MAX {
         let calls: Vec<&Call> =
             procedure.body.calls.iter().filter(|call| call.callee == name).collect();

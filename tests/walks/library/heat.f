@@ -1,3 +1,4 @@
+! Heat equation of a library of the 1980s, in the form of its time.
 C     EXPLICIT STEPS OF THE HEAT EQUATION, WITH SOURCES OF THE CALLER
       SUBROUTINE WARM(SOURCE, N, NSTEP, DT, T, Q)
       INTEGER N, NSTEP, I, K

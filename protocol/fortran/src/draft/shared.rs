@@ -135,7 +135,8 @@ pub struct Shared<'a> {
 
 impl<'a> Shared<'a> {
     pub fn of(modules: &'a [Module], directions: &'a Directions) -> Shared<'a> {
-        let (mut homes, mut by_name) = (HashMap::new(), HashMap::new());
+        let mut homes = HashMap::new();
+        let mut by_name = HashMap::new();
         for module in modules {
             for procedure in &module.procedures {
                 homes.insert(procedure.name.as_str(), module);
