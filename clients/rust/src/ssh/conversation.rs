@@ -104,7 +104,7 @@ impl<'a> Conversation<'a> {
         Ok(answer.strip_prefix("glibc").and_then(Glibc::of_line))
     }
 
-    /// Brings what else is wanted, and has the far side become a relay.
+    /// Brings what else is wanted, and has the host become a relay.
     fn begin(&mut self, program: &Program, start: &str, config: Option<&str>) -> Result<String> {
         if self.ssh.brings_library {
             self.bring_library(&Library::of(program)?)?;
