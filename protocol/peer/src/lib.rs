@@ -18,7 +18,7 @@
 mod announced;
 mod application;
 mod caller;
-mod greeting;
+mod replacement;
 pub mod heartbeat;
 mod news;
 mod outcomes;
@@ -28,4 +28,4 @@ pub mod recovery;
 pub use application::Application;
 pub use caller::callbacks::{CallbackTimes, Run};
 pub use caller::{Caller, OpenCall, Setup, Terms};
-pub use greeting::Greeting;
+pub use replacement::Greeting;

@@ -87,8 +87,8 @@ impl Server {
         }
     }
 
-    /// The oldest waiting call, and the executable for it: the free one that was busy last, whose
-    /// memory is warm, or one that is almost free.
+    /// The call that the policy puts first, and the executable for it: the free one that was busy
+    /// last, whose memory is warm, or one that is almost free.
     fn next_pair(&mut self, module: &ModuleKey) -> Option<(CallKey, ExecutableId)> {
         if self.state.ending {
             // What waits ends with the server, or waits for the next one.
