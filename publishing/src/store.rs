@@ -198,6 +198,17 @@ impl Store {
     }
 }
 
+impl Drop for Store {
+    /// Files of what does not stay are needed no longer than the server.
+    fn drop(&mut self) {
+        for number in self.held.values() {
+            if self.read(*number).is_some_and(|record| !record.stays) {
+                self.remove_files(*number);
+            }
+        }
+    }
+}
+
 fn write(path: &Path, file: &PublishedFile) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         DirBuilder::new().mode(0o700).recursive(true).create(folder)?;

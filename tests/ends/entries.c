@@ -202,6 +202,14 @@ static int fetch_timeout(void)
     return farcall_fetch(client, "00112233445566778899aabbccddeeff", &options, NULL, &call, &error);
 }
 
+static int publish_timeout(void)
+{
+    farcall_publish_options options = {
+        .size = sizeof options, .source = "Module sent;\n", .timeout_seconds = limit};
+    char *json;
+    return farcall_publish(client, "sent.idl", &options, &json, &error);
+}
+
 static int hold_start(void)
 {
     return farcall_hold_ready(held(limit), -1, &error);
@@ -231,6 +239,7 @@ static const struct entry {
     {"farcall_call_options.timeout_seconds", call_timeout, WITHOUT},
     {"farcall_call_options.timeout_seconds:start", start_timeout, WITHOUT},
     {"farcall_call_options.timeout_seconds:fetch", fetch_timeout, WITHOUT},
+    {"farcall_publish_options.timeout_seconds", publish_timeout, WITHOUT},
     {"farcall_hold_options.start_seconds", hold_start, WITHOUT},
 };
 

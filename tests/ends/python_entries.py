@@ -164,6 +164,11 @@ def fetched(case):
     return lambda: server.fetch("00112233445566778899aabbccddeeff", timeout=case.limit).result()
 
 
+def published(case):
+    server = case.connect()
+    return lambda: server.publish(__file__, timeout=case.limit)
+
+
 # By the name of what takes the limit; those that are left at once, before there is a connection,
 # are `NOT_TURNED`.
 TABLE = {
@@ -185,6 +190,7 @@ TABLE = {
     "Executor.map": [mapped],
     "Server.call": [called_by_name],
     "Server.fetch": [fetched],
+    "Server.publish": [published],
 }
 # These meet the peer as it is from the first byte on.
 AT_ONCE = (connected,)

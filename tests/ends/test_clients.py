@@ -32,6 +32,7 @@ from running import (  # noqa: E402
 
 # Members that are times and no limits of anything that waits.
 NO_LIMITS = {
+    "farcall_call_options.run_timeout_seconds": "how long a routine may run: the server ends it",
     "farcall_call_options.keep_seconds": "how long an outcome is kept by the server",
     "farcall_hold_options.lease_seconds": "how long an object is kept by the server",
     "farcall_connect_options.reconnect_seconds": (

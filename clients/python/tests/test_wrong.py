@@ -235,7 +235,7 @@ def test_wrong_addresses(farcall, tmp_path):
     with pytest.raises(farcall.Unreachable):
         farcall.connect("farcall://127.0.0.1:1", timeout=5)
     with pytest.raises(farcall.InvalidArgument, match="private server"):
-        farcall.connect("unix:/nowhere", files=["x.idl"])
+        farcall.connect("unix:/nowhere", arguments=["--quiet"])
     with pytest.raises(farcall.InvalidArgument, match="timeout"):
         farcall.connect("unix:/nowhere", timeout=0)
 

@@ -18,12 +18,12 @@
 mod announced;
 mod application;
 mod caller;
-mod replacement;
 pub mod heartbeat;
 mod news;
 mod outcomes;
 mod questions;
 pub mod recovery;
+mod replacement;
 
 pub use application::Application;
 pub use caller::callbacks::{CallbackTimes, Run};

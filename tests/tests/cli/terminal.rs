@@ -166,7 +166,11 @@ fn large_arrays_show_how_far_they_are() {
         check_lines(&narrow, 20);
         assert!(narrow.split('\r').any(|line| line.trim_end().ends_with(" %")), "{narrow:?}");
         for one in nothing {
-            assert_eq!(one.join().unwrap(), "");
+            let seen = one.join().unwrap();
+            // On a busy machine a call may wait in the queue, and says so.
+            let more: Vec<&str> =
+                seen.lines().filter(|line| !line.contains("waits in the queue")).collect();
+            assert!(more.is_empty(), "{more:?}");
         }
     });
 }

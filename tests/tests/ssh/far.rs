@@ -216,11 +216,13 @@ impl Far {
         eventually(|| !self.socket().exists() && processes_of(&self.folder.0).is_empty());
     }
 
-    /// Nothing is left but the program and what it brought.
+    /// Nothing is left but the program and what it brought, and which modules were published: who
+    /// asks for one of these later is told that it is gone.
     pub fn holds_only_its_cache(&self, folder: &str) {
         let files = self.files();
         let is_ours = |file: &String| {
             file.strip_prefix(folder).is_some_and(|file| file.starts_with("farcall-"))
+                || file.contains("/farcall/published/") && file.ends_with("/record.json")
         };
         assert!(!files.is_empty() && files.iter().all(is_ours), "{files:?}");
     }

@@ -37,12 +37,10 @@ pub(super) fn compile_all(
             .and_then(|source| Ok((publication(&source, interpreters)?, source)));
         match compiled {
             Ok(((publication, warnings), source)) => {
-                let notes = shared_data_note(&publication, &source);
-                for said in [warnings.trim_end(), notes.trim_end()] {
-                    if !said.trim().is_empty() {
-                        tell(said);
-                    }
+                if !warnings.trim().is_empty() {
+                    tell(warnings.trim_end());
                 }
+                shared_data_note(&publication, &source).lines().for_each(notice);
                 publications.push((file, publication));
             }
             // Nobody waits for the others either.
