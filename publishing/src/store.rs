@@ -52,7 +52,7 @@ pub struct Placed {
 /// What is to be published again of what an earlier life of a server left in its folder; the folder
 /// stays as it is.
 pub fn staying(folder: Option<PathBuf>) -> Vec<Record> {
-    let store = Store { folder, ..Store::default() };
+    let store = Store { folder, next: 1, held: BTreeMap::new() };
     let mut numbers = store.numbers();
     numbers.sort_unstable();
     let records = numbers.into_iter().rev().filter_map(|number| store.read(number));
