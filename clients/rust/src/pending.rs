@@ -211,6 +211,16 @@ impl PendingCall {
         self.collect(Instant::now().checked_add(timeout))
     }
 
+    /// Until when whoever waits until then is to wait: for the server's own word, too, if the
+    /// deadline comes first. Who only looks waits for nothing.
+    fn patience(&self, until: Option<Instant>) -> Option<Instant> {
+        let Some(deadline) = self.deadline else { return until };
+        let last = deadline.checked_add(LAST_WORD).unwrap_or(deadline);
+        let waits = until.is_none_or(|until| until > Instant::now());
+        let reaches_deadline = until.is_none_or(|until| until >= deadline);
+        if waits && reaches_deadline { Some(last) } else { earlier(until, Some(last)) }
+    }
+
     fn collect(&mut self, until: Option<Instant>) -> Result<Option<Outputs>> {
         if self.collected {
             return Err(Error::new(
@@ -219,9 +229,7 @@ impl PendingCall {
                 "its results were already collected",
             ));
         }
-        let last =
-            self.deadline.map(|deadline| deadline.checked_add(LAST_WORD).unwrap_or(deadline));
-        match self.client.session().wait(self.number, earlier(until, last))? {
+        match self.client.session().wait(self.number, self.patience(until))? {
             Some(outcome) => {
                 self.collected = true;
                 if let Err(error) = &outcome

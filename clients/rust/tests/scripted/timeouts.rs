@@ -244,3 +244,29 @@ fn the_servers_word_counts_for_a_while() {
     assert!(error.kind() == ErrorKind::TimedOut && error.to_string().contains("queue"), "{error}");
     let _server = script.join().unwrap();
 }
+
+/// The same for who waits in pieces, as the Python client does: one of them ends just after the
+/// deadline.
+#[test]
+fn the_servers_word_counts_for_who_waits_in_pieces() {
+    let (_client, copy, mut server) = connected(Wire::Blocks);
+    let script = std::thread::spawn(move || {
+        let (channel, open) = server.opened();
+        std::thread::sleep(
+            Duration::from_micros(open.remaining_us.unwrap()) + Duration::from_millis(50),
+        );
+        server.refuse(channel, &Error::new(ErrorKind::TimedOut, "run", "it waited in the queue"));
+        server
+    });
+    let options = CallOptions { timeout: Some(TIMEOUT), ..CallOptions::default() };
+    let x = Array::vector(&[1.0_f64; 10]).into();
+    let mut call = copy.start([("x", x)], &options).unwrap();
+    let error = loop {
+        match call.wait_for(Duration::from_millis(20)) {
+            Ok(outputs) => assert!(outputs.is_none()),
+            Err(error) => break error,
+        }
+    };
+    assert!(error.kind() == ErrorKind::TimedOut && error.to_string().contains("queue"), "{error}");
+    let _server = script.join().unwrap();
+}
