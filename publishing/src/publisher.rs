@@ -22,7 +22,7 @@ use crate::exposed::OwnFile;
 use crate::inspection::Giver;
 use crate::making::{Made, Maker, shortened};
 use crate::python::Interpreters;
-use crate::store::Store;
+use crate::store::{self, Store};
 use crate::waiting::{Waiting, Whose};
 use given::{Given, Stays};
 pub use given::{Remade, remade};
@@ -93,6 +93,19 @@ enum Event {
     Instructed(Instruction),
     /// The order of this number has been worked on.
     Worked(u64, Result<Outcomes>),
+}
+
+/// A publisher that takes orders, until its server ends.
+pub struct Running {
+    /// Where orders go that are about modules.
+    pub orders: Port<Instruction>,
+    folder: Option<PathBuf>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        store::release(self.folder.take());
+    }
 }
 
 impl Publisher {
@@ -185,9 +198,10 @@ impl Publisher {
     }
 
     /// Takes orders in a thread of its own.
-    pub fn run(mut self) -> Result<Port<Instruction>> {
+    pub fn run(mut self) -> Result<Running> {
         let (sender, mut receiver): (_, Receiver<Event>) = mailbox(EVENTS_MAX)?;
-        let port = sender.port(Event::Instructed);
+        let running =
+            Running { orders: sender.port(Event::Instructed), folder: self.store.folder() };
         let serve = move || loop {
             match receiver.receive_timeout(Duration::MAX) {
                 Ok(Event::Instructed(instruction)) => self.obey(instruction),
@@ -201,7 +215,7 @@ impl Publisher {
         };
         let thread = std::thread::Builder::new().name("publisher".to_owned()).spawn(serve);
         thread.map_err(|error| Error::system("start a thread", error))?;
-        Ok(port)
+        Ok(running)
     }
 
     /// Does what takes no time, and has the rest wait for its turn.

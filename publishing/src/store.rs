@@ -52,7 +52,7 @@ pub struct Placed {
 /// What is to be published again of what an earlier life of a server left in its folder; the folder
 /// stays as it is.
 pub fn staying(folder: Option<PathBuf>) -> Vec<Record> {
-    let store = Store { folder, next: 1, held: BTreeMap::new() };
+    let store = Store { folder, ..Store::default() };
     let mut numbers = store.numbers();
     numbers.sort_unstable();
     let records = numbers.into_iter().rev().filter_map(|number| store.read(number));
@@ -63,6 +63,17 @@ pub fn staying(folder: Option<PathBuf>) -> Vec<Record> {
         }
     }
     staying
+}
+
+/// Removes the files of what does not stay, which are needed no longer than their server. That it
+/// was published is known on.
+pub fn release(folder: Option<PathBuf>) {
+    let store = Store { folder, ..Store::default() };
+    for number in store.numbers() {
+        if store.read(number).is_some_and(|record| !record.stays) {
+            store.remove_files(number);
+        }
+    }
 }
 
 /// The folder.
@@ -76,6 +87,11 @@ pub struct Store {
 }
 
 impl Store {
+    /// The folder, if there is one.
+    pub fn folder(&self) -> Option<PathBuf> {
+        self.folder.clone()
+    }
+
     /// Takes a folder, which need not be there. What is not needed any more in it is removed; gives
     /// the modules that were there, and are not any more.
     pub fn open(folder: Option<PathBuf>) -> (Store, Vec<GoneModule>) {
@@ -194,17 +210,6 @@ impl Store {
     fn remove_files(&self, number: u64) {
         if let Ok(path) = self.path(number) {
             let _ = fs::remove_dir_all(path.join(FILES));
-        }
-    }
-}
-
-impl Drop for Store {
-    /// Files of what does not stay are needed no longer than the server.
-    fn drop(&mut self) {
-        for number in self.held.values() {
-            if self.read(*number).is_some_and(|record| !record.stays) {
-                self.remove_files(*number);
-            }
         }
     }
 }

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_kernel::Node;
+use farcall_publishing::publisher::Running;
 use farcall_rpc_server::{Instruction, RpcHandle};
-use farcall_services::mailbox::{Port, Receiver, Reply, Sender, mailbox};
+use farcall_services::mailbox::{Receiver, Reply, Sender, mailbox};
 use farcall_system::signals::signals_taken;
 use farcall_wire::{ModuleReport, Order};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -40,7 +41,7 @@ enum Event {
 pub struct End {
     node: Node,
     rpc: RpcHandle,
-    publisher: Port<Instruction>,
+    publisher: Running,
     sender: Sender<Event>,
     events: Receiver<Event>,
     drain_max: Duration,
@@ -60,12 +61,7 @@ struct Woken {
 
 impl End {
     /// Takes orders from now on; those that are about modules go to `publisher`.
-    pub fn new(
-        node: Node,
-        rpc: RpcHandle,
-        publisher: Port<Instruction>,
-        drain_max: Duration,
-    ) -> Result<End> {
+    pub fn new(node: Node, rpc: RpcHandle, publisher: Running, drain_max: Duration) -> Result<End> {
         let (sender, events) = mailbox(EVENTS_MAX)?;
         rpc.obey(sender.port(Event::Instructed))?;
         Ok(End {
@@ -167,7 +163,7 @@ impl End {
             }
             order => {
                 if let Err(refused) =
-                    self.publisher.try_send(Instruction { order, reply, giver, by })
+                    self.publisher.orders.try_send(Instruction { order, reply, giver, by })
                 {
                     refused.message.reply.answer(Err(refused.refusal.error("run a command")));
                 }
