@@ -211,7 +211,7 @@ impl PendingCall {
         self.collect(Instant::now().checked_add(timeout))
     }
 
-    /// Until when whoever waits until then is to wait: for the server's own word, too, if the
+    /// Until when to wait with that deadline: for the server's own word, too, if the
     /// deadline comes first. Who only looks waits for nothing.
     fn patience(&self, until: Option<Instant>) -> Option<Instant> {
         let Some(deadline) = self.deadline else { return until };
