@@ -81,6 +81,25 @@ impl<T> Place<T> {
     }
 }
 
+/// A place for JSON text, which the caller frees with `farcall_text_free`.
+impl Place<c_char> {
+    /// # Safety
+    /// As for [`Place::new`].
+    pub unsafe fn json(place: *mut *mut c_char) -> Result<Place<c_char>> {
+        // SAFETY: the caller's promise.
+        unsafe { Place::new(place, "the pointer for the JSON text") }
+    }
+
+    /// Hands an array of JSON objects to the caller.
+    pub fn fill_array(self, objects: &[String]) {
+        if !self.0.is_null() {
+            let text = c_text(&format!("[{}]", objects.join(",")));
+            // SAFETY: as in `fill`.
+            unsafe { self.0.write(text.into_raw()) };
+        }
+    }
+}
+
 /// Frees an object that the caller gives back.
 ///
 /// # Safety

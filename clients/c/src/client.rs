@@ -228,15 +228,8 @@ unsafe fn list(
 ) -> Result<c_int> {
     // SAFETY: the caller's promise.
     let client = &unsafe { object(client, "the client") }?.client;
-    if json.is_null() {
-        return Err(Error::new(
-            ErrorKind::InvalidArgument,
-            "call Farcall",
-            "the pointer for the JSON text is NULL",
-        ));
-    }
-    // SAFETY: not NULL, so it is a place for text.
-    unsafe { json.write(std::ptr::null_mut()) };
+    // SAFETY: as above: a place for text.
+    let json = unsafe { Place::json(json) }?;
     let routines = match wait {
         Some(wait) => client.routines_within(wait)?,
         None => Some(client.routines()?),
@@ -244,8 +237,7 @@ unsafe fn list(
     let Some(routines) = routines else { return Ok(PENDING) };
     let all: Vec<String> =
         routines.iter().map(|routine| to_json(routine.interface()).to_string()).collect();
-    // SAFETY: as above.
-    unsafe { json.write(c_text(&format!("[{}]", all.join(","))).into_raw()) };
+    json.fill_array(&all);
     Ok(OK)
 }
 

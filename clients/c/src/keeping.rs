@@ -1,12 +1,11 @@
 //! Calls that go on without the program that made them: their ids, and how they are found by them.
 
 use std::ffi::{c_char, c_int};
-use std::fmt::Write;
 
 use farcall_base::abi::status::{OK, PENDING};
-use farcall_client::{CallId, Error, ErrorKind, KeptCall, Result};
+use farcall_client::{CallId, KeptCall, Result};
 
-use crate::boundary::{Place, c_text, guard, object, patience, text};
+use crate::boundary::{Place, guard, object, patience, text};
 use crate::call::{CallObject, RawOptions, fetch};
 use crate::client::ClientObject;
 use crate::error::ErrorObject;
@@ -94,35 +93,23 @@ unsafe extern "C" fn farcall_kept(
     error: *mut *mut ErrorObject,
 ) -> c_int {
     guard(error, || {
-        if json.is_null() {
-            return Err(Error::new(
-                ErrorKind::InvalidArgument,
-                "call Farcall",
-                "the pointer for the JSON text is NULL",
-            ));
-        }
-        // SAFETY: not NULL, so it is a place for text.
-        unsafe { json.write(std::ptr::null_mut()) };
+        // SAFETY: farcall.h: a place for text.
+        let json = unsafe { Place::json(json) }?;
         // SAFETY: farcall.h: a client.
         let calls = unsafe { object(client, "the client") }?.client.kept()?;
-        let mut all = String::from("[");
-        calls.iter().enumerate().for_each(|(index, call)| tell(&mut all, index, call));
-        // SAFETY: as above.
-        unsafe { json.write(c_text(&(all + "]")).into_raw()) };
+        json.fill_array(&calls.iter().map(told).collect::<Vec<_>>());
         Ok(OK)
     })
 }
 
-fn tell(all: &mut String, index: usize, call: &KeptCall) {
-    let comma = if index == 0 { "" } else { "," };
+fn told(call: &KeptCall) -> String {
     // What the server says may have any letters.
     let note = call.note.clone().unwrap_or_default();
     let [principal, routine, arguments, label] =
         [&call.principal, &call.routine, &note.arguments, &note.label]
             .map(|text| text.chars().map(escaped).collect::<String>());
-    let _ = write!(
-        all,
-        "{comma}{{\"id\":\"{}\",\"routine\":\"{routine}\",\"state\":\"{}\",\"bytes\":{},\"seconds_left\":{},\"durable\":{},\
+    format!(
+        "{{\"id\":\"{}\",\"routine\":\"{routine}\",\"state\":\"{}\",\"bytes\":{},\"seconds_left\":{},\"durable\":{},\
          \"principal\":\"{principal}\",\"submitted\":{},\"arguments\":\"{arguments}\",\
          \"label\":\"{label}\"}}",
         call.id,
@@ -131,7 +118,7 @@ fn tell(all: &mut String, index: usize, call: &KeptCall) {
         call.left_us as f64 / 1e6,
         call.durable,
         note.submitted_us as f64 / 1e6,
-    );
+    )
 }
 
 /// A letter inside of a string of JSON's.

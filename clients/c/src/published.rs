@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use farcall_base::abi::status::OK;
-use farcall_client::{Error, ErrorKind, ModuleReport, Published, Result};
+use farcall_client::{ModuleReport, Published, Result};
 
-use crate::boundary::{c_text, guard, limit, object, optional_text, options, text};
+use crate::boundary::{Place, guard, limit, object, optional_text, options, text};
 use crate::client::ClientObject;
 use crate::error::ErrorObject;
 use crate::keeping::escaped;
@@ -62,23 +62,15 @@ unsafe extern "C" fn farcall_publish(
     error: *mut *mut ErrorObject,
 ) -> c_int {
     guard(error, || {
-        if json.is_null() {
-            return Err(Error::new(
-                ErrorKind::InvalidArgument,
-                "call Farcall",
-                "the pointer for the JSON text is NULL",
-            ));
-        }
-        // SAFETY: not NULL, so it is a place for text.
-        unsafe { json.write(std::ptr::null_mut()) };
+        // SAFETY: farcall.h: a place for text.
+        let json = unsafe { Place::json(json) }?;
         // SAFETY: farcall.h: a client.
         let client = &unsafe { object(client, "the client") }?.client;
         // SAFETY: farcall.h: text, and NULL or options.
         let Asked { published, stay, timeout } = unsafe { asked(file, given) }?;
         let reports = client.publish(published, stay, timeout)?;
         let all: Vec<String> = reports.iter().map(told).collect();
-        // SAFETY: as above.
-        unsafe { json.write(c_text(&format!("[{}]", all.join(","))).into_raw()) };
+        json.fill_array(&all);
         Ok(OK)
     })
 }

@@ -226,18 +226,21 @@ fn dropping_and_polling_wait_for_nothing() {
     );
 }
 
+/// A server that ends a call a moment after its deadline, with its own word.
+fn refused_late(mut server: Fake) -> Fake {
+    let (channel, open) = server.opened();
+    std::thread::sleep(
+        Duration::from_micros(open.remaining_us.unwrap()) + Duration::from_millis(50),
+    );
+    server.refuse(channel, &Error::new(ErrorKind::TimedOut, "run", "it waited in the queue"));
+    server
+}
+
 /// The server's own word comes a little after the deadline, and says more.
 #[test]
 fn the_servers_word_counts_for_a_while() {
-    let (_client, copy, mut server) = connected(Wire::Blocks);
-    let script = std::thread::spawn(move || {
-        let (channel, open) = server.opened();
-        std::thread::sleep(
-            Duration::from_micros(open.remaining_us.unwrap()) + Duration::from_millis(50),
-        );
-        server.refuse(channel, &Error::new(ErrorKind::TimedOut, "run", "it waited in the queue"));
-        server
-    });
+    let (_client, copy, server) = connected(Wire::Blocks);
+    let script = std::thread::spawn(move || refused_late(server));
     let x = vec![1.0; 10];
     let mut y = vec![0.0; 10];
     let error = call(&copy, &x, &mut y, TIMEOUT).err().unwrap();
@@ -249,15 +252,8 @@ fn the_servers_word_counts_for_a_while() {
 /// deadline.
 #[test]
 fn the_servers_word_counts_for_who_waits_in_pieces() {
-    let (_client, copy, mut server) = connected(Wire::Blocks);
-    let script = std::thread::spawn(move || {
-        let (channel, open) = server.opened();
-        std::thread::sleep(
-            Duration::from_micros(open.remaining_us.unwrap()) + Duration::from_millis(50),
-        );
-        server.refuse(channel, &Error::new(ErrorKind::TimedOut, "run", "it waited in the queue"));
-        server
-    });
+    let (_client, copy, server) = connected(Wire::Blocks);
+    let script = std::thread::spawn(move || refused_late(server));
     let options = CallOptions { timeout: Some(TIMEOUT), ..CallOptions::default() };
     let x = Array::vector(&[1.0_f64; 10]).into();
     let mut call = copy.start([("x", x)], &options).unwrap();
