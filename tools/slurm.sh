@@ -19,42 +19,11 @@
 set -euo pipefail
 repository=$(realpath "$(dirname "$0")/..")
 unpacked=$repository/build/slurm
+source "$repository/tools/unpack.sh"
 
 fail() {
     echo "slurm.sh: $1" >&2
     exit 1
-}
-
-# The packages, and those that they need and this machine lacks, are unpacked once.
-unpack() {
-    local packages=(slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge)
-    local package wanted=() as_root=()
-    rm -rf "$unpacked.new"
-    mkdir -p "$unpacked.new"
-    [ "$(id -u)" -eq 0 ] || as_root=(sudo -n)
-    apt-cache show "${packages[@]}" >/dev/null 2>&1 ||
-        "${as_root[@]}" apt-get -qq -o DPkg::Lock::Timeout=600 update >&2 || return 1
-    for package in $(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts \
-        --no-breaks --no-replaces --no-enhances "${packages[@]}" | grep '^lib' | sort -u); do
-        # A name without a version is one that others provide.
-        [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] ||
-            [ -z "$(apt-cache show "$package" 2>/dev/null)" ] || wanted+=("$package")
-    done
-    (cd "$unpacked.new" && apt-get -qq download "${packages[@]}" "${wanted[@]}" >&2 &&
-        for package in *.deb; do dpkg -x "$package" . || exit 1; done && rm -f ./*.deb) || return 1
-    mv "$unpacked.new" "$unpacked"
-}
-
-is_there() {
-    [ -x "$unpacked/usr/bin/sbatch" ]
-}
-
-# Whoever comes second waits for the first.
-need_programs() {
-    is_there && return 0
-    command -v apt-get >/dev/null && command -v dpkg >/dev/null || return 1
-    mkdir -p "$repository/build"
-    (flock -w 600 9 && { is_there || unpack; }) 9>"$unpacked.lock"
 }
 
 # Debian's names have a suffix that alternatives hide.
@@ -64,29 +33,6 @@ program() {
         [ ! -x "$name" ] || { echo "$name" && return 0; }
     done
     fail "there is no $1 in $unpacked: remove that folder, and it is unpacked again"
-}
-
-library_path() {
-    local found
-    found=$(find "$unpacked/usr/lib" "$unpacked/lib" -name '*.so*' -printf '%h\n' 2>/dev/null |
-        grep -v '/security$' | sort -u)
-    tr '\n' ':' <<<"$found" | sed 's/:$//'
-}
-
-# COUNT ports, none of which is in use, and none that the system gives to those who ask for any.
-free_ports() {
-    python3 - "$1" <<'PYTHON'
-import random, socket, sys
-kept = []
-while len(kept) < int(sys.argv[1]):
-    held = socket.socket()
-    try:
-        held.bind(("127.0.0.1", random.randrange(15000, 32000)))
-    except OSError:
-        continue
-    kept.append(held)
-print(*(held.getsockname()[1] for held in kept))
-PYTHON
 }
 
 # What is written to is FOLDER/slurm.conf.
@@ -247,9 +193,10 @@ action=$1
 folder=$(realpath "$2")
 [ ${#folder} -le 70 ] ||
     fail "$folder is too long for the sockets in it: take a folder of at most 70 characters"
-need_programs || { [ "$action" = start ] && exit 0; } || fail "there is no Slurm"
+need_packages "$unpacked" usr/bin/sbatch slurmctld slurmd slurm-client slurm-wlm-basic-plugins \
+    munge || { [ "$action" = start ] && exit 0; } || fail "there is no Slurm"
 export SLURM_CONF=$folder/slurm.conf LD_LIBRARY_PATH
-LD_LIBRARY_PATH=$(library_path)
+LD_LIBRARY_PATH=$(library_path "$unpacked")
 case $action in
     start)
         nodes=${3:-4} cpus=${4:-64}
