@@ -4,12 +4,12 @@
 # machine with an init system the packages would start services.
 #
 #   gridengine.sh start FOLDER [SLOTS]   prints what goes in front of PATH: qsub, qstat, ... that know this Grid Engine, without
-#                                        any other variable. Prints nothing, and ends well, where none is to be had. It has one
+#                                        any other variable. Prints nothing, and ends well, where there is no package. It has one
 #                                        queue, main.q, and one parallel environment, slots (1000)
 #   gridengine.sh stop FOLDER            ends its jobs and all that runs of it; FOLDER may be removed then
 #
 # FOLDER keeps its configuration, logs (messages of spool/) and state. Any number of them run side
-# by side, as whoever starts them, root or not. Every wait in here ends after a minute at most.
+# by side, as the user that starts them, root or not. Every wait in here ends after a minute at most.
 #
 #   bin=$(tools/gridengine.sh start /tmp/g) && PATH=$bin:$PATH qsub -b y hostname; tools/gridengine.sh stop /tmp/g
 set -euo pipefail
@@ -38,7 +38,7 @@ PYTHON
 
 configure() {
     local spool=$folder/cell/spool programs=$unpacked/usr/lib/gridengine
-    mkdir -p "$folder"/{bin,cell/common,utilbin,lib,programs} "$spool/qmaster/job_scripts" "$folder/execd"
+    mkdir -p "$folder"/{bin,cell/common,execd,utilbin,lib,programs} "$spool/qmaster/job_scripts"
     ln -sfn "$programs" "$folder/utilbin/lx-amd64"
     ln -sfn "$programs" "$folder/lib/lx-amd64"
     ln -sfn "$programs" "$folder/programs/lx-amd64"
@@ -60,7 +60,8 @@ CONF
     echo "$host" >"$folder/cell/common/act_qmaster"
     echo "$host localhost" >"$folder/cell/common/host_aliases"
     sed "s#/var/spool/gridengine/execd#$folder/execd#; s/^min_\([ug]id\).*/min_\1 0/
-        s/^load_report_time.*/load_report_time 00:00:01/; s/flush_time=[0-9:]*/flush_time=00:00:01/" \
+        s/^load_report_time.*/load_report_time 00:00:01/
+        s/flush_time=[0-9:]*/flush_time=00:00:01/" \
         "$unpacked/usr/share/gridengine/default-configuration" >"$folder/configuration"
 }
 
@@ -90,7 +91,8 @@ eventually() {
 }
 
 fill_database() {
-    local programs=$unpacked/usr/lib/gridengine resources=$unpacked/usr/share/gridengine/util/resources
+    local programs=$unpacked/usr/lib/gridengine
+    local resources=$unpacked/usr/share/gridengine/util/resources
     "$programs/spoolinit" classic libspoolc "$folder/cell/common;$folder/cell/spool/qmaster" init &&
     "$programs/spooldefaults.bin" configuration "$folder/configuration" &&
     "$programs/spooldefaults.bin" complexes "$resources/centry" &&
@@ -101,7 +103,8 @@ fill_database() {
 # One queue with all slots, and an environment that a job of several slots names.
 add_queue() {
     "$folder/bin/qconf" -sq | sed "s/^qname .*/qname main.q/; s/^hostlist .*/hostlist $host/
-        s/^slots .*/slots $slots/; s/^pe_list .*/pe_list slots/; s/^load_thresholds .*/load_thresholds NONE/
+        s/^slots .*/slots $slots/; s/^pe_list .*/pe_list slots/
+        s/^load_thresholds .*/load_thresholds NONE/
         s#^shell .*#shell /bin/sh#" >"$folder/queue"
     cat >"$folder/environment" <<CONF
 pe_name            slots
@@ -127,7 +130,7 @@ CONF
 }
 
 is_up() {
-    timeout 10 "$folder/bin/qstat" -f | grep -E '^main.q@[^ ]+ +[A-Z]+ +[0-9]+/[0-9]+/[0-9]+ +[0-9.]+ +lx-amd64 *$'
+    timeout 10 "$folder/bin/qstat" -f | grep -E '^main.q@.* [0-9.]+ +lx-amd64 *$'
 }
 
 start_all() {

@@ -2,7 +2,7 @@
 # they would start services. For tools that start what is in them; such a tool says `source`.
 #
 #   need_packages FOLDER PROGRAM PACKAGE...   unpacks the packages, and those that they need and this machine lacks, once, unless
-#                                             FOLDER/PROGRAM is there; fails where none are to be had
+#                                             FOLDER/PROGRAM is there; fails where there are none
 #   library_path FOLDER                       where their libraries are
 #   free_ports COUNT                          ports, none of which is in use, and none that the system gives to those who ask
 #                                             for any
@@ -26,7 +26,7 @@ unpack_packages() {
     mv "$folder.new" "$folder"
 }
 
-# Whoever comes second waits for the first.
+# The second to come waits for the first.
 need_packages() {
     local folder=$1 program=$1/$2
     shift 2

@@ -1,4 +1,5 @@
-"""Where launchers start jobs: hosts behind ssh, a real Slurm and one that lies, PBS."""
+"""Where launchers start jobs: hosts behind ssh, a real Slurm and one that lies, a real Grid
+Engine, and other batch systems that lie."""
 
 import os
 import pathlib
@@ -36,23 +37,61 @@ def example(tmp_path):
     )
 
 
+# The commands of each batch system that has a fake.
+COMMANDS = {
+    "gridengine": ("qsub", "qstat", "qdel", "qacct", "qrsh"),
+    "pbs": ("qsub", "qstat", "qselect", "qdel", "pbs_tmrsh"),
+    "lsf": ("bsub", "bjobs", "bkill", "bhist", "blaunch"),
+}
+
+
 @pytest.fixture
-def pbs(tmp_path, monkeypatch):
-    """The launcher for PBS of the docs, beside commands that do as PBS's: its path."""
-    folder = tmp_path / "pbs"
-    (folder / "bin").mkdir(parents=True)
-    for command in ("qsub", "qstat", "qdel"):
-        (folder / "bin" / command).symlink_to(HERE / "fake_pbs.py")
-    for name, value in {
-        "PATH": f"{folder}/bin:{os.environ['PATH']}",
-        "FAKE_PBS": folder,
-        "PBS_LOOK_SECONDS": "0.2",
-    }.items():
-        monkeypatch.setenv(name, str(value))
-    page = (ROOT / "docs/how-to/other-batch-systems.md").read_text()
-    return write_program(
-        folder / "pbs-launcher",
-        re.search(r"```python name=pbs-launcher\n(.*?)```", page, flags=re.S)[1],
+def batch(tmp_path, monkeypatch):
+    """Puts a batch system that lies in front of PATH: its folder, by its name."""
+    folders = []
+
+    def begin(system):
+        folder = tmp_path / system
+        (folder / "bin").mkdir(parents=True)
+        for command in COMMANDS[system]:
+            (folder / "bin" / command).symlink_to(HERE / "fake_batch.py")
+        monkeypatch.setenv("PATH", f"{folder}/bin:{os.environ['PATH']}")
+        monkeypatch.setenv("FAKE_BATCH", str(folder))
+        monkeypatch.setenv("FAKE_SYSTEM", system)
+        folders.append(folder)
+        return folder
+
+    yield begin
+    groups = [int(file.read_text()) for folder in folders for file in folder.glob("*.group")]
+    eventually(lambda: not any(has_group(group) for group in groups))
+
+
+@pytest.fixture(scope="module")
+def engine_commands():
+    """One Grid Engine for all tests: what goes in front of PATH. Nothing where no package
+    is available."""
+    with tempfile.TemporaryDirectory(prefix="engine") as folder:
+        started = subprocess.run(
+            [ROOT / "tools/gridengine.sh", "start", folder],
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=300,
+        )
+        assert started.returncode == 0
+        yield started.stdout.strip()
+        if started.stdout:
+            subprocess.run([ROOT / "tools/gridengine.sh", "stop", folder], check=True, timeout=120)
+
+
+@pytest.fixture
+def engine(engine_commands, monkeypatch):
+    """A real Grid Engine of one node with eight slots, which has no job before and after."""
+    if not engine_commands:
+        pytest.skip("there is no Grid Engine here")
+    monkeypatch.setenv("PATH", f"{engine_commands}:{os.environ['PATH']}")
+    yield engine_commands
+    eventually(
+        lambda: not subprocess.run(["qstat"], stdout=subprocess.PIPE, check=True).stdout
     )
 
 
@@ -171,12 +210,12 @@ def fake(tmp_path, monkeypatch):
 
 @pytest.fixture
 def driven():
-    """Starts launchers for Slurm, and sees that they end well."""
+    """Starts launchers for Slurm, or another batch system, and sees that they end well."""
     launchers = []
 
-    def start(*options):
+    def start(*options, system="slurm"):
         launchers.append(
-            conformance.Launcher([FARCALL, "launch", "slurm", *QUICK, *options], [], SECONDS)
+            conformance.Launcher([FARCALL, "launch", system, *QUICK, *options], [], SECONDS)
         )
         return launchers[-1]
 

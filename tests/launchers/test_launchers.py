@@ -11,19 +11,24 @@ from surroundings import FARCALL, QUICK, SECONDS, write_program
 
 
 @pytest.mark.parametrize("check", conformance.CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("launcher", ["local", "ssh", "slurm", "fake", "example", "pbs"])
+@pytest.mark.parametrize(
+    "launcher",
+    ["local", "ssh", "slurm", "fake", "example", "gridengine", "pbs", "lsf", "engine"],
+)
 def test_launchers_do_as_the_protocol_says(launcher, check, request):
     """The same checks for all: that is what a protocol is for."""
-    if launcher in ("example", "pbs"):
+    if launcher == "example":
         return conformance.run(check, [request.getfixturevalue(launcher)], seconds=SECONDS)
-    fixture = {"ssh": "far", "slurm": "slurm", "fake": "fake"}.get(launcher)
+    fixture = {"ssh": "far", "slurm": "slurm", "fake": "fake", "engine": "engine"}.get(launcher)
     if fixture:
         request.getfixturevalue(fixture)
+    if launcher in ("gridengine", "pbs", "lsf"):
+        request.getfixturevalue("batch")(launcher)
     command = [
         FARCALL,
         "launch",
-        {"fake": "slurm"}.get(launcher, launcher),
-        *(QUICK if fixture in ("slurm", "fake") else []),
+        {"fake": "slurm", "engine": "gridengine"}.get(launcher, launcher),
+        *(QUICK if launcher not in ("local", "ssh") else []),
     ]
     conformance.run(check, command, ["hostname far"] if launcher == "ssh" else [], SECONDS)
 

@@ -40,7 +40,7 @@ pub use jobs::JobArguments;
 use modules::{check_all, compile_all, publish_all};
 use notices::Opening;
 pub use settings::server_options;
-use settings::{access_of, completed_manifest, interpreters, launchers, need_slurm};
+use settings::{access_of, completed_manifest, interpreters, launchers, need_batch_system};
 
 /// Open files that a server needs for itself and a call or two: some 40.
 const DESCRIPTORS_FEWEST: u64 = 64;
@@ -90,7 +90,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     let interpreters = interpreters(&manifest, arguments)?;
     let is_own = interpreters.publisher == Owner;
     let launchers = launchers(&manifest, &arguments.launcher)?;
-    need_slurm(&launchers)?;
+    need_batch_system(&launchers)?;
     let manifest_file = arguments.manifest_file();
     let own = own_files(&options, manifest_file.as_deref());
     let sent = published_folder(folder.as_ref(), &options);

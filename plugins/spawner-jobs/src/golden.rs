@@ -27,9 +27,9 @@ fn options_text_says_the_defaults() {
     assert_eq!(options.read::<Settings>().unwrap(), Settings::default());
     let wrong = [
         ("jobs_max = 0", "jobs_max is 0"),
-        ("default = \"pbs\"", "there is no launcher \"pbs\""),
+        ("default = \"condor\"", "there is no launcher \"condor\""),
         ("modules.heat = \"slurn\"", "there is no launcher \"slurn\""),
-        ("launchers.pbs = {}", "it is missing: the launcher's program"),
+        ("launchers.condor = {}", "it is missing: the launcher's program"),
         ("launchers.slurm.queue = \"a\\nb\"", "it contains a line end"),
         ("launchers.slurm.environment = { \"A=B\" = \"C\" }", "write { NAME"),
         (

@@ -81,7 +81,7 @@ pub(crate) struct Settings {
 /// others, and a small site allows few.
 const WAITING_MAX: usize = 8;
 /// Launchers that come with Farcall.
-pub(crate) const SHIPPED: [&str; 3] = ["local", "ssh", "slurm"];
+pub(crate) const SHIPPED: [&str; 6] = ["local", "ssh", "slurm", "gridengine", "pbs", "lsf"];
 
 impl Default for Settings {
     fn default() -> Self {

@@ -1,4 +1,4 @@
-//! What cancels the waiting jobs of a launcher for Slurm that is killed: a process of its own,
+//! What cancels the waiting jobs of a launcher for a batch system that is killed: a process of its own,
 //! which sees the end of the launcher's pipe, and ends without a word where the launcher ended in
 //! order.
 //!
@@ -11,7 +11,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use farcall_base::{Error, Result};
-use farcall_launcher::{cancel_waiting, list_waiting};
+use farcall_launcher::{Command as Wanted, system};
 
 use super::program::outcome;
 
@@ -19,6 +19,8 @@ use super::program::outcome;
 const AT_LEAST: Duration = Duration::from_secs(30);
 /// ... and a controller that does not answer is asked again.
 const AT_MOST: Duration = Duration::from_secs(900);
+/// Time of each of its commands.
+const COMMAND: Duration = Duration::from_secs(60);
 /// Time that it has to end when it is told to.
 const LEAVES: Duration = Duration::from_secs(2);
 const PAUSE_MIN: Duration = Duration::from_millis(500);
@@ -31,16 +33,16 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Starts one for the jobs of this name.
+    /// Starts one for the jobs of this name in that batch system.
     ///
     /// # Errors
     /// When no process can be started.
-    pub fn begin(name: &str) -> Result<Guard> {
+    pub fn begin(system: &str, name: &str) -> Result<Guard> {
         let failed = |error| Error::system("watch over a launcher", error);
         // Not in the launcher's process group, with which it is killed; and nobody waits for its
         // outputs.
         let mut child = Command::new("/proc/self/exe")
-            .args(["launch", "slurm", "--guard", name])
+            .args(["launch", system, "--guard", name])
             .current_dir("/")
             .process_group(0)
             .stdin(Stdio::piped())
@@ -67,7 +69,8 @@ impl Guard {
 }
 
 /// The guard's own work.
-pub fn guard(name: &str) {
+pub fn guard(system_name: &str, name: &str) {
+    let Some(system) = system(system_name, "") else { return };
     let mut input = std::io::stdin();
     loop {
         match input.read(&mut [0]) {
@@ -79,13 +82,17 @@ pub fn guard(name: &str) {
     let begun = Instant::now();
     let mut pause = PAUSE_MIN;
     while begun.elapsed() < AT_MOST {
-        let _ = outcome(&cancel_waiting(name));
-        // Where there is no such command, there is no Slurm any more.
-        let Ok(left) = outcome(&list_waiting(name)) else { return };
+        let _ = outcome(&within(system.cancel_waiting(name)));
+        // Where there is no such command, there is no batch system any more.
+        let Ok(left) = outcome(&within(system.list_waiting(name))) else { return };
         if left.status == Some(0) && left.output.trim().is_empty() && begun.elapsed() >= AT_LEAST {
             return;
         }
         std::thread::sleep(pause);
         pause = (pause * 2).min(PAUSE_MAX);
     }
+}
+
+fn within(command: Wanted) -> Wanted {
+    Wanted { limit: COMMAND, ..command }
 }

@@ -1,5 +1,5 @@
 //! A launcher, which speaks the text protocol of spec/launcher.md on its standard streams and
-//! starts jobs: as processes of this host, on hosts that `ssh` reaches, or by Slurm. What is
+//! starts jobs: as processes of this host, on hosts that `ssh` reaches, or by a batch system. What is
 //! decided is decided in `farcall_launcher`; here are the streams, the processes and the clock.
 //! `farcall launch` is its command line.
 
@@ -14,7 +14,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use farcall_base::{Clock, Error, Result, SystemClock, printable};
-use farcall_launcher::{Action, Event, Launcher, Processes, Requests, Settings, Slurm, Where};
+use farcall_launcher::{
+    Action, Batch, Event, Launcher, Processes, Requests, Settings, Where, system,
+};
 use farcall_system::outlet;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -40,11 +42,18 @@ pub enum Place {
     Local,
     /// On hosts that the user's own `ssh` reaches.
     Ssh,
-    /// Wherever Slurm puts them.
-    Slurm(Settings),
+    /// Wherever the batch system of this name puts them, as jobs of this user.
+    Batch {
+        /// One of [`farcall_launcher::SYSTEMS`].
+        system: String,
+        /// Empty: nobody's name is known.
+        user: String,
+        /// What differs between launchers and sites.
+        settings: Settings,
+    },
 }
 
-/// A name that no other launcher has, for its jobs in Slurm's queue.
+/// A name that no other launcher has, for its jobs in a queue.
 ///
 /// # Errors
 /// `System` when there is no randomness.
@@ -72,15 +81,20 @@ pub fn launch(place: Place) -> Result<bool> {
     let launcher: Box<dyn Launcher> = match place {
         Place::Local => Box::new(Processes::new(Where::Here)),
         Place::Ssh => Box::new(Processes::new(Where::There)),
-        Place::Slurm(settings) => {
-            guard = Some(Guard::begin(&settings.name)?);
-            Box::new(Slurm::new(settings))
+        Place::Batch { system: name, user, settings } => {
+            let system = system(&name, &user).ok_or_else(|| no_system(&name))?;
+            guard = Some(Guard::begin(&name, &settings.name)?);
+            Box::new(Batch::new(system, settings))
         }
     };
     let requests = Requests::default();
     let registry = Registry::new();
     let desk = Desk { launcher, requests, clock: SystemClock::new(), sender, registry, guard };
     Ok(desk.serve(&inputs))
+}
+
+fn no_system(name: &str) -> Error {
+    Error::internal("launch", format!("there is no batch system \"{name}\""))
 }
 
 /// Standard input and signals, each with a thread that waits for them.

@@ -1,4 +1,4 @@
-//! Programs that a launcher runs on this host: Slurm's commands, which end soon, and jobs.
+//! Programs that a launcher runs on this host: commands of batch systems, which end soon, and jobs.
 
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;

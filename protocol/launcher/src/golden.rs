@@ -1,6 +1,6 @@
 //! Plays the conversations of tests/golden against both launchers.
 //!
-//! A script says `launcher slurm`, `launcher here` or `launcher there`. Each event is `> TIME_MS
+//! A script says `launcher slurm` (or another batch system), `launcher here` or `launcher there`. Each event is `> TIME_MS
 //! EVENT …`: `create ID ATTRIBUTE; …`, `ask REQUEST`, `ran COMMAND OUTPUT`, `failed COMMAND STATUS
 //! WORDS`, `late COMMAND`, `started KEY`, `ended KEY well|badly TEXT`, `closed`, `tick`. A command
 //! is the oldest of its name that runs, or the one of that number. In texts, `\n` is a line's end.
@@ -10,8 +10,8 @@ use farcall_base::Instant;
 use farcall_golden::Conversation;
 
 use crate::{
-    Action, Ended, Event, Launcher, Outcome, Processes, Requests, Settings, Slurm, Start, Where,
-    quoted,
+    Action, Batch, Ended, Event, Launcher, Outcome, Processes, Requests, Settings, Start, Where,
+    quoted, system,
 };
 
 #[test]
@@ -32,7 +32,10 @@ impl Conversation for Play {
         let launcher: Box<dyn Launcher> = match which {
             "here" => Box::new(Processes::new(Where::Here)),
             "there" => Box::new(Processes::new(Where::There)),
-            _ => Box::new(Slurm::new(Settings::new("farcall-1".to_owned()))),
+            name => {
+                let settings = Settings::new("farcall-1".to_owned());
+                Box::new(Batch::new(system(name, "").unwrap(), settings))
+            }
         };
         Play { launcher, requests: Requests::default(), running: Vec::new() }
     }

@@ -36,10 +36,10 @@ fn an_ssh_that_hangs_is_waited_for_as_long_as_was_said() {
 #[test]
 fn files_of_this_host_and_launchers_that_are_not_there_are_told() {
     let far = Far::faked("cd home", "/bin/sh");
-    let said = far.refused(&["connect", "far/pbs"]);
+    let said = far.refused(&["connect", "far/condor"]);
     assert!(
-        said.contains("there is no launcher \"pbs\"")
-            && said.contains("there are local, slurm, ssh"),
+        said.contains("there is no launcher \"condor\"")
+            && said.contains("there are gridengine, local, lsf, pbs, slurm, ssh"),
         "{said}"
     );
     let own = Directory::new();

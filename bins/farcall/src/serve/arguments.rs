@@ -24,7 +24,7 @@ pub struct ServeArguments {
     /// Address to serve Prometheus metrics on, such as 127.0.0.1:9464
     #[arg(long, value_name = "ADDRESS")]
     pub(super) metrics: Option<String>,
-    /// Run routines in jobs of this launcher (slurm, ssh, or one from the configuration file)
+    /// Run routines in jobs of this launcher (slurm, gridengine, pbs, lsf, ssh, or one from the configuration file)
     /// instead of on this host; MODULE=LAUNCHER for one module; may be repeated
     #[arg(long, value_name = "LAUNCHER")]
     pub(super) launcher: Vec<String>,

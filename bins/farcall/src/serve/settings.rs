@@ -169,19 +169,30 @@ pub(super) fn launchers(manifest: &Manifest, chosen: &[String]) -> Result<Launch
     Ok(launchers)
 }
 
-/// Where Slurm is not, nothing could ever be called: whoever starts the server is told, and not its
-/// first caller.
-pub(super) fn need_slurm(launchers: &Launchers) -> Result<()> {
+/// Launchers of batch systems, what people call these, and the command that submits jobs.
+const BATCH_SYSTEMS: [(&str, &str, &str); 4] = [
+    ("slurm", "Slurm", "sbatch"),
+    ("gridengine", "Grid Engine", "qsub"),
+    ("pbs", "PBS", "qsub"),
+    ("lsf", "LSF", "bsub"),
+];
+
+/// Where the batch system is not, nothing could ever be called: the user that starts the server is
+/// told, and not its first caller.
+pub(super) fn need_batch_system(launchers: &Launchers) -> Result<()> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let is_there = || std::env::split_paths(&path).any(|folder| folder.join("sbatch").is_file());
-    if !launchers.use_shipped("slurm") || is_there() {
-        return Ok(());
-    }
-    let message = "routines must run in Slurm jobs, and this host has no sbatch";
-    Err(Error::new(ErrorKind::NotFound, "serve", message).with("PATH", path.display()).fix(
+    let is_there =
+        |command: &str| std::env::split_paths(&path).any(|folder| folder.join(command).is_file());
+    let is_missing = |(launcher, _, command): &&(&str, &str, &str)| {
+        launchers.use_shipped(launcher) && !is_there(command)
+    };
+    let Some((_, system, command)) = BATCH_SYSTEMS.iter().find(is_missing) else { return Ok(()) };
+    let message = format!("routines must run in {system} jobs, and this host has no {command}");
+    let fix = format!(
         "start the server on a login node of the cluster; if this is one, add the directory of \
-        sbatch to the PATH of noninteractive shells (`ssh HOST 'echo $PATH'` shows it)",
-    ))
+        {command} to the PATH of noninteractive shells (`ssh HOST 'echo $PATH'` shows it)"
+    );
+    Err(Error::new(ErrorKind::NotFound, "serve", message).with("PATH", path.display()).fix(fix))
 }
 
 pub(super) fn toml_text(text: &str) -> String {

@@ -7,15 +7,7 @@ use crate::action::Command;
 use crate::job::Job;
 
 use super::script::script;
-
-/// Its limit is set by who runs it.
-fn command<'a>(words: impl IntoIterator<Item = &'a str>) -> Command {
-    Command {
-        words: words.into_iter().map(str::to_owned).collect(),
-        input: String::new(),
-        limit: Duration::ZERO,
-    }
-}
+use crate::batch::system::command;
 
 /// Options that would have `sbatch` do something else than submit one job from its input, and end.
 const NOT_FOR_JOBS: [&str; 5] = ["--array", "--wait", "--wrap", "--test-only", "--help"];
@@ -84,24 +76,15 @@ pub fn scancel_all(name: &str) -> Command {
     command(["scancel", &format!("--name={name}")])
 }
 
-/// Time of each command that follows a launcher that was killed.
-const AFTERWARDS: Duration = Duration::from_secs(60);
-
 /// Cancels what a launcher of this name submitted and Slurm has not begun.
 pub fn cancel_waiting(name: &str) -> Command {
-    Command {
-        limit: AFTERWARDS,
-        ..command(["scancel", "--state=PENDING", &format!("--name={name}")])
-    }
+    command(["scancel", "--state=PENDING", &format!("--name={name}")])
 }
 
 /// The ids of what [`cancel_waiting`] would cancel.
 pub fn list_waiting(name: &str) -> Command {
     let name = format!("--name={name}");
-    Command {
-        limit: AFTERWARDS,
-        ..command(["squeue", "--noheader", "--all", "--states=PENDING", &name, "--format=%i"])
-    }
+    command(["squeue", "--noheader", "--all", "--states=PENDING", &name, "--format=%i"])
 }
 
 /// What the controller knows of a job.

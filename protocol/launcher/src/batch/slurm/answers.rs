@@ -4,80 +4,32 @@
 use std::collections::BTreeMap;
 
 use crate::action::Outcome;
-use crate::jobs::Status;
+use crate::batch::answers::{CANCELLED, FAILED, Row, Rows, State, TIMED_OUT};
+use crate::batch::system::{rows_of, says};
 
-/// The words for an end by the clock; how long that was, Slurm does not say here.
-pub const TIMED_OUT: &str = "timed out";
-
-/// A state of Slurm, as far as it matters here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// In line, or again in line.
-    Waits,
-    /// Its nodes are made ready.
-    Begins,
-    Runs,
-    /// It holds its nodes, and does nothing.
-    Pauses,
-    /// It is ending.
-    Ends,
-    /// It is over: how, and in which words.
-    Over(Status, &'static str),
-    /// Slurm has it wait again after it ran.
-    Requeued,
-    Unknown,
-}
-
-impl State {
-    /// Names as `squeue` (%T), `scontrol` and `sacct` write them: "CANCELLED by 1000" is one, too.
-    pub fn named(text: &str) -> State {
-        let failed = |words| State::Over(Status::Failed, words);
-        match text.split([' ', '+']).next().unwrap_or_default() {
-            "PENDING" => State::Waits,
-            "CONFIGURING" => State::Begins,
-            "RUNNING" | "RESIZING" | "SIGNALING" | "STAGE_OUT" => State::Runs,
-            "SUSPENDED" | "STOPPED" => State::Pauses,
-            "COMPLETING" => State::Ends,
-            "REQUEUED" | "REQUEUE_FED" | "REQUEUE_HOLD" | "SPECIAL_EXIT" | "RESV_DEL_HOLD" => {
-                State::Requeued
-            }
-            "COMPLETED" => State::Over(Status::Done, "completed"),
-            "CANCELLED" => failed("cancelled"),
-            "FAILED" => failed("failed"),
-            "TIMEOUT" => failed(TIMED_OUT),
-            "NODE_FAIL" => failed("a node failed"),
-            "PREEMPTED" => failed("preempted"),
-            "BOOT_FAIL" => failed("its nodes did not boot"),
-            "DEADLINE" => failed("its deadline passed"),
-            "OUT_OF_MEMORY" => failed("out of memory"),
-            "REVOKED" => failed("revoked: it runs on another cluster"),
-            _ => State::Unknown,
+/// Names as `squeue` (%T), `scontrol` and `sacct` write them: "CANCELLED by 1000" is one, too.
+pub fn state(text: &str) -> State {
+    match text.split([' ', '+']).next().unwrap_or_default() {
+        "PENDING" => State::Waits,
+        "CONFIGURING" => State::Begins,
+        "RUNNING" | "RESIZING" | "SIGNALING" | "STAGE_OUT" => State::Runs,
+        "SUSPENDED" | "STOPPED" => State::Pauses,
+        "COMPLETING" => State::Ends,
+        "REQUEUED" | "REQUEUE_FED" | "REQUEUE_HOLD" | "SPECIAL_EXIT" | "RESV_DEL_HOLD" => {
+            State::Requeued
         }
+        "COMPLETED" => State::done(),
+        "CANCELLED" => State::failed(CANCELLED),
+        "FAILED" => State::failed(FAILED),
+        "TIMEOUT" => State::failed(TIMED_OUT),
+        "NODE_FAIL" => State::failed("a node failed"),
+        "PREEMPTED" => State::failed("preempted"),
+        "BOOT_FAIL" => State::failed("its nodes did not boot"),
+        "DEADLINE" => State::failed("its deadline passed"),
+        "OUT_OF_MEMORY" => State::failed("out of memory"),
+        "REVOKED" => State::failed("revoked: it runs on another cluster"),
+        _ => State::Unknown,
     }
-}
-
-/// A line of `squeue`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
-    pub id: String,
-    pub state: State,
-    /// The state in Slurm's word.
-    pub word: String,
-    /// The number of our submission.
-    pub number: Option<u64>,
-    /// `64(x3),8`: how many tasks each node has, once the job has said so.
-    pub tasks: Vec<u32>,
-    /// When it may start, as Slurm guesses.
-    pub start: Option<String>,
-    pub reason: Option<String>,
-}
-
-/// What `squeue` said of our jobs.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Rows {
-    pub rows: Vec<Row>,
-    /// Some of it was not understood: who is missing may have been there.
-    pub has_garbage: bool,
 }
 
 /// `None` where it failed.
@@ -85,14 +37,8 @@ pub fn rows(outcome: &Outcome) -> Option<Rows> {
     if outcome.status != Some(0) {
         return None;
     }
-    let mut rows = Rows { rows: Vec::new(), has_garbage: false };
-    for line in outcome.output.lines().filter(|line| !line.trim().is_empty()) {
-        match row(line) {
-            Some(row) => rows.rows.push(row),
-            None => rows.has_garbage = true,
-        }
-    }
-    Some(rows)
+    let lines = outcome.output.lines().filter(|line| !line.trim().is_empty());
+    Some(rows_of(lines.map(row)))
 }
 
 fn row(line: &str) -> Option<Row> {
@@ -108,7 +54,7 @@ fn row(line: &str) -> Option<Row> {
     };
     let start = cells.next().and_then(said);
     let reason = cells.next().and_then(said);
-    let state = State::named(word);
+    let state = self::state(word);
     let number = number.parse().ok();
     let tasks = tasks_of(tasks);
     Some(Row { id: id.to_owned(), state, word: word.to_owned(), number, tasks, start, reason })
@@ -145,19 +91,11 @@ pub fn submitted(outcome: &Outcome) -> Option<String> {
     last.filter(|_| outcome.status == Some(0)).find(|id| is_id(id)).map(str::to_owned)
 }
 
-/// Whether a job may be there all the same: `sbatch` was ended, or heard nothing in time, or what
-/// it said makes no sense.
-pub fn may_be_there(outcome: &Outcome) -> bool {
-    let is_late = outcome.words.to_ascii_lowercase().contains("timed out");
-    matches!(outcome.status, None | Some(0)) || is_late
-}
-
 /// Whether `sbatch` refused a job for what it asks for: a smaller one may be taken.
 pub fn is_refused_for_size(outcome: &Outcome) -> bool {
-    let words = outcome.words.to_ascii_lowercase();
     // slurm_errno.c: ESLURM_REQUESTED_NODE_CONFIG_UNAVAILABLE, _PART_CONFIG_, _BAD_TASK_COUNT and
     // the like. ESLURM_ACCOUNTING_POLICY is size, time or the number of jobs.
-    [
+    let known = [
         "requested node configuration is not available",
         "requested partition configuration not available",
         "node count specification invalid",
@@ -166,17 +104,13 @@ pub fn is_refused_for_size(outcome: &Outcome) -> bool {
         "cpu count specification invalid",
         "cpu count per node can not be satisfied",
         ACCOUNTING_POLICY,
-    ]
-    .iter()
-    .any(|known| words.contains(known))
+    ];
+    says(outcome, &known)
 }
 
 /// Whether `sbatch` refused a job for a limit that passes: how many jobs a user, or all, may have.
 pub fn is_refused_for_now(outcome: &Outcome) -> bool {
-    let words = outcome.words.to_ascii_lowercase();
-    [ACCOUNTING_POLICY, "resource temporarily unavailable", "unable to accept job"]
-        .iter()
-        .any(|known| words.contains(known))
+    says(outcome, &[ACCOUNTING_POLICY, "resource temporarily unavailable", "unable to accept job"])
 }
 
 /// Of a size, a time, or a number of jobs that exceeds a limit.
@@ -203,7 +137,7 @@ pub fn told(outcome: &Outcome) -> Option<(State, String)> {
         let line = output.lines().next()?;
         line.split_once('|').map(|(state, code)| (state, Some(code)))?
     };
-    match State::named(state) {
+    match self::state(state) {
         State::Unknown => None,
         known => Some((known, code.map(exit).unwrap_or_default())),
     }
@@ -224,7 +158,7 @@ fn exit(code: &str) -> String {
 
 /// Where each job stands in line, among those that wait for the same partition: position, and how
 /// many there are.
-pub fn places(outcome: &Outcome) -> BTreeMap<String, (usize, usize)> {
+pub fn places(outcome: &Outcome) -> BTreeMap<String, String> {
     let mut lengths: BTreeMap<&str, usize> = BTreeMap::new();
     let mut found = Vec::new();
     for (id, partition) in outcome.output.lines().filter_map(|line| line.trim().split_once('|')) {
@@ -232,23 +166,16 @@ pub fn places(outcome: &Outcome) -> BTreeMap<String, (usize, usize)> {
         *length += 1;
         found.push((id.to_owned(), *length, partition));
     }
-    found.into_iter().map(|(id, place, partition)| (id, (place, lengths[partition]))).collect()
-}
-
-/// The last words of a command, for people.
-pub fn words(outcome: &Outcome) -> String {
-    let said = outcome.words.lines().rev().find(|line| !line.trim().is_empty());
-    let how = || {
-        outcome
-            .status
-            .map_or("it took too long".to_owned(), |status| format!("exit status {status}"))
-    };
-    said.map_or_else(how, |line| line.trim().to_owned())
+    let text = |place: usize, of: usize| format!("place {place} of {of} in the queue");
+    let told = |(id, place, partition)| (id, text(place, lengths[partition]));
+    found.into_iter().map(told).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::batch::system::may_be_there;
+    use crate::jobs::Status;
 
     fn good(output: &str) -> Outcome {
         Outcome { status: Some(0), output: output.to_owned(), words: String::new() }
@@ -329,6 +256,8 @@ mod tests {
     #[test]
     fn places_are_those_of_one_partition() {
         let said = places(&good("5|a\n6|b\n7|a\n"));
-        assert_eq!((said["5"], said["6"], said["7"]), ((1, 2), (1, 1), (2, 2)));
+        assert_eq!(said["5"], "place 1 of 2 in the queue");
+        assert_eq!(said["6"], "place 1 of 1 in the queue");
+        assert_eq!(said["7"], "place 2 of 2 in the queue");
     }
 }

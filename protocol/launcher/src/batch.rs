@@ -1,18 +1,21 @@
-//! A launcher that has Slurm run its jobs, by `sbatch`, `squeue` and `scancel`
-//! (docs/how-to/slurm.md).
+//! A launcher that has a batch system run its jobs, by the commands of its site: Slurm, Grid
+//! Engine, PBS, LSF (docs/how-to/slurm.md, docs/how-to/other-batch-systems.md).
 //!
 //! All jobs of a launcher have one random name, so that one question tells how they all are, and
-//! one command ends whatever was ever submitted; the number of each submission stands in its
-//! comment, so that a job is found whose `sbatch` did not say its id. What Slurm says and we do not
-//! understand changes nothing: unknown is not dead.
+//! one command ends whatever was ever submitted; each carries the number of its submission, so that
+//! a job is found whose submission did not say its id. What is said and we do not understand
+//! changes nothing: unknown is not dead.
 
 mod answers;
-mod commands;
 mod end;
-mod limits;
+mod gridengine;
 mod look;
-mod script;
+mod lsf;
+mod nodes;
+mod pbs;
 mod size;
+mod slurm;
+mod system;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,12 +27,28 @@ use crate::job::Job;
 use crate::jobs::{JOBS_MAX, Jobs, Status};
 use crate::request::Request;
 
-pub use commands::{cancel_waiting, list_waiting};
+use answers::{Fit, Row, Rows, State};
 use end::Closing;
-use limits::{Limits, Question};
 use look::Looks;
+pub use system::System;
+use system::{may_be_there, words};
 
-/// Most `sbatch` at a time.
+/// The batch systems that come with Farcall, by the names of their launchers.
+pub const SYSTEMS: [&str; 4] = ["slurm", "gridengine", "pbs", "lsf"];
+
+/// The batch system of that name, for jobs of that user; without a user's name, what needs one is
+/// not asked.
+pub fn system(name: &str, user: &str) -> Option<Box<dyn System>> {
+    Some(match name {
+        "slurm" => Box::new(slurm::Slurm::new(user)),
+        "gridengine" => Box::new(gridengine::GridEngine::new(user)),
+        "pbs" => Box::new(pbs::Pbs),
+        "lsf" => Box::new(lsf::Lsf),
+        _ => return None,
+    })
+}
+
+/// Most submissions at a time.
 const SUBMITTED_AT_ONCE: usize = 8;
 
 /// What differs between launchers and sites.
@@ -37,15 +56,13 @@ const SUBMITTED_AT_ONCE: usize = 8;
 pub struct Settings {
     /// The name of all jobs: random, of letters, digits and `-`.
     pub name: String,
-    /// Whose account is asked about; empty: none is.
-    pub user: String,
     /// The shortest time between two queries of the queue, ...
     pub interval_min: Duration,
     /// ... and the longest.
     pub interval_max: Duration,
     /// For how long a job that nobody has seen yet may be missing.
     pub settle: Duration,
-    /// For how long a command of Slurm may take: half of it where it only looks.
+    /// For how long a command may take: half of it where it only looks.
     pub limit: Duration,
 }
 
@@ -54,7 +71,6 @@ impl Settings {
     pub fn new(name: String) -> Settings {
         Settings {
             name,
-            user: String::new(),
             interval_min: Duration::from_secs(1),
             interval_max: Duration::from_secs(30),
             settle: Duration::from_secs(30),
@@ -66,14 +82,14 @@ impl Settings {
 /// Where a submission is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Phase {
-    /// In line for `sbatch`.
+    /// In line to be submitted.
     Waits,
-    /// `sbatch` runs.
+    /// It is being submitted.
     Submitted,
     /// Nobody knows whether there is a job: since when, in how many looks it was not there, and
-    /// what `sbatch` said.
+    /// what its submission said.
     Doubtful { since: Instant, misses: u32, words: String },
-    /// Slurm has it, under this id.
+    /// The batch system has it, under this id.
     Known(String),
     /// There was none when the driver was told; if there is one now, it is cancelled.
     Refused,
@@ -88,11 +104,12 @@ struct Submission {
     /// It was in the queue.
     was_seen: bool,
     was_active: bool,
-    /// Looks without garbage in which it was not there.
+    /// Looks without garbage in which it was not there, and since when.
     misses: u32,
+    missed_since: Option<Instant>,
     /// Somebody wants to know how it is: by a look after this one, which may have begun before that
-    /// was in doubt.
-    asked_after: Option<u64>,
+    /// was in doubt. The first and the last who asked, since it was told.
+    asked_after: Option<(u64, u64)>,
     /// What it is asked about already.
     is_inquired: bool,
     /// The words for its end, while its exit status is asked for.
@@ -103,7 +120,7 @@ struct Submission {
     bridges: Option<Bridges>,
     /// Its driver was told that it is too large.
     was_told_size: bool,
-    /// Slurm takes no more jobs for now: when it is asked again, and the pause after that.
+    /// No more jobs are taken for now: when it is asked again, and the pause after that.
     pause: Option<(Instant, Duration)>,
 }
 
@@ -119,19 +136,20 @@ struct Bridges {
 enum Errand {
     Submit(u64),
     Look,
-    Waiting,
+    Notes,
     Cancel,
     Controller(u64),
     Accounting(u64),
     /// What a job may have.
-    Limits(Question),
+    Limits(usize),
     /// See `end`.
     CancelAll,
     LookAtRest,
 }
 
 /// See the module.
-pub struct Slurm {
+pub struct Batch {
+    system: Box<dyn System>,
     settings: Settings,
     jobs: Jobs,
     submissions: BTreeMap<u64, Submission>,
@@ -139,17 +157,17 @@ pub struct Slurm {
     errands: BTreeMap<u64, Errand>,
     begun: u64,
     looks: Looks,
-    limits: Limits,
     closing: Option<Closing>,
-    /// An `sbatch` has ended that was not refused.
+    /// A submission has ended that was not refused.
     may_have_jobs: bool,
 }
 
-impl Slurm {
+impl Batch {
     /// A launcher without jobs.
-    pub fn new(settings: Settings) -> Slurm {
+    pub fn new(system: Box<dyn System>, settings: Settings) -> Batch {
         let looks = Looks::new(settings.interval_min);
-        Slurm {
+        Batch {
+            system,
             settings,
             jobs: Jobs::default(),
             submissions: BTreeMap::new(),
@@ -157,7 +175,6 @@ impl Slurm {
             errands: BTreeMap::new(),
             begun: 0,
             looks,
-            limits: Limits::default(),
             closing: None,
             may_have_jobs: false,
         }
@@ -185,8 +202,12 @@ impl Slurm {
                 .jobs
                 .reply(format!("F there are {JOBS_MAX} jobs already: cancel some of them"));
         }
-        if let Some(option) = job.resources.options.iter().find(|option| commands::is_ours(option))
-        {
+        if job.bridge.is_some() && !self.system.features().contains(&"bridge") {
+            let why = "F bridge: this batch system connects no streams with a command here";
+            return self.jobs.reply(why.to_owned());
+        }
+        let options = &job.resources.options;
+        if let Some(option) = options.iter().find(|option| self.system.is_ours(option)) {
             return self.jobs.reply(format!(
                 "F option: {option} is not allowed: a job is one submission of this launcher"
             ));
@@ -200,6 +221,7 @@ impl Slurm {
             was_seen: false,
             was_active: false,
             misses: 0,
+            missed_since: None,
             asked_after: None,
             is_inquired: false,
             end: None,
@@ -224,7 +246,7 @@ impl Slurm {
             let Some((number, submission)) = next else { return };
             submission.phase = Phase::Submitted;
             let number = *number;
-            let command = commands::sbatch(&submission.job, &self.settings.name, number);
+            let command = self.system.submit(&submission.job, &self.settings.name, number);
             self.run(Errand::Submit(number), command);
         }
     }
@@ -232,19 +254,18 @@ impl Slurm {
     fn submitted(&mut self, now: Instant, number: u64, outcome: &Outcome) {
         let Some(submission) = self.submissions.get_mut(&number) else { return };
         submission.since = now;
-        self.may_have_jobs |= answers::may_be_there(outcome);
-        if let Some(id) = answers::submitted(outcome) {
+        self.may_have_jobs |= may_be_there(outcome);
+        if let Some(id) = self.system.submitted(outcome) {
             self.adopt(now, number, id);
-        } else if answers::may_be_there(outcome) {
-            submission.phase =
-                Phase::Doubtful { since: now, misses: 0, words: answers::words(outcome) };
+        } else if may_be_there(outcome) {
+            submission.phase = Phase::Doubtful { since: now, misses: 0, words: words(outcome) };
         } else {
             self.refused(now, number, outcome);
         }
         self.looks.soon(now, self.settings.interval_min);
     }
 
-    /// Slurm has a job of ours.
+    /// The batch system has a job of ours.
     fn adopt(&mut self, now: Instant, number: u64, id: String) {
         let Some(submission) = self.submissions.get_mut(&number) else { return };
         submission.since = now;
@@ -252,7 +273,7 @@ impl Slurm {
         submission.phase = Phase::Known(id.clone());
         if was_refused {
             submission.is_unwanted = true;
-            self.run(Errand::Cancel, commands::scancel(&id));
+            self.run(Errand::Cancel, self.system.cancel(&id));
         } else {
             self.jobs.created(&submission.request.clone(), &id);
             self.jobs.update(&id, Status::Pending, "submitted");
@@ -267,7 +288,7 @@ impl Slurm {
         self.submissions.iter().find(|(_, submission)| is_it(submission)).map(|(number, _)| *number)
     }
 
-    /// A job is to end. Slurm is asked again at each look until it has.
+    /// A job is to end. That is said again at each look until it has.
     fn cancel(&mut self, now: Instant, id: &str) {
         let Some(submission) =
             self.number_of(id).and_then(|number| self.submissions.get_mut(&number))
@@ -276,7 +297,7 @@ impl Slurm {
         };
         if !submission.is_unwanted {
             submission.is_unwanted = true;
-            self.run(Errand::Cancel, commands::scancel(id));
+            self.run(Errand::Cancel, self.system.cancel(id));
             self.looks.soon(now, self.settings.interval_min);
         }
     }
@@ -311,13 +332,13 @@ impl Slurm {
                 self.submit_next(now);
             }
             Some(Errand::Limits(question)) => {
-                self.limits.answered(question, outcome);
+                self.system.limits_told(question, outcome);
                 self.submit_next(now);
             }
             Some(Errand::Look) => self.looked(now, outcome),
-            Some(Errand::Waiting) => self.looks.places = answers::places(outcome),
+            Some(Errand::Notes) => self.looks.notes = self.system.read_notes(outcome),
             Some(Errand::Controller(number)) => self.controller_told(number, outcome),
-            Some(Errand::Accounting(number)) => self.accounting_told(number, outcome),
+            Some(Errand::Accounting(number)) => self.accounting_told(now, number, outcome),
             Some(Errand::CancelAll) => self.cancelled_all(now, outcome),
             Some(Errand::LookAtRest) => self.looked_at_rest(now, outcome),
             Some(Errand::Cancel) | None => {}
@@ -325,7 +346,7 @@ impl Slurm {
     }
 }
 
-impl Launcher for Slurm {
+impl Launcher for Batch {
     fn handle_request(&mut self, now: Instant, request: Request) {
         if self.closing.is_some() {
             return self.jobs.reply("F this launcher is stopping".to_owned());
@@ -333,7 +354,7 @@ impl Launcher for Slurm {
         if let Request::JobStatus(id) = &request {
             self.look_again(now, id);
         }
-        match self.jobs.answer(request, &["slots", "mpi", "bridge", "queue"]) {
+        match self.jobs.answer(request, self.system.features()) {
             Some(Request::JobCreate(id, job)) => {
                 if let Ok(job) = *job {
                     self.create(now, id, job);

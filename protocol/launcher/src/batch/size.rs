@@ -1,4 +1,4 @@
-//! Jobs that fit: what is asked before one is submitted, and what becomes of one that Slurm
+//! Jobs that fit: what is asked before one is submitted, and what becomes of one that a batch system
 //! refuses or could never begin. Its driver hears how large it may be, and asks again.
 
 use std::time::Duration;
@@ -7,11 +7,9 @@ use farcall_base::Instant;
 
 use crate::action::Outcome;
 
-use super::answers::{self, Row, State};
-use super::limits::Question;
-use super::{Errand, Phase, Slurm, Submission, commands};
+use super::{Batch, Errand, Phase, Row, State, Submission, words};
 
-/// Time until a job is submitted again that Slurm did not take for now, ...
+/// Time until a job is submitted again that was not taken for now, ...
 const PAUSE_MIN: Duration = Duration::from_secs(2);
 /// ... and the longest such time.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
@@ -36,7 +34,7 @@ struct Refusal {
     why: String,
 }
 
-impl Slurm {
+impl Batch {
     /// When a job is to be submitted again.
     pub(super) fn next_try(&self) -> Option<Instant> {
         let waiting = self.submissions.values().filter(|one| one.phase == Phase::Waits);
@@ -50,17 +48,10 @@ impl Slurm {
         if !self.submissions.values().any(waits) {
             return true;
         }
-        let user = self.settings.user.clone();
-        let has_user = !user.is_empty();
-        if self.limits.are_due(now, if has_user { 3 } else { 1 }) {
-            self.run(Errand::Limits(Question::Partitions), commands::partitions());
-            if has_user {
-                let accounts = commands::associations(&user);
-                self.run(Errand::Limits(Question::Associations), accounts);
-                self.run(Errand::Limits(Question::Qualities), commands::qualities());
-            }
+        for (question, command) in self.system.ask_limits(now) {
+            self.run(Errand::Limits(question), command);
         }
-        !self.limits.are_awaited()
+        !self.system.are_limits_awaited()
     }
 
     /// Jobs that are too large are not submitted, nor for a time that no job may have.
@@ -69,10 +60,10 @@ impl Slurm {
         let waiting = self.submissions.iter_mut().filter(|(_, one)| one.phase == Phase::Waits);
         for (number, submission) in waiting.filter(|(_, one)| one.is_sized()) {
             let resources = &mut submission.job.resources;
-            if let Some(most) = self.limits.minutes_max(resources) {
+            if let Some(most) = self.system.minutes_max(resources) {
                 resources.minutes_max = resources.minutes_max.map(|minutes| minutes.min(most));
             }
-            let Some(fit) = self.limits.fit(&submission.job) else { continue };
+            let Some(fit) = self.system.fit(&submission.job) else { continue };
             let shape = submission.job.shape;
             let best = if shape.together { fit.tasks_max } else { fit.block };
             let most = shape.least().map(|least| best.max(least));
@@ -81,25 +72,22 @@ impl Slurm {
                 None => shape.tasks() > fit.tasks_max,
             };
             if is_over {
-                let why = format!(
-                    "{} gives a job {} processors at most, and {} are wanted",
-                    fit.place,
-                    fit.tasks_max,
-                    shape.tasks()
-                );
+                let why = fit.why(shape.tasks());
                 refusals.push(Refusal { number: *number, most, why });
             }
         }
         refusals.into_iter().for_each(|refusal| self.refuse(refusal));
     }
 
-    /// Slurm has not taken a job: a smaller one may fit, or the same one later.
+    /// A job was not taken: a smaller one may fit, or the same one later.
     pub(super) fn refused(&mut self, now: Instant, number: u64, outcome: &Outcome) {
+        let is_too_large = self.system.is_refused_for_size(outcome);
+        let is_for_now = self.system.is_refused_for_now(outcome);
         let Some(submission) = self.submissions.get_mut(&number) else { return };
-        let why = answers::words(outcome);
+        let why = words(outcome);
         let is_sized = submission.is_sized();
-        let most = submission.half().filter(|_| answers::is_refused_for_size(outcome));
-        if most.is_none() && is_sized && answers::is_refused_for_now(outcome) {
+        let most = submission.half().filter(|_| is_too_large);
+        if most.is_none() && is_sized && is_for_now {
             let pause = submission.pause.map_or(PAUSE_MIN, |(_, pause)| pause);
             submission.phase = Phase::Waits;
             submission.pause = Some((now + pause, (pause * 2).min(PAUSE_MAX)));
@@ -121,7 +109,7 @@ impl Slurm {
         let Some(submission) = self.submissions.get_mut(&number) else { return };
         let reason = row.reason.as_deref().unwrap_or_default();
         let is_told = submission.was_told_size || submission.is_unwanted;
-        if is_told || row.state != State::Waits || !answers::is_too_large(reason) {
+        if is_told || row.state != State::Waits || !self.system.is_too_large(reason) {
             return;
         }
         if let Some(most) = submission.half() {

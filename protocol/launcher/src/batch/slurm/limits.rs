@@ -7,6 +7,7 @@ use std::time::Duration;
 use farcall_base::Instant;
 
 use crate::action::Outcome;
+use crate::batch::answers::Fit;
 use crate::job::{Job, Resources};
 
 /// Time for which answers hold.
@@ -32,17 +33,6 @@ pub struct Limits {
     /// Questions without an answer yet.
     open: usize,
     asked: Option<Instant>,
-}
-
-/// What fits a job, and what says so.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Fit {
-    /// Tasks that one job may have at most.
-    pub tasks_max: u32,
-    /// Slots that a job has best.
-    pub block: u32,
-    /// Where that is said.
-    pub place: String,
 }
 
 #[derive(Debug, Default)]

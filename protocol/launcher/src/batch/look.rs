@@ -9,9 +9,8 @@ use crate::action::{Action, Bridged, Outcome, Start};
 use crate::job::{Job, timed_out};
 use crate::jobs::Status;
 
-use super::answers::{self, Row, State};
-use super::script::step;
-use super::{Bridges, Errand, Phase, Slurm, Submission, commands};
+use super::answers::{CANCELLED, FAILED, TIMED_OUT};
+use super::{Batch, Bridges, Errand, Phase, Row, State, Submission, words};
 
 /// Looks that must miss a job before anybody is asked about it, ...
 const MISSES_ASKED: u32 = 2;
@@ -21,8 +20,9 @@ const MISSES_GONE: u32 = 3;
 const CANCELS_MAX: u32 = 20;
 /// Time after which failing looks are worth a word.
 const FAILING: Duration = Duration::from_secs(60);
-/// Time between two questions for places in line: the answer names all jobs of the site.
-const PLACES: Duration = Duration::from_secs(60);
+/// Time between two questions for places in line, and the like: the answer may name all jobs of the
+/// site.
+const NOTES: Duration = Duration::from_secs(60);
 
 /// How often is looked, and how that went.
 pub struct Looks {
@@ -34,21 +34,22 @@ pub struct Looks {
     begun: u64,
     failing_since: Option<Instant>,
     was_said: bool,
-    pub places: BTreeMap<String, (usize, usize)>,
-    places_asked: Option<Instant>,
+    /// What is known of jobs that wait, by id.
+    pub notes: BTreeMap<String, String>,
+    notes_asked: Option<Instant>,
 }
 
 impl Looks {
     pub fn new(interval: Duration) -> Looks {
-        let places = BTreeMap::new();
+        let notes = BTreeMap::new();
         Looks {
             next: None,
             interval,
             begun: 0,
             failing_since: None,
             was_said: false,
-            places,
-            places_asked: None,
+            notes,
+            notes_asked: None,
         }
     }
 
@@ -67,7 +68,7 @@ enum News {
     Ended(String),
 }
 
-impl Slurm {
+impl Batch {
     fn is_looked_for(submission: &Submission) -> bool {
         matches!(submission.phase, Phase::Known(_) | Phase::Doubtful { .. } | Phase::Refused)
     }
@@ -84,16 +85,15 @@ impl Slurm {
         }
         self.looks.next = None;
         self.looks.begun += 1;
-        self.run(Errand::Look, commands::squeue(&self.settings.name));
-        let is_due = self.looks.places_asked.is_none_or(|at| now.since(at) >= PLACES);
+        self.run(Errand::Look, self.system.look(&self.settings.name));
+        let is_due = self.looks.notes_asked.is_none_or(|at| now.since(at) >= NOTES);
+        let waits = |submission: &Submission| submission.was_seen && !submission.was_active;
         if is_due
-            && self
-                .submissions
-                .values()
-                .any(|submission| submission.was_seen && !submission.was_active)
+            && self.submissions.values().any(waits)
+            && let Some(command) = self.system.notes(&self.settings.name)
         {
-            self.looks.places_asked = Some(now);
-            self.run(Errand::Waiting, commands::waiting());
+            self.looks.notes_asked = Some(now);
+            self.run(Errand::Notes, command);
         }
     }
 
@@ -104,7 +104,8 @@ impl Slurm {
         if let Some(submission) =
             self.number_of(id).and_then(|number| self.submissions.get_mut(&number))
         {
-            submission.asked_after = Some(self.looks.begun);
+            let begun = self.looks.begun;
+            submission.asked_after.get_or_insert((begun, begun)).1 = begun;
             self.looks.next = Some(now);
         }
     }
@@ -124,7 +125,7 @@ impl Slurm {
 
     pub(super) fn looked(&mut self, now: Instant, outcome: &Outcome) {
         let before = self.jobs.actions.len();
-        match answers::rows(outcome) {
+        match self.system.rows(&self.settings.name, outcome) {
             Some(rows) => {
                 self.looks.failing_since = None;
                 self.looks.was_said = false;
@@ -134,7 +135,7 @@ impl Slurm {
                     self.missed(now, &seen);
                 }
             }
-            None => self.failed_to_look(now, &answers::words(outcome)),
+            None => self.failed_to_look(now, &words(outcome)),
         }
         // Where nothing happens, look less often.
         let is_quiet = self.jobs.actions.len() == before;
@@ -146,8 +147,8 @@ impl Slurm {
             if is_awaited { self.settings.interval_min } else { longer.min(self.interval_max()) };
         // Whoever asked during this look waits for the next one.
         let begun = self.looks.begun;
-        let is_due =
-            self.submissions.values().any(|submission| submission.asked_after == Some(begun));
+        let is_asked = |one: &Submission| one.asked_after.is_some_and(|(_, last)| last == begun);
+        let is_due = self.submissions.values().any(is_asked);
         self.looks.next = Some(if is_due { now } else { now + self.looks.interval });
     }
 
@@ -166,7 +167,8 @@ impl Slurm {
         for id in known.collect::<Vec<_>>() {
             // No news is no end.
             let status = self.jobs.status(&id).unwrap_or(Status::Pending);
-            let text = format!("{}; squeue has failed for a minute: {words}", self.jobs.text(&id));
+            let look = self.system.names().look;
+            let text = format!("{}; {look} has failed for a minute: {words}", self.jobs.text(&id));
             self.jobs.update(&id, status, &text);
         }
     }
@@ -184,19 +186,21 @@ impl Slurm {
             }
             None => self.number_of(&row.id)?,
         };
-        let place = self.looks.places.get(&row.id).copied();
+        let note = self.looks.notes.get(&row.id).cloned();
         let begun = self.looks.begun;
         let submission = self.submissions.get_mut(&number)?;
         submission.was_seen = true;
         submission.misses = 0;
-        let mut news = news(submission, row, place);
+        submission.missed_since = None;
+        let mut news = news(submission, row, note);
         match (submission.asked_after, &news) {
             // What makes somebody ask may have come afterwards.
-            (Some(after), News::Is(Status::Pending | Status::Active, _)) if after >= begun => {
+            (Some((first, _)), News::Is(Status::Pending | Status::Active, _)) if first >= begun => {
                 news = News::Nothing
             }
-            (Some(_), News::Is(..)) => {
-                submission.asked_after = None;
+            // Who asks again and again hears each time what the last look before has seen.
+            (Some((_, last)), News::Is(..)) => {
+                submission.asked_after = Some((last, last)).filter(|_| last >= begun);
                 self.jobs.say_again(&row.id);
             }
             _ => {}
@@ -219,10 +223,9 @@ impl Slurm {
         let Some(submission) = self.submissions.get_mut(&number) else { return };
         if submission.is_unwanted && submission.cancels < CANCELS_MAX && row.state != State::Ends {
             submission.cancels += 1;
-            let id = row.id.clone();
             // The first was sent when it became unwanted; a controller may have been busy.
             if submission.cancels > 1 {
-                self.run(Errand::Cancel, commands::scancel(&id));
+                self.run(Errand::Cancel, self.system.cancel(&row.id));
             }
             return;
         }
@@ -236,7 +239,8 @@ impl Slurm {
         let nodes = copies.len();
         submission.bridges = Some(Bridges { nodes, running: nodes, is_success: true });
         for (node, slots) in copies.iter().enumerate() {
-            let words = step(&submission.job, &row.id, node, &row.tasks);
+            let step = self.system.step(&submission.job, &row.id, node, &row.tasks);
+            let Some(words) = step else { return };
             let start =
                 Start::Bridged(Box::new(Bridged::new(&submission.job, &bridge, words, *slots)));
             self.jobs.actions.push_back(Action::Start(format!("{}/{node}", row.id), start));
@@ -266,7 +270,8 @@ impl Slurm {
                 Phase::Doubtful { since, misses, words } => {
                     *misses += 1;
                     if *misses >= MISSES_GONE && now.since(*since) >= settle {
-                        let words = format!("sbatch did not start a job: {words}");
+                        let submit = self.system.names().submit;
+                        let words = format!("{submit} did not start a job: {words}");
                         submission.phase = Phase::Refused;
                         submission.since = now;
                         self.jobs.refused(&submission.request, &words);
@@ -280,6 +285,7 @@ impl Slurm {
                     if submission.was_seen || now.since(submission.since) >= settle =>
                 {
                     submission.misses += 1;
+                    submission.missed_since.get_or_insert(now);
                     let id = id.clone();
                     let misses = submission.misses;
                     if misses >= MISSES_ASKED {
@@ -301,31 +307,43 @@ impl Slurm {
         };
         submission.is_inquired = true;
         submission.end = end;
-        self.run(Errand::Controller(number), commands::scontrol(id));
+        self.run(Errand::Controller(number), self.system.ask_controller(id));
     }
 
     /// The controller has answered, or not: then the accounting is asked, which remembers for
     /// longer.
     pub(super) fn controller_told(&mut self, number: u64, outcome: &Outcome) {
+        let told = self.system.told(outcome);
         let Some((id, submission)) = self.known(number) else { return };
-        let told = answers::told(outcome);
         match (submission.end.take(), told) {
             (Some(end), told) => {
+                // One that is stuck is there still, and of no use to anybody.
+                if matches!(told, Some((State::Waits, _))) {
+                    self.run(Errand::Cancel, self.system.cancel(&id));
+                }
                 let code = told.map(|(_, code)| code).unwrap_or_default();
                 self.is_now(number, &id, Status::Failed, &joined(&end, &code));
             }
             (None, Some(told)) => self.told_of_missing(number, &id, told),
-            (None, None) => self.run(Errand::Accounting(number), commands::sacct(&id)),
+            (None, None) => self.run(Errand::Accounting(number), self.system.ask_accounting(&id)),
         }
     }
 
     /// The last who could know has answered.
-    pub(super) fn accounting_told(&mut self, number: u64, outcome: &Outcome) {
+    pub(super) fn accounting_told(&mut self, now: Instant, number: u64, outcome: &Outcome) {
+        let told = self.system.told(outcome);
+        let lag = self.system.remembers_after();
         let Some((id, submission)) = self.known(number) else { return };
         submission.is_inquired = false;
-        let is_gone = submission.misses >= MISSES_GONE;
-        match answers::told(outcome) {
+        let is_unwanted = submission.is_unwanted;
+        let missed_for = submission.missed_since.map_or(Duration::ZERO, |since| now.since(since));
+        let is_gone = submission.misses >= MISSES_GONE && (is_unwanted || missed_for >= lag);
+        match told {
             Some(told) => self.told_of_missing(number, &id, told),
+            // Of one that never ran, not every accounting says anything.
+            None if is_gone && is_unwanted => {
+                self.is_now(number, &id, Status::Failed, CANCELLED);
+            }
             None if is_gone => {
                 let text = "disappeared: neither the queue nor the accounting has it";
                 self.is_now(number, &id, Status::Failed, text);
@@ -336,6 +354,9 @@ impl Slurm {
 
     fn told_of_missing(&mut self, number: u64, id: &str, (state, code): (State, String)) {
         match state {
+            State::Over(_, FAILED) if self.is_unwanted(number) => {
+                self.is_now(number, id, Status::Failed, CANCELLED);
+            }
             State::Over(status, words) => {
                 let words = self
                     .submissions
@@ -353,7 +374,11 @@ impl Slurm {
         }
     }
 
-    /// A submission that Slurm has, with its id there.
+    fn is_unwanted(&self, number: u64) -> bool {
+        self.submissions.get(&number).is_some_and(|submission| submission.is_unwanted)
+    }
+
+    /// A submission that the batch system has, with its id there.
     fn known(&mut self, number: u64) -> Option<(String, &mut Submission)> {
         let submission = self.submissions.get_mut(&number)?;
         match &submission.phase {
@@ -370,26 +395,22 @@ fn joined(words: &str, code: &str) -> String {
 
 /// Says which limit a job reached.
 fn spelt_out(words: &str, job: &Job) -> String {
-    if words == answers::TIMED_OUT {
-        timed_out(job.resources.minutes_max)
-    } else {
-        words.to_owned()
-    }
+    if words == TIMED_OUT { timed_out(job.resources.minutes_max) } else { words.to_owned() }
 }
 
 /// Reads a line as news of a job. What is not known is none.
-fn news(submission: &mut Submission, row: &Row, place: Option<(usize, usize)>) -> News {
+fn news(submission: &mut Submission, row: &Row, note: Option<String>) -> News {
     let reason = row.reason.as_deref();
     match row.state {
         State::Unknown => News::Nothing,
         State::Waits | State::Requeued => {
             let again = row.state == State::Requeued || submission.was_active;
             let mut text = if again { "requeued".to_owned() } else { "waiting".to_owned() };
+            // A place in the queue is nothing to a job that waits for something else.
+            let note = note.filter(|_| matches!(reason, None | Some("Priority" | "Resources")));
             reason.iter().for_each(|reason| text += &format!(": {reason}"));
-            let place = place.filter(|_| matches!(reason, Some("Priority" | "Resources")));
-            place
-                .iter()
-                .for_each(|(place, of)| text += &format!("; place {place} of {of} in the queue"));
+            let between = if reason.is_some() { "; " } else { ": " };
+            note.iter().for_each(|note| text += &format!("{between}{note}"));
             row.start.iter().for_each(|start| text += &format!("; may start at {start}"));
             News::Is(Status::Pending, text)
         }
@@ -401,16 +422,17 @@ fn news(submission: &mut Submission, row: &Row, place: Option<(usize, usize)>) -
         State::Pauses => News::Is(Status::Active, format!("suspended ({})", row.word)),
         State::Ends => News::Nothing,
         State::Over(Status::Done, words) => News::Is(Status::Done, words.to_owned()),
-        State::Over(..) if submission.is_unwanted && row.word.starts_with("CANCELLED") => {
-            News::Is(Status::Failed, "cancelled".to_owned())
+        State::Over(_, CANCELLED) if submission.is_unwanted => {
+            News::Is(Status::Failed, CANCELLED.to_owned())
         }
-        State::Over(_, words) => {
+        State::Stuck => News::Ended(format!("in the error state ({})", row.word)),
+        State::Over(_, before) => {
             // Some reasons say the same again, others are left from when it waited.
             let stale = ["NonZeroExitCode", "TimeLimit", "Resources", "Priority", "Dependency"];
-            let words = spelt_out(words, &submission.job);
+            let words = spelt_out(before, &submission.job);
             let text =
                 joined(&words, reason.filter(|reason| !stale.contains(reason)).unwrap_or_default());
-            if row.word == "FAILED" { News::Ended(text) } else { News::Is(Status::Failed, text) }
+            if before == FAILED { News::Ended(text) } else { News::Is(Status::Failed, text) }
         }
     }
 }

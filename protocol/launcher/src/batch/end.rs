@@ -6,8 +6,7 @@ use farcall_base::Instant;
 
 use crate::action::{Action, Outcome};
 
-use super::answers::{self, State};
-use super::{Errand, Phase, Slurm, commands};
+use super::{Batch, Errand, Phase, State};
 
 /// Time after which it ends whatever is left, and says so.
 const END: Duration = Duration::from_secs(180);
@@ -20,7 +19,7 @@ pub struct Closing {
     next: Option<Instant>,
     /// It was asked to, and answers.
     is_asked: bool,
-    /// Everything was cancelled once since the last `sbatch` ended.
+    /// Everything was cancelled once since the last submission ended.
     is_cancelled: bool,
     has_ended: bool,
 }
@@ -31,7 +30,7 @@ impl Closing {
     }
 }
 
-impl Slurm {
+impl Batch {
     pub(super) fn close(&mut self, now: Instant, is_asked: bool) {
         if self.closing.is_none() {
             let until = now + END;
@@ -42,7 +41,7 @@ impl Slurm {
                 is_cancelled: false,
                 has_ended: false,
             });
-            // What waits for its sbatch never was a job.
+            // What waits for its submission never was a job.
             self.submissions.retain(|_, submission| submission.phase != Phase::Waits);
         }
         self.go_on_closing(now);
@@ -54,12 +53,8 @@ impl Slurm {
             return;
         };
         if now >= closing.until {
-            let name = &self.settings.name;
-            let text = format!(
-                "farcall: some jobs may still exist: see `squeue --name={name}`, and `scancel \
-                    --name={name}`"
-            );
-            self.jobs.remark(&text);
+            let advice = self.system.advice(&self.settings.name);
+            self.jobs.remark(&format!("farcall: some jobs may still exist: {advice}"));
             return self.end(false);
         }
         if closing.next.is_none_or(|next| now < next) {
@@ -70,12 +65,12 @@ impl Slurm {
             self.end(true);
         } else if submits {
             // It may be about to have a job; meanwhile the others go.
-            self.run(Errand::CancelAll, commands::scancel_all(&self.settings.name));
+            self.run(Errand::CancelAll, self.system.cancel_all(&self.settings.name));
         } else if closing.is_cancelled {
-            self.run(Errand::LookAtRest, commands::squeue(&self.settings.name));
+            self.run(Errand::LookAtRest, self.system.look(&self.settings.name));
         } else {
             closing.is_cancelled = true;
-            self.run(Errand::CancelAll, commands::scancel_all(&self.settings.name));
+            self.run(Errand::CancelAll, self.system.cancel_all(&self.settings.name));
         }
     }
 
@@ -86,7 +81,7 @@ impl Slurm {
     }
 
     pub(super) fn cancelled_all(&mut self, now: Instant, outcome: &Outcome) {
-        let is_cancelled = outcome.status == Some(0);
+        let is_cancelled = self.system.is_cancelled(outcome);
         if let Some(closing) = &mut self.closing {
             closing.is_cancelled &= is_cancelled;
         }
@@ -96,9 +91,10 @@ impl Slurm {
 
     /// Whether anything is left.
     pub(super) fn looked_at_rest(&mut self, now: Instant, outcome: &Outcome) {
-        let rows = answers::rows(outcome).filter(|rows| !rows.has_garbage);
+        let rows = self.system.rows(&self.settings.name, outcome);
+        let rows = rows.filter(|rows| !rows.has_garbage);
         let is_over = |state: State| matches!(state, State::Over(..) | State::Ends);
-        // Of one whose sbatch was cut off nobody knows whether the controller has it in its hands
+        // Of one whose submission was cut off nobody knows whether the controller has it in its hands
         // still.
         let is_doubtful = self.submissions.values().any(|submission| match &submission.phase {
             Phase::Doubtful { since, .. } => now.since(*since) < self.settings.settle,

@@ -1,0 +1,89 @@
+//! What batch systems say of jobs, whatever their words for it are.
+
+use crate::jobs::Status;
+
+/// The words for an end by the clock; how long that was is not said here.
+pub const TIMED_OUT: &str = "timed out";
+/// The words for an end of which the exit status is asked for.
+pub const FAILED: &str = "failed";
+/// The words for an end that somebody wanted.
+pub const CANCELLED: &str = "cancelled";
+
+/// A state, as far as it matters here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// In line, or again in line.
+    Waits,
+    /// Its nodes are made ready.
+    Begins,
+    Runs,
+    /// It holds its nodes, and does nothing.
+    Pauses,
+    /// It is ending.
+    Ends,
+    /// It is over: how, and in which words.
+    Over(Status, &'static str),
+    /// It waits again after it ran.
+    Requeued,
+    /// It is there, and never runs unless somebody looks after it.
+    Stuck,
+    Unknown,
+}
+
+impl State {
+    pub fn failed(words: &'static str) -> State {
+        State::Over(Status::Failed, words)
+    }
+
+    pub fn done() -> State {
+        State::Over(Status::Done, "completed")
+    }
+}
+
+/// A job in the queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    pub id: String,
+    pub state: State,
+    /// The state in the batch system's word.
+    pub word: String,
+    /// The number of our submission.
+    pub number: Option<u64>,
+    /// How many tasks each node has, once the job has said so.
+    pub tasks: Vec<u32>,
+    /// When it may start, as the batch system guesses.
+    pub start: Option<String>,
+    pub reason: Option<String>,
+}
+
+/// What was said of our jobs.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Rows {
+    pub rows: Vec<Row>,
+    /// Some of it was not understood: who is missing may have been there.
+    pub has_garbage: bool,
+}
+
+/// What fits a job, and what says so.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Fit {
+    /// Tasks that one job may have at most.
+    pub tasks_max: u32,
+    /// Slots that a job for calls has best.
+    pub block: u32,
+    /// Where that is said; empty: nobody says how large a job may be.
+    pub place: String,
+}
+
+impl Fit {
+    /// Why a job of so many tasks is not submitted as it is.
+    pub fn why(&self, tasks: u32) -> String {
+        if self.place.is_empty() {
+            return format!("a job for calls has {} of {tasks} slots that are wanted", self.block);
+        }
+        format!(
+            "{} gives a job {} processors at most, and {tasks} are wanted",
+            self.place, self.tasks_max
+        )
+    }
+}
