@@ -346,7 +346,9 @@ fn where_slurm_is_not_a_server_for_it_does_not_start() {
     command.env("PATH", "/nowhere").args(["--private", "--launcher", "slurm"]).arg(&idl);
     let said = String::from_utf8_lossy(&Server::ended(&mut command).stderr).into_owned();
     assert!(
-        said.contains("this host has no sbatch (PATH: /nowhere)") && said.contains("login node"),
+        said.contains("this host has no sbatch (PATH: /nowhere)")
+            && said.contains("login node")
+            && said.contains("launchers.slurm.command"),
         "{said}"
     );
 }

@@ -186,11 +186,15 @@ pub(super) fn need_batch_system(launchers: &Launchers) -> Result<()> {
     let is_missing = |(launcher, _, command): &&(&str, &str, &str)| {
         launchers.use_shipped(launcher) && !is_there(command)
     };
-    let Some((_, system, command)) = BATCH_SYSTEMS.iter().find(is_missing) else { return Ok(()) };
+    let missing = BATCH_SYSTEMS.iter().find(is_missing);
+    let Some((launcher, system, command)) = missing else { return Ok(()) };
     let message = format!("routines must run in {system} jobs, and this host has no {command}");
     let fix = format!(
         "start the server on a login node of the cluster; if this is one, add the directory of \
-        {command} to the PATH of noninteractive shells (`ssh HOST 'echo $PATH'` shows it)"
+        {command} to the PATH of noninteractive shells (`ssh HOST 'echo $PATH'` shows it); for a \
+        launcher of the site's own, set launchers.{launcher}.command in the options of \
+        spawner-jobs, in the file of serve --manifest or in ~/.config/farcall/farcall.toml of \
+        this host"
     );
     Err(Error::new(ErrorKind::NotFound, "serve", message).with("PATH", path.display()).fix(fix))
 }
