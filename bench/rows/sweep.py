@@ -40,19 +40,41 @@ options = {{ executables_max = {workers} }}
 
 
 def sweep(bench):
-    """Many cases on this host's workers, as the page on thousands of calls makes them."""
-    calls, workers = bench.sizes.sweep
+    """Many cases on this host's workers, as the page on thousands of calls makes them; then on those
+    of a host that ssh reaches."""
+    workers = bench.sizes.sweep[1]
     model, manifest = bench.folder / "model.idl", bench.folder / "sweep.toml"
     model.write_text(MODEL)
     manifest.write_text(MANIFEST.format(workers=workers))
-    with farcall.connect(
-        files=[model],
-        program=bench.stage / "bin/farcall",
-        arguments=["--manifest", str(manifest)],
-    ) as server:
-        values = [efficiency(server, calls, workers) for _ in range(rounds(bench))]
-    what = f"{calls} calls of {SECONDS} s on {workers} workers: efficiency"
-    row(what, figure(values), None, ">= 0.90")
+    program = bench.stage / "bin/farcall"
+    arguments = ["--manifest", str(manifest)]
+    with farcall.connect(files=[model], program=program, arguments=arguments) as server:
+        swept(bench, server, "", ">= 0.90")
+    with contextlib.ExitStack() as stack:
+        if far := far_server(bench, stack, config=manifest):
+            far.publish(model)
+            swept(bench, far, " over ssh", ">= 0.80")
+
+
+def swept(bench, server, where, want):
+    """The row of one server."""
+    calls, workers = bench.sizes.sweep
+    values = [efficiency(server, calls, workers) for _ in range(rounds(bench))]
+    what = f"{calls} calls of {SECONDS} s on {workers} workers{where}: efficiency"
+    row(what, figure(values), None, want)
+
+
+def far_server(bench, stack, **settings):
+    """A server behind a real sshd, which ends with the stack; None where there is no sshd."""
+    found = subprocess.run(
+        [ROOT / "tools/sshd.sh"], stdout=subprocess.PIPE, text=True, check=True
+    ).stdout.strip()
+    if not found:
+        print("over ssh: not measured, there is no sshd")
+        return None
+    sshd = stack.enter_context(Sshd(bench, pathlib.Path(found), "0,1"))
+    stack.enter_context(mock.patch.dict(os.environ, sshd.environment()))
+    return stack.enter_context(farcall.connect("ssh://far", **settings))
 
 
 def rounds(bench):
@@ -77,16 +99,9 @@ def publishing(bench):
     arguments = ["--python", sys.executable]
     with farcall.connect(program=program, arguments=arguments) as server:
         told(bench, server, "local", "<= 1.0")
-    found = subprocess.run(
-        [ROOT / "tools/sshd.sh"], stdout=subprocess.PIPE, text=True, check=True
-    ).stdout.strip()
-    if not found:
-        print("publish over ssh: not measured, there is no sshd")
-        return
-    with Sshd(bench, pathlib.Path(found), "0,1") as sshd, contextlib.ExitStack() as stack:
-        stack.enter_context(mock.patch.dict(os.environ, sshd.environment()))
-        server = stack.enter_context(farcall.connect("ssh://far"))
-        told(bench, server, "over ssh", "<= 3.0")
+    with contextlib.ExitStack() as stack:
+        if far := far_server(bench, stack):
+            told(bench, far, "over ssh", "<= 3.0")
 
 
 def told(bench, server, where, want):
