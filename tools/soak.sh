@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Plays the scenarios of faults with many more calls than the test suite, each fault alone and
 # twelve pairs; then the models of what threads share with more orders, 1,000 seeds of each plan of
-# the simulator, and LAPACK and BLAS with all products of their parameters, of which the suite has
-# the pairs.
+# the simulator, the walk of 5,000 cases at full length, and LAPACK and BLAS with all products of
+# their parameters, of which the suite has the pairs.
 #
 # FARCALL_SOAK_CALLS (default 10000) is how many calls each makes; FARCALL_SOAK_SEED is what is
 # drawn, by default another each time. Words after it name tests, such as `pairs_of_faults` or
@@ -21,7 +21,10 @@ cargo test --release -p farcall-tests --test faults -- --nocapture "$@"
 LOOM_MAX_PREEMPTIONS=5 cargo test --release -p farcall-link -p farcall-services \
     -p farcall-transport-unix --lib in_every_order
 FARCALL_SIM_SEEDS=1000 cargo test --release -p farcall-sim --lib
-echo "LAPACK and BLAS: all products of their parameters"
 export PATH="$FARCALL_STAGE/venv/bin:$FARCALL_STAGE/bin:$PATH" LD_LIBRARY_PATH="$FARCALL_STAGE/lib"
-FARCALL_FULL_PRODUCT=1 "$FARCALL_STAGE/venv/bin/python" -m pytest -q -p no:cacheprovider \
-    --import-mode=importlib --rootdir="$PWD" routines/lapack
+tests=("$FARCALL_STAGE/venv/bin/python" -m pytest -q -p no:cacheprovider --import-mode=importlib
+    --rootdir="$PWD")
+echo "the walk of 5,000 cases of 0.2 seconds"
+FARCALL_FULL_WALK=1 "${tests[@]}" tests/walks/test_many_cases.py
+echo "LAPACK and BLAS: all products of their parameters"
+FARCALL_FULL_PRODUCT=1 "${tests[@]}" routines/lapack

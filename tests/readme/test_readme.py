@@ -2,18 +2,7 @@
 """Each document is read in one folder and one shell, from top to bottom. Needs what `make build`
 stages.
 
-What a fenced block is follows from its first line:
-
-    ```LANGUAGE file=PATH    the repository's file PATH, word for word
-    ```LANGUAGE name=PATH    a file of the reader's own; blocks of one name make one file
-    ```sh                    commands that succeed
-    ```console               commands after `$ `, each with what it prints; `…` stands for any text
-    ```python                a program that succeeds
-    ```pycon                 an interactive session; all sessions of a document are one
-    ```text                  only to be read
-
-`<!-- sh` to `-->` holds commands that the reader does not see: they bring about what a page is
-about.
+pages.py says what a fenced block is.
 """
 
 import contextlib
@@ -24,17 +13,17 @@ import shutil
 import signal
 import socket
 import subprocess
-from typing import NamedTuple
+import sys
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from pages import ROOT, Step, blocks, steps_of_console  # noqa: E402  (it stands beside this file)
+
 STAGE = pathlib.Path(os.environ.get("FARCALL_STAGE", ROOT / "build"))
 # The port that a server listens at on the pages.
 PORT = "7070"
-BLOCK = re.compile(
-    r"^(?:```(\w+)(?: (file|name)=(\S+))?|<!-- (sh))\n(.*?)^(?:```|-->)$", re.S | re.M
-)
 DOCUMENTS = [
     "README.md",
     "clients/python/README.md",
@@ -67,36 +56,6 @@ def java():
         [ROOT / "tools/find-jdk.sh"], capture_output=True, text=True
     ).stdout.strip()
     return f"{home}/bin" if home and (STAGE / "share/java/farcall.jar").exists() else None
-
-
-class Block(NamedTuple):
-    hidden: bool
-    language: str
-    origin: str  # "file", "name" or nothing
-    path: str
-    body: str
-
-
-class Step(NamedTuple):
-    """Commands, and what they print; None where that is not shown, and they have to succeed."""
-
-    commands: str
-    output: "str | None"
-
-
-def blocks(document):
-    found = BLOCK.findall((ROOT / document).read_text())
-    return [
-        Block(bool(unseen), kind or unseen, origin, path, body)
-        for kind, origin, path, unseen, body in found
-    ]
-
-
-def steps_of_console(body):
-    """Each command with the lines below it."""
-    parts = re.split(r"^\$ ", body, flags=re.M)
-    assert not parts[0], f"a console begins with a command, not with {parts[0]!r}"
-    return [Step(*part.partition("\n")[::2]) for part in parts[1:]]
 
 
 def steps(page):
