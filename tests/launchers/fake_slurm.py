@@ -171,7 +171,11 @@ def run(job, script, given):
         "SLURM_NTASKS": str(tasks),
         "SLURM_JOB_NUM_NODES": str(nodes),
         "SLURM_TASKS_PER_NODE": layout,
+        "SLURM_JOB_ACCOUNT": given.get("account", "nobody"),
+        "SLURM_JOB_PARTITION": given.get("partition", "main"),
     }
+    if gpus := int(given.get("gpus-per-task", "0")):
+        variables["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, range(gpus)))
     process = subprocess.Popen(
         ["/bin/sh", "-c", script],
         env={**os.environ, **variables},
