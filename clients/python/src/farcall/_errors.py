@@ -6,16 +6,19 @@ from __future__ import annotations
 import concurrent.futures
 import functools
 import os
+import threading
 from types import TracebackType
-from typing import Any, Callable, Dict, Optional, Tuple, Type, TypeVar
+from typing import Any, Callable, Dict, List, Optional, Tuple, Type, TypeVar
 
-# Frames of what lies here are of no use to who called: the package, and the standard library's
-# futures, which `CallFuture` is one of.
+# Frames of what lies here are of no use to who called: the package, the standard library's
+# futures, which `CallFuture` is one of, and what these wait in.
 _OWN = (
     os.path.join(os.path.dirname(__file__), ""),
     concurrent.futures.Future.result.__code__.co_filename,
+    threading.Condition.wait.__code__.co_filename,
 )
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Raised = TypeVar("_Raised", bound=BaseException)
 
 
 class Error(Exception):
@@ -53,6 +56,9 @@ class Error(Exception):
         # default.
         facts = {name: getattr(self, name) for name in _FACTS}
         return (_rebuild, (type(self), str(self), facts))
+
+    def _render_traceback_(self) -> List[str]:
+        return _rendered(self)
 
 
 # What an error knows beside its text.
@@ -247,10 +253,13 @@ def make(
     return kind(text, operation=operation, advice=advice or None)
 
 
-def shortened(error: Error) -> Error:
-    """An error without the frames of this package in its traceback, which are of no use to who
-    called; those of the caller's own functions stay. Nor does it say what it was made of here."""
+def shortened(error: _Raised) -> _Raised:
+    """An error or an interrupt without the frames of this package in its traceback, which are of no
+    use to who called; those of the caller's own functions stay. Nor does it say what it was made of
+    here."""
     error.__traceback__ = _without_own(error.__traceback__)
+    if isinstance(error, KeyboardInterrupt):
+        error._render_traceback_ = functools.partial(_rendered, error)  # type: ignore[attr-defined]
     while error.__context__ is not None and _is_own(error.__context__.__traceback__):
         error.__context__ = error.__context__.__context__
     return error
@@ -263,12 +272,23 @@ def ends_here(function: _Function) -> _Function:
     def called(*arguments: Any, **named: Any) -> Any:
         try:
             return function(*arguments, **named)
-        except Error as error:
-            # Notebooks show no frame that says so.
+        except (Error, KeyboardInterrupt) as error:
+            # pytest shows no frame that says so.
             __tracebackhide__ = True
             raise shortened(error)
 
     return called  # type: ignore[return-value]
+
+
+def _rendered(error: BaseException) -> List[str]:
+    """What IPython shows of an error: a traceback that ends in the caller's line. Its own would end
+    in ours, which raises it."""
+    from IPython import get_ipython  # type: ignore[import-not-found, unused-ignore]
+
+    traceback = _without_own(error.__traceback__)
+    shell: Any = get_ipython()
+    lines: List[str] = shell.InteractiveTB.structured_traceback(type(error), error, traceback)
+    return lines
 
 
 def _is_own(step: Optional[TracebackType]) -> bool:

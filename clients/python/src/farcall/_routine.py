@@ -130,7 +130,7 @@ class Routine:
         """Calls it and waits for its end."""
         try:
             return Prepared(self, arguments, named).call()
-        except _errors.Error as error:
+        except (_errors.Error, KeyboardInterrupt) as error:
             # As `ends_here`, which a small call would notice.
             __tracebackhide__ = True
             raise _errors.shortened(error)
