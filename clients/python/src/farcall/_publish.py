@@ -154,6 +154,8 @@ class _Statements:
         if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
             self._future.update(alias.name for alias in statement.names)
             return
+        if _is_publication(statement):
+            return
         lines = source.splitlines(keepends=True)
         decorators = getattr(statement, "decorator_list", ())
         first = min([statement.lineno, *(one.lineno for one in decorators)])
@@ -194,6 +196,17 @@ def _bound(statement: ast.stmt) -> Set[str]:
         inner = [one for one in ast.walk(statement) if isinstance(one, ast.stmt)]
         return {name for one in inner if one is not statement for name in _bound(one)}
     return set()
+
+
+def _is_publication(statement: ast.stmt) -> bool:
+    """Whether it gives a function's name to what a server made of it: `f = server.publish(f)`. What
+    others need is the function."""
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call):
+        return False
+    called, arguments = statement.value.func, statement.value.args
+    published = {one.id for one in arguments if isinstance(one, ast.Name)}
+    stored = {name for target in statement.targets for name in _stored(target)}
+    return isinstance(called, ast.Attribute) and called.attr == "publish" and stored <= published
 
 
 def _stored(target: ast.expr) -> Set[str]:
