@@ -168,9 +168,9 @@ def test_results_of_another_kind_are_refused(everyday, farcall):
     "text, words",
     [
         ("def f(x: list) -> float:\n    return 0", "x has the type list"),
-        ("def f(x: list[str]) -> float:\n    return 0", "x is a list of str"),
+        ("def f(x: list[dict]) -> float:\n    return 0", "x has the type dict"),
         ("def f(x: list[list[float]]) -> float:\n    return 0", "x is a list of list"),
-        ("def f(x: float) -> list[str]:\n    return []", "result is a list of str"),
+        ("def f(x: float) -> list[list[str]]:\n    return []", "result is a list of list"),
         ("def f(x: dict) -> float:\n    return 0", "x has the type dict"),
     ],
 )

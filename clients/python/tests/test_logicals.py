@@ -1,5 +1,8 @@
 """LOGICALs of Fortran, and bool of published Python functions."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -64,3 +67,20 @@ def test_published_functions_give_truths(logicals):
     turned, many = logicals.turned(True, [True, False])
     assert isinstance(turned, np.bool_) and not turned and many == [False, True]
     assert all(type(one) is bool for one in many)
+
+
+def test_the_command_line_takes_and_prints_words(tmp_path):
+    file = tmp_path / "turning.py"
+    file.write_text(
+        "def turned(on: bool, more: list[bool], name: str = 'n') -> tuple[bool, list[bool], str]:\n"
+        "    return not on, [not one for one in more], name\n"
+    )
+    program = [sys.executable, "-m", "farcall", "call", "--publish", str(file), "turned"]
+    said = {}
+    for words in (["true", "[false, TRUE, 0]"], ["1", "[]", "name=m", "--json"]):
+        done = subprocess.run([*program, *words], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        said[words[0]] = done.stdout
+    assert "result1 = false\n" in said["true"] and "  true  false  true\n" in said["true"]
+    assert 'result3 = "n"' in said["true"]
+    assert '"result1": false' in said["1"] and '"result3": "m"' in said["1"]

@@ -101,7 +101,7 @@ impl Hosted {
 }
 
 /// Checks that a program of its own can be given what each routine of a module takes: numbers,
-/// arrays of numbers, texts and files.
+/// texts, arrays of them, and files.
 ///
 /// # Errors
 /// `InvalidSource` that names the parameter.
@@ -113,30 +113,44 @@ fn check_interface(interface: &Interface) -> Result<()> {
     for parameter in &interface.parameters {
         check_parameter(interface, parameter)?;
         if let Shape::Callback { parameters } = &parameter.shape {
-            parameters.iter().try_for_each(|one| check_parameter(interface, one))?;
+            parameters.iter().try_for_each(|one| {
+                check_callback_value(interface, one)?;
+                check_parameter(interface, one)
+            })?;
         }
     }
     Ok(())
 }
 
 fn check_parameter(interface: &Interface, parameter: &Parameter) -> Result<()> {
-    // An OUT scalar is an array of one element, to C.
-    let one = |dimension: &Dimension| dimension.size == Expression::Integer(1);
-    let is_array =
-        matches!(&parameter.shape, Shape::Array { dimensions, .. } if !dimensions.iter().all(one));
     let what = match (&parameter.shape, parameter.element) {
         _ if parameter.stream => "an open file",
         (Shape::Array { .. }, ElementType::Filename) => "an array of files",
         (_, ElementType::Struct(_)) => "a struct",
-        (_, ElementType::String) if is_array => "an array of strings",
         _ => return Ok(()),
     };
-    Err(Error::new(
+    Err(unfit(interface, parameter, what))
+}
+
+/// Nobody has a function's texts laid out for it, unless it is one.
+fn check_callback_value(interface: &Interface, parameter: &Parameter) -> Result<()> {
+    // An OUT scalar is an array of one element, to C.
+    let one = |dimension: &Dimension| dimension.size == Expression::Integer(1);
+    match (&parameter.shape, parameter.element) {
+        (Shape::Array { dimensions, .. }, ElementType::String) if !dimensions.iter().all(one) => {
+            Err(unfit(interface, parameter, "an array of strings in a callback"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn unfit(interface: &Interface, parameter: &Parameter, what: &str) -> Error {
+    Error::new(
         ErrorKind::InvalidSource,
         "load a module",
         format!("a stub executable cannot receive {what}"),
     )
     .with("routine", interface.full_name())
     .with("parameter", &parameter.name)
-    .fix("pass numbers, arrays of numbers, strings and files"))
+    .fix("pass numbers, strings, arrays of them, and files")
 }

@@ -6,7 +6,8 @@ import inspect
 from typing import Any, Callable, List
 
 from . import _forms
-from ._hints import EXAMPLE, Hinted, Mistake, Value, found_names, line_of, names_in
+from ._hints import EXAMPLE, Hinted, Mistake, Value, found_names, names_in
+from ._signature import line_of
 
 
 def define(function: Callable[..., Any], hinted: Hinted) -> str:
@@ -92,7 +93,8 @@ def _declared(value: Value, mode: str) -> str:
     )
     constant = "const " if extents and mode == "IN" else ""
     default = f" = {value.default}" if value.default is not None else ""
-    return f"{constant}{mode} {value.element} {value.name}{extents}{default} {_quoted(value.doc)}"
+    doc = _quoted(", ".join(one for one in (value.field, value.doc) if one))
+    return f"{constant}{mode} {value.element} {value.name}{extents}{default} {doc}"
 
 
 def described(function: Callable[..., Any]) -> str:

@@ -18,8 +18,8 @@ from typing import Any, Dict, List, Optional
 
 import numpy as np
 
-from . import _source
-from ._forms import RANK_MAX, received, returned
+from . import _fields, _source
+from ._forms import LIST, RANK_MAX, is_one_list, received, returned, returned_texts
 from ._hints import Mistake, Value, found_names
 from ._interface import Interface
 from ._library import ffi, lib
@@ -27,6 +27,7 @@ from ._parameters import (
     CALLBACK,
     FILE,
     TEXT,
+    TEXTS,
     RunningParameter,
     Unfit,
     described,
@@ -134,11 +135,16 @@ class _Program:
             if isinstance(one, np.ndarray) and one.base is not None
         }
         lent = {key: weakref.ref(array) for key, array in arrays.items()}
+        arguments = _fields.gathered(routine.groups, arguments)
         try:
             returned = routine.function(**arguments)
         finally:
             if taken is not None:
                 taken.end()
+        if routine.gives is not None:
+            returned = _fields.spread(routine.gives, returned)
+        elif is_one_list(routine.results, returned):
+            returned = (returned,)
         self._take_results(running, routine, parameters, returned)
         return lent
 
@@ -165,6 +171,8 @@ class _Program:
         for parameter, result in zip(outputs, split_results(returned, len(outputs))):
             if parameter.kind == TEXT:
                 self._answer(running, parameter, result)
+            elif parameter.kind == TEXTS:
+                self._answer_all(running, declared.get(parameter.name), parameter, result, extents)
             elif parameter.kind == FILE:
                 parameter.set_file(result)
             else:
@@ -196,6 +204,32 @@ class _Program:
         text = result.encode("utf-8", "surrogateescape")
         if lib.farcall_running_answer(running, parameter.index, text, len(text)) != 0:
             raise Unfit(f"it returned a text with a NUL inside as {parameter.name}")
+
+    def _answer_all(
+        self,
+        running: Any,
+        hint: Optional[Value],
+        parameter: RunningParameter,
+        result: Any,
+        extents: Dict[str, Optional[int]],
+    ) -> None:
+        """Gives the texts of an array of them, and says how many they are."""
+        count = parameter.shape[0]
+        hint = hint or Value(parameter.name, "string", 1, (str(count),), form=LIST)
+        try:
+            texts = returned_texts(hint, result, count)
+        except TypeError as error:
+            words = f"it returned {described(result)} as {parameter.name}, {error}"
+            raise Unfit(words) from None
+        if not any(hint.found) and len(texts) != count:
+            raise Unfit(
+                f"it returned {len(texts)} texts as {parameter.name}, which is declared {count}"
+            )
+        for position, text in enumerate(texts):
+            place = (running, parameter.index, position, text, len(text))
+            if lib.farcall_running_answer_at(*place) != 0:
+                raise Unfit(f"it returned a text with a NUL inside as {parameter.name}")
+        extents.update({name: len(texts) for name in hint.found if name is not None})
 
 
 def _given(

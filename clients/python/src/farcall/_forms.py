@@ -11,7 +11,7 @@ its description says so.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from ._hints import Value
     from ._parameters import RunningParameter
 
+# Texts that a result may have whose hint does not say how many: these, or twice those of the
+# arguments. On the way each costs a byte, in the call all of them have a pointer.
+_TEXTS_MIN = 4096
 # The most dimensions of an array whose hint does not say how many it has.
 RANK_MAX = 4
 # Elements that a result may have whose hint does not say how many: these, or twice those of the
@@ -29,7 +32,7 @@ NULLABLE = "default "
 # Characters of a default that are shown.
 _SHOWN_MAX = 60
 _HIDDEN = re.compile(r"_(\w+)_(count|rank|shape)", re.ASCII)
-LIST, ANY = "list", "any"
+LIST, TUPLE, ANY = "list", "tuple", "any"
 
 
 def hidden(names: Iterable[str]) -> Dict[str, Tuple[str, str]]:
@@ -61,12 +64,13 @@ def extents_of(name: str, form: str) -> Tuple[str, ...]:
 
 def bounded(result: Value, arguments: Iterable[Value]) -> Value:
     """A result of any size, with the most that it may have."""
-    if not result.form:
+    if not result.form or result.extents and ":" not in result.extents:
         return result
+    least = _TEXTS_MIN if result.element == "string" else _ELEMENTS_MIN
     arrays = [one.extents for one in arguments if one.extents]
     counts = [" * ".join(f"({extent})" for extent in extents) for extents in arrays]
-    twice = f", 2 * ({' + '.join(counts)})" if counts else f", {_ELEMENTS_MIN}"
-    bound = f"max({_ELEMENTS_MIN}{twice})"
+    twice = f", 2 * ({' + '.join(counts)})" if counts else f", {least}"
+    bound = f"max({least}{twice})"
     return result._replace(extents=(bound,), found=(f"_{result.name}_count",))
 
 
@@ -84,14 +88,18 @@ def received(
 ) -> Any:
     """What the function is given."""
     if declared is None or not (declared.form or declared.is_one):
-        return parameter.value(wanted)
+        is_truth = declared is not None and declared.is_truth and declared.rank < 0
+        return parameter.value(bool if is_truth else wanted)
+    if declared.element == "string":
+        texts = parameter.texts()
+        return tuple(texts) if declared.form == TUPLE else texts
     array = parameter.array()
     if declared.is_one:
         item = array.reshape(-1)[0].item()
         return bool(item) if declared.is_truth else item
-    if declared.form == LIST:
-        items = array.tolist()
-        return [bool(item) for item in items] if declared.is_truth else items
+    if declared.form in (LIST, TUPLE):
+        items = [bool(item) for item in array] if declared.is_truth else array.tolist()
+        return tuple(items) if declared.form == TUPLE else items
     return array.reshape(_shape(array.shape, rank or 0))
 
 
@@ -104,6 +112,32 @@ def _shape(shape: Tuple[int, ...], rank: int) -> Tuple[int, ...]:
     return shape
 
 
+def is_one_list(results: Sequence[Value], returned: Any) -> bool:
+    """Whether a tuple is the only result, and not what holds the results."""
+    if len(results) != 1 or results[0].form not in (LIST, TUPLE):
+        return False
+    held = returned[0] if isinstance(returned, tuple) and len(returned) == 1 else None
+    return isinstance(returned, tuple) and not isinstance(held, (list, tuple))
+
+
+def returned_texts(declared: Value, result: Any, most: int) -> List[Optional[bytes]]:
+    """A result of texts, as they travel.
+
+    Raises:
+        TypeError: it is no such thing, in words.
+    """
+    if not isinstance(result, (list, tuple)):
+        raise TypeError(f"which is declared {declared.form}")
+    wrong = [one for one in result if not isinstance(one, str)]
+    if wrong:
+        raise TypeError(f"whose items are declared str, and one is {wrong[0]!r:.60}")
+    if len(result) > most:
+        raise TypeError(
+            f"and {most} texts are the most without a size; return one text that joins them"
+        )
+    return [one.encode("utf-8", "surrogateescape") for one in result]
+
+
 def returned(
     declared: Value, result: Any, dtype: np.dtype[Any], most: int
 ) -> Tuple[np.ndarray[Any, Any], Tuple[int, ...]]:
@@ -112,9 +146,9 @@ def returned(
     Raises:
         TypeError: it is no such thing, in words.
     """
-    is_list = declared.form == LIST
+    is_list = declared.form in (LIST, TUPLE)
     if not isinstance(result, (list, tuple) if is_list else (np.ndarray, np.generic)):
-        raise TypeError(f"which is declared {'list' if is_list else 'np.ndarray'}")
+        raise TypeError(f"which is declared {declared.form if is_list else 'np.ndarray'}")
     try:
         array = np.asarray(result)
     except ValueError:

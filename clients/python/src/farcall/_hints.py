@@ -1,20 +1,20 @@
-"""Interfaces from type hints: what a Python function takes and gives, as a line of the interface
-language."""
+"""Type hints: what travels of a value with one, in the words of the interface language."""
 
 from __future__ import annotations
 
 import collections.abc
-import dataclasses
-import inspect
 import pathlib
 import re
 import types
 import typing
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
 from . import _forms
+
+if TYPE_CHECKING:
+    from ._fields import Fields
 
 # The interface language's names of NumPy's types, by kind and bytes of an element.
 _ELEMENTS = {
@@ -27,8 +27,6 @@ _SCALARS = {
     int: "int64", float: "double", complex: "dcomplex", str: "string", bool: "logical",
     pathlib.Path: "filename",
 }  # fmt: skip
-# What stands for the type of a function of the caller's.
-_FUNCTION = "function"
 # Aliases of aliases that are followed.
 _ALIASES_MAX = 16
 # What expressions of extents may call.
@@ -61,6 +59,8 @@ class Value(NamedTuple):
     # Of a number that may be NULL: an array of one.
     is_one: bool = False
     doc: str = ""
+    # Of a field of a dataclass: what its description says of that.
+    field: str = ""
     # Of a function of the caller's: what it takes and gives.
     function: Optional[Hinted] = None
 
@@ -75,92 +75,13 @@ class Hinted(NamedTuple):
 
     arguments: Tuple[Value, ...]
     results: Tuple[Value, ...]
+    # Arguments that are dataclasses, whose fields are among the others.
+    groups: Dict[str, Fields] = {}
+    # The results, if a dataclass is among them.
+    gives: Optional[Fields] = None
 
 
-def has_hints(function: Callable[..., Any]) -> bool:
-    """Whether somebody meant it to have an interface."""
-    return bool(getattr(function, "__annotations__", None))
-
-
-def read(function: Callable[..., Any]) -> Hinted:
-    """What the hints of a function say.
-
-    Raises:
-        Mistake: a hint is missing, or says nothing that can travel.
-    """
-    name = function.__name__
-    try:
-        hints = typing.get_type_hints(function, include_extras=True)
-    except Exception as error:
-        raise Mistake(
-            f"the hints of {name} cannot be read: {error}",
-            "import what they name",
-            line_of(function),
-        ) from error
-    try:
-        if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
-            raise Mistake(
-                "it does not return its results when it is called", "make it an ordinary function"
-            )
-        arguments = tuple(
-            _argument(one, hints) for one in inspect.signature(function).parameters.values()
-        )
-        if "return" not in hints:
-            raise Mistake("it does not say what it returns", f"write `-> {EXAMPLE}`, or `-> None`")
-        results = _results(hints["return"])
-        _check_names(arguments, results)
-    except Mistake as mistake:
-        raise Mistake(f"{name}: {mistake}", mistake.fix, line_of(function)) from None
-    return Hinted(arguments, results)
-
-
-def line_of(function: Callable[..., Any]) -> int:
-    return int(function.__code__.co_firstlineno)
-
-
-def _argument(parameter: inspect.Parameter, hints: Dict[str, Any]) -> Value:
-    name = parameter.name
-    if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
-        raise Mistake(f"{parameter} takes any number of arguments", "name each, with its type")
-    if name not in hints:
-        raise Mistake(
-            f"the argument {name} has no type", f"write `{name}: float`, or `{name}: {EXAMPLE}`"
-        )
-    hint = _expanded(hints[name])
-    if typing.get_origin(hint) is collections.abc.Callable:
-        if parameter.default is not inspect.Parameter.empty:
-            raise Mistake(
-                f"{name} is a function, which callers cannot leave out", "drop the default"
-            )
-        return _function(name, *typing.get_args(hint))
-    value = _value(name, hints[name])
-    if parameter.default is inspect.Parameter.empty:
-        return value
-    return _with_default(value, parameter.default)
-
-
-def _function(name: str, takes: Any = ..., gives: Any = None) -> Value:
-    """A function of the caller's, by its hint."""
-    if not isinstance(takes, (list, tuple)):
-        raise Mistake(
-            f"{name} does not say what the function takes",
-            f"write `{name}: Callable[[float], float]`",
-        )
-    arguments = tuple(_value(f"argument{number}", hint) for number, hint in enumerate(takes, 1))
-    results = _results(gives)
-    for value in arguments + results:
-        if value.element == "filename":
-            raise Mistake(
-                f"{name} takes or gives a file, which callbacks do not",
-                "pass its content: NDArray[np.uint8]",
-            )
-        if value.form:
-            raise Mistake(f"{name} takes or gives what has no size", f"write {EXAMPLE}")
-    _check_names(arguments, results)
-    return Value(name, _FUNCTION, -1, function=Hinted(arguments, results))
-
-
-def _with_default(value: Value, default: Any) -> Value:
+def with_default(value: Value, default: Any) -> Value:
     """An argument that callers may leave out."""
     whole = isinstance(default, (int, np.integer))
     if whole and abs(int(default)) >= 2**63:
@@ -179,49 +100,18 @@ def _with_default(value: Value, default: Any) -> Value:
     return _forms.nullable(value, default)
 
 
-def _results(hint: Any) -> Tuple[Value, ...]:
-    if hint is None or hint is type(None):
-        return ()
-    if isinstance(hint, type) and issubclass(hint, tuple) and hasattr(hint, "_fields"):
-        fields = typing.get_type_hints(hint, include_extras=True)
-        return tuple(_with_bounds(_value(name, fields.get(name))) for name in hint._fields)
-    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
-        fields = typing.get_type_hints(hint, include_extras=True)
-        names = [one.name for one in dataclasses.fields(hint)]
-        return tuple(_with_bounds(_value(name, fields.get(name))) for name in names)
-    if typing.get_origin(hint) is tuple:
-        items = typing.get_args(hint)
-        if Ellipsis in items:
-            raise Mistake("it returns any number of results", "write each: `tuple[float, int]`")
-        return tuple(
-            _with_bounds(_value(f"result{number}", item)) for number, item in enumerate(items, 1)
-        )
-    return (_with_bounds(_value("result", hint)),)
-
-
-def _check_names(arguments: Tuple[Value, ...], results: Tuple[Value, ...]) -> None:
-    names = [value.name for value in arguments + results] + found_names(results)
-    for name in names:
-        if names.count(name) > 1:
-            raise Mistake(f"{name} is an argument and a result", "give one of them another name")
-        if not re.fullmatch(r"[A-Za-z_]\w*", name, flags=re.ASCII):
-            raise Mistake(
-                f"{name} is not a name that other languages accept",
-                "use letters from a to z, digits and _",
-            )
-
-
-def _value(name: str, hint: Any) -> Value:
+def value_of(name: str, hint: Any) -> Value:
     notes: List[Any] = []
-    hint = _expanded(hint)
+    hint = expanded(hint)
     if typing.get_origin(hint) is typing.Annotated:
-        hint, *notes = typing.get_args(hint)
-        hint = _expanded(hint)
-    hint = _without_none(hint)
-    if hint in _SCALARS:
+        notes = list(typing.get_args(hint)[1:])
+    hint = plain(hint)
+    if isinstance(hint, collections.abc.Hashable) and hint in _SCALARS:
         return Value(name, _SCALARS[hint], -1)
-    if typing.get_origin(hint) in (list, collections.abc.Sequence):
+    if typing.get_origin(hint) in (list, collections.abc.Sequence, collections.abc.Iterable):
         return _list(name, *typing.get_args(hint))
+    if typing.get_origin(hint) is tuple:
+        return _tuple(name, typing.get_args(hint))
     if hint is np.ndarray:
         return _of_any_rank(name, "double", notes)
     if isinstance(hint, type) and issubclass(hint, np.generic):
@@ -232,14 +122,22 @@ def _value(name: str, hint: Any) -> Value:
         if rank is None and not any(isinstance(note, (str, int)) for note in notes):
             return _of_any_rank(name, _element(name, *typing.get_args(dtype)), notes)
         return _array(name, _element(name, *typing.get_args(dtype)), rank, notes)
-    advice = (
-        f"write int, float, complex, bool, str, pathlib.Path, {EXAMPLE}, or of a function "
-        "Callable[[float], float]"
+    raise Mistake(f"{name} has the type {_shown(hint)}, which does not travel", _advice(hint))
+
+
+def _advice(hint: Any) -> str:
+    """What to write in place of a type that does not travel."""
+    if hint in (list, tuple, collections.abc.Sequence):
+        return "say of what it is: list[float], or list[str]"
+    if hint is dict or typing.get_origin(hint) in (dict, collections.abc.Mapping):
+        return "write a dataclass with a field for each key, or a list of keys and one of values"
+    return (
+        f"write int, float, complex, bool, str, pathlib.Path, {EXAMPLE}, list[float], list[str], a "
+        "dataclass, or of a function Callable[[float], float]"
     )
-    raise Mistake(f"{name} has the type {_shown(hint)}, which does not travel", advice)
 
 
-def _expanded(hint: Any) -> Any:
+def expanded(hint: Any) -> Any:
     """What an alias stands for: those of a `type` statement, which NumPy's NDArray is in newer
     versions, are objects."""
     for _ in range(_ALIASES_MAX):
@@ -272,22 +170,50 @@ def _element(name: str, scalar: Any) -> str:
         ) from None
 
 
-def _without_none(hint: Any) -> Any:
-    """X of Optional[X]: nothing is what is left out."""
+def plain(hint: Any) -> Any:
+    """A type without what is noted on it, and X of Optional[X]: nothing is what is left out."""
+    hint = expanded(hint)
+    if typing.get_origin(hint) is typing.Annotated:
+        hint = expanded(typing.get_args(hint)[0])
     items = [one for one in typing.get_args(hint) if one is not type(None)]
+    return plain(items[0]) if _is_union(hint) and len(items) == 1 else hint
+
+
+def may_be_none(hint: Any) -> bool:
+    """Whether a type is Optional[X]."""
+    hint = expanded(hint)
+    if typing.get_origin(hint) is typing.Annotated:
+        return may_be_none(typing.get_args(hint)[0])
+    return _is_union(hint) and type(None) in typing.get_args(hint)
+
+
+def _is_union(hint: Any) -> bool:
     unions = (typing.Union, getattr(types, "UnionType", typing.Union))
-    return items[0] if typing.get_origin(hint) in unions and len(items) == 1 else hint
+    return typing.get_origin(hint) in unions
 
 
-def _list(name: str, item: Any = None) -> Value:
-    """Of numbers or truth values."""
-    one = _value(name, item)
-    if one.rank >= 0 or one.element in ("string", "filename"):
+def _list(name: str, item: Any = None, form: str = _forms.LIST) -> Value:
+    """Of numbers, truth values or texts."""
+    if item is None:
+        raise Mistake(f"{name} has the type list, which does not travel", _advice(list))
+    one = value_of(name, item)
+    if one.rank >= 0 or one.element == "filename":
         raise Mistake(
             f"{name} is a list of {_shown(item)}, which does not travel",
-            f"write list[float], {EXAMPLE}, or str for texts that are joined",
+            f"write list[float], list[str], or {EXAMPLE}",
         )
-    return one._replace(rank=1, extents=_forms.extents_of(name, _forms.LIST), form=_forms.LIST)
+    return one._replace(rank=1, extents=_forms.extents_of(name, _forms.LIST), form=form)
+
+
+def _tuple(name: str, items: Tuple[Any, ...]) -> Value:
+    """Of any number of values of one type, or of so many."""
+    if len(items) == 2 and items[1] is Ellipsis:
+        return _list(name, items[0], _forms.TUPLE)
+    if not items or any(item != items[0] for item in items):
+        message = f"{name} is a tuple of values of different types, which does not travel"
+        raise Mistake(message, "write a dataclass, or a NamedTuple, with a field for each")
+    one = _list(name, items[0], _forms.TUPLE)
+    return one._replace(extents=(str(len(items)),))
 
 
 def _of_any_rank(name: str, element: str, notes: List[Any]) -> Value:
@@ -339,7 +265,7 @@ def _array(name: str, element: str, rank: Optional[int], notes: List[Any]) -> Va
     return Value(name, element, len(extents), extents)
 
 
-def _with_bounds(value: Value) -> Value:
+def with_bounds(value: Value) -> Value:
     """A result with `found <= n` as an extent has at most n elements; found comes with it."""
     if value.form:
         return value

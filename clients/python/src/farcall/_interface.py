@@ -6,11 +6,12 @@ from __future__ import annotations
 import inspect
 import keyword
 import re
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from ._forms import NULLABLE, hidden
+from ._forms import hidden
+from ._groups import Group, default_text, groups_of, path_of, put_together, slots_of
 from ._library import lib
 
 # Numbers of enum farcall_element.
@@ -93,7 +94,7 @@ class Parameter:
         # There is none of it unless its condition holds.
         self.is_conditional = "when" in described
         self.is_column = described.get("order") == "column"
-        self.is_nullable = self.mode == "in" and self.doc.startswith(NULLABLE)
+        self.is_nullable = self.mode == "in" and bool(default_text(self.doc))
         # Whole numbers that say true or false.
         self.is_logical = bool(described.get("logical"))
         # Of callbacks: what they are called with.
@@ -205,8 +206,8 @@ class Interface:
         pairs = [(of[name], of[which], says) for name, (which, says) in beside.items()]
         self.ranks = [(one, array) for one, array, says in pairs if says == "rank"]
         self.shapes = {array.index: one for one, array, says in pairs if says == "shape"}
-        counted = {array.index for _, array, says in pairs if says == "count"}
-        self.lists = counted - set(self.shapes)
+        counts = {array.index: one for one, array, says in pairs if says == "count"}
+        self.lists = {index: one for index, one in counts.items() if index not in self.shapes}
         # What may be NULL, and is where it is left out.
         self.nullable = [one for one in self.visible if one.is_nullable]
         self.has_beside = bool(self.ranks or self.nullable)
@@ -220,45 +221,75 @@ class Interface:
         ]
         # What has a default may follow by position, as in Python.
         self.optional = self._optional()
+        # Arguments of several fields, and what arguments mean by position where there are such.
+        self.groups = groups_of([one for one in self.visible if one.is_input])
+        self.slots = self._slots() if self.groups else []
         self.outputs = [one for one in self.visible if one.is_output]
+        self.result_paths = {
+            one.name: path
+            for one in self.outputs
+            if not one.is_input and (path := path_of(one.name, one.doc)) is not None
+        }
         self.array_outputs = [one for one in self.outputs if not one.is_single and not one.is_text]
-        self.names = Names([one.name for one in self.visible])
+        self.names = Names([one.name for one in self.visible] + list(self.groups))
         self._by_name = by_name
         # Memory for the arguments of calls (`_places.py`) that no call uses at the moment.
         self.memories: List[Any] = []
 
-    def _optional(self) -> List[Parameter]:
-        """Parameters whose default is a constant. All of them stand behind what has none: else
-        nobody could tell which one a position means."""
+    @property
+    def having_default(self) -> List[Parameter]:
+        """Parameters whose default is a constant, and no size."""
         sizes = {name for one in self.visible for name in one.sizes}
-        having = [
+        return [
             one
             for one in self.by_keyword
             if one.is_nullable
             or constant(one.default, one.type) is not None
             and one.name not in sizes
         ]
+
+    def _optional(self) -> List[Parameter]:
+        """Parameters whose default is a constant. All of them stand behind what has none: else
+        nobody could tell which one a position means."""
+        having = self.having_default
         last = max((one.index for one in self.positional if not one.is_callback), default=-1)
         return having if all(one.index > last for one in having) else []
+
+    @property
+    def is_python(self) -> bool:
+        """Whether Python's signature says more than the core's."""
+        beside = self.has_beside or self.shapes or self.lists or self.result_paths
+        return bool(self.optional or self.groups or beside)
+
+    @property
+    def result_names(self) -> List[str]:
+        """The results, those of several fields as one."""
+        return list(put_together(self.result_paths, {one.name: None for one in self.outputs}))
+
+    def _slots(self) -> List[Union[Parameter, Group]]:
+        fields = {one.name for one in self.visible if path_of(one.name, one.doc) is not None}
+        positional = [one for one in self.positional if one.name not in fields]
+        optional = [one for one in self.having_default if one.name not in fields]
+        return slots_of(self.groups, positional, optional)
 
     def find(self, given: str) -> Optional[Parameter]:
         """The parameter that a keyword means."""
         name = self.names.find(given)
-        return None if name is None else self._by_name[name]
+        return None if name is None else self._by_name.get(name)
 
     def signature(self) -> inspect.Signature:
         """Arguments by position, then those by name; `None` stands for what is inferred or
         computed."""
         kinds = inspect.Parameter
-        arguments = [
-            kinds(python_name(one.name), kinds.POSITIONAL_OR_KEYWORD) for one in self.positional
-        ]
-        for one in self.optional:
-            default = constant(one.default, one.type)
+        slots = self.slots or [*self.positional, *self.optional]
+        must = self.positional if not self.slots else [one for one in slots if self._is_must(one)]
+        arguments = []
+        for slot in slots:
+            default = kinds.empty if slot in must else _constant_of(slot)
             kind = kinds.POSITIONAL_OR_KEYWORD
-            arguments.append(kinds(python_name(one.name), kind, default=default))
+            arguments.append(kinds(python_name(slot.name), kind, default=default))
         for one in self.by_keyword:
-            if one not in self.optional:
+            if one not in slots and path_of(one.name, one.doc) is None:
                 default = constant(one.default, one.type)
                 arguments.append(kinds(python_name(one.name), kinds.KEYWORD_ONLY, default=default))
         for option in OPTIONS:
@@ -267,6 +298,14 @@ class Interface:
                 kinds(option_name(option, self.names), kinds.KEYWORD_ONLY, default=default)
             )
         return inspect.Signature(arguments)
+
+    def _is_must(self, slot: Union[Parameter, Group]) -> bool:
+        """Whether it has no default."""
+        return not slot.is_optional if isinstance(slot, Group) else slot in self.positional
+
+
+def _constant_of(slot: Union[Parameter, Group]) -> Any:
+    return None if isinstance(slot, Group) else constant(slot.default, slot.type)
 
 
 class Names:

@@ -8,18 +8,19 @@ import operator
 import os
 import pathlib
 import shutil
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
 from ._interface import ELEMENTS
 from ._library import ffi, lib
-from ._views import array_at, shape_of
+from ._views import array_at, shape_of, texts_at
 
 # enum farcall_parameter_kind.
 NUMBER: int = lib.FARCALL_PARAMETER_NUMBER
 ARRAY: int = lib.FARCALL_PARAMETER_ARRAY
 TEXT: int = lib.FARCALL_PARAMETER_TEXT
+TEXTS: int = lib.FARCALL_PARAMETER_TEXTS
 FILE: int = lib.FARCALL_PARAMETER_FILE
 CALLBACK: int = lib.FARCALL_PARAMETER_CALLBACK
 # enum farcall_mode.
@@ -65,6 +66,8 @@ class RunningParameter:
                 if text == ffi.NULL
                 else ffi.buffer(text, self.shape[0])[:].decode("utf-8", "replace")
             )
+        if self.kind == TEXTS:
+            return self.texts()
         if self.kind == ARRAY:
             return self.array()
         if self.kind == FILE:
@@ -73,6 +76,10 @@ class RunningParameter:
             return None
         number = self.array()[()]
         return bool(number) if wanted in (bool, "bool") else number.item()
+
+    def texts(self) -> List[Optional[str]]:
+        """The texts of an array of them; of one text, that alone."""
+        return texts_at(self._view) if self.kind == TEXTS else [self.value(str)]
 
     @property
     def is_null(self) -> bool:

@@ -13,6 +13,7 @@ from . import _arguments, _errors
 from ._arguments import Filler
 from ._arrays import dtype_text
 from ._connection import FOR_EVER_SECONDS, count_of, seconds
+from ._groups import spread
 from ._interface import CHAR, STRUCT, Parameter
 from ._library import (
     PENDING,
@@ -77,6 +78,8 @@ class Prepared:
         self._label: Any = None
         self.ranks = 0
         self._has_no_options = not named
+        if self.interface.groups:
+            arguments, named = (), spread(self.interface, arguments, named, self._wrong)
         if named:
             self._set_options(self._fill(arguments, named))
         else:

@@ -11,6 +11,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 import numpy as np
 
 from . import _errors
+from ._groups import put_together
 from ._interface import CHAR, ELEMENTS, STRUCT, Interface, Names, Parameter
 from ._labels import put_back
 from ._library import check, ffi, handle_place, kept_buffer, lib
@@ -162,12 +163,20 @@ def collect(
     for index in interface.lists:
         name = interface.parameters[index].name
         if index not in destinations:
-            values[name] = values[name].tolist()
+            values[name] = _listed(values[name], interface.lists[index], places)
     if labelled:
         put_back(labelled, values, interface.outputs, destinations)
+    if interface.result_paths:
+        values = put_together(interface.result_paths, values)
     lib.farcall_results_times(places.results[0], places.times)
     queued, started, finished = places.moments
     return Results(values, Times(queued / 1e9, started / 1e9, finished / 1e9))
+
+
+def _listed(value: Any, count: Parameter, places: CallPlaces) -> Any:
+    """A result that is a list in Python: of texts there are as many as are declared, and of these
+    the first ones were given."""
+    return value.tolist() if isinstance(value, np.ndarray) else value[: _array(count, places)]
 
 
 def _value(parameter: Parameter, places: CallPlaces, destinations: Dict[int, Any]) -> Any:

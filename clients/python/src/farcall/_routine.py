@@ -58,7 +58,7 @@ class Routine:
         # What each option is called here, and the other way round.
         self._options = {option_name(option, self._interface.names): option for option in OPTIONS}
         self._signature = self._in_python(text(lib.farcall_routine_signature(handle)) or "")
-        if self._interface.optional or self._interface.shapes or self._interface.has_beside:
+        if self._interface.is_python:
             self._signature = self._with_optional()
         self.name = self._interface.full_name
         self.__name__ = self._interface.name
@@ -89,8 +89,9 @@ class Routine:
         """The signature with what has a default before the star: by position, too."""
         listed = self._interface.signature().parameters.values()
         own = [one for one in listed if one.name not in self._options]
-        names = ", ".join(one.name for one in self._interface.outputs)
-        results = f"({names})" if len(self._interface.outputs) > 1 else names or "None"
+        outputs = self._interface.result_names
+        names = ", ".join(outputs)
+        results = f"({names})" if len(outputs) > 1 else names or "None"
         return f"{self._interface.name}{inspect.Signature(own)} -> {results}"
 
     def _option(self, option: str) -> Optional[str]:

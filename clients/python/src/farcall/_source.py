@@ -10,8 +10,8 @@ import traceback
 import types
 from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
-from . import _define, _forms, _hints
-from ._hints import Mistake
+from . import _define, _fields, _forms, _signature
+from ._hints import Mistake, Value
 
 _IDL = "__farcall_idl__"
 
@@ -41,8 +41,11 @@ class Published(NamedTuple):
     function: Callable[..., Any]
     takes: Tuple[str, ...]
     interface: str
-    results: Tuple[_hints.Value, ...] = ()
-    arguments: Tuple[_hints.Value, ...] = ()
+    results: Tuple[Value, ...] = ()
+    arguments: Tuple[Value, ...] = ()
+    # Arguments that are dataclasses, and the results if one is among them.
+    groups: Dict[str, _fields.Fields] = {}
+    gives: Optional[_fields.Fields] = None
 
 
 def load(file: str, source: str) -> types.ModuleType:
@@ -78,7 +81,7 @@ def published(module: types.ModuleType) -> Tuple[Dict[str, Published], Dict[str,
         is_function = wanted and isinstance(function, types.FunctionType)
         if interface is None and not is_function:
             continue
-        if interface is None and listed is None and not _hints.has_hints(function):
+        if interface is None and listed is None and not _signature.has_hints(function):
             left_out[name] = "it has no type hints"
             continue
         try:
@@ -97,10 +100,13 @@ def published(module: types.ModuleType) -> Tuple[Dict[str, Published], Dict[str,
 
 
 def _hinted(value: Any, function: types.FunctionType) -> Published:
-    hinted = _hints.read(function)
+    hinted = _signature.read(function)
     takes = tuple(one.name for one in hinted.arguments)
     results = tuple(_forms.bounded(one, hinted.arguments) for one in hinted.results)
-    return Published(value, takes, _define.define(function, hinted), results, hinted.arguments)
+    interface = _define.define(function, hinted)
+    return Published(
+        value, takes, interface, results, hinted.arguments, hinted.groups, hinted.gives
+    )
 
 
 def _marked(function: Callable[..., Any], interface: str) -> Published:

@@ -210,9 +210,12 @@ class _Writer:
         fields = {
             one.name: _result_type(one)
             for one in interface.outputs
-            if _is_attribute(one.name, ("keys",))
+            if _is_attribute(one.name, ("keys",)) and one.name not in interface.result_paths
         }
-        if len(interface.outputs) == 1:
+        records = {path[0] for path in interface.result_paths.values()}
+        names = (name for name in sorted(records) if _is_attribute(name, ("keys",)))
+        fields.update({name: "_t.Any" for name in names})
+        if len(interface.outputs) == 1 and not records:
             fields.setdefault("value", _result_type(interface.outputs[0]))
         lines = [f"class {results}(_Results):"]
         for name, kind in fields.items():
@@ -299,7 +302,7 @@ def _arguments(interface: Interface, options: Optional[Dict[str, str]] = None) -
     keywords = [one for one in listed if one.kind == inspect.Parameter.KEYWORD_ONLY]
     for one in listed:
         parameter = by_name.get(one.name)
-        if parameter is None and options is not None:
+        if parameter is None and options is not None and one.name not in interface.groups:
             continue
         if one in keywords[:1]:
             written.append("*")

@@ -62,6 +62,12 @@ impl Builder<'_> {
                 self.plan_file(index, parameter)?
             }
             ParameterLayout::Text => Planned::Ready(self.plan_text(argument)?),
+            // NULL is not the same as none of them; an array of some has a pointer for each.
+            ParameterLayout::TextArray { count: 0 }
+                if parameter.mode == Mode::In && *argument == Argument::Null =>
+            {
+                Planned::Ready(Place::None)
+            }
             ParameterLayout::TextArray { count } => {
                 Planned::Ready(self.plan_texts(parameter, argument, *count)?)
             }
