@@ -185,7 +185,7 @@ fn one_number(shape: &[u64]) -> Error {
 
 /// Numbers are read into the parameter's own type at once: text has no type to convert from.
 fn numbers(parameter: &Parameter, text: &str) -> Result<Value> {
-    let data = inline(parameter.element, text)?;
+    let data = inline(parameter, text)?;
     match parameter.shape {
         Shape::Scalar if data.shape.is_empty() => Ok(Argument::Raw(data.bytes).into()),
         Shape::Scalar => Err(wrong("an array was passed, and the routine needs one number")),
@@ -198,9 +198,16 @@ fn numbers(parameter: &Parameter, text: &str) -> Result<Value> {
 }
 
 /// Numbers in nested brackets, separated by commas; numbers may be quoted as in JSON.
-fn inline(element: ElementType, text: &str) -> Result<Data> {
-    let mut reader =
-        Brackets { rest: text.trim(), element, bytes: Vec::new(), shape: Vec::new(), seen: false };
+fn inline(parameter: &Parameter, text: &str) -> Result<Data> {
+    let element = parameter.element;
+    let mut reader = Brackets {
+        rest: text.trim(),
+        element,
+        logical: parameter.logical,
+        bytes: Vec::new(),
+        shape: Vec::new(),
+        seen: false,
+    };
     reader.item(0)?;
     if !reader.rest.is_empty() {
         return Err(wrong(format!("\"{}\" follows the value", shown(reader.rest))));
@@ -212,6 +219,8 @@ fn inline(element: ElementType, text: &str) -> Result<Data> {
 struct Brackets<'a> {
     rest: &'a str,
     element: ElementType,
+    /// Whether they say true or false: then these words stand for them.
+    logical: bool,
     bytes: Vec<u8>,
     /// Extents of the first list at each depth; every other one must have them too.
     shape: Vec<u64>,
@@ -278,13 +287,25 @@ impl Brackets<'_> {
         let (word, rest) = self.rest.split_at(end);
         let word = word.trim();
         let bare = word.strip_prefix('"').and_then(|word| word.strip_suffix('"')).unwrap_or(word);
-        let value = number(bare)?;
+        let value = match self.logical {
+            true => truth(bare)?,
+            false => number(bare)?,
+        };
         let start = self.bytes.len();
         self.bytes.resize(start + element_bytes(self.element) as usize, 0);
         value.write(self.element, &mut self.bytes[start..])?;
         check_range(value, self.element, &self.bytes[start..])?;
         self.rest = rest;
         Ok(())
+    }
+}
+
+/// A truth value, as JSON, Python and Fortran write it, or as a number.
+fn truth(word: &str) -> Result<ScalarValue> {
+    match word.to_ascii_lowercase().as_str() {
+        "true" | ".true." => Ok(ScalarValue::Integer(1)),
+        "false" | ".false." => Ok(ScalarValue::Integer(0)),
+        _ => number(word).map_err(|error| error.fix("write true or false, 1 or 0")),
     }
 }
 

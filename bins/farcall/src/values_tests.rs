@@ -6,8 +6,28 @@ use farcall_base::{Random, SeededRandom};
 
 use super::*;
 
+fn of(element: ElementType) -> Parameter {
+    let source = "Define f(IN int x) { }";
+    let module = farcall_idl::compile("f.idl", source).unwrap();
+    Parameter { element, ..module.routines[0].interface.parameters[0].clone() }
+}
+
+#[test]
+fn truth_values_are_words_or_numbers() {
+    let logical = Parameter { logical: true, ..of(ElementType::Int32) };
+    let read = |text| inline(&logical, text).map(|data| (data.shape, data.bytes));
+    let one = |value: i32| (vec![], value.to_ne_bytes().to_vec());
+    for (text, value) in [("true", 1), ("False", 0), (".TRUE.", 1), ("1", 1), ("0", 0), ("5", 5)] {
+        assert_eq!(read(text).unwrap(), one(value), "{text}");
+    }
+    assert_eq!(read("[true, false, 1]").unwrap().0, [3]);
+    let error = read("yes").unwrap_err().to_string();
+    assert!(error.contains("write true or false, 1 or 0"), "{error}");
+    assert!(inline(&of(ElementType::Int32), "true").is_err());
+}
+
 fn reals(text: &str) -> (Vec<u64>, Vec<f64>) {
-    let data = inline(ElementType::Float64, text).unwrap();
+    let data = inline(&of(ElementType::Float64), text).unwrap();
     let numbers =
         data.bytes.chunks_exact(8).map(|one| f64::from_ne_bytes(one.try_into().unwrap())).collect();
     (data.shape, numbers)
@@ -38,7 +58,7 @@ fn complex_numbers_are_written_as_in_python() {
     ] {
         assert_eq!(number(text).unwrap(), ScalarValue::Complex(re, im), "{text}");
     }
-    assert_eq!(inline(ElementType::Complex64, "[1+2j, 3]").unwrap().bytes.len(), 16);
+    assert_eq!(inline(&of(ElementType::Complex64), "[1+2j, 3]").unwrap().bytes.len(), 16);
 }
 
 #[test]
@@ -98,11 +118,11 @@ fn mistakes_say_what_is_wrong() {
         (ElementType::Float64, "é", "not a number"),
     ];
     for (element, text, reason) in cases {
-        let error = inline(element, text).unwrap_err().to_string();
+        let error = inline(&of(element), text).unwrap_err().to_string();
         assert!(error.contains(reason), "{text}: {error} should say \"{reason}\"");
     }
     // Brackets that would overflow the stack of a recursive reader.
-    assert!(inline(ElementType::Float64, &"[".repeat(100_000)).is_err());
+    assert!(inline(&of(ElementType::Float64), &"[".repeat(100_000)).is_err());
 }
 
 #[test]
@@ -114,7 +134,7 @@ fn damage_at_random_never_panics() {
         let bytes: Vec<u8> =
             (0..length).map(|_| letters[(random.next() % letters.len() as u64) as usize]).collect();
         let text = String::from_utf8_lossy(&bytes);
-        if let Ok(data) = inline(ElementType::Complex128, &text) {
+        if let Ok(data) = inline(&of(ElementType::Complex128), &text) {
             let count: u64 = data.shape.iter().product();
             assert_eq!(data.bytes.len() as u64, 16 * count, "{text}");
         }

@@ -20,14 +20,20 @@ pub trait Notation {
 pub struct Elements<'a> {
     interface: &'a Interface,
     element: ElementType,
+    /// Whether they say true or false.
+    logical: bool,
     bytes: Vec<u8>,
 }
 
 impl<'a> Elements<'a> {
-    /// Copies the elements of an array.
-    pub fn of(interface: &'a Interface, array: &OwnedArray) -> io::Result<Elements<'a>> {
+    /// Copies the elements of a parameter's array.
+    pub fn of(
+        interface: &'a Interface,
+        parameter: &Parameter,
+        array: &OwnedArray,
+    ) -> io::Result<Elements<'a>> {
         let bytes = array.packed(Order::Row).map_err(io::Error::other)?;
-        Ok(Elements { interface, element: array.element, bytes })
+        Ok(Elements { interface, element: array.element, logical: parameter.logical, bytes })
     }
 
     /// Type of an element.
@@ -43,7 +49,11 @@ impl<'a> Elements<'a> {
     /// One element as text; a question mark for a place outside.
     pub fn text(&self, index: u64, notation: &dyn Notation) -> String {
         let ElementType::Struct(number) = self.element else {
-            return scalar(self.element, &self.bytes, index, notation);
+            return match ScalarValue::read(self.element, &self.bytes, index) {
+                Some(ScalarValue::Integer(value)) if self.logical => (value != 0).to_string(),
+                Some(ScalarValue::Unsigned(value)) if self.logical => (value != 0).to_string(),
+                _ => scalar(self.element, &self.bytes, index, notation),
+            };
         };
         let width = element_bytes(self.interface, self.element) as usize;
         let structure = self.interface.structs.get(usize::from(number));

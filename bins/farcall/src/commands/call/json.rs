@@ -66,7 +66,7 @@ fn write_output(
             write!(out, "[{}]", texts.iter().map(optional_text).collect::<Vec<_>>().join(", "))
         }
         Output::Array(array) => {
-            let elements = Elements::of(interface, array)?;
+            let elements = Elements::of(interface, parameter, array)?;
             let shape: &[u64] =
                 if is_single(parameter, array.shape.iter().product()) { &[] } else { &array.shape };
             write_level(out, &elements, shape, &mut 0)

@@ -99,7 +99,7 @@ fn write_array(
 ) -> io::Result<()> {
     let name = &parameter.name;
     let single = is_single(parameter, array.shape.iter().product());
-    let elements = Elements::of(interface, array)?;
+    let elements = Elements::of(interface, parameter, array)?;
     match array.shape.as_slice() {
         _ if single => writeln!(out, "{name} = {}", elements.text(0, &Readable { short: false })),
         [_] if array.element == ElementType::Char => {
