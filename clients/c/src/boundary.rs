@@ -200,11 +200,16 @@ pub unsafe fn options<T: Copy>(pointer: *const T, what: &str) -> Result<Option<T
 
 /// Seconds that limit something: none for 0.
 pub fn limit(seconds: f64) -> Result<Option<Duration>> {
+    limit_of("timeout", seconds)
+}
+
+/// The same of a time that has another name for callers.
+pub fn limit_of(name: &str, seconds: f64) -> Result<Option<Duration>> {
     if seconds.is_nan() || seconds < 0.0 {
         return Err(Error::new(
             ErrorKind::InvalidArgument,
             "call Farcall",
-            "the timeout is negative",
+            format!("the {name} is negative"),
         )
         .with("seconds", seconds)
         .fix("0 means no time limit"));
@@ -271,5 +276,7 @@ mod tests {
         }
         assert_eq!(limit(0.25).unwrap(), Some(Duration::from_millis(250)));
         assert!(limit(-1e-300).is_err() && limit(f64::NAN).is_err());
+        let error = limit_of("run_timeout", -1.0).unwrap_err().to_string();
+        assert!(error.contains("the run_timeout is negative (seconds: -1)"), "{error}");
     }
 }

@@ -12,7 +12,9 @@ use farcall_client::{
 };
 
 use crate::argument::{RawArgument, read_all};
-use crate::boundary::{Place, elements, free, guard, limit, object, options, patience, text};
+use crate::boundary::{
+    Place, elements, free, guard, limit, limit_of, object, options, patience, text,
+};
 use crate::error::ErrorObject;
 use crate::results::ResultsObject;
 use crate::routine::RoutineObject;
@@ -108,7 +110,7 @@ unsafe fn read_options(given: *const RawOptions) -> Result<CallOptions> {
         // SAFETY: farcall.h: NULL, or the 16 bytes of an id.
         on: (!given.on.is_null()).then(|| ObjectId(unsafe { given.on.cast::<[u8; 16]>().read() })),
         timeout: limit(given.timeout_seconds)?,
-        run_timeout: limit(given.run_timeout_seconds)?,
+        run_timeout: limit_of("run_timeout", given.run_timeout_seconds)?,
         announced: given.announced != 0,
         progress: given.wanted & wanted::PROGRESS != 0,
         output: given.wanted & wanted::OUTPUT != 0,
@@ -121,7 +123,7 @@ unsafe fn read_options(given: *const RawOptions) -> Result<CallOptions> {
             // SAFETY: farcall.h: NULL or text.
             Some(unsafe { text(given.label, "farcall_call_options: label") }?.into())
         },
-        keep: limit(given.keep_seconds)?
+        keep: limit_of("time to keep the call", given.keep_seconds)?
             .map(|after_end| Keep { after_end, durable: given.durable != 0 }),
     })
 }

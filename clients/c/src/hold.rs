@@ -5,7 +5,9 @@ use std::ffi::{CString, c_char, c_int};
 use farcall_base::abi::status::{OK, PENDING};
 use farcall_client::{Error, ErrorKind, Hold, HoldOptions, Result};
 
-use crate::boundary::{Place, c_text, free, guard, limit, object, options, patience, text};
+use crate::boundary::{
+    Place, c_text, free, guard, limit, limit_of, object, options, patience, text,
+};
 use crate::client::ClientObject;
 use crate::error::ErrorObject;
 
@@ -29,7 +31,7 @@ pub struct RawHoldOptions {
 fn read(given: Option<RawHoldOptions>) -> Result<HoldOptions> {
     let mut wanted = HoldOptions::default();
     let Some(given) = given else { return Ok(wanted) };
-    if let Some(lease) = limit(given.lease_seconds)? {
+    if let Some(lease) = limit_of("lease", given.lease_seconds)? {
         wanted.lease = lease;
     }
     wanted.start = limit(given.start_seconds)?;

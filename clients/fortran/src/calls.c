@@ -30,6 +30,7 @@ struct wanted {
     struct object *server;
     const unsigned char *on;
     const double *timeout;
+    const double *run_timeout;
     CFI_cdesc_t *const *actual;
     int64_t *future; /* to be started; or NULL */
     struct ending ending;
@@ -103,10 +104,12 @@ static void act(const struct wanted *wanted)
     farcall_call_options options = {.size = sizeof options, .on = wanted->on};
     if (wanted->timeout)
         options.timeout_seconds = *wanted->timeout;
+    if (wanted->run_timeout)
+        options.run_timeout_seconds = *wanted->run_timeout;
     size_t count = count_of(wanted->actual);
     if (binding_make(
             &binding, wanted->routine, wanted->names, wanted->actual, count, wanted->ending)) {
-        int plain = !wanted->on && !wanted->timeout;
+        int plain = !wanted->on && !wanted->timeout && !wanted->run_timeout;
         (wanted->future ? start : call_now)(wanted, &binding, plain ? NULL : &options);
     }
     binding_free(&binding);
@@ -136,22 +139,24 @@ static void call_named(int64_t number, const CFI_cdesc_t *name, struct wanted wa
     object_release(server);
 }
 
+/* What stands behind the arguments of each. */
+#define CHOICES double *timeout, int *stat, CFI_cdesc_t *errmsg, double *run_timeout
+#define CHOSEN \
+    .timeout = timeout, .run_timeout = run_timeout, .actual = actual, .ending = {stat, errmsg}
+
 /* farcall_call(server, name, …). */
-void farcall_fortran_call(const int64_t *callee, CFI_cdesc_t *name, ACTUAL, double *timeout,
-    int *stat, CFI_cdesc_t *errmsg)
+void farcall_fortran_call(const int64_t *callee, CFI_cdesc_t *name, ACTUAL, CHOICES)
 {
     CFI_cdesc_t *actual[] = {GIVEN};
-    call_named(*callee, name,
-        (struct wanted){.timeout = timeout, .actual = actual, .ending = {stat, errmsg}});
+    call_named(*callee, name, (struct wanted){CHOSEN});
 }
 
 /* farcall_submit(future, server, name, …). */
-void farcall_fortran_submit(int64_t *future, const int64_t *callee, CFI_cdesc_t *name, ACTUAL,
-    double *timeout, int *stat, CFI_cdesc_t *errmsg)
+void farcall_fortran_submit(
+    int64_t *future, const int64_t *callee, CFI_cdesc_t *name, ACTUAL, CHOICES)
 {
     CFI_cdesc_t *actual[] = {GIVEN};
-    struct wanted wanted = {
-        .timeout = timeout, .actual = actual, .ending = {stat, errmsg}, .future = future};
+    struct wanted wanted = {CHOSEN, .future = future};
     *future = 0;
     call_named(*callee, name, wanted);
 }
@@ -172,21 +177,17 @@ static void call_routine(int64_t number, struct wanted wanted)
 }
 
 /* farcall_call(routine, …). */
-void farcall_fortran_call_routine(
-    const int64_t *callee, ACTUAL, double *timeout, int *stat, CFI_cdesc_t *errmsg)
+void farcall_fortran_call_routine(const int64_t *callee, ACTUAL, CHOICES)
 {
     CFI_cdesc_t *actual[] = {GIVEN};
-    call_routine(
-        *callee, (struct wanted){.timeout = timeout, .actual = actual, .ending = {stat, errmsg}});
+    call_routine(*callee, (struct wanted){CHOSEN});
 }
 
 /* farcall_submit(future, routine, …). */
-void farcall_fortran_submit_routine(
-    int64_t *future, const int64_t *callee, ACTUAL, double *timeout, int *stat, CFI_cdesc_t *errmsg)
+void farcall_fortran_submit_routine(int64_t *future, const int64_t *callee, ACTUAL, CHOICES)
 {
     CFI_cdesc_t *actual[] = {GIVEN};
-    struct wanted wanted = {
-        .timeout = timeout, .actual = actual, .ending = {stat, errmsg}, .future = future};
+    struct wanted wanted = {CHOSEN, .future = future};
     *future = 0;
     call_routine(*callee, wanted);
 }
@@ -224,21 +225,18 @@ static void call_method(int64_t number, const CFI_cdesc_t *name, struct wanted w
 }
 
 /* farcall_call(object, method, …). */
-void farcall_fortran_call_object(const int64_t *callee, CFI_cdesc_t *name, ACTUAL, double *timeout,
-    int *stat, CFI_cdesc_t *errmsg)
+void farcall_fortran_call_object(const int64_t *callee, CFI_cdesc_t *name, ACTUAL, CHOICES)
 {
     CFI_cdesc_t *actual[] = {GIVEN};
-    call_method(*callee, name,
-        (struct wanted){.timeout = timeout, .actual = actual, .ending = {stat, errmsg}});
+    call_method(*callee, name, (struct wanted){CHOSEN});
 }
 
 /* farcall_submit(future, object, method, …). */
-void farcall_fortran_submit_object(int64_t *future, const int64_t *callee, CFI_cdesc_t *name,
-    ACTUAL, double *timeout, int *stat, CFI_cdesc_t *errmsg)
+void farcall_fortran_submit_object(
+    int64_t *future, const int64_t *callee, CFI_cdesc_t *name, ACTUAL, CHOICES)
 {
     CFI_cdesc_t *actual[] = {GIVEN};
-    struct wanted wanted = {
-        .timeout = timeout, .actual = actual, .ending = {stat, errmsg}, .future = future};
+    struct wanted wanted = {CHOSEN, .future = future};
     *future = 0;
     call_method(*callee, name, wanted);
 }

@@ -224,13 +224,14 @@ module farcall
 
   ! Calls, and waits for the end: of what a server has under a name, of a routine, of a method of an
   ! object. Arguments go in the interface's order, as the routine itself takes them; or by the names
-  ! that stand behind the routine's. `timeout`: seconds.
+  ! that stand behind the routine's. `timeout`: seconds. `run_timeout`: seconds for the routine from
+  ! when it begins; the time in the queue does not count.
   interface farcall_call
     subroutine call_named(callee, name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, &
         a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, &
         a32, a33, a34, a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, &
         a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, a60, a61, a62, a63, a64, timeout, stat, &
-        errmsg) &
+        errmsg, run_timeout) &
         bind(C, name="farcall_fortran_call")
       import
       type(farcall_server), intent(in) :: callee
@@ -242,12 +243,13 @@ module farcall
       real(c_double), intent(in), optional :: timeout
       integer(c_int), intent(out), optional :: stat
       character(kind=c_char, len=*), intent(inout), optional :: errmsg
+      real(c_double), intent(in), optional :: run_timeout
     end subroutine
     subroutine call_routine(callee, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, &
         a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, &
         a33, a34, a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, a50, &
         a51, a52, a53, a54, a55, a56, a57, a58, a59, a60, a61, a62, a63, a64, timeout, stat, &
-        errmsg) &
+        errmsg, run_timeout) &
         bind(C, name="farcall_fortran_call_routine")
       import
       type(farcall_routine), intent(in) :: callee
@@ -258,12 +260,13 @@ module farcall
       real(c_double), intent(in), optional :: timeout
       integer(c_int), intent(out), optional :: stat
       character(kind=c_char, len=*), intent(inout), optional :: errmsg
+      real(c_double), intent(in), optional :: run_timeout
     end subroutine
     subroutine call_object(callee, name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, &
         a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, &
         a32, a33, a34, a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, &
         a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, a60, a61, a62, a63, a64, timeout, stat, &
-        errmsg) &
+        errmsg, run_timeout) &
         bind(C, name="farcall_fortran_call_object")
       import
       type(farcall_object), intent(in) :: callee
@@ -275,6 +278,7 @@ module farcall
       real(c_double), intent(in), optional :: timeout
       integer(c_int), intent(out), optional :: stat
       character(kind=c_char, len=*), intent(inout), optional :: errmsg
+      real(c_double), intent(in), optional :: run_timeout
     end subroutine
   end interface
 
@@ -285,7 +289,7 @@ module farcall
         a12, a13, a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, &
         a30, a31, a32, a33, a34, a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, &
         a48, a49, a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, a60, a61, a62, a63, a64, &
-        timeout, stat, errmsg) &
+        timeout, stat, errmsg, run_timeout) &
         bind(C, name="farcall_fortran_submit")
       import
       type(farcall_future), intent(inout) :: future
@@ -298,12 +302,13 @@ module farcall
       real(c_double), intent(in), optional :: timeout
       integer(c_int), intent(out), optional :: stat
       character(kind=c_char, len=*), intent(inout), optional :: errmsg
+      real(c_double), intent(in), optional :: run_timeout
     end subroutine
     subroutine submit_routine(future, callee, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, &
         a13, a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, &
         a31, a32, a33, a34, a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, &
         a49, a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, a60, a61, a62, a63, a64, timeout, &
-        stat, errmsg) &
+        stat, errmsg, run_timeout) &
         bind(C, name="farcall_fortran_submit_routine")
       import
       type(farcall_future), intent(inout) :: future
@@ -315,12 +320,13 @@ module farcall
       real(c_double), intent(in), optional :: timeout
       integer(c_int), intent(out), optional :: stat
       character(kind=c_char, len=*), intent(inout), optional :: errmsg
+      real(c_double), intent(in), optional :: run_timeout
     end subroutine
     subroutine submit_object(future, callee, name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, &
         a12, a13, a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, &
         a30, a31, a32, a33, a34, a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, &
         a48, a49, a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, a60, a61, a62, a63, a64, &
-        timeout, stat, errmsg) &
+        timeout, stat, errmsg, run_timeout) &
         bind(C, name="farcall_fortran_submit_object")
       import
       type(farcall_future), intent(inout) :: future
@@ -333,6 +339,7 @@ module farcall
       real(c_double), intent(in), optional :: timeout
       integer(c_int), intent(out), optional :: stat
       character(kind=c_char, len=*), intent(inout), optional :: errmsg
+      real(c_double), intent(in), optional :: run_timeout
     end subroutine
   end interface
 

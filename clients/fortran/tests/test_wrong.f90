@@ -52,6 +52,10 @@ contains
         'argument 1 (m) is real(4), the interface wants integer(4)')
     call farcall_call(server, 'fortran/pause', 3_int64, i, stat=stat, errmsg=errmsg, timeout=0.05d0)
     call refused(stat, errmsg, farcall_timed_out, 'fortran/pause')
+    call farcall_call(server, 'fortran/pause', 3d1, i, stat=stat, errmsg=errmsg, run_timeout=0.1d0)
+    call refused(stat, errmsg, farcall_timed_out, 'run_timeout: 0.1 s')
+    call farcall_call(server, 'fortran/pause', 0d0, i, stat=stat, errmsg=errmsg, run_timeout=-1d0)
+    call refused(stat, errmsg, farcall_invalid_argument, 'the run_timeout is negative')
     call farcall_call(server, 'fortran/by_columns', huge(1_int64), 2, x, f, f(1), stat=stat, &
         errmsg=errmsg)
     call refused(stat, errmsg, farcall_invalid_argument, 'm')

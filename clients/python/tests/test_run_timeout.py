@@ -2,8 +2,11 @@
 count."""
 
 import concurrent.futures
+import math
 import pathlib
 import pickle
+import subprocess
+import sys
 
 import pytest
 
@@ -82,3 +85,26 @@ def test_handles_and_names_take_it(farcall, single):
             handles.map([30], run_timeout=0.3)
     with pytest.raises(farcall.TimedOut, match="run_timeout"):
         single.call("behaviour/pause", 30, run_timeout=0.3)
+
+
+@pytest.mark.parametrize("wrong", [0, -1, math.nan, -math.inf, "5", True, [1.0]])
+def test_a_wrong_time_is_named(farcall, single, wrong):
+    for call in (single.pause, lambda *of, **more: single.pause.submit(*of, **more).result()):
+        with pytest.raises(farcall.Error, match="call: a run_timeout of ") as refused:
+            call(0.0, run_timeout=wrong)
+        assert "give seconds above 0, or None" in str(refused.value)
+    with pytest.raises(farcall.Error, match="keep a call: a keep of "):
+        single.pause(0.0, keep=wrong)
+
+
+def test_a_submitted_call_has_one_too(single):
+    def command(*words):
+        program = [sys.executable, "-m", "farcall", *words, "--server", single.address]
+        return subprocess.run(program, capture_output=True, text=True, timeout=60)
+
+    id = command("submit", "pause", "30", "--run-timeout", "0.3").stdout.strip()
+    fetched = command("fetch", id, "--timeout", "30")
+    assert fetched.returncode == 1 and "run_timeout: 0.3 s" in fetched.stderr, fetched.stderr
+    for wrong in ("-1", "0", "nan", "soon"):
+        refused = command("submit", "pause", "30", "--run-timeout", wrong)
+        assert refused.returncode == 2 and "--run-timeout" in refused.stderr, refused.stderr

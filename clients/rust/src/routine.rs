@@ -120,24 +120,23 @@ impl Routine {
         arguments: impl IntoIterator<Item = (&'n str, Argument<'a>)>,
         keep: Keep,
     ) -> Result<CallId> {
-        self.submit_labelled(arguments, keep, None)
+        self.submit_with(arguments, keep, CallOptions::default())
     }
 
-    /// The same with a name for the call that a list of kept calls shows beside it.
+    /// The same with other options of a call: its label, what it is given.
     ///
     /// # Errors
-    /// As [`Routine::submit`]; `InvalidArgument` for more than 200 bytes.
-    pub fn submit_labelled<'n, 'a>(
+    /// As [`Routine::submit`]; `InvalidArgument` for a label of more than 200 bytes.
+    pub fn submit_with<'n, 'a>(
         &self,
         arguments: impl IntoIterator<Item = (&'n str, Argument<'a>)>,
         keep: Keep,
-        label: Option<&str>,
+        options: CallOptions,
     ) -> Result<CallId> {
         // SAFETY: the arrays are borrowed until this returns, when the server has them, or the call
         // was given up.
         let passed = unsafe { Passed::borrowed(self.by_name(arguments)?, Vec::new()) };
-        let label = label.map(Arc::from);
-        let options = CallOptions { keep: Some(keep), label, ..CallOptions::default() };
+        let options = CallOptions { keep: Some(keep), ..options };
         let mut call = self.open(passed, &options)?.push();
         let is_told = call.wait_kept(Some(self.client.session().patience()))?;
         if !is_told {

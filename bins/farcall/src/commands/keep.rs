@@ -36,6 +36,9 @@ pub struct SubmitArguments {
     /// A name that `farcall kept` lists the call with
     #[arg(long, value_name = "TEXT")]
     label: Option<String>,
+    /// Time limit for the routine once it runs; time in the queue does not count
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds)]
+    run_timeout: Option<Duration>,
     #[command(flatten)]
     server: RunningServer,
 }
@@ -91,7 +94,10 @@ pub fn submit(arguments: &SubmitArguments) -> Result<()> {
         .iter_mut()
         .map(|(index, value)| (parameters[*index].name.as_str(), value.argument()));
     let keep = Keep { after_end: arguments.keep, durable: !arguments.volatile };
-    let id = routine.submit_labelled(named, keep, arguments.label.as_deref())?;
+    let label = arguments.label.as_deref().map(Into::into);
+    let run_timeout = arguments.run_timeout;
+    let options = CallOptions { label, run_timeout, ..CallOptions::default() };
+    let id = routine.submit_with(named, keep, options)?;
     print(|out| writeln!(out, "{id}"))
 }
 

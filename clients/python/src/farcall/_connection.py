@@ -40,17 +40,19 @@ _START_SECONDS, _START_PAUSE_SECONDS = 2.0, 0.02
 FOR_EVER_SECONDS = 2.0**32
 
 
-def seconds(operation: str, given: Any, advice: str, **context: object) -> Optional[float]:
-    """A time limit in seconds; None for one without end."""
+def seconds(
+    operation: str, given: Any, advice: str, what: str = "a timeout", **context: object
+) -> Optional[float]:
+    """A time limit in seconds, which callers know as `what`; None for one without end."""
     if isinstance(given, (bool, np.bool_)) or not isinstance(
         given, (int, float, np.integer, np.floating)
     ):
         raise _errors.make(
-            _errors.WrongType, operation, f"a timeout of {given!r}", advice, **context
+            _errors.WrongType, operation, f"{what} of {given!r}", advice, **context
         )
     if not given > 0:
         raise _errors.make(
-            _errors.InvalidArgument, operation, f"a timeout of {given} s", advice, **context
+            _errors.InvalidArgument, operation, f"{what} of {given} s", advice, **context
         )
     # Whole numbers of Python's may be larger than any float.
     return float(given) if given < FOR_EVER_SECONDS else None

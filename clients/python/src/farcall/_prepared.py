@@ -111,7 +111,8 @@ class Prepared:
         self.keep = (
             None
             if keep is None
-            else seconds("keep a call", keep, advice, routine=routine.name) or FOR_EVER_SECONDS
+            else seconds("keep a call", keep, advice, "a keep", routine=routine.name)
+            or FOR_EVER_SECONDS
         )
         self._label = self._label_of(options.get("label"))
         self.ranks = count_of("call", "ranks", options.get("ranks"), routine=routine.name)
@@ -198,13 +199,13 @@ class Prepared:
         self.timeout = self._seconds(timeout)
         if self.timeout is not None:
             self.deadline = time.monotonic() + self.timeout
-        self.run_timeout = self._seconds(run_timeout)
+        self.run_timeout = self._seconds(run_timeout, "a run_timeout")
 
-    def _seconds(self, given: Any) -> Optional[float]:
+    def _seconds(self, given: Any, what: str = "a timeout") -> Optional[float]:
         advice = "give seconds above 0, or None"
         if given is None:
             return None
-        return seconds("call", given, advice, routine=self.routine.name)
+        return seconds("call", given, advice, what, routine=self.routine.name)
 
     def _flag(self, option: str, value: Any) -> bool:
         if not isinstance(value, (bool, np.bool_)):

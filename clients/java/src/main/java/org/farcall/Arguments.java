@@ -33,6 +33,8 @@ public final class Arguments {
     Consumer<Progress> progress;
     /** 0: none. */
     double timeoutSeconds;
+    /** 0: none. */
+    double runTimeoutSeconds;
     double keepSeconds;
     boolean segments;
 
@@ -129,6 +131,13 @@ public final class Arguments {
     /** Time for the whole call; then TIMED_OUT. */
     public Arguments timeout(Duration limit) {
         timeoutSeconds = seconds(limit, "a timeout");
+        return this;
+    }
+
+    /** Time for the routine from when it begins, each time that the server runs it; then TIMED_OUT.
+     * The time in the queue does not count. */
+    public Arguments runTimeout(Duration limit) {
+        runTimeoutSeconds = seconds(limit, "a run timeout");
         return this;
     }
 

@@ -17,7 +17,7 @@ import java.util.concurrent.atomic.AtomicReference;
 final class Prepared {
     private static final MemorySegment MEMORY = Native.MEMORY;
     /** Of farcall_call_options. */
-    static final int OPTIONS_BYTES = 48;
+    static final int OPTIONS_BYTES = 64;
 
     final Routine routine;
     final Connection connection;
@@ -118,6 +118,7 @@ final class Prepared {
         MEMORY.set(JAVA_LONG, made + 24, arguments.on == null ? 0 : scratch.bytes(arguments.on));
         MEMORY.set(JAVA_DOUBLE, made + 32, arguments.keepSeconds);
         MEMORY.set(JAVA_INT, made + 40, arguments.keepSeconds > 0 ? 1 : 0);
+        MEMORY.set(JAVA_DOUBLE, made + 56, arguments.runTimeoutSeconds);
         return made;
     }
 

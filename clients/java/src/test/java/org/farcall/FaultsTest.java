@@ -77,6 +77,11 @@ class FaultsTest {
                 () -> server.routine("loop").with((Object) new double[1]).timeout(limit).call()));
         assertEquals(ErrorKind.TIMED_OUT,
             kindOf(server.routine("loop").with((Object) new double[1]).timeout(limit).submit()));
+        assertEquals(ErrorKind.TIMED_OUT,
+            kindOf(server.routine("loop")
+                    .with((Object) new double[1])
+                    .runTimeout(limit)
+                    .submit()));
     }
 
     /** The flag stays set, as Java wants it. */

@@ -121,6 +121,8 @@ class WrongTest {
     void options() {
         Arguments call = server.routine("square").with(1.0);
         wrong(ErrorKind.INVALID_ARGUMENT, "Duration above zero", () -> call.timeout(Duration.ZERO));
+        wrong(ErrorKind.INVALID_ARGUMENT, "a run timeout of PT-1S",
+            () -> call.runTimeout(Duration.ofSeconds(-1)));
         wrong(ErrorKind.INVALID_ARGUMENT, "an address names another",
             () -> Servers.options().address("unix:/x").connect());
         wrong(ErrorKind.UNREACHABLE, "/nonexistent/socket",
