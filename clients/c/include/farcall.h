@@ -410,6 +410,8 @@ typedef struct farcall_publish_options {
     double timeout_seconds; /* 0: an hour: the server may have to compile */
     uint32_t stay;          /* 1: it is published again whenever the server is started again */
     uint32_t reserved;      /* zero */
+    /* the path by which messages call the file, if its source was taken from another: else NULL */
+    const char *known_as;
 } farcall_publish_options;
 
 /* Has the server publish an interface file or a Python file of this host. With it go the files that

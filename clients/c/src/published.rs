@@ -24,6 +24,7 @@ pub struct PublishOptions {
     timeout_seconds: f64,
     stay: u32,
     reserved: u32,
+    known_as: *const c_char,
 }
 
 /// What is to be published, and how.
@@ -48,6 +49,12 @@ unsafe fn asked(file: *const c_char, given: *const PublishOptions) -> Result<Ask
     let published = match source {
         Some(source) => Published::of_source(file, source.as_bytes().to_vec())?,
         None => Published::of_file(file)?,
+    };
+    // SAFETY: as above.
+    let known_as = unsafe { optional_text(given.known_as, "what the file is known as") }?;
+    let published = match known_as {
+        Some(known_as) => published.known_as(known_as),
+        None => published,
     };
     let timeout = limit(given.timeout_seconds)?.unwrap_or(TIMEOUT);
     Ok(Asked { published, stay: given.stay != 0, timeout })

@@ -83,6 +83,7 @@ static const struct line lines[] = {
     MEMBER(farcall_publish_options, timeout_seconds),
     MEMBER(farcall_publish_options, stay),
     MEMBER(farcall_publish_options, reserved),
+    MEMBER(farcall_publish_options, known_as),
     WHOLE(farcall_hold_options),
     MEMBER(farcall_hold_options, size),
     MEMBER(farcall_hold_options, lease_seconds),

@@ -217,3 +217,49 @@ def _program():
     from farcall._program import find
 
     return find("FARCALL_PROGRAM", "bin", "farcall")
+
+
+def fails(x: float) -> float:
+    if x > 0:
+        raise ValueError("too much")
+    return x
+
+
+def line_of(words):
+    """The line of this file with these words."""
+    lines = pathlib.Path(__file__).read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if words in line)
+
+
+def test_errors_name_the_file_and_line_of_their_author(own, farcall, tmp_path):
+    with pytest.raises(farcall.InvalidSource) as refused:
+        own.publish(unfit)
+    assert f"at: {__file__}:{line_of('def unfit')}" in str(refused.value)
+    remote = own.publish(fails)
+    with pytest.raises(farcall.RoutineFailed) as failed:
+        remote(1.0)
+    assert f"({__file__}, line {line_of('raise ValueError')})" in str(failed.value)
+    broken = tmp_path / "broken.py"
+    broken.write_text("import beside\n\ndef f(x: float) -> float:\n    return x\n")
+    (tmp_path / "beside.py").write_text("STEP = 1 +\n")
+    with pytest.raises(farcall.InvalidSource) as refused:
+        own.publish(broken)
+    assert f"at: {broken}:1" in str(refused.value) or str(tmp_path) in str(refused.value)
+    wrong = tmp_path / "wrong.idl"
+    wrong.write_text("Module wrong;\nDefine f(IN int n, IN double a[m]) { }\n")
+    with pytest.raises(farcall.InvalidSource) as refused:
+        own.publish(wrong)
+    assert f" --> {wrong}:2:" in str(refused.value)
+    program = [sys.executable, "-m", "farcall", "publish", str(wrong), "--server", own.address]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0 and f" --> {wrong}:2:" in done.stderr, done.stderr
+    for said in (str(refused.value), done.stderr, str(failed.value)):
+        assert "/files/" not in said
+
+
+def test_warnings_name_the_file_too(own, tmp_path):
+    half = tmp_path / "half.py"
+    half.write_text("def f(x: float) -> float:\n    return x\n\ndef g(x: object) -> int:\n    ...\n")
+    with pytest.warns(UserWarning, match="g is left out") as warned:
+        own.publish(half)
+    assert f"warning: {half}: g is left out" in str(warned[0].message)

@@ -21,6 +21,8 @@ const FILES_MAX: usize = 1000;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Published {
     files: Vec<PublishedFile>,
+    /// What messages call the first one.
+    known_as: Option<String>,
 }
 
 impl Published {
@@ -58,7 +60,15 @@ impl Published {
             }
             next += 1;
         }
-        Ok(Published { files })
+        let known_as = std::path::absolute(file).ok();
+        let known_as = known_as.and_then(|file| file.to_str().map(str::to_owned));
+        Ok(Published { files, known_as })
+    }
+
+    /// The same, but messages call its first file by another path of this host: that which its
+    /// source was taken from.
+    pub fn known_as(self, file: &str) -> Published {
+        Published { known_as: Some(file.to_owned()), ..self }
     }
 
     /// Their names, the one that is published first.
@@ -86,7 +96,8 @@ impl Client {
     ) -> Result<Vec<ModuleReport>> {
         self.check_takes_files()?;
         let bytes: usize = published.files.iter().map(|file| file.content.len()).sum();
-        let order = PublishedFiles { files: published.files, stays: stay, there: None };
+        let Published { files, known_as } = published;
+        let order = PublishedFiles { files, stays: stay, there: None, known_as };
         self.check_fits(&order, bytes)?;
         self.administer(Order::Files(order), timeout)
     }
@@ -97,7 +108,8 @@ impl Client {
     /// As [`Client::administer`].
     pub fn publish_there(&self, file: String, timeout: Duration) -> Result<Vec<ModuleReport>> {
         self.check_takes_files()?;
-        let order = PublishedFiles { files: Vec::new(), stays: true, there: Some(file) };
+        let order =
+            PublishedFiles { files: Vec::new(), stays: true, there: Some(file), known_as: None };
         self.administer(Order::Files(order), timeout)
     }
 

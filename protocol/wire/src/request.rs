@@ -137,6 +137,9 @@ pub struct PublishedFiles {
     /// The file on the server's host, as [`Order::Publish`] names it; for an order without files.
     #[n(3)]
     pub there: Option<String>,
+    /// The first file on its publisher's host, by which messages call it.
+    #[n(4)]
+    pub known_as: Option<String>,
 }
 
 /// One of the files.

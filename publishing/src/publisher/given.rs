@@ -1,12 +1,12 @@
 //! Files that somebody publishes: those that were sent have a place of their own, and what is
 //! published is noted for the server's next life.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use farcall_base::Result;
+use farcall_base::{Error, Result};
 use farcall_rpc_server::Orderer;
 use farcall_services::directory::{Request, RoutineData};
-use farcall_wire::{ModuleReport, PublishedFiles};
+use farcall_wire::{Failure, ModuleReport, PublishedFiles};
 
 use super::Publisher;
 use crate::exposed::OwnFile;
@@ -20,6 +20,8 @@ pub(super) struct Given {
     pub file: String,
     /// As its publisher named it.
     named: String,
+    /// What messages call it, of one that was sent.
+    known_as: Option<String>,
     /// Where it was put, if it was sent.
     pub placed: Option<Placed>,
     /// Whether it is published again when the server is started again.
@@ -36,7 +38,7 @@ pub(super) enum Stays {
 impl Given {
     /// A file of this host.
     pub fn there(file: String, stays: Stays) -> Given {
-        Given { named: file.clone(), file, placed: None, stays }
+        Given { named: file.clone(), file, known_as: None, placed: None, stays }
     }
 }
 
@@ -57,6 +59,32 @@ pub fn remade(
     let maker = Maker { interpreters, own: own.into(), was_sent: true };
     let make = |record: Record| Remade { made: maker.reload(&record.module, &record.file), record };
     store::staying(folder).into_iter().map(make).collect()
+}
+
+impl Given {
+    /// Words of the server's with the files as their publisher has them: its copies are nothing that
+    /// anybody could open and mend.
+    fn told(&self, words: &str) -> String {
+        let file = Path::new(&self.file);
+        let (Some(known), Some(here)) = (self.known_as.as_deref(), file.parent()) else {
+            return words.to_owned();
+        };
+        let there = Path::new(known).parent().unwrap_or(Path::new(""));
+        let here = here.display().to_string() + "/";
+        let there = there.join("").display().to_string();
+        words.replace(&self.file, known).replace(&here, &there)
+    }
+
+    /// An error, the same.
+    fn named_for(&self, error: &Error) -> Error {
+        let mut failure = Failure::from(error);
+        failure.message = self.told(&failure.message);
+        failure.fix = failure.fix.map(|fix| self.told(&fix));
+        for (_, value) in &mut failure.context {
+            *value = self.told(value);
+        }
+        failure.into()
+    }
 }
 
 impl Publisher {
@@ -87,7 +115,7 @@ impl Publisher {
 
     /// Files that were sent, in their place.
     pub(super) fn placed(&mut self, sent: PublishedFiles) -> Result<Given> {
-        let PublishedFiles { files, stays, there } = sent;
+        let PublishedFiles { files, stays, there, known_as } = sent;
         let stays = if stays { Stays::Yes } else { Stays::No };
         if let Some(file) = there.filter(|_| files.is_empty()) {
             return Ok(Given::there(file, stays));
@@ -95,7 +123,7 @@ impl Publisher {
         let placed = self.store.place(&files)?;
         let file = placed.main.display().to_string();
         let named = files.into_iter().next().map(|first| first.name).unwrap_or_default();
-        Ok(Given { file, named, placed: Some(placed), stays })
+        Ok(Given { file, named, known_as, placed: Some(placed), stays })
     }
 
     /// Publishes what was made of a file, and notes it.
@@ -109,7 +137,10 @@ impl Publisher {
         if let (Err(_), Some(placed)) = (&published, &given.placed) {
             self.store.discard(placed);
         }
-        published
+        match published {
+            Ok(report) => Ok(ModuleReport { warnings: given.told(&report.warnings), ..report }),
+            Err(error) => Err(given.named_for(&error)),
+        }
     }
 
     /// Others may have published by that name meanwhile.

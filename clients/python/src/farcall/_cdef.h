@@ -281,6 +281,7 @@ typedef struct farcall_publish_options {
     double timeout_seconds;
     uint32_t stay;
     uint32_t reserved;
+    const char *known_as;
 } farcall_publish_options;
 int farcall_publish(farcall_client *client, const char *file,
     const farcall_publish_options *options, char **json, farcall_error **error);

@@ -48,7 +48,7 @@ class _Program:
     def __init__(self) -> None:
         # Interfaces of routines that take functions, by name.
         self._interfaces: Dict[str, Interface] = {}
-        self._file = ""
+        self._file, self._known_as = "", ""
         self._routines: Dict[str, Published] = {}
         self._words: Any = None
         self._process = os.getpid()
@@ -59,9 +59,10 @@ class _Program:
         return int(lib.farcall_executable_serve(load, body, ffi.NULL))
 
     def _load(self, _context: Any, file: Any, source: Any) -> Any:
-        self._file = ffi.string(file).decode("utf-8", "surrogateescape")
+        self._file = self._known_as = ffi.string(file).decode("utf-8", "surrogateescape")
         try:
             module = _source.load(self._file, ffi.string(source).decode())
+            self._known_as = _source.known_as(module, self._file)
             self._routines, _ = _source.published(module)
         except BaseException as error:
             _print_traceback()
@@ -106,7 +107,7 @@ class _Program:
             words, line = _source.located(error, self._file)
         except BaseException:
             words, line = f"{type(error).__name__}, which cannot say what is wrong", None
-        told = words if line is None else f"{words} ({self._file}, line {line})"
+        told = words if line is None else f"{words} ({self._known_as}, line {line})"
         if isinstance(error, PermissionError):
             # Its author may be allowed what his routine is not, and would not find the reason.
             module = os.path.splitext(os.path.basename(self._file))[0]

@@ -31,6 +31,8 @@ class Sent(NamedTuple):
     source: Optional[str]
     # The function that is published alone.
     function: Optional[str]
+    # The file that it was written in, whose lines are its own.
+    written_in: Optional[str] = None
 
 
 def sent(what: Any) -> Sent:
@@ -52,6 +54,8 @@ def publish(connection: Connection, what: Sent, stay: bool, timeout: Optional[fl
     options.size, options.stay = ffi.sizeof("farcall_publish_options"), bool(stay)
     source = None if what.source is None else ffi.new("char[]", what.source.encode())
     options.source = ffi.NULL if source is None else source
+    known_as = None if what.written_in is None else ffi.new("char[]", os.fsencode(what.written_in))
+    options.known_as = ffi.NULL if known_as is None else known_as
     if timeout is not None:
         advice = "give seconds above 0, or None"
         options.timeout_seconds = seconds(_OPERATION, timeout, advice) or 0.0
@@ -111,7 +115,11 @@ def _of_function(function: Any) -> Sent:
         message = "its source is not to be found"
         raise _refused(function, message, "save it in a file, and publish that")
     folder = os.path.dirname(path) if path is not None else os.getcwd()
-    return Sent(os.path.join(folder, f"{name}.py"), statements.closure(name), name)
+    source = statements.closure(name)
+    if path is not None:
+        # What it says when it runs, and not only when it is published.
+        source += f"__farcall_file__ = {path!r}\n"
+    return Sent(os.path.join(folder, f"{name}.py"), source, name, path)
 
 
 def _path_of(function: Any) -> Optional[str]:
@@ -132,12 +140,22 @@ def _texts(function: Any) -> List[str]:
     return [own, *reversed(entered)]
 
 
+class _Statement(NamedTuple):
+    """A statement at the top of a source: its first line, and its lines."""
+
+    line: int
+    text: str
+
+
 class _Statements:
     """The statements at the top of sources, by the names that they bind: those of the first source
     that binds a name."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self.by_name: Dict[str, List[str]] = {}
+        self.by_name: Dict[str, List[_Statement]] = {}
+        # Of one source alone lines can stay as they are.
+        texts = list(texts)
+        self._is_one = len(texts) == 1
         self._future: Set[str] = set()
         for source in texts:
             try:
@@ -145,12 +163,12 @@ class _Statements:
                 tree = ast.parse(source)
             except SyntaxError:
                 continue
-            found: Dict[str, List[str]] = {}
+            found: Dict[str, List[_Statement]] = {}
             for statement in tree.body:
                 self._take(source, statement, found)
             self.by_name = {**found, **self.by_name}
 
-    def _take(self, source: str, statement: ast.stmt, found: Dict[str, List[str]]) -> None:
+    def _take(self, source: str, statement: ast.stmt, found: Dict[str, List[_Statement]]) -> None:
         if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
             self._future.update(alias.name for alias in statement.names)
             return
@@ -159,24 +177,28 @@ class _Statements:
         lines = source.splitlines(keepends=True)
         decorators = getattr(statement, "decorator_list", ())
         first = min([statement.lineno, *(one.lineno for one in decorators)])
-        written = "".join(lines[first - 1 : statement.end_lineno])
+        written = _Statement(first, "".join(lines[first - 1 : statement.end_lineno]).rstrip("\n"))
         for name in _bound(statement):
             found.setdefault(name, []).append(written)
 
     def closure(self, name: str) -> str:
         """The source of a function with all that it needs, which publishes it alone."""
-        needed: List[str] = []
+        needed: List[_Statement] = []
         self._need(name, needed, set())
-        first = [f"from __future__ import {', '.join(sorted(self._future))}"]
-        parts = (first if self._future else []) + needed + [f"__all__ = [{name!r}]"]
-        return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+        source = f"from __future__ import {', '.join(sorted(self._future))}" if self._future else ""
+        for one in sorted(needed) if self._is_one else needed:
+            # On the lines that they have in their file, which errors name.
+            missing = one.line - 1 - source.count("\n")
+            source += "\n" * max(missing, 1 if source else 0) if self._is_one else "\n\n"
+            source += one.text
+        return source + f"\n\n__all__ = [{name!r}]\n"
 
-    def _need(self, name: str, needed: List[str], seen: Set[str]) -> None:
+    def _need(self, name: str, needed: List[_Statement], seen: Set[str]) -> None:
         if name in seen:
             return
         seen.add(name)
         for statement in self.by_name.get(name, []):
-            for other in _read(ast.parse(statement)):
+            for other in _read(ast.parse(statement.text)):
                 self._need(other, needed, seen)
             if statement not in needed:
                 needed.append(statement)

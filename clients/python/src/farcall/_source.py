@@ -124,6 +124,12 @@ def _marked(function: Callable[..., Any], interface: str) -> Published:
     return Published(function, takes, f'{text} {description} Calls "C" {name}();')
 
 
+def known_as(module: Optional[types.ModuleType], file: str) -> str:
+    """What the author of a module calls its file: a function that was sent alone says where it was
+    written."""
+    return str(getattr(module, "__farcall_file__", file))
+
+
 def located(error: BaseException, file: str) -> Tuple[str, Optional[int]]:
     """What an exception says, and the line of the file in which it arose, or led to it."""
     if isinstance(error, SyntaxError) and error.filename == file:

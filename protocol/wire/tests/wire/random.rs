@@ -198,6 +198,7 @@ impl Draw {
             content: draw.text().into_bytes(),
         };
         PublishedFiles {
+            known_as: self.maybe(Draw::text),
             files: self.some(3, file),
             stays: self.below(2) == 0,
             there: self.maybe(Draw::text),

@@ -175,6 +175,7 @@ fn orders() -> Vec<Sample> {
                 files: vec![PublishedFile { name: "f.py".into(), content: b"x = 1\n".to_vec() }],
                 stays: true,
                 there: None,
+                known_as: None,
             }))),
         ),
         sample(
