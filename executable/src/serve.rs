@@ -75,6 +75,9 @@ pub use start::{confine_inspection, host_main, linked_main, run_program, run_ran
 const CALL_BYTES_MAX: u64 = 1 << 46;
 /// Calls that the server may pass ahead of time, the one that runs included, and its questions.
 const CHANNELS_MAX: u32 = 80;
+/// The longest message that the server may send: a module of 64 MiB (spec/idl.md, section 7.2), and
+/// what is around it.
+const CONTROL_BYTES_MAX: u32 = (64 << 20) + (1 << 20);
 /// Bytes taken from the stream before frames are answered.
 const RECEIVE_BUDGET: usize = 64 << 20;
 
@@ -84,6 +87,7 @@ const RECEIVE_BUDGET: usize = 64 << 20;
 /// When the server breaks the protocol or the connection breaks.
 pub fn serve(stream: Box<dyn ByteStream>, memory: Arc<dyn MemorySource>, code: Code) -> Result<()> {
     let limits = HelloLimits {
+        control_bytes_max: CONTROL_BYTES_MAX,
         channels_max: CHANNELS_MAX,
         call_bytes_max: CALL_BYTES_MAX,
         ..HelloLimits::default()

@@ -3,6 +3,7 @@
 //! one.
 
 mod given;
+mod pieces;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,6 +27,7 @@ use crate::store::{self, Store};
 use crate::waiting::{Waiting, Whose};
 use given::{Given, Stays};
 pub use given::{Remade, remade};
+use pieces::Uploads;
 
 /// Time that the directory has for one request.
 const DIRECTORY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -46,6 +48,7 @@ pub struct Publisher {
     /// Tells the administrator of the server.
     notice: fn(&str),
     store: Store,
+    uploads: Uploads,
     waiting: Waiting<Task>,
     under_way: BTreeMap<u64, (Task, Vec<(String, PathBuf)>)>,
 }
@@ -130,6 +133,7 @@ impl Publisher {
             followed: None,
             notice,
             store: Store::default(),
+            uploads: Uploads::default(),
             waiting,
             under_way,
         }
@@ -203,10 +207,10 @@ impl Publisher {
         let running =
             Running { orders: sender.port(Event::Instructed), folder: self.store.folder() };
         let serve = move || loop {
-            match receiver.receive_timeout(Duration::MAX) {
+            match receiver.receive_timeout(self.uploads.patience()) {
                 Ok(Event::Instructed(instruction)) => self.obey(instruction),
                 Ok(Event::Worked(number, outcomes)) => self.worked(number, outcomes),
-                Err(NoMessage::Empty) => {}
+                Err(NoMessage::Empty) => self.uploads.look(&mut self.store),
                 Err(NoMessage::Closed) => return,
             }
             while let Some((number, task)) = self.waiting.begin() {
@@ -219,13 +223,19 @@ impl Publisher {
     }
 
     /// Does what takes no time, and has the rest wait for its turn.
-    fn obey(&mut self, Instruction { order, reply, giver, by }: Instruction) {
+    fn obey(&mut self, instruction: Instruction) {
+        let Instruction { order, reply, giver, by, files_bytes_max } = instruction;
         let work = match order {
             Order::Withdraw(module) => {
                 return reply.answer(self.withdraw(&module, &by).map(|()| Vec::new()));
             }
             Order::Publish(file) => Work::Publish(Given::there(file, Stays::No)),
-            Order::Files(sent) => match self.placed(sent) {
+            Order::Piece(piece) => {
+                let from = (&giver, by.principal.as_str());
+                let taken = self.uploads.take(&mut self.store, piece, from, files_bytes_max);
+                return reply.answer(taken.map(|()| Vec::new()));
+            }
+            Order::Files(sent) => match self.placed(sent, &by) {
                 Ok(given) => Work::Publish(given),
                 Err(error) => return reply.answer(Err(error)),
             },

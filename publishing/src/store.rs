@@ -70,8 +70,11 @@ pub fn staying(folder: Option<PathBuf>) -> Vec<Record> {
 pub fn release(folder: Option<PathBuf>) {
     let store = Store { folder, ..Store::default() };
     for number in store.numbers() {
-        if store.read(number).is_some_and(|record| !record.stays) {
-            store.remove_files(number);
+        match store.read(number) {
+            Some(record) if !record.stays => store.remove_files(number),
+            Some(_) => {}
+            // It was on its way.
+            None => store.remove(number),
         }
     }
 }
@@ -140,6 +143,31 @@ impl Store {
                 Err(Error::system(OPERATION, error).with("folder", folder.display()))
             }
         }
+    }
+
+    /// A place for files that come in pieces; the first one is to be published.
+    ///
+    /// # Errors
+    /// As [`Store::place`].
+    pub fn begin_files(&mut self, first: &str) -> Result<Placed> {
+        check_name(first)?;
+        let number = self.begin()?;
+        let main = self.path(number)?.join(FILES).join(first);
+        Ok(Placed { number, main })
+    }
+
+    /// What comes next in one of them.
+    ///
+    /// # Errors
+    /// As [`Store::place`].
+    pub fn append(&mut self, placed: &Placed, name: &str, content: &[u8]) -> Result<()> {
+        check_name(name)?;
+        let path = self.path(placed.number)?.join(FILES).join(name);
+        let written = make_folder(&path).and_then(|()| {
+            let mut options = OpenOptions::new();
+            options.append(true).create(true).mode(0o600).open(&path)?.write_all(content)
+        });
+        written.map_err(|error| Error::system(OPERATION, error).with("file", path.display()))
     }
 
     /// What was placed could not be published.
@@ -215,11 +243,14 @@ impl Store {
 }
 
 fn write(path: &Path, file: &PublishedFile) -> std::io::Result<()> {
-    if let Some(folder) = path.parent() {
-        DirBuilder::new().mode(0o700).recursive(true).create(folder)?;
-    }
+    make_folder(path)?;
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o600).open(path)?.write_all(&file.content)
+}
+
+fn make_folder(path: &Path) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or(path);
+    DirBuilder::new().mode(0o700).recursive(true).create(folder)
 }
 
 /// A name that leads anywhere but below the folder is nobody's mistake.

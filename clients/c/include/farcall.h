@@ -416,8 +416,8 @@ typedef struct farcall_publish_options {
 
 /* Has the server publish an interface file or a Python file of this host. With it go the files that
  * it refers to, as far as they lie in its folder or below: what stands in quotes in an interface
- * file or a C source, and modules that Python imports. All together must fit into one message
- * (control_bytes_max, 1 MiB). A module of the same name is replaced, if it is this user's. *json is
+ * file or a C source, and modules that Python imports. All together may have as many bytes as
+ * the data of a call (call_bytes_max). A module of the same name is replaced, if it is this user's. *json is
  * an array of objects: module, routines (their number), warnings. The caller frees it with
  * farcall_text_free. `options` may be NULL. */
 int farcall_publish(farcall_client *client, const char *file,

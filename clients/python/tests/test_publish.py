@@ -259,7 +259,26 @@ def test_errors_name_the_file_and_line_of_their_author(own, farcall, tmp_path):
 
 def test_warnings_name_the_file_too(own, tmp_path):
     half = tmp_path / "half.py"
-    half.write_text("def f(x: float) -> float:\n    return x\n\ndef g(x: object) -> int:\n    ...\n")
+    fine = "def f(x: float) -> float:\n    return x\n"
+    half.write_text(fine + "\ndef g(x: object) -> int:\n    ...\n")
     with pytest.warns(UserWarning, match="g is left out") as warned:
         own.publish(half)
     assert f"warning: {half}: g is left out" in str(warned[0].message)
+
+
+def test_long_files_go_in_pieces(own, farcall, tmp_path):
+    long = tmp_path / "long.py"
+    text = "x" * 3_000_000
+    function = "def count(n: int) -> int:\n    return n * len(TEXT)\n"
+    long.write_text(f"import beside\nTEXT = {text!r}\n\n{function}")
+    (tmp_path / "beside.py").write_text("")
+    assert own.publish(long).count(2) == 6_000_000
+    manifest = tmp_path / "farcall.toml"
+    options = "options = { call_bytes_max = 2_000_000 }"
+    manifest.write_text(f'[[plugin]]\nname = "rpc-server"\nslot = "rpc"\n{options}\n')
+    arguments = ["--python", sys.executable, "--manifest", str(manifest)]
+    with farcall.connect(arguments=arguments) as small:
+        with pytest.raises(farcall.LimitExceeded, match="2000000 bytes .*call_bytes_") as refused:
+            small.publish(long)
+        assert "raise call_bytes_max" in str(refused.value)
+        assert small.publish(tripled)(1.0) == 3.0

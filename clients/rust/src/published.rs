@@ -7,13 +7,18 @@ use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_system::plain_file;
-use farcall_wire::{ModuleReport, Order, PUBLISHED_FILES, PublishedFile, PublishedFiles};
+use farcall_wire::{
+    ModuleReport, Order, PUBLISHED_FILES, PUBLISHED_PIECES, PublishedFile, PublishedFiles,
+    PublishedPiece,
+};
 
 use crate::client::Client;
 
 const OPERATION: &str = "publish files";
 /// Longest file that is read.
-const FILE_BYTES_MAX: u64 = 64 << 20;
+const FILE_BYTES_MAX: u64 = 1 << 30;
+/// What is sent of a file at a time, where it does not fit a message.
+const PIECE_BYTES_MAX: usize = 512 << 10;
 /// Files of one publication.
 const FILES_MAX: usize = 1000;
 
@@ -87,7 +92,7 @@ impl Client {
     /// publish them again whenever it is started again.
     ///
     /// # Errors
-    /// As [`Client::administer`]; `LimitExceeded` for more than a message holds.
+    /// As [`Client::administer`]; `LimitExceeded` for more than the server takes.
     pub fn publish(
         &self,
         published: Published,
@@ -95,11 +100,40 @@ impl Client {
         timeout: Duration,
     ) -> Result<Vec<ModuleReport>> {
         self.check_takes_files()?;
-        let bytes: usize = published.files.iter().map(|file| file.content.len()).sum();
         let Published { files, known_as } = published;
-        let order = PublishedFiles { files, stays: stay, there: None, known_as };
-        self.check_fits(&order, bytes)?;
+        let publication = self.sent_before(&files, timeout)?;
+        let files = if publication.is_none() { files } else { Vec::new() };
+        let order = PublishedFiles { files, stays: stay, there: None, known_as, publication };
         self.administer(Order::Files(order), timeout)
+    }
+
+    /// Sends files in pieces that are too long for a message, and gives the name of their
+    /// publication. Each piece is answered before the next goes, so that one is on its way.
+    fn sent_before(&self, files: &[PublishedFile], timeout: Duration) -> Result<Option<[u8; 16]>> {
+        let fits = self.check_fits(files);
+        if fits.is_ok() {
+            return Ok(None);
+        }
+        if !self.session().has_feature(PUBLISHED_PIECES) {
+            return fits.map(|()| None);
+        }
+        let publication = self.session().random();
+        let piece_bytes = (self.session().control_bytes_max() / 2).clamp(1, PIECE_BYTES_MAX);
+        for PublishedFile { name, content } in files {
+            // A file without content has one piece, too.
+            let mut rest = content.as_slice();
+            loop {
+                let (piece, more) = rest.split_at(rest.len().min(piece_bytes));
+                let content = piece.to_vec();
+                let piece = PublishedPiece { publication, name: name.clone(), content };
+                self.administer(Order::Piece(piece), timeout)?;
+                rest = more;
+                if rest.is_empty() {
+                    break;
+                }
+            }
+        }
+        Ok(Some(publication))
     }
 
     /// Has the server publish a file of its own host, now and whenever it is started again.
@@ -108,8 +142,13 @@ impl Client {
     /// As [`Client::administer`].
     pub fn publish_there(&self, file: String, timeout: Duration) -> Result<Vec<ModuleReport>> {
         self.check_takes_files()?;
-        let order =
-            PublishedFiles { files: Vec::new(), stays: true, there: Some(file), known_as: None };
+        let order = PublishedFiles {
+            files: Vec::new(),
+            stays: true,
+            there: Some(file),
+            known_as: None,
+            publication: None,
+        };
         self.administer(Order::Files(order), timeout)
     }
 
@@ -123,10 +162,11 @@ impl Client {
             .fix("start a newer version of Farcall there, or copy the files to its host"))
     }
 
-    fn check_fits(&self, order: &PublishedFiles, bytes: usize) -> Result<()> {
+    fn check_fits(&self, files: &[PublishedFile]) -> Result<()> {
+        let bytes: usize = files.iter().map(|file| file.content.len()).sum();
         let limit = self.session().control_bytes_max();
         // Names and lengths take little.
-        let around: usize = order.files.iter().map(|file| file.name.len() + 32).sum();
+        let around: usize = files.iter().map(|file| file.name.len() + 32).sum();
         if bytes + around + 256 <= limit {
             return Ok(());
         }

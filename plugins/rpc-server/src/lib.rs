@@ -61,6 +61,8 @@ pub struct Instruction {
     pub giver: Weak<()>,
     /// Who that is.
     pub by: Orderer,
+    /// Bytes of files that may come with it, in pieces too.
+    pub files_bytes_max: u64,
 }
 
 /// Who gives an order.

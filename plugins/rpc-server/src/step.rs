@@ -14,7 +14,9 @@ use std::ops::Range;
 use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_call::{Event, Transmit};
 use farcall_wire::message::{ADMINISTRATION, ByteOrder};
-use farcall_wire::{CALLBACKS, FrameHeader, Hello, OBJECTS, PUBLISHED_FILES, Role, STATUS, URLS};
+use farcall_wire::{
+    CALLBACKS, FrameHeader, Hello, OBJECTS, PUBLISHED_FILES, PUBLISHED_PIECES, Role, STATUS, URLS,
+};
 
 use crate::access::Rights;
 use crate::state::{Action, MemoryId, MemorySource, PeerKind, Resuming, State};
@@ -102,8 +104,9 @@ impl Server {
 
     fn hello(&self, compression: Option<&str>) -> Hello {
         let objects = (self.state.limits.objects_max > 0).then_some(OBJECTS);
-        let features =
-            [ADMINISTRATION, PUBLISHED_FILES, STATUS, URLS, CALLBACKS].into_iter().chain(objects);
+        let features = [ADMINISTRATION, PUBLISHED_FILES, PUBLISHED_PIECES, STATUS, URLS, CALLBACKS]
+            .into_iter()
+            .chain(objects);
         let features = features.chain(compression);
         Hello {
             role: Role::Server,

@@ -44,7 +44,8 @@ pub use plain::{
 pub use reader::{FrameReader, Step};
 pub use request::{
     HoldRequest, InterfaceReply, ModuleReport, NESTED_CALLS, OBJECTS, Order, PUBLISHED_FILES,
-    Publication, PublishedFile, PublishedFiles, Reply, Request, URLS,
+    PUBLISHED_PIECES, Publication, PublishedFile, PublishedFiles, PublishedPiece, Reply, Request,
+    URLS,
 };
 pub use run_timeout::{RUN_TIMEOUT, run_timeout_attribute, run_timeout_of};
 pub use shown::Shown;

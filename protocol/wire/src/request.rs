@@ -118,7 +118,14 @@ pub enum Order {
     /// outlast the server.
     #[n(6)]
     Files(#[n(0)] PublishedFiles),
+    /// Servers that named [`PUBLISHED_PIECES`] only: take a piece of a file that [`Order::Files`]
+    /// is to publish.
+    #[n(7)]
+    Piece(#[n(0)] PublishedPiece),
 }
+
+/// The feature that allows [`Order::Piece`].
+pub const PUBLISHED_PIECES: &str = "published-pieces";
 
 /// The feature that allows [`Order::Files`].
 pub const PUBLISHED_FILES: &str = "published-files";
@@ -140,6 +147,27 @@ pub struct PublishedFiles {
     /// The first file on its publisher's host, by which messages call it.
     #[n(4)]
     pub known_as: Option<String>,
+    /// The publication whose files came before in pieces; for an order without files.
+    #[n(5)]
+    #[cbor(with = "minicbor::bytes")]
+    pub publication: Option<[u8; 16]>,
+}
+
+/// A piece of a file that is too long for one message.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct PublishedPiece {
+    /// Which publication it is of: chosen by its publisher at random.
+    #[n(1)]
+    #[cbor(with = "minicbor::bytes")]
+    pub publication: [u8; 16],
+    /// The file, as [`PublishedFile`] names it. The first one is published.
+    #[n(2)]
+    pub name: String,
+    /// What comes next in it.
+    #[n(3)]
+    #[cbor(with = "minicbor::bytes")]
+    pub content: Vec<u8>,
 }
 
 /// One of the files.

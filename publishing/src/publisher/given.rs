@@ -114,15 +114,20 @@ impl Publisher {
     }
 
     /// Files that were sent, in their place.
-    pub(super) fn placed(&mut self, sent: PublishedFiles) -> Result<Given> {
-        let PublishedFiles { files, stays, there, known_as } = sent;
+    pub(super) fn placed(&mut self, sent: PublishedFiles, by: &Orderer) -> Result<Given> {
+        let PublishedFiles { files, stays, there, known_as, publication } = sent;
         let stays = if stays { Stays::Yes } else { Stays::No };
         if let Some(file) = there.filter(|_| files.is_empty()) {
             return Ok(Given::there(file, stays));
         }
-        let placed = self.store.place(&files)?;
+        let (placed, named) = match publication.filter(|_| files.is_empty()) {
+            Some(id) => self.uploads.complete(&id, &by.principal)?,
+            None => {
+                let placed = self.store.place(&files)?;
+                (placed, files.into_iter().next().map(|first| first.name).unwrap_or_default())
+            }
+        };
         let file = placed.main.display().to_string();
-        let named = files.into_iter().next().map(|first| first.name).unwrap_or_default();
         Ok(Given { file, named, known_as, placed: Some(placed), stays })
     }
 

@@ -154,17 +154,14 @@ impl End {
     }
 
     fn obey(&mut self, instruction: Instruction) -> Result<()> {
-        let Instruction { order, reply, giver, by } = instruction;
-        match order {
+        match instruction.order {
             Order::Drain(milliseconds) => {
-                self.asked.push(reply);
+                self.asked.push(instruction.reply);
                 notice("a client stops the server: stopping after the running calls");
                 self.drain(milliseconds.map_or(self.drain_max, Duration::from_millis))
             }
-            order => {
-                if let Err(refused) =
-                    self.publisher.orders.try_send(Instruction { order, reply, giver, by })
-                {
+            _ => {
+                if let Err(refused) = self.publisher.orders.try_send(instruction) {
                     refused.message.reply.answer(Err(refused.refusal.error("run a command")));
                 }
                 Ok(())

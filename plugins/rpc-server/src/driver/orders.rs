@@ -124,11 +124,13 @@ impl Driver {
         let sent = match &self.orders.port {
             None => Err(nobody()),
             Some(port) => {
+                let files_bytes_max = self.options.call_bytes_max();
                 let giver = Arc::downgrade(self.orders.givers.entry(connection).or_default());
                 self.sender
                     .reply(move |outcome| Message::Obeyed(connection, channel, outcome))
                     .and_then(|reply| {
-                        port.try_send(Instruction { order, reply, giver, by }).map_err(|refused| {
+                        let instruction = Instruction { order, reply, giver, by, files_bytes_max };
+                        port.try_send(instruction).map_err(|refused| {
                             // Its sender is told here, and not a second time.
                             refused.message.reply.withdraw();
                             refused.refusal.error("run a command")

@@ -181,9 +181,14 @@ impl Draw {
     }
 
     fn order(&mut self) -> Order {
-        match self.below(7) {
-            6 => Order::Files(self.published_files()),
+        match self.below(8) {
+            7 => Order::Files(self.published_files()),
             5 => Order::EndJob(self.number()),
+            6 => Order::Piece(PublishedPiece {
+                publication: self.0.bytes16(),
+                name: self.text(),
+                content: self.text().into_bytes(),
+            }),
             0 => Order::Publish(self.text()),
             1 => Order::Withdraw(self.text()),
             2 => Order::Reload(self.maybe(Draw::text)),
@@ -199,6 +204,7 @@ impl Draw {
         };
         PublishedFiles {
             known_as: self.maybe(Draw::text),
+            publication: self.maybe(|draw| draw.0.bytes16()),
             files: self.some(3, file),
             stays: self.below(2) == 0,
             there: self.maybe(Draw::text),

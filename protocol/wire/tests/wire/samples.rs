@@ -176,6 +176,31 @@ fn orders() -> Vec<Sample> {
                 stays: true,
                 there: None,
                 known_as: None,
+                publication: None,
+            }))),
+        ),
+        sample(
+            "request/pieces",
+            "publish what came in pieces, and what messages call it",
+            1,
+            0,
+            Body::Request(Request::Administer(Order::Files(PublishedFiles {
+                files: Vec::new(),
+                stays: false,
+                there: None,
+                known_as: Some("/home/me/f.py".into()),
+                publication: Some([7; 16]),
+            }))),
+        ),
+        sample(
+            "request/piece",
+            "a piece of a file that is to be published",
+            1,
+            0,
+            Body::Request(Request::Administer(Order::Piece(PublishedPiece {
+                publication: [7; 16],
+                name: "f.py".into(),
+                content: b"x = ".to_vec(),
             }))),
         ),
         sample(

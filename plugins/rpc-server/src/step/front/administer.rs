@@ -22,7 +22,10 @@ impl Server {
         channel: ChannelId,
         order: Order,
     ) {
-        self.state.front.begin_order(connection, channel, words(&order));
+        // Of what comes in pieces the logs tell once, when it is published.
+        if !matches!(order, Order::Piece(_)) {
+            self.state.front.begin_order(connection, channel, words(&order));
+        }
         match self.may_order(connection, &order) {
             Ok(()) => {
                 // Without a peer there is nobody to give more than nothing.
@@ -57,7 +60,9 @@ impl Server {
     fn may_order(&self, connection: ConnectionId, order: &Order) -> Result<()> {
         let Some(rights) = self.rights(connection) else { return Ok(()) };
         match order {
-            Order::Publish(_) | Order::Files(_) | Order::Withdraw(_) => rights.publish(),
+            Order::Publish(_) | Order::Files(_) | Order::Piece(_) | Order::Withdraw(_) => {
+                rights.publish()
+            }
             Order::Reload(_) | Order::Drain(_) | Order::Delete(_) | Order::EndJob(_) => {
                 rights.administer()
             }
@@ -160,8 +165,10 @@ fn words(order: &Order) -> String {
         Order::Publish(file) => format!("publish {file}"),
         Order::Files(sent) => {
             let first = sent.files.first().map(|file| file.name.as_str());
-            format!("publish {}", first.or(sent.there.as_deref()).unwrap_or_default())
+            let named = first.or(sent.there.as_deref()).or(sent.known_as.as_deref());
+            format!("publish {}", named.unwrap_or_default())
         }
+        Order::Piece(piece) => format!("take a piece of {}", piece.name),
         Order::Withdraw(module) => format!("withdraw {module}"),
         Order::Reload(None) => "reload".to_owned(),
         Order::Reload(Some(module)) => format!("reload {module}"),
