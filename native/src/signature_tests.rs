@@ -26,6 +26,7 @@ fn signature(
         idempotent: false,
         complexity: None,
         processors: None,
+        resources: Default::default(),
         class: String::new(),
         class_doc: String::new(),
     };

@@ -19,6 +19,7 @@ pub fn part(module: Module, kind: ImageKind) -> Part {
         environment: Vec::new(),
         backend,
         ranks: 0,
+        resources: Default::default(),
         launcher: String::new(),
         executables_max: module.executables_max,
         module_text: encode_module(&module).into(),

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use farcall_base::Result;
+use farcall_base::{Resources, Result};
 use farcall_idl::interface::Routine;
 
 use crate::mailbox::{Port, Reply, question};
@@ -202,6 +202,8 @@ pub struct ExecutableImage {
     /// Processes that run each call, of an image that MPI starts; 0 for as many as the spawner's
     /// settings say.
     pub ranks: u32,
+    /// What each process is given.
+    pub resources: Resources,
     /// Processes that the module may have at a time; 0: any number.
     pub executables_max: u32,
     /// What starts it elsewhere: a launcher's name, as `slurm`; empty: this host itself.

@@ -1,6 +1,7 @@
 //! The spawner service: starts executables, hands over the connection to each, and reports how each
 //! ended.
 
+mod capacity;
 mod listening;
 mod output;
 mod ranks;
@@ -12,13 +13,14 @@ use std::fmt;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use farcall_base::{Bytes, ExecutableId};
+use farcall_base::{Bytes, ExecutableId, Instant};
 use rustix::process::Signal;
 
 use crate::directory::ExecutableImage;
 use crate::mailbox::{Port, Reply};
 use farcall_link::stream::ByteStream;
 
+pub use capacity::{Capacity, beyond, counted};
 pub use listening::{Listener, Output, Said};
 pub use output::OutputTail;
 pub use ranks::{RANKS_MAX, ranks};
@@ -105,6 +107,8 @@ pub struct ExecutableLimits {
     pub memory_max: Option<Bytes>,
     /// Time of one call, in seconds; the server ends an executable that takes longer.
     pub call_seconds_max: Option<u64>,
+    /// Until when it is to begin calls: a later one would not have the time that it asks for.
+    pub takes_calls_until: Option<Instant>,
 }
 
 /// The connection to an executable.
@@ -230,12 +234,23 @@ impl fmt::Display for ExitHow {
 #[derive(Clone)]
 pub struct SpawnerHandle {
     port: Port<Request>,
+    capacity: Capacity,
 }
 
 impl SpawnerHandle {
     /// A handle on whatever serves `port`.
     pub fn new(port: Port<Request>) -> Self {
-        SpawnerHandle { port }
+        SpawnerHandle { port, capacity: Capacity::default() }
+    }
+
+    /// The same, of a spawner that says what its host has.
+    pub fn with_capacity(self, capacity: Capacity) -> Self {
+        SpawnerHandle { capacity, ..self }
+    }
+
+    /// What its host has to give.
+    pub fn capacity(&self) -> Capacity {
+        self.capacity
     }
 
     /// Starts an executable; whatever happens, also a spawner that is busy or gone, arrives at

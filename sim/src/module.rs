@@ -105,6 +105,7 @@ fn routines(index: usize) -> impl Iterator<Item = (String, Arc<PublishedRoutine>
         environment: Vec::new(),
         backend: String::new(),
         ranks: 0,
+        resources: Default::default(),
         launcher: String::new(),
         executables_max: 0,
         module_text: encode_module(&compiled).into(),

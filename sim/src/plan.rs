@@ -200,6 +200,7 @@ impl Plan {
     /// The server's limits.
     pub fn limits(&self) -> Limits {
         Limits {
+            capacity: Default::default(),
             connections_max: 64,
             own_connections_max: 64,
             connections_share_percent: 50,

@@ -143,6 +143,7 @@ impl World {
                 start_us: None,
                 detached: None,
                 ranks: None,
+                resources: None,
             })
         });
         let keep = Duration::from_micros(self.plan.keep_us);

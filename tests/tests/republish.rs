@@ -75,6 +75,7 @@ fn publication(folder: &Path, version: u32) -> Publication {
         environment: Vec::new(),
         backend: String::new(),
         ranks: 0,
+        resources: Default::default(),
         launcher: String::new(),
         executables_max: 0,
         module_text: encode_module(&module).into(),

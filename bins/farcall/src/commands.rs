@@ -17,6 +17,7 @@ mod ng;
 mod objects;
 mod pilot;
 mod relay;
+mod resources;
 mod scan;
 mod service;
 mod shell;

@@ -282,6 +282,11 @@ typedef struct farcall_call_options {
      * does not count. 0: none. FARCALL_TIMED_OUT when it has passed; FARCALL_VERSION from a
      * server that does not know such times */
     double run_timeout_seconds;
+    /* what each of its processes is given: NULL, or some of "cores=4, memory=2 GB, gpus=1,
+     * wall_time=30 min". What is not said is as the interface says, or the server.
+     * FARCALL_INVALID_ARGUMENT for what is no such value, FARCALL_LIMIT_EXCEEDED for more than there
+     * can be, FARCALL_VERSION from a server that does not know of them */
+    const char *resources;
 } farcall_call_options;
 
 /* ---- Objects --------------------------------------------------------------------------------- */
@@ -296,6 +301,8 @@ typedef struct farcall_hold_options {
     uint32_t detached;
     /* processes of which each consists, where MPI starts it; 0: as many as the server says */
     uint32_t ranks;
+    /* what each of its processes is given, as in farcall_call_options */
+    const char *resources;
 } farcall_hold_options;
 
 /* Has the server hold `count` executables of a class ("module/Class") or a routine, each for the

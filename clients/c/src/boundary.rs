@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use farcall_client::{Error, ErrorKind, Result};
+use farcall_client::{Error, ErrorKind, Resources, Result};
 
 use crate::error::ErrorObject;
 
@@ -126,6 +126,15 @@ pub unsafe fn text<'a>(pointer: *const c_char, what: &str) -> Result<&'a str> {
             .with("text", bytes.to_string_lossy())
             .fix("pass UTF-8 text")
     })
+}
+
+/// What a call asks to be given; NULL is nothing.
+///
+/// # Safety
+/// As for [`text`].
+pub unsafe fn resources(pointer: *const c_char, what: &str) -> Result<Resources> {
+    // SAFETY: the caller's promise.
+    unsafe { optional_text(pointer, what) }?.map_or(Ok(Resources::default()), str::parse)
 }
 
 /// Text that may be NULL.

@@ -13,7 +13,8 @@ use farcall_client::{
 
 use crate::argument::{RawArgument, read_all};
 use crate::boundary::{
-    Place, elements, free, guard, limit, limit_of, object, options, patience, text,
+    Place, elements, free, guard, limit, limit_of, object, optional_text, options, patience,
+    resources,
 };
 use crate::error::ErrorObject;
 use crate::results::ResultsObject;
@@ -48,6 +49,7 @@ pub struct RawOptions {
     ranks: u32,
     label: *const c_char,
     run_timeout_seconds: f64,
+    resources: *const c_char,
 }
 
 /// `farcall_news`.
@@ -117,12 +119,11 @@ unsafe fn read_options(given: *const RawOptions) -> Result<CallOptions> {
         processor_time: false,
         copied: false,
         ranks: given.ranks,
-        label: if given.label.is_null() {
-            None
-        } else {
-            // SAFETY: farcall.h: NULL or text.
-            Some(unsafe { text(given.label, "farcall_call_options: label") }?.into())
-        },
+        // SAFETY: farcall.h: NULL or text.
+        resources: unsafe { resources(given.resources, "farcall_call_options: resources") }?,
+        // SAFETY: farcall.h: NULL or text.
+        label: unsafe { optional_text(given.label, "farcall_call_options: label") }?
+            .map(Into::into),
         keep: limit_of("time to keep the call", given.keep_seconds)?
             .map(|after_end| Keep { after_end, durable: given.durable != 0 }),
     })

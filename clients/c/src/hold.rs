@@ -6,7 +6,7 @@ use farcall_base::abi::status::{OK, PENDING};
 use farcall_client::{Error, ErrorKind, Hold, HoldOptions, Result};
 
 use crate::boundary::{
-    Place, c_text, free, guard, limit, limit_of, object, options, patience, text,
+    Place, c_text, free, guard, limit, limit_of, object, options, patience, resources, text,
 };
 use crate::client::ClientObject;
 use crate::error::ErrorObject;
@@ -26,9 +26,12 @@ pub struct RawHoldOptions {
     start_seconds: f64,
     detached: u32,
     ranks: u32,
+    resources: *const c_char,
 }
 
-fn read(given: Option<RawHoldOptions>) -> Result<HoldOptions> {
+/// # Safety
+/// Options as farcall.h says.
+unsafe fn read(given: Option<RawHoldOptions>) -> Result<HoldOptions> {
     let mut wanted = HoldOptions::default();
     let Some(given) = given else { return Ok(wanted) };
     if let Some(lease) = limit_of("lease", given.lease_seconds)? {
@@ -37,6 +40,8 @@ fn read(given: Option<RawHoldOptions>) -> Result<HoldOptions> {
     wanted.start = limit(given.start_seconds)?;
     wanted.detached = given.detached != 0;
     wanted.ranks = given.ranks;
+    // SAFETY: farcall.h: NULL or text.
+    wanted.resources = unsafe { resources(given.resources, "farcall_hold_options: resources") }?;
     Ok(wanted)
 }
 
@@ -57,7 +62,7 @@ unsafe extern "C" fn farcall_hold_start(
         // SAFETY: farcall.h: text.
         let name = unsafe { text(name, "the name") }?;
         // SAFETY: farcall.h: options with their size, or NULL.
-        let wanted = read(unsafe { options(given, "farcall_hold_options") }?)?;
+        let wanted = unsafe { read(options(given, "farcall_hold_options")?) }?;
         let hold = client.client.hold(name, count, &wanted)?;
         let name = c_text(hold.name());
         place.fill(HoldObject { hold, name });

@@ -10,7 +10,7 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_link::compression::Compression;
 use farcall_link::stream::ByteStream;
 use farcall_wire::message::ADMINISTRATION;
-use farcall_wire::{ByteOrder, CALLBACKS, Hello, HelloLimits, RESUME, Role, STATUS};
+use farcall_wire::{ByteOrder, CALLBACKS, Hello, HelloLimits, RESOURCES, RESUME, Role, STATUS};
 
 use crate::address::Address;
 use crate::session::compressing;
@@ -224,7 +224,7 @@ pub fn hello(token: Option<Vec<u8>>, compression: Option<String>) -> Hello {
         role: Role::Client,
         byte_order: ByteOrder::NATIVE,
         product: concat!("farcall ", env!("CARGO_PKG_VERSION")).to_owned(),
-        features: [ADMINISTRATION, STATUS, RESUME, CALLBACKS]
+        features: [ADMINISTRATION, STATUS, RESUME, CALLBACKS, RESOURCES]
             .map(str::to_owned)
             .into_iter()
             .chain(compression)

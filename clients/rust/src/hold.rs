@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use farcall_base::{Error, ErrorKind, ObjectId, Result};
+use farcall_base::{Error, ErrorKind, ObjectId, Resources, Result};
 use farcall_wire::{Failure, HoldRequest, OBJECTS, Reply, Request};
 
 use crate::client::Client;
@@ -31,11 +31,19 @@ pub struct HoldOptions {
     pub detached: bool,
     /// Processes of which each consists, where MPI starts it; 0 for as many as the server says.
     pub ranks: u32,
+    /// What each of its processes is given.
+    pub resources: Resources,
 }
 
 impl Default for HoldOptions {
     fn default() -> HoldOptions {
-        HoldOptions { lease: LEASE, start: None, detached: false, ranks: 0 }
+        HoldOptions {
+            lease: LEASE,
+            start: None,
+            detached: false,
+            ranks: 0,
+            resources: Resources::default(),
+        }
     }
 }
 
@@ -85,6 +93,7 @@ impl Client {
             .with("server", self.address())
             .fix("raise objects_max in its farcall.toml, or start a newer version of Farcall"));
         }
+        self.session().check_resources("hold an object", options.resources)?;
         let begin = Instant::now();
         let name = self.full_name(name, options.start)?;
         let until =
@@ -101,6 +110,7 @@ impl Client {
             start_us: options.start.map(microseconds),
             detached: options.detached.then_some(true),
             ranks: Some(options.ranks).filter(|ranks| *ranks != 0),
+            resources: (!options.resources.is_empty()).then(|| options.resources.into()),
         };
         let question = self.session().begin(&Request::Hold(Box::new(request)))?;
         let start = Mutex::new(Start::Asked(question));

@@ -40,7 +40,7 @@ pub use array::{Array, ArrayMut, Element, Shape, View};
 pub use callback::{Answer, Callback, CallbackCall, NativeFunction, Running, Taken, callback};
 pub use client::{CallOptions, Client, Keep};
 pub use dial::{ConnectOptions, settings_there};
-pub use farcall_base::{CallId, Error, ErrorKind, ObjectId, Result, printable};
+pub use farcall_base::{CallId, Error, ErrorKind, ObjectId, Resources, Result, printable};
 pub use farcall_idl as idl;
 pub use farcall_link::compression::{Compression, Saved};
 pub use farcall_link::stream::ByteStream;

@@ -64,6 +64,7 @@ fn conditions(
         on: options.on,
         copied: options.copied,
         ranks: options.ranks,
+        resources: options.resources,
         within: None,
     }
 }

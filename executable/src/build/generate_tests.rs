@@ -32,6 +32,7 @@ fn module(code: Vec<Code>, parameters: &[Parameter]) -> Module {
             idempotent: false,
             complexity: None,
             processors: None,
+            resources: Default::default(),
             class: String::new(),
             class_doc: String::new(),
         },

@@ -132,6 +132,7 @@ pub(crate) fn publication(module: &str, routines: &[&str]) -> Publication {
         environment: Vec::new(),
         backend: String::new(),
         ranks: 0,
+        resources: Default::default(),
         launcher: String::new(),
         executables_max: 0,
         module_text: Arc::from([]),
@@ -157,6 +158,7 @@ fn routine(module: &str, text: &str) -> RoutineData {
         idempotent: true,
         complexity: None,
         processors: None,
+        resources: Default::default(),
         class: class.to_string(),
         class_doc: String::new(),
     };

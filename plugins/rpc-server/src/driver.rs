@@ -138,7 +138,7 @@ impl Driver {
         let journal = Journal::open(&options)?;
         let mut driver = Driver {
             server: Server::new(
-                State::new(limits(&options, &transports), (transports.host)())
+                State::new(limits(&options, &transports, &services.spawner), (transports.host)())
                     .named(world::fresh_name()),
             ),
             world: World::new(transports, options.clone()),
@@ -295,8 +295,8 @@ impl Driver {
 }
 
 /// The server's limits; clients share no more with it than it can hold descriptors for.
-fn limits(options: &Options, transports: &Transports) -> Limits {
-    let mut limits = options.limits();
+fn limits(options: &Options, transports: &Transports, spawner: &SpawnerHandle) -> Limits {
+    let mut limits = Limits { capacity: spawner.capacity(), ..options.limits() };
     let shared_max = (transports.memory)(options).shared_max();
     limits.hello.segments_max =
         limits.hello.segments_max.min(u32::try_from(shared_max).unwrap_or(u32::MAX));

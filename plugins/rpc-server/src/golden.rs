@@ -21,7 +21,7 @@ use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
 use farcall_services::directory::{
     ExecutableImage, ImageKind, PublishedModule, PublishedRoutine, Trust,
 };
-use farcall_services::spawner::{ExitHow, Exited, Output, OutputTail, Said};
+use farcall_services::spawner::{Capacity, ExitHow, Exited, Output, OutputTail, Said};
 use farcall_wire::HelloLimits;
 
 use crate::access::{self, Entry, Principal, Rights};
@@ -54,6 +54,7 @@ fn published_from(text: &str, generation: u64) -> Vec<Arc<PublishedRoutine>> {
         environment: Vec::new(),
         backend: String::new(),
         ranks: 0,
+        resources: Default::default(),
         launcher: if compiled.name == "far" { "slurm".to_owned() } else { String::new() },
         executables_max: compiled.executables_max,
         module_text: encode_module(&compiled).into(),
@@ -84,6 +85,7 @@ fn limits(script: &str) -> Limits {
         greetings_max: 8,
         calls_max: 8,
         executables_max: 2,
+        capacity: Capacity { cores: 2, gpus: 1 },
         executable_idle: Duration::from_millis(100),
         launched_max: 16,
         launched_idle: Duration::from_secs(60),
@@ -123,6 +125,7 @@ fn limits(script: &str) -> Limits {
             "greetings_max" => limits.greetings_max = value,
             "calls_max" => limits.calls_max = value,
             "executables_max" => limits.executables_max = value,
+            "cores" => limits.capacity.cores = value as u32,
             "call_bytes_max" => limits.call_bytes_max = Bytes(value as u64),
             "objects_max" => limits.objects_max = value,
             "objects_of_one_max" => limits.objects_of_one_max = value,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use farcall_base::{Bytes, Result};
 use farcall_link::compression::Compression;
+use farcall_services::spawner::Capacity;
 use farcall_system::machine_memory::machine_memory;
 use farcall_wire::HelloLimits;
 use serde::Deserialize;
@@ -286,6 +287,8 @@ impl Options {
             } else {
                 self.executables_max
             },
+            // The driver hears it from the spawner.
+            capacity: Capacity::default(),
             // An executable that is ended the moment that it has nothing to do would leave its own
             // line waiting.
             executable_idle: Duration::from_millis(self.executable_idle_ms.max(1)),

@@ -32,7 +32,7 @@ mod words;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use farcall_base::{CallId, ConnectionId, ExecutableId, Instant};
+use farcall_base::{CallId, ConnectionId, ExecutableId, Instant, Resources};
 
 use crate::counters::Counters;
 pub use actions::Action;
@@ -59,8 +59,17 @@ pub use queue::{DeepestFirst, Pool, Queue, QueuePolicy, Rank, Turn, WaitingCall,
 pub use records::{AuditRecord, AuditedCall, Records};
 pub use words::argument_word;
 
-/// Which module, in which version, and for calls of how many ranks; 0 where that is not asked for.
-pub type ModuleKey = Arc<(String, u64, u32)>;
+/// Which module, in which version, and for which of its calls.
+pub type ModuleKey = Arc<(String, u64, Variant)>;
+
+/// What tells the executables of some calls of a module from those of others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Variant {
+    /// The processes of MPI's that run each call; 0 for as many as the spawner's settings say.
+    pub ranks: u32,
+    /// What each process is given.
+    pub resources: Resources,
+}
 
 /// The server's whole state. No two calls have one id: `next` numbers whatever is new.
 pub struct State {

@@ -94,6 +94,7 @@ fn image(launcher: &str, backend: String) -> ExecutableImage {
         environment: Vec::new(),
         backend,
         ranks: 0,
+        resources: Default::default(),
         launcher: launcher.to_owned(),
         executables_max: 0,
         module_text: Arc::from([]),

@@ -4,6 +4,7 @@ mod driver;
 mod gate;
 mod ranks;
 mod request;
+mod resources;
 mod state;
 mod step;
 

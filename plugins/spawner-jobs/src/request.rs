@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::resources::{job_minutes, megabytes, minutes};
 use crate::state::{Job, LauncherSettings, Purpose};
 
 /// Longest value of a line.
@@ -66,10 +67,22 @@ pub(crate) fn create(
             say(name, value);
         }
     }
-    for (name, value) in [("max_wall_time", settings.minutes), ("max_memory", settings.memory_mb)] {
+    let asked = &job.kind.resources;
+    let numbers = [
+        ("cores", asked.cores.map(u64::from)),
+        ("gpus", asked.gpus.map(u64::from)),
+        ("slot_memory", asked.memory.map(megabytes)),
+        ("max_memory", settings.memory_mb.filter(|_| asked.memory.is_none())),
+        ("min_wall_time", asked.wall_time.map(minutes)),
+        ("max_wall_time", asked.wall_time.map(job_minutes).or(settings.minutes)),
+    ];
+    for (name, value) in numbers {
         if let Some(value) = value {
             say(name, &value);
         }
+    }
+    if asked.gpus.is_some() && !settings.gpu_option.is_empty() {
+        say("gpu_option", &settings.gpu_option);
     }
     for option in &settings.options {
         say("option", option);
@@ -87,6 +100,7 @@ pub(crate) fn check(name: &str, settings: &LauncherSettings) -> Result<(), (&'st
         ("queue", &settings.queue),
         ("project", &settings.project),
         ("program", &settings.program),
+        ("gpu_option", &settings.gpu_option),
     ];
     let options = settings.options.iter().map(|option| ("options", option));
     let values = settings.environment.values().map(|value| ("environment", value));

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use farcall_base::{ExecutableId, Instant};
+use farcall_base::{ExecutableId, Instant, Resources};
 use farcall_services::directory::ExecutableImage;
 use farcall_wire::JobStatus;
 use serde::Deserialize;
@@ -15,6 +15,7 @@ pub(crate) use job::{Job, Purpose, Standing};
 
 use crate::gate::Dial;
 use crate::ranks::RanksRules;
+use crate::resources::Most;
 
 /// Starts of one executable, at most: pilots that end before it is there.
 pub(crate) const TRIES_MAX: u32 = 3;
@@ -46,6 +47,10 @@ pub(crate) struct LauncherSettings {
     pub(crate) project: String,
     pub(crate) minutes: Option<u64>,
     pub(crate) memory_mb: Option<u64>,
+    pub(crate) cores: Option<u32>,
+    pub(crate) gpus: Option<u32>,
+    pub(crate) gpu_option: String,
+    pub(crate) resources_max: Most,
     pub(crate) options: Vec<String>,
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) slots_min: Option<u32>,
@@ -152,7 +157,7 @@ impl Settings {
     }
 }
 
-/// Executables of one launcher and backend share jobs.
+/// Executables of one launcher and backend that are given the same share jobs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Kind {
     pub(crate) launcher: String,
@@ -160,6 +165,8 @@ pub(crate) struct Kind {
     pub(crate) backend: String,
     /// Processes that run each call; 0: one, without MPI.
     pub(crate) ranks: u32,
+    /// What each process is given.
+    pub(crate) resources: Resources,
 }
 
 /// A number of ours: of a job, or of a pilot's connection.
@@ -200,6 +207,8 @@ pub(crate) struct Launcher {
     pub(crate) leaving: bool,
     /// It has made a job.
     pub(crate) works: bool,
+    /// It says that it asks for what executables are to be given.
+    pub(crate) knows_resources: bool,
 }
 
 /// What a launcher was asked.
@@ -228,11 +237,15 @@ pub(crate) struct Pilot {
     /// When it is asked next whether it is there, and how often it was since it last said anything.
     pub(crate) asked_next: Instant,
     pub(crate) unanswered: u32,
+    /// Until when executables of it may begin, and take calls, where these ask for time.
+    pub(crate) takes_until: Option<Instant>,
 }
 
 impl Pilot {
-    pub(crate) fn has_room(&self) -> bool {
-        !self.leaving && self.running.len() < self.slots as usize
+    pub(crate) fn has_room(&self, now: Instant) -> bool {
+        !self.leaving
+            && self.takes_until.is_none_or(|until| now < until)
+            && self.running.len() < self.slots as usize
     }
 }
 
@@ -328,6 +341,14 @@ impl State {
 
     pub(crate) fn job_named(&self, name: &str) -> Option<Number> {
         self.jobs.iter().find(|(_, job)| job.name == name).map(|(number, _)| *number)
+    }
+
+    /// Until when an executable is to begin calls, where its calls ask for time.
+    pub(crate) fn takes_calls_until(&self, executable: ExecutableId) -> Option<Instant> {
+        match self.executables.get(&executable)?.place {
+            Place::Starting(pilot) | Place::Running(pilot) => self.pilots.get(&pilot)?.takes_until,
+            Place::Waiting => None,
+        }
     }
 
     pub(crate) fn has_pilots(&self, job: Number) -> bool {

@@ -13,6 +13,7 @@ use farcall_services::directory::ExecutableImage;
 use farcall_services::spawner::{ExitHow, Exited, OutputTail};
 use farcall_wire::PilotHello;
 
+use crate::resources;
 use crate::state::{Asked, Executable, Kind, Number, Place, Settings, State};
 
 /// Time that executables, pilots and launchers have to end when the node stops.
@@ -145,7 +146,8 @@ impl Turn<'_> {
             Ok(kind) => kind,
             Err(error) => return self.act(Action::ReportFailed { executable, error }),
         };
-        let image = ExecutableImage { ranks: kind.ranks, ..image };
+        let Kind { ranks, resources, .. } = kind;
+        let image = ExecutableImage { ranks, resources, ..image };
         let image = Arc::new(image);
         let place = Place::Waiting;
         let entry = Executable { kind: kind.clone(), module, image, array, place, tries: 0 };
@@ -177,7 +179,7 @@ impl Turn<'_> {
             .state
             .pilots
             .iter()
-            .filter(|(_, pilot)| pilot.has_room())
+            .filter(|(_, pilot)| pilot.has_room(self.now))
             .map(|(n, _)| *n)
             .collect();
         for pilot in free {
@@ -322,13 +324,16 @@ impl Turn<'_> {
 
 fn kind_of(settings: &Settings, module: &str, image: &ExecutableImage) -> Result<Kind> {
     let launcher = image.launcher.clone();
+    let own = settings.launcher(&launcher).unwrap_or_default();
+    let resources = resources::of(&launcher, &own, image.resources)?;
     if image.backend.is_empty() || image.backend.eq_ignore_ascii_case("normal") {
-        return Ok(Kind { launcher, backend: String::new(), ranks: 0 });
+        return Ok(Kind { launcher, backend: String::new(), ranks: 0, resources });
     }
     Ok(Kind {
         launcher,
         backend: image.backend.to_ascii_lowercase(),
         ranks: settings.ranks.of(module, image.ranks)?,
+        resources,
     })
 }
 

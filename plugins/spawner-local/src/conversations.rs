@@ -68,6 +68,7 @@ fn start(request: u64, executable: ExecutableId) -> Event {
         environment: Vec::new(),
         backend: String::new(),
         ranks: 0,
+        resources: Default::default(),
         launcher: String::new(),
         executables_max: 0,
         module_text: Arc::from([]),

@@ -289,6 +289,10 @@ impl Driver {
     fn start(&mut self, executable: ExecutableId, mut command: Box<CommandLine>, load: Load) {
         match self.rooms.enter(&load.module, &command.limits) {
             Ok(room) if command.parallel => self.start_by_mpi(executable, command, room),
+            // Each has GPUs of its own, which no two children of a zygote could have.
+            Ok(room) if !command.gpus.is_empty() => {
+                self.spawn(&Wanted { executable, command, room, meeting: None });
+            }
             Ok(room) => {
                 // A zygote is confined to its room, and so are its children: in a room that was
                 // made again it is of no use.

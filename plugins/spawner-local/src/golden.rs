@@ -100,6 +100,7 @@ fn image(words: &[&str]) -> ExecutableImage {
         environment: Vec::new(),
         backend: String::new(),
         ranks: 0,
+        resources: Default::default(),
         launcher: String::new(),
         executables_max: 0,
         module_text: Arc::from([]),

@@ -2,17 +2,20 @@
 
 mod driver;
 mod ends;
+mod given;
 mod limits;
 mod state;
 mod step;
 
-use farcall_base::Result;
+use farcall_base::{Bytes, Result};
 use farcall_kernel::{
     Options, Plugin, PluginContext, PluginDescription, RunningPlugin, driver_mailbox,
 };
-use farcall_services::spawner::{SLOT, SpawnerHandle};
+use farcall_services::spawner::{Capacity, SLOT, SpawnerHandle};
+use farcall_system::machine_memory::machine_memory;
 
 pub use driver::inspection::{FileGrants, Grants, Hold, Inspected, Inspection, Inspector};
+use given::{Gpus, GpusWord, Host};
 use state::Settings;
 
 const NAME: &str = "spawner-local";
@@ -29,7 +32,7 @@ pub fn plugin() -> PluginDescription {
 }
 
 fn construct(options: &Options) -> Result<Box<dyn Plugin>> {
-    let settings: Settings = options.read()?;
+    let mut settings: Settings = options.read()?;
     if settings.host_command.first().is_none_or(String::is_empty) {
         let error = options.wrong("host_command", "host_command is empty");
         return Err(error.fix("set it to the program of the generic host, or remove the key"));
@@ -51,6 +54,8 @@ fn construct(options: &Options) -> Result<Box<dyn Plugin>> {
         ("executables_max", settings.executables_max as u64, 1),
         ("requests_max", settings.requests_max as u64, 1),
     ])?;
+    settings.gpus.check().map_err(|message| options.wrong("gpus", message))?;
+    settings.host = host(&settings.gpus);
     settings
         .limits
         .check()
@@ -61,6 +66,18 @@ fn construct(options: &Options) -> Result<Box<dyn Plugin>> {
             .map_err(|(key, message)| options.wrong_inside(&["modules", name, key], message))?;
     }
     Ok(Box::new(SpawnerLocal { settings }))
+}
+
+/// What this host has, as far as it is known before anything starts.
+fn host(gpus: &Gpus) -> Host {
+    let visible = std::env::var("CUDA_VISIBLE_DEVICES").ok();
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    Host {
+        processors: u32::try_from(processors).unwrap_or(u32::MAX),
+        memory: Bytes(machine_memory().bytes),
+        gpus: gpus.ids(visible.as_deref()),
+        has_nameless: *gpus == Gpus::Word(GpusWord::Job),
+    }
 }
 
 /// How this host counts the processes of a module; `None` where it cannot.
@@ -83,6 +100,8 @@ impl Plugin for SpawnerLocal {
             driver_mailbox(self.settings.requests_max, driver::Message::Stop)?;
         let handle =
             SpawnerHandle::new(sender.port(|request| driver::Message::Request(Box::new(request))));
+        let Host { processors: cores, gpus, .. } = &self.settings.host;
+        let handle = handle.with_capacity(Capacity { cores: *cores, gpus: gpus.len() as u32 });
         let run = move || driver::run(self.settings, receiver);
         Ok(RunningPlugin::new(stop, run).provides(SLOT, handle))
     }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 /// What a process needs to start at all (tests/tests/limits.rs starts one with each): its own heap,
 /// stack and what the loader copies of its libraries' data; libraries that reserve memory for each
 /// thread need more.
-const MEMORY_LEAST: u64 = 16 << 20;
+pub(crate) const MEMORY_LEAST: u64 = 16 << 20;
 /// A page: less stops what a process writes while it starts.
 const FILE_LEAST: u64 = 4096;
 /// A process starts with its connection, its outputs and what its libraries open.
@@ -59,6 +59,7 @@ pub(crate) struct Limits {
     threads: Option<u64>,
     ranks: Option<u32>,
     ranks_max: Option<u32>,
+    cores_max: Option<u32>,
     pin: Option<bool>,
     required: Option<bool>,
     confine: Option<bool>,
@@ -84,6 +85,7 @@ impl Limits {
             threads: Some(0),
             ranks: Some(0),
             ranks_max: Some(RANKS_MAX),
+            cores_max: Some(0),
             pin: Some(false),
             required: Some(false),
             confine: Some(false),
@@ -111,6 +113,7 @@ impl Limits {
             threads: own.threads.or(other.threads),
             ranks: own.ranks.or(other.ranks),
             ranks_max: own.ranks_max.or(other.ranks_max),
+            cores_max: own.cores_max.or(other.cores_max),
             pin: own.pin.or(other.pin),
             required: own.required.or(other.required),
             confine: own.confine.or(other.confine),
@@ -274,6 +277,21 @@ impl Limits {
         ranks(asked, self.ranks.unwrap_or(0), most)
     }
 
+    /// Cores that a call may ask for, where that is bounded.
+    pub(crate) fn cores_max(&self) -> Option<u32> {
+        self.cores_max.filter(|most| *most > 0)
+    }
+
+    /// The same for so many threads.
+    pub(crate) fn with_threads(self, threads: u64) -> Limits {
+        Limits { threads: Some(threads), ..self }
+    }
+
+    /// The same for so much memory of one process.
+    pub(crate) fn with_memory_bytes(self, bytes: u64) -> Limits {
+        Limits { memory_bytes_max: Some(bytes), ..self }
+    }
+
     /// The interpreter of its Python source, if one is named.
     pub(crate) fn python(&self) -> Option<&str> {
         self.python.as_deref().filter(|python| !python.is_empty())
@@ -294,6 +312,7 @@ impl Limits {
         ExecutableLimits {
             memory_max: limited(self.memory_bytes_max).map(Bytes),
             call_seconds_max: limited(self.call_seconds_max),
+            takes_calls_until: None,
         }
     }
 }
@@ -370,6 +389,7 @@ mod tests {
             environment: Vec::new(),
             backend: String::new(),
             ranks: 0,
+            resources: Default::default(),
             launcher: String::new(),
             executables_max: 0,
             module_text: std::sync::Arc::new([]),

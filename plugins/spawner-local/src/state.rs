@@ -7,6 +7,7 @@ use farcall_base::{ExecutableId, Instant};
 use farcall_services::spawner::OutputTail;
 use serde::Deserialize;
 
+use crate::given::{Gpus, GpusWord, Host};
 use crate::limits::Limits;
 
 /// Lines of Open MPI's longest message, in which it says which rank ended all, and a few of the
@@ -36,6 +37,10 @@ pub(crate) struct Settings {
     pub(crate) output_tail_lines_max: usize,
     pub(crate) output_tail_bytes_max: usize,
     pub(crate) requests_max: usize,
+    pub(crate) gpus: Gpus,
+    /// What is there to be given.
+    #[serde(skip)]
+    pub(crate) host: Host,
     pub(crate) limits: Limits,
     pub(crate) modules: BTreeMap<String, Limits>,
 }
@@ -54,6 +59,8 @@ impl Default for Settings {
             output_tail_lines_max: 20,
             output_tail_bytes_max: 4096,
             requests_max: 256,
+            gpus: Gpus::Word(GpusWord::Visible),
+            host: Host::default(),
             limits: Limits::standard(),
             modules: BTreeMap::new(),
         }
@@ -93,6 +100,8 @@ pub(crate) struct Executable {
     pub(crate) started: bool,
     /// Whether MPI starts it: what ends is the launcher.
     pub(crate) parallel: bool,
+    /// The GPUs that are its own.
+    pub(crate) gpus: Vec<String>,
     pub(crate) stdout: OutputTail,
     pub(crate) stderr: OutputTail,
 }
@@ -116,7 +125,7 @@ impl State {
     }
 
     /// Adds an entry in phase `Starting`.
-    pub(crate) fn insert(&mut self, executable: ExecutableId, parallel: bool) {
+    pub(crate) fn insert(&mut self, executable: ExecutableId, parallel: bool, gpus: Vec<String>) {
         let Settings { output_tail_lines_max: lines, output_tail_bytes_max: bytes, .. } =
             self.settings;
         // A launcher takes more than others to say that a rank has called exit.
@@ -124,8 +133,8 @@ impl State {
         let stdout = OutputTail::new(lines, bytes);
         let stderr = OutputTail::new(lines, bytes);
         let phase = Phase::Starting;
-        self.executables
-            .insert(executable, Executable { phase, started: false, parallel, stdout, stderr });
+        let entry = Executable { phase, started: false, parallel, gpus, stdout, stderr };
+        self.executables.insert(executable, entry);
     }
 
     /// When the next executable must be killed.

@@ -81,6 +81,10 @@ pub(crate) struct CommandLine {
     pub(crate) parallel: bool,
     /// Processes that it starts.
     pub(crate) processes: u32,
+    /// The GPUs that are its own; none where it did not ask for some, or nobody names them.
+    pub(crate) gpus: Vec<String>,
+    /// Whether it asked for some.
+    pub(crate) wants_gpus: bool,
     /// What the manifest lets the module use and do.
     pub(crate) limits: Limits,
     /// The same for its processes, as far as it is known without looking at this host.
@@ -122,8 +126,8 @@ impl Load {
 pub(crate) fn step(state: &mut State, now: Instant, event: Event) -> Vec<Action> {
     match event {
         Event::Start { request, executable, module, image } => {
-            let command = check_start(state, executable)
-                .and_then(|()| command_line(&state.settings, &module, &image));
+            let command =
+                check_start(state, executable).and_then(|()| equipped(state, &module, &image));
             let load = Load::new(module, &image);
             vec![start(state, request, executable, command.map(|command| (command, load)))]
         }
@@ -153,7 +157,7 @@ fn start(
 ) -> Action {
     match command {
         Ok((command, load)) => {
-            state.insert(executable, command.parallel);
+            state.insert(executable, command.parallel, command.gpus.clone());
             Action::Spawn { request, executable, command: Box::new(command), load }
         }
         Err(error) => Action::Refuse { request, error },
@@ -184,6 +188,14 @@ fn check_start(state: &State, executable: ExecutableId) -> Result<()> {
     Ok(())
 }
 
+/// What starts it, with the GPUs that its calls ask for.
+fn equipped(state: &State, module: &str, image: &ExecutableImage) -> Result<CommandLine> {
+    let mut command = command_line(&state.settings, module, image)?;
+    let running = state.executables.values();
+    command.gpus = state.settings.host.gpus_for(&image.resources, command.processes, running)?;
+    Ok(command)
+}
+
 pub(crate) fn command_line(
     settings: &Settings,
     module: &str,
@@ -200,7 +212,7 @@ pub(crate) fn command_line(
         }
         ImageKind::GenericHost { .. } => None,
     };
-    let limits = settings.limits_of(module);
+    let limits = settings.limits_of(module).given(&image.resources, &settings.host)?;
     let parallel = is_parallel(&image.backend);
     let mut processes = 1;
     match &linked {
@@ -235,6 +247,8 @@ pub(crate) fn command_line(
         linked,
         parallel,
         processes,
+        gpus: Vec::new(),
+        wants_gpus: image.resources.gpus.is_some_and(|gpus| gpus > 0),
         limits,
         rules,
     })

@@ -44,6 +44,7 @@ impl Shell {
             environment,
             backend: String::new(),
             ranks: 0,
+            resources: Default::default(),
             launcher: String::new(),
             executables_max: 0,
             module_text: Arc::from([]),
@@ -90,7 +91,7 @@ fn gone(pid: &str) -> bool {
 fn options_text_says_the_defaults_and_names_every_key() {
     let options = Options::from_text("options.toml", plugin().options).unwrap();
     assert_eq!(options.read::<Settings>().unwrap(), Settings::default());
-    assert_eq!(plugin().options.lines().filter(|line| !line.starts_with('#')).count(), 32);
+    assert_eq!(plugin().options.lines().filter(|line| !line.starts_with('#')).count(), 34);
     let wrong = [
         ("host_command = []", "host_command is empty"),
         ("host_command = [\"\"]", "host_command is empty"),
@@ -228,6 +229,7 @@ fn a_node_that_stops_takes_its_executables_with_it() {
         environment: Vec::new(),
         backend: String::new(),
         ranks: 0,
+        resources: Default::default(),
         launcher: String::new(),
         executables_max: 0,
         module_text: Arc::from([]),

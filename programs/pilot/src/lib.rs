@@ -126,7 +126,7 @@ pub fn pilot(ticket: &Path, way: Way, spawner: PluginDescription) -> Result<()> 
     // All may be asked for at once, as for a handle array: to start each, to listen, to leave off
     // and to end it.
     let options = format!(
-        "executables_max = {executables}\nrequests_max = {}",
+        "gpus = \"job\"\nexecutables_max = {executables}\nrequests_max = {}",
         executables.saturating_mul(4).max(256)
     );
     manifest.override_options("spawner-local", "farcall pilot", &options)?;
@@ -304,7 +304,7 @@ impl Pilot {
 
     fn obey(&mut self, message: ToPilot) -> Result<()> {
         match message {
-            ToPilot::Start(start) => self.start(start),
+            ToPilot::Start(start) => self.start(*start),
             ToPilot::Stop { executable, grace_ms } => {
                 // One that is too busy to listen ends it when this program ends.
                 let _ =
@@ -353,6 +353,7 @@ impl Pilot {
         let backend = start.backend;
         let launcher = String::new();
         let ranks = start.ranks;
+        let resources = start.resources.read().unwrap_or_default();
         let trust = if start.is_owners { Trust::Owner } else { Trust::Confined };
         // As the files of this host are.
         let readable = loaded_files(&kind);
@@ -365,6 +366,7 @@ impl Pilot {
             environment,
             backend,
             ranks,
+            resources,
             launcher,
             // The server counts.
             executables_max: 0,

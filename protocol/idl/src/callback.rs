@@ -30,6 +30,7 @@ impl CallbackType {
             idempotent: false,
             complexity: None,
             processors: None,
+            resources: Default::default(),
             class: String::new(),
             class_doc: String::new(),
         };

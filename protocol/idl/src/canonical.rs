@@ -30,6 +30,7 @@ pub(crate) mod interface {
     pub const PROCESSORS: i64 = 9;
     pub const CLASS: i64 = 13;
     pub const CLASS_DOC: i64 = 14;
+    pub const RESOURCES: i64 = 15;
 }
 
 /// Keys of a struct type and, from 3 on, of a field.

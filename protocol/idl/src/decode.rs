@@ -3,7 +3,7 @@
 //! What comes out has passed [`Interface::validate`]: no index in it can make later code fail.
 //! Every list grows by what was really read, never by what a header promised.
 
-use farcall_base::{Error, ErrorKind, Result};
+use farcall_base::{Error, ErrorKind, Resources, Result};
 
 use crate::canonical::{self, Coded, INTERFACE_BYTES_MAX, MODULE_BYTES_MAX, STRUCT_BASE, node};
 use crate::evaluate::EXPRESSION_DEPTH_MAX;
@@ -58,6 +58,7 @@ fn read_interface(reader: &mut Reader<'_>) -> Result<Interface> {
         idempotent: false,
         complexity: None,
         processors: None,
+        resources: Resources::default(),
         class: String::new(),
         class_doc: String::new(),
     };
@@ -76,6 +77,7 @@ fn read_interface(reader: &mut Reader<'_>) -> Result<Interface> {
             key::PROCESSORS => it.processors = Some(read_expression(reader, 0)?),
             key::CLASS => it.class = reader.text()?,
             key::CLASS_DOC => it.class_doc = reader.text()?,
+            key::RESOURCES => it.resources = reader.text()?.parse()?,
             _ => return Ok(false),
         }
         Ok(true)

@@ -20,7 +20,7 @@ pub fn encode_interface(interface: &Interface) -> Vec<u8> {
 ///
 /// In: modes, types, shapes, storage order, sizes and ranges, `when`, defaults, `const`, struct
 /// layouts, callbacks, `idempotent`. Out: all names, documentation, units, aliases, complexity,
-/// processors, and domains, which decide whether a call is accepted and not what travels. A client
+/// processors, resources, and domains, which decide whether a call is accepted and not what travels. A client
 /// that holds an interface with this hash marshals correctly, whatever else was edited.
 pub fn contract_hash(interface: &Interface) -> [u8; 32] {
     Sha256::digest(interface_map(interface, Part::Contract)).into()
@@ -145,6 +145,7 @@ fn interface_map(interface: &Interface, part: Part) -> Vec<u8> {
         map.option(key::PROCESSORS, interface.processors.as_ref(), put_expression);
         map.text(key::CLASS, &interface.class);
         map.text(key::CLASS_DOC, &interface.class_doc);
+        map.text(key::RESOURCES, &interface.resources.to_string());
     }
     map.finish()
 }

@@ -124,6 +124,12 @@ fn write_notes(page: &mut String, interface: &Interface) {
     if let Some(processors) = &interface.processors {
         notes.push(format!("A call uses {} processors.", interface.expression_text(processors)));
     }
+    if !interface.resources.is_empty() {
+        notes.push(format!(
+            "A call is given {}, unless its caller asks for more or less.",
+            interface.resources
+        ));
+    }
     if interface.idempotent {
         notes.push(
             "May be repeated after a failure: running it twice has the same effect as once."

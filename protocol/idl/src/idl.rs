@@ -74,6 +74,9 @@ fn write_options(text: &mut String, interface: &Interface) {
             let _ = writeln!(text, "{word} {}", interface.expression_text(expression));
         }
     }
+    if !interface.resources.is_empty() {
+        let _ = writeln!(text, "Resources \"{}\"", interface.resources);
+    }
 }
 
 fn parameter_list(scope: Scope<'_>, separator: &str) -> String {

@@ -204,6 +204,8 @@ pub struct Interface {
     pub complexity: Option<Expression>,
     /// Number of processors a call uses.
     pub processors: Option<Expression>,
+    /// What each process of a call is given, where its caller does not ask for something else.
+    pub resources: farcall_base::Resources,
     /// The class whose method it is; empty for a routine. A method's name is `Class.method`.
     pub class: String,
     /// What that class is, for people.

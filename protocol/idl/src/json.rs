@@ -36,6 +36,7 @@ pub fn to_json(interface: &Interface) -> Value {
     put(&mut map, "idempotent", flag_value(interface.idempotent));
     put(&mut map, "complexity", text(&interface.complexity));
     put(&mut map, "processors", text(&interface.processors));
+    put(&mut map, "resources", text_value(&interface.resources.to_string()));
     put(&mut map, "contract_hash", Some(hexadecimal(&contract_hash(interface)).into()));
     Value::Object(map)
 }

@@ -24,6 +24,7 @@ impl Interface {
             idempotent: _,
             complexity: _,
             processors: _,
+            resources: _,
         } = &mut self;
         [module, name, class].into_iter().chain(aliases).for_each(line);
         lines(doc);

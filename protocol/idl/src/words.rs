@@ -129,13 +129,14 @@ pub(crate) const DECLARATIONS: [&str; 13] = [
 ];
 
 /// Words that may follow an interface.
-pub(crate) const OPTIONS: [&str; 10] = [
+pub(crate) const OPTIONS: [&str; 11] = [
     "Required",
     "Backend",
     "Shrink",
     "CalcOrder",
     "Complexity",
     "Processors",
+    "Resources",
     "Language",
     "Alias",
     "Idempotent",

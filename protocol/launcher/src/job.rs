@@ -220,12 +220,61 @@ pub struct Resources {
     pub host_count: Option<u32>,
     /// Memory that it wants on each node, in MB.
     pub memory_mb: Option<u32>,
+    /// What each slot is given, or each rank.
+    pub slot: SlotResources,
     /// More options for the command that submits it.
     pub options: Vec<String>,
 }
 
+/// What each slot is given: each call that runs at a time; of a program of MPI's, each rank.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SlotResources {
+    /// Processors.
+    pub cores: Option<u32>,
+    /// Memory in MB.
+    pub memory_mb: Option<u32>,
+    /// GPUs.
+    pub gpus: Option<u32>,
+    /// How a site asks for those, instead of as its manual says: `{}` stands for their number.
+    pub gpu_option: Option<String>,
+    /// Minutes that are needed: in less a call would be cut short.
+    pub minutes: Option<u32>,
+}
+
+impl SlotResources {
+    fn take(&mut self, name: &str, value: &str) -> Result<bool, String> {
+        match name {
+            "cores" => self.cores = Some(number(name, value, 1, COUNT_MAX)?),
+            "slot_memory" => self.memory_mb = Some(number(name, value, 1, u32::MAX)?),
+            "gpus" => self.gpus = Some(number(name, value, 1, COUNT_MAX)?),
+            "gpu_option" => self.gpu_option = Some(option(name, value)?),
+            "min_wall_time" => self.minutes = minutes(name, value)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Whether anything is asked for.
+    pub fn is_asked(&self) -> bool {
+        *self != SlotResources::default()
+    }
+
+    /// Processors of each slot.
+    pub fn cores(&self) -> u32 {
+        self.cores.unwrap_or(1)
+    }
+
+    /// The site's own option for so many GPUs.
+    pub fn site_option(&self, gpus: u32) -> Option<String> {
+        Some(self.gpu_option.as_ref()?.replace("{}", &gpus.to_string()))
+    }
+}
+
 impl Resources {
     fn take(&mut self, name: &str, value: &str) -> Result<bool, String> {
+        if self.slot.take(name, value)? {
+            return Ok(true);
+        }
         match name {
             "max_time" => self.minutes_max = self.minutes_max.or(minutes(name, value)?),
             "max_wall_time" => self.minutes_max = minutes(name, value)?.or(self.minutes_max),

@@ -18,6 +18,10 @@ const PROCESSES_MAX: usize = 1000;
 /// Time after which a launcher that is to end gives up on what does not.
 const END: Duration = Duration::from_secs(15);
 
+/// What a job that asks for GPUs is told.
+const NO_GPUS: &str = "F gpus: this launcher knows of no GPUs: use one of a batch system, or set \
+    gpus in the options of spawner-local for calls on the server's own host";
+
 /// Where the programs run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Where {
@@ -73,6 +77,9 @@ impl Processes {
             return self
                 .jobs
                 .reply("F hostname: this launcher needs the name of an ssh host".to_owned());
+        }
+        if job.resources.slot.gpus.is_some() {
+            return self.jobs.reply(NO_GPUS.to_owned());
         }
         if self.running.len() >= PROCESSES_MAX {
             return self
@@ -176,7 +183,7 @@ impl Launcher for Processes {
         if self.closing.is_some() {
             return self.jobs.reply("F this launcher is stopping".to_owned());
         }
-        match self.jobs.answer(request, &["slots", "mpi", "bridge"]) {
+        match self.jobs.answer(request, &["slots", "mpi", "bridge", "resources"]) {
             Some(Request::JobCreate(id, job)) => {
                 if let Ok(job) = *job {
                     self.create(id, job);

@@ -14,6 +14,7 @@ mod pilot;
 mod plain;
 mod reader;
 mod request;
+mod resources;
 mod run_timeout;
 mod shown;
 mod status;
@@ -47,6 +48,7 @@ pub use request::{
     PUBLISHED_PIECES, Publication, PublishedFile, PublishedFiles, PublishedPiece, Reply, Request,
     URLS,
 };
+pub use resources::{AskedResources, RESOURCES, resources_attribute, resources_of};
 pub use run_timeout::{RUN_TIMEOUT, run_timeout_attribute, run_timeout_of};
 pub use shown::Shown;
 pub use status::{

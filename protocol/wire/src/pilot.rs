@@ -9,6 +9,7 @@ use farcall_base::{Error, ErrorKind, Result};
 use minicbor::{Decode, Encode};
 
 use crate::message::Failure;
+use crate::resources::AskedResources;
 
 /// Longest message: the text of a large module.
 pub const PILOT_MESSAGE_BYTES_MAX: usize = 16 << 20;
@@ -78,7 +79,7 @@ pub struct PilotExecutable {
 pub enum ToPilot {
     /// Start an executable.
     #[n(1)]
-    Start(#[n(0)] PilotStart),
+    Start(#[n(0)] Box<PilotStart>),
     /// End one; `grace_ms` between asking and killing it.
     #[n(2)]
     Stop {
@@ -144,6 +145,9 @@ pub struct PilotStart {
     /// confined.
     #[n(9)]
     pub is_owners: bool,
+    /// What it is given.
+    #[n(10)]
+    pub resources: AskedResources,
 }
 
 /// A program that runs routines.

@@ -6,6 +6,7 @@ use minicbor::{Decode, Encode};
 use crate::executables::Loaded;
 use crate::kept::KeptCall;
 use crate::message::{Failure, call_id};
+use crate::resources::AskedResources;
 use crate::status::Status;
 
 /// A question about the server.
@@ -75,6 +76,9 @@ pub struct HoldRequest {
     /// Processes of which each consists, where MPI starts it.
     #[n(7)]
     pub ranks: Option<u32>,
+    /// What each is to be given; of servers that named [`crate::RESOURCES`] only.
+    #[n(8)]
+    pub resources: Option<AskedResources>,
 }
 
 /// The feature that allows [`Request::Hold`], [`Request::Release`] and the attribute [`crate::ON`].

@@ -64,6 +64,7 @@ fn interface() -> Interface {
         idempotent: true,
         complexity: None,
         processors: None,
+        resources: Default::default(),
         class: String::new(),
         class_doc: marked("peer class\n"),
     }

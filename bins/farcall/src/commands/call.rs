@@ -17,6 +17,7 @@ use farcall_idl::interface::{ElementType, Interface, Mode, Order, Parameter, Sha
 use farcall_idl::nearest;
 use farcall_idl::signature::{positional, results, signature};
 
+use super::resources::ResourceArguments;
 use crate::connection::{Connection, ServerArguments};
 use crate::files::{Pending, place_of};
 use crate::output::{end, end_by, print};
@@ -49,6 +50,8 @@ pub struct CallArguments {
     /// Number of MPI processes for the call, if MPI starts the routine
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     ranks: Option<u32>,
+    #[command(flatten)]
+    resources: ResourceArguments,
     /// Print the routine's progress as lines on standard error, even if it is not a terminal
     #[arg(long, conflicts_with = "quiet")]
     progress: bool,
@@ -232,6 +235,7 @@ fn invoke(
         output: told,
         progress: told,
         ranks,
+        resources: arguments.resources.read()?,
         ..CallOptions::default()
     };
     let mut screen = Screen::new(!arguments.quiet && !arguments.json, arguments.progress_form());

@@ -10,6 +10,7 @@ use serde_json::json;
 use time::OffsetDateTime;
 
 use super::call::{Files, assign, destinations, give, leave_out, seconds};
+use super::resources::ResourceArguments;
 use crate::connection::RunningServer;
 use crate::output::{end, end_by, print, print_json};
 use crate::values::{Value, value};
@@ -39,6 +40,8 @@ pub struct SubmitArguments {
     /// Time limit for the routine once it runs; time in the queue does not count
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds)]
     run_timeout: Option<Duration>,
+    #[command(flatten)]
+    resources: ResourceArguments,
     #[command(flatten)]
     server: RunningServer,
 }
@@ -96,7 +99,8 @@ pub fn submit(arguments: &SubmitArguments) -> Result<()> {
     let keep = Keep { after_end: arguments.keep, durable: !arguments.volatile };
     let label = arguments.label.as_deref().map(Into::into);
     let run_timeout = arguments.run_timeout;
-    let options = CallOptions { label, run_timeout, ..CallOptions::default() };
+    let resources = arguments.resources.read()?;
+    let options = CallOptions { label, run_timeout, resources, ..CallOptions::default() };
     let id = routine.submit_with(named, keep, options)?;
     print(|out| writeln!(out, "{id}"))
 }

@@ -228,6 +228,7 @@ typedef struct farcall_call_options {
     uint32_t ranks;
     const char *label;
     double run_timeout_seconds;
+    const char *resources;
 } farcall_call_options;
 typedef struct farcall_hold_options {
     size_t size;
@@ -235,6 +236,7 @@ typedef struct farcall_hold_options {
     double start_seconds;
     uint32_t detached;
     uint32_t ranks;
+    const char *resources;
 } farcall_hold_options;
 int farcall_hold_start(const farcall_client *client, const char *name, uint32_t count,
     const farcall_hold_options *options, farcall_hold **hold, farcall_error **error);

@@ -36,7 +36,8 @@ ELEMENTS: Dict[str, Tuple[int, Any]] = {
 TEXT_TYPES = ("string", "filename")
 # What every routine understands beside its parameters.
 OPTIONS = (
-    "timeout", "run_timeout", "out", "inplace", "on_output", "progress", "keep", "label", "ranks"
+    "timeout", "run_timeout", "out", "inplace", "on_output", "progress", "keep", "label", "ranks",
+    "cores", "memory", "gpus", "wall_time",
 )  # fmt: skip
 
 

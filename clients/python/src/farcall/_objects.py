@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, Any, Iterator, List, NoReturn, Optional, Tuple
+import weakref
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NoReturn, Optional, Tuple
 
 from . import _errors
 from ._connection import Connection, count_of, not_portable, seconds
 from ._library import check, error_place, ffi, handle_place, lib, text, wait_for
+from ._resources import NAMES, resources
 from ._results import Results
 from ._routine import Method
 
@@ -94,8 +96,16 @@ class Held:
         check(lib.farcall_hold_release(self._place[0], wait, error), error)
 
 
+# The text that options name.
+_RESOURCES: Any = weakref.WeakKeyDictionary()
+
+
 def _hold_options(
-    lease: Optional[float], timeout: Optional[float], detached: bool, ranks: Optional[int] = None
+    lease: Optional[float],
+    timeout: Optional[float],
+    detached: bool,
+    ranks: Optional[int],
+    asked: Dict[str, Any],
 ) -> Any:
     options = ffi.new("farcall_hold_options *")
     options.size = ffi.sizeof("farcall_hold_options")
@@ -107,20 +117,24 @@ def _hold_options(
         )
     options.detached = bool(detached)
     options.ranks = count_of("make an object", "ranks", ranks)
+    text = resources(asked)
+    options.resources = text
+    # It lives as long as they do.
+    _RESOURCES[options] = text
     return options
 
 
 class Class:
     """A class of a server. Calling it makes an object there: `solver = server.Heat(n)`.
 
-    What it is called with is what its `_initialize` takes. Four options are understood by every
+    What it is called with is what its `_initialize` takes. These options are understood by every
     class:
 
     lease: seconds for which the object stays when the connection is lost, a minute by default.
     timeout: seconds that its start may take, its `_initialize` included; `farcall.TimedOut` when
     they are over. detached: True to leave it, for its lease, when the connection is closed or its
     last reference is gone. ranks: processes of which it consists, where MPI starts it (`Backend
-    "MPI"`).
+    "MPI"`). cores, memory, gpus, wall_time: what each of its processes is given.
     """
 
     def __init__(self, server: Server, name: str, methods: List[str]) -> None:
@@ -133,6 +147,10 @@ class Class:
         first = _INITIALIZE if self._begins else next(iter(self.methods), None)
         # Each method says what its class is.
         method = None if first is None else server._routine(f"{name}.{first}")
+        # Where _initialize has an argument of that name, with an underscore behind it.
+        known = method._options if method is not None and self._begins else {}
+        self._resources = {name: name for name in NAMES}
+        self._resources.update({option: name for name, option in known.items() if option in NAMES})
         if method is not None and method.interface.get("class_doc"):
             self.__doc__ = f"{method.interface['class_doc']}\n\n{Class.__doc__}"
         if self._begins:
@@ -155,6 +173,10 @@ class Class:
         advice = f"make one, and call that one's: {self.__name__}(...).{name}(...)"
         raise _errors.make(_errors.WrongType, "call", message, advice)
 
+    def _asked(self, named: Dict[str, Any]) -> Dict[str, Any]:
+        """Takes out what its processes are to be given."""
+        return {option: named.pop(name, None) for option, name in self._resources.items()}
+
     @_errors.ends_here
     def __call__(
         self,
@@ -167,12 +189,16 @@ class Class:
         **named: Any,
     ) -> Object:
         """Makes an object, and waits until it takes calls."""
+        asked = self._asked(named)
         if (arguments or named) and not self._begins:
             message = f"{self.__name__} takes no arguments"
             raise _errors.make(_errors.WrongType, "make an object", message, "leave them out")
         begin = time.monotonic()
         held = Held(
-            self._server._connection, self.name, 1, _hold_options(lease, timeout, detached, ranks)
+            self._server._connection,
+            self.name,
+            1,
+            _hold_options(lease, timeout, detached, ranks, asked),
         )
         made = Object(self, held)
         held.wait()

@@ -32,6 +32,7 @@ from ._places import (
     take_arguments,
     take_places,
 )
+from ._resources import resources
 from ._results import Results, collect
 
 if TYPE_CHECKING:
@@ -77,6 +78,9 @@ class Prepared:
         self.keep: Optional[float] = None
         self._label: Any = None
         self.ranks = 0
+        self._resources: Any = ffi.NULL
+        if routine._defaults:
+            named = {**routine._defaults, **named}
         self._has_no_options = not named
         if self.interface.groups:
             arguments, named = (), spread(self.interface, arguments, named, self._wrong)
@@ -116,6 +120,7 @@ class Prepared:
         )
         self._label = self._label_of(options.get("label"))
         self.ranks = count_of("call", "ranks", options.get("ranks"), routine=routine.name)
+        self._resources = resources(options)
         self._set_destinations(
             options.get("out"), self._flag("inplace", options.get("inplace", False))
         )
@@ -319,6 +324,7 @@ class Prepared:
         if self._id is not None:
             options.on = self._id
         options.ranks = self.ranks
+        options.resources = self._resources
         if self.keep is not None:
             options.keep_seconds, options.durable = self.keep, 1
             if self._label is not None:

@@ -15,6 +15,7 @@ from ._future import CallFuture
 from ._interface import OPTIONS, Interface, option_name, python_name
 from ._library import ffi, lib, text
 from ._prepared import Prepared
+from ._resources import Count, Time
 from ._results import Results
 
 
@@ -23,7 +24,7 @@ class Routine:
 
     IN and INOUT arrays, strings, and scalars that neither arrays nor defaults determine go by
     position, in interface order, and what has a default behind them; everything may be given by
-    name. Nine options are understood by every routine:
+    name. These options are understood by every routine:
 
     timeout: seconds for the whole call, its time in the queue too; `farcall.TimedOut` when they are
         over.
@@ -43,6 +44,9 @@ class Routine:
     label: what `Server.kept` lists a call with `keep` by, at most 200 bytes of UTF-8.
     ranks: processes that MPI starts for the call, of a routine with `Backend "MPI"`. Other routines
         run in one.
+    cores, memory, gpus, wall_time: what each of its processes is given: `cores=4, memory="2 GB",
+        gpus=1, wall_time="30 min"`, or some of these. A batch system is asked for them, and they are
+        limits on the routine. `options` gives them, or any of the others, to all calls.
 
     Without `out` or `inplace` no argument is changed. An option of the same name as a parameter is
     written with an underscore behind it.
@@ -53,6 +57,8 @@ class Routine:
         # The handle lives as long as its place.
         self._place, handle = place, place[0]
         self._pid = os.getpid()
+        # Options of all calls, by the names that they have here.
+        self._defaults: Dict[str, Any] = {}
         self._json = text(lib.farcall_routine_json(handle)) or "{}"
         self._interface = Interface(json.loads(self._json))
         # What each option is called here, and the other way round.
@@ -121,6 +127,23 @@ class Routine:
         """The id of the process of the server's that it runs in; None for any."""
         return None
 
+    @_errors.ends_here
+    def options(self, **options: Any) -> Routine:
+        """The same routine with options for all calls, where a call does not say otherwise:
+        `solve = server.dgesv.options(cores=4, memory="2 GB")`."""
+        for name in options:
+            if name not in self._options:
+                known = ", ".join(self._options)
+                message, advice = f'there is no option "{name}"', f"there are {known}"
+                raise _errors.make(
+                    _errors.WrongType, "set options", message, advice, routine=self.name
+                )
+        one = Routine.__new__(type(self))
+        one.__dict__.update(self.__dict__)
+        one._defaults = {**self._defaults, **options}
+        one._of = getattr(self, "_of", self)
+        return one
+
     @property
     def interface(self) -> Dict[str, Any]:
         """The interface as data: the keys are those of `farcall show --json`."""
@@ -145,13 +168,19 @@ class Routine:
         timeout: Optional[float] = None,
         wait: bool = True,
         ranks: Optional[int] = None,
+        cores: Optional[Count] = None,
+        memory: Optional[str] = None,
+        gpus: Optional[Count] = None,
+        wall_time: Optional[Time] = None,
     ) -> Any:
         """So many processes of its own on the server that run it and nothing else:
         `farcall.Handles`. With `wait=False` without waiting for their start; calls may follow at
-        once. `ranks`: processes of which MPI makes each."""
+        once. `ranks`: processes of which MPI makes each. `cores`, `memory`, `gpus`, `wall_time`: what
+        each process is given."""
         from ._objects import Handles, _hold_options
 
-        return Handles(self, count, wait, _hold_options(lease, timeout, False, ranks))
+        asked = {"cores": cores, "memory": memory, "gpus": gpus, "wall_time": wall_time}
+        return Handles(self, count, wait, _hold_options(lease, timeout, False, ranks, asked))
 
     async def aio(self, /, *arguments: Any, **named: Any) -> Results:
         """Calls it from a coroutine: `results = await routine.aio(...)`. The event loop goes on

@@ -78,6 +78,10 @@ _OPTIONS = {
     "keep": "_t.Optional[_b.float]",
     "label": "_t.Optional[_b.str]",
     "ranks": "_t.Optional[_b.int]",
+    "cores": "_t.Optional[_b.int]",
+    "memory": "_t.Optional[_b.str]",
+    "gpus": "_t.Optional[_b.int]",
+    "wall_time": "_t.Union[None, _b.float, _b.str]",
 }
 # What every class understands, and one that takes nothing else.
 _MADE_WITH = {
@@ -85,6 +89,10 @@ _MADE_WITH = {
     "timeout": "_t.Optional[_b.float]",
     "detached": "_b.bool",
     "ranks": "_t.Optional[_b.int]",
+    "cores": "_t.Optional[_b.int]",
+    "memory": "_t.Optional[_b.str]",
+    "gpus": "_t.Optional[_b.int]",
+    "wall_time": "_t.Union[None, _b.float, _b.str]",
 }
 _MADE_ALONE = ", ".join(
     ["self", "/", "*"] + [f"{name}: {kind} = ..." for name, kind in _MADE_WITH.items()]

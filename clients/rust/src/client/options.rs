@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use farcall_base::ObjectId;
+use farcall_base::{ObjectId, Resources};
 use farcall_wire::wants;
 
 /// How to make one call.
@@ -38,6 +38,9 @@ pub struct CallOptions {
     /// Processes that MPI is to start for it; 0 for as many as the interface or the server says.
     /// Other routines run in one.
     pub ranks: u32,
+    /// What each of its processes is given: more or less than its interface says. A server that does
+    /// not know of such requests refuses the call with `Version`.
+    pub resources: Resources,
 }
 
 /// How a call goes on without the program that made it.

@@ -6,7 +6,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use farcall_base::{Bytes, CallId};
 use farcall_wire::message::encode;
 use farcall_wire::{
-    Argument as WireArgument, Attribute, KeptNote, NOTICES, ON, Open, RANKS, run_timeout_attribute,
+    Argument as WireArgument, Attribute, KeptNote, NOTICES, ON, Open, RANKS, resources_attribute,
+    run_timeout_attribute,
 };
 
 use super::Conditions;
@@ -85,8 +86,9 @@ impl Call {
     }
 
     fn has_attributes(&self) -> bool {
-        let Conditions { wants, on, keep, ranks, run_timeout, .. } = &self.conditions;
-        *wants != 0 || on.is_some() || keep.is_some() || *ranks != 0 || run_timeout.is_some()
+        let Conditions { wants, on, keep, ranks, run_timeout, resources, .. } = &self.conditions;
+        let says_more = run_timeout.is_some() || !resources.is_empty();
+        *wants != 0 || on.is_some() || keep.is_some() || *ranks != 0 || says_more
     }
 
     fn attributes(&self) -> Option<Vec<Attribute>> {
@@ -104,7 +106,10 @@ impl Call {
         let ranks = Some(self.conditions.ranks).filter(|ranks| *ranks != 0);
         let ranks = ranks.map(|ranks| attribute(RANKS, false, encode(&ranks)));
         let run_timeout = self.conditions.run_timeout.map(run_timeout_attribute);
+        let asked = Some(self.conditions.resources).filter(|asked| !asked.is_empty());
+        let resources = asked.map(resources_attribute);
         let all = notices.into_iter().chain(on).chain(keep).chain(note).chain(ranks);
-        Some(all.chain(run_timeout).collect()).filter(|all: &Vec<Attribute>| !all.is_empty())
+        let all = all.chain(run_timeout).chain(resources);
+        Some(all.collect()).filter(|all: &Vec<Attribute>| !all.is_empty())
     }
 }

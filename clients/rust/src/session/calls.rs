@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use farcall_base::{CallId, Error, ErrorKind, ObjectId, Result};
-use farcall_wire::{Keep, Notice, Reply, Request, wants};
+use farcall_base::{CallId, Error, ErrorKind, ObjectId, Resources, Result};
+use farcall_wire::{Keep, Notice, RESOURCES, Reply, Request, wants};
 
 use super::ending::forked;
 use super::flight::{Came, too_late};
@@ -46,6 +46,8 @@ pub struct Conditions {
     pub copied: bool,
     /// Processes that MPI is to start for it; 0 to say nothing.
     pub ranks: u32,
+    /// What it is given.
+    pub resources: Resources,
     /// The call inside whose function it is made: [`Session::open`] finds that out.
     pub within: Option<CallId>,
 }
@@ -144,6 +146,17 @@ impl Session {
         self.lock().caller.random()
     }
 
+    /// Refuses to ask a server for what it does not know of.
+    pub fn check_resources(&self, operation: &'static str, asked: Resources) -> Result<()> {
+        if asked.is_empty() || self.has_feature(RESOURCES) {
+            return Ok(());
+        }
+        let message = "this server does not know of cores, memory, gpus and wall_time of a call";
+        Err(Error::new(ErrorKind::Version, operation, message)
+            .with("resources", asked)
+            .fix("start a newer version of Farcall there, or leave them out"))
+    }
+
     /// Opens a call; returns its number. Waits for another to end while as many are open as the
     /// server takes: `None` when there is no room after `wait`.
     pub fn open(
@@ -154,6 +167,7 @@ impl Session {
         wait: Option<Duration>,
     ) -> Result<Option<u64>> {
         let until = wait.and_then(|wait| Instant::now().checked_add(wait));
+        self.check_resources("call", conditions.resources)?;
         let conditions = Conditions { within: self.within(), ..conditions };
         if wait == Some(Duration::ZERO) && !self.enter().caller.has_room() {
             self.process()?;

@@ -40,7 +40,7 @@ impl Driver {
                 self.pass_on(connection, channel, order, by)
             }
             Action::Start { executable, module, image, array } => {
-                self.start(executable, module, image, array)
+                self.start(executable, module, *image, array)
             }
             Action::Stop { executable, grace } => self.stop(executable, grace),
             Action::Listen(executable) => self.listen(executable),

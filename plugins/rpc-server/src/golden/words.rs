@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use farcall_base::{CallId, ObjectId};
+use farcall_base::{CallId, ObjectId, Resources};
 use farcall_services::directory::PublishedRoutine;
 use farcall_wire::{
-    Argument, Attribute, HoldRequest, Keep, NOTICES, ON, Open, callback_attribute,
-    run_timeout_attribute, wants,
+    Argument, AskedResources, Attribute, HoldRequest, Keep, NOTICES, ON, Open, callback_attribute,
+    resources_attribute, run_timeout_attribute, wants,
 };
 
 /// What an honest executable answers for the second parameter of `scale`.
@@ -37,12 +37,19 @@ pub fn hold_request(words: &[&str]) -> HoldRequest {
         start_us: after("start"),
         detached: words.contains(&"detached").then_some(true),
         ranks: None,
+        resources: asked_after(words),
     }
+}
+
+/// What is asked for behind the word `asking`, such as `cores=2,gpus=1`.
+fn asked_after(words: &[&str]) -> Option<AskedResources> {
+    let at = words.iter().position(|word| *word == "asking")?;
+    Some(words[at + 1].parse::<Resources>().unwrap().into())
 }
 
 /// `ROUTINE ARGUMENT … [| WANTED …] [in MILLISECONDS] [changed] [told | watched] [keep SECONDS
 /// [durable]]
-/// [on OBJECT] [inside NUMBER]`.
+/// [on OBJECT] [inside NUMBER] [asking RESOURCES]`.
 pub fn open(call: CallId, words: &[&str], routines: &[Arc<PublishedRoutine>]) -> Open {
     let routine = routines.iter().find(|routine| routine.routine.interface.full_name() == words[0]);
     let mut contract = routine.map_or([0; 32], |routine| routine.contract);
@@ -60,6 +67,10 @@ pub fn open(call: CallId, words: &[&str], routines: &[Arc<PublishedRoutine>]) ->
             "running" => {
                 let limit = Duration::from_millis(words.next().unwrap().parse().unwrap());
                 attributes.get_or_insert_with(Vec::new).push(run_timeout_attribute(limit));
+            }
+            "asking" => {
+                let asked = words.next().unwrap().parse().unwrap();
+                attributes.get_or_insert_with(Vec::new).push(resources_attribute(asked));
             }
             "keep" => {
                 let after_end_us = words.next().unwrap().parse::<u64>().unwrap() * 1_000_000;

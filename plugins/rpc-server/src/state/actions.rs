@@ -72,7 +72,7 @@ pub enum Action {
         /// Its module's name.
         module: String,
         /// What to start.
-        image: ExecutableImage,
+        image: Box<ExecutableImage>,
         /// The array of handles that it is for.
         array: Option<HoldNumber>,
     },

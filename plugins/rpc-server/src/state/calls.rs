@@ -116,7 +116,9 @@ impl Calls {
         let Some(call) = self.table.get_mut(&key) else { return };
         let by_module = by_module.map(|time| (time, AllowedBy::Module));
         let by_client = call.times.run_timeout.map(|time| (time, AllowedBy::Client));
-        let shortest = by_module.into_iter().chain(by_client).min_by_key(|(time, _)| *time);
+        let by_wall = call.times.wall_time.map(|time| (time, AllowedBy::WallTime));
+        let all = by_module.into_iter().chain(by_client).chain(by_wall);
+        let shortest = all.min_by_key(|(time, _)| *time);
         let Some((time, by)) = shortest else { return };
         let until = now + time;
         call.times.allowed = Some(Allowed { until, time, by });

@@ -91,11 +91,23 @@ impl Executables {
 
     /// Of those of this host that are not held, the one that has been idle longest, and since when.
     pub(crate) fn longest_idle(&self) -> Option<(Instant, ExecutableId)> {
-        let idle = self.all.iter().filter_map(|(executable, record)| match record.phase {
+        self.idle().min()
+    }
+
+    /// Of the same, the one that has been idle longest of some of them.
+    pub(crate) fn longest_idle_where(
+        &self,
+        is_one: impl Fn(&Executable) -> bool,
+    ) -> Option<ExecutableId> {
+        let is_one = |(_, executable): &(_, _)| self.all.get(executable).is_some_and(&is_one);
+        self.idle().filter(is_one).min().map(|(_, executable)| executable)
+    }
+
+    fn idle(&self) -> impl Iterator<Item = (Instant, ExecutableId)> {
+        self.all.iter().filter_map(|(executable, record)| match record.phase {
             Phase::Idle { since } if !record.held && !record.launched => Some((since, *executable)),
             _ => None,
-        });
-        idle.min()
+        })
     }
 
     /// Of the same, how many end.

@@ -8,7 +8,7 @@ use farcall_idl::callback::CallbackType;
 use farcall_idl::sizer::Sizer;
 use farcall_services::directory::PublishedRoutine;
 
-use super::ModuleKey;
+use super::{ModuleKey, Variant};
 use crate::counters::{Counters, NameNumber};
 
 /// A routine that is kept at hand, and what was learned of it.
@@ -35,7 +35,11 @@ impl Known {
         let interface = &published.routine.interface;
         let name = interface.full_name();
         let sizer = Sizer::new(interface);
-        let module_key = Arc::new((published.module.name.clone(), published.module.generation, 0));
+        let module_key = Arc::new((
+            published.module.name.clone(),
+            published.module.generation,
+            Variant::default(),
+        ));
         let counted = counters.routine(&name);
         let callbacks = CallbackType::all(interface);
         Known { callbacks, name, module_key, sizer, counted, published, run_ns: AtomicU64::new(0) }

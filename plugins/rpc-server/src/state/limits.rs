@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use farcall_base::Bytes;
+use farcall_services::spawner::Capacity;
 use farcall_wire::HelloLimits;
 
 use super::{KeepLimits, Records};
@@ -25,6 +26,8 @@ pub struct Limits {
     pub calls_max: usize,
     /// Executables at once, of all modules.
     pub executables_max: usize,
+    /// What this host has for calls that ask for cores or GPUs.
+    pub capacity: Capacity,
     /// Largest sum of one call's arrays.
     pub call_bytes_max: Bytes,
     /// Time that an idle executable stays while calls wait for further executables of other

@@ -14,7 +14,7 @@ use farcall_base::{ChannelId, ConnectionId, ExecutableId, Instant, ObjectId};
 use farcall_services::directory::ExecutableImage;
 use farcall_wire::Failure;
 
-use super::{ClientKey, Known, ModuleKey, WaitingLine};
+use super::{ClientKey, Known, ModuleKey, Variant, WaitingLine};
 
 /// A request to hold executables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,8 +41,8 @@ pub struct Hold {
     pub image: Option<(ModuleKey, ExecutableImage)>,
     /// The class, if they are objects of one.
     pub class: Option<String>,
-    /// The processes of MPI's that each is to be; 0 for as many as the spawner's settings say.
-    pub ranks: u32,
+    /// What each is to be.
+    pub variant: Variant,
     /// How long they stay without their owner.
     pub lease: Duration,
     /// They do also when that says goodbye.

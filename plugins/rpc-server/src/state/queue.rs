@@ -6,6 +6,7 @@
 mod places;
 mod policy;
 mod pool;
+mod room;
 mod waiting;
 
 use std::collections::BTreeMap;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 use farcall_base::{ExecutableId, Instant};
 use farcall_services::directory::ExecutableImage;
 
-use super::{Call, CallKey, ModuleKey, Phase, State};
+use super::{Call, CallKey, ModuleKey, Phase, State, Variant};
 pub use places::Places;
 pub use policy::{DeepestFirst, QueuePolicy, Rank, WaitingCall};
 pub use pool::Pool;
@@ -54,11 +55,11 @@ impl Queue {
     /// The pool that runs a call.
     fn pool_for(&mut self, call: &Call) -> &mut Pool {
         let image = &call.routine.module.executable;
-        let ranks = call.ranks;
+        let Variant { ranks, resources } = call.variant;
         let publication = call.routine.module.publication;
-        self.pools
-            .entry(call.module_key())
-            .or_insert_with(|| Pool::new(ExecutableImage { ranks, ..image.clone() }, publication))
+        self.pools.entry(call.module_key()).or_insert_with(|| {
+            Pool::new(ExecutableImage { ranks, resources, ..image.clone() }, publication)
+        })
     }
 
     /// A call waits, behind those like it.
@@ -85,9 +86,9 @@ impl Queue {
 
     /// Executables of a module's older publications that have nothing to do: no new call is theirs.
     pub(crate) fn outdated(&self, module: &ModuleKey) -> Vec<ExecutableId> {
-        let generation = |number, ranks| Arc::new((module.0.clone(), number, ranks));
-        let all = generation(0, 0)..=generation(u64::MAX, u32::MAX);
-        let mut pools = self.pools.range(all).map(|(_, pool)| pool);
+        let first = Arc::new((module.0.clone(), 0, Variant::default()));
+        let own = self.pools.range(first..).take_while(|(key, _)| key.0 == module.0);
+        let mut pools = own.map(|(_, pool)| pool).collect::<Vec<_>>().into_iter();
         // Parts of one publication serve side by side.
         let Some(newest) = pools.next_back().map(Pool::publication) else { return Vec::new() };
         let older = pools.filter(|pool| pool.publication() < newest);
@@ -169,6 +170,9 @@ impl State {
             }
             let call = self.waiting_call(pool.next_unserved()?);
             let is_first = !pool.has_executables();
+            if at == Where::Here && !self.has_gpus(pool) {
+                return None;
+            }
             // Those that live may all wait for this call.
             let may_start = is_first || !pool.is_short() || call.depth > 0;
             // Code that may never be loaded takes one processor, and not all.

@@ -11,6 +11,7 @@ pub(super) mod notices;
 pub(super) mod open;
 pub(super) mod place;
 pub(super) mod ranks;
+pub(super) mod resources;
 pub(super) mod stall;
 pub(super) mod translate;
 

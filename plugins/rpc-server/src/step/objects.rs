@@ -13,7 +13,9 @@ use farcall_base::{
 };
 use farcall_wire::{Failure, HoldRequest, Reply};
 
-use crate::state::{Action, Due, Hold, HoldNumber, Object, Release, ReleaseNumber, Standing};
+use crate::state::{
+    Action, Due, Hold, HoldNumber, Object, Release, ReleaseNumber, Standing, Variant,
+};
 use crate::step::{Server, Surroundings};
 
 impl Server {
@@ -57,6 +59,8 @@ impl Server {
             return Ok(());
         }
         self.check_hold(&principal, asked)?;
+        let resources = asked.resources.unwrap_or_default().read()?;
+        let variant = Variant { ranks: asked.ranks.unwrap_or_default(), resources };
         let number = HoldNumber(self.state.number());
         let hold = Hold {
             name: asked.name.as_str().into(),
@@ -66,7 +70,7 @@ impl Server {
             routines: Default::default(),
             image: None,
             class: None,
-            ranks: asked.ranks.unwrap_or_default(),
+            variant,
             lease: Duration::from_micros(asked.lease_us),
             detached: asked.detached.unwrap_or_default(),
             since: now,

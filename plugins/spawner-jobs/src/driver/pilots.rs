@@ -183,11 +183,12 @@ impl Driver {
             environment: image.environment.clone(),
             backend: image.backend.clone(),
             ranks: image.ranks,
+            resources: image.resources.into(),
             is_owners: image.trust == Trust::Owner,
             module_text: if fresh { image.module_text.to_vec() } else { Vec::new() },
             text,
         };
-        self.tell_pilot(pilot, &ToPilot::Start(start));
+        self.tell_pilot(pilot, &ToPilot::Start(Box::new(start)));
     }
 }
 

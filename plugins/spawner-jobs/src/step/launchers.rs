@@ -54,6 +54,7 @@ impl Turn<'_> {
         entry.asked.pop_front();
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match (word, asked) {
+            ("S", Asked::Create(job)) => self.understood(job, launcher),
             ("S", _) | ("F", Asked::Destroy | Asked::Status | Asked::Exit) => {}
             ("F", Asked::Create(job)) => self.refused(job, launcher, rest),
             _ => self.broke(
@@ -63,7 +64,8 @@ impl Turn<'_> {
         }
     }
 
-    /// A line of what a launcher says of itself. Nothing of it is needed so far but the version.
+    /// A line of what a launcher says of itself. Beside the version one feature is needed: without
+    /// it, what calls ask for would be skipped without a word.
     fn featured(&mut self, launcher: &str, line: &str, begun: bool) {
         let Some(entry) = self.state.launchers.get_mut(launcher) else { return };
         match line.split_once(' ') {
@@ -79,10 +81,29 @@ impl Turn<'_> {
                     &format!("it uses version {} of the protocol, not 2", shown(version)),
                 );
             }
+            Some(("feature", "resources")) if begun => entry.knows_resources = true,
             _ if begun => {}
             _ => self
                 .broke(launcher, &format!("it did not identify itself, but sent: {}", shown(line))),
         }
+    }
+
+    /// A launcher makes a job. It has said before whether it knows what that asks for.
+    fn understood(&mut self, job: Number, launcher: &str) {
+        let knows = self.state.launchers.get(launcher).is_some_and(|entry| entry.knows_resources);
+        let asked = self.state.jobs.get(&job).map(|job| job.kind.resources).unwrap_or_default();
+        if knows || asked.is_empty() {
+            return;
+        }
+        let message = "its launcher does not know of cores, memory, gpus and wall_time of a call";
+        let error = Error::new(ErrorKind::Unavailable, "start a job", message)
+            .with("launcher", launcher)
+            .with("resources", asked)
+            .fix(
+                "leave them out, or have the launcher name the feature \"resources\" \
+                (spec/launcher.md)",
+            );
+        self.job_failed(job, &error);
     }
 
     fn refused(&mut self, job: Number, launcher: &str, reason: &str) {

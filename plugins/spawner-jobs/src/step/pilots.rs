@@ -7,6 +7,7 @@ use farcall_services::spawner::{ExitHow, Exited};
 use farcall_wire::{PILOT_VERSION, PilotHello};
 
 use super::{Action, Turn};
+use crate::resources::TAKES_CALLS;
 use crate::state::{Job, Number, Pilot, Place, UNANSWERED_MAX};
 
 /// Slots of one pilot: more than any host has processors.
@@ -32,8 +33,21 @@ impl Turn<'_> {
         let idle_since = Some(self.now);
         let leaving = false;
         let asked_next = self.now + self.state.settings.ask_every();
-        let pilot =
-            Pilot { job, slots, host, running, idle_since, leaving, asked_next, unanswered: 0 };
+        let asks_for_time = |job: &Job| job.kind.resources.wall_time.is_some();
+        let takes_until = self.state.jobs.get(&job).is_some_and(asks_for_time);
+        let takes_until = takes_until.then(|| self.now + TAKES_CALLS);
+        let unanswered = 0;
+        let pilot = Pilot {
+            job,
+            slots,
+            host,
+            running,
+            idle_since,
+            leaving,
+            asked_next,
+            unanswered,
+            takes_until,
+        };
         self.state.pilots.insert(number, pilot);
         self.fill(number);
     }
@@ -43,7 +57,7 @@ impl Turn<'_> {
         let Some(pilot) = self.state.pilots.get_mut(&number) else { return };
         let Some(job) = self.state.jobs.get(&pilot.job).filter(|job| !job.unwanted) else { return };
         let Some(line) = self.state.waiting.get_mut(&job.kind) else { return };
-        while pilot.has_room()
+        while pilot.has_room(self.now)
             && let Some(executable) = line.pop_front()
         {
             pilot.running.insert(executable);

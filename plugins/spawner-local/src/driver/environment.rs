@@ -91,6 +91,12 @@ const THREADS: [&str; 10] = [
     "VECLIB_MAXIMUM_THREADS",
 ];
 
+/// Tells CUDA, and HIP, which GPUs a process may use.
+const VISIBLE_GPUS: &str = "CUDA_VISIBLE_DEVICES";
+
+/// Beginnings of their names in /dev: NVIDIA's and AMD's.
+const GPU_FILES: [&str; 3] = ["nvidia", "kfd", "dri"];
+
 /// Arguments, variables and group of a process. Later variables win: the server's, threads, the
 /// manifest's and the module's, then rules and folder. What is returned holds it to its memory, and
 /// is to live as long as it.
@@ -104,8 +110,10 @@ pub(super) fn prepare(
     let is_owners = rules.confinement == Confinement::Owner;
     let for_mpi = |name: &OsString| line.parallel && begins(name, &KEPT_FOR_MPI);
     let for_owner = |name: &OsString| is_owners && !is_servers(name);
-    let kept =
-        std::env::vars_os().filter(|(name, _)| is_kept(name) || for_mpi(name) || for_owner(name));
+    let for_gpus = |name: &OsString| line.wants_gpus && name == VISIBLE_GPUS;
+    let is_seen =
+        |name: &OsString| is_kept(name) || for_mpi(name) || for_owner(name) || for_gpus(name);
+    let kept = std::env::vars_os().filter(|(name, _)| is_seen(name));
     let inherited: Vec<(OsString, OsString)> = kept.collect();
     command.arg0(shown_name(&line.program)).args(&line.arguments).env_clear();
     command.envs(threads(&line.limits, settings));
@@ -122,11 +130,25 @@ pub(super) fn prepare(
     };
     command.envs(inherited.into_iter().filter(|(name, _)| !told(name)));
     command.envs(line.environment.iter().map(|(name, value)| (name, value)));
+    if line.wants_gpus {
+        rules.writable.extend(gpu_files());
+    }
+    if !line.gpus.is_empty() {
+        command.env(VISIBLE_GPUS, line.gpus.join(","));
+    }
     if let Some(meeting) = &wanted.meeting {
         command.env(SOCKET_VARIABLE, meeting.socket());
     }
     command.env("TMPDIR", wanted.room.folder()).env(RULES_VARIABLE, rules.to_text());
     Ok(memory)
+}
+
+/// The files through which code reaches GPUs, as far as this host has them.
+fn gpu_files() -> Vec<String> {
+    let devices = std::fs::read_dir("/dev").into_iter().flatten().flatten();
+    let names = devices.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let is_one = |name: &String| GPU_FILES.iter().any(|begin| name.starts_with(begin));
+    names.filter(is_one).map(|name| format!("/dev/{name}")).collect()
 }
 
 fn is_kept(name: &OsString) -> bool {

@@ -176,6 +176,7 @@ fn image(inspected: Inspected<'_>) -> ExecutableImage {
         environment: Vec::new(),
         backend: String::new(),
         ranks: 0,
+        resources: Default::default(),
         launcher: String::new(),
         executables_max: 0,
         module_text: Arc::new([]),

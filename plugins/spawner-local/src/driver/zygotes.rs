@@ -126,7 +126,11 @@ impl Zygotes {
 
     /// Those of the module's older publications go as soon as nothing of them lives.
     fn retire(&mut self, kind: &Kind) {
-        let outdated = |other: &Kind| other.load.module == kind.load.module && other != kind;
+        // Those for calls that ask for other resources are as good as they were.
+        let is_as_new = |other: &Kind| {
+            other.load == kind.load && other.command.environment == kind.command.environment
+        };
+        let outdated = |other: &Kind| other.load.module == kind.load.module && !is_as_new(other);
         self.table
             .values_mut()
             .for_each(|zygote| zygote.outdated = outdated(&zygote.kind) || zygote.outdated);

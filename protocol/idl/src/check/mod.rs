@@ -217,11 +217,14 @@ fn compile_class(context: &FileContext<'_>, class: &tree::Class, problems: &mut 
     class_options(class, problems);
     routine::shrink(&options.shrink, problems);
     method_names(class, problems);
-    let methods = class
-        .methods
-        .iter()
-        .map(|method| routine::routine(context, method, language, problems))
-        .collect();
+    // All methods of an object run in one process.
+    let resources = routine::resources(&options.resources, problems);
+    let compile = |method| {
+        let mut one = routine::routine(context, method, language, problems);
+        one.interface.resources = resources;
+        one
+    };
+    let methods = class.methods.iter().map(compile).collect();
     Class {
         name: class.name.text.clone(),
         doc: class.doc.as_ref().map(|doc| doc.text.clone()).unwrap_or_default(),
@@ -239,6 +242,10 @@ fn class_options(class: &tree::Class, problems: &mut Problems) {
     let costs = options.complexity.iter().chain(&options.processors).map(|(span, _)| *span);
     for span in costs.chain(options.aliases.iter().map(|alias| alias.span)) {
         problems.add(span, "this option belongs to a DefMethod, not to the class");
+    }
+    for again in class.methods.iter().flat_map(|method| &method.options.resources) {
+        let help = "write it between the class's name and its '{'";
+        problems.add_with_help(again.span, "Resources belong to the class, not to a method", help);
     }
     if options.idempotent {
         let help = "an object keeps state between calls; mark single methods instead instead";

@@ -1,5 +1,7 @@
 //! Routines: options, language, and what `Calls` passes on (spec/idl.md, sections 3.5 and 3.6).
 
+use farcall_base::{Error, Resources};
+
 use super::scope::{self, Scope, Signature};
 use super::{FileContext, cycles, parameter, structs};
 use crate::canonical::INTERFACE_BYTES_MAX;
@@ -36,6 +38,7 @@ pub(super) fn routine(
         fortran_parameters(define, &parameters, problems);
     }
     shrink(&define.options.shrink, problems);
+    let resources = resources(&define.options.resources, problems);
     let structs = structs::used(&mut parameters, &context.structs);
     let interface = Interface {
         module: context.module.clone(),
@@ -47,6 +50,7 @@ pub(super) fn routine(
         idempotent: define.options.idempotent,
         complexity,
         processors,
+        resources,
         class: String::new(),
         class_doc: String::new(),
     };
@@ -100,6 +104,16 @@ pub(super) fn shrink(values: &[Name], problems: &mut Problems) {
             "write \"yes\" or \"no\"",
         );
     }
+}
+
+/// What a call is given; the words are those of every client.
+pub(super) fn resources(values: &[Name], problems: &mut Problems) -> Resources {
+    let Some(value) = only(values, "Resources", problems) else { return Resources::default() };
+    value.text.parse().unwrap_or_else(|error: Error| {
+        let help = error.advice().unwrap_or_default().to_owned();
+        problems.add_with_help(value.span, error.message(), help);
+        Resources::default()
+    })
 }
 
 /// `MPI`, `BLACS` or `normal`, in either case.

@@ -72,6 +72,9 @@ impl Parser<'_, '_> {
             "Language" => options.language.push(self.string("\"C\", \"C++\" or \"Fortran\"")?),
             "CalcOrder" | "Complexity" => options.complexity.push((span, self.expression()?)),
             "Processors" => options.processors.push((span, self.expression()?)),
+            "Resources" => options
+                .resources
+                .push(self.string("what a call is given, such as \"cores=4, memory=2 GB\"")?),
             "Idempotent" => options.idempotent = true,
             _ => self.aliases(options)?,
         }

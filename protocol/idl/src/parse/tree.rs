@@ -67,6 +67,7 @@ pub(crate) struct Options {
     /// The place of the option's word, and the expression.
     pub complexity: Vec<(Span, Expression)>,
     pub processors: Vec<(Span, Expression)>,
+    pub resources: Vec<Name>,
     pub idempotent: bool,
 }
 

@@ -67,6 +67,9 @@ fn write_routine(text: &mut String, routine: &Routine) {
     {
         text.extend(cost.iter().map(|cost| format!("  {what} {}\n", tree(cost))));
     }
+    if !interface.resources.is_empty() {
+        let _ = writeln!(text, "  resources {}", interface.resources);
+    }
     if interface.idempotent {
         text.push_str("  idempotent\n");
     }

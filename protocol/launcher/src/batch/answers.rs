@@ -1,5 +1,6 @@
 //! What batch systems say of jobs, whatever their words for it are.
 
+use crate::job::SlotResources;
 use crate::jobs::Status;
 
 /// The words for an end by the clock; how long that was is not said here.
@@ -85,5 +86,15 @@ impl Fit {
             "{} gives a job {} processors at most, and {tasks} are wanted",
             self.place, self.tasks_max
         )
+    }
+
+    /// Why no job gives even one slot what it asks for.
+    pub fn why_never(&self, slot: &SlotResources) -> String {
+        let said = [
+            slot.cores.map(|cores| format!("{cores} cores")),
+            slot.gpus.map(|gpus| format!("{gpus} GPUs")),
+        ];
+        let asked = said.into_iter().flatten().collect::<Vec<_>>().join(" and ");
+        format!("{} never has {asked} for one call: ask for fewer, or for another one", self.place)
     }
 }

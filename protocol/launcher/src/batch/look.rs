@@ -248,7 +248,7 @@ impl Batch {
     }
 
     /// Says how a job is; one that is over is forgotten here.
-    fn is_now(&mut self, number: u64, id: &str, status: Status, text: &str) {
+    pub(super) fn is_now(&mut self, number: u64, id: &str, status: Status, text: &str) {
         self.jobs.update(id, status, text);
         if !status.is_final() {
             return;

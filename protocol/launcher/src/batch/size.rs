@@ -6,6 +6,7 @@ use std::time::Duration;
 use farcall_base::Instant;
 
 use crate::action::Outcome;
+use crate::jobs::Status;
 
 use super::{Batch, Errand, Phase, Row, State, Submission, words};
 
@@ -61,9 +62,23 @@ impl Batch {
         for (number, submission) in waiting.filter(|(_, one)| one.is_sized()) {
             let resources = &mut submission.job.resources;
             if let Some(most) = self.system.minutes_max(resources) {
+                if let Some(needed) = resources.slot.minutes.filter(|needed| *needed > most) {
+                    let why = format!(
+                        "{needed} min were requested as wall_time, and a job has {most} at most: \
+                        ask for less, or for another partition"
+                    );
+                    refusals.push(Refusal { number: *number, most: None, why });
+                    continue;
+                }
                 resources.minutes_max = resources.minutes_max.map(|minutes| minutes.min(most));
             }
             let Some(fit) = self.system.fit(&submission.job) else { continue };
+            let slot = &submission.job.resources.slot;
+            if fit.tasks_max == 0 && slot.is_asked() {
+                let why = fit.why_never(slot);
+                refusals.push(Refusal { number: *number, most: None, why });
+                continue;
+            }
             let shape = submission.job.shape;
             let best = if shape.together { fit.tasks_max } else { fit.block };
             let most = shape.least().map(|least| best.max(least));
@@ -109,7 +124,16 @@ impl Batch {
         let Some(submission) = self.submissions.get_mut(&number) else { return };
         let reason = row.reason.as_deref().unwrap_or_default();
         let is_told = submission.was_told_size || submission.is_unwanted;
-        if is_told || row.state != State::Waits || !self.system.is_too_large(reason) {
+        if is_told || row.state != State::Waits {
+            return;
+        }
+        let slot = &submission.job.resources.slot;
+        if submission.half().is_none() && slot.is_asked() && self.system.is_never(reason) {
+            let why = format!("nothing here has what one call asks for: {reason}");
+            self.run(Errand::Cancel, self.system.cancel(&row.id));
+            return self.is_now(number, &row.id, Status::Failed, &why);
+        }
+        if !self.system.is_too_large(reason) {
             return;
         }
         if let Some(most) = submission.half() {

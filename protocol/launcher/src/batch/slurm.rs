@@ -46,7 +46,7 @@ impl System for Slurm {
     }
 
     fn features(&self) -> &'static [&'static str] {
-        &["slots", "mpi", "bridge", "queue"]
+        &["slots", "mpi", "bridge", "queue", "resources"]
     }
 
     fn is_ours(&self, option: &str) -> bool {
@@ -71,6 +71,10 @@ impl System for Slurm {
 
     fn is_too_large(&self, reason: &str) -> bool {
         answers::is_too_large(reason)
+    }
+
+    fn is_never(&self, reason: &str) -> bool {
+        answers::is_never(reason)
     }
 
     fn look(&self, name: &str) -> Command {

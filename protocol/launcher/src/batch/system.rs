@@ -24,7 +24,7 @@ pub trait System: Send {
 
     /// What its launcher can do (spec/launcher.md, section 6).
     fn features(&self) -> &'static [&'static str] {
-        &["slots", "mpi", "queue"]
+        &["slots", "mpi", "queue", "resources"]
     }
 
     /// Whether a user may not add an option: it would have the command do something else.
@@ -114,6 +114,11 @@ pub trait System: Send {
     /// nobody says how many there are.
     fn fit(&self, _: &Job) -> Option<Fit> {
         Some(Fit { tasks_max: u32::MAX, block: 1, place: String::new() })
+    }
+
+    /// Whether a job that waits for this reason does so for ever, because of what its slots ask for.
+    fn is_never(&self, reason: &str) -> bool {
+        self.is_too_large(reason)
     }
 
     /// The longest time of a job, in minutes.

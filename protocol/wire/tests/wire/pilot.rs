@@ -3,8 +3,9 @@
 
 use farcall_base::{ErrorKind, Random, SeededRandom};
 use farcall_wire::{
-    FromPilot, PILOT_MESSAGE_BYTES_MAX, PILOT_VERSION, PilotExecutable, PilotExited, PilotGreeting,
-    PilotHello, PilotPiece, PilotProgram, PilotStart, ToPilot, encode_pilot, take_pilot,
+    AskedResources, FromPilot, PILOT_MESSAGE_BYTES_MAX, PILOT_VERSION, PilotExecutable,
+    PilotExited, PilotGreeting, PilotHello, PilotPiece, PilotProgram, PilotStart, ToPilot,
+    encode_pilot, take_pilot,
 };
 
 fn start() -> PilotStart {
@@ -17,6 +18,7 @@ fn start() -> PilotStart {
         module_text: vec![1, 2, 3],
         text: 4,
         ranks: 2,
+        resources: AskedResources { cores: Some(4), ..AskedResources::default() },
         is_owners: true,
     }
 }
@@ -28,9 +30,13 @@ fn to_pilot() -> Vec<ToPilot> {
     let interpreted =
         PilotProgram::Interpreted { program, arguments: vec!["-m".to_owned()], readable };
     vec![
-        ToPilot::Start(start()),
-        ToPilot::Start(PilotStart { program: linked, module_text: Vec::new(), ..start() }),
-        ToPilot::Start(PilotStart { program: interpreted, ..start() }),
+        ToPilot::Start(Box::new(start())),
+        ToPilot::Start(Box::new(PilotStart {
+            program: linked,
+            module_text: Vec::new(),
+            ..start()
+        })),
+        ToPilot::Start(Box::new(PilotStart { program: interpreted, ..start() })),
         ToPilot::Stop { executable: 7, grace_ms: u64::MAX },
         ToPilot::Listen { executable: 7 },
         ToPilot::Hush { executable: 7 },
@@ -117,8 +123,10 @@ fn what_is_too_long_or_damaged_is_refused() {
     assert!(refused(&[1, 0, 0, 0, 0xff], 4096).contains("damaged"));
     // A number of no message.
     assert!(refused(&[3, 0, 0, 0, 0x82, 0x18, 0x63], 4096).contains("damaged"));
-    let long =
-        ToPilot::Start(PilotStart { module_text: vec![0; PILOT_MESSAGE_BYTES_MAX], ..start() });
+    let long = ToPilot::Start(Box::new(PilotStart {
+        module_text: vec![0; PILOT_MESSAGE_BYTES_MAX],
+        ..start()
+    }));
     assert_eq!(encode_pilot(&long).unwrap_err().kind(), ErrorKind::LimitExceeded);
 }
 

@@ -154,6 +154,15 @@ impl Draw {
         }
     }
 
+    fn resources(&mut self) -> AskedResources {
+        AskedResources {
+            cores: self.maybe(Draw::number32),
+            memory_bytes: self.maybe(Draw::number),
+            gpus: self.maybe(Draw::number32),
+            wall_time_us: self.maybe(Draw::number),
+        }
+    }
+
     fn hold(&mut self) -> HoldRequest {
         HoldRequest {
             name: self.text(),
@@ -163,6 +172,7 @@ impl Draw {
             start_us: self.maybe(Draw::number),
             detached: self.maybe(|draw| draw.below(2) == 1),
             ranks: self.maybe(Draw::number32),
+            resources: self.maybe(Draw::resources),
         }
     }
 

@@ -266,6 +266,7 @@ fn hold() -> HoldRequest {
         start_us: Some(5_000_000),
         detached: Some(true),
         ranks: Some(4),
+        resources: None,
     }
 }
 

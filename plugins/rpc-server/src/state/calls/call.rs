@@ -9,7 +9,7 @@ use farcall_wire::{CallResult, Keep, Open};
 
 use super::Nesting;
 use crate::counters::RowNumber;
-use crate::state::{Caller, Known, ModuleKey, OwnMemory, ResultFiles, Turn};
+use crate::state::{Caller, Known, ModuleKey, OwnMemory, ResultFiles, Turn, Variant};
 
 /// What a client wants to be told of a call while it is running.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,6 +75,8 @@ pub struct CallClock {
     pub deadline: Option<Instant>,
     /// How long its routine may run, if its client says so.
     pub run_timeout: Option<Duration>,
+    /// The same as what it asks for, or its interface.
+    pub wall_time: Option<Duration>,
     /// While an executable has it: until when it may run.
     pub allowed: Option<Allowed>,
     /// Since when it waits for its client: for arguments from the start, for results to be taken in
@@ -100,6 +102,8 @@ pub enum AllowedBy {
     Module,
     /// The client, for this call.
     Client,
+    /// What the call asks for, or its interface.
+    WallTime,
 }
 
 impl CallClock {
@@ -108,6 +112,7 @@ impl CallClock {
         now: Instant,
         deadline: Option<Instant>,
         run_timeout: Option<Duration>,
+        wall_time: Option<Duration>,
     ) -> CallClock {
         CallClock {
             accepted: now,
@@ -115,6 +120,7 @@ impl CallClock {
             started: now,
             deadline,
             run_timeout,
+            wall_time,
             allowed: None,
             waits_since: now,
         }
@@ -149,8 +155,8 @@ pub struct Call {
     pub times: CallClock,
     /// How it stands to the calls around it and in it.
     pub nesting: Nesting,
-    /// The processes of MPI's that are to run it; 0 for as many as the spawner's settings say.
-    pub ranks: u32,
+    /// What its executables are like.
+    pub variant: Variant,
     /// How its outcome is kept, where its client wants that.
     pub keep: Option<Keep>,
     /// The object that it is on.
@@ -161,7 +167,10 @@ impl Call {
     /// The pool that runs it.
     pub fn module_key(&self) -> ModuleKey {
         let own = &self.routine.module_key;
-        if self.ranks == 0 { own.clone() } else { Arc::new((own.0.clone(), own.1, self.ranks)) }
+        if self.variant == own.2 {
+            return own.clone();
+        }
+        Arc::new((own.0.clone(), own.1, self.variant))
     }
 
     /// All of our memory that it uses.

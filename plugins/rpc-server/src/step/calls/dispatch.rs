@@ -24,6 +24,7 @@ impl Server {
         let connection =
             self.state.executables.get(&executable).and_then(|e| e.connection).ok_or_else(gone)?;
         let shares = self.state.front.peer(connection).ok_or_else(gone)?.shares_memory;
+        self.check_wall_time(key, executable)?;
         let open = self.translate(surroundings, key, executable, shares)?;
         self.tell_begin(key);
         let peer = self.state.front.peer_mut(connection).ok_or_else(gone)?;
@@ -42,6 +43,23 @@ impl Server {
         Ok(())
     }
 
+    /// Refuses what asks for more time than the server allows its module: it would end in the middle.
+    fn check_wall_time(&self, key: CallKey, executable: ExecutableId) -> Result<()> {
+        let asked = self.state.calls.get(&key).and_then(|call| call.times.wall_time);
+        let record = self.state.executables.get(&executable);
+        let most = record.and_then(|record| record.limits.call_seconds_max);
+        let (Some(asked), Some(most)) = (asked, most) else { return Ok(()) };
+        if asked <= Duration::from_secs(most) {
+            return Ok(());
+        }
+        let message = format!(
+            "{} s were requested as wall_time, and limits.call_seconds_max is {most}",
+            asked.as_secs_f64()
+        );
+        Err(Error::new(ErrorKind::LimitExceeded, "run a routine", message)
+            .fix("ask for less, or raise limits.call_seconds_max in the server's farcall.toml"))
+    }
+
     /// The error of a call that timed out.
     pub(in crate::step) fn too_late(&self, at: Instant, key: CallKey) -> Error {
         let call = self.state.calls.get(&key);
@@ -54,6 +72,9 @@ impl Server {
             );
             let error = Error::new(ErrorKind::TimedOut, "run a routine", words);
             return match allowed {
+                Some(allowed) if allowed.by == AllowedBy::WallTime => error
+                    .with("wall_time", rounded(allowed.time))
+                    .fix("raise wall_time=; time in the queue does not count"),
                 Some(allowed) => error
                     .with("run_timeout", rounded(allowed.time))
                     .fix("raise run_timeout=; time in the queue does not count"),

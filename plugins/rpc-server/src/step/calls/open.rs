@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use farcall_base::{CallId, ChannelId, ConnectionId, Error, ErrorKind, Result};
+use farcall_base::{
+    CallId, ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Resources, Result,
+};
 use farcall_wire::{Argument, Open, run_timeout_of};
 
-use crate::state::{Arguments, Call, CallClock, CallMemory, Known, PeerKind, Run, Wants};
+use crate::state::{Arguments, Call, CallClock, CallMemory, Known, PeerKind, Run, Variant, Wants};
 use crate::step::calls::check;
 use crate::step::calls::ranks;
+use crate::step::calls::resources;
 use crate::step::kept::keep::expected_bytes;
 use crate::step::{Server, Surroundings};
 
@@ -63,6 +66,7 @@ impl Server {
         let layout = check::layout(interface, &routine.sizer, open, limit)?;
         self.check_calls_back(connection, &routine)?;
         let ranks = ranks::of(&routine, open)?;
+        let asked = self.asked_for(&routine, open, on)?;
         let run_timeout = run_timeout_of(open)?;
         let keep = self.keep_of(connection, open, around.nesting.levels)?;
         let Some(peer) = self.state.front.peer(connection) else { return Ok(0) };
@@ -81,7 +85,8 @@ impl Server {
         let deadline = deadline.into_iter().chain(around.until).min();
         let Some(open) = taken.take() else { return Ok(0) };
         let wants = Wants::of(&open);
-        let ranks = if on.is_some() { 0 } else { ranks };
+        let variant = Variant { ranks, resources: resources::of_pool(&routine, asked) };
+        let variant = if on.is_some() { Variant::default() } else { variant };
         let call = Call {
             id: open.call,
             client: Some((connection, channel)),
@@ -94,14 +99,27 @@ impl Server {
             arguments: Arguments::default(),
             run: Run::default(),
             wants,
-            times: CallClock::new(now, deadline, run_timeout),
+            times: CallClock::new(now, deadline, run_timeout, asked.wall_time),
             nesting: around.nesting,
-            ranks,
+            variant,
             keep,
             on,
         };
         self.enter(connection, channel, call, &plan);
         Ok(plan.announced)
+    }
+
+    /// What a call asks for, or the object that it is on was made with.
+    fn asked_for(
+        &self,
+        routine: &Known,
+        open: &Open,
+        on: Option<ExecutableId>,
+    ) -> Result<Resources> {
+        match on.and_then(|object| self.state.objects.hold_of(object)) {
+            Some(hold) => resources::of_object(open, hold.variant.resources),
+            None => resources::of(routine, open),
+        }
     }
 
     /// A call stands in the tables from now on.

@@ -142,8 +142,13 @@ impl Server {
             return;
         }
         record.phase = Phase::Idle { since: now };
+        let is_late = record.limits.takes_calls_until.is_some_and(|until| until <= now);
         if record.held {
             return;
+        }
+        if is_late {
+            // Its job has too little time left for one more.
+            return self.stop_executable(executable);
         }
         if let Some(pool) = self.state.queue.get_mut(&record.module) {
             pool.add_idle(executable);
@@ -159,6 +164,7 @@ impl Server {
     ) {
         if self.state.queue.gives_way(module) {
             self.make_a_place(surroundings.now());
+            self.free_resources();
         }
         self.serve_pool(surroundings, module);
         self.retire_outdated(module);
@@ -184,12 +190,14 @@ impl Server {
             self.start_executable(&module, now);
         }
         while let Some((module, call)) = self.state.most_wanting(Where::Here) {
-            if !self.state.has_place(&call) {
+            let pool = self.state.queue.get(&module);
+            if !self.state.has_place(&call) || !pool.is_some_and(|pool| self.state.has_room(pool)) {
                 while self.make_a_place(now) {}
-                return;
+                return self.free_resources();
             }
             self.start_executable(&module, now);
         }
+        self.free_resources();
         while self.state.is_crowded() && self.make_a_place(now) {}
     }
 
@@ -220,6 +228,7 @@ impl Server {
             Place::Held => {}
         }
         let array = self.state.objects.array_of(executable);
+        let image = Box::new(image);
         self.state.out.act(Action::Start { executable, module: module.0.clone(), image, array });
         self.state.counters.started += 1;
         let record = Executable {
@@ -248,6 +257,13 @@ impl Server {
             self.stop_executable(executable);
         }
         due.is_some()
+    }
+
+    /// Ends executables that do nothing and hold what waiting calls ask for.
+    fn free_resources(&mut self) {
+        while let Some(executable) = self.state.next_to_give_room() {
+            self.stop_executable(executable);
+        }
     }
 
     /// A module cannot be run: calls that wait for it fail with the reason.

@@ -13,10 +13,11 @@ use super::survive::{failed_result, over};
 use crate::access::{Entry, Principal, rights};
 use crate::state::{
     Action, Arguments, Call, CallClock, CallKey, CallMemory, Caller, Kept, Outcome, ResultsOrder,
-    Run, Wants,
+    Run, Variant, Wants,
 };
 use crate::step::calls::check;
 use crate::step::calls::ranks;
+use crate::step::calls::resources;
 use crate::step::kept::keep::expected_bytes_of;
 use crate::step::{Server, Surroundings};
 
@@ -104,6 +105,8 @@ impl Server {
         let known = self.remember(routine);
         let layout = check::layout(interface, &known.sizer, &open, limit)?;
         let ranks = ranks::of(&known, &open)?;
+        let asked = resources::of(&known, &open)?;
+        let variant = Variant { ranks, resources: resources::of_pool(&known, asked) };
         let plan = check::plan(interface, &open, &layout, &BTreeMap::new(), limit)?;
         let now = surroundings.now();
         let memory = match plan.allocate_for(surroundings, &principal.name) {
@@ -128,10 +131,10 @@ impl Server {
             arguments: Arguments::default(),
             run: Run::default(),
             wants: Wants::default(),
-            times: CallClock::new(now, deadline, run_timeout_of(&open)?),
+            times: CallClock::new(now, deadline, run_timeout_of(&open)?, asked.wall_time),
             open,
             nesting: Default::default(),
-            ranks,
+            variant,
             keep: Some(keep),
             on: None,
         };

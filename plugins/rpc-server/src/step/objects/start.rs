@@ -7,7 +7,7 @@ use farcall_base::{Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_services::directory::{ExecutableImage, PublishedRoutine};
 use farcall_wire::Reply;
 
-use crate::state::{HoldNumber, Standing, State};
+use crate::state::{HoldNumber, Standing, State, Variant};
 use crate::step::executables::pool::Place;
 use crate::step::{Server, Surroundings};
 
@@ -50,8 +50,12 @@ impl Server {
         let known = known.collect();
         let Some(hold) = self.state.objects.hold_mut(number) else { return Err(gone()) };
         hold.routines = known;
-        let module = Arc::new((first.module.name.clone(), first.module.generation, 0));
-        let image = ExecutableImage { ranks: hold.ranks, ..first.module.executable.clone() };
+        let asked = hold.variant.resources;
+        let asked = asked.over(first.routine.interface.resources).settled();
+        let variant = Variant { resources: asked, ..hold.variant };
+        let module = Arc::new((first.module.name.clone(), first.module.generation, variant));
+        let Variant { ranks, resources } = variant;
+        let image = ExecutableImage { ranks, resources, ..first.module.executable.clone() };
         hold.image = Some((module, image));
         let class = &first.routine.interface.class;
         hold.class = (!class.is_empty()).then(|| class.clone());

@@ -103,6 +103,7 @@ pub fn is_refused_for_size(outcome: &Outcome) -> bool {
         "task count specification invalid",
         "cpu count specification invalid",
         "cpu count per node can not be satisfied",
+        "memory specification can not be satisfied",
         ACCOUNTING_POLICY,
     ];
     says(outcome, &known)
@@ -121,6 +122,11 @@ pub fn is_too_large(reason: &str) -> bool {
     ["PartitionConfig", "PartitionNodeLimit", "BadConstraints"].contains(&reason)
         // AssocMaxCpuPerJobLimit, QOSMaxNodePerJobLimit and the like; minutes are no processors.
         || (reason.contains("PerJob") && !reason.contains("Wall"))
+}
+
+/// The same of what its slots ask for: memory and time, too.
+pub fn is_never(reason: &str) -> bool {
+    is_too_large(reason) || ["PartitionTimeLimit", "MaxMemPerLimit"].contains(&reason)
 }
 
 /// How a job ended, or that it has not; `None` where that was not said.

@@ -43,7 +43,27 @@ pub fn sbatch(job: &Job, name: &str, number: u64) -> Command {
     {
         value.iter().for_each(|value| option(name, value));
     }
-    job.resources.memory_mb.iter().for_each(|memory| option("mem", &format!("{memory}M")));
+    let slot = &job.resources.slot;
+    match slot.memory_mb {
+        // Of each processor, so that it is the slots' wherever they are.
+        Some(memory) => {
+            let each = memory.div_ceil(job.resources.processors_by_task());
+            option("mem-per-cpu", &format!("{each}M"));
+        }
+        None => {
+            job.resources.memory_mb.iter().for_each(|memory| option("mem", &format!("{memory}M")))
+        }
+    }
+    slot.cores.iter().for_each(|cores| option("cpus-per-task", cores));
+    if let Some(gpus) = slot.gpus {
+        // All GPUs of a job are those of its first node's program; MPI finds those of each rank.
+        if !job.shape.is_mpi() {
+            option("nodes", &1);
+        }
+        if slot.gpu_option.is_none() {
+            option("gpus-per-task", &gpus);
+        }
+    }
     for (name, value) in [
         ("partition", &job.resources.queue_name),
         ("account", &job.resources.project),
@@ -51,6 +71,8 @@ pub fn sbatch(job: &Job, name: &str, number: u64) -> Command {
     ] {
         value.iter().for_each(|value| option(name, value));
     }
+    let own = slot.gpus.and_then(|gpus| slot.site_option(gpus));
+    words.extend(own);
     words.push("--parsable".to_owned());
     Command { words, input: script(job, number), limit: Duration::ZERO }
 }

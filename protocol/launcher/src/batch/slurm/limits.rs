@@ -45,6 +45,8 @@ struct Partition {
     nodes_max: Option<u32>,
     processors_by_node_max: Option<u32>,
     minutes_max: Option<u32>,
+    /// Where its site counts them.
+    gpus: Option<u32>,
 }
 
 /// Limits of one job, and of a group, which no job of it can exceed either.
@@ -102,6 +104,7 @@ impl Limits {
     /// What fits a job; `None` where nothing is known. Of several partitions, the largest counts.
     pub fn fit(&self, job: &Job) -> Option<Fit> {
         let each = job.resources.processors_by_task();
+        let is_of_one_node = job.resources.slot.gpus.is_some() && !job.shape.is_mpi();
         let usable = self.usable(&job.resources);
         let sized = usable.into_iter().map(|partition| {
             let by_node = partition.by_node();
@@ -109,7 +112,9 @@ impl Limits {
             let nodes = bounds.nodes.unwrap_or(u32::MAX).min(partition.nodes);
             let processors = nodes.saturating_mul(by_node).min(partition.processors);
             let processors = bounds.processors.unwrap_or(u32::MAX).min(processors);
-            (processors / each, by_node / each, &partition.name)
+            let by_node = (by_node / each).min(partition.tasks_by_gpus(&job.resources));
+            let tasks = (processors / each).min(partition.gpu_tasks(&job.resources));
+            (if is_of_one_node { tasks.min(by_node) } else { tasks }, by_node, &partition.name)
         });
         let (tasks_max, by_node, name) = sized.max_by_key(|(tasks, ..)| *tasks)?;
         let block = tasks_max.div_ceil(BLOCKS).min(by_node).max(1);
@@ -181,6 +186,22 @@ impl Partition {
         let all = self.processors.div_ceil(self.nodes.max(1));
         self.processors_by_node_max.unwrap_or(u32::MAX).min(all).max(1)
     }
+
+    /// Tasks that have their GPUs on one node; any number where nobody counts GPUs.
+    fn tasks_by_gpus(&self, resources: &Resources) -> u32 {
+        match (self.gpus, resources.slot.gpus) {
+            (Some(all), Some(each)) => all.div_ceil(self.nodes.max(1)) / each,
+            _ => u32::MAX,
+        }
+    }
+
+    /// The same on all nodes.
+    fn gpu_tasks(&self, resources: &Resources) -> u32 {
+        match (self.gpus, resources.slot.gpus) {
+            (Some(all), Some(each)) => all / each,
+            _ => u32::MAX,
+        }
+    }
 }
 
 impl Resources {
@@ -193,7 +214,11 @@ impl Resources {
         self.option_of("--qos", "-q")
     }
 
-    fn processors_by_task(&self) -> u32 {
+    /// Processors of each task.
+    pub fn processors_by_task(&self) -> u32 {
+        if let Some(cores) = self.slot.cores {
+            return cores;
+        }
         let given = self.option_of("--cpus-per-task", "-c");
         given.and_then(|count| count.parse().ok()).unwrap_or(1).max(1)
     }
@@ -230,6 +255,7 @@ fn partition(line: &str) -> Option<Partition> {
         nodes_max: number("MaxNodes"),
         processors_by_node_max: number("MaxCPUsPerNode"),
         minutes_max: minutes(value("MaxTime")),
+        gpus: tres(value("TRES"), "gres/gpu"),
     })
 }
 
