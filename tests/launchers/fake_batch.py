@@ -304,7 +304,8 @@ class Pbs:
 
 class Lsf:
     def bsub(self, what):
-        given, rest = options(["-rn"], ["-J", "-n", "-o", "-e", "-R", "-M", "-W", "-q", "-P"])
+        valued = ["-J", "-n", "-o", "-e", "-R", "-gpu", "-M", "-W", "-q", "-P"]
+        given, rest = options(["-rn"], valued)
         assert not rest, rest
         job = submit(what, given["-J"][0], int(given["-n"][0]))
         print("welcome" if what == "garbage" else f"Job <{job}> is submitted to queue <normal>.")

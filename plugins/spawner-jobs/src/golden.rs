@@ -108,9 +108,12 @@ fn event(text: &str) -> Event {
     let executable = || ExecutableId(words[words.len().min(3) - 1].parse().unwrap());
     match words[0] {
         "start" => {
-            let backend = words.get(3).map_or("", |backend| backend.trim_matches('-')).to_owned();
-            let image = image(words[2], backend);
-            let array = words.get(4).map(|array| array.parse().unwrap());
+            let backend = words.get(3).map_or("", |backend| backend.trim_matches('-'));
+            let backend = Some(backend).filter(|word| !word.contains('=')).unwrap_or("").to_owned();
+            let asked = words.iter().find_map(|word| word.strip_prefix("asking="));
+            let resources = asked.map_or(Ok(Default::default()), str::parse).unwrap();
+            let image = ExecutableImage { resources, ..image(words[2], backend) };
+            let array = words.get(4).and_then(|array| array.parse().ok());
             let executable = ExecutableId(number());
             Event::Start { executable, module: "m".to_owned(), image, array }
         }

@@ -111,11 +111,6 @@ impl Launchers {
         chosen.map(String::as_str).filter(|name| !name.is_empty())
     }
 
-    /// Options of the site's own command for a launcher.
-    pub fn options_of(&self, launcher: &str) -> Vec<String> {
-        self.settings.launchers.get(launcher).map_or(Vec::new(), |one| one.options.clone())
-    }
-
     /// Modules for which one was chosen.
     pub fn modules(&self) -> impl Iterator<Item = &str> {
         self.settings.modules.keys().map(String::as_str)

@@ -39,15 +39,16 @@ pub(crate) struct Host {
     pub(crate) processors: u32,
     pub(crate) memory: Bytes,
     pub(crate) gpus: Vec<String>,
-    /// Whether GPUs are there that nobody has named.
-    pub(crate) has_nameless: bool,
+    /// Whether a batch system has given it what its job may use: that is not counted again, and GPUs
+    /// may have no names.
+    pub(crate) is_in_job: bool,
 }
 
 impl Default for Host {
     /// One that nobody has looked at bounds nothing.
     fn default() -> Host {
         let memory = Bytes(u64::MAX);
-        Host { processors: u32::MAX, memory, gpus: Vec::new(), has_nameless: false }
+        Host { processors: u32::MAX, memory, gpus: Vec::new(), is_in_job: false }
     }
 }
 
@@ -140,7 +141,7 @@ impl Host {
         running: impl Iterator<Item = &'a Executable>,
     ) -> Result<Vec<String>> {
         let wanted = asked.gpus.unwrap_or(0).saturating_mul(processes.max(1));
-        if wanted == 0 || (self.has_nameless && self.gpus.is_empty()) {
+        if wanted == 0 || (self.is_in_job && self.gpus.is_empty()) {
             return Ok(Vec::new());
         }
         let count = self.gpus.len();
@@ -177,7 +178,7 @@ mod tests {
 
     fn host() -> Host {
         let gpus = vec!["0".to_owned(), "1".to_owned()];
-        Host { processors: 4, memory: Bytes(8 << 30), gpus, has_nameless: false }
+        Host { processors: 4, memory: Bytes(8 << 30), gpus, is_in_job: false }
     }
 
     fn asked(text: &str) -> Resources {
@@ -244,7 +245,7 @@ mod tests {
             refused(&host(), "gpus=1", 3)
                 .contains("3 GPUs were requested, and the GPUs of this server are 2")
         );
-        let nameless = Host { has_nameless: true, ..none };
+        let nameless = Host { is_in_job: true, ..none };
         assert_eq!(
             nameless.gpus_for(&asked("gpus=1"), 1, [].into_iter()).unwrap(),
             Vec::<String>::new()

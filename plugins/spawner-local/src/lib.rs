@@ -71,12 +71,16 @@ fn construct(options: &Options) -> Result<Box<dyn Plugin>> {
 /// What this host has, as far as it is known before anything starts.
 fn host(gpus: &Gpus) -> Host {
     let visible = std::env::var("CUDA_VISIBLE_DEVICES").ok();
+    let gpus_seen = gpus.ids(visible.as_deref());
+    if *gpus == Gpus::Word(GpusWord::Job) {
+        return Host { gpus: gpus_seen, is_in_job: true, ..Host::default() };
+    }
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     Host {
         processors: u32::try_from(processors).unwrap_or(u32::MAX),
         memory: Bytes(machine_memory().bytes),
-        gpus: gpus.ids(visible.as_deref()),
-        has_nameless: *gpus == Gpus::Word(GpusWord::Job),
+        gpus: gpus_seen,
+        is_in_job: false,
     }
 }
 

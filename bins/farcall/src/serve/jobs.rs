@@ -10,12 +10,10 @@ use farcall_kernel::Manifest;
 use farcall_services::spawner::JOBS_SLOT;
 use farcall_spawner_jobs::Launchers;
 
-use super::settings::{toml_list, toml_text};
+use super::settings::toml_text;
 
-/// The option by which Slurm gives each executable of a job its graphics processors.
-const GPUS_OF_TASK: &str = "--gpus-per-task=";
-/// The launcher that knows it.
-const SLURM: &str = "slurm";
+/// Launchers that start programs as they are told, and give them nothing.
+const WITHOUT_GPUS: [&str; 2] = ["local", "ssh"];
 
 /// Options that are the same for `serve` and `connect`.
 #[derive(Args, Clone, Debug, Default)]
@@ -32,7 +30,7 @@ pub struct JobArguments {
     /// Memory of each executable in a job: megabytes, or 500M, 8G
     #[arg(long, value_name = "MEMORY")]
     pub memory: Option<String>,
-    /// GPUs of each executable in a Slurm job
+    /// GPUs of each executable in a batch system's job
     #[arg(long, value_name = "COUNT")]
     pub gpus: Option<String>,
 }
@@ -67,7 +65,7 @@ impl JobArguments {
                 .fix("add --launcher slurm, or connect to HOST/slurm"));
         }
         for launcher in used {
-            for (option, setting) in self.settings(launcher, &options)? {
+            for (option, setting) in self.settings(launcher)? {
                 let text = format!("launchers.{}.{setting}", toml_text(launcher));
                 manifest.override_options("spawner-jobs", option, &text)?;
             }
@@ -76,7 +74,7 @@ impl JobArguments {
     }
 
     /// Each option that was given, and what it says of a launcher: `queue = "short"`.
-    fn settings(&self, launcher: &str, options: &Launchers) -> Result<Vec<(&'static str, String)>> {
+    fn settings(&self, launcher: &str) -> Result<Vec<(&'static str, String)>> {
         let mut settings = Vec::new();
         if let Some(account) = &self.account {
             settings.push(("--account", format!("project = {}", toml_text(account))));
@@ -92,17 +90,12 @@ impl JobArguments {
         }
         if let Some(gpus) = &self.gpus {
             let gpus = count(gpus)?;
-            if launcher != SLURM {
-                let message = format!("launcher {launcher} has no option for GPUs");
-                return Err(Error::new(ErrorKind::InvalidArgument, "serve", message).fix(
-                    "write the options of its command into launchers of farcall.toml: options = \
-                        [...]",
-                ));
+            if WITHOUT_GPUS.contains(&launcher) {
+                let message = format!("launcher {launcher} knows of no GPUs");
+                return Err(Error::new(ErrorKind::InvalidArgument, "serve", message)
+                    .fix("use the launcher of a batch system: slurm, gridengine, pbs, lsf"));
             }
-            let mut all = options.options_of(launcher);
-            all.retain(|option| !option.starts_with(GPUS_OF_TASK));
-            all.push(format!("{GPUS_OF_TASK}{gpus}"));
-            settings.push(("--gpus", format!("options = {}", toml_list(&all))));
+            settings.push(("--gpus", format!("gpus = {gpus}")));
         }
         Ok(settings)
     }

@@ -78,23 +78,33 @@ pub struct Fit {
 
 impl Fit {
     /// Why a job of so many tasks is not submitted as it is.
-    pub fn why(&self, tasks: u32) -> String {
+    pub fn why(&self, tasks: u32, slot: &SlotResources) -> String {
         if self.place.is_empty() {
             return format!("a job for calls has {} of {tasks} slots that are wanted", self.block);
         }
-        format!(
-            "{} gives a job {} processors at most, and {tasks} are wanted",
-            self.place, self.tasks_max
-        )
+        let what = match self.asked(slot) {
+            Some(asked) => format!("slots of {asked}"),
+            None => "processors".to_owned(),
+        };
+        let Fit { place, tasks_max, .. } = self;
+        format!("{place} gives a job {tasks_max} {what} at most, and {tasks} are wanted")
     }
 
     /// Why no job gives even one slot what it asks for.
     pub fn why_never(&self, slot: &SlotResources) -> String {
-        let said = [
-            slot.cores.map(|cores| format!("{cores} cores")),
-            slot.gpus.map(|gpus| format!("{gpus} GPUs")),
-        ];
-        let asked = said.into_iter().flatten().collect::<Vec<_>>().join(" and ");
-        format!("{} never has {asked} for one call: ask for fewer, or for another one", self.place)
+        let asked = self.asked(slot).unwrap_or("a processor".to_owned());
+        let place = &self.place;
+        format!("{place} never has {asked} for one call: ask for fewer, or for another partition")
+    }
+
+    /// `4 cores and 1 GPU`.
+    fn asked(&self, slot: &SlotResources) -> Option<String> {
+        let counted = |count: u32, one| {
+            if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
+        };
+        let said =
+            [slot.cores.map(|cores| counted(cores, "core")), slot.gpus.map(|g| counted(g, "GPU"))];
+        let said: Vec<String> = said.into_iter().flatten().collect();
+        Some(said.join(" and ")).filter(|said| !said.is_empty())
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::answers::{FAILED, Row, Rows, State, TIMED_OUT};
+use super::answers::{FAILED, Fit, Row, Rows, State, TIMED_OUT};
 use super::nodes::{Nodes, script};
 use super::system::{Names, System, command, number_in, rows_of, says, shell};
 use crate::action::{Command, Outcome};
@@ -30,6 +30,7 @@ const NODES: Nodes = Nodes {
     list: "awk '{ print $1, $2 }' \"$PE_HOSTFILE\"",
     // A daemon joins the words and has a shell read them.
     there: "PATH=$PATH:$SGE_BINARY_PATH:$SGE_ROOT/bin/$SGE_ARCH qrsh -inherit -nostdin \"$1\" \"$2\"",
+    lists_cores: true,
 };
 
 /// See the module.
@@ -71,17 +72,27 @@ impl System for GridEngine {
         let fixed = "-terse -V -r n -w e -j y -o /dev/null -S /bin/sh -N";
         words.extend(fixed.split(' ').map(str::to_owned));
         words.push(format!("{name}.{number}"));
-        let tasks = job.shape.tasks();
+        // Its slots are processors.
+        let slot = &resources.slot;
+        let tasks = job.shape.tasks().saturating_mul(slot.cores());
         if tasks > 1 {
             words.extend([ENVIRONMENT.to_owned(), environment, tasks.to_string()]);
         }
         let time = resources.minutes_max.map(|minutes| format!("h_rt={}", u64::from(minutes) * 60));
         // Limits hold for each slot.
-        let memory = resources.memory_mb.map(|memory| memory.div_ceil(tasks.max(1)));
+        let memory = match slot.memory_mb {
+            Some(memory) => Some(memory.div_ceil(slot.cores())),
+            None => resources.memory_mb.map(|memory| memory.div_ceil(tasks.max(1))),
+        };
         let memory = memory.map(|memory| format!("h_vmem={memory}M"));
+        // The complex that most sites have; each slot is given so many where it counts by slots.
+        let gpus = slot.gpus.filter(|_| slot.gpu_option.is_none());
+        let site = slot.gpus.and_then(|gpus| slot.site_option(gpus));
+        words.extend(site.iter().flat_map(|site| site.split_whitespace()).map(str::to_owned));
         for (name, value) in [
             ("-l", time),
             ("-l", memory),
+            ("-l", gpus.map(|gpus| format!("gpu={gpus}"))),
             ("-q", resources.queue_name.clone()),
             ("-P", resources.project.clone()),
         ] {
@@ -137,6 +148,14 @@ impl System for GridEngine {
             Some((id.to_owned(), reason(text)?))
         });
         notes.collect()
+    }
+
+    /// How many GPUs a job of several slots is given is the site's choice; one of one slot has its
+    /// own.
+    fn fit(&self, job: &Job) -> Option<Fit> {
+        let has_gpus = job.resources.slot.gpus.is_some() && !job.shape.is_mpi();
+        let tasks_max = if has_gpus { 1 } else { u32::MAX };
+        Some(Fit { tasks_max, block: 1, place: String::new() })
     }
 
     fn cancel(&self, id: &str) -> Command {

@@ -21,6 +21,7 @@ const NONE: [&str; 4] =
 const NODES: Nodes = Nodes {
     list: "set -- $LSB_MCPU_HOSTS; while [ $# -gt 1 ]; do echo \"$1 $2\"; shift 2; done",
     there: "blaunch -no-shell \"$1\" /bin/sh -c \"$2\"",
+    lists_cores: true,
 };
 
 /// See the module.
@@ -44,12 +45,29 @@ impl System for Lsf {
             words.extend(option.split_whitespace().map(str::to_owned));
         }
         words.extend(["-rn", "-o", "/dev/null", "-e", "/dev/null", "-J"].map(str::to_owned));
-        words.extend([format!("{name}.{number}"), "-n".to_owned(), tasks.to_string()]);
-        let span =
-            resources.host_count.map(|hosts| format!("span[ptile={}]", tasks.div_ceil(hosts)));
-        let memory = resources.memory_mb.map(|memory| format!("{memory}MB"));
+        let slot = &resources.slot;
+        let all = tasks.saturating_mul(slot.cores());
+        words.extend([format!("{name}.{number}"), "-n".to_owned(), all.to_string()]);
+        // Processors, memory and GPUs of a call are on one host; those of a job are counted by host.
+        let is_together = slot.is_asked() && !job.shape.is_mpi();
+        let ptile = resources.host_count.map(|hosts| tasks.div_ceil(hosts));
+        let span = match is_together {
+            true => Some("span[hosts=1]".to_owned()),
+            false => ptile.map(|ptile| format!("span[ptile={ptile}]")),
+        };
+        let of_slots = slot.memory_mb.map(|memory| memory.saturating_mul(tasks));
+        let memory = of_slots.or(resources.memory_mb).map(|memory| format!("{memory}MB"));
+        let reserved = of_slots.map(|memory| format!("rusage[mem={memory}MB]"));
+        let gpus = slot.gpus.filter(|_| slot.gpu_option.is_none()).map(|gpus| match is_together {
+            true => format!("num={}", gpus.saturating_mul(tasks)),
+            false => format!("num={gpus}/task"),
+        });
+        let site = slot.gpus.and_then(|gpus| slot.site_option(gpus));
+        words.extend(site.iter().flat_map(|site| site.split_whitespace()).map(str::to_owned));
         for (name, value) in [
             ("-R", span),
+            ("-R", reserved),
+            ("-gpu", gpus),
             ("-M", memory),
             ("-W", resources.minutes_max.map(|minutes| minutes.to_string())),
             ("-q", resources.queue_name.clone()),

@@ -12,6 +12,8 @@ pub struct Nodes {
     pub list: &'static str,
     /// Runs the command line `$2` on the host `$1`.
     pub there: &'static str,
+    /// Whether what it lists as slots are processors, of which a slot of the job may have several.
+    pub lists_cores: bool,
 }
 
 /// What submits a job reads this from its standard input.
@@ -31,13 +33,18 @@ pub fn script(job: &Job, nodes: &Nodes) -> String {
     let end = format!(" {variables}{words}");
     let slots = job.shape.slots();
     if !job.shape.is_mpi() && slots > 1 {
-        let Nodes { list, there } = nodes;
+        let Nodes { list, there, lists_cores } = nodes;
+        let cores = if *lists_cores { job.resources.slot.cores() } else { 1 };
+        let whole = match cores {
+            1 => String::new(),
+            cores => format!("slots=$((slots / {cores})); [ \"$slots\" -gt 0 ] || continue\n"),
+        };
         let begin = quoted(&begin);
         let end = quoted(&end);
         let _ = write!(
             text,
             "nodes=$({list})\nif [ \"$(printf '%s\\n' \"$nodes\" | wc -l)\" -gt 1 ]; then\nthere() \
-             {{ {there}; }}\npids= status=0\nwhile read -r host slots; do\nthere \"$host\" \
+             {{ {there}; }}\npids= status=0\nwhile read -r host slots; do\n{whole}there \"$host\" \
              {begin}\"$slots\"{end} </dev/null & pids=\"$pids $!\"\ndone <<NODES\n$nodes\nNODES\nfor \
              pid in $pids; do wait \"$pid\" || status=$?; done\nexit \"$status\"\nfi\n"
         );

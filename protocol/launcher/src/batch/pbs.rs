@@ -22,6 +22,7 @@ const DELETED: &str = "91";
 const SIGNALS: [i32; 2] = [256, 128];
 
 const NODES: Nodes = Nodes {
+    lists_cores: false,
     list: "sort \"$PBS_NODEFILE\" | uniq -c | while read -r slots host; do echo \"$host $slots\"; done",
     // It starts a program without a shell.
     there: "pbs_tmrsh \"$1\" /bin/sh -c \"$2\"",
@@ -67,9 +68,18 @@ impl System for Pbs {
             None => (tasks, 1),
         };
         let of_each = if resources.host_count.is_some() { 1 } else { tasks.max(1) };
+        // A chunk is a slot.
+        let slot = &resources.slot;
         let memory = resources.memory_mb.map(|memory| memory.div_ceil(of_each));
+        let memory = slot.memory_mb.map(|memory| memory.saturating_mul(each)).or(memory);
         let memory = memory.map_or(String::new(), |memory| format!(":mem={memory}mb"));
-        let select = format!("select={chunks}:ncpus={each}:mpiprocs={each}{memory}");
+        let cores = each.saturating_mul(slot.cores());
+        let gpus = slot.gpus.filter(|_| slot.gpu_option.is_none());
+        let gpus =
+            gpus.map_or(String::new(), |gpus| format!(":ngpus={}", gpus.saturating_mul(each)));
+        let select = format!("select={chunks}:ncpus={cores}:mpiprocs={each}{memory}{gpus}");
+        let site = slot.gpus.and_then(|gpus| slot.site_option(gpus));
+        words.extend(site.iter().flat_map(|site| site.split_whitespace()).map(str::to_owned));
         let time = resources
             .minutes_max
             .map(|minutes| format!("walltime={:02}:{:02}:00", minutes / 60, minutes % 60));

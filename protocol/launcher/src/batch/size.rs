@@ -87,7 +87,7 @@ impl Batch {
                 None => shape.tasks() > fit.tasks_max,
             };
             if is_over {
-                let why = fit.why(shape.tasks());
+                let why = fit.why(shape.tasks(), slot);
                 refusals.push(Refusal { number: *number, most, why });
             }
         }

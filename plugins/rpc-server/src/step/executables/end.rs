@@ -133,6 +133,7 @@ impl Server {
                 true => with_output(error, "stdout", &exited.stdout.text_since(began)),
                 false => error,
             };
+            let error = with_resources(error, &record.module);
             // Whoever looks for the reason should know that it was no accident of one process.
             if call.run.returns > 0 {
                 error.with("executables", call.run.returns + 1)
@@ -149,6 +150,7 @@ pub(in crate::step) fn end_at_start(exited: &Exited, module: &ModuleKey) -> Erro
     let message = format!("its executable {} before it could accept a call", end_words(exited));
     let error = Error::new(ErrorKind::Unavailable, "start an executable", message)
         .with("module", &module.0);
+    let error = with_resources(error, module);
     let error = with_output(error, "stderr", &exited.stderr.text());
     match advice(exited).filter(|_| is_at_a_limit(exited)) {
         Some(advice) => error.fix(advice),
@@ -171,6 +173,12 @@ pub(in crate::step) fn end_words(exited: &Exited) -> String {
         (ExitHow::Status(_), Some(rank)) => format!("ended: its rank {rank} {}", exited.how),
         (ExitHow::Lost, _) => format!("was {}", exited.how),
     }
+}
+
+/// What it was given may be the reason: too little memory, or time.
+fn with_resources(error: Error, module: &ModuleKey) -> Error {
+    let given = module.2.resources;
+    if given.is_empty() { error } else { error.with("resources", given) }
 }
 
 fn with_output(error: Error, stream: &'static str, said: &str) -> Error {

@@ -187,10 +187,11 @@ impl Partition {
         self.processors_by_node_max.unwrap_or(u32::MAX).min(all).max(1)
     }
 
-    /// Tasks that have their GPUs on one node; any number where nobody counts GPUs.
+    /// Tasks that have their GPUs on one node, at least one if there are so many at all: nodes may
+    /// differ. Any number where nobody counts GPUs.
     fn tasks_by_gpus(&self, resources: &Resources) -> u32 {
         match (self.gpus, resources.slot.gpus) {
-            (Some(all), Some(each)) => all.div_ceil(self.nodes.max(1)) / each,
+            (Some(all), Some(each)) => (all.div_ceil(self.nodes.max(1)) / each).max(1),
             _ => u32::MAX,
         }
     }
