@@ -135,21 +135,28 @@ fn unknown(name: &str) -> Error {
 impl FromStr for Resources {
     type Err = Error;
 
-    /// `cores=4, memory=2 GB, gpus=1, wall_time=30 min`, or a part of these.
+    /// `cores=4, memory=2 GB, gpus=1, wall_time=30 min`, or a part of these. Of several such lists
+    /// with `;` between them the later ones count first: those of a routine, then of a call.
     fn from_str(text: &str) -> Result<Resources> {
-        let mut all = Resources::default();
-        let mut seen: Vec<&str> = Vec::new();
-        for part in text.split(',').filter(|_| !text.trim().is_empty()) {
-            let (name, value) = part.split_once('=').ok_or_else(|| unknown(part.trim()))?;
-            let name = name.trim();
-            all.set(name, value)?;
-            if seen.contains(&name) {
-                return Err(refused(format!("{name} is given twice")).fix("give it once"));
-            }
-            seen.push(name);
-        }
-        Ok(all)
+        let lists = text.split(';').map(list);
+        lists.fold(Ok(Resources::default()), |all, own| Ok(own?.over(all?)))
     }
+}
+
+/// One list.
+fn list(text: &str) -> Result<Resources> {
+    let mut all = Resources::default();
+    let mut seen: Vec<&str> = Vec::new();
+    for part in text.split(',').filter(|_| !text.trim().is_empty()) {
+        let (name, value) = part.split_once('=').ok_or_else(|| unknown(part.trim()))?;
+        let name = name.trim();
+        all.set(name, value)?;
+        if seen.contains(&name) {
+            return Err(refused(format!("{name} is given twice")).fix("give it once"));
+        }
+        seen.push(name);
+    }
+    Ok(all)
 }
 
 /// Digits alone: no sign, no fraction.
@@ -262,6 +269,8 @@ mod tests {
         assert_eq!(all.to_string(), "cores=4, memory=2 GB, gpus=1, wall_time=30 min");
         assert_eq!(all.to_string().parse::<Resources>().unwrap(), all);
         assert_eq!(" ".parse::<Resources>().unwrap(), Resources::default());
+        let layers: Resources = "cores=2, gpus=1; cores=4;".parse().unwrap();
+        assert_eq!(layers.to_string(), "cores=4, gpus=1");
         for (text, bytes) in [
             ("1.5G", 3 << 29),
             ("500 MB", 500 << 20),

@@ -22,7 +22,7 @@ def _word(name: str, value: Any) -> str:
         # Seconds, as those of all timeouts.
         value = f"{float(value):.9f} s"
     # One value is no list of them.
-    return str(value).replace(",", ";").replace("\0", "\\0")
+    return str(value).replace(",", "_").replace(";", "_").replace("\0", "\\0")
 
 
 def resources(given: Dict[str, Any]) -> Any:

@@ -37,11 +37,14 @@ public final class Arguments {
     double runTimeoutSeconds;
     double keepSeconds;
     boolean segments;
+    /** Of the routine and of this call, or null. */
+    String resources;
 
     Arguments(Routine routine, Object... given) {
         // Of a single double[][] or String[] Java makes the argument list; its type tells.
         Object[] positional = given.getClass() == Object[].class ? given : new Object[] {given};
         this.routine = routine;
+        resources = routine.resources;
         described = routine.described;
         values = new Object[described.parameters.size()];
         places = new Object[values.length];
@@ -145,6 +148,15 @@ public final class Arguments {
      * its end. */
     public Arguments keep(Duration time) {
         keepSeconds = seconds(time, "a time to keep the call");
+        return this;
+    }
+
+    /**
+     * What each process of the call is given: some of "cores=4, memory=2 GB, gpus=1, wall_time=30 min". What is not said is
+     * as the routine has it, or its interface, or the server.
+     */
+    public Arguments given(String resources) {
+        this.resources = Routine.over(this.resources, resources);
         return this;
     }
 

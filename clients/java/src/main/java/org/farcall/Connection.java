@@ -335,15 +335,17 @@ final class Connection implements Runnable {
     }
 
     /** Has the server hold so many executables. */
-    Handle hold(String name, int count, double leaseSeconds, boolean detached) {
+    Handle hold(
+        String name, int count, double leaseSeconds, boolean detached, String resources) {
         Scratch scratch = memory.scratch();
         try {
             long place = scratch.allocate(8);
             long error = scratch.allocate(8);
-            long options = scratch.zeroed(32);
-            MEMORY.set(JAVA_LONG, options, 32);
+            long options = scratch.zeroed(40);
+            MEMORY.set(JAVA_LONG, options, 40);
             MEMORY.set(JAVA_DOUBLE, options + 8, leaseSeconds);
             MEMORY.set(JAVA_INT, options + 24, detached ? 1 : 0);
+            MEMORY.set(JAVA_LONG, options + 32, resources == null ? 0 : scratch.text(resources));
             long text = scratch.text(name);
             Native.check(
                 with(client -> Native.holdStart(client, text, count, options, place, error)),

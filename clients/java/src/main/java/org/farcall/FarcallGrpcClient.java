@@ -295,7 +295,7 @@ public final class FarcallGrpcClient implements GrpcClient {
         long began = System.nanoTime();
         Server on = server(server);
         RemoteObject object = translated(
-            GRPC_CLASS_NOT_FOUND_NP, () -> RemoteObject.bare(on, name, 1)[0]);
+            GRPC_CLASS_NOT_FOUND_NP, () -> RemoteObject.bare(on, name, 1, null)[0]);
         return new ObjectHandle(object, new long[] {began, began, System.nanoTime()});
     }
 
@@ -311,7 +311,7 @@ public final class FarcallGrpcClient implements GrpcClient {
         long began = System.nanoTime();
         Server on = server(server);
         RemoteObject[] objects =
-            translated(GRPC_CLASS_NOT_FOUND_NP, () -> RemoteObject.bare(on, name, count));
+            translated(GRPC_CLASS_NOT_FOUND_NP, () -> RemoteObject.bare(on, name, count, null));
         long[] times = {began, began, System.nanoTime()};
         GrpcObjectHandle[] made = new GrpcObjectHandle[count];
         for (int i = 0; i < count; i++) {

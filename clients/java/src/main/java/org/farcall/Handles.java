@@ -18,7 +18,7 @@ public final class Handles implements AutoCloseable {
         }
         this.routine = routine;
         this.count = count;
-        held = new Held(routine.connection, routine.name(), count, 0, false);
+        held = new Held(routine.connection, routine.name(), count, 0, false, routine.resources);
         try {
             held.waitReady();
         } catch (RuntimeException error) {
@@ -36,6 +36,8 @@ public final class Handles implements AutoCloseable {
     public Arguments with(int index, Object... positional) {
         java.util.Objects.checkIndex(index, count);
         Arguments made = routine.with(positional);
+        // They have what they were made with.
+        made.resources = null;
         made.on = held.id(index);
         made.held = held;
         return made;

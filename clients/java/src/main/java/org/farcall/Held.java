@@ -18,10 +18,11 @@ final class Held {
     /** How many of them somebody still wants. */
     private final AtomicInteger wanted;
 
-    Held(Connection connection, String name, int count, double leaseSeconds, boolean detached) {
+    Held(Connection connection, String name, int count, double leaseSeconds, boolean detached,
+        String resources) {
         this.connection = connection;
         wanted = new AtomicInteger(count);
-        handle = connection.hold(name, count, leaseSeconds, detached);
+        handle = connection.hold(name, count, leaseSeconds, detached, resources);
         String full = connection.with(handle, Native::holdName);
         this.name = full == null ? name : full;
         Handle own = handle;

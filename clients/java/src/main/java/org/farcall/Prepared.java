@@ -17,7 +17,7 @@ import java.util.concurrent.atomic.AtomicReference;
 final class Prepared {
     private static final MemorySegment MEMORY = Native.MEMORY;
     /** Of farcall_call_options. */
-    static final int OPTIONS_BYTES = 64;
+    static final int OPTIONS_BYTES = 72;
 
     final Routine routine;
     final Connection connection;
@@ -110,6 +110,12 @@ final class Prepared {
         keepers.getAndSet(List.of()).forEach(Keeper::release);
     }
 
+    /** What each process of the call is given. */
+    private void askFor(String resources, long options) {
+        long text = resources == null ? 0 : scratch.text(resources);
+        MEMORY.set(JAVA_LONG, options + 64, text);
+    }
+
     private long options(Arguments arguments) {
         long made = scratch.zeroed(OPTIONS_BYTES);
         MEMORY.set(JAVA_LONG, made, OPTIONS_BYTES);
@@ -119,6 +125,7 @@ final class Prepared {
         MEMORY.set(JAVA_DOUBLE, made + 32, arguments.keepSeconds);
         MEMORY.set(JAVA_INT, made + 40, arguments.keepSeconds > 0 ? 1 : 0);
         MEMORY.set(JAVA_DOUBLE, made + 56, arguments.runTimeoutSeconds);
+        askFor(arguments.resources, made);
         return made;
     }
 

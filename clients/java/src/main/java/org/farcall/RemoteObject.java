@@ -25,12 +25,12 @@ public final class RemoteObject implements AutoCloseable {
     }
 
     /** Objects whose `_initialize` nobody has called, by one request. */
-    static RemoteObject[] bare(Server server, String name, int count) {
+    static RemoteObject[] bare(Server server, String name, int count, String resources) {
         if (count < 1) {
             throw FarcallException.of(ErrorKind.INVALID_ARGUMENT, "make objects",
                 count + " is not a number of objects", "give one above 0");
         }
-        Held held = new Held(server.connection(), name, count, 0, false);
+        Held held = new Held(server.connection(), name, count, 0, false, resources);
         try {
             held.waitReady();
         } catch (RuntimeException error) {
@@ -45,8 +45,9 @@ public final class RemoteObject implements AutoCloseable {
     }
 
     /** The same after their `_initialize`, which runs in all of them at the same time. */
-    static RemoteObject[] made(Server server, String name, int count, Object... arguments) {
-        RemoteObject[] objects = bare(server, name, count);
+    static RemoteObject[] made(
+        Server server, String name, int count, String resources, Object... arguments) {
+        RemoteObject[] objects = bare(server, name, count, resources);
         try {
             initialize(objects, arguments);
         } catch (RuntimeException error) {

@@ -14,6 +14,10 @@ public final class Routine {
     private final String json;
     private final String signature;
     private final String help;
+    /** What processes of its calls are given, or null. */
+    final String resources;
+    /** The one that its server knows. */
+    private final Routine known;
 
     Routine(Server server, Connection connection, Handle handle) {
         this.server = server;
@@ -23,6 +27,33 @@ public final class Routine {
         signature = connection.with(handle, Native::routineSignature);
         help = connection.with(handle, Native::routineHelp);
         described = new Interface(json);
+        resources = null;
+        known = this;
+    }
+
+    private Routine(Routine other, String resources) {
+        server = other.server;
+        connection = other.connection;
+        handle = other.handle;
+        json = other.json;
+        signature = other.signature;
+        help = other.help;
+        described = other.described;
+        this.resources = resources;
+        known = other.known;
+    }
+
+    /**
+     * The same routine whose calls and handles are given this: some of "cores=4, memory=2 GB, gpus=1, wall_time=30 min". A call
+     * may say otherwise: {@link Arguments#given}.
+     */
+    public Routine given(String resources) {
+        return new Routine(this, over(this.resources, resources));
+    }
+
+    /** Later lists count before earlier ones. */
+    static String over(String earlier, String later) {
+        return earlier == null || later == null ? later : earlier + "; " + later;
     }
 
     Handle handle() {
@@ -31,7 +62,7 @@ public final class Routine {
 
     /** Its interface changed: the next one to name it looks it up again. */
     void forget() {
-        server.forget(this);
+        server.forget(known);
     }
 
     /** Its full name: "lapack/dgesv". */

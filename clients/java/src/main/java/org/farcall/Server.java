@@ -123,12 +123,21 @@ public final class Server implements AutoCloseable {
     /** Makes an object of a class: waits until it takes calls, and calls its `_initialize` with
      * these arguments, if it has one. */
     public RemoteObject object(String name, Object... arguments) {
-        return RemoteObject.made(this, name, 1, arguments)[0];
+        return RemoteObject.made(this, name, 1, null, arguments)[0];
     }
 
     /** The same of so many objects, by one request; each has a process and a state of its own. */
     public RemoteObjects objects(String name, int count, Object... arguments) {
-        return new RemoteObjects(RemoteObject.made(this, name, count, arguments));
+        return new RemoteObjects(RemoteObject.made(this, name, count, null, arguments));
+    }
+
+    /**
+     * The same of objects whose processes are given what the first text says: some of
+     * "cores=4, memory=2 GB, gpus=1, wall_time=30 min".
+     */
+    public RemoteObjects objectsGiven(
+        String resources, String name, int count, Object... arguments) {
+        return new RemoteObjects(RemoteObject.made(this, name, count, resources, arguments));
     }
 
     /**

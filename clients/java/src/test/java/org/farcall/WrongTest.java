@@ -133,6 +133,25 @@ class WrongTest {
             () -> server.routine("square").hold(0));
     }
 
+    /** In the words of every client; what is right is given. */
+    @Test
+    void whatNobodyCanBeGiven() {
+        Routine square = server.routine("square").given("cores=1, memory=2 GB");
+        assertEquals(4.0, square.call(2).real("y"));
+        assertEquals(4.0, square.with(2).given("wall_time=30 s").call().real("y"));
+        try (Handles handles = square.hold(1)) {
+            assertEquals(9.0, handles.call(0, 3).real("y"));
+            wrong(ErrorKind.INVALID_ARGUMENT, "a call on an object cannot ask for resources",
+                () -> handles.with(0, 3).given("cores=1").call());
+        }
+        wrong(ErrorKind.INVALID_ARGUMENT, "cores is \"0\", which is not a number of cores",
+            () -> square.with(2).given("cores=0").call());
+        wrong(ErrorKind.INVALID_ARGUMENT, "memory is \"2 GX\", which is not an amount of memory",
+            () -> square.given("memory=2 GX").call(2));
+        wrong(ErrorKind.LIMIT_EXCEEDED, "this server has none",
+            () -> square.with(2).given("gpus=1").call());
+    }
+
     /** Accessors say what there is. */
     @Test
     void resultsOfAnotherType() {
