@@ -34,6 +34,7 @@ struct wanted {
     CFI_cdesc_t *const *actual;
     int64_t *future; /* to be started; or NULL */
     struct ending ending;
+    const char *resources; /* or NULL */
 };
 
 /* Optional dummies that are absent are NULL; those before the last that is present are told one by
@@ -101,7 +102,8 @@ static void start(
 static void act(const struct wanted *wanted)
 {
     struct binding binding;
-    farcall_call_options options = {.size = sizeof options, .on = wanted->on};
+    farcall_call_options options = {
+        .size = sizeof options, .on = wanted->on, .resources = wanted->resources};
     if (wanted->timeout)
         options.timeout_seconds = *wanted->timeout;
     if (wanted->run_timeout)
@@ -109,7 +111,8 @@ static void act(const struct wanted *wanted)
     size_t count = count_of(wanted->actual);
     if (binding_make(
             &binding, wanted->routine, wanted->names, wanted->actual, count, wanted->ending)) {
-        int plain = !wanted->on && !wanted->timeout && !wanted->run_timeout;
+        int plain =
+            !wanted->on && !wanted->timeout && !wanted->run_timeout && !wanted->resources;
         (wanted->future ? start : call_now)(wanted, &binding, plain ? NULL : &options);
     }
     binding_free(&binding);
@@ -172,6 +175,7 @@ static void call_routine(int64_t number, struct wanted wanted)
     }
     wanted.routine = object->routine.routine;
     wanted.names = object->routine.names;
+    wanted.resources = object->routine.resources;
     act(&wanted);
     object_release(object);
 }

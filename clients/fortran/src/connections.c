@@ -278,6 +278,26 @@ void farcall_fortran_lookup(
     object_release(at);
 }
 
+/* What each process of the routine's calls is given, from the next call on. */
+void farcall_fortran_give(
+    const int64_t *number, CFI_cdesc_t *resources, int *stat, CFI_cdesc_t *errmsg)
+{
+    struct ending ending = {stat, errmsg};
+    struct object *object = object_find(*number, ROUTINE);
+    if (!object) {
+        end_saying(ending, FARCALL_INVALID_ARGUMENT,
+            "farcall_give: this farcall_routine is not set; use farcall_lookup first");
+        return;
+    }
+    char *text = text_of(resources);
+    if (!end_without_memory(ending, text)) {
+        free(object->routine.resources);
+        object->routine.resources = text;
+        end_well(ending);
+    }
+    object_release(object);
+}
+
 /* The page that `farcall show` prints. */
 void farcall_fortran_help(const int64_t *number, CFI_cdesc_t *text, int *stat, CFI_cdesc_t *errmsg)
 {
@@ -330,10 +350,9 @@ static int share(CFI_cdesc_t *objects, size_t count, struct hold *hold, struct o
 }
 
 /* As many executables of a class or routine as there are objects, in one request. */
-void farcall_fortran_hold(CFI_cdesc_t *objects, const int64_t *server, CFI_cdesc_t *name,
-    double *lease, int *stat, CFI_cdesc_t *errmsg)
+static void hold(CFI_cdesc_t *objects, const int64_t *server, CFI_cdesc_t *name,
+    const double *lease, const char *resources, struct ending ending)
 {
-    struct ending ending = {stat, errmsg};
     if (objects->rank > 1) {
         end_saying(ending, FARCALL_INVALID_ARGUMENT,
             "farcall_hold: the objects are of rank %d, and should be a scalar or of rank 1",
@@ -346,27 +365,45 @@ void farcall_fortran_hold(CFI_cdesc_t *objects, const int64_t *server, CFI_cdesc
     struct object *at = find_server(*server, "farcall_hold", ending);
     if (!at)
         return;
-    farcall_hold_options options = {.size = sizeof options};
+    farcall_hold_options options = {.size = sizeof options, .resources = resources};
     if (lease)
         options.lease_seconds = *lease;
     char *text = text_of(name);
-    struct hold *hold = calloc(1, sizeof *hold);
-    if (!end_without_memory(ending, text && hold ? text : NULL)) {
+    struct hold *held = calloc(1, sizeof *held);
+    if (!end_without_memory(ending, text && held ? text : NULL)) {
         farcall_error *error;
-        hold->users = 1;
+        held->users = 1;
         int status = farcall_hold_start(
-            at->server.client, text, (uint32_t) count, &options, &hold->hold, &error);
+            at->server.client, text, (uint32_t) count, &options, &held->hold, &error);
         if (status != FARCALL_OK)
             end_with(ending, status, error);
-        else if (!end_without_memory(ending, hold->name = strdup(farcall_hold_name(hold->hold))) &&
-                 !end_without_memory(ending, share(objects, count, hold, at) ? hold : NULL))
+        else if (!end_without_memory(ending, held->name = strdup(farcall_hold_name(held->hold))) &&
+                 !end_without_memory(ending, share(objects, count, held, at) ? held : NULL))
             end_well(ending);
-        hold_release(hold);
-        hold = NULL;
+        hold_release(held);
+        held = NULL;
     }
-    free(hold);
+    free(held);
     free(text);
     object_release(at);
+}
+
+/* farcall_hold. */
+void farcall_fortran_hold(CFI_cdesc_t *objects, const int64_t *server, CFI_cdesc_t *name,
+    double *lease, int *stat, CFI_cdesc_t *errmsg)
+{
+    hold(objects, server, name, lease, NULL, (struct ending){stat, errmsg});
+}
+
+/* farcall_hold_given. */
+void farcall_fortran_hold_given(CFI_cdesc_t *objects, const int64_t *server, CFI_cdesc_t *name,
+    CFI_cdesc_t *resources, double *lease, int *stat, CFI_cdesc_t *errmsg)
+{
+    struct ending ending = {stat, errmsg};
+    char *text = text_of(resources);
+    if (!end_without_memory(ending, text))
+        hold(objects, server, name, lease, text, ending);
+    free(text);
 }
 
 /* Waits for all that were made in one request: the server starts them together. */

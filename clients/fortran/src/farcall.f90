@@ -12,9 +12,9 @@ module farcall
 
   public :: farcall_server, farcall_routine, farcall_future, farcall_object, farcall_callback
   public :: farcall_connect, farcall_serve, farcall_close, farcall_address, farcall_list
-  public :: farcall_lookup, farcall_help, farcall_call
+  public :: farcall_lookup, farcall_give, farcall_help, farcall_call
   public :: farcall_submit, farcall_wait, farcall_wait_any, farcall_probe, farcall_cancel
-  public :: farcall_hold, farcall_ready
+  public :: farcall_hold, farcall_hold_given, farcall_ready
   public :: farcall_is_cancelled, farcall_progress
   public :: farcall_procedure, farcall_function
 
@@ -112,6 +112,16 @@ module farcall
       character(kind=c_char, len=*), intent(inout), optional :: errmsg
     end subroutine
 
+    ! What each process of the routine's calls is given from now on: some of
+    ! "cores=4, memory=2 GB, gpus=1, wall_time=30 min".
+    subroutine farcall_give(routine, resources, stat, errmsg) bind(C, name="farcall_fortran_give")
+      import
+      type(farcall_routine), intent(in) :: routine
+      character(kind=c_char, len=*), intent(in) :: resources
+      integer(c_int), intent(out), optional :: stat
+      character(kind=c_char, len=*), intent(inout), optional :: errmsg
+    end subroutine
+
     ! A page about a routine.
     subroutine farcall_help(routine, text, stat, errmsg) bind(C, name="farcall_fortran_help")
       import
@@ -165,6 +175,19 @@ module farcall
       type(farcall_object), dimension(..), intent(inout) :: objects
       type(farcall_server), intent(in) :: server
       character(kind=c_char, len=*), intent(in) :: name
+      real(c_double), intent(in), optional :: lease
+      integer(c_int), intent(out), optional :: stat
+      character(kind=c_char, len=*), intent(inout), optional :: errmsg
+    end subroutine
+
+    ! The same of executables that are given what `resources` says, as in farcall_give.
+    subroutine farcall_hold_given(objects, server, name, resources, lease, stat, errmsg) &
+        bind(C, name="farcall_fortran_hold_given")
+      import
+      type(farcall_object), dimension(..), intent(inout) :: objects
+      type(farcall_server), intent(in) :: server
+      character(kind=c_char, len=*), intent(in) :: name
+      character(kind=c_char, len=*), intent(in) :: resources
       real(c_double), intent(in), optional :: lease
       integer(c_int), intent(out), optional :: stat
       character(kind=c_char, len=*), intent(inout), optional :: errmsg

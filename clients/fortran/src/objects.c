@@ -133,6 +133,7 @@ void object_release(struct object *object)
     case ROUTINE:
         routine_release(object->routine.routine);
         free(object->routine.names);
+        free(object->routine.resources);
         break;
     case FUTURE:
         farcall_call_free(object->future.call);

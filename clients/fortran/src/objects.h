@@ -32,6 +32,7 @@ struct server {
 /* A routine that was looked up, and the names of its arguments; NULL for all, in order. */
 struct looked_up {
     struct routine *routine;
+    char *resources; /* what its calls are given; or NULL */
     char *names;
 };
 

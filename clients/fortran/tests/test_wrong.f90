@@ -13,9 +13,39 @@ program test_wrong
   call order()
   call places()
   call ends()
+  call given()
   call finish(server)
 
 contains
+
+  ! What calls ask for, in the words of every client.
+  subroutine given()
+    type(farcall_routine) :: routine, unset
+    type(farcall_object) :: handle
+    real(real64) :: f(3)
+    f = 1
+    call farcall_lookup(routine, server, 'fortran/scale(a)')
+    call farcall_give(routine, 'cores=1, memory=2 GB', stat=stat, errmsg=errmsg)
+    call that(stat == farcall_ok, 'a routine is given cores and memory')
+    call farcall_call(routine, f, stat=stat, errmsg=errmsg)
+    call that(stat == farcall_ok, 'and its call has them')
+    call farcall_give(routine, 'cores=0')
+    call farcall_call(routine, f, stat=stat, errmsg=errmsg)
+    call refused(stat, errmsg, farcall_invalid_argument, &
+        'cores is "0", which is not a number of cores')
+    call farcall_give(routine, 'gpus=1')
+    call farcall_call(routine, f, stat=stat, errmsg=errmsg)
+    call refused(stat, errmsg, farcall_limit_exceeded, 'this server has none')
+    call farcall_give(unset, 'cores=1', stat=stat, errmsg=errmsg)
+    call refused(stat, errmsg, farcall_invalid_argument, 'use farcall_lookup first')
+    call farcall_hold_given(handle, server, 'fortran/scale', 'memory=2 GX', stat=stat, &
+        errmsg=errmsg)
+    call refused(stat, errmsg, farcall_invalid_argument, 'memory is "2 GX"')
+    call farcall_hold_given(handle, server, 'fortran/scale', 'cores=1', stat=stat, errmsg=errmsg)
+    call that(stat == farcall_ok, 'handles are given cores')
+    call farcall_close(handle)
+    call farcall_close(routine)
+  end subroutine
 
   subroutine types()
     integer :: i
