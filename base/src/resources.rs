@@ -138,8 +138,8 @@ impl FromStr for Resources {
     /// `cores=4, memory=2 GB, gpus=1, wall_time=30 min`, or a part of these. Of several such lists
     /// with `;` between them the later ones count first: those of a routine, then of a call.
     fn from_str(text: &str) -> Result<Resources> {
-        let lists = text.split(';').map(list);
-        lists.fold(Ok(Resources::default()), |all, own| Ok(own?.over(all?)))
+        let mut lists = text.split(';');
+        lists.try_fold(Resources::default(), |all, own| Ok(list(own)?.over(all)))
     }
 }
 

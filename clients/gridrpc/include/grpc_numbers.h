@@ -57,7 +57,9 @@ typedef enum grpc_handle_attr_name_e_np {
     GRPC_HANDLE_ATTR_JOBSTOPTIMEOUT = 6, /* int *: seconds, -1 for ever, 0 does not wait */
     GRPC_HANDLE_ATTR_WAIT_ARG_TRANSFER = 7, /* grpc_argument_transfer_t_np * */
     GRPC_HANDLE_ATTR_QUEUENAME = 8, /* char * */
-    GRPC_HANDLE_ATTR_MPI_NCPUS = 9 /* int * */
+    GRPC_HANDLE_ATTR_MPI_NCPUS = 9, /* int * */
+    /* char *: what each process is given, such as "cores=4, memory=2 GB" */
+    GRPC_HANDLE_ATTR_RESOURCES = 10
 } grpc_handle_attr_name_t_np;
 
 /* Attributes of sessions. */

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use farcall_c::allocated;
+use farcall_client::Resources;
 use farcall_configuration::config::{ArgumentTransfer as Configured, FunctionInfo, Server};
 use rustc_hash::FxHashMap;
 
@@ -66,6 +67,8 @@ pub struct HandleAttributes {
     pub transfer: ArgumentTransfer,
     queue: Option<String>,
     processors: i32,
+    /// What each of its processes is given.
+    resources: Option<String>,
     /// Of its sessions, as SessionAttributes has them.
     seconds: [i32; 5],
 }
@@ -83,6 +86,7 @@ impl Default for HandleAttributes {
             transfer: ArgumentTransfer::Wait,
             queue: None,
             processors: 0,
+            resources: None,
             seconds: [0; 5],
         }
     }
@@ -142,7 +146,13 @@ impl HandleAttributes {
 
     /// How its processes are to start.
     pub fn start(&self) -> Start {
-        Start { limit: self.start_limit(), ranks: self.ranks() }
+        Start { limit: self.start_limit(), ranks: self.ranks(), resources: self.resources() }
+    }
+
+    /// What each of its processes is given.
+    pub fn resources(&self) -> Resources {
+        // What cannot be read was refused.
+        self.resources.as_deref().and_then(|text| text.parse().ok()).unwrap_or_default()
     }
 
     /// Time that a handle's process has to end.
@@ -253,6 +263,8 @@ pub enum Value<'a> {
     Text(&'a mut Option<String>),
     Number(&'a mut i32),
     Transfer(&'a mut ArgumentTransfer),
+    /// Text that says what processes are given.
+    Resources(&'a mut Option<String>),
 }
 
 impl HandleAttributes {
@@ -268,6 +280,7 @@ impl HandleAttributes {
             grpc_handle_attr_name::WAIT_ARG_TRANSFER => Value::Transfer(&mut self.transfer),
             grpc_handle_attr_name::QUEUENAME => Value::Text(&mut self.queue),
             grpc_handle_attr_name::MPI_NCPUS => Value::Number(&mut self.processors),
+            grpc_handle_attr_name::RESOURCES => Value::Resources(&mut self.resources),
             _ => return Err(Failure::other(format!("{name} is not a GRPC_HANDLE_ATTR_…"))),
         })
     }
@@ -289,8 +302,8 @@ impl Value<'_> {
     /// A copy that the caller frees; NULL for text that is not set.
     pub fn copy(self) -> Outcome<*mut c_void> {
         let copied = match self {
-            Value::Text(None) => return Ok(std::ptr::null_mut()),
-            Value::Text(Some(text)) => allocated(text.as_bytes()),
+            Value::Text(None) | Value::Resources(None) => return Ok(std::ptr::null_mut()),
+            Value::Text(Some(text)) | Value::Resources(Some(text)) => allocated(text.as_bytes()),
             Value::Number(number) => allocated(&number.to_ne_bytes()),
             Value::Transfer(transfer) => allocated(&(*transfer as i32).to_ne_bytes()),
         };
@@ -306,17 +319,27 @@ impl Value<'_> {
         // SAFETY: not NULL, so it is what the name asks for, here and below.
         let number = || unsafe { given.cast::<i32>().read_unaligned() };
         match self {
-            Value::Text(text) => {
+            // SAFETY: as above.
+            Value::Text(text) => *text = Some(unsafe { text_of(given) }?),
+            Value::Resources(text) => {
                 // SAFETY: as above.
-                let given = unsafe { CStr::from_ptr(given.cast::<c_char>()) };
-                let read = given
-                    .to_str()
-                    .map_err(|_| Failure::other("the attribute's text is not UTF-8"))?;
-                *text = Some(read.to_owned());
+                let read = unsafe { text_of(given) }?;
+                let checked = read.parse::<Resources>();
+                checked.map_err(|error| Failure::other(error.to_string()))?;
+                *text = Some(read);
             }
             Value::Number(place) => *place = number(),
             Value::Transfer(transfer) => *transfer = ArgumentTransfer::of(number())?,
         }
         Ok(())
     }
+}
+
+/// # Safety
+/// NUL-terminated text.
+unsafe fn text_of(given: *const c_void) -> Outcome<String> {
+    // SAFETY: the caller's promise.
+    let given = unsafe { CStr::from_ptr(given.cast::<c_char>()) };
+    let read = given.to_str();
+    read.map(str::to_owned).map_err(|_| Failure::other("the attribute's text is not UTF-8"))
 }

@@ -11,7 +11,7 @@ use farcall_base::abi::tag::{ELEMENT, POINTER};
 use farcall_c::{Prepared, TaggedValue, check_count, passing, prepare};
 use farcall_client::idl::interface::{Interface, Mode, Parameter, Shape};
 use farcall_client::{
-    Argument, CallOptions, Destination, Error, News, Outputs, PendingCall, Routine,
+    Argument, CallOptions, Destination, Error, News, Outputs, PendingCall, Resources, Routine,
 };
 
 use crate::attributes::{ArgumentTransfer, SessionAttributes};
@@ -83,6 +83,9 @@ impl Bound {
         // What of it `grpc_session_info_get_np` tells.
         let processor_time = announced;
         let ranks = handle.attributes.ranks();
+        // A process that is held was given them when it began.
+        let resources = handle.attributes.resources();
+        let resources = if on.is_some() { Resources::default() } else { resources };
         let options = CallOptions {
             timeout,
             announced,
@@ -91,6 +94,7 @@ impl Bound {
             on,
             copied,
             ranks,
+            resources,
             ..CallOptions::default()
         };
         let by_address = wanted.by_address && wanted.context.servers.fortran_compatible();

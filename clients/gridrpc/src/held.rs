@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use farcall_client::{Client, ErrorKind, Hold, HoldOptions, ObjectId};
+use farcall_client::{Client, ErrorKind, Hold, HoldOptions, ObjectId, Resources};
 
 use crate::code::{Code, Failure, Outcome};
 use crate::servers::Server;
@@ -27,6 +27,8 @@ pub struct Start {
     pub limit: Option<Duration>,
     /// Processes of which MPI makes each; 0 to leave that to the server.
     pub ranks: u32,
+    /// What each is given.
+    pub resources: Resources,
 }
 
 impl Held {
@@ -42,7 +44,12 @@ impl Held {
         let hold = Arc::new(client.hold(
             name,
             count,
-            &HoldOptions { start: start.limit, ranks: start.ranks, ..HoldOptions::default() },
+            &HoldOptions {
+                start: start.limit,
+                ranks: start.ranks,
+                resources: start.resources,
+                ..HoldOptions::default()
+            },
         )?);
         Ok(hold.ids().map(|id| Held { hold: hold.clone(), server: server.clone(), id }).collect())
     }

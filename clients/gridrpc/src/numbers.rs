@@ -102,6 +102,9 @@ pub mod grpc_handle_attr_name {
     pub const QUEUENAME: u32 = 8;
     /// `GRPC_HANDLE_ATTR_MPI_NCPUS`: int *
     pub const MPI_NCPUS: u32 = 9;
+    /// `GRPC_HANDLE_ATTR_RESOURCES`: char *: what each process is given, such as "cores=4, memory=2
+    /// GB"
+    pub const RESOURCES: u32 = 10;
 }
 
 /// Attributes of sessions.

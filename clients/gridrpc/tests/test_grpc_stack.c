@@ -87,6 +87,10 @@ static void attributes(void)
     CHECK_OK(grpc_handle_attr_set_np(&attributes, GRPC_HANDLE_ATTR_WAIT_ARG_TRANSFER, &transfer));
     CHECK_CODE(grpc_handle_attr_set_np(&attributes, GRPC_HANDLE_ATTR_WAIT_ARG_TRANSFER, &wrong),
         GRPC_OTHER_ERROR_CODE);
+    CHECK_OK(grpc_handle_attr_set_np(
+        &attributes, GRPC_HANDLE_ATTR_RESOURCES, "cores=1, memory=2 GB, wall_time=1 min"));
+    CHECK_CODE(grpc_handle_attr_set_np(&attributes, GRPC_HANDLE_ATTR_RESOURCES, "cores=0"),
+        GRPC_OTHER_ERROR_CODE);
     CHECK_CODE(
         grpc_handle_attr_set_np(&attributes, GRPC_HANDLE_ATTR_PORT, NULL), GRPC_OTHER_ERROR_CODE);
     CHECK_CODE(grpc_handle_attr_set_np(&attributes, (grpc_handle_attr_name_t_np) 99, &x),
@@ -98,6 +102,9 @@ static void attributes(void)
     CHECK_OK(grpc_function_handle_get_attr_np(&handle, &own));
     CHECK_OK(grpc_handle_attr_get_np(&own, GRPC_HANDLE_ATTR_FUNCNAME, &value));
     CHECK(value && strcmp(value, "grpcchecks/succeed") == 0);
+    CHECK_OK(grpc_handle_attr_release_np(value));
+    CHECK_OK(grpc_handle_attr_get_np(&own, GRPC_HANDLE_ATTR_RESOURCES, &value));
+    CHECK(value && strcmp(value, "cores=1, memory=2 GB, wall_time=1 min") == 0);
     CHECK_OK(grpc_handle_attr_release_np(value));
     CHECK_OK(grpc_handle_attr_get_np(&own, GRPC_HANDLE_ATTR_SUBJECT, &value));
     CHECK(value == NULL);
