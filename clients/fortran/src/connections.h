@@ -9,6 +9,10 @@
  * or NULL. The caller releases the routine; NULL after it has ended the call. */
 struct routine *server_routine(
     struct object *server, char *text, char **names, struct ending ending);
+/* Whether a text was given that is not blank. */
+int has_words(const CFI_cdesc_t *text);
+/* The server of this number, which the caller releases; NULL after it has ended the call. */
+struct object *find_server(int64_t number, const char *what, struct ending ending);
 /* Has the next call look the routine up again. */
 void server_forget(struct object *server, const struct routine *routine);
 

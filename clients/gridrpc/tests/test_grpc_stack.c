@@ -69,6 +69,32 @@ static void stacked_scalars(void)
     CHECK_OK(grpc_function_handle_destruct(&handle));
 }
 
+/* What each process of a handle is given. */
+static void resources(void)
+{
+    grpc_handle_attr_t_np attributes, own;
+    grpc_function_handle_t handle;
+    void *value = NULL;
+    int x = 1, y = 0;
+    CHECK_OK(grpc_handle_attr_initialize_np(&attributes));
+    CHECK_OK(
+        grpc_handle_attr_set_np(&attributes, GRPC_HANDLE_ATTR_HOSTNAME, getenv("FARCALL_SERVER")));
+    CHECK_OK(grpc_handle_attr_set_np(&attributes, GRPC_HANDLE_ATTR_FUNCNAME, "grpcchecks/succeed"));
+    CHECK_OK(grpc_handle_attr_set_np(
+        &attributes, GRPC_HANDLE_ATTR_RESOURCES, "cores=1, memory=2 GB, wall_time=1 min"));
+    CHECK_CODE(grpc_handle_attr_set_np(&attributes, GRPC_HANDLE_ATTR_RESOURCES, "cores=0"),
+        GRPC_OTHER_ERROR_CODE);
+    CHECK_OK(grpc_function_handle_init_with_attr_np(&handle, &attributes));
+    CHECK_OK(grpc_handle_attr_destruct_np(&attributes));
+    CHECK_OK(grpc_function_handle_get_attr_np(&handle, &own));
+    CHECK_OK(grpc_handle_attr_get_np(&own, GRPC_HANDLE_ATTR_RESOURCES, &value));
+    CHECK(value && strcmp(value, "cores=1, memory=2 GB, wall_time=1 min") == 0);
+    CHECK_OK(grpc_handle_attr_release_np(value));
+    CHECK_OK(grpc_handle_attr_destruct_np(&own));
+    CHECK_OK(grpc_call(&handle, x, &y));
+    CHECK_OK(grpc_function_handle_destruct(&handle));
+}
+
 static void attributes(void)
 {
     grpc_handle_attr_t_np attributes, own, unset = {0};
@@ -87,10 +113,6 @@ static void attributes(void)
     CHECK_OK(grpc_handle_attr_set_np(&attributes, GRPC_HANDLE_ATTR_WAIT_ARG_TRANSFER, &transfer));
     CHECK_CODE(grpc_handle_attr_set_np(&attributes, GRPC_HANDLE_ATTR_WAIT_ARG_TRANSFER, &wrong),
         GRPC_OTHER_ERROR_CODE);
-    CHECK_OK(grpc_handle_attr_set_np(
-        &attributes, GRPC_HANDLE_ATTR_RESOURCES, "cores=1, memory=2 GB, wall_time=1 min"));
-    CHECK_CODE(grpc_handle_attr_set_np(&attributes, GRPC_HANDLE_ATTR_RESOURCES, "cores=0"),
-        GRPC_OTHER_ERROR_CODE);
     CHECK_CODE(
         grpc_handle_attr_set_np(&attributes, GRPC_HANDLE_ATTR_PORT, NULL), GRPC_OTHER_ERROR_CODE);
     CHECK_CODE(grpc_handle_attr_set_np(&attributes, (grpc_handle_attr_name_t_np) 99, &x),
@@ -102,9 +124,6 @@ static void attributes(void)
     CHECK_OK(grpc_function_handle_get_attr_np(&handle, &own));
     CHECK_OK(grpc_handle_attr_get_np(&own, GRPC_HANDLE_ATTR_FUNCNAME, &value));
     CHECK(value && strcmp(value, "grpcchecks/succeed") == 0);
-    CHECK_OK(grpc_handle_attr_release_np(value));
-    CHECK_OK(grpc_handle_attr_get_np(&own, GRPC_HANDLE_ATTR_RESOURCES, &value));
-    CHECK(value && strcmp(value, "cores=1, memory=2 GB, wall_time=1 min") == 0);
     CHECK_OK(grpc_handle_attr_release_np(value));
     CHECK_OK(grpc_handle_attr_get_np(&own, GRPC_HANDLE_ATTR_SUBJECT, &value));
     CHECK(value == NULL);
@@ -199,6 +218,7 @@ int main(void)
     stacks();
     stacked_scalars();
     attributes();
+    resources();
     arrays_of_handles();
     objects();
     signal_handlers();
