@@ -405,11 +405,16 @@ impl State {
             launcher: job.kind.launcher.clone(),
             id: job.id.clone().unwrap_or_default(),
             state: if job.unwanted { "ending" } else { job.standing.word() }.to_owned(),
-            text: self.text_of(job, now),
+            text: with_resources(self.text_of(job, now), job.kind.resources),
             slots: job.slots.wanted(),
             running: pilots().map(|pilot| pilot.running.len() as u32).sum(),
             hosts: hosts.into_iter().collect(),
             age_us: u64::try_from(now.since(job.since).as_micros()).unwrap_or(u64::MAX),
         }
     }
+}
+
+/// What people see of a job says what its executables are given.
+fn with_resources(text: String, given: Resources) -> String {
+    if given.is_empty() { text } else { format!("{text}; each with {given}") }
 }

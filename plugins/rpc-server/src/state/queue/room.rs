@@ -50,12 +50,20 @@ impl Pool {
 impl State {
     /// Whether a pool's next executable has the GPUs that it asks for.
     pub(crate) fn has_gpus(&self, pool: &Pool) -> bool {
-        self.lack(pool) != Some(Lack::Gpus)
+        pool.room().gpus == 0 || self.lack(pool) != Some(Lack::Gpus)
     }
 
     /// Whether it has all that it asks for.
     pub(crate) fn has_room(&self, pool: &Pool) -> bool {
         self.lack(pool).is_none()
+    }
+
+    /// Whether a pool waits for GPUs that calls have which wait for calls of their own: one of those
+    /// would wait for itself.
+    pub(crate) fn waits_for_own_gpus(&self, pool: &Pool) -> bool {
+        let mut holders =
+            self.executables.values().filter(|record| !record.launched && room_of(record).gpus > 0);
+        !self.has_gpus(pool) && holders.all(|record| self.lends(record))
     }
 
     /// The executable that is to end now, so that another has what its calls asked for: the one that

@@ -250,7 +250,12 @@ impl Server {
         key: CallKey,
     ) {
         let waits = |call: &Call| call.nesting.depth > 0 && call.run.executable.is_none();
-        if !self.state.calls.get(&key).is_some_and(waits) || !self.state.all_wait() {
+        let Some(call) = self.state.calls.get(&key).filter(|call| waits(call)) else { return };
+        let pool = self.state.queue.get(&call.module_key());
+        if pool.is_some_and(|pool| pool.is_here() && self.state.waits_for_own_gpus(pool)) {
+            return self.finish(surroundings, key, Err(without_gpus()));
+        }
+        if !self.state.all_wait() {
             return;
         }
         let error = Error::new(
@@ -263,6 +268,14 @@ impl Server {
         .retryable();
         self.finish(surroundings, key, Err(error));
     }
+}
+
+/// A routine would wait for GPUs that its own call has, or one that waits as it does.
+fn without_gpus() -> Error {
+    let message = "all GPUs are those of calls that wait for calls of their own";
+    Error::new(ErrorKind::LimitExceeded, "run a routine", message)
+        .fix("ask for fewer GPUs in calls that make others, or give the server more (gpus)")
+        .retryable()
 }
 
 fn over() -> Error {
