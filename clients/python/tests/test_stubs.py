@@ -105,7 +105,8 @@ def test_classes_have_methods_and_functions_are_functions(farcall, tmp_path):
         inspect.signature(names["_integrate_trapezoid"].__call__).parameters["f"]
     )
     made = inspect.signature(typed["Rod"].__call__)
-    assert list(made.parameters) == ["self", "n", "hot", "lease", "timeout", "detached", "ranks"]
+    options = ["lease", "timeout", "detached", "ranks", "cores", "memory", "gpus", "wall_time"]
+    assert list(made.parameters) == ["self", "n", "hot", *options]
     methods = made.return_annotation.__annotations__
     assert set(methods) == {"step", "get"} <= known and methods["step"] is names["_rod_Rod_step"]
 
