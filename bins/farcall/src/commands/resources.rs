@@ -40,3 +40,23 @@ impl ResourceArguments {
         Ok(asked)
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_as_those_of_every_client() {
+        let text = |text: &str| Some(text.to_owned());
+        let given = ResourceArguments {
+            cores: text("4"),
+            memory: text("2GB"),
+            gpus: None,
+            wall_time: text("1-12:00:00"),
+        };
+        assert_eq!(given.read().unwrap().to_string(), "cores=4, memory=2 GB, wall_time=36 h");
+        let wrong = ResourceArguments { gpus: text("-1"), ..given };
+        assert!(wrong.read().unwrap_err().to_string().contains("gpus is \"-1\""));
+    }
+}
