@@ -95,21 +95,6 @@ impl Queue {
         older.flat_map(Pool::idle).collect()
     }
 
-    /// The first call of those whose module has no executable on this host.
-    pub(crate) fn oldest_starving(&self) -> Option<CallKey> {
-        self.pools
-            .values()
-            .filter(|pool| !pool.has_executables() && pool.is_here())
-            .filter_map(Pool::next)
-            .min()
-    }
-
-    /// Whether an executable of a module that becomes free is ended for a call of another.
-    pub(crate) fn gives_way(&self, module: &ModuleKey) -> bool {
-        let own = self.pools.get(module).and_then(Pool::next);
-        self.oldest_starving().is_some_and(|starving| self.policy.gives_way(own, starving))
-    }
-
     /// Forgets a pool that has neither executables nor calls.
     pub(crate) fn drop_empty(&mut self, module: &ModuleKey) {
         if self.pools.get(module).is_some_and(Pool::is_over) {
@@ -122,6 +107,20 @@ impl Queue {
 impl State {
     fn places(&self) -> Places<'_> {
         Places(self)
+    }
+
+    /// The first call of those whose module has no executable on this host, and may have one.
+    pub(crate) fn oldest_starving(&self) -> Option<CallKey> {
+        let pools = self.queue.pools.values();
+        let starving = pools.filter(|pool| !pool.has_executables() && pool.is_here());
+        starving.filter(|pool| self.has_gpus(pool)).filter_map(Pool::next).min()
+    }
+
+    /// Whether an executable of a module that becomes free is ended for a call of another.
+    pub(crate) fn gives_way(&self, module: &ModuleKey) -> bool {
+        let own = self.queue.get(module).and_then(Pool::next);
+        let starving = self.oldest_starving();
+        starving.is_some_and(|starving| self.queue.policy.gives_way(own, starving))
     }
 
     fn waiting_call(&self, key: CallKey) -> WaitingCall {
@@ -137,7 +136,10 @@ impl State {
     pub fn calls_unserved(&self) -> usize {
         let ending = self.executables.pooled_ending();
         let here = self.queue.pools.values().filter(|pool| pool.is_here());
-        here.map(Pool::unserved).sum::<usize>().saturating_sub(ending)
+        here.filter(|pool| self.has_gpus(pool))
+            .map(Pool::unserved)
+            .sum::<usize>()
+            .saturating_sub(ending)
     }
 
     /// Whether all executables work that may at a time.
@@ -199,7 +201,7 @@ impl State {
     fn is_starving(&self, pool: &Pool) -> bool {
         let first = pool.next_unserved();
         let starves = |key| !pool.has_executables() || self.depth_of(key) > 0;
-        pool.is_here() && first.is_some_and(starves)
+        pool.is_here() && first.is_some_and(starves) && self.has_gpus(pool)
     }
 
     /// An executable of a module that is to come and that no call waits for any more.

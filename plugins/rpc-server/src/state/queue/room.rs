@@ -8,7 +8,7 @@
 use farcall_base::{ExecutableId, Resources};
 
 use super::Pool;
-use crate::state::{Executable, Phase, State};
+use crate::state::{Executable, ModuleKey, Phase, QueuePolicy, State};
 
 /// Cores and GPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,6 +56,18 @@ impl State {
     /// Whether it has all that it asks for.
     pub(crate) fn has_room(&self, pool: &Pool) -> bool {
         self.lack(pool).is_none()
+    }
+
+    /// Whether an executable with GPUs that becomes free is ended for an older call that waits for
+    /// them: calls of its own would keep them for ever.
+    pub(crate) fn gives_gpus(&self, module: &ModuleKey) -> bool {
+        let Some(own) = self.queue.get(module).filter(|pool| pool.room().gpus > 0) else {
+            return false;
+        };
+        let pools = self.queue.pools.values().filter(|pool| pool.is_here());
+        let lacking = pools.filter(|pool| !pool.has_executables() && !self.has_gpus(pool));
+        let oldest = lacking.filter_map(Pool::next).min();
+        oldest.is_some_and(|oldest| self.queue.policy.gives_way(own.next(), oldest))
     }
 
     /// Whether a pool waits for GPUs that calls have which wait for calls of their own: one of those

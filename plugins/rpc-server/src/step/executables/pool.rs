@@ -103,8 +103,8 @@ impl Server {
 
     /// Whether another module waits for an executable of this one to be free.
     fn is_wanted_elsewhere(&self) -> bool {
-        let queue = &self.state.queue;
-        self.state.is_full() && queue.len() > 1 && queue.oldest_starving().is_some()
+        let has_others = self.state.queue.len() > 1;
+        self.state.is_full() && has_others && self.state.oldest_starving().is_some()
     }
 
     /// Gives waiting calls to free executables, and starts more if calls still wait.
@@ -162,8 +162,10 @@ impl Server {
         surroundings: &mut dyn Surroundings,
         module: &ModuleKey,
     ) {
-        if self.state.queue.gives_way(module) {
+        if self.state.gives_way(module) {
             self.make_a_place(surroundings.now());
+            self.free_resources();
+        } else if self.state.gives_gpus(module) {
             self.free_resources();
         }
         self.serve_pool(surroundings, module);
