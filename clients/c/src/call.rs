@@ -116,8 +116,6 @@ unsafe fn read_options(given: *const RawOptions) -> Result<CallOptions> {
         announced: given.announced != 0,
         progress: given.wanted & wanted::PROGRESS != 0,
         output: given.wanted & wanted::OUTPUT != 0,
-        processor_time: false,
-        copied: false,
         ranks: given.ranks,
         // SAFETY: farcall.h: NULL or text.
         resources: unsafe { resources(given.resources, "farcall_call_options: resources") }?,
@@ -126,6 +124,7 @@ unsafe fn read_options(given: *const RawOptions) -> Result<CallOptions> {
             .map(Into::into),
         keep: limit_of("time to keep the call", given.keep_seconds)?
             .map(|after_end| Keep { after_end, durable: given.durable != 0 }),
+        ..CallOptions::default()
     })
 }
 

@@ -79,8 +79,7 @@ class Prepared:
         self._label: Any = None
         self.ranks = 0
         self._resources: Any = ffi.NULL
-        if routine._defaults:
-            named = {**routine._defaults, **named}
+        named = {**routine._defaults, **named} if routine._defaults else named
         self._has_no_options = not named
         if self.interface.groups:
             arguments, named = (), spread(self.interface, arguments, named, self._wrong)
@@ -218,7 +217,6 @@ class Prepared:
         return bool(value)
 
     # Destinations.
-
     def _set_destinations(self, out: Any, inplace: bool) -> None:
         for parameter, array in self._pairs(out):
             if array is not None:
@@ -298,7 +296,6 @@ class Prepared:
                     )
 
     # The call.
-
     def collect(self, places: CallPlaces) -> Results:
         """The core's results as Python's."""
         destinations = self.destinations
