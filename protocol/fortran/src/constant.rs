@@ -1,13 +1,40 @@
 //! Constants: what names stand for, and values of constant expressions.
 
 use std::collections::HashMap;
+use std::ops::{Deref, DerefMut};
 
+use crate::dialect::Kinds;
 use crate::expression;
 use crate::kinds::{selected_int, selected_real};
 use crate::token::{Token, parenthesised, split_commas};
 
-/// Values of named integer constants.
-pub type Constants = HashMap<String, i64>;
+/// Values of named integer constants, and the kinds of types and literals without one.
+#[derive(Clone, Debug, Default)]
+pub struct Constants {
+    values: HashMap<String, i64>,
+    pub kinds: Kinds,
+}
+
+impl Constants {
+    /// None yet.
+    pub fn of(kinds: Kinds) -> Constants {
+        Constants { values: HashMap::new(), kinds }
+    }
+}
+
+impl Deref for Constants {
+    type Target = HashMap<String, i64>;
+
+    fn deref(&self) -> &HashMap<String, i64> {
+        &self.values
+    }
+}
+
+impl DerefMut for Constants {
+    fn deref_mut(&mut self) -> &mut HashMap<String, i64> {
+        &mut self.values
+    }
+}
 
 /// The value of a constant expression: arithmetic, names, and the functions that give kinds.
 pub fn value(tokens: &[Token], constants: &Constants) -> Option<i64> {
@@ -54,10 +81,13 @@ fn kind_of(tokens: &[Token], constants: &Constants) -> Option<i64> {
     match tokens {
         [Token::Number(text)] => match text.split_once('_') {
             Some((_, kind)) => kind.parse().ok().or_else(|| constants.get(kind).copied()),
-            None if text.contains('d') => Some(8),
-            None => Some(4),
+            None if text.contains('d') => Some(constants.kinds.double),
+            None if text.contains(['.', 'e']) => Some(constants.kinds.real),
+            None => Some(constants.kinds.integer),
         },
-        [Token::Word(word)] if word == ".true." || word == ".false." => Some(4),
+        [Token::Word(word)] if word == ".true." || word == ".false." => {
+            Some(constants.kinds.integer)
+        }
         _ => None,
     }
 }

@@ -45,22 +45,23 @@ pub fn type_spec<'a>(
 ) -> Option<(TypeSpec, &'a [Token])> {
     let word = tokens.first()?.word()?;
     let second = tokens.get(1);
+    let kinds = constants.kinds;
     let of =
         |base, kind| TypeSpec { base, kind: Ok(kind), length: Length::Is(Expression::Number(1)) };
     let (mut spec, rest) = match word {
-        "integer" => (of(Base::Integer, 4), &tokens[1..]),
-        "real" => (of(Base::Real, 4), &tokens[1..]),
-        "complex" => (of(Base::Complex, 4), &tokens[1..]),
-        "logical" => (of(Base::Logical, 4), &tokens[1..]),
+        "integer" => (of(Base::Integer, kinds.integer), &tokens[1..]),
+        "real" => (of(Base::Real, kinds.real), &tokens[1..]),
+        "complex" => (of(Base::Complex, kinds.real), &tokens[1..]),
+        "logical" => (of(Base::Logical, kinds.integer), &tokens[1..]),
         "byte" => (of(Base::Integer, 1), &tokens[1..]),
         "character" => return character(&tokens[1..], constants),
         "double" if second.is_some_and(|next| next.is_word("precision")) => {
-            return Some((of(Base::Real, 8), &tokens[2..]));
+            return Some((of(Base::Real, kinds.double), &tokens[2..]));
         }
         "double" if second.is_some_and(|next| next.is_word("complex")) => {
-            return Some((of(Base::Complex, 8), &tokens[2..]));
+            return Some((of(Base::Complex, kinds.double), &tokens[2..]));
         }
-        "doubleprecision" => return Some((of(Base::Real, 8), &tokens[1..])),
+        "doubleprecision" => return Some((of(Base::Real, kinds.double), &tokens[1..])),
         "type" | "class" => {
             let (inside, rest) = parenthesised(&tokens[1..])?;
             let name = inside.first().and_then(Token::word).unwrap_or("*").to_owned();

@@ -7,6 +7,7 @@ mod shared;
 
 use crate::callback::{self, needs_adapter};
 use crate::called;
+use crate::dialect::Dialect;
 use crate::expression::Expression;
 use crate::sources::Units;
 use crate::unit::{Base, Declared, Intent, Module, Procedure};
@@ -45,10 +46,11 @@ pub fn draft(
     uses: &[Source<'_>],
     includes: Includes<'_>,
     library: &str,
+    dialect: &Dialect,
 ) -> Result<Draft, Problem> {
     // Those that are used come first, so that their modules are known.
     let all: Vec<Source<'_>> = uses.iter().chain(sources).copied().collect();
-    let mut units = Units::read(&all, includes)?;
+    let mut units = Units::read(&all, includes, dialect)?;
     called::add_interfaces(&mut units.modules);
     let is_asked = |source: &Source<'_>| sources.iter().any(|one| one.name == source.name);
     let asked: Vec<(&Module, &Source<'_>)> = units
@@ -89,7 +91,8 @@ pub fn draft(
         procedures.push((module, procedure));
     }
     let groups = Shared::of(&units.modules, &directions).groups(&procedures);
-    write(&mut draft, sources, &routines, &groups, library);
+    let head = head(&draft.module, sources, library, dialect);
+    write(&mut draft, sources, &routines, &groups, head);
     Ok(draft)
 }
 
@@ -104,12 +107,34 @@ fn module_name(sources: &[Source<'_>], asked: &[(&Module, &Source<'_>)], library
         [one] => file_name(one.name),
         _ => file_name(library).strip_prefix("lib").unwrap_or(file_name(library)),
     };
-    let stem = stem.split('.').next().unwrap_or("module");
-    stem.chars().filter(|one| one.is_ascii_alphanumeric() || *one == '_').collect()
+    let stem = stem.split('.').next().unwrap_or_default();
+    let name: String =
+        stem.chars().filter(|one| one.is_ascii_alphanumeric() || *one == '_').collect();
+    // Names begin with a letter.
+    let is_name = name.starts_with(|one: char| !one.is_ascii_digit());
+    if is_name { name } else { format!("module{name}") }
 }
 
 fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
+}
+
+/// What the draft was made from.
+fn from(sources: &[Source<'_>]) -> String {
+    match sources {
+        [one] => file_name(one.name).to_owned(),
+        _ => format!("{} sources", sources.len()),
+    }
+}
+
+/// What stands before the routines.
+fn head(module: &str, sources: &[Source<'_>], library: &str, dialect: &Dialect) -> String {
+    let from = from(sources);
+    let remark = dialect.remark().map_or_else(String::new, |remark| format!("/* {remark} */\n"));
+    format!(
+        "/* Drafted by `farcall scan` from {from}. Check it, above all where a comment asks for \
+            it. */\n{remark}Module {module};\nLibrary \"{library}\";\n"
+    )
 }
 
 /// Puts the file together: routines in the order of the sources, so that both can be read side by
@@ -119,17 +144,9 @@ fn write(
     sources: &[Source<'_>],
     routines: &[Routine],
     groups: &[Group],
-    library: &str,
+    mut text: String,
 ) {
-    let from = match sources {
-        [one] => file_name(one.name).to_owned(),
-        _ => format!("{} sources", sources.len()),
-    };
-    let mut text = format!(
-        "/* Drafted by `farcall scan` from {from}. Check it, above all where a comment asks for \
-            it. */\n"
-    );
-    text.push_str(&format!("Module {};\nLibrary \"{library}\";\n", draft.module));
+    let from = from(sources);
     let mut wrappers = Vec::new();
     for (number, routine) in routines.iter().enumerate() {
         text.push_str(&text_of(number, routines, groups));
@@ -243,9 +260,10 @@ const RESERVED: [&str; 17] = [
     "mode_work",
 ];
 
-/// Names of arguments may be words of the interface language.
+/// Names of arguments may be words of the interface language, which has no `$` in names.
 fn interface_name(dummy: &str) -> String {
-    if RESERVED.contains(&dummy) { format!("{dummy}_") } else { dummy.to_owned() }
+    let name = dummy.replace('$', "_");
+    if RESERVED.contains(&name.as_str()) { format!("{name}_") } else { name }
 }
 
 impl Routine {
@@ -271,6 +289,11 @@ impl Routine {
         };
         for problem in &procedure.problems {
             routine.problem(problem.line, &problem.message);
+        }
+        if procedure.name.contains('$') {
+            let fix = "rename it, or pass a procedure without one that calls it";
+            routine
+                .problem(procedure.line, format!("its name has a `$`, as no interface's: {fix}"));
         }
         if procedure.has_alternate_returns {
             routine.problem(procedure.line, "it has alternate returns (*)");

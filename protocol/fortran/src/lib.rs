@@ -11,6 +11,7 @@ mod callback;
 mod called;
 mod constant;
 mod declare;
+mod dialect;
 mod draft;
 mod expression;
 mod fixed;
@@ -23,6 +24,7 @@ mod token;
 mod unit;
 mod wrapper;
 
+pub use dialect::{Dialect, Kinds};
 pub use draft::{Draft, draft};
 pub use source::{Form, is_directive};
 pub use sources::SOURCES_MAX;

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use crate::Problem;
 use crate::body::is_assignment;
+use crate::constant::Constants;
 use crate::declare::is_declaration;
+use crate::dialect::Dialect;
 use crate::source::{Form, Statement};
 use crate::token::{Token, tokens};
 use crate::unit::{Module, Procedure};
@@ -32,10 +34,12 @@ enum Scope {
 pub fn parse(
     statements: &[Statement],
     form: Form,
+    dialect: &Dialect,
     others: &[Module],
 ) -> (Vec<Module>, Vec<Problem>) {
     let mut parser = Parser {
-        is_fixed: form == Form::Fixed,
+        is_fixed: form != Form::Free,
+        dialect,
         others,
         modules: Vec::new(),
         outside: Module::default(),
@@ -61,6 +65,7 @@ pub fn parse(
 
 struct Parser<'a> {
     is_fixed: bool,
+    dialect: &'a Dialect,
     others: &'a [Module],
     modules: Vec<Module>,
     outside: Module,
@@ -153,7 +158,8 @@ impl Parser<'_> {
 
     /// Its constants are known to all that it contains.
     fn begin_module(&mut self, name: &str) {
-        self.modules.push(Module { name: name.to_owned(), ..Module::default() });
+        let constants = Constants::of(self.dialect.kinds);
+        self.modules.push(Module { name: name.to_owned(), constants, ..Module::default() });
         self.scopes.push(Scope::Module);
     }
 
@@ -171,8 +177,13 @@ impl Parser<'_> {
             return;
         }
         let in_module = !self.scopes.is_empty();
-        let mut procedure =
-            Procedure { line: statement.line, is_fixed: self.is_fixed, ..Procedure::default() };
+        let mut procedure = Procedure {
+            line: statement.line,
+            is_fixed: self.is_fixed,
+            constants: Constants::of(self.dialect.kinds),
+            ..Procedure::default()
+        };
+        procedure.state.saves_all = self.dialect.saves_all;
         match (self.scopes.iter().rev().nth(1), self.modules.last()) {
             (Some(Scope::Procedure(outer)), _) if is_dummy => {
                 procedure.constants = outer.constants.clone()

@@ -7,20 +7,27 @@ use crate::{FILE_BYTES_MAX, Problem};
 /// Gives the text of a file that this source includes.
 pub type Included<'a> = &'a dyn Fn(&str) -> Result<String, String>;
 
+/// Columns that count in fixed form, unless a compiler is told otherwise.
+pub const FIXED_WIDTH: usize = 72;
+
 /// How a source is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Comments begin with `!`, and `&` continues a line.
     Free,
-    /// Columns have meanings: comment, label, continuation, text up to column 72.
-    Fixed,
+    /// Columns have meanings: comment, label, continuation, text up to this column.
+    Fixed(usize),
 }
 
 impl Form {
     /// The form that a file's ending stands for.
     pub fn of(name: &str) -> Form {
         let ending = name.rsplit('.').next().unwrap_or("").to_ascii_lowercase();
-        if ["f", "for", "ftn", "f77"].contains(&ending.as_str()) { Form::Fixed } else { Form::Free }
+        if ["f", "for", "ftn", "f77"].contains(&ending.as_str()) {
+            Form::Fixed(FIXED_WIDTH)
+        } else {
+            Form::Free
+        }
     }
 }
 
@@ -165,7 +172,7 @@ impl Reader<'_> {
             match (line.strip_prefix('#').and_then(line_mark), self.form) {
                 (Some((number, file)), _) => numbers.mark(number, file),
                 (None, Form::Free) => self.free(number, line)?,
-                (None, Form::Fixed) => self.fixed(number, line)?,
+                (None, Form::Fixed(width)) => self.fixed(number, line, width)?,
             }
         }
         self.end()
@@ -226,13 +233,20 @@ impl Reader<'_> {
     }
 
     /// A line of fixed form.
-    fn fixed(&mut self, number: usize, line: &str) -> Result<(), Problem> {
+    fn fixed(&mut self, number: usize, line: &str, width: usize) -> Result<(), Problem> {
         let first = line.bytes().next().unwrap_or(b' ');
         if matches!(first, b'c' | b'C' | b'*' | b'!' | b'd' | b'D') || line.trim().is_empty() {
             return Ok(());
         }
-        let (continues, code) = fixed_columns(line);
+        // An INCLUDE line may begin anywhere.
+        let (continues, code) = match included(split_comment(line).0.trim()) {
+            Some(_) => (false, line),
+            None => fixed_columns(line, width),
+        };
         let (code, comment) = split_comment(code);
+        if continues || !code.trim().is_empty() {
+            check_label(number, line, code)?;
+        }
         if !continues {
             self.end()?;
         }
@@ -272,7 +286,7 @@ impl Reader<'_> {
         let Some((statement, _)) = self.open.take() else { return Ok(()) };
         for part in split_semicolons(&statement.text) {
             let mut part = Statement { text: part.trim().to_owned(), ..statement.clone() };
-            if self.form == Form::Fixed && included(&part.text).is_none() {
+            if self.form != Form::Free && included(&part.text).is_none() {
                 part.text = respaced(&part.text, self.heading_may_follow);
                 self.heading_may_follow = heading_may_follow(&part.text);
             }
@@ -284,6 +298,20 @@ impl Reader<'_> {
         }
         Ok(())
     }
+}
+
+/// Refuses letters where fixed form has labels: the line is of free form, and read as fixed form it
+/// would lose them.
+fn check_label(number: usize, line: &str, code: &str) -> Result<(), Problem> {
+    let is_whole = code.len() == line.len();
+    let label = line.split('\t').next().unwrap_or_default();
+    if is_whole || !label.chars().take(5).any(|one| one.is_ascii_alphabetic()) {
+        return Ok(());
+    }
+    let message = "letters before column 6, where fixed form has labels: a name that ends in .f, \
+                   .for, .ftn or .f77 stands for fixed form; end that of a source of free form in \
+                   .f90, or set FC='gfortran -ffree-form'";
+    Err(Problem::new(number, message))
 }
 
 /// The number in the first columns of a line of fixed form.
@@ -304,8 +332,9 @@ fn heading_may_follow(statement: &str) -> bool {
     }
 }
 
-/// Whether a line of fixed form continues the last one, and its columns from 7 to 72.
-fn fixed_columns(line: &str) -> (bool, &str) {
+/// Whether a line of fixed form continues the last one, and its columns from 7 to the last that
+/// counts.
+fn fixed_columns(line: &str, width: usize) -> (bool, &str) {
     if let Some(rest) = line.strip_prefix('\t') {
         // A tab stands for the first columns; a digit behind it continues.
         let digit = rest.starts_with(|one: char| ('1'..='9').contains(&one));
@@ -313,7 +342,7 @@ fn fixed_columns(line: &str) -> (bool, &str) {
     }
     let mark = line.chars().nth(5).is_some_and(|one| one != ' ' && one != '0');
     let from = |count: usize| line.char_indices().nth(count).map_or(line.len(), |(index, _)| index);
-    (mark, &line[from(6)..from(72)])
+    (mark, &line[from(6)..from(width)])
 }
 
 /// Statements of one line; a semicolon in a text parts nothing.

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use crate::dialect::Dialect;
 use crate::parse::parse;
 use crate::source::{Statement, statements};
 use crate::unit::Module;
@@ -27,7 +28,11 @@ impl<'a> Units<'a> {
     ///
     /// # Errors
     /// What keeps one of them from being read.
-    pub fn read(sources: &'a [Source<'a>], includes: Includes<'_>) -> Result<Units<'a>, Problem> {
+    pub fn read(
+        sources: &'a [Source<'a>],
+        includes: Includes<'_>,
+        dialect: &Dialect,
+    ) -> Result<Units<'a>, Problem> {
         let texts: Vec<Vec<Statement>> = sources
             .iter()
             .map(|one| {
@@ -35,7 +40,7 @@ impl<'a> Units<'a> {
                     .map_err(|problem| problem.of(one.name))
             })
             .collect::<Result<_, _>>()?;
-        let order = order(sources, &texts);
+        let order = order(sources, &texts, dialect);
         let mut known: Vec<Module> = Vec::new();
         let mut units = Units {
             order: order.clone(),
@@ -46,9 +51,9 @@ impl<'a> Units<'a> {
         for number in order {
             let source = &sources[number];
             // Modules of one source may use one another: a second look knows them.
-            let (first, _) = parse(&texts[number], source.form, &known);
+            let (first, _) = parse(&texts[number], source.form, dialect, &known);
             known.extend(first.into_iter().filter(|module| !module.name.is_empty()));
-            let (modules, problems) = parse(&texts[number], source.form, &known);
+            let (modules, problems) = parse(&texts[number], source.form, dialect, &known);
             units.problems.extend(problems.into_iter().map(|problem| problem.of(source.name)));
             units.sources.extend(modules.iter().map(|_| source));
             units.modules.extend(modules);
@@ -58,9 +63,10 @@ impl<'a> Units<'a> {
 }
 
 /// Each source behind those whose modules it uses; otherwise as they were given.
-fn order(sources: &[Source<'_>], texts: &[Vec<Statement>]) -> Vec<usize> {
+fn order(sources: &[Source<'_>], texts: &[Vec<Statement>], dialect: &Dialect) -> Vec<usize> {
+    let each = texts.iter().zip(sources);
     let read: Vec<Vec<Module>> =
-        texts.iter().zip(sources).map(|(text, one)| parse(text, one.form, &[]).0).collect();
+        each.map(|(text, one)| parse(text, one.form, dialect, &[]).0).collect();
     let mut homes: HashMap<&str, usize> = HashMap::new();
     for (number, modules) in read.iter().enumerate() {
         for module in modules.iter().filter(|module| !module.name.is_empty()) {

@@ -5,7 +5,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use farcall_fortran::{FILE_BYTES_MAX, Form, Source, draft};
+use farcall_fortran::{Dialect, FILE_BYTES_MAX, Form, Source, draft};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
@@ -23,7 +23,7 @@ fn included(_: &str, name: &str) -> Result<String, String> {
 /// All that is drafted of a source, as text.
 fn drafted(name: &str, text: &str) -> String {
     let source = &[Source { name, text, form: Form::of(name) }];
-    let draft = match draft(source, &[], &included, "./lib.so") {
+    let draft = match draft(source, &[], &included, "./lib.so", &Dialect::default()) {
         Ok(draft) => draft,
         Err(problem) => return format!("{}: {}\n", problem.line, problem.message),
     };
@@ -165,9 +165,12 @@ fn kinds_of_another_file_are_known() {
         subroutine\nend module\n";
     let source = Source { name: "m.f90", text, form: Form::Free };
     assert!(
-        draft(&[source], &[kinds], &included, "m.so").unwrap().interface.contains("IN double x")
+        draft(&[source], &[kinds], &included, "m.so", &Dialect::default())
+            .unwrap()
+            .interface
+            .contains("IN double x")
     );
-    let alone = draft(&[source], &[], &included, "m.so").unwrap();
+    let alone = draft(&[source], &[], &included, "m.so", &Dialect::default()).unwrap();
     assert!(alone.problems[0].message.contains("unknown kind `dp`"), "{:?}", alone.problems);
 }
 
@@ -187,7 +190,7 @@ fn several_sources_make_one_module() {
         of("new/kinds.f90", kinds),
         of("other/set.f", set),
     ];
-    let drafted = draft(&sources, &[], &included, "./libold.so").unwrap();
+    let drafted = draft(&sources, &[], &included, "./libold.so", &Dialect::default()).unwrap();
     assert_eq!(drafted.module, "old");
     assert!(drafted.interface.contains("DefClass mat {"), "{}", drafted.interface);
     assert!(drafted.interface.contains("INOUT double x"), "{}", drafted.interface);

@@ -88,7 +88,10 @@ fn first_of(handle: &Handle) -> usize {
 fn module_name(sources: &[Source<'_>]) -> String {
     let name = sources.first().map_or("module", |source| file_name(source.name));
     let stem = name.split('.').next().unwrap_or("module");
-    stem.chars().map(|one| if one.is_ascii_alphanumeric() { one } else { '_' }).collect()
+    let name: String =
+        stem.chars().map(|one| if one.is_ascii_alphanumeric() { one } else { '_' }).collect();
+    // Names begin with a letter.
+    if name.starts_with(|one: char| !one.is_ascii_digit()) { name } else { format!("module{name}") }
 }
 
 fn file_name(path: &str) -> &str {

@@ -14,7 +14,7 @@ mod job;
 mod jobs;
 mod processes;
 mod request;
-mod shell;
+pub mod shell;
 
 pub use action::{Action, Bridged, Command, Ended, Event, Launcher, Outcome, Start};
 pub use batch::{Batch, SYSTEMS, Settings, System, system};

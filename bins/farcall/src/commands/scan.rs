@@ -1,6 +1,7 @@
 //! `farcall scan`: drafts an interface file from Fortran sources, and compiles the library that it
 //! names; or drafts one from C headers.
 
+mod compiler;
 mod header;
 mod sources;
 
@@ -11,11 +12,12 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_fortran::{Draft, Form, Problem, Source, draft, is_directive};
+use farcall_fortran::{Draft, Problem, Source, draft, is_directive};
 use farcall_idl::format::format;
 use farcall_system::plain_file;
 
 use crate::output::{notice, print};
+use compiler::{compiler, dialect, include_options, library_text, shown};
 
 const OPERATION: &str = "scan a Fortran source";
 /// Longest source, and longest file that it includes.
@@ -129,11 +131,15 @@ fn drafted(arguments: &ScanArguments, files: &[PathBuf], places: &Places) -> Res
         .chain(files)
         .map(|file| Ok((file.display().to_string(), preprocessed(arguments, file, read(file)?)?)))
         .collect::<Result<_>>()?;
-    let all: Vec<Source<'_>> =
-        texts.iter().map(|(name, text)| Source { name, text, form: Form::of(name) }).collect();
+    let dialect = dialect()?;
+    let all: Vec<Source<'_>> = texts
+        .iter()
+        .map(|(name, text)| Source { name, text, form: dialect.form_of(name) })
+        .collect();
     let (uses, sources) = all.split_at(arguments.uses.len());
     let includes = |source: &str, name: &str| included(arguments, Path::new(source), name);
-    draft(sources, uses, &includes, &places.library).map_err(|problem| {
+    let library = library_text(&places.library);
+    draft(sources, uses, &includes, &library, &dialect).map_err(|problem| {
         Error::new(ErrorKind::InvalidSource, OPERATION, problem.message)
             .with("file", problem.file)
             .with("line", problem.line)
@@ -196,7 +202,7 @@ fn preprocessed(arguments: &ScanArguments, file: &Path, text: String) -> Result<
         Error::new(ErrorKind::InvalidSource, OPERATION, why)
             .with("file", file.display())
             .with("line", line + 1)
-            .with("command", command.join(" "))
+            .with("command", shown(&command))
             .fix(
                 "set FC to a compiler, with the macros that the source needs: FC='gfortran \
                 -DDOUBLE'",
@@ -212,26 +218,6 @@ fn preprocessed(arguments: &ScanArguments, file: &Path, text: String) -> Result<
     }
     // Comments may be of any encoding, and are not lost for that.
     Ok(String::from_utf8_lossy(&run.stdout).into_owned())
-}
-
-/// `$FC` and its options, or gfortran.
-fn compiler() -> Vec<String> {
-    let compiler = std::env::var("FC").ok().filter(|compiler| !compiler.trim().is_empty());
-    compiler
-        .unwrap_or_else(|| "gfortran".to_owned())
-        .split_whitespace()
-        .map(str::to_owned)
-        .collect()
-}
-
-/// Folders of included files, for a compiler that runs elsewhere.
-fn include_options(arguments: &ScanArguments) -> Result<Vec<String>> {
-    let option = |folder: &PathBuf| {
-        let full = std::fs::canonicalize(folder)
-            .map_err(|error| Error::system(OPERATION, error).with("folder", folder.display()))?;
-        Ok(format!("-I{}", full.display()))
-    };
-    arguments.includes.iter().map(option).collect()
 }
 
 /// What a compiler says, as long as a person reads it.
@@ -332,7 +318,7 @@ fn summarise(drafted: &Draft, places: &Places, command: &[String], builds: bool)
         }
         count_problems(out, drafted.problems.len())?;
         let word = if builds { "compiling" } else { "compile the library" };
-        writeln!(out, "{word}: {}", command.join(" "))
+        writeln!(out, "{word}: {}", shown(command))
     })
 }
 
@@ -358,7 +344,7 @@ fn build(places: &Places, command: &[String]) -> Result<()> {
     }
     let words = String::from_utf8_lossy(&run.stderr);
     let error = Error::new(ErrorKind::InvalidSource, "compile the library", first_lines(&words))
-        .with("command", command.join(" "));
+        .with("command", shown(command));
     // As gfortran and flang say it.
     let lacks_module = ["Cannot open module file", "Cannot parse module file"]
         .iter()

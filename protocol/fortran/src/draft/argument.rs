@@ -20,8 +20,12 @@ pub fn implicit(procedure: &Procedure, name: &str) -> Option<TypeSpec> {
         .iter()
         .rev()
         .find(|(first, last, _)| (*first..=*last).contains(&letter));
-    let base = if ('i'..='n').contains(&letter) { Base::Integer } else { Base::Real };
-    let default = TypeSpec { base, kind: Ok(4), length: Length::Is(Expression::Number(1)) };
+    let kinds = procedure.constants.kinds;
+    let (base, kind) = match letter {
+        'i'..='n' => (Base::Integer, kinds.integer),
+        _ => (Base::Real, kinds.real),
+    };
+    let default = TypeSpec { base, kind: Ok(kind), length: Length::Is(Expression::Number(1)) };
     Some(rule.map_or(default, |(.., spec)| spec.clone()))
 }
 

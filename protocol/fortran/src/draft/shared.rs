@@ -87,7 +87,7 @@ impl Group {
     /// What a class of these routines may be called.
     pub fn class_name(&self, routines: &[Routine]) -> String {
         let mut words = self.shared[0].split([' ', '/']).filter(|word| !word.is_empty());
-        let mut name = words.next_back().unwrap_or("state").to_ascii_lowercase();
+        let mut name = words.next_back().unwrap_or("state").to_ascii_lowercase().replace('$', "_");
         while routines.iter().any(|one| one.name == name) {
             name.push_str("_state");
         }

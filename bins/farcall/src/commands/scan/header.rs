@@ -7,6 +7,7 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_header::{Draft, FILE_BYTES_MAX, Problem, Source, draft, plain};
 use farcall_idl::format::format;
 
+use super::compiler::{include_options, library_text, shown};
 use super::sources::{self, FORTRAN, HEADERS};
 use super::{Places, ScanArguments, count, count_problems, first_lines, read, write};
 use crate::output::{notice, print};
@@ -77,7 +78,8 @@ pub fn scan(arguments: &ScanArguments, places: &Places) -> Result<ExitCode> {
     print(|out| {
         count(out, places, (&drafted.module, drafted.routines))?;
         count_problems(out, drafted.problems.len())?;
-        writeln!(out, "the library is {}; try it: farcall check {name}", places.library)
+        let command = shown(&["farcall", "check", &name].map(str::to_owned));
+        writeln!(out, "the library is {}; try it: {command}", places.library)
     })?;
     Ok(if drafted.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(2) })
 }
@@ -88,7 +90,7 @@ fn drafted(arguments: &ScanArguments, files: &[PathBuf], places: &Places) -> Res
         .map(|file| Ok((file.display().to_string(), text(arguments, file)?)))
         .collect::<Result<_>>()?;
     let all: Vec<Source<'_>> = texts.iter().map(|(name, text)| Source { name, text }).collect();
-    Ok(draft(&all, &places.library))
+    Ok(draft(&all, &library_text(&places.library)))
 }
 
 /// A header as it is, or what the preprocessor makes of one with macros and headers of its own.
@@ -106,11 +108,11 @@ fn preprocessed(arguments: &ScanArguments, file: &Path) -> Result<String> {
     let mut command: Vec<String> = compiler.split_whitespace().map(str::to_owned).collect();
     // Comments stay: they become descriptions.
     command.extend(["-E", "-C"].map(str::to_owned));
-    command.extend(super::include_options(arguments)?);
+    command.extend(include_options(arguments)?);
     let failed = |why: String| {
         Error::new(ErrorKind::InvalidSource, OPERATION, why)
             .with("file", file.display())
-            .with("command", command.join(" "))
+            .with("command", shown(&command))
             .fix(
                 "pass folders of included headers with --include, or set CC to a compiler with the \
                  macros that the header needs: CC='gcc -DDOUBLE'",
