@@ -10,7 +10,7 @@ mod statements;
 use std::collections::HashMap;
 
 use crate::token::{Token, parenthesised, split_commas};
-use crate::unit::{Base, Declared};
+use crate::unit::Declared;
 use intrinsics::is_intrinsic;
 pub use statements::is_assignment;
 
@@ -99,20 +99,23 @@ impl Names<'_> {
         self.declared.get(name).is_some_and(|one| !one.shape.is_empty() || one.assumed_rank)
     }
 
-    fn is_text(&self, name: &str) -> bool {
-        let spec = self.declared.get(name).and_then(|one| one.type_spec.as_ref());
-        spec.is_some_and(|spec| spec.base == Base::Character)
-    }
-
     /// Whether a name that the language has a function of is another procedure here.
     fn is_procedure(&self, name: &str) -> bool {
         self.dummies.iter().any(|dummy| dummy == name)
             || self.declared.get(name).is_some_and(|one| one.external)
     }
 
-    /// Whether `name(…)` is a part of a variable and no call.
+    /// Whether `name(…)` is a part of a variable and no call: no argument of a call has a colon,
+    /// whatever is declared of the name, or follows from its first letter.
     fn has_parts(&self, name: &str, inside: &[Token]) -> bool {
-        self.is_array(name) || self.is_text(name) && inside.iter().any(|token| token.is(":"))
+        let has_colon = |part: &[Token]| {
+            let mut depth = 0i32;
+            part.iter().any(|token| {
+                depth += i32::from(token.is("(")) - i32::from(token.is(")"));
+                depth == 0 && token.is(":")
+            })
+        };
+        self.is_array(name) || has_colon(inside)
     }
 }
 

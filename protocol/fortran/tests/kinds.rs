@@ -82,8 +82,8 @@ fn free_form_in_a_file_of_fixed_form_is_told() {
     }
     assert!(interface("a.f", free, "gfortran -ffree-form").contains("INOUT float x"));
     // Labels, tabs, comments and INCLUDE lines are none of that.
-    let fixed = "C A\n*B\n      SUBROUTINE S(X)\ninclude 'a.inc'\n\tX = 1\n 10   CONTINUE\n10\tX = 2\n\
-                 \x20     END\n";
+    let fixed = "C A\n*B\n      SUBROUTINE S(X)\ninclude 'a.inc'\n\tX = 1\n 10   CONTINUE\n\
+                 10\tX = 2\n      END\n";
     assert!(drafted("a.f", fixed, "gfortran").is_ok());
 }
 
@@ -93,6 +93,37 @@ fn long_lines_of_fixed_form_are_read_if_the_compiler_does() {
     let text = format!("      SUBROUTINE S({blanks}A,\n     1 B)\n      A = B\n      END\n");
     assert!(interface("a.f", &text, "gfortran -ffixed-line-length-132").contains("OUT float a"));
     assert!(interface("a.f", &text, "ifx -extend-source").contains("OUT float a"));
+}
+
+#[test]
+fn parts_of_texts_are_no_calls() {
+    for text in [
+        "      SUBROUTINE S(R, C)\n      IMPLICIT CHARACTER*4 (C)\n      R = ICHAR(C(4:4))\n      \
+         END\n",
+        "      SUBROUTINE S(R, C)\n      IMPLICIT CHARACTER*4 (C)\n      \
+         IF (C(:2) .EQ. 'AB') R = 1\n      END\n",
+        "      SUBROUTINE S(R, C)\n      IMPLICIT CHARACTER*4 (A-D)\n      I = 2\n      R = 0\n      \
+         IF (C(I:) .EQ. 'AB') R = 1\n      END\n",
+    ] {
+        let draft = drafted("a.f", text, "gfortran").unwrap();
+        assert!(draft.problems.is_empty(), "{:?}", draft.problems);
+        assert!(draft.interface.contains("IN char c[4]"), "{}", draft.interface);
+    }
+}
+
+#[test]
+fn texts_say_what_they_lack() {
+    let array = "      SUBROUTINE S(N, NAMES, L)\n      CHARACTER*(*) NAMES(N)\n      L = \
+                 LEN(NAMES(1))\n      END\n";
+    let draft = drafted("a.f", array, "gfortran").unwrap();
+    let message = &draft.problems[0].message;
+    assert!(
+        message.contains("names is an array of CHARACTERs without a fixed length"),
+        "{message}"
+    );
+    let written = "      SUBROUTINE S(T)\n      CHARACTER*(*) T\n      T = 'A'\n      END\n";
+    let draft = drafted("a.f", written, "gfortran").unwrap();
+    assert!(draft.problems[0].message.contains("t is written to and has no fixed length"));
 }
 
 #[test]

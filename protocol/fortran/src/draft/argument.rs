@@ -333,7 +333,10 @@ impl Routine {
         let is_array = !parameter.extents.is_empty();
         let advice = if is_array && self.module.is_some() {
             "is an array of CHARACTERs: pass it as one text, or as integers"
-        } else if parameter.length.is_none() && (parameter.intent != Intent::In || is_array) {
+        } else if parameter.length.is_none() && is_array {
+            "is an array of CHARACTERs without a fixed length: declare one, such as \
+             character(len=80)"
+        } else if parameter.length.is_none() && parameter.intent != Intent::In {
             "is written to and has no fixed length: declare one, such as character(len=80)"
         } else {
             return;
