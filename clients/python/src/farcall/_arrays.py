@@ -252,8 +252,11 @@ def _conversion(parameter: Parameter, array: Any, typed: bool) -> str:
             if typed
             else f"pass real numbers, or np.real({name})"
         )
+    # Bytes of whatever type are declared so, too: `void` in an interface file.
+    own = f"{name}.view('uint8')" if typed else f"np.asarray({name}).view('uint8')"
+    as_bytes = f", or {own} for its bytes" if wanted == np.uint8 else ""
     if array.dtype.kind == "f" and wanted.kind in "iu":
-        return "pass whole numbers"
+        return f"pass whole numbers{as_bytes}"
     with np.errstate(all="ignore"):
         cast = array.astype(wanted)
         fits = (
@@ -263,8 +266,9 @@ def _conversion(parameter: Parameter, array: Any, typed: bool) -> str:
         )
     return (
         f"convert it: {name}.astype({dtype_text(parameter)!r})"
+        f"{' for its values' if as_bytes else ''}{as_bytes}"
         if fits
-        else "it has values that do not fit"
+        else f"it has values that do not fit{as_bytes}"
     )
 
 
