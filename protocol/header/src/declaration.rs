@@ -4,13 +4,14 @@ use crate::Place;
 use crate::extent::Extent;
 use crate::function::{Function, Parameter};
 use crate::headers::Headers;
+use crate::layout::Layout;
 use crate::token::{Kind, Token};
 use crate::types::{self, Qualified, Struct, Type};
 
 /// Declarators in one another, and stars, at most.
 const DEPTH_MAX: usize = 64;
 /// Words that are followed by parentheses and say nothing here.
-const ANNOTATIONS: [&str; 9] = [
+const ANNOTATIONS: [&str; 10] = [
     "__attribute__",
     "__attribute",
     "__declspec",
@@ -18,6 +19,7 @@ const ANNOTATIONS: [&str; 9] = [
     "__asm",
     "asm",
     "_Alignas",
+    "alignas",
     "__nonnull",
     "__malloc__",
 ];
@@ -76,6 +78,8 @@ pub struct Parser<'a> {
     pub at: usize,
     /// Declarators and structs that are open.
     pub depth: usize,
+    /// What annotations have said, and nobody has taken.
+    pub layout: Layout,
     pub headers: &'a mut Headers,
 }
 
@@ -134,20 +138,24 @@ impl Parser<'_> {
             [(begin + 1).min(self.at)..self.at.saturating_sub(1).max(begin + 1).min(self.at)]
     }
 
-    /// Skips what compilers are told of a declaration.
+    /// Skips what compilers are told of a declaration, and remembers what it says of layouts.
     pub fn skip_annotations(&mut self) {
         loop {
             let is_bracket = |at: usize| self.tokens.get(at).is_some_and(|token| token.is('['));
-            if is_bracket(self.at) && is_bracket(self.at + 1) {
-                // `[[nodiscard]]`
-                self.skip_pair();
-            } else if self.word().is_some_and(|word| ANNOTATIONS.contains(&word)) {
-                self.at += 1;
-                if self.is('(') {
-                    self.skip_pair();
+            let word = self.word().filter(|word| ANNOTATIONS.contains(word)).map(str::to_owned);
+            // `[[nodiscard]]`
+            let has_pair = match &word {
+                Some(_) => {
+                    self.at += 1;
+                    self.is('(')
                 }
-            } else {
-                return;
+                None if is_bracket(self.at) && is_bracket(self.at + 1) => true,
+                None => return,
+            };
+            if has_pair {
+                let inside = self.skip_pair();
+                let layout = Layout::of(word.as_deref().unwrap_or_default(), inside);
+                self.layout.add(layout);
             }
         }
     }
@@ -220,6 +228,13 @@ impl Parser<'_> {
 
     /// `struct tag { … }`, `enum tag { … }`, behind the first word.
     fn tagged(&mut self, word: &str) -> Result<Type, Mistake> {
+        let outer = std::mem::take(&mut self.layout);
+        let read = self.tagged_itself(word);
+        self.layout = outer;
+        read
+    }
+
+    fn tagged_itself(&mut self, word: &str) -> Result<Type, Mistake> {
         self.skip_annotations();
         let place = self.place();
         let tag = self.word().map(str::to_owned);
@@ -242,7 +257,10 @@ impl Parser<'_> {
             return Ok(Type::Other(format!("is a union ({tag}), which a server cannot pass")));
         }
         if self.eat('{') {
-            let fields = self.fields()?;
+            let mut own = std::mem::take(&mut self.layout);
+            let mut fields = self.fields()?;
+            own.add(std::mem::take(&mut self.layout));
+            fields.lay_out(&own, place.line);
             self.headers.define(tag.clone(), fields);
         }
         Ok(Type::Struct(tag))
@@ -252,11 +270,13 @@ impl Parser<'_> {
     fn fields(&mut self) -> Result<Struct, Mistake> {
         self.enter()?;
         let mut fields = Struct::default();
+        let packing = self.peek().and_then(|token| token.packing);
         while !self.eat('}') {
             if self.peek().is_none() {
                 return Err(self.mistake("`}`"));
             }
             let specifiers = self.specifiers()?;
+            let common = std::mem::take(&mut self.layout);
             while !self.eat(';') {
                 let declared = self.declarator(&specifiers.of)?;
                 let name = declared.name.unwrap_or_else(|| "without a name".to_owned());
@@ -264,15 +284,22 @@ impl Parser<'_> {
                     self.at += 1;
                     fields.refusal.get_or_insert(format!("its field {name} of bits"));
                 } else {
-                    fields.add(name, declared.place, &declared.of);
+                    fields.add(name.clone(), declared.place, &declared.of);
                 }
                 self.skip_annotations();
+                let mut own = std::mem::take(&mut self.layout);
+                own.add(common.clone());
+                fields.lay_out_field(&name, declared.place, &declared.of, &own);
                 if !self.eat(',') && !self.is(';') {
                     return Err(self.mistake("`,` or `;` behind a field"));
                 }
             }
         }
+        // Some compilers ask here what holds, others where the struct starts.
+        let behind = self.at.checked_sub(1).and_then(|at| self.tokens.get(at)?.packing);
         self.skip_annotations();
+        let packed = packing.into_iter().chain(behind).min();
+        self.layout.add(Layout::packed(packed));
         self.depth -= 1;
         Ok(fields)
     }

@@ -301,7 +301,9 @@ fn result_text(
         Type::Void => None,
         Type::Pointer(to) if to.kind == Type::Char => Some(format!("OUT string {name}")),
         Type::Struct(tag) if headers.fields(tag).is_none_or(|one| one.refusal.is_some()) => {
-            problem(format!("it returns a {}, which cannot be passed", headers.c_name(tag)))
+            let why = headers.fields(tag).and_then(|one| one.refusal.as_ref());
+            let why = why.map_or_else(String::new, |why| format!(": {why}"));
+            problem(format!("it returns a {}, which cannot be passed{why}", headers.c_name(tag)))
         }
         Type::Struct(tag) => Some(format!("OUT {} {name}", headers.name_of(tag))),
         Type::Other(reason) => problem(format!("what it returns {reason}")),

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use crate::declaration::{Mistake, Parser};
 use crate::function::Function;
+use crate::layout::{Layout, natural, natural_of};
 use crate::token::{Kind, Token, Tokens};
 use crate::types::{Qualified, Struct, Type};
 use crate::{Problem, Source};
@@ -64,6 +65,25 @@ impl Headers {
         }
     }
 
+    /// Bytes that a type is aligned to; 1 for one that is not known.
+    fn natural(&self, of: &Type) -> u32 {
+        let fields = match of {
+            Type::Struct(tag) => self.structs.get(tag),
+            _ => return natural(of).unwrap_or(1),
+        };
+        let all = fields.iter().flat_map(|own| &own.fields).map(|field| natural_of(field.word));
+        all.max().unwrap_or(1)
+    }
+
+    /// Refuses the struct of a declaration that has annotations before it.
+    fn lay_out(&mut self, of: &Type, layout: &Layout, line: usize) {
+        if let Type::Struct(tag) = of
+            && let Some(own) = self.structs.get_mut(tag)
+        {
+            own.lay_out(layout, line);
+        }
+    }
+
     /// The structs with fields, by the names that people know, in the order of the headers.
     pub fn defined(&self) -> impl Iterator<Item = (&str, &Struct)> {
         self.tags.iter().map(|tag| (self.name_of(tag), &self.structs[tag]))
@@ -74,7 +94,8 @@ impl Headers {
         let mut at = 0;
         while at < tokens.len() {
             let is_asked = tokens[at].file == 0;
-            let mut parser = Parser { tokens, at, depth: 0, headers: self };
+            let mut parser =
+                Parser { tokens, at, depth: 0, layout: Layout::default(), headers: self };
             let outcome = external(&mut parser);
             let behind = parser.at.max(at + 1);
             match outcome {
@@ -144,31 +165,31 @@ fn external(parser: &mut Parser<'_>) -> Result<Vec<External>, Mistake> {
         parser.skip_pair();
         return Ok(found);
     }
+    let line = parser.place().line;
     let specifiers = parser.specifiers()?;
+    let common = std::mem::take(&mut parser.layout);
+    if parser.is(';') {
+        parser.headers.lay_out(&specifiers.of.kind, &common, line);
+    }
     while !parser.eat(';') {
         let declared = parser.declarator(&specifiers.of)?;
         parser.skip_annotations();
+        let mut layout = std::mem::take(&mut parser.layout);
+        layout.add(common.clone());
         let Some(name) = declared.name else { return Err(parser.mistake("a name")) };
         match declared.of.kind {
-            _ if specifiers.is_typedef => found.push(External::Typedef(name, declared.of)),
+            _ if specifiers.is_typedef => {
+                let of = named(parser.headers, &name, declared.of, &layout, line);
+                found.push(External::Typedef(name, of));
+            }
             Type::Function(function) => {
                 let has_body = parser.is('{');
                 if has_body {
                     parser.skip_pair();
                 }
-                if has_body || specifiers.is_static {
-                    let message =
-                        format!("{name} is part of the header, and in no library: not drafted");
-                    found.push(External::Note(Problem::new(declared.place, message)));
-                } else {
-                    let place = declared.place;
-                    found.push(External::Function(Box::new(Function {
-                        name,
-                        doc: doc.clone(),
-                        place,
-                        ..*function
-                    })));
-                }
+                let place = declared.place;
+                let own = Function { name, doc: doc.clone(), place, ..*function };
+                found.push(of_function(own, has_body || specifiers.is_static));
                 if has_body {
                     return Ok(found);
                 }
@@ -187,6 +208,24 @@ fn external(parser: &mut Parser<'_>) -> Result<Vec<External>, Mistake> {
         }
     }
     Ok(found)
+}
+
+/// A function, unless the header itself has it.
+fn of_function(function: Function, is_own: bool) -> External {
+    if !is_own {
+        return External::Function(Box::new(function));
+    }
+    let message =
+        format!("{} is part of the header, and in no library: not drafted", function.name);
+    External::Note(Problem::new(function.place, message))
+}
+
+/// What a typedef names: no number and no struct, where its annotations change that.
+fn named(headers: &Headers, name: &str, of: Qualified, layout: &Layout, line: usize) -> Qualified {
+    match layout.refusal(headers.natural(&of.kind)) {
+        Some(why) => Type::Other(format!("has the type {name}, which {why} (line {line})")).plain(),
+        None => of,
+    }
 }
 
 fn skip_value(parser: &mut Parser<'_>) {

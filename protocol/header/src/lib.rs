@@ -13,6 +13,7 @@ mod extent;
 mod function;
 mod headers;
 mod interface;
+mod layout;
 mod plain;
 mod sizes;
 mod text;

@@ -1,6 +1,7 @@
 //! Words, numbers and signs of a header, with their places and the comment before them.
 
 use crate::Place;
+use crate::layout::Packing;
 
 /// What a token is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub struct Token {
     pub file: usize,
     /// The comment that ends in its line or the one before.
     pub comment: Option<String>,
+    /// What `#pragma pack` says here.
+    pub packing: Option<u32>,
 }
 
 impl Token {
@@ -51,6 +54,7 @@ impl Tokens {
             place: Place { line: 1, column: 1 },
             file: 0,
             comment: None,
+            packing: Packing::default(),
             tokens: Tokens { list: Vec::new(), files: vec![name.to_owned()] },
         };
         while scanner.next() {}
@@ -64,6 +68,7 @@ struct Scanner<'a> {
     file: usize,
     /// The last comment, and the line that it ends in.
     comment: Option<(String, usize)>,
+    packing: Packing,
     tokens: Tokens,
 }
 
@@ -132,9 +137,12 @@ impl<'a> Scanner<'a> {
         self.comment = Some((parts.join(" "), self.place.line));
     }
 
-    /// `# 12 "file.h" flags`: the next line is that one.
+    /// `# 12 "file.h" flags`: the next line is that one; and pragmas, of included headers, too.
     fn mark(&mut self, directive: &str) {
         let words = directive.trim_start_matches('#').trim_start();
+        if let Some(pragma) = words.strip_prefix("pragma") {
+            self.packing.take(pragma);
+        }
         let words = words.strip_prefix("line").unwrap_or(words).trim_start();
         let digits = words.find(|one: char| !one.is_ascii_digit()).unwrap_or(words.len());
         let Ok(line) = words[..digits].parse::<usize>() else { return };
@@ -172,7 +180,8 @@ impl<'a> Scanner<'a> {
         };
         let comment = self.comment.take();
         let comment = comment.filter(|(_, line)| line + 1 >= place.line).map(|(words, _)| words);
-        self.tokens.list.push(Token { kind, place, file: self.file, comment });
+        let packing = self.packing.now();
+        self.tokens.list.push(Token { kind, place, file: self.file, comment, packing });
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::Place;
 use crate::extent::Extent;
 use crate::function::Function;
+use crate::layout::{Layout, natural, natural_of};
 
 /// A type, and whether what has it may be written to.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,6 +108,24 @@ impl Struct {
                 let line = place.line;
                 self.refusal.get_or_insert(format!("its field {name} (line {line}), {what}"));
             }
+        }
+    }
+}
+
+impl Struct {
+    /// Refuses a field that does not lie where C would put it.
+    pub fn lay_out_field(&mut self, name: &str, place: Place, of: &Qualified, layout: &Layout) {
+        let natural = natural(&of.kind).unwrap_or(1);
+        if let Some(why) = layout.refusal(natural) {
+            self.refusal.get_or_insert(format!("its field {name} (line {}) {why}", place.line));
+        }
+    }
+
+    /// Refuses a struct whose fields, or whose size, are not what C would make of it.
+    pub fn lay_out(&mut self, layout: &Layout, line: usize) {
+        let natural = self.fields.iter().map(|field| natural_of(field.word)).max().unwrap_or(1);
+        if let Some(why) = layout.refusal(natural) {
+            self.refusal.get_or_insert(format!("it {why} (line {line})"));
         }
     }
 }

@@ -15,6 +15,8 @@ use crate::output::{notice, print};
 const OPERATION: &str = "scan a C header";
 /// Endings of sources of C and C++, whose functions headers declare.
 const SOURCES: [&str; 4] = ["c", "cc", "cpp", "cxx"];
+/// Beginnings of options in CC that lay out types in another way than headers say.
+const LAYOUT_OPTIONS: [&str; 5] = ["-fpack-struct", "-fshort-enums", "-m32", "-mx32", "-m16"];
 /// Endings of headers of C++.
 const CPP_HEADERS: [&str; 4] = ["hh", "hpp", "hxx", "h++"];
 
@@ -62,6 +64,7 @@ pub fn scan(arguments: &ScanArguments, places: &Places) -> Result<ExitCode> {
         return Err(Error::new(ErrorKind::InvalidArgument, OPERATION, message)
             .fix("compile the library yourself, and name it with --library"));
     }
+    compiler()?;
     let files = sources::files(&arguments.files, &HEADERS)?;
     let drafted = drafted(arguments, &files, places)?;
     drafted.problems.iter().for_each(|problem| tell("error", problem));
@@ -102,10 +105,25 @@ fn text(arguments: &ScanArguments, file: &Path) -> Result<String> {
     }
 }
 
-fn preprocessed(arguments: &ScanArguments, file: &Path) -> Result<String> {
+/// `$CC` and its options, or cc.
+///
+/// # Errors
+/// `InvalidArgument` for an option that changes the layout of types.
+fn compiler() -> Result<Vec<String>> {
     let compiler = std::env::var("CC").ok().filter(|compiler| !compiler.trim().is_empty());
     let compiler = compiler.unwrap_or_else(|| "cc".to_owned());
-    let mut command: Vec<String> = compiler.split_whitespace().map(str::to_owned).collect();
+    let command: Vec<String> = compiler.split_whitespace().map(str::to_owned).collect();
+    let changes = |word: &&String| LAYOUT_OPTIONS.iter().any(|option| word.starts_with(option));
+    let Some(option) = command.iter().skip(1).find(changes) else { return Ok(command) };
+    let message =
+        format!("CC has the option {option}, which changes the layout of types; no interface does");
+    Err(Error::new(ErrorKind::InvalidArgument, OPERATION, message)
+        .with("CC", compiler)
+        .fix("leave it out, and compile the library without it"))
+}
+
+fn preprocessed(arguments: &ScanArguments, file: &Path) -> Result<String> {
+    let mut command = compiler()?;
     // Comments stay: they become descriptions.
     command.extend(["-E", "-C"].map(str::to_owned));
     command.extend(include_options(arguments)?);
