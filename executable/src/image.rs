@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use farcall_services::directory::ImageKind;
 use farcall_system::plain_file;
 
-use crate::library::{files_of_libraries, files_of_program};
+use crate::library::{
+    files_of_libraries, files_of_program, needed_by_libraries, needed_by_program,
+};
 
 /// Entries of a file's folder that are looked at for what it can import.
 const SOURCES_MAX: usize = 10_000;
@@ -31,6 +33,17 @@ pub fn loaded_files(kind: &ImageKind) -> Vec<String> {
         }
     };
     texts(files)
+}
+
+/// The libraries that a module loads, and its program: none that only lie beside them, which may be
+/// those of other modules.
+pub fn needed_files(kind: &ImageKind) -> Vec<PathBuf> {
+    let files = match kind {
+        ImageKind::GenericHost { libraries } => needed_by_libraries(libraries),
+        ImageKind::Linked { path } => needed_by_program(Path::new(path)),
+        ImageKind::Interpreted { program, .. } => needed_by_program(Path::new(program)),
+    };
+    files.into_iter().collect()
 }
 
 /// Folders in which an interpreter looks for what the source imports: it reads their names.

@@ -22,7 +22,7 @@ use farcall_idl::interface::{Code, Module};
 use crate::entry::EntryPoint;
 use crate::serve::HOST_ENTRIES;
 use crate::words;
-pub use loaded::{files_of_libraries, files_of_program};
+pub use loaded::{files_of_libraries, files_of_program, needed_by_libraries, needed_by_program};
 use loader::{Handle, Scope, Symbol};
 use names::LibraryName;
 

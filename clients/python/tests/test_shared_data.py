@@ -74,6 +74,31 @@ def test_a_library_that_keeps_data_is_told_once(farcall, one, text, is_told):
         assert "class" in note and "executables_max = 1;" in note
 
 
+def test_libraries_that_only_lie_beside_a_module_are_not_told(farcall, one, tmp_path):
+    """The library of a class, beside modules of other libraries and of none."""
+    from farcall._library import find
+
+    one(CLASS)
+    (tmp_path / "two.c").write_text("static int n; int two(void) { return ++n; }")
+    (tmp_path / "three.c").write_text("int three(void) { return 3; }")
+    for name in ("two", "three"):
+        command = ["cc", "-shared", "-fPIC", "-o", f"lib{name}.so", f"{name}.c"]
+        subprocess.run(command, cwd=tmp_path, check=True)
+        text = f'Module {name}; Library "./lib{name}.so"; Define {name}(OUT int result) '
+        (tmp_path / f"{name}.idl").write_text(f'{text}Calls "C" result = {name}();')
+    again = (tmp_path / "two.idl").read_text().replace("Module two;", "Module again;")
+    (tmp_path / "again.idl").write_text(again)
+    program = find("FARCALL_PROGRAM", "bin", "farcall")
+    files = [str(tmp_path / f"{name}.idl") for name in ("one", "two", "three", "again")]
+    pipe = subprocess.PIPE
+    command = [program, "serve", "--private", *files]
+    started = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+    assert started.stdout.readline().startswith("unix:")
+    _, said = started.communicate(timeout=60)
+    notes = [line for line in said.splitlines() if "keeps data between calls" in line]
+    assert len(notes) == 1 and "libtwo.so keeps data between calls (n)" in notes[0], said
+
+
 @pytest.mark.parametrize("wrong", ["executables_max = 0;", "executables_max 1;", "executables_max"])
 def test_a_wrong_number_is_refused(farcall, one, wrong):
     with pytest.raises(farcall.Error, match="executables_max"):

@@ -40,12 +40,22 @@ const DT_RUNPATH: u64 = 29;
 
 /// The files outside the system's folders that the loader opens for `program`, itself among them.
 pub fn files_of_program(program: &Path) -> Vec<PathBuf> {
+    beside(needed_by_program(program))
+}
+
+/// Those that it needs, without what lies beside them.
+pub fn needed_by_program(program: &Path) -> BTreeSet<PathBuf> {
     Search::new().files([program.to_path_buf()])
 }
 
 /// The same for the shared libraries that an interface names, each text as [`super::library_names`]
 /// gives it.
 pub fn files_of_libraries(texts: &[String]) -> Vec<PathBuf> {
+    beside(needed_by_libraries(texts))
+}
+
+/// Those that they need, without what lies beside them.
+pub fn needed_by_libraries(texts: &[String]) -> BTreeSet<PathBuf> {
     let names = names::parse(texts);
     let root = Path::new("/");
     let folders = names::directories(&names, root);
@@ -93,7 +103,7 @@ impl Search {
             .find(|file| file.is_file())
     }
 
-    fn files(&self, roots: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
+    fn files(&self, roots: impl IntoIterator<Item = PathBuf>) -> BTreeSet<PathBuf> {
         let mut files = BTreeSet::new();
         let mut waiting: VecDeque<(PathBuf, Vec<PathBuf>)> =
             roots.into_iter().map(|root| (root, Vec::new())).collect();
@@ -115,7 +125,7 @@ impl Search {
                 waiting.extend(self.find(&name, &run_path).map(|found| (found, run_path.clone())));
             }
         }
-        beside(files)
+        files
     }
 }
 

@@ -1,5 +1,6 @@
 //! The modules that a server begins with.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use farcall_base::{Error, ErrorKind, Result};
@@ -32,6 +33,7 @@ pub(super) fn compile_all(
     };
     let mut publications = Vec::new();
     let mut failed = None;
+    let mut told: BTreeSet<String> = BTreeSet::new();
     for file in files {
         let compiled = Source::open(&file)
             .and_then(|source| Ok((publication(&source, interpreters)?, source)));
@@ -40,7 +42,9 @@ pub(super) fn compile_all(
                 if !warnings.trim().is_empty() {
                     tell(warnings.trim_end());
                 }
-                shared_data_note(&publication, &source).lines().for_each(notice);
+                let notes = shared_data_note(&publication, &source);
+                // Several modules may use one library.
+                notes.lines().filter(|note| told.insert((*note).to_owned())).for_each(notice);
                 publications.push((file, publication));
             }
             // Nobody waits for the others either.
