@@ -5,6 +5,7 @@ mod checks;
 mod edges;
 mod foreign;
 mod lists;
+mod scan;
 mod terminal;
 mod trouble;
 

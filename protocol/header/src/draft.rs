@@ -6,7 +6,7 @@ use crate::function::{Function, Parameter};
 use crate::headers::Headers;
 use crate::interface::{Drafted, List, interface_name};
 use crate::types::Type;
-use crate::{Problem, Source};
+use crate::{Place, Problem, Source};
 
 /// What was drafted of headers.
 #[derive(Clone, Debug, Default)]
@@ -44,8 +44,9 @@ struct Routine<'a> {
     problems: Vec<Problem>,
 }
 
-/// Reads headers, and drafts one interface file of them.
-pub fn draft(sources: &[Source<'_>], library: &str) -> Draft {
+/// Reads headers, and drafts one interface file of them. `kept` names variables that the library
+/// keeps between calls.
+pub fn draft(sources: &[Source<'_>], library: &str, kept: Option<&str>) -> Draft {
     let headers = Headers::read(sources);
     let mut draft = Draft {
         module: module_name(sources),
@@ -74,8 +75,32 @@ pub fn draft(sources: &[Source<'_>], library: &str) -> Draft {
     }
     let file = |problem: &Problem| sources.iter().position(|one| one.name == problem.file);
     draft.problems.sort_by_key(|problem| (file(problem), problem.place));
-    draft.interface = head(&headers, sources, &draft, library, &globals, &text);
+    let kept = kept.filter(|_| text.contains("\nDefine "));
+    draft.notes.extend(kept.zip(sources.first()).map(|(kept, first)| keeps(kept, first)));
+    let library = format!("Library \"{library}\";\n{}", kept.map_or_else(String::new, single));
+    draft.interface = head(&headers, sources, &draft, &library, &globals, &text);
     draft
+}
+
+/// What is said of a library that keeps data between calls: who calls in several processes finds
+/// that of one of them.
+fn keeps(kept: &str, first: &Source<'_>) -> Problem {
+    let message = format!(
+        "the library keeps data between calls ({kept}), and calls may run in different processes: \
+         drafted with executables_max = 1, so that they share one; remove the line if no routine \
+         needs what another call has left"
+    );
+    let place = Place { line: 1, column: 1 };
+    Problem { file: first.name.to_owned(), ..Problem::new(place, message) }
+}
+
+/// The line that keeps all calls in one process.
+fn single(kept: &str) -> String {
+    format!(
+        "/* The library keeps data between calls ({kept}). All calls run in one process, which has \
+         it. Remove the line if no routine needs what another call has left: then calls run in \
+         parallel. */\nexecutables_max = 1;\n"
+    )
 }
 
 /// The function in whose place a class stands.
@@ -113,7 +138,7 @@ fn head(
     };
     let mut text = format!(
         "/* Drafted by `farcall scan` from {from}. Check it, above all where a comment asks for it. \
-         */\nModule {};\nLibrary \"{library}\";\n",
+         */\nModule {};\n{library}",
         draft.module
     );
     text.push_str(&headers.struct_texts(routines));

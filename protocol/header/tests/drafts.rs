@@ -26,7 +26,7 @@ fn told(draft: &Draft) -> String {
 
 fn drafted(name: &str, text: &str) -> Draft {
     let text = plain(text).unwrap_or_else(|| text.to_owned());
-    draft(&[Source { name, text: &text }], "./lib.so")
+    draft(&[Source { name, text: &text }], "./lib.so", None)
 }
 
 fn headers() -> Vec<(PathBuf, String)> {
@@ -78,7 +78,7 @@ fn mistakes_cost_their_declaration_alone() {
 fn what_is_included_is_known_and_not_drafted() {
     let text = "# 1 \"a.h\"\n# 1 \"b.h\" 1\ntypedef float real;\nreal other(real x);\n\
                 # 2 \"a.h\" 2\nreal own(real x);\n";
-    let draft = draft(&[Source { name: "a.h", text }], "./lib.so");
+    let draft = draft(&[Source { name: "a.h", text }], "./lib.so", None);
     assert_eq!(draft.routines, 1);
     assert!(draft.interface.contains("IN float x") && !draft.interface.contains("other"));
 }
@@ -95,4 +95,20 @@ fn damaged_headers_are_no_trouble() {
     drop(drafted("a.h", &format!("int f{deep}")));
     drop(drafted("a.h", &format!("int f(int {deep}")));
     drop(drafted("a.h", &format!("int {}f;", "*".repeat(100_000))));
+}
+
+#[test]
+fn libraries_that_keep_data_run_in_one_process() {
+    let of = |text: &str| draft(&[Source { name: "a.h", text }], "./lib.so", Some("counter, gain"));
+    let kept = of("int count(void);\n");
+    let module = compile("a.idl", &kept.interface).unwrap();
+    assert_eq!(module.executables_max, 1, "{}", kept.interface);
+    let told = |draft: &Draft| draft.notes.iter().any(|one| one.message.contains("counter, gain"));
+    assert!(told(&kept), "{:?}", kept.notes);
+    // Each object has its own process, and nothing else is called.
+    let class =
+        of("typedef struct s s;\ns *s_new(int n);\nint s_next(s *it);\nvoid s_free(s *it);\n");
+    assert!(!told(&class) && !class.interface.contains("executables_max"), "{}", class.interface);
+    let commented = of("void f(double *x);\n");
+    assert!(!told(&commented), "{:?}", commented.notes);
 }

@@ -5,7 +5,7 @@
 use farcall_header::{Draft, Source, draft, plain};
 
 fn drafted(text: &str) -> Draft {
-    draft(&[Source { name: "a.h", text }], "./lib.so")
+    draft(&[Source { name: "a.h", text }], "./lib.so", None)
 }
 
 /// The only message, of a function that is drafted as a comment.

@@ -6,6 +6,7 @@ use std::process::{Command, ExitCode};
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_header::{Draft, FILE_BYTES_MAX, Problem, Source, draft, plain};
 use farcall_idl::format::format;
+use farcall_publishing::shared_data::kept_data;
 
 use super::compiler::{include_options, library_text, shown};
 use super::sources::{self, FORTRAN, HEADERS};
@@ -93,7 +94,8 @@ fn drafted(arguments: &ScanArguments, files: &[PathBuf], places: &Places) -> Res
         .map(|file| Ok((file.display().to_string(), text(arguments, file)?)))
         .collect::<Result<_>>()?;
     let all: Vec<Source<'_>> = texts.iter().map(|(name, text)| Source { name, text }).collect();
-    Ok(draft(&all, &library_text(&places.library)))
+    let kept = kept_data(&places.folder().join(&places.library));
+    Ok(draft(&all, &library_text(&places.library), kept.as_deref()))
 }
 
 /// A header as it is, or what the preprocessor makes of one with macros and headers of its own.
