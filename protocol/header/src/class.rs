@@ -65,6 +65,11 @@ fn use_of<'a>(headers: &Headers, function: &'a Function) -> Option<(&'a str, boo
     made.map(|tag| (tag, true))
 }
 
+/// Whether a function makes a handle from other things.
+pub fn is_maker_of(headers: &Headers, handle: &Handle, function: usize) -> bool {
+    use_of(headers, &headers.functions[function]) == Some((handle.tag.as_str(), true))
+}
+
 /// All handles that some function makes, with their functions; in the order of the header.
 pub fn handles(headers: &Headers) -> Vec<Handle> {
     let mut all: Vec<Handle> = Vec::new();

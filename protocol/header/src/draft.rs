@@ -1,10 +1,13 @@
 //! From functions to an interface file: what can be decided is drafted, what cannot is said.
 
-use crate::class::{Handle, class_name, filled, handle_name, handles, method_name, taken};
+use crate::class::{
+    Handle, class_name, filled, handle_name, handles, is_maker_of, method_name, taken,
+};
 use crate::context::Context;
 use crate::function::{Function, Parameter};
 use crate::headers::Headers;
 use crate::interface::{Drafted, List, interface_name};
+use crate::result::result_text;
 use crate::types::Type;
 use crate::{Place, Problem, Source};
 
@@ -287,7 +290,8 @@ impl<'a> Routine<'a> {
             let place = problem.place;
             format!("// line {}, column {}: {}\n", place.line, place.column, problem.message)
         });
-        let body = lines.iter().map(|line| format!("// {line}\n"));
+        let text = lines.join("\n");
+        let body = text.lines().map(|line| format!("// {line}\n"));
         format!(
             "// Not published. Decide this and remove the slashes:\n{}{}",
             why.collect::<String>(),
@@ -308,38 +312,6 @@ impl<'a> Routine<'a> {
             }
             Call::Body(body) => body.clone(),
         }
-    }
-}
-
-/// The parameter for what a function returns; `None` for nothing.
-fn result_text(
-    headers: &Headers,
-    function: &Function,
-    (name, returned): (&str, &Type),
-    problems: &mut Vec<Problem>,
-) -> Option<String> {
-    let mut problem = |message: String| {
-        problems.push(Problem::new(function.place, format!("{}: {message}", function.name)));
-        Some(format!("OUT ? {name}"))
-    };
-    match returned {
-        Type::Void => None,
-        Type::Pointer(to) if to.kind == Type::Char => Some(format!("OUT string {name}")),
-        Type::Struct(tag) if headers.fields(tag).is_none_or(|one| one.refusal.is_some()) => {
-            let why = headers.fields(tag).and_then(|one| one.refusal.as_ref());
-            let why = why.map_or_else(String::new, |why| format!(": {why}"));
-            problem(format!("it returns a {}, which cannot be passed{why}", headers.c_name(tag)))
-        }
-        Type::Struct(tag) => Some(format!("OUT {} {name}", headers.name_of(tag))),
-        Type::Other(reason) => problem(format!("what it returns {reason}")),
-        kind => match kind.word() {
-            Some(word) => Some(format!("OUT {word} {name}")),
-            None => problem(
-                "it returns a pointer: describe a function that copies what it points to into an \
-                 array"
-                    .to_owned(),
-            ),
-        },
     }
 }
 
@@ -412,10 +384,23 @@ fn checked(body: &str, maker: &str) -> String {
     )
 }
 
+/// What is said of a function that makes a handle which another one makes already.
+fn second_maker(headers: &Headers, handle: &Handle, function: &Function) -> Problem {
+    let first = handle.maker.map_or("", |number| headers.functions[number].name.as_str());
+    let message = format!(
+        "{}: it makes a {}, as {first} does, and a class has one _initialize: take the slashes from \
+         the one that callers need, and put them before the other; or make a second class of it",
+        function.name,
+        headers.c_name(&handle.tag)
+    );
+    Problem::new(function.place, message)
+}
+
 /// A function of a class.
 fn method<'a>(headers: &'a Headers, handle: &Handle, number: usize) -> Routine<'a> {
     let function = &headers.functions[number];
-    let is_maker = handle.maker == Some(number);
+    let is_other = handle.maker != Some(number) && is_maker_of(headers, handle, number);
+    let is_maker = handle.maker == Some(number) || is_other;
     let is_ender = handle.ender == Some(number);
     let place = if is_maker { filled(headers, function) } else { taken(headers, function) };
     let returns_handle = is_maker && place.is_none();
@@ -439,6 +424,7 @@ fn method<'a>(headers: &'a Headers, handle: &Handle, number: usize) -> Routine<'
         false => routine.body(arguments),
     };
     routine.call = Call::Body(if is_maker { checked(&body, &function.name) } else { body });
+    routine.problems.extend(is_other.then(|| second_maker(headers, handle, function)));
     routine.name = match (is_maker, is_ender) {
         (true, _) => "_initialize".to_owned(),
         (_, true) => "_finalize".to_owned(),

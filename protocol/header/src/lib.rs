@@ -15,6 +15,7 @@ mod headers;
 mod interface;
 mod layout;
 mod plain;
+mod result;
 mod sizes;
 mod text;
 mod token;

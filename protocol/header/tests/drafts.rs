@@ -112,3 +112,27 @@ fn libraries_that_keep_data_run_in_one_process() {
     let commented = of("void f(double *x);\n");
     assert!(!told(&commented), "{:?}", commented.notes);
 }
+
+#[test]
+fn second_makers_are_said_to_be_so() {
+    let class = "typedef struct sim sim;\nint sim_open(const char *path, sim **out);\n%\n\
+                 double sim_mean(const sim *s);\nvoid sim_close(sim *s);\n";
+    for other in ["sim *sim_new(int n);", "int sim_load(int key, sim **made);"] {
+        let drafted = drafted("a.h", &class.replace('%', other));
+        let [problem] = drafted.problems.as_slice() else { panic!("{:?}", drafted.problems) };
+        let message = &problem.message;
+        assert!(message.contains("makes a sim, as sim_open does"), "{message}");
+        assert_eq!(problem.place.line, 3);
+        let text = &drafted.interface;
+        assert!(
+            text.contains("    // DefMethod _initialize(") && !text.contains("(char *)"),
+            "{text}"
+        );
+        assert_eq!(compile("a.idl", text).unwrap().classes[0].methods.len(), 3);
+        // Either one may be the maker.
+        let swapped = text.replace("    DefMethod _initialize(", "    DefMethod _other(");
+        assert!(compile("a.idl", &swapped).is_ok());
+    }
+    let other = drafted("a.h", &class.replace('%', "sim *sim_copy(const sim *s);"));
+    assert!(other.problems[0].message.contains("returns a sim *"), "{:?}", other.problems);
+}
