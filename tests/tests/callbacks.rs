@@ -11,7 +11,7 @@ use farcall_client::{
     Argument, Array, CallOptions, Callback, CallbackCall, Client, Error, ErrorKind, NativeFunction,
     Output, Outputs, Result, callback,
 };
-use farcall_tests::{PATIENCE, Server, Transport, alive, back, eventually};
+use farcall_tests::{Directory, PATIENCE, Server, Transport, alive, back, eventually};
 
 farcall_tests::over_all! {
     arrays_come_and_go
@@ -195,6 +195,41 @@ fn a_call_takes_several_functions_and_null() {
             "{error}"
         );
     }
+}
+
+#[test]
+fn a_crash_names_what_was_passed_as_null() {
+    for linked in [false, true] {
+        let (_server, client) = start(linked);
+        let error = call(&client, "careless", [("times", 1.into()), ("f", Argument::Null)]);
+        let error = error.err().unwrap();
+        let said = error.to_string();
+        assert_eq!(error.kind(), ErrorKind::RoutineCrashed, "{said}");
+        assert!(said.contains("pass a value for f: NULL was passed"), "{said}");
+    }
+    let directory = Directory::new();
+    let text = "Module texts;\nGlobals { #include <string.h> }\nDefine all(IN int n, IN string \
+                words[n], IN string one, OUT int bytes)\n{ *bytes = strlen(one); for (int i = 0; i \
+                < n; i++) *bytes += strlen(words[i]); }\n";
+    let server = Server::start(Transport::Unix, &[directory.write("texts.idl", text)], &[]);
+    let client = server.client();
+    let all = |arguments: [(&str, Argument<'static>); 3]| {
+        client.routine("texts/all").unwrap().call(arguments)
+    };
+    let words = |last| Argument::Texts(vec![Some(b"ab".to_vec()), last]);
+    let one = || Argument::Text(b"one".to_vec());
+    for (words, one, named) in [
+        (words(None), one(), "words[1]"),
+        (words(Some(Vec::new())), Argument::Null, "one"),
+        (words(None), Argument::Null, "words[1], one"),
+    ] {
+        let error = all([("n", 2.into()), ("words", words), ("one", one)]);
+        let said = error.err().unwrap().to_string();
+        assert!(said.contains(&format!("pass a value for {named}: NULL")), "{said}");
+    }
+    let words = words(Some(b"c".to_vec()));
+    let outputs = all([("n", 2.into()), ("words", words), ("one", one())]);
+    assert_eq!(outputs.unwrap().scalar::<i32>("bytes").unwrap(), 6);
 }
 
 /// A callback makes a call that calls back, and so on; each runs in the thread that waits.

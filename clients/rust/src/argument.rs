@@ -77,7 +77,33 @@ pub struct Passed {
     pub label: Option<Arc<str>>,
 }
 
+/// What a caller passes as NULL: the number of the parameter, and of an array of texts that of the
+/// text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Null {
+    pub parameter: usize,
+    pub element: Option<usize>,
+}
+
 impl Passed {
+    /// All that is NULL.
+    pub fn nulls(&self) -> Vec<Null> {
+        let each = self.arguments.iter().enumerate();
+        each.flat_map(|(parameter, argument)| {
+            let texts: &[Option<Vec<u8>>] = match argument {
+                Argument::Texts(texts) => texts,
+                _ => &[],
+            };
+            let elements = texts.iter().enumerate().filter(|(_, text)| text.is_none());
+            let whole = matches!(argument, Argument::Null).then_some(None);
+            whole
+                .into_iter()
+                .chain(elements.map(|(element, _)| Some(element)))
+                .map(move |element| Null { parameter, element })
+        })
+        .collect()
+    }
+
     /// Arguments that live for ever, or keep what they name.
     pub fn owned(arguments: Vec<Argument<'static>>) -> Passed {
         Passed { arguments, destinations: Vec::new(), label: None }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use farcall_base::{CallId, Error, ErrorKind, Result};
 use farcall_wire::{Failure, Notice};
 
-use crate::argument::Passed;
+use crate::argument::{Null, Passed};
 use crate::client::{CallOptions, Client};
 use crate::contract::Contract;
 use crate::results::Outputs;
@@ -16,6 +16,9 @@ use crate::session::{CallbackTimes, Conditions, Told, Transfer, earlier};
 /// Time after a call's deadline in which the server's own word on it counts still: it says more
 /// than ours. Then the caller hears that its time is over, whatever the server does.
 const LAST_WORD: Duration = Duration::from_millis(250);
+
+/// Arguments that are NULL, and are named.
+const NULLS_SHOWN: usize = 5;
 
 /// What the server tells of a call while it is running.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,6 +85,8 @@ pub struct PendingCall {
     /// Why it is over, where the server never said that it goes on without this program, and its
     /// outcome was collected.
     refused: Option<Failure>,
+    /// What was passed as NULL.
+    nulls: Vec<Null>,
 }
 
 impl PendingCall {
@@ -97,6 +102,7 @@ impl PendingCall {
         let deadline = options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let keep = options.keep.map(|keep| client.keep(keep)).transpose()?;
         let conditions = conditions(options, deadline, keep);
+        let nulls = passed.nulls();
         let Some(number) = client.session().open(contract, passed, conditions, wait)? else {
             return Ok(None);
         };
@@ -110,6 +116,7 @@ impl PendingCall {
             collected: false,
             id,
             refused: None,
+            nulls,
         }))
     }
 
@@ -137,6 +144,7 @@ impl PendingCall {
             collected: false,
             id: Some(id),
             refused: None,
+            nulls: Vec::new(),
         })
     }
 
@@ -243,7 +251,7 @@ impl PendingCall {
                 {
                     self.client.forget(&self.contract);
                 }
-                outcome.map(Some)
+                outcome.map(Some).map_err(|error| self.with_nulls(error))
             }
             None if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) => {
                 self.collected = true;
@@ -260,6 +268,29 @@ impl PendingCall {
             }
             None => Ok(None),
         }
+    }
+
+    /// A routine that crashes may not expect what was passed as NULL: of results, that says that
+    /// they are not wanted.
+    fn with_nulls(&self, error: Error) -> Error {
+        let interface = &self.contract.interface;
+        let parameter = |null: &Null| interface.parameters.get(null.parameter);
+        let is_taken = |null: &&Null| {
+            let is_callback = self.contract.callbacks.iter().any(|(own, _)| *own == null.parameter);
+            is_callback || parameter(null).is_some_and(|one| one.mode.is_input())
+        };
+        let name = |null: &Null| {
+            let name = parameter(null).map_or("", |one| one.name.as_str());
+            null.element.map_or(name.to_owned(), |element| format!("{name}[{element}]"))
+        };
+        let names: Vec<String> =
+            self.nulls.iter().filter(is_taken).take(NULLS_SHOWN).map(name).collect();
+        if error.kind() != ErrorKind::RoutineCrashed || names.is_empty() {
+            return error;
+        }
+        let names = names.join(", ");
+        let fix = format!("pass a value for {names}: NULL was passed, which it may not expect");
+        error.with("NULL", names).fix(fix)
     }
 
     /// Waits for what the server tells of the call, of what was asked for when it was made, for at
