@@ -44,6 +44,7 @@ use farcall_link::memory::MemorySource;
 use farcall_link::stream::ByteStream;
 use farcall_link::turnstile::Turnstile;
 use farcall_link::{Link, QUEUE_BYTES, Received};
+use farcall_native::invoke::Slot;
 use farcall_wire::message::ByteOrder;
 use farcall_wire::{
     CALLBACKS, CallResult, CallTimes, Hello, HelloLimits, Loaded, NESTED_CALLS, Open,
@@ -152,6 +153,8 @@ struct Running {
     routine: String,
     /// Whether the server wants it to end.
     cancelled: bool,
+    /// Where its parameters lie, if sizes of its callbacks name some.
+    slots: Vec<Slot>,
 }
 
 struct Session {
@@ -359,8 +362,8 @@ impl Session {
         };
         let started_ns = nanoseconds(&self.clock);
         let processor = call.is_measured.then(processor_time);
-        self.running =
-            Some(Running { channel, routine: call.routine().to_owned(), cancelled: false });
+        let routine = call.routine().to_owned();
+        self.running = Some(Running { channel, routine, cancelled: false, slots: Vec::new() });
         cancel::begin();
         let outcome =
             running::during(running::Way { session: self, link, waiter }, call.id, || {

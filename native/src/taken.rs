@@ -3,7 +3,7 @@
 //! lengths are checked before memory is made.
 
 use std::collections::BTreeMap;
-use std::ffi::CString;
+use std::ffi::{CString, c_char};
 use std::sync::Arc;
 
 use farcall_base::{Bytes, Error, ErrorKind, Result};
@@ -181,6 +181,36 @@ impl Taken {
             (Place::Memory(region), _) => Slot::new(region.base(), 1),
         };
         self.places.iter().enumerate().map(slot).collect()
+    }
+
+    /// Gives texts that come in memory of their own, which the code frees with `free`, or keeps: what
+    /// callbacks of GridRPC programs rely on.
+    pub fn give_texts_away(&self, slots: &mut [Slot]) {
+        let parameters = self.kind.interface.parameters.iter().zip(&self.layout.parameters);
+        for ((place, slot), (parameter, layout)) in self.places.iter().zip(slots).zip(parameters) {
+            let Place::Memory(region) = place else { continue };
+            if !parameter.mode.is_input() {
+                continue;
+            }
+            // SAFETY: texts of this call that end with a NUL, and as many pointers to such, or NULL,
+            // as the layout says.
+            unsafe {
+                match layout {
+                    ParameterLayout::Text => {
+                        slot.memory = libc::strdup(region.base().cast()).cast()
+                    }
+                    ParameterLayout::TextArray { count } => {
+                        let texts = region.base().cast::<*mut c_char>();
+                        for text in (0..*count as usize).map(|index| texts.add(index)) {
+                            if !text.read().is_null() {
+                                text.write(libc::strdup(text.read()));
+                            }
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
     }
 
     /// Runs code that asks for the parameters, and gives the answer.

@@ -13,6 +13,9 @@ use farcall_base::{Error, ErrorKind};
 use farcall_spawner_local::{FileGrants, Grants};
 use farcall_system::plain_file;
 
+/// What a server was told at its start.
+pub const CONFIGURATION: &str = "the configuration file";
+
 /// A file that is not for modules, and what it is.
 #[derive(Clone, Debug)]
 pub struct OwnFile {
@@ -34,7 +37,7 @@ pub fn is_own(open: &File, real: &Path, own: &[OwnFile]) -> bool {
         (Ok(open), Ok(other)) => identity(&open) == identity(&other),
         _ => false,
     };
-    own.iter().filter(|file| file.what != "the configuration file").any(|file| {
+    own.iter().filter(|file| file.what != CONFIGURATION).any(|file| {
         file.path.canonicalize().is_ok_and(|own| real.starts_with(&own)) || is(&file.path)
     })
 }
@@ -45,6 +48,10 @@ pub fn exposed(whose: &str, grants: &Grants, own: &[OwnFile]) -> Vec<String> {
         let real = place_of(&file.path)?;
         let (right, why) = way_to(grants, &real)?;
         let what = file.what;
+        // It has no secrets, and who opens all files to a module may mean it.
+        if what == CONFIGURATION && grants.files == FileGrants::All {
+            return None;
+        }
         let path = file.path.display();
         Some(format!("{whose} may {right} {what} ({path}), {why}"))
     };

@@ -10,6 +10,7 @@ use farcall_executable::image::is_python;
 use farcall_executable::library::library_names;
 use farcall_idl::encode::encode_module;
 use farcall_idl::interface::{Code, Module};
+use farcall_idl::{Compiled, Dialect};
 use farcall_services::directory::{ImageKind, Publication};
 use farcall_wire::Publication as HostPublication;
 
@@ -25,9 +26,10 @@ use crate::stubs;
 /// # Errors
 /// `InvalidSource` with every mistake of the file as its source.
 pub fn compile(source: &Source) -> Result<Module> {
-    compile_as(source, Preprocessing::WhereNeeded, |text| {
+    let compiled = compile_as(source, Dialect::Farcall, Preprocessing::WhereNeeded, |text| {
         preprocessed(source, text, &Preprocessor::default())
-    })
+    })?;
+    Ok(compiled.module)
 }
 
 /// When an interface file goes through the C preprocessor.
@@ -47,9 +49,10 @@ pub enum Preprocessing {
 /// As [`compile`].
 pub fn compile_as(
     source: &Source,
+    dialect: Dialect,
     preprocessing: Preprocessing,
     preprocess: impl FnOnce(&str) -> Result<String>,
-) -> Result<Module> {
+) -> Result<Compiled> {
     let text = source.text()?;
     check_is_interface(source.named(), &text)?;
     let wanted = match preprocessing {
@@ -58,7 +61,8 @@ pub fn compile_as(
         Preprocessing::Never => false,
     };
     let text = if wanted { preprocess(&text)? } else { text };
-    farcall_idl::compile(&source.named().display().to_string(), &text).map_err(Error::from)
+    farcall_idl::compile_as(dialect, &source.named().display().to_string(), &text)
+        .map_err(Error::from)
 }
 
 /// A file's text as the preprocessor leaves it.
@@ -119,14 +123,14 @@ fn untrusted_publication(
         return stubs::publication(source, interpreters);
     }
     if !is_python(source.named()) {
-        let module = compile_as(source, Preprocessing::WhereNeeded, |text| {
+        let compiled = compile_as(source, Dialect::Farcall, Preprocessing::WhereNeeded, |text| {
             // Its module has no name yet.
             let compilers = interpreters.compilers(source.real(), "")?;
             let confinement = compilers.as_ref().map(|compilers| compilers.confinement.clone());
             let giver = interpreters.giver.clone();
             preprocessed(source, text, &Preprocessor { options: Vec::new(), confinement, giver })
         })?;
-        return publication_of(module, source, interpreters);
+        return publication_of(compiled.module, source, interpreters);
     }
     let Described { module, kind, warnings } =
         interpreters.describe(source.path(), &source.text()?)?;

@@ -49,9 +49,19 @@ pub fn publication(source: &Source, interpreters: &Interpreters) -> Result<(Publ
     };
     let mut name: Option<String> = None;
     let mut parts: Vec<Part> = Vec::new();
+    let mut lost: Vec<Error> = Vec::new();
     for (path, listed) in stubs {
-        let (module, kind) = inspected(&path, listed.as_ref(), interpreters)
-            .map_err(|error| error.with("file", file.display()))?;
+        let inspected = inspected(&path, listed.as_ref(), interpreters)
+            .map_err(|error| error.with("file", file.display()));
+        let (module, kind) = match inspected {
+            Ok(inspected) => inspected,
+            // The others of a list stand for themselves.
+            Err(error) if listed.is_some() => {
+                lost.push(error);
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
         let first = name.get_or_insert_with(|| module.name.clone());
         if *first != module.name {
             return Err(Error::new(
@@ -65,7 +75,11 @@ pub fn publication(source: &Source, interpreters: &Interpreters) -> Result<(Publ
         }
         parts.push(part(module, kind));
     }
-    Ok((Publication { module: name.unwrap_or_default(), parts }, String::new()))
+    let warnings: Vec<String> = lost.iter().map(|error| format!("warning: {error}")).collect();
+    match lost.into_iter().next() {
+        Some(error) if parts.is_empty() => Err(error),
+        _ => Ok((Publication { module: name.unwrap_or_default(), parts }, warnings.join("\n"))),
+    }
 }
 
 /// Asks a stub executable what it has, held to the rules of its module: it runs code of whoever
@@ -96,7 +110,20 @@ fn inspected(
     let module = listed.and_then(|(name, _)| name.split_once('/')).map_or("", |(module, _)| module);
     let mut inspection = interpreters.inspect(module, kind.clone(), &path)?;
     let finished = finish(inspection.command.arg("--module"), &[], &interpreters.giver)?;
-    Ok((module_of(&finished, &path)?, kind))
+    let carried = module_of(&finished, &path)?;
+    let others = listed.filter(|_| !module.is_empty() && carried.name != module);
+    match others {
+        None => Ok((carried, kind)),
+        Some((name, _)) => {
+            let message = format!("the program has routines of module {}", carried.name);
+            Err(Error::new(ErrorKind::InvalidSource, "publish stub executables", message)
+                .with("function", name)
+                .with("program", path.display())
+                .fix(
+                    "build each module in a directory of its own: equal names overwrite each other",
+                ))
+        }
+    }
 }
 
 /// Asks a stub executable of the user's own what it has.

@@ -22,10 +22,12 @@ done
 ln -sfn ../../bin/farcall "$ng/bin/farcall"
 install -C -m 644 "$from/template.mk" "$ng/lib/template.mk"
 ln -sfn ../lib/template.mk "$ng/etc/template.mk"
+ln -sfn template.mk "$ng/lib/template"
+install -C -m 644 "$from/template" "$ng/template"
 # Linkers follow links; a run-time path leads to the file itself.
 ln -sfn ../../lib/libfarcall.so "$ng/lib/libfarcall.so"
 ln -sfn ../../lib/libfarcall.so.0 "$ng/lib/libfarcall.so.0"
-for library in nggrpc ngclient ngexecutable ngcommon ngnet ngutility ninf; do
+for library in nggrpc ngclient ngexecutable ngcommon ngnet ngutility ninf Ninf NinfClient; do
     ln -sfn libfarcall.so "$ng/lib/lib$library.so"
 done
 ln -sfn ../include "$ng/include"

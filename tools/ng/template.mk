@@ -27,6 +27,20 @@ NG_CLIENT_LDFLAGS ?= -L$(NG_DIR)/lib -Wl,-rpath,$(abspath $(NG_DIR))/lib $(NG_CL
 NG_INSTALL ?= install
 NG_NRF_DIR ?= $(NG_DIR)/var/gridrpc
 
+# The first Ninf's names.
+NINF_DIR ?= $(NG_DIR)
+NINF_GEN ?= $(NG_DIR)/bin/ninf_gen
+NINF_CC ?= $(NG_DIR)/bin/ninfcc
+NINFCC ?= $(NINF_CC)
+NINF_SERVER_PROGRAM ?= $(NG_DIR)/bin/ninf_serv_tcp
+NINF_INCLUDES ?= $(NG_INCLUDES)
+NINF_CPPFLAGS ?= $(NG_INCLUDES)
+NINF_CFLAGS ?= $(NG_INCLUDES)
+NINF_LDFLAGS ?= $(NG_CLIENT_LDFLAGS)
+NINF_LIBS ?= $(NG_CLIENT_LIBS)
+NINF_CLIENT_LDFLAGS ?= $(NG_CLIENT_LDFLAGS)
+NINF_STUB_LDFLAGS ?= $(NG_STUB_LDFLAGS)
+
 # The same by older names.
 INSTALL ?= $(NG_INSTALL)
 LDIF_INSTALL_DIR ?= $(NG_NRF_DIR)

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use farcall_authority::authority_folder;
-use farcall_publishing::exposed::OwnFile;
+use farcall_publishing::exposed::{CONFIGURATION, OwnFile};
 use farcall_rpc_server::Options;
 
 use crate::transports::{server_files, token_file};
@@ -26,7 +26,7 @@ pub fn own_files(options: &Options, manifest: Option<&Path>) -> Vec<OwnFile> {
         farcall_rpc_server::results_folder(options)
             .map(|folder| OwnFile::new("results of kept calls", folder)),
     );
-    own.extend(manifest.map(|manifest| OwnFile::new("the configuration file", manifest)));
+    own.extend(manifest.map(|manifest| OwnFile::new(CONFIGURATION, manifest)));
     if !options.audit_file.is_empty() {
         own.push(OwnFile::new("the audit log", &options.audit_file));
     }

@@ -77,6 +77,13 @@ typedef int grpc_error_t;
 #endif
 typedef int grpc_sessionid_t;
 
+/* Complex numbers as Ninf-G has them; grpc_executable.h has them, too. */
+#ifndef FARCALL_COMPLEX_TYPES
+#define FARCALL_COMPLEX_TYPES
+typedef struct { float r, i; } scomplex;
+typedef struct { double r, i; } dcomplex;
+#endif
+
 #include "grpc_numbers.h"
 
 #define GRPC_TRUE 1

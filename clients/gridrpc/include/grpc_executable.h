@@ -2,6 +2,8 @@
 #ifndef GRPC_EXECUTABLE_H
 #define GRPC_EXECUTABLE_H
 
+#include "grpc_numbers.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -9,6 +11,13 @@ extern "C" {
 #ifndef GRPC_ERROR_T_DEFINED
 #define GRPC_ERROR_T_DEFINED
 typedef int grpc_error_t;
+#endif
+
+/* Complex numbers as Ninf-G has them; grpc.h has them, too. */
+#ifndef FARCALL_COMPLEX_TYPES
+#define FARCALL_COMPLEX_TYPES
+typedef struct { float r, i; } scomplex;
+typedef struct { double r, i; } dcomplex;
 #endif
 
 /* 1 if the session that runs was cancelled, 0 if not; *error becomes 0 (GRPC_NO_ERROR), or 1

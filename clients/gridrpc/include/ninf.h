@@ -32,6 +32,13 @@ extern "C" {
 
 #define FARCALL_NINF_SYMBOL(name) FARCALL_GRPC_SYMBOL(name)
 
+#ifndef TRUE
+#define TRUE 1
+#endif
+#ifndef FALSE
+#define FALSE 0
+#endif
+
 /* As Java programs know them. */
 #define NINF_AUTHENTICATION_FAILED AUTHENTICATION_FAILED
 #define NINF_ERROR_SESSION_ISNOT_DONE SESSION_ISNOT_DONE
@@ -40,9 +47,15 @@ extern "C" {
 #define NINF_FILE_CANNOT_OPEN FILE_CANNOT_OPEN
 #define NINF_FILE_CANNOT_WRITE FILE_CANNOT_WRITE
 
+/* The last error of any thread, for programs that declare it themselves: ask Ninf_error_code() in
+ * programs with threads. Whether the program wants to be debugged: nothing looks at it. */
+extern int ninf_error_code;
+extern int ninf_debug_flag;
+
 /* This thread's last error; printed to standard error as "text: words". */
 int Ninf_error_code(void) FARCALL_NINF_SYMBOL(Ninf_error_code);
 void Ninf_perror(farcall_grpc_char *text) FARCALL_NINF_SYMBOL(Ninf_perror);
+void grpc_perror(farcall_grpc_char *text) FARCALL_NINF_SYMBOL(Ninf_perror);
 
 /* ---- Where ----------------------------------------------------------------------------------- */
 
@@ -123,8 +136,8 @@ int Ninf_call_exec(farcall_grpc_char *program, ...) FARCALL_NINF_SYMBOL(Ninf_cal
  */
 int Ninf_query(farcall_grpc_char *words, char **found) FARCALL_NINF_SYMBOL(Ninf_query);
 
-/* Calls of one function, spread over the hosts of -map. Ninf_group_wait_all waits for all of them;
- * the group may take others then, and stays until the program ends. */
+/* Calls of one function, spread over the hosts of -map. Ninf_group_wait_all waits for all of them,
+ * and makes those again whose routine crashed, twice at most: arguments stay until then. The group may take others then, and stays until the program ends. */
 typedef struct ninf_group Ninf_group_t;
 Ninf_group_t *Ninf_group_init(farcall_grpc_char *entry) FARCALL_NINF_SYMBOL(Ninf_group_init);
 int Ninf_group_call_async(Ninf_group_t *group, ...) FARCALL_NINF_SYMBOL(Ninf_group_call_async);
@@ -136,10 +149,11 @@ int Ninf_group_wait_all(Ninf_group_t *group) FARCALL_NINF_SYMBOL(Ninf_group_wait
 int Ninf_wait(int session) FARCALL_NINF_SYMBOL(Ninf_wait);
 int Ninf_wait_all(void) FARCALL_NINF_SYMBOL(Ninf_wait_all);
 int Ninf_wait_and(int *sessions, int count) FARCALL_NINF_SYMBOL(Ninf_wait_and);
-/* One that was not waited for yet: *session; NINF_ERROR and -1 there when none is left. */
+/* One that was not waited for yet: its number, and *session. NINF_OK, and -1 there, when none is
+ * left; NINF_ERROR where it failed. */
 int Ninf_wait_any(int *session) FARCALL_NINF_SYMBOL(Ninf_wait_any);
 int Ninf_wait_or(int *sessions, int count, int *session) FARCALL_NINF_SYMBOL(Ninf_wait_or);
-/* 1 when it has ended, 0 while it is under way, NINF_ERROR for no session. */
+/* TRUE while it is under way, FALSE when it has ended, NINF_ERROR for no session. */
 int Ninf_session_probe(int session) FARCALL_NINF_SYMBOL(Ninf_session_probe);
 /* Asks for its end; it is still to be waited for. One that has ended is SESSION_FINISHED. */
 int Ninf_session_cancel(int session) FARCALL_NINF_SYMBOL(Ninf_session_cancel);
@@ -157,8 +171,8 @@ void id_set_rm(id_set *set, int session) FARCALL_NINF_SYMBOL(id_set_rm);
 /* The session at a place from 0 on; -1 where there is none. */
 int id_set_get_id(id_set *set, int place) FARCALL_NINF_SYMBOL(id_set_get_id);
 int id_set_length(id_set *set) FARCALL_NINF_SYMBOL(id_set_length);
-/* Wait for all of a set, and for one of it (*session), and take them out of it. They return the
- * set, or NULL when one failed. */
+/* Wait for all of a set, and for one of it (*session), and take them out of it. They return a new
+ * set of those that have ended, to be freed like the other, or NULL when one failed. */
 id_set *Ninf_wait_and_set(id_set *set) FARCALL_NINF_SYMBOL(Ninf_wait_and_set);
 id_set *Ninf_wait_or_set(id_set *set, int *session) FARCALL_NINF_SYMBOL(Ninf_wait_or_set);
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use farcall_base::abi::element;
 use farcall_base::abi::tag::{ELEMENT, POINTER};
 use farcall_c::{Prepared, TaggedValue, check_count, passing, prepare};
-use farcall_client::idl::interface::{Interface, Mode, Parameter, Shape};
+use farcall_client::idl::interface::{ElementType, Interface, Mode, Parameter, Shape};
 use farcall_client::{
     Argument, CallOptions, Destination, Error, News, Outputs, PendingCall, Resources, Routine,
 };
@@ -154,6 +154,8 @@ impl Bound {
         }
         // SAFETY: as above.
         unsafe { name_urls(interface, &mut prepared.arguments) };
+        empty_files(interface, &mut prepared.arguments);
+        keep_texts(&prepared.arguments);
         Ok(prepared)
     }
 
@@ -219,6 +221,34 @@ unsafe fn name_urls(interface: &Interface, arguments: &mut [Argument<'_>]) {
         {
             // SAFETY: the caller's promise: an array of numbers, or a text.
             unsafe { view.or_url() };
+        }
+    }
+}
+
+/// Texts of callbacks stay until the program frees them, as with the reference.
+fn keep_texts(arguments: &[Argument<'_>]) {
+    for argument in arguments {
+        if let Argument::Callback(function) = argument {
+            function.own_texts();
+        }
+    }
+}
+
+/// A file without a name is an empty one, and one that nobody keeps: the reference has it so.
+fn empty_files(interface: &Interface, arguments: &mut [Argument<'_>]) {
+    let files = |parameter: &Parameter| parameter.element == ElementType::Filename;
+    let all = interface.parameters.iter().zip(arguments);
+    for (parameter, argument) in all.filter(|(parameter, _)| files(parameter)) {
+        match argument {
+            Argument::Text(name) if name.is_empty() && parameter.mode.is_input() => {
+                *argument = Argument::Raw(Vec::new());
+            }
+            Argument::Text(name) if name.is_empty() => *argument = Argument::Unset,
+            Argument::Texts(names) if !parameter.mode.is_output() => {
+                let empty = names.iter_mut().flatten().filter(|name| name.is_empty());
+                empty.for_each(|name| *name = b"/dev/null".to_vec());
+            }
+            _ => {}
         }
     }
 }

@@ -6,6 +6,7 @@ mod entries;
 mod failure;
 mod foreign;
 mod given;
+mod groups;
 mod lookup;
 mod sets;
 mod settings;
@@ -24,9 +25,10 @@ use crate::handles::{Handle, Processes};
 use crate::pointers::RawHandle;
 pub use calls::{call_fortran, enter_call as enter_fortran};
 
-use calls::{Group, Stub};
+use calls::Stub;
 use entries::Entry;
 use given::Given;
+use groups::Group;
 use settings::Settings;
 
 /// What this process knows of Ninf. Nobody begins or ends it: it is there when the first call

@@ -171,6 +171,25 @@ impl Sessions {
         }
     }
 
+    /// Waits until `ready` gives something, for a while that it tells.
+    pub fn wait_for_a_while<T>(
+        &self,
+        ready: impl Fn(&Table) -> Outcome<Option<T>>,
+        until: impl Fn(&Table) -> Instant,
+    ) -> Outcome<Option<T>> {
+        let mut table = self.lock();
+        let until = until(&table);
+        loop {
+            let found = ready(&table)?;
+            let left = until.saturating_duration_since(Instant::now());
+            if found.is_some() || table.ending || left.is_zero() {
+                return Ok(found);
+            }
+            (table, _) =
+                self.changed.wait_timeout(table, left).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
     /// Takes a call that was started, and gives it its number.
     pub fn add(self: &Arc<Self>, running: Running) -> Outcome<i32> {
         let connection = running.connection.clone();

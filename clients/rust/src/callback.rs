@@ -1,6 +1,7 @@
 //! Functions that a caller passes to a routine: they run here, in the thread that waits for the
 //! call.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use farcall_base::{Error, ErrorKind, Result};
@@ -26,6 +27,10 @@ pub trait Callback: Send + Sync {
     /// # Errors
     /// Why it failed: the routine is told so, and its call fails unless it looks.
     fn run(&self, call: &Taken) -> Result<Answer>;
+
+    /// A C function is given texts in memory of its own, which it frees or keeps; others take copies
+    /// anyway.
+    fn own_texts(&self) {}
 }
 
 impl std::fmt::Debug for dyn Callback {
@@ -57,6 +62,8 @@ pub struct NativeFunction {
     language: Language,
     strings: StringConvention,
     prepared: OnceLock<Prepared>,
+    /// Texts that it gets are its own, see [`Callback::own_texts`].
+    owns_texts: AtomicBool,
 }
 
 impl NativeFunction {
@@ -71,7 +78,13 @@ impl NativeFunction {
         let entry = unsafe { EntryPoint::new(address) }?;
         let language = Language::C;
         let strings = StringConvention::None;
-        Some(NativeFunction { entry, language, strings, prepared: OnceLock::new() })
+        Some(NativeFunction {
+            entry,
+            language,
+            strings,
+            prepared: OnceLock::new(),
+            owns_texts: AtomicBool::new(false),
+        })
     }
 
     /// The same of a Fortran procedure: all parameters by reference, the lengths of CHARACTERs
@@ -113,10 +126,17 @@ impl Callback for NativeFunction {
     fn run(&self, call: &Taken) -> Result<Answer> {
         let prepared = self.prepared(call.kind())?;
         let mut slots = call.slots();
+        if self.owns_texts.load(Ordering::Relaxed) {
+            call.give_texts_away(&mut slots);
+        }
         // SAFETY: the slots are as the interface says, and so is the function, by the word of
         // whoever made this.
         unsafe { invoke(prepared, &mut slots) }?;
         call.answer(&slots)
+    }
+
+    fn own_texts(&self) {
+        self.owns_texts.store(true, Ordering::Relaxed);
     }
 }
 

@@ -253,7 +253,9 @@ fn is_shape_of(array: &ArrayLayout, place: &Place) -> bool {
 fn url_at(parameter: &Parameter, array: &ArrayLayout, place: &Place) -> Result<Option<String>> {
     let is_there =
         array.full_bytes > 0 && array.dimensions.iter().all(|dimension| dimension.start == 0);
-    let Some(url) = is_there.then(|| place.url()).flatten() else { return Ok(None) };
+    let Some(url) = is_there.then(|| place.url(array.full_bytes)).flatten() else {
+        return Ok(None);
+    };
     if parameter.mode == Mode::In {
         return Ok(Some(url));
     }

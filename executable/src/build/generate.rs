@@ -8,13 +8,16 @@
 //! no C type at all. `#line` leads the compiler's messages back to the IDL file.
 
 mod declaration;
+mod surroundings;
 
 use std::fmt::Write;
 
+use farcall_idl::Dialect;
 use farcall_idl::interface::{Class, Code, Language, Module, Routine, StructType};
 
 use super::entry_name;
 use declaration::{linkage, prototype, struct_type};
+use surroundings::Surroundings;
 
 /// What a program that MPI starts tells its server's library of its MPI: C and C++ alike.
 const RANKS: &str = include_str!("ranks.c");
@@ -64,7 +67,8 @@ pub(crate) enum SourceLanguage {
 
 /// All files of the module; the last is the table with `main`.
 pub(crate) fn sources(module: &Module) -> Vec<Source> {
-    let context = Context { structs: all_structs(module), module, file: None };
+    let dialect = Dialect::Farcall;
+    let context = Context { structs: all_structs(module), module, dialect, file: None };
     let mut files = context.code_files();
     files.push(table(module));
     files
@@ -158,6 +162,8 @@ fn uncommented(text: &str) -> String {
 struct Context<'a> {
     structs: Vec<&'a StructType>,
     module: &'a Module,
+    /// Whose generated code bodies rely on.
+    dialect: Dialect,
     /// The file that all code goes to; each routine has its own where it is not said.
     file: Option<&'a str>,
 }
@@ -222,10 +228,11 @@ impl Context<'_> {
     fn code(&self, text: &mut Text, index: usize, routine: &Routine, cpp: bool) -> Option<String> {
         match &routine.implementation.code {
             Code::Body { text: body, file, line } => {
-                text.line(&prototype(index, &routine.interface, cpp));
-                text.line("{");
+                text.line(&prototype(index, &routine.interface, self.dialect, cpp));
+                let given = Surroundings::of(self.dialect, &routine.interface, body);
+                text.line(&format!("{{{}", given.before));
                 text.raw(body, file, *line);
-                text.line("}");
+                text.line(&format!("{}}}", given.behind));
                 Some(format!("farcall_body_{index}"))
             }
             Code::Symbol { .. } => {
@@ -249,8 +256,13 @@ impl Context<'_> {
         if self.module.is_parallel() {
             text.line("#include <mpi.h>");
         }
-        text.line("typedef struct { float r, i; } scomplex;");
-        text.line("typedef struct { double r, i; } dcomplex;");
+        if self.dialect.is_old() {
+            // It has the two types as well.
+            text.line("#include <grpc_executable.h>");
+        } else {
+            text.line("typedef struct { float r, i; } scomplex;");
+            text.line("typedef struct { double r, i; } dcomplex;");
+        }
         for description in &self.structs {
             text.line(&struct_type(description));
         }
@@ -287,8 +299,9 @@ struct Ending {
 /// for a stub executable.
 ///
 /// `carried` is the module in its canonical encoding, which the program gives to whoever asks.
-pub(crate) fn stub(module: &Module, file: &str, carried: &[u8]) -> String {
-    let context = Context { structs: all_structs(module), module, file: Some(file) };
+pub(crate) fn stub(module: &Module, dialect: Dialect, file: &str, carried: &[u8]) -> String {
+    let structs = all_structs(module);
+    let context = Context { structs, module, dialect, file: Some(file) };
     let code: String = context.code_files().into_iter().map(|file| file.text).collect();
     let bytes: Vec<String> = carried
         .chunks(20)

@@ -144,7 +144,7 @@ fn only_what_mpi_starts_knows_an_mpi() {
         "{table}"
     );
     assert!(
-        stub(&parallel, "f.c", b"module")
+        stub(&parallel, Dialect::NinfG, "f.c", b"module")
             .contains("farcall_executable_ranks(&farcall_ranks_functions);")
     );
 }

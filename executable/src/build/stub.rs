@@ -8,6 +8,7 @@
 use std::fmt::Write;
 
 use farcall_base::{Error, ErrorKind, Result};
+use farcall_idl::Dialect;
 use farcall_idl::encode::encode_module;
 use farcall_idl::interface::{Code, Language, Module};
 
@@ -32,6 +33,8 @@ pub struct StubNames {
     pub idl: String,
     /// The interface file's name without its ending: that of the makefile.
     pub stem: String,
+    /// Whose generator it replaces.
+    pub dialect: Dialect,
     /// Options of `ng_gen` with which it was read.
     pub options: Vec<String>,
     /// The prefix that is used where `$NG_DIR` is not set.
@@ -62,12 +65,20 @@ pub fn stubs(module: &Module, names: &StubNames) -> Result<Vec<StubFile>> {
     })?;
     let sources = parts.iter().map(|part| {
         let name = format!("{}.c", part.program());
-        let text = generate::stub(&part.module, &name, &encode_module(&carried(&part.module)));
+        let text = generate::stub(
+            &part.module,
+            names.dialect,
+            &name,
+            &encode_module(&carried(&part.module)),
+        );
         StubFile { name, text }
     });
-    let makefile =
-        StubFile { name: format!("{}.mak", names.stem), text: makefile(module, &parts, names) };
-    Ok(sources.chain([makefile]).collect())
+    let named = |stem: &str, text| StubFile { name: format!("{stem}.mak"), text };
+    let makefile = named(&names.stem, makefile(module, &parts, names));
+    // The references name it after the module; two files of one module have two.
+    let by_module = (module.name != names.stem)
+        .then(|| named(&module.name, format!("include {}.mak\n", names.stem)));
+    Ok(sources.chain(by_module).chain([makefile]).collect())
 }
 
 /// What one program is made of.
@@ -173,7 +184,7 @@ fn makefile(module: &Module, parts: &[Part], names: &StubNames) -> String {
          NG_NRF_FILE := {module}.$(shell $(NG_DIR)/bin/ng_gen_nrf --hostname).nrf\n\
          NG_DIF_FILE := $(NG_NRF_FILE:.nrf=.ngdef)\n\n\
          all: $(NG_STUB_PROGRAM) $(NG_INF_FILES) $(NG_NRF_FILE) $(NG_DIF_FILE)\n\n\
-         $(NG_STUB_SRC): {idl}\n\t$(NG_DIR)/bin/ng_gen {ng_options}{idl}\n",
+         $(NG_STUB_SRC): {idl}\n\t$(NG_DIR)/bin/{generator} {ng_options}{idl}\n",
         stem = names.stem,
         module = module.name,
         idl = names.idl,
@@ -182,6 +193,7 @@ fn makefile(module: &Module, parts: &[Part], names: &StubNames) -> String {
             .map_or(String::new(), |()| format!("NG_DIR ?= {}\n", names.prefix)),
         options = options(module),
         sources = all(".c"),
+        generator = if names.dialect == Dialect::Ninf { "ninf_gen" } else { "ng_gen" },
         programs = all(""),
         infs = all(".inf"),
         ng_options = names.options.iter().map(|option| format!("{option} ")).collect::<String>(),
@@ -272,7 +284,7 @@ fn rules(text: &mut String, part: &Part) {
     let _ = write!(
         text,
         "\n{program}.o: {program}.c\n\t{compiler} $(NG_CFLAGS) $(CFLAGS) $(NG_USER_CFLAGS) \
-         $(NG_CPPFLAGS) -c -o $@ {program}.c\n\n\
+         $(NG_CPPFLAGS) -I$(NG_DIR)/include -c -o $@ {program}.c\n\n\
          {program}: {program}.o {wanted}\n\t{linker} $(NG_CFLAGS) $(CFLAGS) -o $@ {program}.o \
          {wanted} $(LDFLAGS) $(NG_USER_CFLAGS) {linked}{run_times} $(LIBS) $(NG_STUB_LDFLAGS)\n\n\
          {program}.inf: {program}\n\t./{program} -i $@\n",

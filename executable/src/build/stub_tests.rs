@@ -5,6 +5,7 @@ use super::*;
 
 fn names() -> StubNames {
     StubNames {
+        dialect: farcall_idl::Dialect::NinfG,
         idl: "sub/x.idl".into(),
         stem: "x".into(),
         options: vec!["--no-cpp".into()],

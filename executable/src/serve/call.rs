@@ -284,6 +284,9 @@ impl PendingCall {
         if let (Some(ranks), Some(told)) = (ranks::led(), &self.told) {
             ranks.call(told, loaded, self)?;
         }
+        if loaded.captures {
+            super::callback::keep_slots(&ready.slots);
+        }
         let outcome = self.invoke(module, loaded, &mut ready);
         // Texts that the slots point to live until they were copied.
         let _texts = match ranks::led() {
@@ -350,7 +353,12 @@ impl PendingCall {
     /// caller passed.
     fn without_empty<'a>(&self, slots: &'a mut [Slot]) -> &'a mut [Slot] {
         for (slot, layout) in slots.iter_mut().zip(&self.layout.parameters) {
-            if matches!(layout, ParameterLayout::Array(array) if array.full_bytes == 0) {
+            let is_empty = match layout {
+                ParameterLayout::Array(array) => array.full_bytes == 0,
+                ParameterLayout::TextArray { count } => *count == 0,
+                _ => false,
+            };
+            if is_empty {
                 slot.memory = std::ptr::null_mut();
             }
         }

@@ -28,7 +28,7 @@ use farcall_wire::{Argument, CallResult};
 use super::results::INLINE_MAX;
 use super::{CALL_BYTES_MAX, running};
 use entry::Entry;
-pub use entry::closures;
+pub use entry::{closures, keep_slots};
 pub use table::Callbacks;
 
 /// The functions that a routine gets for its callbacks, by parameter.

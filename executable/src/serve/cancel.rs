@@ -19,11 +19,14 @@ static TOLD: Mutex<Option<Instant>> = Mutex::new(None);
 
 /// The functions by which code asks whether its call was cancelled. What refers to none of them
 /// need not be waited for.
-pub(crate) const ASKING: [&CStr; 4] = [
+pub(crate) const ASKING: [&CStr; 7] = [
     c"farcall_is_cancelled",
     c"farcall_grpc_is_canceled_np",
     c"farcall_ngexIsCanceled",
     c"farcall_ngstb_is_canceled",
+    c"grpc_is_canceled_np",
+    c"ngexIsCanceled",
+    c"ngstb_is_canceled",
 ];
 
 /// Whether the server wants the call that runs to end, or is gone; `None` where no call runs.

@@ -33,6 +33,8 @@ pub struct LoadedRoutine {
     pub body: Body,
     pub sizer: Sizer,
     closures: Closures,
+    /// Whether sizes of its callbacks name its parameters.
+    pub captures: bool,
 }
 
 /// What runs a routine.
@@ -58,8 +60,9 @@ impl LoadedRoutine {
     fn new(routine: &Routine, body: Body) -> Result<LoadedRoutine> {
         let sizer = Sizer::new(&routine.interface);
         let closures = closures(routine)?;
+        let captures = routine.interface.has_captured();
         let contract = contract_hash(&routine.interface);
-        Ok(LoadedRoutine { routine: routine.clone(), contract, body, sizer, closures })
+        Ok(LoadedRoutine { routine: routine.clone(), contract, body, sizer, closures, captures })
     }
 
     /// The function that it is given for callback number `index`.

@@ -47,11 +47,22 @@ impl CallbackType {
 
 impl Interface {
     /// The callback's function as code calls it: its parameters in order, but for the one that it
-    /// returns.
+    /// returns and those of the routine.
     pub fn function(&self) -> Code {
         let result = self.parameters.iter().position(|parameter| parameter.returned);
-        let arguments = (0..self.parameters.len()).filter(|index| Some(*index) != result).collect();
+        let arguments = (0..self.parameters.len())
+            .filter(|index| self.parameters[*index].is_passed())
+            .collect();
         Code::Symbol { symbol: self.name.clone(), arguments, result }
+    }
+
+    /// Whether sizes of its callbacks name parameters of the routine.
+    pub fn has_captured(&self) -> bool {
+        let captures = |parameter: &Parameter| match &parameter.shape {
+            Shape::Callback { parameters } => parameters.iter().any(|one| one.captured.is_some()),
+            Shape::Scalar | Shape::Array { .. } => false,
+        };
+        self.parameters.iter().any(captures)
     }
 
     /// Whether a callback of the routine returns a value.

@@ -59,6 +59,7 @@ pub(crate) mod parameter {
     pub const STREAM: i64 = 14;
     pub const LOGICAL: i64 = 15;
     pub const RETURNED: i64 = 16;
+    pub const CAPTURED: i64 = 17;
 }
 
 /// Keys of a dimension.

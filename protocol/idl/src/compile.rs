@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use crate::check;
-use crate::diagnostic::{Diagnostics, Problems};
+use crate::diagnostic::{Diagnostic, Diagnostics, Problems};
+use crate::dialect::Dialect;
 use crate::interface::Module;
 use crate::lexer;
 use crate::parse;
@@ -22,6 +23,22 @@ pub const FILE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// # Errors
 /// Every mistake of the file with its place, up to [`crate::DIAGNOSTICS_MAX`].
 pub fn compile(file: &str, text: &str) -> Result<Module, Diagnostics> {
+    compile_as(Dialect::Farcall, file, text).map(|compiled| compiled.module)
+}
+
+/// What came of a file.
+pub struct Compiled {
+    /// Its module.
+    pub module: Module,
+    /// What Farcall's own dialect refuses and this one takes, in the order of the text.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// The same by the rules of that dialect.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_as(dialect: Dialect, file: &str, text: &str) -> Result<Compiled, Diagnostics> {
     let mut problems = Problems::default();
     if text.len() > FILE_BYTES_MAX {
         let source = Source::new(file, "");
@@ -42,8 +59,12 @@ pub fn compile(file: &str, text: &str) -> Result<Module, Diagnostics> {
         );
     }
     let tree = parse::parse(&source, &lexed.tokens, &mut problems);
-    let module = check::check(&source, file, &tree, &mut problems);
-    if problems.is_empty() { Ok(module) } else { Err(problems.finish(&source)) }
+    let module = check::check(&source, file, &tree, dialect, &mut problems);
+    if problems.is_empty() {
+        Ok(Compiled { module, warnings: problems.warnings(&source) })
+    } else {
+        Err(problems.finish(&source))
+    }
 }
 
 /// Whether the text must go through the C preprocessor before [`compile`].

@@ -170,6 +170,12 @@ fn read_parameter(reader: &mut Reader<'_>, callbacks: bool) -> Result<Parameter>
             key::STREAM => it.stream = reader.flag()?,
             key::LOGICAL => it.logical = reader.flag()?,
             key::RETURNED => it.returned = reader.flag()?,
+            key::CAPTURED => {
+                let number = reader.number()?;
+                let number =
+                    u16::try_from(number).map_err(|_| reader.error("a number is too large"))?;
+                it.captured = Some(number);
+            }
             _ => return Ok(false),
         }
         Ok(true)

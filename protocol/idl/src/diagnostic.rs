@@ -142,6 +142,7 @@ struct Problem {
 #[derive(Default)]
 pub(crate) struct Problems {
     list: Vec<Problem>,
+    warnings: Vec<Problem>,
     omitted: usize,
 }
 
@@ -181,6 +182,13 @@ impl Problems {
             "convert the file, for instance: iconv -f latin1 -t utf-8 (old Japanese files: -f \
                 euc-jp)",
         );
+    }
+
+    /// Adds what a dialect takes although it may be a mistake; what is too much to read is dropped.
+    pub(crate) fn warn(&mut self, span: Span, message: impl Into<String>) {
+        if self.warnings.len() < DIAGNOSTICS_MAX {
+            self.warnings.push(Problem { span, message: message.into(), help: None });
+        }
     }
 
     /// Keeps the mistake, counts it, or drops it as an echo.
@@ -223,6 +231,14 @@ impl Problems {
         self.list.sort_by_key(|problem| problem.span.start);
         let list = self.list.into_iter().map(|problem| located(problem, source)).collect();
         Diagnostics { list, omitted: self.omitted }
+    }
+}
+
+impl Problems {
+    /// What was taken although it may be a mistake, in the order of the text.
+    pub(crate) fn warnings(mut self, source: &Source<'_>) -> Vec<Diagnostic> {
+        self.warnings.sort_by_key(|problem| problem.span.start);
+        self.warnings.into_iter().map(|problem| located(problem, source)).collect()
     }
 }
 

@@ -209,6 +209,9 @@ fn parameter_map(parameter: &Parameter, part: Part) -> Vec<u8> {
         map.flag(key::STREAM, parameter.stream);
         map.flag(key::LOGICAL, parameter.logical);
         map.flag(key::RETURNED, parameter.returned);
+        if let Some(routines) = parameter.captured {
+            map.number(key::CAPTURED, routines.into());
+        }
     }
     map.finish()
 }

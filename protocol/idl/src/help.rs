@@ -47,7 +47,7 @@ fn row(interface: &Interface, index: usize, parameter: &Parameter) -> [String; 4
     let (mode, kind) = match &parameter.shape {
         Shape::Callback { parameters } => {
             let inner = Scope { parameters, structs: scope.structs };
-            let listed = inner.parameters.iter().filter(|p| !p.returned);
+            let listed = inner.parameters.iter().filter(|p| p.is_passed());
             let names: Vec<&str> = listed.map(|p| p.name.as_str()).collect();
             let value = parameter.function_value();
             let value = value.map_or_else(String::new, |p| format!(" -> {}", type_text(inner, p)));

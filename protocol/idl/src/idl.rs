@@ -80,7 +80,7 @@ fn write_options(text: &mut String, interface: &Interface) {
 }
 
 fn parameter_list(scope: Scope<'_>, separator: &str) -> String {
-    let listed = scope.parameters.iter().filter(|parameter| !parameter.returned);
+    let listed = scope.parameters.iter().filter(|parameter| parameter.is_passed());
     let parameters: Vec<_> =
         listed.map(|p| separator.to_owned() + &parameter_text(scope, p)).collect();
     parameters.join(",")

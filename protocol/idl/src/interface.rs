@@ -177,6 +177,9 @@ pub struct Parameter {
     pub logical: bool,
     /// The OUT number of a callback that the function returns: code calls `double f(double)`.
     pub returned: bool,
+    /// The number of the routine's integer that a size of a callback names: the executable sends its
+    /// value, and no code passes it or gets it.
+    pub captured: Option<u16>,
     /// One line for people.
     pub doc: String,
     /// Physical unit ("K", "m/s"); empty if none.

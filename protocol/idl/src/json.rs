@@ -123,6 +123,7 @@ fn parameter_value(scope: Scope<'_>, parameter: &Parameter) -> Value {
     put(&mut map, "constant", flag_value(parameter.constant));
     put(&mut map, "logical", flag_value(parameter.logical));
     put(&mut map, "returned", flag_value(parameter.returned));
+    put(&mut map, "captured", flag_value(parameter.captured.is_some()));
     put(&mut map, "doc", text_value(&parameter.doc));
     put(&mut map, "unit", text_value(&parameter.unit));
     Value::Object(map)

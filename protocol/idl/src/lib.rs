@@ -8,6 +8,7 @@ pub mod class_page;
 mod compile;
 pub mod decode;
 pub mod diagnostic;
+mod dialect;
 mod domain;
 pub mod element;
 pub mod encode;
@@ -40,6 +41,7 @@ mod validate;
 pub mod values;
 mod words;
 
-pub use compile::{FILE_BYTES_MAX, compile, needs_preprocessor};
+pub use compile::{Compiled, FILE_BYTES_MAX, compile, compile_as, needs_preprocessor};
 pub use diagnostic::{DIAGNOSTICS_MAX, Diagnostic, Diagnostics};
+pub use dialect::Dialect;
 pub use nearest::nearest;

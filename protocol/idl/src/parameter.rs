@@ -19,9 +19,15 @@ impl Parameter {
             stream: false,
             logical: false,
             returned: false,
+            captured: None,
             doc: String::new(),
             unit: String::new(),
         }
+    }
+
+    /// Whether code passes it as an argument: not the value of a function, nor the routine's.
+    pub fn is_passed(&self) -> bool {
+        !self.returned && self.captured.is_none()
     }
 
     /// Every expression of the parameter that a call evaluates: sizes, ranges, `when`, default.

@@ -24,9 +24,13 @@ impl Interface {
         if let Some(one) = self.parameters.iter().find(|parameter| parameter.returned) {
             return Err(wrong(&one.name, "is what a function returns, outside a callback".into()));
         }
+        if let Some(one) = self.parameters.iter().find(|parameter| parameter.captured.is_some()) {
+            return Err(wrong(&one.name, "is a routine's parameter, outside a callback".into()));
+        }
         for (index, parameter) in self.parameters.iter().enumerate() {
             if let Some(scope) = self.callback_scope(index) {
                 validate_callback(scope, &parameter.name)?;
+                validate_captured(&self.parameters, scope.parameters)?;
             }
         }
         for expression in self.complexity.iter().chain(&self.processors) {
@@ -53,6 +57,29 @@ fn validate_callback(scope: Scope<'_>, name: &str) -> Result<()> {
         }
         None => Ok(()),
     }
+}
+
+/// Sizes of a callback name single integers that the routine has when it is called.
+fn validate_captured(routines: &[Parameter], callbacks: &[Parameter]) -> Result<()> {
+    for one in callbacks {
+        let Some(index) = one.captured else { continue };
+        let fits = |of: &&Parameter| {
+            let is_single = match &of.shape {
+                Shape::Scalar => true,
+                Shape::Array { dimensions, .. } => {
+                    dimensions.iter().all(|one| one.size == Expression::Integer(1))
+                }
+                Shape::Callback { .. } => false,
+            };
+            let is_integer = of.element == one.element && of.element.is_integer();
+            is_single && is_integer && of.mode.is_input()
+        };
+        let is_plain = one.shape == Shape::Scalar && one.mode == Mode::In && !one.returned;
+        if !is_plain || routines.get(usize::from(index)).filter(fits).is_none() {
+            return Err(wrong(&one.name, "is no integer of the routine".into()));
+        }
+    }
+    Ok(())
 }
 
 /// A function returns one number at most, which is OUT, as functions of C and Fortran give it.

@@ -5,15 +5,18 @@ use std::process::ExitCode;
 
 use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
+use farcall_executable::build::Preprocessor;
 use farcall_executable::image::is_python;
 use farcall_idl::interface::{Module, Routine};
 use farcall_idl::signature::signature;
-use farcall_idl::{Diagnostic, Diagnostics};
+use farcall_idl::{Diagnostic, Diagnostics, Dialect};
 use serde_json::{Value, json};
 
 use super::{exit_code, explain};
 use crate::output::{print, print_json, table, tell};
-use farcall_publishing::module::{check_linked, compile, publication_of, with_nothing_to_publish};
+use farcall_publishing::module::{
+    Preprocessing, check_linked, compile_as, preprocessed, publication_of, with_nothing_to_publish,
+};
 use farcall_publishing::python::Interpreters;
 use farcall_publishing::shipped;
 use farcall_publishing::source::Source;
@@ -27,9 +30,22 @@ pub struct CheckArguments {
     /// Also find the libraries and symbols, and compile and link inline code, as a server does
     #[arg(long)]
     link: bool,
+    /// Search this directory for headers
+    #[arg(short = 'I', value_name = "FOLDER")]
+    include: Vec<String>,
+    /// Define a macro
+    #[arg(short = 'D', value_name = "NAME[=VALUE]")]
+    define: Vec<String>,
     /// Print the mistakes as a JSON array; empty if there are none
     #[arg(long)]
     json: bool,
+}
+
+impl CheckArguments {
+    fn preprocessor_options(&self) -> Vec<String> {
+        let include = self.include.iter().map(|folder| format!("-I{folder}"));
+        include.chain(self.define.iter().map(|define| format!("-D{define}"))).collect()
+    }
 }
 
 /// Compiles every file, and finds its code if asked to; prints all mistakes, or the routines.
@@ -38,7 +54,7 @@ pub fn check(arguments: &CheckArguments) -> Result<ExitCode> {
     let mut mistakes = Vec::new();
     for file in &arguments.files {
         let file = &shipped::named(file);
-        match checked(file, arguments.link) {
+        match checked(file, arguments) {
             Ok(checked) => {
                 warn(&checked.warnings);
                 if !arguments.json {
@@ -71,15 +87,20 @@ struct Checked {
 }
 
 /// Compiles a file; where `link` says so, also finds its code.
-fn checked(file: &Path, link: bool) -> Result<Checked> {
+fn checked(file: &Path, arguments: &CheckArguments) -> Result<Checked> {
     let source = Source::open(file)?;
     if is_python(file) {
         let described = Interpreters::default().describe(file, &source.text()?)?;
         let warnings = with_nothing_to_publish(described.warnings, &described.module, file);
         return Ok(Checked { module: described.module, warnings });
     }
-    let module = compile(&source)?;
-    let warnings = match link {
+    let preprocessor =
+        Preprocessor { options: arguments.preprocessor_options(), ..Preprocessor::default() };
+    let compiled = compile_as(&source, Dialect::Farcall, Preprocessing::WhereNeeded, |text| {
+        preprocessed(&source, text, &preprocessor)
+    })?;
+    let module = compiled.module;
+    let warnings = match arguments.link {
         true => linked(&module, &source)?,
         false => with_nothing_to_publish(String::new(), &module, file),
     };

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use farcall_base::Result;
+use farcall_idl::Dialect;
 
 use crate::output::print;
 use farcall_publishing::installation::program_directory;
@@ -26,8 +27,10 @@ pub struct NgArguments {
 
 #[derive(Subcommand)]
 enum Tool {
-    /// Write the code and the makefile of stub executables (ng_gen, ninf_gen)
+    /// Write the code and the makefile of stub executables (ng_gen)
     Gen(generate::GenerateArguments),
+    /// The same for the first Ninf (ninf_gen)
+    NinfGen(generate::GenerateArguments),
     /// Compile and link a client (ng_cc, ninfcc)
     Cc(cc::CompilerArguments),
     /// Write the .nrf file of stub executables (ng_gen_nrf)
@@ -46,8 +49,13 @@ pub fn ng(arguments: &NgArguments) -> Result<ExitCode> {
     let prefix = std::fs::canonicalize(&prefix).unwrap_or(prefix);
     let success = |()| ExitCode::SUCCESS;
     match &arguments.tool {
-        Tool::Gen(arguments) if arguments.version => print_version().map(success),
-        Tool::Gen(arguments) => generate::generate(arguments, &prefix).map(success),
+        Tool::Gen(arguments) | Tool::NinfGen(arguments) if arguments.version => {
+            print_version().map(success)
+        }
+        Tool::Gen(arguments) => generate::generate(arguments, Dialect::NinfG, &prefix).map(success),
+        Tool::NinfGen(arguments) => {
+            generate::generate(arguments, Dialect::Ninf, &prefix).map(success)
+        }
         Tool::Cc(arguments) => cc::compile(arguments, &prefix),
         Tool::GenNrf(arguments) => list::list(arguments, list::Form::Nrf, &prefix).map(success),
         Tool::GenDif(arguments) => list::list(arguments, list::Form::Ldif, &prefix).map(success),

@@ -1,6 +1,7 @@
 //! Probing sessions, waiting for them, cancelling them, and what became of them.
 
 use std::ffi::c_int;
+use std::time::{Duration, Instant};
 
 use crate::code::{Code, Failure, Outcome};
 use crate::context::current;
@@ -8,6 +9,19 @@ use crate::entry::enter;
 use crate::pointers::{RawHandle, place};
 use crate::sessions::Table;
 use crate::waiting::{Remaining, VOID, any_ended, set};
+
+/// For so long a probe of several waits before it says that none has ended: what would end then is
+/// not missed, and who probes without a pause does not keep a processor busy.
+const PROBE: Duration = Duration::from_millis(5);
+/// And for so long after the last of them was begun: its process may have to start first.
+const BEGINNING: Duration = Duration::from_millis(200);
+
+/// One of a set that has ended. One that was waited for has ended as well; others may be of more
+/// use.
+fn one_that_ended(table: &Table, set: &[i32]) -> Outcome<Option<i32>> {
+    let waited = || set.iter().copied().find(|one| table.has_ended(*one).unwrap_or(false));
+    Ok(any_ended(table, set)?.or_else(waited))
+}
 
 /// What waiting for one session comes to.
 fn of_one(failure: Option<Failure>) -> Outcome<()> {
@@ -51,12 +65,15 @@ unsafe extern "C" fn farcall_grpc_probe_or(
         *found = VOID;
         // SAFETY: as above.
         let set = unsafe { set(sessions, count) }?;
+        // Programs probe once and then compute, or probe without a pause.
+        let until = |table: &Table| {
+            let begun = table.last_begun(&set).map(|begun| begun + BEGINNING);
+            (Instant::now() + PROBE).max(begun.unwrap_or_else(Instant::now))
+        };
+        let outcome =
+            context.sessions.wait_for_a_while(|table| one_that_ended(table, &set), until)?;
         let none = || Failure::new(Code::NoneCompleted, "all of them are running");
-        let table = context.sessions.lock();
-        // One that was waited for has ended as well; others may be of more use.
-        let waited =
-            || set.iter().copied().find(|session| table.has_ended(*session).unwrap_or(false));
-        *found = any_ended(&table, &set)?.or_else(waited).ok_or_else(none)?;
+        *found = outcome.ok_or_else(none)?;
         Ok(())
     })
 }

@@ -1,25 +1,23 @@
-//! Calls of entries, stubs, executables and groups.
+//! Calls of entries, stubs and executables.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use farcall_c::{TaggedValue, passing};
 use farcall_client::idl::interface::Shape;
 
 use crate::calling::{Wanted, call, start};
-use crate::code::{Failure, Number, Outcome};
+use crate::code::{Failure, Outcome};
 use crate::fortran::RawFortran;
 use crate::handles::Handle;
 use crate::held::Held;
 use crate::pointers::{place, text};
 
 use super::any::Any;
-use super::entries::Entry;
 use super::failure::{OK, enter, enter_or};
+use super::groups::Group;
 use super::lookup::write_types;
 use super::transactions::{self, Recorded};
-use super::waiting::wait_for_all;
 use super::{lock, ninf};
 
 /// `Ninf_stub_t` and `Ninf_executable_t`: a function that was looked up.
@@ -27,21 +25,14 @@ pub struct Stub {
     handle: Arc<Handle>,
 }
 
-/// `Ninf_group_t`: one function at several servers, in turn.
-pub struct Group {
-    handles: Vec<Arc<Handle>>,
-    next: AtomicUsize,
-    sessions: std::sync::Mutex<Vec<c_int>>,
-}
-
 /// A call in the making.
-struct Made {
-    handle: Arc<Handle>,
+pub(super) struct Made {
+    pub handle: Arc<Handle>,
     /// How many arguments there are, where that is known.
-    count: Option<usize>,
-    starts: bool,
+    pub count: Option<usize>,
+    pub starts: bool,
     /// Functions that are passed are Fortran procedures.
-    fortran: bool,
+    pub fortran: bool,
 }
 
 impl Made {
@@ -50,7 +41,7 @@ impl Made {
     ///
     /// # Safety
     /// Arguments as the interface says, until the call is over.
-    unsafe fn act(&self, mut next: impl FnMut(u32) -> TaggedValue) -> Outcome<c_int> {
+    pub unsafe fn act(&self, mut next: impl FnMut(u32) -> TaggedValue) -> Outcome<c_int> {
         // That is a rule of GridRPC.
         self.handle.forgive();
         if transactions::is_under_way() {
@@ -112,8 +103,7 @@ impl RawRequest {
             return Ok(ninf().executables.find(self.executable, "the executable")?.handle.clone());
         }
         if let Some(group) = group {
-            let turn = group.next.fetch_add(1, Ordering::Relaxed) % group.handles.len();
-            return Ok(group.handles[turn].clone());
+            return Ok(group.next());
         }
         if !self.program.is_null() {
             // SAFETY: the caller's promise, here and below.
@@ -139,11 +129,13 @@ impl RawRequest {
             unsafe { (self.fetch)(tag, self.arguments, &mut value) };
             value
         };
-        // SAFETY: as above.
-        let session = unsafe { made.act(next) }?;
-        if let Some(group) = group {
-            lock(&group.sessions).push(session);
-        }
+        // SAFETY: as above; ninf.h has arguments stay until the group's end.
+        let session = unsafe {
+            match &group {
+                Some(group) => group.start(&made, next),
+                None => made.act(next),
+            }
+        }?;
         if made.starts && !self.executable.is_null() {
             lock(&ninf().started).insert(session, self.executable as usize);
         }
@@ -308,49 +300,5 @@ extern "C" fn farcall_Ninf_executable_finalize(executable: *mut Stub) -> c_int {
         context.sessions.cancel_of(handle.id);
         let held: Vec<_> = handle.held().into_iter().collect();
         Held::release(&held, None).map(|()| OK)
-    })
-}
-
-/// A function at all servers of the map that have it; without a map, at the usual one.
-fn group(entry: &str) -> Outcome<Group> {
-    let map = lock(&ninf().settings).map.clone();
-    let entry = Entry::read(entry)?;
-    if entry.host.is_some() || map.is_empty() {
-        let home = entry.at_home(&lock(&ninf().settings));
-        return Ok(Group::new(vec![ninf().handle_of(home)?]));
-    }
-    let at = |(host, port): (String, u16)| {
-        ninf().handle_of(Entry { host: Some(host), port, ..entry.clone() })
-    };
-    let mut failure = None;
-    let found: Vec<Arc<Handle>> =
-        map.into_iter().filter_map(|one| at(one).map_err(|its| failure = Some(its)).ok()).collect();
-    match failure {
-        Some(failure) if found.is_empty() => Err(failure.numbered(Number::CannotSchedule)),
-        _ => Ok(Group::new(found)),
-    }
-}
-
-impl Group {
-    fn new(handles: Vec<Arc<Handle>>) -> Group {
-        Group { handles, next: AtomicUsize::new(0), sessions: Default::default() }
-    }
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_Ninf_group_init(entry: *const c_char) -> *mut Group {
-    enter_or("Ninf_group_init", std::ptr::null_mut(), || {
-        // SAFETY: ninf.h: text.
-        let made = unsafe { text(entry, "the entry") }.and_then(group)?;
-        Ok(ninf().groups.give(made))
-    })
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn farcall_Ninf_group_wait_all(group: *mut Group) -> c_int {
-    enter("Ninf_group_wait_all", || {
-        let group = ninf().groups.find(group, "the group")?;
-        let sessions = std::mem::take(&mut *lock(&group.sessions));
-        wait_for_all(&sessions).map(|()| OK)
     })
 }

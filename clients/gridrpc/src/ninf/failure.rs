@@ -1,12 +1,21 @@
 //! Errors by Ninf's numbers.
+#![allow(non_upper_case_globals, reason = "names that programs declare")]
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_int};
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use crate::code::{Code, Number, Outcome};
 use crate::entry::{self, last, print};
 
 pub use crate::numbers::ninf_result::{ERROR, OK};
+
+/// The last error of any thread, and whether the program wants to be debugged: programs declare
+/// both themselves.
+#[unsafe(no_mangle)]
+static ninf_error_code: AtomicI32 = AtomicI32::new(0);
+#[unsafe(no_mangle)]
+static ninf_debug_flag: AtomicI32 = AtomicI32::new(0);
 
 thread_local! {
     /// The number of this thread's last error.
@@ -29,6 +38,7 @@ pub fn enter_or<T: Copy>(name: &str, otherwise: T, body: impl FnOnce() -> Outcom
     });
     if status != Code::NoError as c_int {
         let _ = NUMBER.try_with(|place| place.set(number as c_int));
+        ninf_error_code.store(number as c_int, Ordering::Relaxed);
         return otherwise;
     }
     given

@@ -69,7 +69,7 @@ unsafe extern "C" fn farcall_Ninf_wait_and_set(set: *mut Set) -> *mut Set {
         // SAFETY: as above.
         let all = std::mem::take(&mut unsafe { of(set) }.ok_or_else(|| missing("the set"))?.0);
         wait_for_all(&all)?;
-        Ok(set)
+        Ok(Box::into_raw(Box::new(Set(all))))
     })
 }
 
@@ -84,6 +84,6 @@ unsafe extern "C" fn farcall_Ninf_wait_or_set(set: *mut Set, session: *mut c_int
         known.0.retain(|one| *one != ended);
         // SAFETY: as above.
         unsafe { give(session, ended) };
-        failure.map_or(Ok(set), Err)
+        failure.map_or_else(|| Ok(Box::into_raw(Box::new(Set(vec![ended])))), Err)
     })
 }

@@ -116,20 +116,21 @@ unsafe extern "C" fn farcall_Ninf_wait_any(session: *mut c_int) -> c_int {
         // SAFETY: ninf.h: a place for a number, here and below.
         unsafe { give(session, VOID) };
         let found = ninf().context()?.sessions.wait_until(|table| match table.first_fresh() {
-            Some(first) => Some(Ok((first, ended(table, first)))),
-            None => (table.running() == 0)
-                .then(|| Err(Failure::new(Code::InvalidSessionId, "no session is left"))),
+            Some(first) => Some(Ok(Some((first, ended(table, first))))),
+            None => (table.running() == 0).then_some(Ok(None)),
         })?;
+        // Loops end with NINF_OK, and no session has its number.
+        let Some((first, failure)) = found else { return Ok(OK) };
         // SAFETY: as above.
-        unsafe { give(session, found.0) };
-        found.1.map_or(Ok(OK), Err)
+        unsafe { give(session, first) };
+        failure.map_or(Ok(first), Err)
     })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn farcall_Ninf_session_probe(session: c_int) -> c_int {
     enter("Ninf_session_probe", || {
-        ninf().context()?.sessions.lock().has_ended(session).map(c_int::from)
+        ninf().context()?.sessions.lock().has_ended(session).map(|ended| c_int::from(!ended))
     })
 }
 

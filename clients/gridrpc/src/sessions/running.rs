@@ -57,6 +57,11 @@ impl RunningSessions {
         Some(running)
     }
 
+    /// When the last of a set was begun.
+    pub(super) fn last_begun(&self, set: &[i32]) -> Option<Instant> {
+        set.iter().filter_map(|session| Some(self.sessions.get(session)?.begun)).max()
+    }
+
     /// Takes all of them out when everything ends.
     pub(super) fn give_up(&mut self) -> FxHashMap<i32, Running> {
         std::mem::take(&mut self.sessions)

@@ -1,5 +1,7 @@
 //! The table of sessions: which run, which have ended, and what is asked of either.
 
+use std::time::Instant;
+
 use farcall_client::PendingCall;
 
 use super::collecting::Spent;
@@ -82,6 +84,11 @@ impl Table {
     /// One of a set that has ended, and that nobody waited for.
     pub fn fresh_of(&self, set: &[i32]) -> Option<i32> {
         self.ended.fresh_of(set)
+    }
+
+    /// When the last of a set that is under way was begun.
+    pub fn last_begun(&self, set: &[i32]) -> Option<Instant> {
+        self.under_way.last_begun(set)
     }
 
     /// Whether one of a set is under way.

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use farcall_idl::Dialect;
 use farcall_idl::interface::{ElementType, Field, Interface, Parameter, Shape, StructType};
 
 /// What stands before a definition that C code calls.
@@ -22,13 +23,30 @@ pub(super) fn struct_type(description: &StructType) -> String {
 }
 
 /// The head of a body.
-pub(super) fn prototype(index: usize, interface: &Interface, cpp: bool) -> String {
+pub(super) fn prototype(
+    index: usize,
+    interface: &Interface,
+    dialect: Dialect,
+    cpp: bool,
+) -> String {
     let words = Words { structs: &interface.structs, cpp };
-    let list = words.list(&interface.parameters);
+    let mut parameters = interface.parameters.clone();
+    let is_complex = |one: &&mut Parameter| {
+        matches!(one.element, ElementType::Complex64 | ElementType::Complex128)
+    };
+    if dialect == Dialect::Ninf {
+        parameters.iter_mut().filter(is_complex).for_each(|one| one.name = renamed(&one.name));
+    }
+    let list = words.list(&parameters);
     // An exception that nobody catches ends the process where it is thrown, with its type and text
     // on standard error, before it unwinds what is not C++'s. Not `noexcept`: `-ansi` means C++98.
     let catches = if cpp { " throw()" } else { "" };
     format!("{}void farcall_body_{index}({list}){catches}", linkage(cpp))
+}
+
+/// The name of a parameter whose own name stands for something else in the body.
+pub(super) fn renamed(name: &str) -> String {
+    format!("farcall_{name}")
 }
 
 /// The language of the body, and the structs that it knows.
@@ -38,9 +56,9 @@ struct Words<'a> {
 }
 
 impl Words<'_> {
-    /// Parameters, but for the one that a function returns.
+    /// Parameters that code passes.
     fn list(&self, parameters: &[Parameter]) -> String {
-        let listed = parameters.iter().filter(|parameter| !parameter.returned);
+        let listed = parameters.iter().filter(|parameter| parameter.is_passed());
         let all: Vec<String> = listed.map(|parameter| self.declaration(parameter)).collect();
         if all.is_empty() { "void".into() } else { all.join(", ") }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use farcall_base::{CallId, Error, ErrorKind, Result};
 use farcall_idl::callback::CallbackType;
 use farcall_idl::encode::contract_hash;
-use farcall_idl::interface::{Language, Routine};
+use farcall_idl::interface::{Language, Parameter, Routine};
 use farcall_native::invoke::Slot;
 use farcall_native::{Closure, Entered};
 use farcall_wire::{Argument, Open, callback_attribute};
@@ -42,8 +42,33 @@ pub(super) struct Entry {
     pub(super) fortran: bool,
 }
 
+/// Callbacks of the call that is to run find its parameters there.
+pub fn keep_slots(slots: &[Slot]) {
+    running::with(|running| {
+        if let Some(running) = &mut running.way().session.running {
+            running.slots = slots.to_vec();
+        }
+    });
+}
+
+/// The routine's parameters that the callback's sizes name.
+fn add_captured(parameters: &[Parameter], slots: &mut [Slot]) {
+    if parameters.iter().all(|parameter| parameter.captured.is_none()) {
+        return;
+    }
+    running::with(|running| {
+        let Some(running) = &running.way().session.running else { return };
+        for (parameter, slot) in parameters.iter().zip(slots) {
+            let captured = parameter.captured.map(usize::from);
+            let routines = captured.and_then(|index| running.slots.get(index));
+            *slot = routines.map_or(*slot, |routines| *routines);
+        }
+    });
+}
+
 impl Entered for Entry {
     fn enter(&self, slots: &mut [Slot]) {
+        add_captured(&self.kind.interface.parameters, slots);
         let outcome =
             Outgoing::new(self, slots).and_then(|(call, arguments)| self.call(call, arguments));
         if let Err(error) = outcome {

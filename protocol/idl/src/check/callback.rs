@@ -10,7 +10,7 @@ use crate::parse::tree;
 use crate::words;
 
 impl List<'_, '_> {
-    /// A callback: a list of its own, whose sizes see nothing of the routine around. `value` is the
+    /// A callback: a list of its own, whose sizes see the integers of the routine around. `value` is the
     /// type that its function returns.
     pub(super) fn callback(
         &mut self,
@@ -22,10 +22,14 @@ impl List<'_, '_> {
         let mut inner = List {
             structs: self.structs,
             outer: Some(all),
+            captured: Vec::new(),
+            dialect: self.dialect,
             incomplete: list.1,
             problems: &mut *self.problems,
         };
         let (mut compiled, _) = parameters(&mut inner, &list.0);
+        let captured = std::mem::take(&mut inner.captured);
+        add_captured(&mut compiled, &captured, all);
         super::cycles::check(&compiled, &list.0, self.problems);
         if let Some(element) = value.filter(|_| !is_type(tree, words::VOID)) {
             let value = self.returned(tree, element, &compiled);
@@ -68,5 +72,20 @@ impl List<'_, '_> {
             returned: true,
             ..Parameter::scalar(own, Mode::Out, element)
         }
+    }
+}
+
+/// The routine's integers that sizes name travel behind the callback's own parameters.
+fn add_captured(compiled: &mut Vec<Parameter>, captured: &[usize], all: &[Signature]) {
+    for around in captured {
+        let signature = &all[*around];
+        let mut name = signature.name.clone();
+        while compiled.iter().any(|one| one.name == name) {
+            name.push('_');
+        }
+        let Some(element) = signature.element else { continue };
+        let number = u16::try_from(*around).expect("the parser bounds the number of parameters");
+        let parameter = Parameter::scalar(name, Mode::In, element);
+        compiled.push(Parameter { captured: Some(number), ..parameter });
     }
 }

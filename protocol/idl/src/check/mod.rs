@@ -14,6 +14,7 @@ mod types;
 use std::collections::HashMap;
 
 use crate::diagnostic::{Problems, shown};
+use crate::dialect::Dialect;
 use crate::fortran;
 use crate::interface::{
     Class, Code, FINALIZE, INITIALIZE, Language, Module, StringConvention, StructType,
@@ -24,6 +25,7 @@ use crate::source::{Source, Span};
 /// What all routines of a file share.
 pub(crate) struct FileContext<'a> {
     source: &'a Source<'a>,
+    dialect: Dialect,
     module: String,
     structs: Vec<StructType>,
     struct_names: Vec<&'a str>,
@@ -52,10 +54,12 @@ pub(crate) fn check<'a>(
     source: &'a Source<'a>,
     file_name: &str,
     tree: &'a File,
+    dialect: Dialect,
     problems: &mut Problems,
 ) -> Module {
     let context = FileContext {
         source,
+        dialect,
         module: module_name(file_name, &tree.module, problems),
         structs: structs::compile(&tree.structs, problems),
         struct_names: tree.structs.iter().map(|structure| structure.name.text.as_str()).collect(),

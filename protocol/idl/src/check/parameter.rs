@@ -4,7 +4,8 @@ use super::constant;
 use super::scope::{self, Purpose, Scope, Signature};
 use super::types;
 use crate::diagnostic::{Problems, shown};
-use crate::expression::Expression;
+use crate::dialect::Dialect;
+use crate::expression::{BinaryOperator, Expression};
 use crate::interface::{Dimension, ElementType, Mode, Order, Parameter, Shape};
 use crate::parse::tree;
 use crate::words;
@@ -15,6 +16,9 @@ pub(super) struct List<'c, 'p> {
     pub structs: &'c [&'c str],
     /// The parameters of the routine around, if this is a callback's list.
     pub outer: Option<&'c [Signature]>,
+    /// Which of these its sizes name.
+    pub captured: Vec<usize>,
+    pub dialect: Dialect,
     /// Some parameter of the list could not be read.
     pub incomplete: bool,
     pub problems: &'p mut Problems,
@@ -113,6 +117,7 @@ impl List<'_, '_> {
                 && is_type(tree, words::FILE_POINTER),
             logical: is_truth(tree),
             returned: false,
+            captured: None,
             doc: tree.doc.as_ref().map(|doc| doc.text.clone()).unwrap_or_default(),
             unit: tree.unit.as_ref().map(|unit| unit.text.clone()).unwrap_or_default(),
         };
@@ -142,10 +147,14 @@ impl List<'_, '_> {
         let mut scope = Scope {
             signatures: all,
             outer,
+            captured: std::mem::take(&mut self.captured),
+            dialect: self.dialect,
             incomplete: self.incomplete,
             problems: &mut *self.problems,
         };
-        let expression = scope.resolve(tree, purpose)?;
+        let expression = scope.resolve(tree, purpose);
+        self.captured = scope.captured;
+        let expression = expression?;
         if !purpose.reals
             && let Err(message) = constant::value(&expression)
         {
@@ -212,9 +221,12 @@ impl List<'_, '_> {
                     Some(self.expression(part.as_ref()?, purpose, all))
                 };
                 let start = part(&extent.start);
-                let end = part(&extent.end);
+                let mut end = part(&extent.end);
                 let stride = part(&extent.stride);
                 let size = self.expression(&extent.size, scope::SIZE, all);
+                if self.dialect.is_old() {
+                    end = end.map(|end| whole_if_zero(end, &size));
+                }
                 let compiled = Dimension { size, start, end, stride };
                 constant::check_dimension(&compiled, extent, self.problems);
                 compiled
@@ -223,9 +235,13 @@ impl List<'_, '_> {
     }
 
     /// Ninf-G takes `[]` for one element, which sends the wrong data without a word: refused with
-    /// the ways out.
+    /// the ways out, but by its own tool.
     fn empty_dimension(&mut self, parameter: &tree::Parameter, span: crate::source::Span) {
         let name = shown(&parameter.name.text);
+        if self.dialect.is_old() {
+            let message = format!("the size of '{name}' is not given: it is one element");
+            return self.problems.warn(span, message);
+        }
         self.problems.add_with_help(
             span,
             format!("the size of '{name}' is not given"),
@@ -397,4 +413,16 @@ fn all_sized(tree: &tree::Parameter) -> bool {
 /// A dimension of one element.
 pub(super) fn one() -> Dimension {
     Dimension { size: Expression::Integer(1), start: None, end: None, stride: None }
+}
+
+/// The references take an end of 0 for the whole size.
+fn whole_if_zero(end: Expression, size: &Expression) -> Expression {
+    let boxed = |part: &Expression| Box::new(part.clone());
+    let is_zero =
+        |end| Expression::Binary(BinaryOperator::Equal, end, Box::new(Expression::Integer(0)));
+    match end {
+        Expression::Integer(0) => size.clone(),
+        Expression::Integer(_) => end,
+        _ => Expression::Select(Box::new(is_zero(boxed(&end))), boxed(size), Box::new(end)),
+    }
 }

@@ -25,12 +25,17 @@ pub(super) fn routine(
     problems: &mut Problems,
 ) -> Routine {
     let names = &context.struct_names;
-    let mut list =
-        parameter::List { structs: names, outer: None, incomplete: define.incomplete, problems };
+    let mut list = parameter::List {
+        structs: names,
+        outer: None,
+        captured: Vec::new(),
+        dialect: context.dialect,
+        incomplete: define.incomplete,
+        problems,
+    };
     let (mut parameters, signatures) = parameter::parameters(&mut list, &define.parameters);
     cycles::check(&parameters, &define.parameters, problems);
-    let mut costs =
-        Scope { signatures: &signatures, outer: &[], incomplete: define.incomplete, problems };
+    let mut costs = Scope::new(&signatures, define.incomplete, problems);
     let complexity = cost(&mut costs, &define.options.complexity, scope::COMPLEXITY);
     let processors = cost(&mut costs, &define.options.processors, scope::PROCESSORS);
     let implementation = implementation(context, define, class, &signatures, problems);
@@ -214,14 +219,15 @@ fn implementation(
         Some(tree::Code::Calls(calls)) => Some(calls),
         _ => None,
     };
-    let language =
+    let mut language =
         chosen_language(stated, calls.and_then(|calls| calls.language.as_ref()), problems)
             .or(class)
             .unwrap_or(Language::C);
     let code = match &define.code {
         Some(tree::Code::Body(span)) => {
             if language == Language::Fortran {
-                body_in_fortran(stated.unwrap_or(&define.name).span, problems);
+                body_in_fortran(context, stated.unwrap_or(&define.name).span, problems);
+                language = Language::C;
             }
             names_in_code(define, language, problems);
             context.body(*span)
@@ -250,8 +256,12 @@ fn distribution(parameters: &[tree::Parameter]) -> Vec<Distribution> {
     parameters.iter().map(of).collect()
 }
 
-/// There is no inline Fortran: its text has no braces to find the end by.
-fn body_in_fortran(span: Span, problems: &mut Problems) {
+/// There is no inline Fortran: its text has no braces to find the end by. The references' generated
+/// code is C whatever the language is.
+fn body_in_fortran(context: &FileContext<'_>, span: Span, problems: &mut Problems) {
+    if context.dialect.is_old() {
+        return problems.warn(span, "the body is C: Language \"Fortran\" has no effect on it");
+    }
     problems.add_with_help(
         span,
         "an inline body is C or C++, not Fortran",
@@ -290,7 +300,7 @@ fn symbol(
     signatures: &[Signature],
     problems: &mut Problems,
 ) -> Code {
-    let mut scope = Scope { signatures, outer: &[], incomplete: define.incomplete, problems };
+    let mut scope = Scope::new(signatures, define.incomplete, problems);
     let mut arguments: Vec<usize> = Vec::with_capacity(calls.arguments.len());
     arguments.extend(calls.arguments.iter().filter_map(|name| scope.find(&name.text, name.span)));
     let result = calls.result.as_ref().and_then(|name| {

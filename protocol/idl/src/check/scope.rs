@@ -1,6 +1,7 @@
 //! Names to parameter numbers, and what an expression may refer to (spec/idl.md, section 5.2).
 
 use crate::diagnostic::{Problems, shown};
+use crate::dialect::Dialect;
 use crate::expression::{BinaryOperator, Expression, Function};
 use crate::interface::{ElementType, Mode};
 use crate::parse::tree;
@@ -17,6 +18,14 @@ pub(super) struct Signature {
     pub single: bool,
     pub rank: usize,
     pub callback: bool,
+}
+
+impl Signature {
+    /// Whether it is one integer of a routine that its callbacks' sizes may name.
+    fn can_be_captured(&self) -> bool {
+        let is_integer = self.element.is_some_and(ElementType::is_integer);
+        self.single && !self.callback && self.mode.is_input() && is_integer
+    }
 }
 
 /// What an expression is for: this decides what it may hold.
@@ -58,8 +67,11 @@ pub(super) const PROCESSORS: Purpose = Purpose { what: "a number of processors",
 /// Turns names into numbers within one parameter list.
 pub(super) struct Scope<'s, 'p> {
     pub signatures: &'s [Signature],
-    /// Names around a callback: known, but out of reach.
+    /// Names around a callback: of these, integers that are known before the call are in reach.
     pub outer: &'s [Signature],
+    /// Which of these were named: they have the numbers behind those of `signatures`.
+    pub captured: Vec<usize>,
+    pub dialect: Dialect,
     /// Some parameter could not be read: an unknown name may be its.
     pub incomplete: bool,
     pub problems: &'p mut Problems,
@@ -74,6 +86,18 @@ const FUNCTIONS: [(&str, Function); 7] = [
     ("sqrt", Function::Sqrt),
     ("length", Function::Length),
 ];
+
+impl<'s, 'p> Scope<'s, 'p> {
+    /// A scope without another one around.
+    pub(super) fn new(
+        signatures: &'s [Signature],
+        incomplete: bool,
+        problems: &'p mut Problems,
+    ) -> Scope<'s, 'p> {
+        let (captured, dialect) = (Vec::new(), Dialect::Farcall);
+        Scope { signatures, outer: &[], captured, dialect, incomplete, problems }
+    }
+}
 
 impl Scope<'_, '_> {
     /// The compiled expression; `None` after a mistake, which has been reported.
@@ -143,7 +167,7 @@ impl Scope<'_, '_> {
     /// A name alone: a scalar's value, or the element of an array that has only one.
     fn value(&mut self, name: &str, span: Span, purpose: Purpose) -> Option<Expression> {
         let index = self.find(name, span)?;
-        let signature = &self.signatures[index];
+        let signature = self.signature(index);
         if !signature.single && !signature.callback {
             let message =
                 format!("'{}' is an array; {} needs an element of it", shown(name), purpose.what);
@@ -172,7 +196,7 @@ impl Scope<'_, '_> {
             return None;
         };
         let found = self.find(name, array.span)?;
-        let signature = &self.signatures[found];
+        let signature = self.signature(found);
         if signature.rank != 1 {
             let what =
                 if signature.rank == 0 { "is not an array" } else { "has more than one dimension" };
@@ -194,7 +218,7 @@ impl Scope<'_, '_> {
 
     /// Whether a parameter has a number that is known when the expression is evaluated.
     fn usable(&mut self, index: usize, span: Span, purpose: Purpose) -> Option<()> {
-        let Signature { name, mode, element, single, callback, .. } = &self.signatures[index];
+        let Signature { name, mode, element, single, callback, .. } = self.signature(index);
         let name = shown(name);
         if *callback {
             self.problems.add(span, format!("'{name}' is a callback; it has no value here"));
@@ -247,10 +271,23 @@ impl Scope<'_, '_> {
         None
     }
 
-    /// The number of a parameter by its name.
+    fn signature(&self, index: usize) -> &Signature {
+        match index.checked_sub(self.signatures.len()) {
+            None => &self.signatures[index],
+            Some(around) => &self.outer[self.captured[around]],
+        }
+    }
+
+    /// The number of a parameter by its name. In a callback it may be one of the routine's, which
+    /// the references look at first.
     pub(super) fn find(&mut self, name: &str, span: Span) -> Option<usize> {
-        if let Some(index) = self.signatures.iter().position(|signature| signature.name == name) {
-            return Some(index);
+        let own = self.signatures.iter().position(|signature| signature.name == name);
+        let around = self.outer.iter().position(|one| one.name == name && one.can_be_captured());
+        match (own, around) {
+            (Some(own), None) => return Some(own),
+            (Some(own), Some(_)) if !self.dialect.is_old() => return Some(own),
+            (_, Some(around)) => return Some(self.signatures.len() + self.capture(around)),
+            (None, None) => {}
         }
         if self.outer.iter().any(|signature| signature.name == name) {
             let message =
@@ -258,7 +295,7 @@ impl Scope<'_, '_> {
             self.problems.add_with_help(
                 span,
                 message,
-                "sizes of a callback use its own parameters: pass the value as one",
+                "sizes of a callback use its own parameters, and IN integers of the routine",
             );
         } else if !self.incomplete {
             let names = self.signatures.iter().map(|signature| signature.name.as_str());
@@ -266,6 +303,13 @@ impl Scope<'_, '_> {
             self.problems.add_with(span, format!("there is no parameter '{}'", shown(name)), help);
         }
         None
+    }
+
+    fn capture(&mut self, around: usize) -> usize {
+        self.captured.iter().position(|one| *one == around).unwrap_or_else(|| {
+            self.captured.push(around);
+            self.captured.len() - 1
+        })
     }
 
     /// A built-in function with the right number of arguments.
@@ -319,7 +363,7 @@ impl Scope<'_, '_> {
     fn length(&mut self, argument: &tree::Expression) -> Option<Expression> {
         if let ExpressionKind::Name(name) = &argument.kind {
             let index = self.find(name, argument.span)?;
-            let signature = &self.signatures[index];
+            let signature = self.signature(index);
             let given = signature.mode.is_input() && signature.rank == 0;
             if given && signature.element.is_none_or(|element| element == ElementType::String) {
                 return Some(Expression::Call(

@@ -109,8 +109,7 @@ fn field_count(field: &tree::Field, problems: &mut Problems) -> Option<u32> {
             problems.add(field.name.span, message);
             return None;
         };
-        let mut scope =
-            Scope { signatures: &[], outer: &[], incomplete: true, problems: &mut *problems };
+        let mut scope = Scope::new(&[], true, problems);
         let known =
             scope.resolve(size, SIZE).and_then(|size| constant::value(&size).ok().flatten());
         match known {

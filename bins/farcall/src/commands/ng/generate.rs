@@ -8,6 +8,8 @@ use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_executable::build::{Preprocessor, StubFile, StubNames, stubs};
 
+use farcall_idl::{Diagnostic, Dialect};
+
 use crate::output::notice;
 use farcall_publishing::module::{Preprocessing, compile_as, preprocessed};
 use farcall_publishing::source::Source;
@@ -42,6 +44,39 @@ pub struct GenerateArguments {
     /// Undefine a macro
     #[arg(short = 'U', value_name = "NAME")]
     undefine: Vec<String>,
+    #[command(flatten)]
+    ignored: Ignored,
+}
+
+/// Options of the references' generators that change nothing here.
+#[derive(Args)]
+struct Ignored {
+    #[arg(short = 'd', long, hide = true)]
+    debug: bool,
+    #[arg(short = 'g', long, hide = true)]
+    globus: bool,
+    #[arg(long = "maxStubs", hide = true, value_name = "N")]
+    max_stubs: Option<String>,
+    #[arg(long = "maxExp", hide = true, value_name = "N")]
+    max_expressions: Option<String>,
+    #[arg(long = "maxCallbacks", hide = true, value_name = "N")]
+    max_callbacks: Option<String>,
+    #[arg(long = "maxGlobals", hide = true, value_name = "N")]
+    max_globals: Option<String>,
+}
+
+impl Ignored {
+    fn given(&self) -> Vec<&'static str> {
+        let all = [
+            ("-d", self.debug),
+            ("-g", self.globus),
+            ("--maxStubs", self.max_stubs.is_some()),
+            ("--maxExp", self.max_expressions.is_some()),
+            ("--maxCallbacks", self.max_callbacks.is_some()),
+            ("--maxGlobals", self.max_globals.is_some()),
+        ];
+        all.into_iter().filter(|(_, is_given)| *is_given).map(|(option, _)| option).collect()
+    }
 }
 
 impl GenerateArguments {
@@ -73,24 +108,38 @@ impl GenerateArguments {
 }
 
 /// Writes the files of each interface file.
-pub fn generate(arguments: &GenerateArguments, prefix: &Path) -> Result<()> {
-    arguments.files.iter().try_for_each(|file| generate_one(arguments, file, prefix))
+pub fn generate(arguments: &GenerateArguments, dialect: Dialect, prefix: &Path) -> Result<()> {
+    let ignored = arguments.ignored.given();
+    if !ignored.is_empty() {
+        let options = ignored.join(", ");
+        notice(&format!("{options} of ng_gen: without effect here, tables have no limits"));
+    }
+    arguments.files.iter().try_for_each(|file| generate_one(arguments, file, dialect, prefix))
 }
 
-fn generate_one(arguments: &GenerateArguments, file: &Path, prefix: &Path) -> Result<()> {
+fn generate_one(
+    arguments: &GenerateArguments,
+    file: &Path,
+    dialect: Dialect,
+    prefix: &Path,
+) -> Result<()> {
     let source = Source::open(file)?;
     let preprocessor = Preprocessor { options: arguments.options(), ..Preprocessor::default() };
-    let module = compile_as(&source, arguments.preprocessing(), |text| {
+    let compiled = compile_as(&source, dialect, arguments.preprocessing(), |text| {
         preprocessed(&source, text, &preprocessor)
     })?;
+    for Diagnostic { file, line, column, message, .. } in &compiled.warnings {
+        notice(&format!("{file}:{line}:{column}: warning: {message}"));
+    }
     let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let names = StubNames {
         idl: file.display().to_string(),
         stem,
+        dialect,
         options: arguments.repeated(),
         prefix: prefix.display().to_string(),
     };
-    let files = stubs(&module, &names)?;
+    let files = stubs(&compiled.module, &names)?;
     files.iter().try_for_each(write)?;
     if let Some(makefile) = files.last() {
         notice(&format!("{} written; next: make -f {}", listed(&files), makefile.name));

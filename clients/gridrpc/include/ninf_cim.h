@@ -1,0 +1,2 @@
+/* What programs with objects of other systems included: all of it is in ninf.h. */
+#include "ninf.h"
