@@ -227,7 +227,7 @@ impl Servers {
     fn of_section(&self, config: &Config, section: &Section, function: &str) -> Vec<Arc<Server>> {
         let place = match (section.hostname.parse::<Address>(), section.port) {
             (Ok(address), _) => Place::At(address),
-            (_, Some(port)) => self.at(&section.hostname, port),
+            (_, Some(port)) if section.launch.is_none() => self.at(&section.hostname, port),
             _ => self.launched(section).unwrap_or_else(|| self.host(&section.hostname)),
         };
         let stubs = if place == Place::Here { self.stubs(config, section, function) } else { None };

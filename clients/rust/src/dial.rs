@@ -16,7 +16,7 @@ use crate::address::Address;
 use crate::session::compressing;
 use crate::session::reconnect::{Dial, WayBack};
 use crate::ssh::settings::FarSettings;
-use crate::ssh::{self, Errand, Ssh, SshAddress};
+use crate::ssh::{self, Errand, Ssh, SshAddress, SshCommand};
 
 /// The variable that names the file with a TCP server's token.
 const TOKEN_VARIABLE: &str = "FARCALL_TOKEN_FILE";
@@ -57,6 +57,8 @@ pub struct ConnectOptions {
     pub brings_library: bool,
     /// What a server that is begun on a host which `ssh` reaches is told, and keeps.
     pub far: FarSettings,
+    /// The `ssh` that reaches such a host.
+    pub ssh: SshCommand,
 }
 
 impl Default for ConnectOptions {
@@ -70,6 +72,7 @@ impl Default for ConnectOptions {
             linger: None,
             brings_library: false,
             far: FarSettings::default(),
+            ssh: SshCommand::default(),
         }
     }
 }
@@ -163,6 +166,7 @@ fn name_of(address: &SshAddress) -> String {
 /// As connecting to it.
 pub fn settings_there(address: &SshAddress, timeout: Duration) -> Result<String> {
     let ssh = Ssh {
+        command: SshCommand::default(),
         address: address.clone(),
         name: name_of(address),
         linger: ssh::linger()?,
@@ -180,8 +184,9 @@ fn by_ssh(address: SshAddress, options: &ConnectOptions) -> Result<Dial> {
     let name = name_of(&address);
     let settings = FarSettings::default();
     let errand = Errand::Relay;
-    let ssh =
-        Ssh { address, name, linger, may_ask: false, brings_library: false, settings, errand };
+    let (command, brings_library) = (options.ssh.clone(), false);
+    let may_ask = false;
+    let ssh = Ssh { address, command, name, linger, may_ask, brings_library, settings, errand };
     let brings_library = options.brings_library;
     // Said once: what was said is kept there.
     let told = options.far.clone();

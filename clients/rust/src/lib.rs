@@ -57,5 +57,6 @@ pub use published::Published;
 pub use results::{CompressedArray, Extents, Output, Outputs, OwnedArray};
 pub use routine::Routine;
 pub use session::{CallbackTimes, Transfer};
+pub use ssh::SshCommand;
 pub use ssh::settings::{self as far_settings, FarSettings};
 pub use standard_streams::{keep_standard_streams, pass_on_output, print_output};

@@ -12,7 +12,7 @@ pub mod settings;
 mod sharing;
 mod words;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
@@ -107,11 +107,24 @@ impl fmt::Display for SshAddress {
     }
 }
 
+/// The `ssh` that is run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SshCommand {
+    /// The program; `None`: `$FARCALL_SSH`, or `ssh`.
+    pub program: Option<String>,
+    /// Options that it gets before all others, each one or two words.
+    pub options: Vec<String>,
+    /// The shell that it runs on the far side; `None`: `/bin/sh`.
+    pub shell: Option<String>,
+}
+
 /// How a server is reached by `ssh`.
 #[derive(Clone, Debug)]
 pub struct Ssh {
     /// Where.
     pub address: SshAddress,
+    /// By which program.
+    pub command: SshCommand,
     /// Which of the user's servers there: clients of the same name share one.
     pub name: String,
     /// For how long it stays when its last client is gone.
@@ -163,11 +176,21 @@ pub fn linger() -> Result<Duration> {
 }
 
 impl Ssh {
-    /// The last arguments of `ssh`: where to.
+    /// The last arguments of `ssh`: how, and where to.
     fn to(&self) -> Vec<String> {
+        // An option's value is a word of its own, as ssh takes it.
+        let words = |option: &String| -> Vec<String> {
+            match option.split_once(' ') {
+                Some((option, value)) => vec![option.to_owned(), value.trim_start().to_owned()],
+                None => vec![option.clone()],
+            }
+        };
         let port = self.address.port.map(|port| ["-p".to_owned(), port.to_string()]);
-        port.into_iter()
-            .flatten()
+        self.command
+            .options
+            .iter()
+            .flat_map(words)
+            .chain(port.into_iter().flatten())
             .chain(["--".to_owned(), self.address.destination.clone()])
             .collect()
     }
@@ -185,8 +208,8 @@ pub fn connect(ssh: &Ssh, timeout: Duration) -> Result<Box<dyn ByteStream>> {
 
 /// Reaches the host, and has the program run there: on which host.
 fn run(ssh: &Ssh, until: Instant) -> Result<(Running, String)> {
-    let program = std::env::var_os(SSH_VARIABLE)
-        .filter(|name| !name.is_empty())
+    let program = (ssh.command.program.clone().map(OsString::from))
+        .or_else(|| std::env::var_os(SSH_VARIABLE).filter(|name| !name.is_empty()))
         .unwrap_or_else(|| "ssh".into());
     let sharing = Sharing::of(&program, ssh, until);
     if let Some(sharing) = sharing.as_ref().filter(|sharing| sharing.is_open(&program, ssh, until))
@@ -262,7 +285,7 @@ impl Running {
         command
             .args(sharing.into_iter().flat_map(Sharing::options))
             .args(ssh.to())
-            .arg(far::shell(mark));
+            .arg(far::shell_by(ssh.command.shell.as_deref(), mark));
         command.stdin(theirs).stdout(also_theirs).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| {
             Error::new(ErrorKind::Unreachable, "connect", "ssh cannot be started").source(error)

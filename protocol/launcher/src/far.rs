@@ -30,9 +30,15 @@ const FOLDERS: &str = "\"$FARCALL_CACHE\" \"${XDG_CACHE_HOME:-${HOME:-no}/.cache
 /// commands line by line. `read` takes no byte beyond a line, so that what follows one is for the
 /// command itself. `$mark` is there for the commands.
 pub fn shell(mark: &str) -> String {
+    shell_by(None, mark)
+}
+
+/// The same with another shell than `/bin/sh`.
+pub fn shell_by(program: Option<&str>, mark: &str) -> String {
+    let program = program.map_or_else(|| "/bin/sh".to_owned(), quoted);
     let (front, back) = mark.split_at(mark.len() / 2);
     format!(
-        "exec /bin/sh -c 'mark=\"{front}\"\"{back}\"; echo; echo \"$mark {READY}\"; \
+        "exec {program} -c 'mark=\"{front}\"\"{back}\"; echo; echo \"$mark {READY}\"; \
          while IFS= read -r line; do eval \"$line\"; done'"
     )
 }

@@ -3,8 +3,12 @@
 use super::check::Values;
 use super::mistake::{Remarks, shown};
 
-/// The option of a launcher that counts.
-const USER: &str = "ssh_user ";
+/// The options of a launcher that count.
+const USER: &str = "ssh_user";
+const COMMAND: &str = "ssh_command";
+const OPTION: &str = "ssh_option";
+const SHELL: &str = "ssh_remoteSh";
+const KNOWN: [&str; 4] = [USER, COMMAND, OPTION, SHELL];
 
 /// How a host is reached that has no server of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +17,20 @@ pub struct Launch {
     pub user: Option<String>,
     /// What runs the routines there; `None`: the host itself.
     pub launcher: Option<&'static str>,
+    /// The port of the host's sshd; `None`: the one that `ssh` is configured for.
+    pub port: Option<u16>,
+    /// The program that is run in the place of `ssh`.
+    pub command: Option<String>,
+    /// Its options, in order.
+    pub options: Vec<String>,
+    /// The shell that it runs there.
+    pub shell: Option<String>,
+}
+
+/// The value of an option of this name.
+fn value(option: &str, name: &str) -> Option<String> {
+    let rest = option.strip_prefix(name)?;
+    rest.starts_with([' ', '\t']).then(|| rest.trim().to_owned()).filter(|rest| !rest.is_empty())
 }
 
 /// What a type of launchers is here; the outer `None` for one without a counterpart.
@@ -28,18 +46,27 @@ impl Launch {
     /// What a SERVER says.
     pub(crate) fn of(server: &Values) -> Option<Launch> {
         let launcher = launcher(&server.text("invoke_server")?)?;
-        let options = server.texts("invoke_server_option").into_iter();
-        let user = options
-            .filter_map(|(option, _)| Some(option.strip_prefix(USER)?.trim().to_owned()))
-            .next();
-        Some(Launch { user, launcher })
+        let options = server.texts("invoke_server_option");
+        let all = |name| options.iter().filter_map(move |(option, _)| value(option, name));
+        Some(Launch {
+            user: all(USER).next(),
+            launcher,
+            port: server
+                .number("port")
+                .and_then(|port| u16::try_from(port).ok())
+                .filter(|port| *port > 0),
+            command: all(COMMAND).next(),
+            options: all(OPTION).collect(),
+            shell: all(SHELL).next(),
+        })
     }
 
     /// The address of a server there.
     pub fn address(&self, host: &str) -> String {
         let user = self.user.as_ref().map_or(String::new(), |user| format!("{user}@"));
         let launcher = self.launcher.map_or(String::new(), |launcher| format!("/{launcher}"));
-        format!("ssh://{user}{host}{launcher}")
+        let port = self.port.map_or(String::new(), |port| format!(":{port}"));
+        format!("ssh://{user}{host}{port}{launcher}")
     }
 }
 
@@ -57,9 +84,9 @@ pub(crate) fn check(
 ) {
     for (option, place) in section.texts(options) {
         let name = option.split(' ').next().unwrap_or_default();
-        if !is_known(section, attribute) || !option.starts_with(USER) {
-            let reason = "ssh uses its own configuration (~/.ssh/config); of a launcher's \
-                options, only ssh_user is used";
+        if !is_known(section, attribute) || !KNOWN.contains(&name) {
+            let reason = "of a launcher's options, ssh_user, ssh_command, ssh_option and \
+                ssh_remoteSh are used; all else is ssh's own configuration (~/.ssh/config)";
             let message = format!("the option {} has no effect: {reason}", shown(name));
             remarks.warn_once(&format!("option {name}"), &place, message);
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_client::{
-    Address, Client, ConnectOptions, Error, ErrorKind, PrivateServer, ServeOptions,
+    Address, Client, ConnectOptions, Error, ErrorKind, PrivateServer, ServeOptions, SshCommand,
 };
 use farcall_configuration::LocalStubs;
 
@@ -46,6 +46,7 @@ impl Server {
                 reconnect,
                 secret,
                 heartbeat,
+                ssh: self.ssh(),
                 ..ConnectOptions::default()
             };
             Client::connect_with(address, &options).map_err(|error| address.explain(error, text))
@@ -81,6 +82,16 @@ impl Server {
                 }
             }
         }
+    }
+
+    /// The `ssh` that its section names.
+    fn ssh(&self) -> SshCommand {
+        let launch = self.section.as_ref().and_then(|section| section.launch.as_ref());
+        launch.map_or_else(SshCommand::default, |launch| SshCommand {
+            program: launch.command.clone(),
+            options: launch.options.clone(),
+            shell: launch.shell.clone(),
+        })
     }
 
     /// A server for this process alone, with what Farcall comes with: for a host that has none.
