@@ -101,9 +101,20 @@ typedef struct grpc_object_handle_s_np {
     farcall_grpc_word farcall_reserved[7];
 } grpc_object_handle_t_np;
 
+/* Members may be set and read in the place of grpc_handle_attr_set_np and _get_np; texts stay the
+ * caller's. A copy has members of its own. */
 typedef struct grpc_handle_attr_s_np {
-    farcall_grpc_word farcall_id;
-    farcall_grpc_word farcall_reserved[7];
+    unsigned farcall_id;
+    int gha_remotePortNo;
+    char *gha_remoteHostName;
+    char *gha_jobManager;
+    char *gha_subject;
+    char *gha_functionName;
+    char *gha_queueName;
+    int gha_jobStartTimeout; /* seconds, here and below */
+    int gha_jobStopTimeout;
+    int gha_waitArgTransfer; /* a GRPC_ARGUMENT_TRANSFER_… */
+    int gha_mpiNcpus;
 } grpc_handle_attr_t_np;
 
 typedef struct grpc_session_attr_s_np {

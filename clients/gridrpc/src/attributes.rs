@@ -1,5 +1,7 @@
 //! Attributes of handles and of sessions: what may be asked for beside the routine and its server.
 
+pub mod members;
+
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use farcall_client::{PerProcess, keep_standard_streams};
 
-use crate::attributes::{Attributes, HandleAttributes, SessionAttributes};
+use crate::attributes::members::KnownHandleAttributes;
+use crate::attributes::{Attributes, SessionAttributes};
 use crate::code::{Code, Failure, Outcome};
 use crate::handles::{Handles, Kind};
 use crate::held::Held;
@@ -20,7 +21,7 @@ pub struct Context {
     pub servers: Servers,
     pub handles: Handles,
     pub objects: Handles,
-    pub handle_attributes: Attributes<HandleAttributes>,
+    pub handle_attributes: KnownHandleAttributes,
     pub session_attributes: Attributes<SessionAttributes>,
     pub signals: Signals,
     pub sessions: Arc<Sessions>,
@@ -42,7 +43,7 @@ impl Context {
             servers,
             handles: Handles::new(Kind::Function),
             objects: Handles::new(Kind::Object),
-            handle_attributes: Attributes::new("handle"),
+            handle_attributes: KnownHandleAttributes::default(),
             session_attributes: Attributes::new("session"),
             signals: Signals::default(),
             sessions,

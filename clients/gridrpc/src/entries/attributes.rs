@@ -2,6 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
+use crate::attributes::members::RawHandleAttributes;
 use crate::attributes::{HandleAttributes, SessionAttributes};
 use crate::code::Outcome;
 use crate::context::{Context, current};
@@ -19,12 +20,12 @@ unsafe extern "C" {
 /// NULL, or a place for them.
 pub unsafe fn give(
     context: &Context,
-    raw: *mut RawHandle,
+    raw: *mut RawHandleAttributes,
     attributes: HandleAttributes,
 ) -> Outcome<()> {
     // SAFETY: the caller's promise.
-    *unsafe { place(raw, "the pointer for the attributes") }? =
-        context.handle_attributes.add(attributes);
+    let place = unsafe { place(raw, "the pointer for the attributes") }?;
+    context.handle_attributes.add(place, attributes);
     Ok(())
 }
 
@@ -40,7 +41,9 @@ unsafe fn release(value: *mut c_void) -> Outcome<()> {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_handle_attr_initialize_np(raw: *mut RawHandle) -> c_int {
+unsafe extern "C" fn farcall_grpc_handle_attr_initialize_np(
+    raw: *mut RawHandleAttributes,
+) -> c_int {
     // SAFETY: grpc.h: a place for attributes.
     enter("grpc_handle_attr_initialize_np", || unsafe {
         give(&*current()?, raw, HandleAttributes::default())
@@ -48,14 +51,14 @@ unsafe extern "C" fn farcall_grpc_handle_attr_initialize_np(raw: *mut RawHandle)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_handle_attr_destruct_np(raw: *mut RawHandle) -> c_int {
+unsafe extern "C" fn farcall_grpc_handle_attr_destruct_np(raw: *mut RawHandleAttributes) -> c_int {
     // SAFETY: grpc.h: attributes, here and below.
     enter("grpc_handle_attr_destruct_np", || unsafe { current()?.handle_attributes.remove(raw) })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn farcall_grpc_handle_attr_get_np(
-    raw: *const RawHandle,
+    raw: *const RawHandleAttributes,
     name: u32,
     value: *mut *mut c_void,
 ) -> c_int {
@@ -70,7 +73,7 @@ unsafe extern "C" fn farcall_grpc_handle_attr_get_np(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn farcall_grpc_handle_attr_set_np(
-    raw: *const RawHandle,
+    raw: *mut RawHandleAttributes,
     name: u32,
     value: *const c_void,
 ) -> c_int {

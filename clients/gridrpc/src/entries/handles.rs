@@ -3,6 +3,7 @@
 use std::ffi::{c_char, c_int};
 
 use crate::attributes::HandleAttributes;
+use crate::attributes::members::RawHandleAttributes;
 use crate::code::{Code, Failure, Outcome};
 use crate::context::{Context, current};
 use crate::entry::{enter, print};
@@ -107,7 +108,7 @@ unsafe fn init(
 unsafe fn init_with(
     wanted: &Wanted,
     handles: *mut RawHandle,
-    raw: *const RawHandle,
+    raw: *const RawHandleAttributes,
 ) -> Outcome<()> {
     let context = current()?;
     // SAFETY: the caller's promise, here and below.
@@ -152,7 +153,11 @@ unsafe fn destruct(kind: Kind, handles: *mut RawHandle, count: usize) -> Outcome
 
 /// # Safety
 /// A handle; a place for attributes.
-unsafe fn get_attributes(kind: Kind, handle: *const RawHandle, raw: *mut RawHandle) -> Outcome<()> {
+unsafe fn get_attributes(
+    kind: Kind,
+    handle: *const RawHandle,
+    raw: *mut RawHandleAttributes,
+) -> Outcome<()> {
     let context = current()?;
     // SAFETY: the caller's promise, here and below.
     let attributes = unsafe { table(&context, kind).find(handle) }?.attributes.clone();
@@ -244,7 +249,10 @@ macro_rules! entries {
             })
         }
         #[unsafe(no_mangle)]
-        unsafe extern "C" fn $with(handle: *mut RawHandle, attributes: *const RawHandle) -> c_int {
+        unsafe extern "C" fn $with(
+            handle: *mut RawHandle,
+            attributes: *const RawHandleAttributes,
+        ) -> c_int {
             // SAFETY: as above, and attributes.
             enter(spoken(stringify!($with)), || unsafe {
                 init_with(&Wanted::one($kind), handle, attributes)
@@ -254,7 +262,7 @@ macro_rules! entries {
         unsafe extern "C" fn $with_array(
             handles: *mut RawHandle,
             count: usize,
-            attributes: *const RawHandle,
+            attributes: *const RawHandleAttributes,
         ) -> c_int {
             // SAFETY: as above.
             enter(spoken(stringify!($with_array)), || unsafe {
@@ -276,7 +284,7 @@ macro_rules! entries {
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $attributes(
             handle: *const RawHandle,
-            attributes: *mut RawHandle,
+            attributes: *mut RawHandleAttributes,
         ) -> c_int {
             // SAFETY: as above, and a place for attributes.
             enter(spoken(stringify!($attributes)), || unsafe {
