@@ -482,10 +482,18 @@ fn launchers_that_have_a_counterpart_are_addresses() {
         "{said:?}"
     );
     let options = read(
-        "<SERVER>\nhostname a\ninvoke_server SSH\ninvoke_server_option \"ssh_option -p \
-            22\"\n</SERVER>",
+        "<SERVER>\nhostname a\nport 2222\ninvoke_server SSH\ninvoke_server_option \"ssh_command \
+         /opt/gate\"\ninvoke_server_option \"ssh_option -i\"\ninvoke_server_option \"ssh_option \
+         /keys/mine\"\ninvoke_server_option \"ssh_remoteSh /bin/bash\"\ninvoke_server_option \
+         \"ssh_relayNode gate\"\n</SERVER>",
     );
-    assert!(options.warnings[0].message.contains("~/.ssh/config"), "{:?}", options.warnings);
+    let launch = options.servers[0].launch.as_ref().unwrap();
+    assert_eq!(launch.address("a"), "ssh://a:2222");
+    assert_eq!(launch.command.as_deref(), Some("/opt/gate"));
+    assert_eq!(launch.options, ["-i", "/keys/mine"]);
+    assert_eq!(launch.shell.as_deref(), Some("/bin/bash"));
+    let said: Vec<&str> = options.warnings.iter().map(|one| one.message.as_str()).collect();
+    assert!(said.len() == 1 && said[0].contains("ssh_relayNode has no effect"), "{said:?}");
 }
 
 #[test]
