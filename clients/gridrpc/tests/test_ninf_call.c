@@ -107,7 +107,7 @@ static void stubs(void)
 static void sessions(void)
 {
     int ids[5], y[5], index, any = 0, done;
-    id_set *set = new_id_set();
+    id_set *set = new_id_set(), *ended;
     Ninf_exec_info_t *info;
     for (index = 0; index < 5; index++)
         ids[index] = Ninf_call_async("succeed", index, &y[index]);
@@ -116,19 +116,25 @@ static void sessions(void)
     for (index = 0; index < 5; index++)
         id_set_add(set, Ninf_call_async("succeed", index, &y[index]));
     CHECK(id_set_length(set) == 5 && id_set_get_id(set, 0) > 0 && id_set_get_id(set, 5) == -1);
-    CHECK(Ninf_wait_or_set(set, &any) == set && any > 0 && id_set_length(set) == 4);
+    ended = Ninf_wait_or_set(set, &any);
+    CHECK(ended && ended != set && any > 0 && id_set_length(set) == 4);
+    CHECK(id_set_length(ended) == 1 && id_set_get_id(ended, 0) == any);
+    free_id_set(ended);
     id_set_rm(set, id_set_get_id(set, 0));
-    CHECK(id_set_length(set) == 3 && Ninf_wait_and_set(set) == set && id_set_length(set) == 0);
+    CHECK(id_set_length(set) == 3 && (ended = Ninf_wait_and_set(set)) != NULL);
+    CHECK(id_set_length(ended) == 3 && id_set_length(set) == 0);
+    free_id_set(ended);
     CHECK(Ninf_wait_or_set(set, &any) == NULL && any == -1);
     free_id_set(set);
     CHECK(Ninf_wait_all() == NINF_OK);
-    CHECK(Ninf_wait_any(&any) == NINF_ERROR && any == -1);
+    CHECK(Ninf_wait_any(&any) == NINF_OK && any == -1);
     CHECK(Ninf_wait(123456) == NINF_ERROR && Ninf_error_code() == CANTFINDSESSION);
 
     ids[0] = Ninf_call_async("nap", 0.2, &done);
-    CHECK(Ninf_session_probe(ids[0]) == 0 && Ninf_session_probe(-5) == NINF_ERROR);
+    CHECK(Ninf_session_probe(ids[0]) == TRUE && Ninf_session_probe(-5) == NINF_ERROR);
     CHECK(
-        Ninf_wait_or(ids, 1, &any) == NINF_OK && any == ids[0] && Ninf_session_probe(ids[0]) == 1);
+        Ninf_wait_or(ids, 1, &any) == NINF_OK && any == ids[0] &&
+        Ninf_session_probe(ids[0]) == FALSE);
     info = Ninf_get_info(ids[0]);
     CHECK(info && info->session == ids[0] && info->exec_time > 0.19 && info->total_time < 5);
     CHECK(Ninf_get_last_info() && Ninf_get_last_info()->session == ids[0] &&
@@ -143,7 +149,9 @@ static void sessions(void)
     CHECK(Ninf_session_remove(ids[0]) == NINF_OK);
     CHECK(Ninf_wait(ids[0]) == NINF_ERROR && Ninf_error_code() == CANTFINDSESSION);
     CHECK(Ninf_session_probe(ids[0]) == NINF_ERROR && Ninf_session_remove(ids[0]) == NINF_ERROR);
-    CHECK(Ninf_wait_any(&any) == NINF_ERROR && any == -1);
+    CHECK(Ninf_wait_any(&any) == NINF_OK && any == -1);
+    ids[0] = Ninf_call_async("nap", 0.01, &done);
+    CHECK(Ninf_wait_any(&any) == ids[0] && any == ids[0]);
     CHECK(Ninf_call("crash", 1) == NINF_ERROR && Ninf_error_code() == STUB_ERROR_SIGSEGV);
     CHECK(Ninf_call("leave", 1) == NINF_ERROR && Ninf_error_code() == STUB_ERROR);
     Ninf_call_async("leave", 1);

@@ -258,7 +258,7 @@ impl Context<'_> {
         }
         if self.dialect.is_old() {
             // It has the two types as well.
-            text.line("#include <grpc_executable.h>");
+            text.line("#include <grpc_stub.h>");
         } else {
             text.line("typedef struct { float r, i; } scomplex;");
             text.line("typedef struct { double r, i; } dcomplex;");

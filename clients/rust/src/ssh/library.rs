@@ -14,8 +14,14 @@ const LIBRARY_VARIABLE: &str = "FARCALL_LIBRARY_DIRECTORY";
 /// The library, by the name that programs look for when they run.
 const NAME: &str = "libfarcall.so.0";
 /// What code in interface files may include.
-const HEADERS: [&str; 4] =
-    ["farcall-executable.h", "farcall-native.h", "farcall-numbers.h", "grpc_executable.h"];
+const HEADERS: [&str; 6] = [
+    "farcall-executable.h",
+    "farcall-native.h",
+    "farcall-numbers.h",
+    "grpc_executable.h",
+    "grpc_numbers.h",
+    "grpc_stub.h",
+];
 
 /// A file, by its name in the folder.
 pub struct File {

@@ -1,0 +1,309 @@
+"""Programs as owners of Ninf-G and the first Ninf have them: interface files and clients are read,
+built and run as they are."""
+
+import os
+import pathlib
+import socket
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+STAGE = pathlib.Path(os.environ.get("FARCALL_STAGE", ROOT / "build"))
+NG = STAGE / "ng"
+
+# A client that makes one call of m/f, with these declarations, arguments and results to print.
+CLIENT = """
+#include "grpc.h"
+%s
+int main(int argc, char **argv)
+{
+    grpc_function_handle_t f;
+    grpc_error_t e = grpc_initialize(argv[1]);
+    %s
+    if (!e) e = grpc_function_handle_default(&f, "m/f");
+    if (!e) e = grpc_call(&f, %s);
+    if (e) printf("%%s\\n", grpc_error_string(e));
+    else printf(%s);
+    grpc_finalize();
+    return 0;
+}
+"""
+
+# What each is, the rest of its interface file, what stands before main and in it, the arguments,
+# what is printed, and the words for it.
+PROGRAMS = {
+    "a callback's size is the routine's parameter, which wins over the callback's own": (
+        "Define f(IN int n, IN int k, IN double a[n], OUT double *s,"
+        " g(IN int n, IN double part[n - k], OUT double sum[1]))"
+        "{ double sum; g(0, a, &sum); *s = sum; }",
+        "static void g(int n, double *part, double *sum) { *sum = part[0] + part[1] + n; }",
+        "double a[3] = { 1, 2, 4 }, s = 0;",
+        "3, 1, a, &s, g",
+        r'"%.1f\n", s',
+        "3.0",
+    ),
+    "brackets without a size are one element": (
+        "Define f(IN long k, OUT int r[], INOUT float x[]) { r[0] = k + 1; x[0] *= 2; }",
+        "",
+        "int r = 0; float x = 1.5;",
+        "41L, &r, &x",
+        r'"%d %.1f\n", r, x',
+        "42 3.0",
+    ),
+    "an end of 0 or none is the whole size, in every dimension": (
+        "Define f(IN int n, IN int e, INOUT int v[n:0,e][n:0,e,0], INOUT int w[n:1,n])"
+        "{ int i; for (i = 0; i < n * n; i++) v[i] *= 2; for (i = 0; i < n; i++) w[i] *= 2; }",
+        "",
+        "int v[4] = { 1, 2, 3, 4 }, w[2] = { 5, 6 };",
+        "2, 0, v, w",
+        r'"%d %d %d %d %d %d\n", v[0], v[1], v[2], v[3], w[0], w[1]',
+        "2 4 6 8 5 12",
+    ),
+    "a body is C whatever its language": (
+        'Define f(OUT int *r) "C" Language "Fortran" { int k = 6; *r = 7 * k; }',
+        "",
+        "int r = 0;",
+        "&r",
+        r'"%d\n", r',
+        "42",
+    ),
+    "bodies find the error, the codes and the polls of the generated code": (
+        "Globals {\nextern int ngexIsCanceled(int *);\n}\n"
+        "Define f(OUT int *r) { int gone = grpc_is_canceled_np(&error);"
+        " *r = gone == 0 && error == GRPC_NO_ERROR && !ngexIsCanceled(&error) ? 1 : 0; }",
+        "",
+        "int r = 0;",
+        "&r",
+        r'"%d\n", r',
+        "1",
+    ),
+    "a parameter may be called error": (
+        "Define f(IN int error, OUT int *r) { *r = error + 1; }",
+        "",
+        "int r = 0;",
+        "1, &r",
+        r'"%d\n", r',
+        "2",
+    ),
+    "complex numbers are structs of r and i on both sides, also by value": (
+        "Define f(IN dcomplex z, IN int n, INOUT scomplex a[n])"
+        "{ int i; for (i = 0; i < n; i++) { a[i].r += z.r; a[i].i = -a[i].i + z.i; } }",
+        "",
+        "dcomplex z = { 10, 20 }; scomplex a[2] = { { 1, 2 }, { 3, 4 } };",
+        "z, 2, a",
+        r'"%.0f%+.0fi %.0f%+.0fi\n", a[0].r, a[0].i, a[1].r, a[1].i',
+        "11+18i 13+16i",
+    ),
+    "arrays of no strings and of no numbers are NULL": (
+        "Define f(IN int n, IN string a[n], OUT string b[n], INOUT short c[n], OUT int *r)"
+        "{ *r = (a == 0) + (b == 0) + (c == 0); }",
+        "",
+        'char *a[1] = { "x" }, *b[1] = { 0 }; short c[1]; int r = 9;',
+        "0, a, b, c, &r",
+        r'"%d\n", r',
+        "3",
+    ),
+    "a file without a name is empty, and is left out as a result": (
+        "Globals { static int size(char *f) { FILE *in = f ? fopen(f, \"r\") : 0; int n = 0;"
+        " while (in && getc(in) != EOF) n++; return in ? n : -1; } }"
+        "Define f(IN filename a, IN filename all[2], OUT filename b, OUT int *r) {"
+        ' FILE *out = fopen(b, "w"); fputs("gone", out); fclose(out);'
+        " *r = size(a) + size(all[0]) + size(all[1]); }",
+        "",
+        'char *all[2] = { "", "" }; int r = 9;',
+        '"", all, "", &r',
+        r'"%d\n", r',
+        "0",
+    ),
+    "attributes have members": (
+        "Define f(IN int x, OUT int *r) { *r = x + 1; }",
+        "",
+        "int r = 0; grpc_handle_attr_t_np attr; char *name = 0;"
+        " if (!e) e = grpc_handle_attr_initialize_np(&attr);"
+        ' attr.gha_remoteHostName = "localhost"; attr.gha_functionName = "m/f";'
+        " if (!e) e = grpc_handle_attr_get_np(&attr, GRPC_HANDLE_ATTR_FUNCNAME, (void **)&name);"
+        ' if (!e) e = strcmp(name, "m/f"); grpc_handle_attr_release_np(name);'
+        " if (!e) e = grpc_function_handle_init_with_attr_np(&f, &attr);",
+        "1, &r",
+        r'"%d\n", r',
+        "2",
+    ),
+}
+
+
+def run(folder, *command, **variables):
+    environment = {
+        **os.environ,
+        "NG_DIR": str(NG),
+        "XDG_RUNTIME_DIR": str(folder),
+        "PATH": f"{NG / 'bin'}:{STAGE / 'bin'}:{os.environ['PATH']}",
+        "LD_LIBRARY_PATH": str(STAGE / "lib"),
+        **variables,
+    }
+    environment.pop("FARCALL_SERVER", None)
+    return subprocess.run(
+        [str(word) for word in command],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def made(folder, *commands):
+    said = ""
+    for command in commands:
+        done = run(folder, *command)
+        assert done.returncode == 0, done.stdout + done.stderr
+        said += done.stderr
+    return said
+
+
+def configuration(folder, *modules):
+    host = run(folder, "ng_gen_nrf", "--hostname").stdout.strip()
+    sources = "".join(f"source {module}.{host}.nrf\n" for module in modules)
+    text = "<SERVER>\nhostname localhost\n</SERVER>\n<INFORMATION_SOURCE>\ntype NRF\ntag nrf\n"
+    (folder / "client.conf").write_text(f"{text}{sources}</INFORMATION_SOURCE>\n")
+
+
+@pytest.mark.parametrize("what", PROGRAMS)
+def test_of_ninf_g(what, tmp_path):
+    interface, before, inside, arguments, printed, words = PROGRAMS[what]
+    (tmp_path / "m.idl").write_text(f"Module m;\n{interface}\n")
+    (tmp_path / "client.c").write_text(CLIENT % (before, inside, arguments, printed))
+    made(
+        tmp_path,
+        ["ng_gen", "m.idl"],
+        ["make", "-s", "-f", "m.mak"],
+        ["ng_cc", "-o", "client", "client.c"],
+    )
+    configuration(tmp_path, "m")
+    done = run(tmp_path, "./client", "client.conf")
+    assert done.stdout.strip() == words, done.stdout + done.stderr
+
+
+def test_what_is_read_leniently_is_said_once(tmp_path):
+    (tmp_path / "m.idl").write_text(
+        'Module m;\nDefine f(OUT int r[]) Language "Fortran" { r[0] = 1; }\n'
+    )
+    said = made(tmp_path, ["ng_gen", "-d", "-g", "--maxStubs=60", "m.idl"])
+    assert "m.idl:2:19: warning: the size of 'r' is not given: it is one element" in said
+    assert said.count("warning") == 2 and "-d, -g, --maxStubs of ng_gen: without effect" in said
+    # Farcall's own dialect is as strict as before.
+    done = run(tmp_path, "farcall", "check", "m.idl")
+    assert done.returncode != 0 and "the size of 'r' is not given" in done.stderr
+
+
+def test_makefiles_have_the_names_of_file_and_module(tmp_path):
+    (tmp_path / "solver.idl").write_text("Module heat;\nDefine warm(OUT int *y) { *y = 1; }\n")
+    made(tmp_path, ["ng_gen", "solver.idl"], ["make", "-s", "-f", "heat.mak"])
+    assert (tmp_path / "_stub_warm").exists() and (tmp_path / "solver.mak").exists()
+
+
+def test_names_that_two_modules_of_a_folder_share_hide_nothing_else(tmp_path):
+    for module, step in (("alpha", 1), ("beta", 2)):
+        body = f"(IN int x, OUT int *r) {{ *r = x + {step}; }}"
+        (tmp_path / f"{module}.idl").write_text(
+            f"Module {module};\nDefine f{body}\nDefine {module[0]}{body}\n"
+        )
+        made(tmp_path, ["ng_gen", f"{module}.idl"], ["make", "-s", "-f", f"{module}.mak"])
+    calls = (CLIENT % ("", "int r = 0;", "1, &r", r'"%d\n", r')).replace('"m/f"', "argv[2]")
+    (tmp_path / "client.c").write_text(calls)
+    made(tmp_path, ["ng_cc", "-o", "client", "client.c"])
+    configuration(tmp_path, "alpha", "beta")
+    for name, words in (("alpha/a", "2"), ("beta/b", "3"), ("beta/f", "3")):
+        done = run(tmp_path, "./client", "client.conf", name)
+        assert done.stdout.strip() == words, name + done.stdout + done.stderr
+
+
+NINF_MAKEFILE = """include $(NINF_DIR)/template
+all: m.mak client
+m.mak: m.idl
+\t$(NINF_GEN) m.idl
+\t$(MAKE) -f m.mak
+client: client.c
+\t$(CC) $(NINF_CFLAGS) -o $@ client.c $(NINF_LDFLAGS) -lNinfClient
+"""
+NINF_INTERFACE = """Module m;
+Globals {
+#include <fcntl.h>
+static int first(char *mark) { int f = open(mark, O_CREAT | O_EXCL, 0600); return f >= 0; }
+}
+Define rest(IN int ms) { usleep(1000 * ms); }
+Define norm(IN int n, IN dcomplex a[n], IN scomplex z, OUT double *s)
+{ int i; *s = z[0] + z[1]; for (i = 0; i < 2 * n; i++) *s += a[i]; }
+Define shaky(IN string mark, IN int k, OUT int *r) { if (first(mark)) abort(); *r = k + 10; }
+Define tell(IN string a[2], hear(IN string b[1])) { char *p = strdup(a[1]); hear(&p); free(p); }
+"""
+NINF_CLIENT = r"""
+#include "ninf_stub.h"
+#include "ninf_cim.h"
+extern int ninf_error_code, ninf_debug_flag;
+static char *kept;
+static void hear(char **b) { kept = *b; }
+int main(int argc, char **argv)
+{
+    double a[4] = { 1, 2, 3, 4 }, s = 0;
+    scomplex z = { 10, 20 };
+    char *texts[2] = { "first", "second" };
+    int id, r[3] = { 0 }, i, first, second, rounds = 0;
+    Ninf_group_t *group;
+    ninf_debug_flag = TRUE;
+    Ninf_parse_arg(argc, argv);
+    i = Ninf_call("m/norm", 2, a, z, &s);
+    printf("%d %.0f\n", i, s);
+    first = Ninf_call_async("m/rest", 50);
+    second = Ninf_call_async("m/rest", 5000);
+    printf("%d", Ninf_session_probe(second));
+    printf(" %d", Ninf_wait_any(&id) == first && id == first);
+    printf(" %d\n", Ninf_session_probe(first));
+    Ninf_session_cancel(second);
+    while (Ninf_wait_any(&id) != NINF_OK && rounds < 5) rounds++;
+    printf("%d\n", rounds);
+    group = Ninf_group_init("m/shaky");
+    for (i = 0; i < 3; i++) Ninf_group_call_async(group, argv[1 + i], i, &r[i]);
+    i = Ninf_group_wait_all(group);
+    printf("%d %d %d %d\n", i, r[0], r[1], r[2]);
+    i = Ninf_call("m/tell", texts, hear);
+    printf("%d %s\n", i, kept);
+    free(kept);
+    i = Ninf_call("m/norm", 100, "storage://localhost:3001/a", z, &s);
+    printf("%d %d\n", i, ninf_error_code > 0);
+    return 0;
+}
+"""
+
+
+def test_of_the_first_ninf(tmp_path):
+    (tmp_path / "Makefile").write_text(NINF_MAKEFILE)
+    (tmp_path / "m.idl").write_text(NINF_INTERFACE)
+    (tmp_path / "client.c").write_text(NINF_CLIENT)
+    made(tmp_path, ["make", "-s", f"NINF_DIR={NG}"])
+    (tmp_path / "ninf.conf").write_text("stubs .\n")
+    variables = {"XDG_RUNTIME_DIR": str(tmp_path), "FARCALL_TOKEN_FILE": ""}
+    environment = {**os.environ, **variables, "PATH": f"{STAGE / 'bin'}:{os.environ['PATH']}"}
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    with open(tmp_path / "log", "w", encoding="utf-8") as log:
+        server = subprocess.Popen(
+            [NG / "bin/ninf_serv_tcp", "-port", port, "ninf.conf"],
+            cwd=tmp_path,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
+        try:
+            assert server.stdout.readline().strip().endswith(f":{port}")
+            marks = [tmp_path / f"mark-{k}" for k in range(3)]
+            variables |= {"NINF_SERVER": "127.0.0.1", "NINF_SERVER_PORT": port}
+            done = run(tmp_path, "./client", *marks, **variables)
+            lines = done.stdout.split("\n")
+            assert lines[:4] == ["0 40", "1 1 0", "1", "0 10 11 12"], done.stdout + done.stderr
+            assert lines[4:6] == ["0 second", "-1 1"], done.stdout + done.stderr
+        finally:
+            server.terminate()
+            server.wait(30)
+            server.stdout.close()
