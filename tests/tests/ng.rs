@@ -53,7 +53,13 @@ fn prefix(directory: &Directory) -> PathBuf {
     std::fs::create_dir_all(prefix.join("bin")).unwrap();
     symlink(program(), prefix.join("bin/farcall")).unwrap();
     symlink(library_directory(), prefix.join("lib")).unwrap();
-    symlink(root().join("clients/c/include"), prefix.join("include")).unwrap();
+    std::fs::create_dir(prefix.join("include")).unwrap();
+    for folder in ["clients/c/include", "clients/gridrpc/include"] {
+        for header in std::fs::read_dir(root().join(folder)).unwrap() {
+            let header = header.unwrap();
+            symlink(header.path(), prefix.join("include").join(header.file_name())).unwrap();
+        }
+    }
     let staged = Command::new(root().join("tools/ng/stage.sh")).arg(&prefix).status().unwrap();
     assert!(staged.success());
     // Makefiles of old have no quotes around $(NG_DIR).
