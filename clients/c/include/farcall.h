@@ -525,6 +525,21 @@ int farcall_call_variadic(farcall_client *client, farcall_error **error, const c
 int farcall_start_variadic(
     farcall_client *client, farcall_error **error, farcall_call **call, const char *name, ...);
 
+/* ---- Where GridRPC's handles go, for other languages ----------------------------------------- */
+
+/* What a client configuration of Ninf-G's says of servers. Any thread may use it; private servers
+ * that it has started end with it. These functions return codes of grpc.h; *words is then what is
+ * wrong, otherwise the answer: to be freed by farcall_text_free. */
+typedef struct farcall_grpc_places farcall_grpc_places;
+/* Reads a file; "": that of $NG_CONFIG_FILE or $HOME/.ngconf, where there is one; NULL: none. */
+int farcall_grpc_places_read(const char *file, farcall_grpc_places **places, char **words);
+/* The address of the server that a handle of this function, or class, goes to: the first one that
+ * has it, of those that the host (NULL: by default) and a port (0: none) name. The answer is "" for
+ * the server of the routine that runs in this process: farcall_running_server. */
+int farcall_grpc_places_find(const farcall_grpc_places *places, const char *host, int port,
+    const char *name, int of_class, char **words);
+void farcall_grpc_places_free(farcall_grpc_places *places);
+
 #ifdef __cplusplus
 }
 #endif

@@ -28,6 +28,7 @@ mod streams;
 mod strings;
 mod tagged;
 
+pub use boundary::c_text;
 pub use call::{Places, Prepared};
 pub use client::{ClientObject, connect_inside};
 pub use error::ErrorObject;

@@ -7,6 +7,7 @@ mod errors;
 mod fortran;
 mod handles;
 mod information;
+mod places;
 mod requests;
 mod signals;
 mod stack_calls;

@@ -140,13 +140,7 @@ impl Handles {
                 Err(error) => failure = Some(telling(failure, error)),
             }
         }
-        let mut failure = failure.unwrap_or_else(|| {
-            Failure::new(Code::ServerNotFound, "the configuration names no server")
-        });
-        if let Some(missing) = servers.missing_stub(name) {
-            failure.words = format!("{}; {missing}", failure.words);
-        }
-        Err(failure)
+        Err(servers.explained(failure, name))
     }
 
     /// Binds the name at this server, so many times.
@@ -289,7 +283,7 @@ fn routine(
 /// Whichever of two failures says more to somebody who asked several servers: that one has no such
 /// routine says more than that another is not there, and that one could not be started more than
 /// either.
-fn telling(earlier: Option<Failure>, later: Failure) -> Failure {
+pub fn telling(earlier: Option<Failure>, later: Failure) -> Failure {
     match earlier {
         Some(earlier) if later.code == Code::ServerNotFound || earlier.code == Code::OtherError => {
             earlier

@@ -1,5 +1,6 @@
 //! Servers: which there are, where they are, and the connections to them.
 
+mod finding;
 mod reaching;
 
 use std::os::unix::fs::DirBuilderExt;
@@ -75,6 +76,8 @@ pub struct Servers {
     /// What CLIENT says: the folder of temporary files, and the name of this host.
     tmp_dir: PathBuf,
     host: String,
+    /// Whether a private server is started where nothing is said, and no default one runs.
+    has_private_default: bool,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -134,6 +137,7 @@ impl Servers {
             surroundings,
             tmp_dir,
             host,
+            has_private_default: false,
         })
     }
 
@@ -212,7 +216,7 @@ impl Servers {
         let here = config.unnamed_server(&self.host);
         let stubs = self.stubs(config, &here, function).map(|place| self.known(place, Some(here)));
         let around = self.around(&Place::Default);
-        around.into_iter().chain(stubs).chain([self.known(Place::Default, None)]).collect()
+        around.into_iter().chain(stubs).chain([self.known(self.default_place(), None)]).collect()
     }
 
     /// For a routine that is a client of this host: first its own server, which has what was

@@ -323,6 +323,11 @@ typedef struct farcall_place {
     int64_t process;
 } farcall_place;
 void farcall_place_clear(void *place);
+typedef struct farcall_grpc_places farcall_grpc_places;
+int farcall_grpc_places_read(const char *file, farcall_grpc_places **places, char **words);
+int farcall_grpc_places_find(const farcall_grpc_places *places, const char *host, int port,
+    const char *name, int of_class, char **words);
+void farcall_grpc_places_free(farcall_grpc_places *places);
 int farcall_is_cancelled(void);
 int farcall_progress(double done, const char *words);
 int farcall_callback_failed(void);
