@@ -1,12 +1,13 @@
 // The GridRPC interface for Java, on this client.
 package org.farcall;
 
+import static org.apgrid.grpc.ng.NgGrpcHandleAttr.KEY_HOSTNAME;
+import static org.apgrid.grpc.ng.NgGrpcHandleAttr.KEY_PORT;
+import static org.apgrid.grpc.ng.NgGrpcSessionAttr.KEY_SESSION_TIMEOUT;
 import static org.farcall.Numbers.GRPC_ALREADY_INITIALIZED;
 import static org.farcall.Numbers.GRPC_CANCELED_NP;
 import static org.farcall.Numbers.GRPC_CLASS_NOT_FOUND_NP;
 import static org.farcall.Numbers.GRPC_COMMUNICATION_FAILED;
-import static org.farcall.Numbers.GRPC_CONFIGFILE_ERROR;
-import static org.farcall.Numbers.GRPC_CONFIGFILE_NOT_FOUND;
 import static org.farcall.Numbers.GRPC_FUNCTION_NOT_FOUND;
 import static org.farcall.Numbers.GRPC_INVALID_FUNCTION_HANDLE;
 import static org.farcall.Numbers.GRPC_NOT_INITIALIZED;
@@ -16,21 +17,22 @@ import static org.farcall.Numbers.GRPC_SERVER_NOT_FOUND;
 import static org.farcall.Numbers.GRPC_SESSION_FAILED;
 import static org.farcall.Numbers.GRPC_TIMEOUT_NP;
 
-import java.io.IOException;
-import java.net.InetAddress;
-import java.net.UnknownHostException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.ExecutionException;
 import java.util.function.Supplier;
+import org.apgrid.grpc.ng.NgArgTypeException;
+import org.apgrid.grpc.ng.NgException;
+import org.apgrid.grpc.ng.NgExecRemoteMethodException;
+import org.apgrid.grpc.ng.NgFinalizeGrpcClientException;
+import org.apgrid.grpc.ng.NgFinalizeGrpcHandleException;
+import org.apgrid.grpc.ng.NgHeartbeatTimeoutException;
+import org.apgrid.grpc.ng.NgInitializeGrpcClientException;
+import org.apgrid.grpc.ng.NgInitializeGrpcHandleException;
 import org.gridforum.gridrpc.GrpcClient;
 import org.gridforum.gridrpc.GrpcException;
 import org.gridforum.gridrpc.GrpcExecInfo;
@@ -39,13 +41,15 @@ import org.gridforum.gridrpc.GrpcObjectHandle;
 
 /** A GridRPC client, made by GrpcClientFactory. Any number of threads may use it; it may be
  * activated again after its end. */
-public final class FarcallGrpcClient implements GrpcClient {
+public class FarcallGrpcClient implements GrpcClient {
     /** Where servers of other hosts listen if nothing else is said. */
     private static final String PORT = "7000";
     private static final String SSH_USER = "ssh_user";
 
-    /** SERVER sections, in order; null when it is not active. */
-    private List<Properties> sections;
+    /** Where handles go; null when it is not active. */
+    private Places places;
+    /** The server of handles that name none; null for those that the configuration says. */
+    private Properties unnamed;
     private final Map<String, Server> servers = new HashMap<>();
 
     /** A client that is not active. */
@@ -56,99 +60,46 @@ public final class FarcallGrpcClient implements GrpcClient {
 
     @Override
     public void activate(String configuration) throws GrpcException {
-        begin(configuration == null || configuration.isEmpty() ? List.of()
-                                                               : read(Path.of(configuration)));
+        begin(configuration == null ? "" : configuration, null);
     }
 
     @Override
     public void activate(Properties server) throws GrpcException {
-        begin(
-            server == null || server.getProperty("hostname") == null ? List.of() : List.of(server));
+        begin(null, server);
     }
 
     /** Becomes active. Servers are connected to when a handle wants them. */
-    private synchronized void begin(List<Properties> found) throws GrpcException {
-        if (sections != null) {
-            throw new GrpcException(
+    private synchronized void begin(String configuration, Properties server) throws GrpcException {
+        if (places != null) {
+            throw new NgInitializeGrpcClientException(
                 GRPC_ALREADY_INITIALIZED,
                 "activate: it is active already; deactivate it first", null);
         }
-        sections = found;
-    }
-
-    /** The SERVER sections of a configuration file of Ninf-G's: attribute, blanks, value. */
-    private static List<Properties> read(Path file) throws GrpcException {
-        List<String> lines;
         try {
-            lines = Files.readAllLines(file);
-        } catch (IOException error) {
-            // NoSuchFileException and its like say the file alone.
-            throw new GrpcException(
-                GRPC_CONFIGFILE_NOT_FOUND, "activate: the file cannot be read: " + error, error);
+            places = Places.read(configuration);
+        } catch (Places.Failure failure) {
+            throw new NgInitializeGrpcClientException(
+                failure.code, "activate: " + failure.getMessage(), failure);
+        } catch (FarcallException error) {
+            throw new NgInitializeGrpcClientException(
+                GRPC_OTHER_ERROR_CODE, error.getMessage(), error);
         }
-        List<Properties> found = new ArrayList<>();
-        String section = null;
-        for (int number = 1; number <= lines.size(); number++) {
-            String line = lines.get(number - 1).replaceFirst("#.*", "").strip();
-            String where = file + ", line " + number + ": ";
-            if (line.startsWith("</")) {
-                section = closed(section, line, where);
-            } else if (line.startsWith("<")) {
-                section = opened(section, line, where);
-                if (section.equals("server")) {
-                    found.add(new Properties());
-                }
-            } else if (!line.isEmpty() && "server".equals(section)) {
-                String[] words = line.split("\\s+", 2);
-                String value = words.length > 1 ? words[1].replaceAll("^\"|\"$", "") : "";
-                // Of a launcher's options, of which there may be several, this one counts.
-                String name = value.startsWith(SSH_USER + " ")
-                                  ? SSH_USER
-                                  : words[0].toLowerCase(Locale.ROOT);
-                found.get(found.size() - 1)
-                    .setProperty(name,
-                        value.substring(name.equals(SSH_USER) ? SSH_USER.length() : 0).strip());
-            }
-        }
-        if (section != null) {
-            throw new GrpcException(GRPC_CONFIGFILE_ERROR,
-                file + ": a section has no end; write </" + section.toUpperCase(Locale.ROOT) + ">",
-                null);
-        }
-        return found;
-    }
-
-    /** The line that begins a section: its name, in lower case. */
-    private static String opened(String section, String line, String where) throws GrpcException {
-        if (section != null || !line.endsWith(">")) {
-            throw new GrpcException(
-                GRPC_CONFIGFILE_ERROR,
-                where + line + " stands inside a section, or has no >", null);
-        }
-        return line.substring(1, line.length() - 1).strip().toLowerCase(Locale.ROOT);
-    }
-
-    /** The line that ends one. */
-    private static String closed(String section, String line, String where) throws GrpcException {
-        if (section == null || !line.equalsIgnoreCase("</" + section + ">")) {
-            throw new GrpcException(
-                GRPC_CONFIGFILE_ERROR, where + line + " ends no section that was begun", null);
-        }
-        return null;
+        unnamed = server;
     }
 
     @Override
     public synchronized void deactivate() throws GrpcException {
-        check();
-        sections = null;
+        check(NgFinalizeGrpcClientException::new);
         servers.values().forEach(Server::close);
         servers.clear();
+        places.close();
+        places = null;
     }
 
     /** Every function but activate wants this first. */
-    private void check() throws GrpcException {
-        if (sections == null) {
-            throw new GrpcException(
+    private void check(Thrower thrower) throws GrpcException {
+        if (places == null) {
+            throw thrower.made(
                 GRPC_NOT_INITIALIZED, "the client is not active; call activate first", null);
         }
     }
@@ -156,70 +107,46 @@ public final class FarcallGrpcClient implements GrpcClient {
     // ---- Servers
     // ---------------------------------------------------------------------------------------------
 
-    /** The server of these properties, by the tag of a section or by its name; the default one for
-     * none. */
-    private synchronized Server server(Properties named) throws GrpcException {
-        check();
-        String name = named == null ? null : named.getProperty("hostname");
-        Properties section = sections.isEmpty() ? new Properties() : sections.get(0);
-        if (name != null) {
-            section = sections.stream()
-                          .filter(one -> name.equals(one.getProperty("tag")))
-                          .findFirst()
-                          .or(()
-                                  -> sections.stream()
-                                      .filter(one -> name.equals(one.getProperty("hostname")))
-                                      .findFirst())
-                          .orElse(named);
-        }
-        String address = address(section);
-        Server known = servers.get(address);
-        if (known != null) {
-            return known;
-        }
-        Server made = translated(
-            GRPC_SERVER_NOT_FOUND,
-            () -> address.isEmpty() ? Server.connect() : Server.connect(address));
-        servers.put(address, made);
-        return made;
-    }
-
-    /** An address as it is; another host by TLS; "" for this host without a port, whose default
-     * server is meant. */
-    private static String address(Properties section) {
-        String host = section.getProperty("hostname");
-        String port = section.getProperty("port");
-        if (host == null || host.isEmpty() || host.contains(":")) {
-            return host == null ? "" : host;
-        }
-        if (port == null && isThisHost(host)) {
-            return "";
-        }
-        String launched = port == null ? launched(section.getProperty("invoke_server", "")) : null;
-        if (launched != null) {
-            String user = section.getProperty(SSH_USER);
-            return "ssh://" + (user == null ? "" : user + "@") + host + launched;
-        }
-        return "tls://" + host + ":" + (port == null ? PORT : port);
-    }
-
-    /** What stands behind a host that ssh reaches, for launchers of Ninf-G that have a counterpart;
-     * otherwise null. */
-    private static String launched(String launcher) {
-        return switch (launcher) {
-            case "SSH" -> "";
-            case "Slurm", "SLURM" -> "/slurm";
-            default -> null;
-        };
-    }
-
-    /** Whether a name means this host. */
-    private static boolean isThisHost(String host) {
+    /** The server that a handle of this function or class goes to. */
+    private synchronized Server server(Properties named, String name, boolean ofClass)
+        throws GrpcException
+    {
+        Thrower thrower = NgInitializeGrpcHandleException::new;
+        check(thrower);
+        Properties wanted = text(named, KEY_HOSTNAME) == null ? unnamed : named;
         try {
-            return host.equals("localhost") ||
-                host.equals(InetAddress.getLocalHost().getHostName());
-        } catch (UnknownHostException error) {
-            return false;
+            String address =
+                places.find(text(wanted, KEY_HOSTNAME), port(wanted), name, ofClass);
+            Server known = servers.get(address);
+            if (known == null) {
+                known = translated(thrower, GRPC_SERVER_NOT_FOUND,
+                    () -> address.isEmpty() ? Server.running() : Server.connect(address));
+                // What a routine is a client of changes with its call.
+                if (!address.isEmpty()) {
+                    servers.put(address, known);
+                }
+            }
+            return known;
+        } catch (Places.Failure failure) {
+            throw thrower.made(failure.code, failure.getMessage(), failure);
+        }
+    }
+
+    /** A property, which programs put as text or as a number; null for "" and for none. */
+    private static String text(Properties properties, String key) {
+        Object put = properties == null ? null : properties.get(key);
+        Object value = put == null && properties != null ? properties.getProperty(key) : put;
+        return value == null || value.toString().isEmpty() ? null : value.toString();
+    }
+
+    /** The port of a server; 0 for none. */
+    private static int port(Properties properties) throws GrpcException {
+        String text = text(properties, KEY_PORT);
+        try {
+            return text == null ? 0 : Integer.parseInt(text.strip());
+        } catch (NumberFormatException error) {
+            throw new NgInitializeGrpcHandleException(GRPC_OTHER_ERROR_CODE,
+                "get a handle: port is \"" + text + "\"; give a number", error);
         }
     }
 
@@ -241,13 +168,36 @@ public final class FarcallGrpcClient implements GrpcClient {
         };
     }
 
-    /** What a function gives, and what it throws as a GrpcException. */
-    private static <T> T translated(int notFound, Supplier<T> action) throws GrpcException {
+    /** Which exception of Ninf-G's names a failure becomes. */
+    private interface Thrower {
+        NgException made(int code, String words, Exception cause);
+    }
+
+    /** What a function gives, and what it throws as an exception of GridRPC's. */
+    private static <T> T translated(Thrower thrower, int notFound, Supplier<T> action)
+        throws GrpcException
+    {
         try {
             return action.get();
         } catch (FarcallException error) {
-            throw new GrpcException(code(error.kind(), notFound), error.getMessage(), error);
+            throw thrower.made(code(error.kind(), notFound), error.getMessage(), error);
         }
+    }
+
+    /** The same where a handle is made. */
+    private static <T> T bound(int notFound, Supplier<T> action) throws GrpcException {
+        return translated(NgInitializeGrpcHandleException::new, notFound, action);
+    }
+
+    /** What a failed call throws. */
+    private static NgException ofCall(int code, String words, Exception cause) {
+        ErrorKind kind = cause instanceof FarcallException error ? error.kind() : null;
+        if (kind == ErrorKind.INVALID_ARGUMENT) {
+            return new NgArgTypeException(code, words, cause);
+        }
+        return kind == ErrorKind.CONNECTION_LOST
+            ? new NgHeartbeatTimeoutException(code, words, cause)
+            : new NgExecRemoteMethodException(code, words, cause);
     }
 
     // ---- Handles
@@ -275,7 +225,8 @@ public final class FarcallGrpcClient implements GrpcClient {
         long began = System.nanoTime();
         Routine routine = routine(function, server);
         long looked = System.nanoTime();
-        Handles handles = translated(GRPC_FUNCTION_NOT_FOUND, () -> routine.hold(count));
+        Handles handles = bound(
+            GRPC_FUNCTION_NOT_FOUND, () -> routine.hold(count));
         long[] times = {began, looked, System.nanoTime()};
         GrpcFunctionHandle[] made = new GrpcFunctionHandle[count];
         for (int i = 0; i < count; i++) {
@@ -293,8 +244,8 @@ public final class FarcallGrpcClient implements GrpcClient {
     @Override
     public GrpcObjectHandle getObjectHandle(String name, Properties server) throws GrpcException {
         long began = System.nanoTime();
-        Server on = server(server);
-        RemoteObject object = translated(
+        Server on = server(server, name, true);
+        RemoteObject object = bound(
             GRPC_CLASS_NOT_FOUND_NP, () -> RemoteObject.bare(on, name, 1, null)[0]);
         return new ObjectHandle(object, new long[] {began, began, System.nanoTime()});
     }
@@ -309,9 +260,9 @@ public final class FarcallGrpcClient implements GrpcClient {
         throws GrpcException
     {
         long began = System.nanoTime();
-        Server on = server(server);
-        RemoteObject[] objects =
-            translated(GRPC_CLASS_NOT_FOUND_NP, () -> RemoteObject.bare(on, name, count, null));
+        Server on = server(server, name, true);
+        RemoteObject[] objects = bound(
+            GRPC_CLASS_NOT_FOUND_NP, () -> RemoteObject.bare(on, name, count, null));
         long[] times = {began, began, System.nanoTime()};
         GrpcObjectHandle[] made = new GrpcObjectHandle[count];
         for (int i = 0; i < count; i++) {
@@ -327,8 +278,9 @@ public final class FarcallGrpcClient implements GrpcClient {
 
     /** The routine of a function; the server is asked for its interface. */
     private Routine routine(String function, Properties server) throws GrpcException {
-        Server on = server(server);
-        return translated(GRPC_FUNCTION_NOT_FOUND, () -> on.routine(function));
+        Server on = server(server, function, false);
+        return bound(
+            GRPC_FUNCTION_NOT_FOUND, () -> on.routine(function));
     }
 
     /** How long the parts of a call took, from moments of this clock and the server's times. */
@@ -382,26 +334,28 @@ public final class FarcallGrpcClient implements GrpcClient {
          */
         synchronized GrpcExecInfo make(Supplier<Arguments> begin, Properties attributes,
             List<?> given, long[] times) throws GrpcException {
-            return translated(GRPC_FUNCTION_NOT_FOUND, () -> {
+            List<Object> plain = Counterparts.plain(given);
+            return translated(FarcallGrpcClient::ofCall, GRPC_FUNCTION_NOT_FOUND, () -> {
                 Arguments call = begin.get();
-                Positional positional = new Positional(call, given);
-                if (attributes != null && attributes.getProperty("session_timeout") != null) {
-                    call.timeout(Duration.ofMillis(
-                        (long) (seconds(attributes.getProperty("session_timeout")) * 1000)));
+                Positional positional = new Positional(call, plain);
+                double limit = seconds(text(attributes, KEY_SESSION_TIMEOUT));
+                if (limit > 0) {
+                    call.timeout(Duration.ofMillis((long) (limit * 1000)));
                 }
                 long began = System.nanoTime();
                 Results results = outcome(call);
                 positional.store(results);
+                Counterparts.giveBack(given == null ? List.of() : given, plain);
                 double total = (System.nanoTime() - began) / 1e9;
                 double started = results.startedSeconds();
                 return new Times(times, total, started, results.finishedSeconds() - started);
             });
         }
 
-        /** An attribute of a session that is a time. */
+        /** An attribute of a session that is a time; 0 for none. */
         private static double seconds(String text) {
             try {
-                return Double.parseDouble(text);
+                return text == null ? 0 : Double.parseDouble(text);
             } catch (NumberFormatException error) {
                 throw FarcallException.of(ErrorKind.INVALID_ARGUMENT, "call",
                     "session_timeout is \"" + text + "\"", "give seconds");
@@ -464,7 +418,8 @@ public final class FarcallGrpcClient implements GrpcClient {
             disposed = true;
             session.cancel();
             if (handles != null) {
-                translated(GRPC_OTHER_ERROR_CODE, () -> handles.dispose(index));
+                translated(NgFinalizeGrpcHandleException::new, GRPC_OTHER_ERROR_CODE,
+                    () -> handles.dispose(index));
             }
         }
     }
@@ -472,7 +427,7 @@ public final class FarcallGrpcClient implements GrpcClient {
     /** GRPC_INVALID_FUNCTION_HANDLE after dispose. */
     private static void checkHandle(boolean disposed) throws GrpcException {
         if (disposed) {
-            throw new GrpcException(
+            throw new NgExecRemoteMethodException(
                 GRPC_INVALID_FUNCTION_HANDLE,
                 "call: the handle was disposed of; make another one", null);
         }
@@ -507,7 +462,7 @@ public final class FarcallGrpcClient implements GrpcClient {
         public void dispose() throws GrpcException {
             disposed = true;
             session.cancel();
-            translated(GRPC_OTHER_ERROR_CODE, () -> {
+            translated(NgFinalizeGrpcHandleException::new, GRPC_OTHER_ERROR_CODE, () -> {
                 object.close();
                 return null;
             });

@@ -92,7 +92,7 @@ final class Native {
     private Native() {}
 
     /** A handle of a C function, by its name and types; the library is loaded by the first. */
-    private static MethodHandle function(String name, String types) {
+    static MethodHandle function(String name, String types) {
         MemoryLayout[] arguments = new MemoryLayout[types.length() - 1];
         for (int i = 0; i < arguments.length; i++) {
             arguments[i] = layout(types.charAt(i + 1));
@@ -129,7 +129,7 @@ final class Native {
     }
 
     /** What a downcall may throw that is no mistake of ours: nothing. */
-    private static AssertionError impossible(Throwable error) {
+    static AssertionError impossible(Throwable error) {
         if (error instanceof Error fatal) {
             throw fatal;
         }
@@ -143,6 +143,15 @@ final class Native {
     static void free(MethodHandle function, long object) {
         try {
             function.invokeExact(object);
+        } catch (Throwable error) {
+            throw impossible(error);
+        }
+    }
+
+    /** Runs a function of three addresses that gives a number. */
+    static int status(MethodHandle function, long first, long second, long third) {
+        try {
+            return (int) function.invokeExact(first, second, third);
         } catch (Throwable error) {
             throw impossible(error);
         }

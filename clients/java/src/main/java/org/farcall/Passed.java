@@ -107,22 +107,26 @@ final class Passed {
         try (Arena arena = Arena.ofConfined()) {
             long views = arena.allocate((long) PARAMETER_BYTES * parameters.size(), 16).address();
             Object[] values = new Object[parameters.size()];
+            int[] counts = new int[parameters.size()];
             List<Object> given = new ArrayList<>();
             for (Parameter one : parameters) {
                 long view = views + (long) PARAMETER_BYTES * one.index;
                 Native.runningParameter(running, one.index, view);
+                counts[one.index] = elements(view);
                 if (one.isInput()) {
                     values[one.index] = value(one, view);
                     given.add(values[one.index]);
                 }
             }
-            Object returned = function.call(given.toArray());
+            Object returned = function instanceof PlacedCallback placed
+                ? placed.run(parameters, values, counts)
+                : function.call(given.toArray());
             giveAll(running, parameters, views, values, returned, arena);
         }
     }
 
     /** Whether a function changes it in place, and does not return it. */
-    private static boolean isWritten(Parameter one) {
+    static boolean isWritten(Parameter one) {
         return one.mode() == Parameter.Mode.INOUT && one.isArray && !one.isSingle && !one.isText;
     }
 
@@ -201,6 +205,15 @@ final class Passed {
         return Collector.array(one, data, shape, strides(view));
     }
 
+    /** Elements, or texts, of a farcall_parameter. */
+    private static int elements(long view) {
+        return switch (Native.MEMORY.get(JAVA_INT, view + KIND)) {
+            case PARAMETER_ARRAY -> Math.toIntExact(count(shape(view)));
+            case PARAMETER_TEXTS -> Math.toIntExact(Native.MEMORY.get(JAVA_LONG, view + SHAPE));
+            default -> 1;
+        };
+    }
+
     /** Elements of a shape. */
     private static long count(long[] shape) {
         return Arrays.stream(shape).reduce(1, (a, b) -> a * b);
@@ -253,7 +266,12 @@ final class Passed {
             Scalars.write(name, one, result, data);
             return;
         }
-        Operand operand = Operand.of(name, one, result, false);
+        boolean isFlat = function instanceof PlacedCallback && declared.length > 1 &&
+                         Element.memoryOf(result) != null;
+        Object shaped = isFlat ? NdArray.stored(result, one.elementBytes(), 0, declared,
+                                     strides(view))
+                               : result;
+        Operand operand = Operand.of(name, one, shaped, false);
         if (operand == null || !fits(one, operand.shape, declared)) {
             String message = "it returned " + Scalars.shown(result) + " as " + one.name() +
                              ", whose shape is " + Arrays.toString(declared);

@@ -8,4 +8,9 @@ public final class TestServers {
     public static String address() {
         return Servers.shared().address();
     }
+
+    /** What `make build` made. */
+    public static java.nio.file.Path stage() {
+        return Servers.STAGE;
+    }
 }

@@ -1,24 +1,22 @@
 // Makes GridRPC clients.
 package org.gridforum.gridrpc;
 
-import org.farcall.FarcallGrpcClient;
+import org.apgrid.grpc.ng.NgGrpcClient;
 
 /** Makes clients by the name of their class. */
 public final class GrpcClientFactory {
-    /** What programs for Ninf-G name. */
-    private static final String NINF_G = "org.apgrid.grpc.ng.NgGrpcClient";
-
-    private GrpcClientFactory() {}
+    /** Has only functions. */
+    public GrpcClientFactory() {}
 
     /** Farcall's client. */
     public static GrpcClient getClient() {
-        return new FarcallGrpcClient();
+        return new NgGrpcClient();
     }
 
-    /** Farcall's client for null, "" and the name of Ninf-G's; otherwise an instance of the class.
-     */
+    /** Farcall's client for null and ""; otherwise an instance of the class:
+     * "org.apgrid.grpc.ng.NgGrpcClient" is Farcall's, too. */
     public static GrpcClient getClient(String className) throws GrpcException {
-        if (className == null || className.isEmpty() || className.equals(NINF_G)) {
+        if (className == null || className.isEmpty()) {
             return getClient();
         }
         try {

@@ -1,17 +1,21 @@
 // The exception of the GridRPC interface.
 package org.gridforum.gridrpc;
 
+import java.io.PrintStream;
+
 /** Any failure of a GridRPC function. Where it comes from Farcall, the cause is a FarcallException.
  */
 public class GrpcException extends Exception {
     private static final long serialVersionUID = 1L;
     /** GRPC_OTHER_ERROR_CODE of grpc.h. */
-    private static final int OTHER = 13;
+    protected static final int OTHER = 13;
 
     /** What is wrong, in words. */
     public String str;
     /** What was caught, or null. */
     public Exception innerException;
+    /** Where printStackTrace() prints. */
+    public transient PrintStream os = System.err;
     /** The number that grpc.h has for it. */
     private final int code;
 
@@ -38,6 +42,12 @@ public class GrpcException extends Exception {
         this.code = code;
         this.str = str;
         innerException = inner;
+    }
+
+    /** Prints it, its words and what was caught to {@link #os}. */
+    @Override
+    public void printStackTrace() {
+        printStackTrace(os == null ? System.err : os);
     }
 
     /** The number that grpc.h has for it, from 1: GRPC_NOT_INITIALIZED is 1, GRPC_SERVER_NOT_FOUND
