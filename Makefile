@@ -13,7 +13,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s '|' 2>/dev/null \
 	  || sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1: \2/p' $(firstword $(MAKEFILE_LIST))
 
-build: ## build everything and stage it under build/ (bin, lib, include, share, wheels)
+build: ## build everything and stage it under build/ (bin, lib, include, share, wheels); the jar where a JDK is
 	@tools/build.sh 6
 
 demo: ## start a server, solve Linpack remotely, check NPB EP, draw a plot
@@ -43,7 +43,7 @@ install: ## copy what `make dist` staged to PREFIX (default /usr/local), below D
 wheel: dist ## build the wheel, for old systems too (glibc 2.17)
 	@ls "$(DIST)"/wheels/farcall-*.whl
 
-java: build ## build the Java client's farcall.jar (needs a JDK 22 or newer, and Maven)
+java: build ## the same, and an error where there is no JDK 22 or newer for the Java client
 	@tools/java.sh "$(STAGE)"
 
 lint: ## rustfmt and clippy, where they are installed, and the layout of interface files

@@ -37,6 +37,8 @@ tools/link-libfarcall.sh "$target/release/libfarcall_all.a" "$stage/lib"
 
 step 5 "staging under build/"
 tools/stage.sh "$stage" "$target/release"
+# Without a JDK the Java client is left out (status 2).
+tools/java.sh "$stage" || [ $? -eq 2 ]
 
 step 6 "building the Python wheel"
 tools/wheel.sh "$stage" "$stage/wheels"

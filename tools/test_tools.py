@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 
 import pytest
 
@@ -103,6 +104,25 @@ def test_without_a_jdk_the_java_client_is_left_out_in_one_line(tmp_path):
     )
     assert result.returncode == 2
     assert len(result.stdout.splitlines()) == 1 and "install one" in result.stdout
+
+
+def test_the_jar_is_made_by_a_jdk_alone(tmp_path):
+    home = subprocess.run([HERE / "find-jdk.sh"], capture_output=True, text=True).stdout.strip()
+    if not home:
+        pytest.skip("no JDK that is new enough")
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in "bash cat cp dirname find install mkdir realpath rm xargs".split():
+        (tools / name).symlink_to(shutil.which(name))
+    environment = dict(os.environ, PATH=str(tools), JAVA_HOME=home)
+    for _ in "made, and there already".split(","):
+        result = subprocess.run(
+            [HERE / "java.sh", tmp_path], env=environment, capture_output=True, text=True
+        )
+        assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    names = zipfile.ZipFile(tmp_path / "share/java/farcall.jar").namelist()
+    assert "org/apgrid/grpc/ng/NgGrpcHandleAttr.class" in names
+    assert "org/farcall/Server.class" in names
 
 
 def test_with_apt_it_updates_once_and_installs_what_is_missing(machine, tmp_path):

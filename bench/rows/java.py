@@ -11,7 +11,7 @@ def calls(bench):
     """After the JIT compiler's turn. C passes a double * in place; Java a double[] or a
     MemorySegment, in place, too."""
     if java_home(bench.stage) is None:
-        print("java: not measured, there is no JDK 22 or newer, or no farcall.jar (make java)")
+        print("java: not measured, there is no JDK 22 or newer, or no farcall.jar (make build)")
         return
     for listen in ("unix", "tcp"):
         for place, (client_core, server_core) in PLACES.items():

@@ -31,7 +31,7 @@ def maven(tmp_path):
     """Maven with a repository of its own: what was downloaded once is linked, and nothing is added
     to the user's."""
     if not home() or not shutil.which("mvn") or not (STAGE / "share/java/farcall.jar").exists():
-        pytest.skip("no Maven, no Java that is new enough, or no farcall.jar (make java)")
+        pytest.skip("no Maven, no Java that is new enough, or no farcall.jar (make build)")
     kept, own = pathlib.Path.home() / ".m2/repository", tmp_path / "repository"
     if kept.exists():
         shutil.copytree(

@@ -51,7 +51,7 @@ SERVER = re.compile(r"^(farcall serve\b[^&#\n]*)&.*$", re.M)
 
 def java():
     """The folder of a Java that can run the client; None where there is none, or nobody has built
-    the client (`make java`)."""
+    the client (`make build`)."""
     home = subprocess.run(
         [ROOT / "tools/find-jdk.sh"], capture_output=True, text=True
     ).stdout.strip()
@@ -194,7 +194,7 @@ def matches(shown, output):
 def test_snippets_do_what_they_show(document, reader):
     page = blocks(document)
     if any(block.language == "java" for block in page) and java() is None:
-        pytest.skip("no Java that is new enough, or no farcall.jar (make java)")
+        pytest.skip("no Java that is new enough, or no farcall.jar (make build)")
     reader.write(page)
     wanted = list(steps(page))
     done = reader.run(wanted)

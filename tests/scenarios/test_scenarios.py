@@ -65,7 +65,7 @@ def java_client(folder):
     ).stdout.strip()
     jar = STAGE / "share/java/farcall.jar"
     if not home or not jar.exists():
-        pytest.skip("no Java that is new enough, or no farcall.jar (make java)")
+        pytest.skip("no Java that is new enough, or no farcall.jar (make build)")
     built(
         [
             f"{home}/bin/javac",
