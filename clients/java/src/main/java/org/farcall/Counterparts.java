@@ -3,6 +3,7 @@ package org.farcall;
 
 import java.lang.reflect.Array;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.apgrid.grpc.ng.Dcomplex;
 import org.apgrid.grpc.ng.NgCallbackInterface;
@@ -176,48 +177,22 @@ final class Counterparts {
     // ---- What functions are given
     // ---------------------------------------------------------------------------------------------
 
-    /** A value of this client's as Ninf-G's client passes it to a function of one parameter. */
-    static Object foreign(Parameter one, Object value) {
-        if (value instanceof Complex number) {
-            return single(one.element, number);
-        }
-        boolean isLetters = one.element == Element.CHAR && value instanceof byte[];
-        boolean isPairs =
-            one.element != null && one.element.isComplex() && value != null &&
-            value.getClass().isArray();
-        if (!isLetters && !isPairs) {
-            return value;
-        }
-        Object made = places(one, Array.getLength(value) / (isPairs ? 2 : 1));
-        giveBack(made, value, 0);
-        return made;
-    }
-
-    private static Object single(Element element, Complex number) {
-        if (element.component == float.class) {
-            Scomplex made = new Scomplex();
-            made.r = (float) number.real();
-            made.i = (float) number.imaginary();
-            return made;
-        }
-        Dcomplex made = new Dcomplex();
-        made.r = number.real();
-        made.i = number.imaginary();
-        return made;
-    }
-
-    /** An array for so many results of a parameter. */
-    static Object places(Parameter one, int count) {
+    /** An array for the elements of a parameter, of arrays where it has several dimensions. */
+    static Object places(Parameter one, long[] shape) {
+        int[] extents = Arrays.stream(shape).mapToInt(Math::toIntExact).toArray();
         if (one.isText) {
-            return new String[count];
+            return new String[extents[0]];
         }
-        if (!one.element.isComplex()) {
-            return Array.newInstance(
-                one.element == Element.CHAR ? char.class : one.element.component, count);
-        }
-        Object made = one.element.component == float.class ? new Scomplex[count]
-                                                           : new Dcomplex[count];
-        giveBack(made, Array.newInstance(one.element.component, 2 * count), 0);
+        Object made = Array.newInstance(component(one), extents);
+        Class<?> items = one.element.component;
+        giveBack(made, Array.newInstance(items, count(made) * one.element.parts()), 0);
         return made;
+    }
+
+    private static Class<?> component(Parameter one) {
+        if (!one.element.isComplex()) {
+            return one.element.component;
+        }
+        return one.element.component == float.class ? Scomplex.class : Dcomplex.class;
     }
 }

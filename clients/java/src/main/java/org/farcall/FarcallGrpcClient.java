@@ -30,6 +30,8 @@ import org.apgrid.grpc.ng.NgException;
 import org.apgrid.grpc.ng.NgExecRemoteMethodException;
 import org.apgrid.grpc.ng.NgFinalizeGrpcClientException;
 import org.apgrid.grpc.ng.NgFinalizeGrpcHandleException;
+import org.apgrid.grpc.ng.NgGrpcFunctionHandle;
+import org.apgrid.grpc.ng.NgGrpcObjectHandle;
 import org.apgrid.grpc.ng.NgHeartbeatTimeoutException;
 import org.apgrid.grpc.ng.NgInitializeGrpcClientException;
 import org.apgrid.grpc.ng.NgInitializeGrpcHandleException;
@@ -321,17 +323,24 @@ public class FarcallGrpcClient implements GrpcClient {
     /** The one call at a time that a handle makes. */
     private static final class Session {
         private volatile CallFuture current;
+        private volatile boolean isCancelled;
 
-        /** Its thread hears of it as GRPC_CANCELED_NP. */
+        /** Its call returns null. */
         void cancel() {
             CallFuture call = current;
             if (call != null) {
+                isCancelled = true;
                 call.cancel(true);
             }
         }
 
+        /** Whether a call is running. */
+        boolean isBusy() {
+            return current != null;
+        }
+
         /** Makes a call and waits for its end; a second thread waits until the first one's is over.
-         */
+         * Gives null for one that {@link #cancel} ended, as Ninf-G's client does. */
         synchronized GrpcExecInfo make(Supplier<Arguments> begin, Properties attributes,
             List<?> given, long[] times) throws GrpcException {
             List<Object> plain = Counterparts.plain(given);
@@ -344,6 +353,9 @@ public class FarcallGrpcClient implements GrpcClient {
                 }
                 long began = System.nanoTime();
                 Results results = outcome(call);
+                if (results == null) {
+                    return null;
+                }
                 positional.store(results);
                 Counterparts.giveBack(given == null ? List.of() : given, plain);
                 double total = (System.nanoTime() - began) / 1e9;
@@ -362,8 +374,9 @@ public class FarcallGrpcClient implements GrpcClient {
             }
         }
 
-        /** Waits in a way that an interrupt and {@link #cancel} end. */
+        /** Waits in a way that an interrupt and {@link #cancel} end; null when the latter did. */
         private Results outcome(Arguments call) {
+            isCancelled = false;
             current = call.submit();
             try {
                 return current.get();
@@ -372,6 +385,9 @@ public class FarcallGrpcClient implements GrpcClient {
                 Thread.currentThread().interrupt();
                 throw Connection.interrupted();
             } catch (CancellationException error) {
+                if (isCancelled) {
+                    return null;
+                }
                 throw FarcallException.of(
                     ErrorKind.CANCELLED, "call", "the call was cancelled", null);
             } catch (ExecutionException error) {
@@ -383,7 +399,7 @@ public class FarcallGrpcClient implements GrpcClient {
     }
 
     /** A function, and if it is one of several, which. */
-    private static final class FunctionHandle extends GrpcFunctionHandle {
+    private static final class FunctionHandle extends NgGrpcFunctionHandle {
         private final Routine routine;
         private final Handles handles;
         private final int index;
@@ -406,6 +422,11 @@ public class FarcallGrpcClient implements GrpcClient {
             return session.make(()
                                     -> handles == null ? routine.with() : handles.with(index),
                 sessionAttributes, arguments, times);
+        }
+
+        @Override
+        public boolean isIdle() {
+            return !session.isBusy();
         }
 
         @Override
@@ -434,7 +455,7 @@ public class FarcallGrpcClient implements GrpcClient {
     }
 
     /** An object. */
-    private static final class ObjectHandle extends GrpcObjectHandle {
+    private static final class ObjectHandle extends NgGrpcObjectHandle {
         private final RemoteObject object;
         private final long[] times;
         private final Session session = new Session();
@@ -451,6 +472,11 @@ public class FarcallGrpcClient implements GrpcClient {
         {
             checkHandle(disposed);
             return session.make(() -> object.with(method), sessionAttributes, arguments, times);
+        }
+
+        @Override
+        public boolean isIdle() {
+            return !session.isBusy();
         }
 
         @Override

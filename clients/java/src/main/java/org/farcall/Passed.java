@@ -107,19 +107,20 @@ final class Passed {
         try (Arena arena = Arena.ofConfined()) {
             long views = arena.allocate((long) PARAMETER_BYTES * parameters.size(), 16).address();
             Object[] values = new Object[parameters.size()];
-            int[] counts = new int[parameters.size()];
+            long[][] shapes = new long[parameters.size()][];
+            boolean isPlaced = function instanceof PlacedCallback;
             List<Object> given = new ArrayList<>();
             for (Parameter one : parameters) {
                 long view = views + (long) PARAMETER_BYTES * one.index;
                 Native.runningParameter(running, one.index, view);
-                counts[one.index] = elements(view);
+                shapes[one.index] = extents(view);
                 if (one.isInput()) {
-                    values[one.index] = value(one, view);
+                    values[one.index] = isPlaced ? flat(one, view) : value(one, view);
                     given.add(values[one.index]);
                 }
             }
             Object returned = function instanceof PlacedCallback placed
-                ? placed.run(parameters, values, counts)
+                ? placed.run(parameters, values, shapes)
                 : function.call(given.toArray());
             giveAll(running, parameters, views, values, returned, arena);
         }
@@ -205,12 +206,24 @@ final class Passed {
         return Collector.array(one, data, shape, strides(view));
     }
 
-    /** Elements, or texts, of a farcall_parameter. */
-    private static int elements(long view) {
+    /** The same with numbers and arrays of several dimensions as flat arrays. */
+    private static Object flat(Parameter one, long view) {
+        long data = Native.MEMORY.get(JAVA_LONG, view + DATA);
+        long[] shape = extents(view);
+        if (data == 0 || one.isText || one.isCallback) {
+            return value(one, view);
+        }
+        long bytes = Native.MEMORY.get(JAVA_LONG, view + ELEMENT_BYTES);
+        long[] steps = shape.length == 1 && shape[0] > 1 ? strides(view) : new long[] {bytes};
+        return Collector.array(one, data, new long[] {count(shape)}, steps);
+    }
+
+    /** How many elements, or texts, a farcall_parameter has in each dimension. */
+    private static long[] extents(long view) {
         return switch (Native.MEMORY.get(JAVA_INT, view + KIND)) {
-            case PARAMETER_ARRAY -> Math.toIntExact(count(shape(view)));
-            case PARAMETER_TEXTS -> Math.toIntExact(Native.MEMORY.get(JAVA_LONG, view + SHAPE));
-            default -> 1;
+            case PARAMETER_ARRAY -> shape(view);
+            case PARAMETER_TEXTS -> new long[] {Native.MEMORY.get(JAVA_LONG, view + SHAPE)};
+            default -> new long[] {1};
         };
     }
 

@@ -23,13 +23,13 @@ final class PlacedCallback implements Callback {
     }
 
     /**
-     * Runs it; gives what {@link Callback} returns. `values` are those of IN and INOUT parameters, and get the INOUT arrays
-     * as the function left them; `counts` say how many elements each parameter has.
+     * Runs it; gives what {@link Callback} returns. `values` are those of IN and INOUT parameters, flat, and get the INOUT
+     * arrays as the function left them; `shapes` are those of all.
      */
-    Object run(List<Parameter> parameters, Object[] values, int[] counts) {
+    Object run(List<Parameter> parameters, Object[] values, long[][] shapes) {
         List<Object> given = new ArrayList<>();
         for (Parameter one : parameters) {
-            given.add(argument(one, values[one.index], counts[one.index]));
+            given.add(argument(one, values[one.index], shapes[one.index]));
         }
         // The list is the function's, which may change it.
         function.callback(new ArrayList<>(given));
@@ -45,25 +45,22 @@ final class PlacedCallback implements Callback {
         return results.size() > 1 ? results.toArray() : results.isEmpty() ? null : results.get(0);
     }
 
-    private static Object argument(Parameter one, Object value, int count) {
-        Object foreign = Counterparts.foreign(one, value);
-        boolean isPlace = one.isArray || one.isOutput();
-        if (!isPlace || foreign == null && one.isInput() && !one.isText) {
-            return foreign;
+    private static Object argument(Parameter one, Object value, long[] shape) {
+        if (value instanceof String[]) {
+            return value;
         }
-        if (foreign instanceof NdArray || foreign != null && foreign.getClass().isArray()) {
-            return foreign;
-        }
-        Object places = Counterparts.places(one, count);
-        if (foreign != null) {
-            Array.set(places, 0, foreign);
+        Object places = Counterparts.places(one, shape);
+        if (value instanceof String text) {
+            ((String[]) places)[0] = text;
+        } else if (value != null) {
+            Counterparts.giveBack(places, value, 0);
         }
         return places;
     }
 
     /** What a place holds now. */
     private static Object result(Parameter one, Object place) {
-        boolean isOne = place != null && place.getClass().isArray() && one.isSingle;
-        return Counterparts.plain(isOne ? Array.get(place, 0) : place);
+        return one.isArray || one.isText ? Counterparts.plain(place)
+                                         : Counterparts.plain(Array.get(place, 0));
     }
 }

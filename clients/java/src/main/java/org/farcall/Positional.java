@@ -54,8 +54,29 @@ final class Positional {
             }
         } else {
             boolean isArray = one.isArray && !one.isText && !one.isSingle;
-            call.set(one.name(), isArray ? laidOut(one, value) : value);
+            call.set(
+                one.name(), isArray ? laidOut(one, present(one, value)) : single(one, value));
         }
+    }
+
+    /** A character may be given as a byte. */
+    private static Object single(Parameter one, Object value) {
+        return one.element == Element.CHAR && value instanceof Byte letter
+            ? (Object) (char) (letter & 0xff)
+            : value;
+    }
+
+    /** An array of no elements may be null. */
+    private Object present(Parameter one, Object value) {
+        if (value != null || one.element == null) {
+            return value;
+        }
+        for (int axis = 0; axis < one.extents().size(); axis++) {
+            if (evaluated(one, axis, "size", 1) == 0) {
+                return Array.newInstance(one.element.component, 0);
+            }
+        }
+        return null;
     }
 
     private void boxed(Parameter one, Object value) {

@@ -6,7 +6,8 @@ public abstract class GrpcHandle {
     /** For implementations. */
     protected GrpcHandle() {}
 
-    /** Ends the call that another thread makes by this handle; none if it makes none. */
+    /** Ends the call that another thread makes by this handle, which returns null; does nothing if
+     * there is no call. */
     public abstract void cancel() throws GrpcException;
 
     /** Ends the handle, and what the server holds for it. */

@@ -6,8 +6,8 @@ import java.util.List;
 /** A function that is passed to a routine. */
 public interface NgCallbackInterface {
     /**
-     * Runs it with all of its parameters, in order: IN numbers as Integer, Double, …; arrays, and all that is OUT or INOUT,
-     * as arrays, in which the function leaves its results.
+     * Runs it with all of its parameters, in order, each as an array: a number or a text as an array of one, several dimensions
+     * as arrays of arrays. The function leaves its results in those that are OUT or INOUT.
      */
     void callback(@SuppressWarnings("rawtypes") List arguments);
 }

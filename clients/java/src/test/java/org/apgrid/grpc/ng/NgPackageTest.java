@@ -47,12 +47,20 @@ class NgPackageTest {
             for (int k = 0; k < n * n; k++) c[k] = a[k] + b[k];
         }
         Define visit(IN int n, IN double x[n], OUT double y[n], OUT int *sum,
-            function(IN int n, IN double x[n], OUT double y[n], INOUT int s[1], IN dcomplex z))
+            function(IN int n, IN double x[n], OUT double y[n], INOUT int s[1], IN dcomplex z,
+                INOUT short m[2][3], IN string word, OUT string answer[1], IN char c))
         {
             dcomplex z = {1, 2};
             int s[1] = {40};
-            function(n, x, y, s, z);
-            *sum = s[0];
+            short m[6] = {1, 2, 3, 4, 5, 6};
+            char *answer[1] = {0};
+            function(n, x, y, s, z, m, "word", answer, 'q');
+            *sum = s[0] + 100 * m[5] + 1000 * strlen(answer[0]);
+        }
+        Define nulls(IN int n, IN double a[n], OUT double b[n], IN string s, OUT int what[2])
+        {
+            what[0] = a == NULL && b == NULL;
+            what[1] = s == NULL;
         }
         """;
 
@@ -118,6 +126,9 @@ class NgPackageTest {
         client.getFunctionHandle("kinds/upper").call(2, letters, 'c', last);
         assertArrayEquals(new char[] {'c', 'd'}, letters);
         assertEquals('d', last[0]);
+        byte[] bytes = {'a', 'b'};
+        client.getFunctionHandle("kinds/upper").call(2, bytes, (byte) 'b', new byte[1]);
+        assertArrayEquals(new byte[] {'b', 'c'}, bytes);
         double[][] sum = new double[2][2];
         client.getFunctionHandle("kinds/add")
             .call(2, new double[][] {{1, 2}, {3, 4}}, new double[][] {{10, 20}, {30, 40}}, sum);
@@ -129,19 +140,37 @@ class NgPackageTest {
     @Test
     void functionsGetAllParameters() throws Exception {
         NgCallbackInterface function = arguments -> {
-            assertEquals(5, arguments.size());
+            assertEquals(9, arguments.size());
             double[] x = (double[]) arguments.get(1);
             double[] y = (double[]) arguments.get(2);
-            for (int i = 0; i < (Integer) arguments.get(0); i++) {
+            for (int i = 0; i < ((int[]) arguments.get(0))[0]; i++) {
                 y[i] = 2 * x[i];
             }
-            ((int[]) arguments.get(3))[0] += (int) ((Dcomplex) arguments.get(4)).i;
+            ((int[]) arguments.get(3))[0] += (int) ((Dcomplex[]) arguments.get(4))[0].i;
+            short[][] rows = (short[][]) arguments.get(5);
+            assertArrayEquals(new short[] {4, 5, 6}, rows[1]);
+            rows[1][2] = 7;
+            assertEquals("word", ((String[]) arguments.get(6))[0]);
+            ((String[]) arguments.get(7))[0] = "four";
+            assertEquals('q', ((byte[]) arguments.get(8))[0]);
         };
         double[] y = new double[3];
         int[] sum = new int[1];
         client.getFunctionHandle("kinds/visit").call(3, new double[] {1, 2, 3}, y, sum, function);
         assertArrayEquals(new double[] {2, 4, 6}, y);
-        assertEquals(42, sum[0]);
+        assertEquals(4742, sum[0]);
+    }
+
+    @Test
+    void whatHasNoElementsMayBeMissing() throws Exception {
+        int[] what = new int[2];
+        client.getFunctionHandle("kinds/nulls").call(0, null, null, null, what);
+        assertArrayEquals(new int[] {1, 1}, what);
+    }
+
+    @Test
+    void handlesAreOfTheirNames() throws Exception {
+        assertEquals(true, ((NgGrpcFunctionHandle) client.getFunctionHandle("kinds/add")).isIdle());
     }
 
     private static void fails(Class<? extends GrpcException> with, int code, Executable action) {
