@@ -187,7 +187,7 @@ int farcall_routine_declared(
 /* Index of the parameter, or -1. */
 int farcall_routine_find(const farcall_routine *routine, const char *parameter);
 /* Indexes of the parameters that go by position in languages with keywords (arrays and what they do
- * not determine). Writes at most `capacity` of them and returns how many there are. */
+ * not determine, then what has a constant default and stands behind those). Writes at most `capacity` of them and returns how many there are. */
 size_t farcall_routine_positional(
     const farcall_routine *routine, uint32_t *indexes, size_t capacity);
 /* How a C call passes each parameter but the WORK ones, in order: tags as in farcall-native.h. As

@@ -1,5 +1,9 @@
 """Arguments by position: those with defaults, too, where nobody can mistake which one is meant."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -52,6 +56,66 @@ def test_what_has_a_default_may_follow_by_position(positions):
     assert positions.of_array([1.0, 2.0], 3) == 9.0 and positions.of_array([1.0, 2.0]) == 5.0
     assert positions.of_function(2.0, lambda x: x + 1, 4) == 12.0
     assert positions.scale.submit(2.0, 3).result(10) == 6.0
+
+
+DEFAULTS = """
+from typing import Optional
+
+import numpy as np
+
+
+def two(a: float, lo: float = 1.0, tag: str = "t", hi: float = 2.0) -> str:
+    return f"{a} {lo} {tag} {hi}"
+
+
+def some(x: Optional[float] = None, name: Optional[str] = None, k: int = 3) -> str:
+    return f"{x} {name} {k}"
+
+
+def fast(x: float, *, tag: str = "ü", y: Optional[int] = 7, on: bool = True) -> str:
+    return f"{x} {tag} {y} {on}"
+
+
+def rank(x: np.ndarray) -> int:
+    return x.ndim
+"""
+
+
+def test_texts_and_none_among_numbers_have_the_same_order_everywhere(farcall, tmp_path):
+    file = tmp_path / "defaults.py"
+    file.write_text(DEFAULTS)
+
+    def command(*words):
+        program = [sys.executable, "-m", "farcall", *words]
+        environment = {**os.environ, "FARCALL_SERVER": server.address}
+        done = subprocess.run(
+            program, env=environment, capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    with farcall.connect(files=[file]) as server:
+        for name, given, said in [
+            ("two", (1.0,), "1.0 1.0 t 2.0"),
+            ("two", (1.0, 3), "1.0 3.0 t 2.0"),
+            ("two", (1.0, 3, "u"), "1.0 3.0 u 2.0"),
+            ("two", (1.0, 3, "u", 5), "1.0 3.0 u 5.0"),
+            ("some", (), "None None 3"),
+            ("some", (1.5,), "1.5 None 3"),
+            ("some", (1.5, "a", 4), "1.5 a 4"),
+            ("fast", (1.0, "o", 8, 0), "1.0 o 8 False"),
+            ("fast", (1.0,), "1.0 ü 7 True"),
+        ]:
+            assert server[name](*given).result == said
+            words = command("call", name, *map(str, given))
+            assert words == f'result = "{said}"\n', (name, given)
+        assert "t 5.0" in command("call", "two", "1", "hi=5")
+        for name in ("two", "some", "fast"):
+            assert repr(server[name]) in command("show", name)
+        assert repr(server.two) == "two(a, lo=1.0, tag=None, hi=2.0) -> result"
+        assert "_rank" not in command("show", "rank").split("Arguments")[0]
+        for text, count in (("[1, 2]", 1), ("[[1, 2]]", 2), ("[[1], [2]]", 2), ("[[[1]]]", 3)):
+            assert command("call", "rank", text) == f"result = {count}\n"
 
 
 def test_what_is_computed_goes_by_name(positions):

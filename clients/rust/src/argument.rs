@@ -56,6 +56,15 @@ pub enum Argument<'a> {
     Array(View<'a>),
 }
 
+impl Argument<'_> {
+    /// How many dimensions an array has, where it says so itself.
+    pub(crate) fn rank(&self) -> Option<i64> {
+        let Argument::Array(view) = self else { return None };
+        let (shape, _) = view.place.shape.as_ref()?;
+        i64::try_from(shape.len()).ok()
+    }
+}
+
 /// Where the result of an INOUT parameter goes.
 #[derive(Debug, Default)]
 pub enum Destination<'a> {

@@ -7,9 +7,11 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::callback::CallbackType;
 use farcall_idl::decode::decode_interface;
 use farcall_idl::interface::Interface;
+use farcall_idl::published::{is_nullable, ranks};
 use farcall_idl::sizer::Sizer;
 use farcall_wire::{InterfaceReply, Reply};
 
+use crate::argument::Argument;
 use crate::marshal::PreparedCalls;
 use crate::session::Pace;
 
@@ -25,6 +27,23 @@ pub struct Contract {
     pub prepared: PreparedCalls,
     /// What a binding has worked out for all calls.
     pub binding: OnceLock<Box<dyn Any + Send + Sync>>,
+    left_out: LeftOut,
+}
+
+/// What callers of published functions may leave out, and the language has no default for.
+struct LeftOut {
+    /// Parameters for which NULL stands then.
+    nullable: Vec<usize>,
+    /// Parameters that say the rank of an array, with that array.
+    ranks: Vec<(usize, usize)>,
+}
+
+impl LeftOut {
+    fn of(interface: &Interface) -> LeftOut {
+        let parameters = interface.parameters.iter().enumerate();
+        let nullable = parameters.filter(|(_, one)| is_nullable(one)).map(|(index, _)| index);
+        LeftOut { nullable: nullable.collect(), ranks: ranks(interface) }
+    }
 }
 
 impl Contract {
@@ -54,6 +73,7 @@ impl Contract {
             let interface = Arc::new(interface.shown());
             let sizer = Sizer::new(&interface);
             let callbacks = CallbackType::all(&interface);
+            let left_out = LeftOut::of(&interface);
             return Ok(Contract {
                 interface,
                 name: reply.name.clone(),
@@ -63,12 +83,30 @@ impl Contract {
                 pace: Pace::default(),
                 prepared: PreparedCalls::default(),
                 binding: OnceLock::new(),
+                left_out,
             });
         }
         let message = "client and server compute the interface's hash differently";
         Err(Error::new(ErrorKind::Version, "fetch an interface", message)
             .with("routine", &reply.name)
             .fix("use the same version of Farcall at both ends"))
+    }
+
+    /// Completes arguments, one per parameter, with what callers of published functions leave out.
+    pub fn fill_left_out(&self, arguments: &mut [Argument<'_>]) {
+        for index in &self.left_out.nullable {
+            if let Some(argument @ Argument::Unset) = arguments.get_mut(*index) {
+                *argument = Argument::Null;
+            }
+        }
+        for (index, of) in &self.left_out.ranks {
+            let rank = arguments.get(*of).and_then(Argument::rank);
+            if let (Some(argument @ Argument::Unset), Some(rank)) =
+                (arguments.get_mut(*index), rank)
+            {
+                *argument = Argument::Integer(rank);
+            }
+        }
     }
 
     /// The error of a call whose routine has another interface by now. Nothing ran.

@@ -99,6 +99,7 @@ impl PendingCall {
         wait: Option<Duration>,
     ) -> Result<Option<PendingCall>> {
         passed.label = options.label.clone();
+        contract.fill_left_out(&mut passed.arguments);
         let deadline = options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let keep = options.keep.map(|keep| client.keep(keep)).transpose()?;
         let conditions = conditions(options, deadline, keep);

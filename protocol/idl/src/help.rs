@@ -8,8 +8,9 @@ use crate::domain::listed;
 use crate::expression::{BinaryOperator, Expression};
 use crate::idl::{default_text, type_text};
 use crate::interface::{Domain, ElementType, INITIALIZE, Interface, Mode, Order, Parameter, Shape};
+use crate::published::said_beside;
 use crate::scope::Scope;
-use crate::signature::{by_name, positional, results, signature};
+use crate::signature::{by_name, needed, results, signature};
 
 /// The help page: signature, description, a table of the arguments, cost, and an example call in
 /// Python.
@@ -71,7 +72,10 @@ fn row(interface: &Interface, index: usize, parameter: &Parameter) -> [String; 4
 /// "order of A [K] (inferred; only when jobz != 'N')".
 fn about(interface: &Interface, index: usize, parameter: &Parameter) -> String {
     let scope = interface.scope();
-    let mut text = parameter.doc.clone();
+    let mut text = match said_beside(interface, index) {
+        Some(said) if parameter.doc.is_empty() => said,
+        _ => parameter.doc.clone(),
+    };
     if !parameter.unit.is_empty() {
         let _ = write!(text, " [{}]", parameter.unit);
     }
@@ -143,7 +147,7 @@ fn write_notes(page: &mut String, interface: &Interface) {
 
 /// `r = server.dgesv(A, B)    # r.A, r.ipiv, r.B, r.info`; of a method `r = heat.get(n)    # r.t`.
 pub(crate) fn example(interface: &Interface) -> String {
-    let arguments: Vec<String> = positional(interface)
+    let arguments: Vec<String> = needed(interface)
         .iter()
         .map(|index| example_argument(&interface.parameters[*index]))
         .collect();

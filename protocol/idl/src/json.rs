@@ -8,7 +8,7 @@ use crate::expression::Expression;
 use crate::idl::parameter_text;
 use crate::interface::{Dimension, Domain, Field, Interface, Order, Parameter, Shape, StructType};
 use crate::scope::Scope;
-use crate::signature::{positional_in, signature};
+use crate::signature::{following, needed, positional_in, signature};
 
 /// The interface as JSON. Keys whose value would be empty, false or absent are left out;
 /// expressions are IDL text.
@@ -26,7 +26,9 @@ pub fn to_json(interface: &Interface) -> Value {
     put(&mut map, "aliases", list_value(&interface.aliases));
     put(&mut map, "doc", text_value(&interface.doc));
     put(&mut map, "signature", Some(signature(interface).into()));
-    put(&mut map, "positional", Some(names(&interface.parameters, &positional_in(scope)).into()));
+    let parameters = &interface.parameters;
+    put(&mut map, "positional", Some(names(parameters, &needed(interface)).into()));
+    put(&mut map, "following", list_value(&names(parameters, &following(interface))));
     put(
         &mut map,
         "structs",

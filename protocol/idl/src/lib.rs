@@ -26,6 +26,7 @@ mod lexer;
 pub mod nearest;
 mod parameter;
 mod parse;
+pub mod published;
 mod raw;
 mod reader;
 pub mod runs;

@@ -6,14 +6,58 @@ use std::collections::BTreeSet;
 use crate::expression::{Expression, UnaryOperator};
 use crate::infer::{is_only_leading, solve};
 use crate::interface::{ElementType, Interface, Mode, Parameter, Shape};
+use crate::published::{is_beside, is_nullable};
 use crate::scope::Scope;
 use crate::text::write_character;
 
-/// Parameter numbers of what a Python call takes by position, in interface order: IN and INOUT
-/// arrays, strings, files, callbacks, and the scalars that neither an array's extent nor a default
-/// determines. All others go by name.
+/// Parameter numbers of what a call takes by position, in the order in which they are passed: what
+/// has to be given, then what may follow ([`following`]). All others go by name.
 pub fn positional(interface: &Interface) -> Vec<usize> {
-    positional_in(interface.scope())
+    let mut all = needed(interface);
+    all.extend(following(interface));
+    all
+}
+
+/// What has to be given, in interface order: IN and INOUT arrays, strings, files, callbacks, and the
+/// scalars that neither an array's extent nor a default determines.
+pub fn needed(interface: &Interface) -> Vec<usize> {
+    let mut all = positional_in(interface.scope());
+    all.retain(|index| !is_nullable(&interface.parameters[*index]));
+    all
+}
+
+/// What may follow by position, in interface order: parameters whose default is a constant, or that
+/// of a published function. All of them stand behind what has to be given: else nobody could tell
+/// which one a position means, and they go by name.
+pub fn following(interface: &Interface) -> Vec<usize> {
+    let of = |index: &usize| &interface.parameters[*index];
+    let is_function = |index: &usize| matches!(of(index).shape, Shape::Callback { .. });
+    let last = needed(interface).into_iter().filter(|index| !is_function(index)).max();
+    let having: Vec<usize> =
+        (0..interface.parameters.len()).filter(|index| may_follow(interface, *index)).collect();
+    let is_behind = having.first().is_none_or(|first| last.is_none_or(|last| *first > last));
+    if is_behind { having } else { Vec::new() }
+}
+
+/// Whether a parameter has a default that everybody knows, and is no size.
+fn may_follow(interface: &Interface, index: usize) -> bool {
+    let parameter = &interface.parameters[index];
+    if is_nullable(parameter) {
+        return true;
+    }
+    let is_scalar = parameter.mode.is_input() && parameter.is_plain_scalar();
+    let is_free = !is_size(interface, index) && !is_beside(interface, index);
+    is_scalar && constant_text(parameter).is_some() && is_free
+}
+
+/// Whether an array has so many elements.
+fn is_size(interface: &Interface, index: usize) -> bool {
+    interface.parameters.iter().any(|parameter| match &parameter.shape {
+        Shape::Array { dimensions, .. } => dimensions
+            .iter()
+            .any(|one| one.size.refers_to(&mut |other| usize::from(other) == index)),
+        _ => false,
+    })
 }
 
 /// The same of any scope: of a callback, what a function has to be given to know the rest.
@@ -99,19 +143,27 @@ fn determined(extent: &Expression, open: &[u16]) -> Option<u16> {
 /// ipiv, B, info)`.
 ///
 /// `None` stands for what is inferred, or computed from a default that is no constant.
+///
+/// What stands beside others is not shown, as Python hides it.
 pub fn signature(interface: &Interface) -> String {
-    let by_position = positional(interface);
+    let of = |index: &usize| &interface.parameters[*index];
+    let with_default = |index: &usize| format!("{}={}", of(index).name, default_text(of(index)));
+    let following = following(interface);
     let mut arguments: Vec<String> =
-        by_position.iter().map(|index| interface.parameters[*index].name.clone()).collect();
-    let optional = by_name(interface.scope());
-    if !optional.is_empty() {
+        needed(interface).iter().map(|index| of(index).name.clone()).collect();
+    arguments.extend(following.iter().map(with_default));
+    let nullable = |index: &usize| is_nullable(of(index));
+    let mut others = by_name(interface.scope());
+    others.extend((0..interface.parameters.len()).filter(nullable));
+    others.retain(|index| !following.contains(index) && !is_beside(interface, *index));
+    if !others.is_empty() {
         arguments.push("*".into());
     }
-    for parameter in optional.iter().map(|index| &interface.parameters[*index]) {
-        arguments.push(format!("{}={}", parameter.name, default_text(parameter)));
-    }
-    let results: Vec<&str> =
-        results(interface).map(|(_, parameter)| parameter.name.as_str()).collect();
+    arguments.extend(others.iter().map(with_default));
+    let results: Vec<&str> = results(interface)
+        .filter(|(index, _)| !is_beside(interface, *index))
+        .map(|(_, parameter)| parameter.name.as_str())
+        .collect();
     let results = match results.as_slice() {
         [] => "None".to_owned(),
         [one] => (*one).to_owned(),
@@ -127,12 +179,17 @@ pub fn results(interface: &Interface) -> impl Iterator<Item = (usize, &Parameter
 }
 
 fn default_text(parameter: &Parameter) -> String {
+    constant_text(parameter).unwrap_or_else(|| "None".to_owned())
+}
+
+/// A default that is a constant.
+fn constant_text(parameter: &Parameter) -> Option<String> {
     let negative = |operand: &Expression| match operand {
         Expression::Integer(value) => Some(format!("-{value}")),
         Expression::Real(value) => Some(format!("-{value:?}")),
         _ => None,
     };
-    let text = match parameter.default.as_ref() {
+    match parameter.default.as_ref() {
         Some(Expression::Integer(code)) if parameter.element == ElementType::Char => {
             let mut text = String::new();
             write_character(&mut text, *code);
@@ -142,6 +199,5 @@ fn default_text(parameter: &Parameter) -> String {
         Some(Expression::Real(value)) => Some(format!("{value:?}")),
         Some(Expression::Unary(UnaryOperator::Negate, operand)) => negative(operand),
         _ => None,
-    };
-    text.unwrap_or_else(|| "None".to_owned())
+    }
 }

@@ -9,5 +9,6 @@ mod infer;
 mod judge;
 mod language;
 mod layout;
+mod published;
 mod render;
 mod vectors;

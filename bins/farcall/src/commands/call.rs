@@ -15,7 +15,7 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_client::{Argument, CallOptions, News, Output, Outputs, Routine};
 use farcall_idl::interface::{ElementType, Interface, Mode, Order, Parameter, Shape};
 use farcall_idl::nearest;
-use farcall_idl::signature::{positional, results, signature};
+use farcall_idl::signature::{needed, positional, results, signature};
 
 use super::resources::ResourceArguments;
 use crate::connection::{Connection, ServerArguments};
@@ -121,7 +121,6 @@ pub fn call(arguments: &CallArguments) -> Result<()> {
         }
         values.push((index, value(interface, parameter, text)?));
     }
-    leave_out(interface, &mut values);
     let files = destinations(interface, &arguments.out, &mut replaced)?;
     for (index, path) in
         replaced.iter().filter(|(index, _)| !interface.parameters[*index].mode.is_input())
@@ -284,30 +283,11 @@ pub(super) fn assign<'a>(
     // What the routine refers to on a condition may be left out where that does not hold: the
     // client's core knows.
     let conditional = |index: &usize| interface.parameters[*index].when.is_some();
-    let needed = |index: &&usize| !given(index) && !conditional(index);
-    match order.iter().filter(needed).find(|index| !has_default(&interface.parameters[**index])) {
+    match needed(interface).iter().find(|index| !given(index) && !conditional(index)) {
         Some(missing) => Err(wrong(format!("{} is missing", interface.parameters[*missing].name))
             .with("usage", signature(interface))
             .fix(format!("see `farcall show {}`", interface.full_name()))),
         None => Ok(assigned),
-    }
-}
-
-/// Whether a parameter has a default that the interface language cannot write: NULL stands for it,
-/// and its description says so, as those of published Python functions do (`_forms.py`).
-fn has_default(parameter: &Parameter) -> bool {
-    let doc = parameter.doc.as_str();
-    let is_field = doc.starts_with("field ") && doc.contains(", default ");
-    parameter.mode == Mode::In && (doc.starts_with("default ") || is_field)
-}
-
-/// Passes NULL for what was left out and has such a default.
-pub(super) fn leave_out(interface: &Interface, values: &mut Vec<(usize, Value)>) {
-    for (index, parameter) in interface.parameters.iter().enumerate() {
-        let is_given = values.iter().any(|(known, _)| *known == index);
-        if has_default(parameter) && !is_given {
-            values.push((index, Argument::Null.into()));
-        }
     }
 }
 

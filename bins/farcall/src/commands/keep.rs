@@ -9,7 +9,7 @@ use farcall_client::{CallOptions, Keep, KeptCall};
 use serde_json::json;
 use time::OffsetDateTime;
 
-use super::call::{Files, assign, destinations, give, leave_out, seconds};
+use super::call::{Files, assign, destinations, give, seconds};
 use super::resources::ResourceArguments;
 use crate::connection::RunningServer;
 use crate::output::{end, end_by, print, print_json};
@@ -91,7 +91,6 @@ pub fn submit(arguments: &SubmitArguments) -> Result<()> {
         Ok((index, value(interface, &interface.parameters[index], text)?))
     };
     let mut values: Vec<(usize, Value)> = given.into_iter().map(read).collect::<Result<_>>()?;
-    leave_out(interface, &mut values);
     let parameters = &interface.parameters;
     let named = values
         .iter_mut()

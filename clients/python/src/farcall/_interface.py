@@ -221,7 +221,7 @@ class Interface:
             one for one in self.visible if one.is_input and one not in self.positional
         ]
         # What has a default may follow by position, as in Python.
-        self.optional = self._optional()
+        self.optional = [by_name[name] for name in described.get("following", ())]
         # Arguments of several fields, and what arguments mean by position where there are such.
         self.groups = groups_of([one for one in self.visible if one.is_input])
         self.slots = self._slots() if self.groups else []
@@ -248,13 +248,6 @@ class Interface:
             or constant(one.default, one.type) is not None
             and one.name not in sizes
         ]
-
-    def _optional(self) -> List[Parameter]:
-        """Parameters whose default is a constant. All of them stand behind what has none: else
-        nobody could tell which one a position means."""
-        having = self.having_default
-        last = max((one.index for one in self.positional if not one.is_callback), default=-1)
-        return having if all(one.index > last for one in having) else []
 
     @property
     def is_python(self) -> bool:

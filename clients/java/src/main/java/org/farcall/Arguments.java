@@ -12,8 +12,8 @@ import java.util.function.Consumer;
  * Results r = server.routine("dsyevr").with(a).set("range", 'I').set("iu", 4).timeout(Duration.ofMinutes(1)).call();
  * }</pre>
  *
- * <p>By position go arrays and texts, and numbers that neither arrays nor defaults determine, in the order of the interface;
- * by name goes anything. Nothing is changed of the arguments unless {@link #inPlace} or {@link #into} says so. For one call
+ * <p>By position go arrays and texts, and numbers that neither arrays nor defaults determine, in the order of the interface,
+ * and behind them what has a constant default, unless it stands among them; by name goes anything. Nothing is changed of the arguments unless {@link #inPlace} or {@link #into} says so. For one call
  * and one thread; arrays are read when the call is made, and are the caller's again when it is over. Segments of native
  * memory are used where they lie: their arena stays open until then, and who closes it before gets an IllegalStateException.
  */

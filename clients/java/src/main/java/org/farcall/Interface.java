@@ -12,7 +12,7 @@ final class Interface {
     final String name;
     final String fullName;
     final List<Parameter> parameters;
-    /** What goes by position: arrays, and what they do not determine. */
+    /** What goes by position: arrays, and what they do not determine; then what has a default. */
     final List<Parameter> positional = new ArrayList<>();
     /** Results, in order. */
     final List<Parameter> outputs;
@@ -36,8 +36,10 @@ final class Interface {
                 folded.put(fold, folded.containsKey(fold) ? null : one);
             }
         }
-        for (Object one : (List<?>) described.getOrDefault("positional", List.of())) {
-            positional.add(byName.get((String) one));
+        for (String key : List.of("positional", "following")) {
+            for (Object one : (List<?>) described.getOrDefault(key, List.of())) {
+                positional.add(byName.get((String) one));
+            }
         }
         outputs = parameters.stream().filter(Parameter::isOutput).toList();
     }
