@@ -16,12 +16,13 @@ from typing import Any, Dict, List, NoReturn, Optional, Tuple, Union
 
 import numpy as np
 
-from ._arrays import as_array, dtype_text, fits_exactly, overlaps_itself, struct_array
+from ._arrays import as_array, dtype_text, fits_exactly, overlaps_itself
 from ._interface import CHAR, STRUCT, Parameter
 from ._labels import has_labels
 from ._library import ffi, lib
 from ._refusals import digits, refuse, short
 from ._single import value_of
+from ._structs import struct_array
 from ._url import URL
 
 # enum farcall_argument_kind.

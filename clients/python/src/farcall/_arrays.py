@@ -11,6 +11,7 @@ import numpy as np
 
 from ._interface import CHAR, STRUCT, Parameter
 from ._refusals import refuse, short
+from ._structs import struct_array
 
 _INT64_MAX = 2**63 - 1
 # Of DLPack: CPU, and host memory that CUDA or ROCm pinned.
@@ -202,26 +203,6 @@ def _characters(routine: str, parameter: Parameter, value: Any) -> Any:
     return np.moveaxis(letters, -1, 0) if is_first else letters
 
 
-def struct_array(routine: str, parameter: Parameter, value: Any) -> Any:
-    names = parameter.dtype.names
-    if isinstance(value, dict) and set(value) == set(names):
-        value = tuple(value[name] for name in names)
-    try:
-        # NumPy would give every field of a struct the same value where it finds a number.
-        if _struct_names(value) not in (names, None):
-            raise TypeError(f"found {short(value)}")
-        return np.asarray(value, dtype=parameter.dtype)
-    except (ValueError, TypeError) as error:
-        message = f"no {parameter.type} can be made of it: {error}"
-        refuse(
-            routine,
-            parameter,
-            message,
-            f"pass tuples of ({', '.join(names)})",
-            wrong_type=True,
-        )
-
-
 def _of_buffer(value: Any) -> Tuple[Any, bool]:
     """A view of what offers the buffer protocol; whether it does."""
     try:
@@ -292,13 +273,3 @@ def _is_weaker(given: Any, wanted: Any) -> bool:
     complex."""
     rank = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
     return bool(rank[given.kind] <= rank[wanted.kind])
-
-
-def _struct_names(value: Any) -> Any:
-    """Names of the fields of the structs in nested lists: None for tuples, False for what is no
-    struct."""
-    while isinstance(value, list) and value:
-        value = value[0]
-    if isinstance(value, (tuple, list)):
-        return None
-    return getattr(getattr(value, "dtype", None), "names", None) or False
