@@ -127,3 +127,30 @@ if os.fork() == 0:
         [sys.executable, "-c", program, str(BEHAVIOUR)], capture_output=True, text=True, timeout=60
     )
     assert (ended.stdout, ended.returncode) == ("0.3\n" * 3, 0), ended.stderr
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, ValueError, SystemExit])
+def test_an_exception_that_leaves_the_block_cancels_its_calls(private, kind):
+    private.pause(0.01)
+    begin = time.monotonic()
+    futures = []
+    with pytest.raises(kind):
+        with private.executor() as executor:
+            futures += [executor.submit(private.pause, 5.0) for _ in range(50)]
+            raise kind
+    assert all(future.cancelled() for future in futures)
+    assert time.monotonic() - begin < 4, "nothing was waited for"
+    assert private.pause(0.01).slept == 0.01, "the connection stays open"
+
+
+def test_an_interrupt_of_the_wait_cancels_its_calls(private, monkeypatch):
+    private.pause(0.01)
+
+    def interrupted(futures):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        with private.executor() as executor:
+            futures = [executor.submit(private.pause, 5.0) for _ in range(9)]
+            monkeypatch.setattr(concurrent.futures, "wait", interrupted)
+    assert all(future.cancelled() for future in futures)

@@ -47,7 +47,8 @@ class Executor(concurrent.futures.Executor):
     Everything of `concurrent.futures.Executor`: `map`, `shutdown`, `with`, and its futures in
     `wait` and `as_completed`. `submit` waits for nothing: what the server has no room for yet waits
     in order. Shutting down leaves the connection open. A program that ends waits for what it
-    submitted, unless that was cancelled.
+    submitted, unless that was cancelled. An exception that leaves its `with` block, such as that of
+    Ctrl-C, cancels all calls that are not done.
     """
 
     def __init__(self, server: Server) -> None:
@@ -60,6 +61,15 @@ class Executor(concurrent.futures.Executor):
     def __repr__(self) -> str:
         state = "" if self._open else ", shut down"
         return f"<farcall.Executor at {self._server.address}{state}>"
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        """Waits for the calls; where an exception leaves the block, or interrupts the wait, cancels
+        them instead."""
+        try:
+            self.shutdown(wait=kind is None, cancel_futures=kind is not None)
+        except BaseException:
+            self.shutdown(wait=False, cancel_futures=True)
+            raise
 
     # Not of any function's type: what runs is a routine, and what it gives are Results.
     @_errors.ends_here
