@@ -82,6 +82,12 @@ def fitted(x: np.ndarray) -> Fit:
 
 def five(x: float) -> np.ndarray:
     return np.zeros((1,) * 5)
+
+def large(x: float) -> int:
+    return 2**63
+
+def too_large(x: float) -> np.float32:
+    return 1e39
 '''
 
 
@@ -159,6 +165,8 @@ def test_results_of_another_kind_are_refused(everyday, farcall):
         ("wrong", 1.5, "as result, which is declared of int64"),
         ("many", 70000, "65536 elements are the most without a size"),
         ("five", 1.0, "4 dimensions are the most"),
+        ("large", 1.0, "it returned 9223372036854775808 .int. as result, which does not fit int64"),
+        ("too_large", 1.0, "it returned 1e.39 .float. as result, which does not fit float32"),
     ):
         with pytest.raises(farcall.RoutineFailed, match=words):
             everyday[routine](argument)

@@ -226,7 +226,7 @@ def test_results_of_another_kind_are_refused(farcall, tmp_path, declared, return
 def test_no_number_changes_without_a_word(farcall, tmp_path):
     with publish(farcall, tmp_path, "def same(n: int) -> float:\n    return n\n") as server:
         assert server.same(2**53).result == 2.0**53
-        with pytest.raises(farcall.RoutineFailed, match="declared float64"):
+        with pytest.raises(farcall.RoutineFailed, match="does not fit float64"):
             server.same(2**53 + 1)
 
 

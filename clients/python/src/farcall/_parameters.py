@@ -116,7 +116,12 @@ class RunningParameter:
         place.flags.writeable = True
         try:
             place[...] = _converted(result, place.dtype)
-        except (TypeError, ValueError, OverflowError):
+        except OverflowError:
+            raise Unfit(
+                f"it returned {described(result)} as {self.name}, which does not fit "
+                f"{_name(place.dtype)}"
+            ) from None
+        except (TypeError, ValueError):
             raise Unfit(
                 f"it returned {described(result)} as {self.name}, which is declared "
                 f"{_name(place.dtype)}"
@@ -161,7 +166,12 @@ def _shown(declared: Tuple[int, ...], found: Tuple[Optional[str], ...]) -> str:
 
 def _converted(result: Any, dtype: "np.dtype[Any]") -> Any:
     if dtype.kind in "iu":
-        return operator.index(bool(result) if isinstance(result, np.bool_) else result)
+        whole = operator.index(bool(result) if isinstance(result, np.bool_) else result)
+        limits = np.iinfo(dtype)
+        # NumPy of some versions would keep the lower bits.
+        if not int(limits.min) <= whole <= int(limits.max):
+            raise OverflowError
+        return whole
     if isinstance(result, (str, bytes)):
         raise TypeError
     converted = (
@@ -170,6 +180,10 @@ def _converted(result: Any, dtype: "np.dtype[Any]") -> Any:
     # Compared as integers: as floating-point numbers they would be rounded alike.
     if isinstance(result, (int, np.integer)) and int(dtype.type(converted).real) != result:
         raise OverflowError
+    # Floats may be rounded, but not to infinity.
+    with np.errstate(over="ignore"):
+        if np.isinf(dtype.type(converted)) and not np.isinf(converted):
+            raise OverflowError
     return converted
 
 
