@@ -6,7 +6,7 @@
 //! in order, before the outcome, and nothing of another's call. Only a client that does not read in
 //! time misses some, and learns how much.
 
-use farcall_base::{ChannelId, Error, ExecutableId};
+use farcall_base::{ChannelId, ConnectionId, Error, ExecutableId};
 use farcall_services::spawner::{Output, Said};
 use farcall_wire::{Attribute, JobStatus, NOTICES, Notice, Open, wants};
 
@@ -230,7 +230,16 @@ impl Server {
     /// False if the client does not read.
     pub(in crate::step) fn notify(&mut self, key: CallKey, notice: &Notice) -> bool {
         let client = self.state.calls.get(&key).and_then(|call| call.client);
-        let Some((connection, channel)) = client else { return true };
+        client.is_none_or(|(connection, channel)| self.notify_client(connection, channel, notice))
+    }
+
+    /// The same of a call that has ended, whose outcome was not sent yet.
+    pub(in crate::step) fn notify_client(
+        &mut self,
+        connection: ConnectionId,
+        channel: ChannelId,
+        notice: &Notice,
+    ) -> bool {
         let Some(peer) = self.state.front.peer_mut(connection) else { return true };
         self.state.out.touch(connection);
         peer.connection.notice(channel, notice)

@@ -204,10 +204,15 @@ impl Server {
         id: CallId,
         outcome: Result<()>,
     ) {
-        let Some(Outcome::Open(key)) = self.state.kept.get(&id).map(|kept| &kept.outcome) else {
+        let Some(kept) = self.state.kept.get(&id) else { return };
+        let Outcome::Open(key) = kept.outcome else {
+            // It has ended meanwhile. Who waits until its outcome is written down, too, hears that
+            // it is kept before the outcome: else a failure would be a refusal.
+            if let (Ok(()), Some((connection, channel))) = (outcome, kept.waits) {
+                self.notify_client(connection, channel, &Notice::Kept);
+            }
             return;
         };
-        let key = *key;
         match outcome {
             Ok(()) => {
                 self.notify(key, &Notice::Kept);
