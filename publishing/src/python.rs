@@ -22,6 +22,7 @@ use serde_json::Value;
 use crate::claims::Names;
 use crate::inspection::{Finished, Giver, finish};
 use crate::shipped;
+pub use interpreter::need;
 use interpreter::{Interpreter, Namer};
 
 /// The variable that names the interpreter of files beside which there is no environment.

@@ -37,6 +37,8 @@ pub struct Wish {
     pub name: String,
     /// For how long it stays without a client, in seconds.
     pub linger: u64,
+    /// How the client names it, where that is known.
+    pub address: Option<String>,
     /// What is to run its routines, if it is not that host itself.
     pub launcher: Option<String>,
     /// `NAME=VALUE`: what a server that is begun is told, and what is kept for later ones.
@@ -95,7 +97,7 @@ fn reach(wish: &Wish) -> Result<Found> {
     let settings = Change::of(wish)?;
     let found = find(&sockets, wish)?;
     if let Some(found) = found {
-        settings.refuse(&wish.name)?;
+        settings.refuse(wish)?;
         return Ok(found);
     }
     if wish.hopped {

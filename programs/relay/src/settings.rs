@@ -72,7 +72,7 @@ impl Change {
     }
 
     /// Says no where a server runs that was begun with something else.
-    pub fn refuse(&self, name: &str) -> Result<()> {
+    pub fn refuse(&self, wish: &Wish) -> Result<()> {
         let mut differ = Vec::new();
         if self.config[WAS] != self.config[IS] {
             differ.push("another configuration file".to_owned());
@@ -86,10 +86,15 @@ impl Change {
             return Ok(());
         }
         let message = "a server runs there already, and was started with other settings";
+        let server = wish.address.as_ref();
+        let server = server.map_or(String::new(), |address| format!(" --server {address}"));
         Err(Error::new(ErrorKind::Unavailable, "connect", message)
             .with("wanted", differ.join(", "))
-            .with("server", name)
-            .fix("stop it with `farcall drain`, which waits for its calls, and connect again"))
+            .with("server", &wish.name)
+            .fix(format!(
+                "stop it with `farcall drain{server}`, which waits for its calls, and connect \
+                 again with the same options, which were not kept"
+            )))
     }
 
     /// Keeps it.

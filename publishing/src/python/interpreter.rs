@@ -51,9 +51,7 @@ impl Interpreter {
         let named = |error: Error| {
             error.with("python", python.display()).with("chosen because", namer.reason())
         };
-        let Some(program) = find(python) else {
-            return Err(named(missing("there is no such program")));
-        };
+        let program = find(python).ok_or_else(|| named(no_program()))?;
         namer.check(file).map_err(named)?;
         let own: Vec<PathBuf> = namer.folders(&program).collect();
         let kind = ImageKind::Interpreted {
@@ -190,10 +188,27 @@ fn find(python: &Path) -> Option<PathBuf> {
         .find(|program| program.is_file())
 }
 
+/// Says no where the interpreter that a server is started with is not there, and not only when a
+/// file is published.
+///
+/// # Errors
+/// `Unavailable`, with how to get one.
+pub fn need(python: &Path) -> Result<()> {
+    match find(python) {
+        Some(_) => Ok(()),
+        None => Err(no_program().with("python", python.display())),
+    }
+}
+
+fn no_program() -> Error {
+    missing("there is no such program")
+}
+
 fn missing(message: &str) -> Error {
     Error::new(ErrorKind::Unavailable, "find a Python interpreter", message.to_owned()).fix(
         "run python3 -m venv .venv next to the file, and .venv/bin/pip install the farcall wheel \
         there (list other directories in modules.NAME.readable in farcall.toml); or set an \
-        interpreter: farcall serve --python PATH, or modules.NAME.python",
+        interpreter: farcall serve --python PATH, farcall connect HOST --python PATH for a server \
+        by ssh, or modules.NAME.python",
     )
 }

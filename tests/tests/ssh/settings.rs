@@ -58,7 +58,9 @@ fn a_server_that_runs_keeps_its_settings() {
     far.printed(&["connect", "far"]);
     let said = far.refused(&["connect", "far", "--python", "~/venv", "--source", ""]);
     assert!(said.contains("other settings"), "{said}");
-    assert!(said.contains("python=~/venv, no source") && said.contains("farcall drain"), "{said}");
+    assert!(said.contains("python=~/venv, no source"), "{said}");
+    assert!(said.contains("`farcall drain --server ssh://far`"), "{said}");
+    assert!(said.contains("connect again with the same options"), "{said}");
     far.end();
     far.printed(&["connect", "far", "--source", ""]);
     let (_, variables) = server(&far);
@@ -75,6 +77,9 @@ fn settings_with_which_no_server_begins_are_not_kept() {
         (["--account", "physics"], "no launcher starts any"),
         (["--load", "no-such-module"], "no-such-module"),
         (["--source", "~/no-such-script"], "no-such-script"),
+        (["--python", "/no-such-python"], "there is no such program"),
+        (["--python", "~/no-such-environment"], "home/no-such-environment"),
+        (["--python", "no-such-python3"], "no-such-python3"),
     ] {
         let said = far.refused(&[&["connect", "far"][..], &given[..]].concat());
         assert!(said.contains(words), "{said}");

@@ -18,6 +18,9 @@ pub struct RelayArguments {
     /// Seconds that the server keeps running without a client
     #[arg(long)]
     linger: u64,
+    /// How the client names the server, for messages
+    #[arg(long)]
+    address: Option<String>,
     /// Launcher that runs the server's routines, if not the host itself
     #[arg(long)]
     launcher: Option<String>,
@@ -34,11 +37,13 @@ pub struct RelayArguments {
 
 /// Says how it went in one line, then waits until either end is over.
 pub fn relay(arguments: &RelayArguments) -> Result<()> {
-    let RelayArguments { mark, name, linger, launcher, setting, config_came, hopped } = arguments;
+    let RelayArguments { mark, name, linger, address, launcher, setting, config_came, hopped } =
+        arguments;
     let wish = Wish {
         mark: mark.clone(),
         name: name.clone(),
         linger: *linger,
+        address: address.clone(),
         launcher: launcher.clone(),
         settings: setting.clone(),
         config_came: *config_came,

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_kernel::{Manifest, Node, PluginDescription};
-use farcall_publishing::python::Interpreters;
 use farcall_publishing::python::Publisher::{Anybody, Owner};
+use farcall_publishing::python::{Interpreters, need};
 use farcall_rpc_server::access::Entry;
 use farcall_spawner_jobs::Launchers;
 use farcall_spawner_local::Inspector;
@@ -114,14 +114,11 @@ pub(super) fn interpreters(
     let entry = manifest.plugins.iter().find(|entry| entry.slot == farcall_services::spawner::SLOT);
     let inspector =
         entry.map_or_else(|| Ok(Inspector::default()), |entry| Inspector::new(&entry.options))?;
+    let python = arguments.python.clone().map(of_environment);
+    python.as_deref().map_or(Ok(()), need)?;
     let is_own = arguments.is_own() && !serves_others(&server_options(manifest)?.listen);
     let publisher = if is_own && !inspector.confines_all() { Owner } else { Anybody };
-    Ok(Interpreters {
-        inspector,
-        python: arguments.python.clone().map(of_environment),
-        publisher,
-        ..Interpreters::default()
-    })
+    Ok(Interpreters { inspector, python, publisher, ..Interpreters::default() })
 }
 
 /// The interpreter of a virtual environment, where a folder is named.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_launcher::far::{self, NOISE_BYTES_MAX};
+use farcall_launcher::quoted;
 use rustix::event::PollFlags;
 use rustix::net::{RecvFlags, SendFlags};
 
@@ -168,7 +169,10 @@ impl<'a> Conversation<'a> {
         let launcher = launcher.map_or(String::new(), |launcher| format!(" --launcher {launcher}"));
         let settings = self.ssh.settings.arguments();
         let errand = match self.ssh.errand {
-            Errand::Relay => format!("relay --linger {linger}{settings}"),
+            Errand::Relay => {
+                let address = quoted(&self.ssh.address.to_string());
+                format!("relay --linger {linger} --address {address}{settings}")
+            }
             Errand::Settings => "config show".to_owned(),
         };
         format!(
