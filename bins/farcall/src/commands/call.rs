@@ -82,10 +82,15 @@ impl CallArguments {
     }
 }
 
-/// A timeout; zero would end every call before it begins.
+/// A timeout, in seconds or with its unit: `90s`, `15m`, `12h`, `7d`. Zero would end every call
+/// before it begins.
 pub(super) fn seconds(text: &str) -> std::result::Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "it is not a number of seconds".to_owned())?;
-    Duration::try_from_secs_f64(seconds)
+    let units = [('s', 1.0), ('m', 60.0), ('h', 3600.0), ('d', 86400.0)];
+    let written = units.iter().find_map(|(unit, each)| Some((text.strip_suffix(*unit)?, *each)));
+    let (number, each) = written.unwrap_or((text, 1.0));
+    let wrong = "it is not a number of seconds, nor a time such as 90s, 15m, 12h or 7d";
+    let number: f64 = number.parse().map_err(|_| wrong.to_owned())?;
+    Duration::try_from_secs_f64(number * each)
         .ok()
         .filter(|duration| !duration.is_zero())
         .ok_or_else(|| "a timeout must be a positive number of seconds".to_owned())

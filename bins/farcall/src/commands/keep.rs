@@ -1,10 +1,12 @@
 //! Calls in two phases: `farcall submit`, `farcall fetch` and `farcall kept`.
 
+mod which;
+
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use farcall_base::{CallId, Result};
+use farcall_base::Result;
 use farcall_client::{CallOptions, Keep, KeptCall};
 use serde_json::json;
 use time::OffsetDateTime;
@@ -14,6 +16,7 @@ use super::resources::ResourceArguments;
 use crate::connection::RunningServer;
 use crate::output::{end, end_by, print, print_json};
 use crate::values::{Value, value};
+use which::{Forgotten, Which};
 
 /// The least time for waiting, so that the wait itself reports that it timed out.
 const MOMENT: Duration = Duration::from_millis(1);
@@ -28,8 +31,8 @@ pub struct SubmitArguments {
     /// Arguments, as for `farcall call`
     #[arg(value_name = "ARGUMENT", allow_negative_numbers = true)]
     arguments: Vec<String>,
-    /// Seconds to keep the results after the call has finished
-    #[arg(long, value_name = "SECONDS", default_value = KEEP, value_parser = seconds)]
+    /// Time to keep the results after the call has finished, in seconds, or as 90m, 12h or 7d
+    #[arg(long, value_name = "TIME", default_value = KEEP, value_parser = seconds)]
     keep: Duration,
     /// Keep the call only in the server's memory: it is lost when the server stops
     #[arg(long)]
@@ -49,8 +52,8 @@ pub struct SubmitArguments {
 /// Fetches the outcome of a submitted call.
 #[derive(Args)]
 pub struct FetchArguments {
-    /// The id that `farcall submit` printed
-    id: CallId,
+    /// The id that `farcall submit` printed, or its first digits
+    id: Which,
     /// Write a result to a file (arrays as .npy or .mtx, files unchanged) instead of printing it;
     /// may be repeated
     #[arg(long, value_name = "NAME=FILE")]
@@ -71,9 +74,10 @@ pub struct FetchArguments {
 /// Lists the calls that the server keeps, or deletes some of them.
 #[derive(Args)]
 pub struct KeptArguments {
-    /// Delete this call, and cancel it if it still waits or runs; may be repeated
+    /// Delete this call, by its id or its first digits, and cancel it if it still waits or runs; may
+    /// be repeated; `all` deletes all
     #[arg(long, value_name = "ID")]
-    forget: Vec<CallId>,
+    forget: Vec<Forgotten>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -111,7 +115,8 @@ pub fn fetch(arguments: &FetchArguments) -> Result<()> {
     let client = arguments.server.connect()?;
     let left = end().map(|end| end.saturating_duration_since(Instant::now()).max(MOMENT));
     let options = CallOptions { timeout: left, ..CallOptions::default() };
-    let call = client.fetch(arguments.id, &options)?;
+    let id = arguments.id.find(&client)?;
+    let call = client.fetch(id, &options)?;
     let routine = call.routine();
     let interface = routine.interface();
     let mut contents = Vec::new();
@@ -119,15 +124,13 @@ pub fn fetch(arguments: &FetchArguments) -> Result<()> {
     let outputs = call.wait()?;
     let contents: Vec<(usize, PathBuf)> = contents;
     give(interface, &outputs, files, contents, arguments.json)?;
-    if arguments.forget { client.forget_call(arguments.id) } else { Ok(()) }
+    if arguments.forget { client.forget_call(id) } else { Ok(()) }
 }
 
 /// Deletes calls, or lists them.
 pub fn kept(arguments: &KeptArguments) -> Result<()> {
     let client = arguments.server.connect()?;
-    for id in &arguments.forget {
-        client.forget_call(*id)?;
-    }
+    which::forget(&client, &arguments.forget)?;
     if !arguments.forget.is_empty() {
         return Ok(());
     }

@@ -17,7 +17,7 @@ pub(super) fn too_large(
 ) -> Error {
     let needs = Bytes(layout.full_bytes());
     let message = format!(
-        "{} needs {needs}; all arrays of a call may have {limit} together together",
+        "{} needs {needs}; all arrays of a call may have {limit} together",
         resolver.describe(parameter)
     );
     Error::new(ErrorKind::LimitExceeded, OPERATION, message)
