@@ -15,7 +15,9 @@ Define one(IN cell c, OUT double y) { *y = c.id + 10 * c.depth + 100 * c.temp[2]
 Define sum(IN int n, IN cell c[n], OUT double y) {
     int i; *y = 0; for (i = 0; i < n; i++) *y += c[i].id * c[i].depth;
 }
-Define letters(IN named a, OUT int k) { int i; *k = 0; for (i = 0; i < 8; i++) *k += a.name[i] != 0; }
+Define letters(IN named a, OUT int k) {
+    int i; *k = 0; for (i = 0; i < 8; i++) *k += a.name[i] != 0;
+}
 Define asked(OUT double y, f(IN int i, OUT cell c)) {
     cell c; f(1, &c); *y = c.id + 10 * c.depth;
 }
@@ -86,8 +88,8 @@ WRONG = [
     ("one misspelled", {**without("id"), "ID": 1}, "no field for the key 'ID'; did you mean 'id'?"),
     ("an array of doubles", structured(id="f8"), "c.id: elements of float64", "int32"),
     ("an array of other fields", np.zeros((), [("a", "i4")]), "no field for the field 'a'"),
-    ("an array of longer texts", np.array((1, 2.0, "abc", (0, 0, 0)), [("id", "i4"), ("depth", "f8"),
-     ("tag", "S3"), ("temp", "f4", (3,))]), "c.tag: a text of 3 bytes"),
+    ("an array of longer texts", np.array((1, 2.0, "abc", (0, 0, 0)), [("id", "i4"),
+     ("depth", "f8"), ("tag", "S3"), ("temp", "f4", (3,))]), "c.tag: a text of 3 bytes"),
     ("an array of fewer numbers", np.zeros((), [(n, CELL[n]) for n in ("id", "depth", "tag")]
      + [("temp", "f4", (2,))])[()], "the field temp has shape (2,), and the interface wants (3,)"),
 ]  # fmt: skip
@@ -123,7 +125,9 @@ def test_the_element_is_named(cells, farcall):
 def test_callbacks_return_no_less(cells, farcall):
     assert cells.asked(lambda i: GOOD).y == 21 and cells.asked(lambda i: good()).y == 21
     for value, part in [
-        (good(id=1.7), "c.id: "), (good(tag="abc"), "c.tag: "), (without("tag"), "'tag' is missing"),
+        (good(id=1.7), "c.id: "),
+        (good(tag="abc"), "c.tag: "),
+        (without("tag"), "'tag' is missing"),
     ]:
         with pytest.raises(farcall.Error) as caught:
             cells.asked(lambda i, value=value: value)

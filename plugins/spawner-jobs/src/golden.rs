@@ -57,11 +57,14 @@ struct Play {
 }
 
 impl Conversation for Play {
-    fn begin(_: &str) -> Play {
-        let slots_max = Some(4);
-        let launchers =
-            [("slurm".to_owned(), LauncherSettings { slots_max, ..LauncherSettings::default() })]
-                .into();
+    fn begin(script: &str) -> Play {
+        let mut slurm = LauncherSettings { slots_max: Some(4), ..LauncherSettings::default() };
+        if script.contains("The settings name a partition") {
+            slurm.queue = "nosuch".to_owned();
+            slurm.minutes = Some(30);
+            slurm.options = vec!["--exclusive".to_owned()];
+        }
+        let launchers = [("slurm".to_owned(), slurm)].into();
         let settings = Settings { launchers, jobs_max: 3, ..Settings::default() };
         Play { state: State::new(settings, "mark".to_owned()) }
     }

@@ -60,6 +60,24 @@ pub(crate) struct LauncherSettings {
     pub(crate) staging: bool,
 }
 
+impl LauncherSettings {
+    /// What each job is asked for because a setting says so, with the option that sets it, too.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        let texts =
+            [("queue", &self.queue, "--partition"), ("project", &self.project, "--account")];
+        let texts = texts.into_iter().filter(|(_, value, _)| !value.is_empty());
+        let texts = texts.map(|(key, value, option)| format!("{key}={value} ({option})"));
+        let numbers =
+            [("minutes", self.minutes, "--time-limit"), ("memory_mb", self.memory_mb, "--memory")];
+        let numbers = numbers.into_iter().filter_map(|(key, value, option)| {
+            value.map(|value| format!("{key}={value} ({option})"))
+        });
+        let options = self.options.join(" ");
+        let options = (!options.is_empty()).then(|| format!("options={options}"));
+        texts.chain(numbers).chain(options).collect()
+    }
+}
+
 /// The options of the manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]

@@ -50,7 +50,8 @@ fn descriptions_that_speak_of_defaults_elsewhere_mean_nothing() {
 #[test]
 fn what_stands_beside_an_array_is_not_shown() {
     let any = interface(
-        "IN int64 _x_rank = 0, IN int64 n, IN int64 m, const IN double x[n][m], IN int64 _y_rank = 0",
+        "IN int64 _x_rank = 0, IN int64 n, IN int64 m, const IN double x[n][m], \
+         IN int64 _y_rank = 0",
     );
     assert_eq!(ranks(&any), [(0, 3)]);
     assert!(is_beside(&any, 0) && !is_beside(&any, 4), "there is no y");

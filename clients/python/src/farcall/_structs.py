@@ -193,8 +193,8 @@ def _of_structured(dtype: "np.dtype[Any]", given: Any, place: str) -> Any:
         base, shape = wanted.subdtype or (wanted, ())
         if values.shape != given.shape + shape:
             found = values.shape[given.ndim :] or "one value"
-            message = f"the field {name} has shape {found}, and the interface wants {shape or 'one'}"
-            raise _Unfit(place, message)
+            message = f"the field {name} has shape {found}"
+            raise _Unfit(place, f"{message}, and the interface wants {shape or 'one'}")
         made[name] = _cast(base, values, f"{place}.{name}")
     return made
 

@@ -109,6 +109,14 @@ impl Turn<'_> {
     fn refused(&mut self, job: Number, launcher: &str, reason: &str) {
         let error = Error::new(ErrorKind::Unavailable, "start a job", shown(reason))
             .with("launcher", launcher);
+        let settings = self.state.settings.launcher(launcher).unwrap_or_default().asked();
+        let error = match settings.as_slice() {
+            [] => error,
+            settings => error.with("settings", settings.join(", ")).fix(
+                "if a setting is wrong, change it where it comes from: `farcall config show`, with \
+                 HOST/LAUNCHER for a server that `farcall connect` started, says that",
+            ),
+        };
         self.job_failed(job, &error);
     }
 
