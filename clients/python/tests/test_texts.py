@@ -1,5 +1,9 @@
 """Texts of a fixed length, as Fortran and structs have them."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -22,6 +26,7 @@ Define names(IN int n, IN char in[n][6], OUT char out[n][6]) { memcpy(out, in, 6
 Define columns(IN int n, IN char in[6][n] column, OUT char out[6][n] column)
 { memcpy(out, in, 6 * n); }
 Define damaged(OUT char text[2]) { text[0] = '\\xff'; text[1] = '\\xfe'; }
+Define extended(INOUT char text[n], IN int n) { strncat(text, "+x", n - strlen(text) - 1); }
 Define umlaut(OUT char text[2]) { memcpy(text, "\\xc3\\xa4", 2); }
 """
 
@@ -79,3 +84,17 @@ def test_arrays_of_texts(texts, farcall):
     assert texts.columns(letters[:0].T).out.size == 0
     with pytest.raises(farcall.WrongType, match="wants characters"):
         texts.names(np.zeros((2, 6)))
+
+
+def test_a_text_has_the_room_that_is_given_for_it(texts, farcall):
+    assert texts.extended("", n=8).text == "+x" and texts.extended(b"ab", n=8).text == "ab+x"
+    assert texts.extended("abcdefg", n=8).text == "abcdefg"
+    assert texts.extended(np.zeros(8, "S1")).text == "+x"
+    with pytest.raises(farcall.InvalidArgument, match="text has 9 elements|text"):
+        texts.extended("abcdefghi", n=8)
+    with pytest.raises(farcall.Error):
+        texts.extended("a", n=2**31 - 1)
+    words = [sys.executable, "-m", "farcall", "call", "extended", "ab", "n=8"]
+    environment = {**os.environ, "FARCALL_SERVER": texts.address}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60)
+    assert 'text = "ab+x"' in done.stdout, done.stderr

@@ -6,14 +6,20 @@ use std::sync::{Arc, OnceLock};
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::callback::CallbackType;
 use farcall_idl::decode::decode_interface;
-use farcall_idl::interface::Interface;
+use farcall_idl::expression::Expression;
+use farcall_idl::interface::{ElementType, Interface, Mode, Shape};
 use farcall_idl::published::{is_nullable, ranks};
+use farcall_idl::scalar::ScalarValue;
 use farcall_idl::sizer::Sizer;
 use farcall_wire::{InterfaceReply, Reply};
 
 use crate::argument::Argument;
 use crate::marshal::PreparedCalls;
 use crate::session::Pace;
+
+/// Longest room for a text that is filled up: a longer one is a mistake, which the call's limits
+/// refuse.
+const TEXT_ROOM_MAX: usize = 1 << 24;
 
 /// What a call needs to know of its routine.
 pub struct Contract {
@@ -36,14 +42,35 @@ struct LeftOut {
     nullable: Vec<usize>,
     /// Parameters that say the rank of an array, with that array.
     ranks: Vec<(usize, usize)>,
+    /// Characters that a routine writes over, with the parameter that says how many there are and
+    /// its type.
+    rooms: Vec<(usize, usize, ElementType)>,
 }
 
 impl LeftOut {
     fn of(interface: &Interface) -> LeftOut {
         let parameters = interface.parameters.iter().enumerate();
         let nullable = parameters.filter(|(_, one)| is_nullable(one)).map(|(index, _)| index);
-        LeftOut { nullable: nullable.collect(), ranks: ranks(interface) }
+        let room = |index| room(interface, index);
+        LeftOut {
+            nullable: nullable.collect(),
+            ranks: ranks(interface),
+            rooms: (0..interface.parameters.len()).filter_map(room).collect(),
+        }
     }
+}
+
+/// `INOUT char text[length]`.
+fn room(interface: &Interface, index: usize) -> Option<(usize, usize, ElementType)> {
+    let parameter = &interface.parameters[index];
+    let Shape::Array { dimensions, .. } = &parameter.shape else { return None };
+    let [dimension] = dimensions.as_slice() else { return None };
+    let Expression::Parameter(length) = &dimension.size else { return None };
+    let length = usize::from(*length);
+    let is_text = parameter.mode == Mode::InOut && parameter.element == ElementType::Char;
+    let is_whole = dimension.start.is_none() && dimension.end.is_none();
+    (is_text && is_whole)
+        .then(|| Some((index, length, interface.parameters.get(length)?.element)))?
 }
 
 impl Contract {
@@ -92,7 +119,8 @@ impl Contract {
             .fix("use the same version of Farcall at both ends"))
     }
 
-    /// Completes arguments, one per parameter, with what callers of published functions leave out.
+    /// Completes arguments, one per parameter, with what callers of published functions leave out,
+    /// and texts that are shorter than the room that is given for them with NULs.
     pub fn fill_left_out(&self, arguments: &mut [Argument<'_>]) {
         for index in &self.left_out.nullable {
             if let Some(argument @ Argument::Unset) = arguments.get_mut(*index) {
@@ -107,6 +135,15 @@ impl Contract {
                 *argument = Argument::Integer(rank);
             }
         }
+        for (index, length, element) in &self.left_out.rooms {
+            let length = arguments.get(*length).and_then(|given| whole(given, *element));
+            if let (Some(Argument::Text(text)), Some(length)) = (arguments.get_mut(*index), length)
+                && text.len() < length
+                && length <= TEXT_ROOM_MAX
+            {
+                text.resize(length, 0);
+            }
+        }
     }
 
     /// The error of a call whose routine has another interface by now. Nothing ran.
@@ -116,6 +153,16 @@ impl Contract {
             .with("routine", &self.name)
             .fix("fetch the routine again, and pass arguments for the new interface")
     }
+}
+
+/// A whole number that was given.
+fn whole(argument: &Argument<'_>, element: ElementType) -> Option<usize> {
+    let value = match argument {
+        Argument::Integer(value) => *value,
+        Argument::Raw(bytes) => ScalarValue::read(element, bytes, 0)?.integer()?,
+        _ => return None,
+    };
+    usize::try_from(value).ok()
 }
 
 fn unexpected() -> Error {

@@ -103,7 +103,10 @@ fn write_array(
     match array.shape.as_slice() {
         _ if single => writeln!(out, "{name} = {}", elements.text(0, &Readable { short: false })),
         [_] if array.element == ElementType::Char => {
-            writeln!(out, "{name} = {}", quoted(elements.bytes()))
+            // What is behind a text in C is no part of it.
+            let bytes = elements.bytes();
+            let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+            writeln!(out, "{name} = {}", quoted(&bytes[..end]))
         }
         shape => {
             let abridged = shape.iter().product::<u64>() > WHOLE_MAX;
