@@ -104,15 +104,10 @@ static void stubs(void)
     CHECK(Ninf_get_executable("nobody") == NULL);
 }
 
-static void sessions(void)
+static void sets_of_sessions(void)
 {
-    int ids[5], y[5], index, any = 0, done;
+    int y[5], index, any = 0;
     id_set *set = new_id_set(), *ended;
-    Ninf_exec_info_t *info;
-    for (index = 0; index < 5; index++)
-        ids[index] = Ninf_call_async("succeed", index, &y[index]);
-    CHECK(ids[0] > 0 && Ninf_wait_and(ids, 5) == NINF_OK && y[4] == 5);
-    CHECK(Ninf_wait_and(ids, -1) == NINF_ERROR && Ninf_error_code() == INVALID_ARGUMENT);
     for (index = 0; index < 5; index++)
         id_set_add(set, Ninf_call_async("succeed", index, &y[index]));
     CHECK(id_set_length(set) == 5 && id_set_get_id(set, 0) > 0 && id_set_get_id(set, 5) == -1);
@@ -126,6 +121,16 @@ static void sessions(void)
     free_id_set(ended);
     CHECK(Ninf_wait_or_set(set, &any) == NULL && any == -1);
     free_id_set(set);
+}
+
+static void sessions(void)
+{
+    int ids[5], y[5], index, any = 0, done;
+    Ninf_exec_info_t *info;
+    for (index = 0; index < 5; index++)
+        ids[index] = Ninf_call_async("succeed", index, &y[index]);
+    CHECK(ids[0] > 0 && Ninf_wait_and(ids, 5) == NINF_OK && y[4] == 5);
+    CHECK(Ninf_wait_and(ids, -1) == NINF_ERROR && Ninf_error_code() == INVALID_ARGUMENT);
     CHECK(Ninf_wait_all() == NINF_OK);
     CHECK(Ninf_wait_any(&any) == NINF_OK && any == -1);
     CHECK(Ninf_wait(123456) == NINF_ERROR && Ninf_error_code() == CANTFINDSESSION);
@@ -240,6 +245,7 @@ int main(void)
     longs();
     stubs();
     sessions();
+    sets_of_sessions();
     groups();
     transactions();
     in_a_fork();

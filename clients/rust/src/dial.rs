@@ -184,7 +184,8 @@ fn by_ssh(address: SshAddress, options: &ConnectOptions) -> Result<Dial> {
     let name = name_of(&address);
     let settings = FarSettings::default();
     let errand = Errand::Relay;
-    let (command, brings_library) = (options.ssh.clone(), false);
+    let command = options.ssh.clone();
+    let brings_library = false;
     let may_ask = false;
     let ssh = Ssh { address, command, name, linger, may_ask, brings_library, settings, errand };
     let brings_library = options.brings_library;

@@ -84,7 +84,7 @@ impl SentFile {
 
 /// The file at `path`, as it is now.
 fn opened(path: &Path) -> Result<ContentReader> {
-    // The usual name of an empty file, though it is none.
+    // The usual name of an empty file, though it is a device.
     if path == Path::new("/dev/null") {
         return Ok(ContentReader::of_bytes(Vec::new()));
     }

@@ -114,7 +114,7 @@ pub struct SshCommand {
     pub program: Option<String>,
     /// Options that it gets before all others, each one or two words.
     pub options: Vec<String>,
-    /// The shell that it runs on the far side; `None`: `/bin/sh`.
+    /// The shell that it runs on the host; `None`: `/bin/sh`.
     pub shell: Option<String>,
 }
 

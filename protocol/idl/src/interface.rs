@@ -167,8 +167,7 @@ pub struct Parameter {
     /// `const`: the routine never writes to this IN array, so the caller's own memory may be lent
     /// to it.
     pub constant: bool,
-    /// An integer scalar whose type says 64 bits (`long long`, `int64`, `size_t`): of a `long`,
-    /// callers of Ninf 1 pass 32.
+    /// An integer scalar whose type says 64 bits (`size_t`): of a `long`, Ninf 1 passes 32.
     pub wide: bool,
     /// `filepointer`: a file that C routines and C callers have as an open `FILE *`, and others by
     /// its path.
@@ -177,8 +176,7 @@ pub struct Parameter {
     pub logical: bool,
     /// The OUT number of a callback that the function returns: code calls `double f(double)`.
     pub returned: bool,
-    /// The number of the routine's integer that a size of a callback names: the executable sends its
-    /// value, and no code passes it or gets it.
+    /// The routine's integer that a size of a callback names: the executable sends it.
     pub captured: Option<u16>,
     /// One line for people.
     pub doc: String,

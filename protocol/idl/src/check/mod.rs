@@ -8,6 +8,7 @@ mod domain;
 mod parameter;
 mod routine;
 mod scope;
+mod strings;
 mod structs;
 mod types;
 
@@ -64,7 +65,7 @@ pub(crate) fn check<'a>(
         structs: structs::compile(&tree.structs, problems),
         struct_names: tree.structs.iter().map(|structure| structure.name.text.as_str()).collect(),
         fortran_format: fortran_format(&tree.fortran_format, problems),
-        strings: routine::string_convention(
+        strings: strings::convention(
             agreed(&tree.fortran_strings, "FortranStringConvention", problems),
             problems,
         ),

@@ -11,7 +11,7 @@ use crate::expression::Expression;
 use crate::fortran;
 use crate::interface::{
     Code, Distribution, ElementType, Implementation, Interface, Language, Mode, Parameter, Routine,
-    Shape, StringConvention,
+    Shape,
 };
 use crate::parse::tree::{self, Define, Name};
 use crate::source::Span;
@@ -438,20 +438,4 @@ fn function_or_subroutine(
              {value})"
         ),
     );
-}
-
-/// The string convention of the file.
-pub(super) fn string_convention(given: Option<&Name>, problems: &mut Problems) -> StringConvention {
-    let Some(name) = given else { return StringConvention::End };
-    fortran::convention(&name.text).unwrap_or_else(|| {
-        let help = problems
-            .did_you_mean(&name.text, fortran::conventions())
-            .unwrap_or_else(|| "conventions are end, after and none".to_string());
-        problems.add_with_help(
-            name.span,
-            format!("unknown string convention '{}'", shown(&name.text)),
-            help,
-        );
-        StringConvention::End
-    })
 }

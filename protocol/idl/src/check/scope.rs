@@ -94,7 +94,8 @@ impl<'s, 'p> Scope<'s, 'p> {
         incomplete: bool,
         problems: &'p mut Problems,
     ) -> Scope<'s, 'p> {
-        let (captured, dialect) = (Vec::new(), Dialect::Farcall);
+        let captured = Vec::new();
+        let dialect = Dialect::Farcall;
         Scope { signatures, outer: &[], captured, dialect, incomplete, problems }
     }
 }
