@@ -117,8 +117,8 @@ class Server(Namespace["Found"]):
         """Has the server publish a function, a module of yours, or a file: `f = server.publish(f)`.
 
         The source travels, and nothing is pickled. A function goes with all that it needs of its
-        file or notebook: imports, constants, classes and other functions at the top of it; its hints
-        are its interface. A module or file goes with the modules beside it that it imports, an
+        file or notebook: imports, classes and other functions at the top of it, and the values that
+        its variables have now; its hints are its interface. A module or file goes with the modules beside it that it imports, an
         interface file with the sources and libraries that it names. What you have published by the
         same name before is replaced.
 
