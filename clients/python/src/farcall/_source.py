@@ -57,6 +57,8 @@ def load(file: str, source: str) -> types.ModuleType:
     if folder not in sys.path:
         sys.path.insert(0, folder)
     sys.modules[stem] = module
+    # A program without arguments, and not what this process was started with.
+    sys.argv = [file]
     # What is shown of the file is what was published, whatever becomes of it.
     linecache.cache[file] = (len(source), None, source.splitlines(True), file)
     exec(compile(source, file, "exec", dont_inherit=True), module.__dict__)
