@@ -282,3 +282,30 @@ def test_long_files_go_in_pieces(own, farcall, tmp_path):
             small.publish(long)
         assert "raise call_bytes_max" in str(refused.value)
         assert small.publish(tripled)(1.0) == 3.0
+
+
+def test_a_name_of_two_modules_is_ambiguous(own, farcall, tmp_path):
+    text = "def tripled(x: float) -> float:\n    return x + 1000\n"
+    (tmp_path / "tripled_too.py").write_text(text)
+    remote = own.publish(tripled)
+    assert own.tripled(1.0) == own.call("tripled", 1.0).result == 3.0
+    other = own.publish(tmp_path / "tripled_too.py")
+    with pytest.raises(farcall.Ambiguous, match="tripled_too/tripled"):
+        own.tripled(1.0)
+    with pytest.raises(farcall.Ambiguous):
+        own.tripled.submit(1.0)
+    with pytest.raises(farcall.Ambiguous):
+        own.call("tripled", 1.0)
+    assert remote(1.0) == 3.0 and own.tripled.tripled(1.0) == 3.0
+    assert own["tripled/tripled"](1.0) == 3.0 and other.tripled(1.0) == 1001.0
+    # The server is other tests', too.
+    (tmp_path / "tripled_too.py").write_text("def quadrupled(x: float) -> float:\n    return x\n")
+    own.publish(tmp_path / "tripled_too.py")
+    assert own.tripled(1.0) == 3.0
+
+
+def test_a_file_sees_no_arguments_of_others(own, tmp_path):
+    text = "import sys\nGIVEN = len(sys.argv)\nSTEP = float(sys.argv[1]) if GIVEN > 1 else -1.0\n"
+    text += "def step(x: float) -> float:\n    return x + STEP + 10 * (GIVEN + len(sys.argv))\n"
+    (tmp_path / "argued.py").write_text(text)
+    assert own.publish(tmp_path / "argued.py").step(1.0) == 20.0

@@ -262,7 +262,10 @@ impl Client {
                 .fix("stop it, and start a newer version of Farcall"),
             ));
         }
-        match self.session().ask_for(&Request::Administer(order), None, timeout).map_err(told)? {
+        let reply = self.session().ask_for(&Request::Administer(order), None, timeout);
+        // What was published may have the names of what is known.
+        self.known().clear();
+        match reply.map_err(told)? {
             Some(Reply::Done) => Ok(Vec::new()),
             Some(Reply::Modules(reports)) => Ok(reports),
             Some(Reply::Failed(failure)) => Err(told(Error::from(failure))),

@@ -269,7 +269,8 @@ class Module(Namespace[Routine]):
 
     def _own_routine(self) -> Routine:
         if self.__name__ in self._names():
-            return self._server._routine(f"{self.__name__}/{self.__name__}")
+            # By its bare name, which is ambiguous if another module has such a routine, too.
+            return self._server._routine(self.__name__)
         message = f'the module "{self.__name__}" is not a routine'
         advice = "it has " + ", ".join(self._names())
         raise _errors.make(
