@@ -264,6 +264,12 @@ def test_warnings_name_the_file_too(own, tmp_path):
     with pytest.warns(UserWarning, match="g is left out") as warned:
         own.publish(half)
     assert f"warning: {half}: g is left out" in str(warned[0].message)
+    for name in ("g", "half/g"):
+        with pytest.raises(AttributeError, match="g was left out when half was published: .*x"):
+            own[name](1)
+    half.write_text(fine + "\ndef g(x: float) -> int:\n    return 5\n")
+    own.publish(half)
+    assert own.g(1.0) == 5
 
 
 def test_long_files_go_in_pieces(own, farcall, tmp_path):

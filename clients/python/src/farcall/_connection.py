@@ -193,6 +193,8 @@ class Connection:
         # Routines by the name they were asked for.
         self.routines: Dict[str, Any] = {}
         self._listed: Optional[List[Dict[str, Any]]] = None
+        # By module, the functions that were published and are no routines, with the reason.
+        self.left_out: Dict[str, Dict[str, str]] = {}
         self._finalizer = weakref.finalize(self, self.handles.close)
 
     def close(self) -> None:
@@ -211,8 +213,17 @@ class Connection:
         except _errors.NotFound:
             found = Names(self._routine_names(go_on)).find(name)
             if found is None or found == name:
+                self._tell_left_out(name)
                 raise
             return self._lookup_exactly(found, go_on)
+
+    def _tell_left_out(self, name: str) -> None:
+        """Says why there is no routine of this name, if it was left out of what was published."""
+        module, _, bare = name.rpartition("/")
+        for one, left_out in self.left_out.items():
+            if bare in left_out and module in ("", one):
+                message = f"{bare} was left out when {one} was published: {left_out[bare]}"
+                raise _errors.make(_errors.NotFound, "find a routine", message) from None
 
     def _until(self, name: str, within: Optional[float]) -> Callable[[], object]:
         """What raises when nobody is to wait for a look-up any longer."""

@@ -8,7 +8,7 @@ import inspect
 import json
 import linecache
 import os
-import sys
+import re
 import types
 import warnings
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
@@ -21,6 +21,7 @@ from ._sources import Refused, Sources
 # How often the thread that waits looks for an interrupt.
 _SLICE_SECONDS = 0.1
 _OPERATION = "publish"
+_LEFT_OUT = re.compile(r": (?P<name>\w+) is left out: (?P<why>.*)")
 
 
 class Sent(NamedTuple):
@@ -68,9 +69,17 @@ def publish(connection: Connection, what: Sent, stay: bool, timeout: Optional[fl
     connection.forget_all()
     reports: List[Dict[str, Any]] = json.loads(text(place[0]) or "[]")
     for report in reports:
+        _note_left_out(connection, report["module"], report["warnings"])
         if report["warnings"].strip():
             warnings.warn(report["warnings"].strip(), stacklevel=5)
     return str(reports[0]["module"]) if reports else ""
+
+
+def _note_left_out(connection: Connection, module: str, said: str) -> None:
+    """Keeps why functions of a module are no routines, for who calls one later."""
+    connection.left_out[module] = {
+        found["name"]: found["why"] for found in map(_LEFT_OUT.search, said.splitlines()) if found
+    }
 
 
 def _waited(work: Callable[[], int]) -> int:
