@@ -203,3 +203,39 @@ def test_a_function_made_by_another_says_what_to_pass(own, farcall, write):
     module = write("def made(k):\n    def f(x: float) -> float: return k * x\n    return f\n")
     with pytest.raises(farcall.InvalidArgument, match="as arguments: k"):
         own.publish(module.made(2.0))
+
+
+def test_what_is_made_where_it_is_published_stays(own, farcall, write):
+    text = """
+        import logging
+        import re
+        LOG = logging.getLogger("here")
+        WORDS = re.compile("a+", re.I)
+        NEXT = np.vectorize(lambda v: v + 1)
+        SCALE = 2
+        SCALE *= 3
+
+        def scaled(f):
+            @functools.wraps(f)
+            def g(*given): return f(*given) * SCALE
+            return g
+
+        class Base:
+            rate = 1.5
+
+        class Going(Base):
+            def go(self): return self.rate * SCALE
+
+        @scaled
+        def helper(x): return x + 1
+
+        def got(x: float) -> float:
+            LOG.debug("called")
+            found = len(WORDS.findall("aAb")) + NEXT([1.0])[0]
+            return helper(x) + Going().go() + found
+    """
+    module = write(text)
+    assert own.publish(module.got)(2.0) == module.got(2.0)
+    module.Base.rate = 9.0
+    with pytest.raises(farcall.InvalidArgument, match="Base.rate .*another value"):
+        own.publish(module.got)
