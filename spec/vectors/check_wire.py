@@ -175,8 +175,12 @@ arguments = list_of(argument)
 times = record({1: u64, 2: u64, 3: u64})
 interface = record({1: text, 2: octets, 3: contract})
 publication = record({1: octets, 2: list_of(text)}, {3: text})
-hold = record({1: text, 2: call_id, 3: u32, 4: u64}, {5: u64, 6: flag})
-published_files = record({1: list_of(fields(text, octets)), 2: flag}, {3: text})
+resources = record({}, {1: u32, 2: u64, 3: u32, 4: u64})
+hold = record({1: text, 2: call_id, 3: u32, 4: u64}, {5: u64, 6: flag, 7: u32, 8: resources})
+published_files = record(
+    {1: list_of(fields(text, octets)), 2: flag}, {3: text, 4: text, 5: call_id}
+)
+published_piece = record({1: call_id, 2: text, 3: octets})
 order = choice(
     (text,),
     (text,),
@@ -185,6 +189,7 @@ order = choice(
     (list_of(call_id),),
     (u64,),
     (published_files,),
+    (published_piece,),
 )
 module_report = record({1: text, 2: u32, 3: text}, {4: failure})
 open_call = record({1: call_id, 2: text, 3: text, 4: text, 5: one_of(4), 6: u64})
