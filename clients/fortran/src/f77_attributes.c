@@ -8,6 +8,7 @@ static grpc_handle_attr_t_np attributes_of(const int64_t *number)
     grpc_handle_attr_t_np attributes;
     memset(&attributes, 0, sizeof attributes);
     memcpy(&attributes, number, sizeof *number);
+    farcall_grpc_handle_attr_restore(&attributes);
     return attributes;
 }
 

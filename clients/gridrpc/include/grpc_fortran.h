@@ -29,6 +29,8 @@ typedef struct farcall_fortran_request {
 grpc_error_t farcall_grpc_fortran(const farcall_fortran_request *request);
 /* What Ninf_call or Ninf_call_async returns. */
 int farcall_Ninf_fortran(const farcall_fortran_request *request);
+/* Gives attributes of which only the number was kept their members back. */
+grpc_error_t farcall_grpc_handle_attr_restore(grpc_handle_attr_t_np *attributes);
 
 #ifdef __cplusplus
 }

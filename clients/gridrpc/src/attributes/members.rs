@@ -122,6 +122,15 @@ impl KnownHandleAttributes {
         Ok(found)
     }
 
+    /// Gives a struct of which only the number was kept its members back. Texts stay until it is
+    /// done again for the same number.
+    pub fn restore(&self, raw: &mut RawHandleAttributes) {
+        if let Some(known) = self.lock().get_mut(&raw.id) {
+            known.texts.clear();
+            raw.write(&known.attributes, &mut known.texts);
+        }
+    }
+
     /// # Safety
     /// As above.
     pub unsafe fn change(

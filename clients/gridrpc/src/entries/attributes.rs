@@ -51,6 +51,16 @@ unsafe extern "C" fn farcall_grpc_handle_attr_initialize_np(
 }
 
 #[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_grpc_handle_attr_restore(raw: *mut RawHandleAttributes) -> c_int {
+    enter("grpc_handle_attr_restore", || {
+        // SAFETY: grpc_fortran.h: a struct with a number.
+        let raw = unsafe { place(raw, "the pointer for the attributes") }?;
+        current()?.handle_attributes.restore(raw);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
 unsafe extern "C" fn farcall_grpc_handle_attr_destruct_np(raw: *mut RawHandleAttributes) -> c_int {
     // SAFETY: grpc.h: attributes, here and below.
     enter("grpc_handle_attr_destruct_np", || unsafe { current()?.handle_attributes.remove(raw) })
