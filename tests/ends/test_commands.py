@@ -72,6 +72,7 @@ COMMANDS = {
     "fmt": ["fmt --check {idl}", "fmt {tmp}/none.idl"],
     "scan": ["scan {tmp}/twice.f"],
     "ng gen": ["ng gen {tmp}/none.idl"],
+    "ng ninf-gen": ["ng ninf-gen {tmp}/none.idl"],
     # It becomes the compiler, which waits as it always does.
     "ng cc": [],
     "ng gen-nrf": ["ng gen-nrf {tmp}/none"],

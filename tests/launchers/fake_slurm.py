@@ -174,7 +174,9 @@ def run(job, script, given):
         "SLURM_JOB_ACCOUNT": given.get("account", "nobody"),
         "SLURM_JOB_PARTITION": given.get("partition", "main"),
     }
-    if gpus := int(given.get("gpus-per-task", "0")):
+    # All tasks of a node see its GPUs; a test may say which these are.
+    gpus = int(given.get("gpus-per-task", "0")) * -(-tasks // nodes)
+    if gpus and "CUDA_VISIBLE_DEVICES" not in os.environ:
         variables["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, range(gpus)))
     process = subprocess.Popen(
         ["/bin/sh", "-c", script],

@@ -55,7 +55,7 @@ extern int ninf_debug_flag;
 /* This thread's last error; printed to standard error as "text: words". */
 int Ninf_error_code(void) FARCALL_NINF_SYMBOL(Ninf_error_code);
 void Ninf_perror(farcall_grpc_char *text) FARCALL_NINF_SYMBOL(Ninf_perror);
-void grpc_perror(farcall_grpc_char *text) FARCALL_NINF_SYMBOL(Ninf_perror);
+#define grpc_perror(text) Ninf_perror(text)
 
 /* ---- Where ----------------------------------------------------------------------------------- */
 

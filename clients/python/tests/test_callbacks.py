@@ -58,6 +58,14 @@ def test_shapes_are_the_callbacks_own(calling):
     assert seen == [((2, 3), np.dtype(float))]
 
 
+def test_sizes_may_name_integers_of_the_routine(calling):
+    def total(part):
+        assert part.shape == (3,)
+        return part.sum()
+
+    assert calling.parts(2, np.arange(5.0), total).s == 3.0
+
+
 def test_every_kind_of_parameter(calling):
     def f(c, s, r, z, w, name, none, count, text):
         assert (c, s, r, z, w) == ("A", -2, 0.5, 1.5 - 2.5j, 0.25 + 4j)

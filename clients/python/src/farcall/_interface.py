@@ -69,7 +69,7 @@ class Parameter:
         "index", "name", "mode", "type", "doc", "unit", "default", "is_callback", "is_array",
         "is_text", "is_file", "is_files", "is_single", "is_conditional", "is_column", "rank",
         "element", "dtype", "is_input", "is_output", "idl", "callback", "open_ends",
-        "is_nullable", "sizes", "width", "is_logical",
+        "is_nullable", "sizes", "width", "is_logical", "is_captured",
         "real_max", "whole_min", "whole_max",
     )  # fmt: skip
 
@@ -98,6 +98,8 @@ class Parameter:
         self.is_nullable = self.mode == "in" and bool(default_text(self.doc))
         # Whole numbers that say true or false.
         self.is_logical = bool(described.get("logical"))
+        # Of a callback's: the routine's integer that sizes name.
+        self.is_captured = bool(described.get("captured"))
         # Of callbacks: what they are called with.
         self.callback: Any = Callback(self.name, described, structs) if self.is_callback else None
         sizes = self._set_sizes(described)
@@ -156,7 +158,8 @@ class Callback:
         self.parameters = [
             Parameter(index, one, structs) for index, one in enumerate(described["parameters"])
         ]
-        self.inputs = [one for one in self.parameters if one.is_input]
+        # Integers of the routine that sizes name are no arguments.
+        self.inputs = [one for one in self.parameters if one.is_input and not one.is_captured]
         # Without the scalars that follow from the extents of arrays.
         brief = set(described.get("positional", ()))
         self.brief = [one for one in self.inputs if one.name in brief]

@@ -36,6 +36,8 @@ public final class Parameter {
     private final Struct struct;
     final boolean isArray;
     final boolean isCallback;
+    /** Of a callback's: the routine's integer that sizes name, which no function is given. */
+    final boolean isCaptured;
     final boolean isText;
     final boolean isFile;
     /** Whether it is declared as one value: it comes back as a number, and not as an array of one.
@@ -59,6 +61,7 @@ public final class Parameter {
         String shape = text("shape", "scalar");
         isArray = shape.equals("array");
         isCallback = shape.equals("callback");
+        isCaptured = Boolean.TRUE.equals(described.get("captured"));
         isFile = type.equals("filename");
         isText = type.equals("string") || isFile;
         List<String> sizes = new ArrayList<>();

@@ -114,13 +114,14 @@ final class Passed {
                 long view = views + (long) PARAMETER_BYTES * one.index;
                 Native.runningParameter(running, one.index, view);
                 shapes[one.index] = extents(view);
-                if (one.isInput()) {
+                if (one.isInput() && !one.isCaptured) {
                     values[one.index] = isPlaced ? flat(one, view) : value(one, view);
                     given.add(values[one.index]);
                 }
             }
+            List<Parameter> own = parameters.stream().filter(one -> !one.isCaptured).toList();
             Object returned = function instanceof PlacedCallback placed
-                ? placed.run(parameters, values, shapes)
+                ? placed.run(own, values, shapes)
                 : function.call(given.toArray());
             giveAll(running, parameters, views, values, returned, arena);
         }
