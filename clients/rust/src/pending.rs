@@ -252,7 +252,10 @@ impl PendingCall {
                 {
                     self.client.forget(&self.contract);
                 }
-                outcome.map(Some).map_err(|error| self.with_nulls(error))
+                match outcome {
+                    Ok(outputs) => Ok(Some(outputs)),
+                    Err(error) => Err(self.with_nulls(error)),
+                }
             }
             None if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) => {
                 self.collected = true;
