@@ -71,8 +71,8 @@ def test_each_has_gpus_of_its_own_and_gives_them_back(given):
     assert given.gpus(gpus=2).result == "4,7"
     # The process with both ends for one that wants one.
     assert given.gpus(gpus=1).result in ("4", "7")
-    first = given.process.submit(0.5, gpus=1)
-    second = given.process.submit(0.5, gpus=1)
+    first = given.process.submit(3.0, gpus=1)
+    second = given.process.submit(3.0, gpus=1)
     third = given.process.submit(0.0, gpus=1)
     assert int(first.result(20)) != int(second.result(20))
     assert int(third.result(20)) in (int(first.result()), int(second.result()))
