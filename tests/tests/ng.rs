@@ -250,7 +250,8 @@ fn refusal(file: &Path) -> String {
 fn what_is_no_stub_is_named() {
     let (directory, prefix) = tree();
     let nrf = String::from_utf8(directory.read("sample.here.example.nrf")).unwrap();
-    let gone = directory.write("gone.nrf", &nrf.replace("/_stub_mmul<", "/_stub_gone<"));
+    // One that is there would be served without those that are not.
+    let gone = directory.write("gone.nrf", &nrf.replace("/_stub_", "/_gone_"));
     let said = refusal(&gone);
     assert!(
         said.contains("no such program on this host") && said.contains("here.example"),

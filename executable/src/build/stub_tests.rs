@@ -26,7 +26,7 @@ const SAMPLE: &str = "Module sample; CompileOptions \"-O3\"; CompileOptions \"CF
 fn each_definition_is_a_file_with_a_main_of_its_own() {
     let files = files(SAMPLE);
     let listed: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
-    assert_eq!(listed, ["_stub_sleep.c", "_stub_solve.c", "x.mak"]);
+    assert_eq!(listed, ["_stub_sleep.c", "_stub_solve.c", "sample.mak", "x.mak"]);
     for (file, other) in [(0, "farcall_symbol_1"), (1, "farcall_body_0")] {
         let text = &files[file].text;
         assert_eq!(text.matches("int main(").count(), 1);
@@ -62,16 +62,17 @@ fn a_class_is_one_executable_with_all_its_methods() {
          n) { }\n",
     );
     let listed: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
-    assert_eq!(listed, ["_stub_f.c", "_stub_Counter.c", "x.mak"]);
+    assert_eq!(listed, ["_stub_f.c", "_stub_Counter.c", "m.mak", "x.mak"]);
     let text = &files[1].text;
     assert!(text.contains("int count;") && text.contains("farcall_entries, 2,"), "{text}");
-    assert!(files[2].text.contains("_stub_Counter: _stub_Counter.o c.o\n"));
+    assert_eq!(files[2].text, "include x.mak\n");
+    assert!(files[3].text.contains("_stub_Counter: _stub_Counter.o c.o\n"));
 }
 
 #[test]
 fn the_makefile_has_the_names_that_old_makefiles_use() {
     let files = files(SAMPLE);
-    let text = &files[2].text;
+    let text = &files[3].text;
     for line in [
         "NG_DIR ?= /opt/ng",
         "include $(NG_DIR)/lib/template.mk",
@@ -106,9 +107,9 @@ fn a_cpp_compiler_compiles_all_as_cpp() {
         files[0].text
     );
     assert!(
-        files[1].text.contains("NG_COMPILER = g++ -Wall\nNG_LINKER = g++ -Wall\n"),
+        files[2].text.contains("NG_COMPILER = g++ -Wall\nNG_LINKER = g++ -Wall\n"),
         "{}",
-        files[1].text
+        files[2].text
     );
 }
 

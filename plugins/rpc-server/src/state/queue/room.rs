@@ -18,11 +18,12 @@ struct Room {
 }
 
 impl Room {
-    /// What one executable takes.
+    /// What one executable takes: one place where its calls ask for no cores, however many ranks it
+    /// has.
     fn of(asked: &Resources, ranks: u32) -> Room {
         let processes = u64::from(ranks.max(1));
         Room {
-            cores: u64::from(asked.cores.unwrap_or(1)) * processes,
+            cores: asked.cores.map_or(1, |cores| u64::from(cores) * processes),
             gpus: u64::from(asked.gpus.unwrap_or(0)) * processes,
         }
     }
