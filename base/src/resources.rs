@@ -45,8 +45,10 @@ pub struct Resources {
 
 impl Resources {
     /// Whether nothing is asked for.
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        *self == Resources::default()
+        let Resources { cores, memory, gpus, wall_time } = self;
+        cores.is_none() && memory.is_none() && gpus.is_none() && wall_time.is_none()
     }
 
     /// These, completed by others.

@@ -121,7 +121,16 @@ impl Contract {
 
     /// Completes arguments, one per parameter, with what callers of published functions leave out,
     /// and texts that are shorter than the room that is given for them with NULs.
+    #[inline]
     pub fn fill_left_out(&self, arguments: &mut [Argument<'_>]) {
+        let LeftOut { nullable, ranks, rooms } = &self.left_out;
+        if !nullable.is_empty() || !ranks.is_empty() || !rooms.is_empty() {
+            self.fill(arguments);
+        }
+    }
+
+    #[cold]
+    fn fill(&self, arguments: &mut [Argument<'_>]) {
         for index in &self.left_out.nullable {
             if let Some(argument @ Argument::Unset) = arguments.get_mut(*index) {
                 *argument = Argument::Null;

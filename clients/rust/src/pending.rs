@@ -276,6 +276,7 @@ impl PendingCall {
 
     /// A routine that crashes may not expect what was passed as NULL: of results, that says that
     /// they are not wanted.
+    #[cold]
     fn with_nulls(&self, error: Error) -> Error {
         let interface = &self.contract.interface;
         let parameter = |null: &Null| interface.parameters.get(null.parameter);

@@ -167,7 +167,9 @@ impl Session {
         wait: Option<Duration>,
     ) -> Result<Option<u64>> {
         let until = wait.and_then(|wait| Instant::now().checked_add(wait));
-        self.check_resources("call", conditions.resources)?;
+        if !conditions.resources.is_empty() {
+            self.check_resources("call", conditions.resources)?;
+        }
         let conditions = Conditions { within: self.within(), ..conditions };
         if wait == Some(Duration::ZERO) && !self.enter().caller.has_room() {
             self.process()?;
