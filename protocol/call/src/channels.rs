@@ -74,6 +74,22 @@ impl<T> Channels<T> {
         self.count += usize::from(!was_open);
     }
 
+    /// Closes a channel, and drops what was known where it lies.
+    pub fn close(&mut self, channel: ChannelId) {
+        let was_open = match place(channel) {
+            Some(place) => match self.places.get_mut(place) {
+                Some(slot) => {
+                    let was_open = slot.is_some();
+                    *slot = None;
+                    was_open
+                }
+                None => false,
+            },
+            None => self.others.remove(&channel).is_some(),
+        };
+        self.count -= usize::from(was_open);
+    }
+
     /// What is known of all open channels, in the order of their numbers.
     pub fn values(&self) -> impl Iterator<Item = &T> {
         self.places.iter().flatten().chain(self.others.values())

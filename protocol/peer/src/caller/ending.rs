@@ -1,20 +1,24 @@
 //! Calls end: with an outcome, cancelled, given up, or with their connection.
 
-use farcall_base::{CallId, ChannelId, Error, ErrorKind};
+use farcall_base::{CallId, ChannelId, Error, ErrorKind, Result};
+use farcall_call::Connection;
 use farcall_wire::Failure;
 
 use super::{Abandoned, Caller, OpenCall, Terms};
 use crate::application::Application;
 
 impl<A: Application> Caller<A> {
-    /// Outcome and data of a call are there.
+    /// Outcome and data of a call are there. Calls are large, and settled where they lie.
     pub(super) fn finish(&mut self, channel: ChannelId) {
         if !self.abandoned.is_empty() {
             self.abandoned.remove(&channel);
         }
-        let Some(mut call) = self.calls.remove(channel) else { return };
+        let Some(call) = self.calls.get_mut(channel) else { return };
         if call.is_resuming {
-            return self.not_taken_up(call);
+            if let Some(call) = self.calls.remove(channel) {
+                self.not_taken_up(call);
+            }
+            return;
         }
         if self.resumes && self.application.moved_data(&call.transfer) {
             // Of others, the next call on the channel says as much.
@@ -22,32 +26,25 @@ impl<A: Application> Caller<A> {
         }
         call.trouble = call.trouble.take().or(self.application.release(&mut call.transfer).err());
         if call.made.terms.passes_functions {
-            self.end_callbacks(call.id, call.made.number);
+            let id = call.id;
+            let number = call.made.number;
+            self.end_callbacks(id, number);
         }
+        let Some(call) = self.calls.get_mut(channel) else { return };
         if call.was_refused_for_a_limit() {
             self.application.forget_memory(&call.transfer);
         }
         self.application.ends(&call.transfer);
         if call.is_to_be_repeated() {
-            self.fetch(call.made);
-        } else {
-            self.settle(&mut call);
+            if let Some(call) = self.calls.remove(channel) {
+                self.fetch(call.made);
+            }
+            return;
         }
-    }
-
-    fn settle(&mut self, call: &mut OpenCall<A>) {
-        let OpenCall { id, made, transfer, result, trouble, .. } = call;
-        let gone = || Error::internal("receive the results", "a call ended without an answer");
-        let outcome = match (trouble.take(), result.as_deref_mut()) {
-            (Some(error), _) => Err(error),
-            (None, Some(result)) => self.application.outcome(*id, &made.call, transfer, result),
-            (None, None) => Err(gone()),
-        };
-        if let Some(result) = result.take() {
-            self.connection.reuse_result(result);
-        }
-        let number = made.number;
-        let announced = made.terms.announced;
+        let number = call.made.number;
+        let announced = call.made.terms.announced;
+        let outcome = settled(&mut self.application, &mut self.connection, call);
+        self.calls.close(channel);
         self.conclude(number, announced, outcome);
     }
 
@@ -123,6 +120,25 @@ impl<A: Application> Caller<A> {
             self.conclude(number, terms.announced, Err(error()));
         }
     }
+}
+
+/// What a call came to that has ended with an answer.
+fn settled<A: Application>(
+    application: &mut A,
+    connection: &mut Connection,
+    call: &mut OpenCall<A>,
+) -> Result<A::Output> {
+    let OpenCall { id, made, transfer, result, trouble, .. } = call;
+    let gone = || Error::internal("receive the results", "a call ended without an answer");
+    let outcome = match (trouble.take(), result.as_deref_mut()) {
+        (Some(error), _) => Err(error),
+        (None, Some(result)) => application.outcome(*id, &made.call, transfer, result),
+        (None, None) => Err(gone()),
+    };
+    if let Some(result) = result.take() {
+        connection.reuse_result(result);
+    }
+    outcome
 }
 
 impl<A: Application> OpenCall<A> {
