@@ -134,7 +134,7 @@ def test_a_small_call_takes_no_more_than_it_did():
     if absent := counts.missing():
         pytest.skip(f"not installed: {', '.join(absent)}")
     instructions, blocks = counts.of_client(STAGE)
-    assert instructions < 9200, "instructions in the C client"
+    assert instructions < 9000, "instructions in the C client"
     assert blocks < 2.1, "heap blocks in the C client"
     assert counts.of_system(STAGE) < 10.3, "system calls of client, server and executable"
 

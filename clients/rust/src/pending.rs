@@ -67,7 +67,7 @@ fn conditions(
         on: options.on,
         copied: options.copied,
         ranks: options.ranks,
-        resources: options.resources,
+        resources: (!options.resources.is_empty()).then(|| Box::new(options.resources)),
         within: None,
     }
 }

@@ -78,6 +78,7 @@ pub struct OpenCall<A: Application> {
 }
 
 impl<A: Application> OpenCall<A> {
+    #[inline]
     fn new(id: CallId, made: Made<A>, transfer: A::Transfer) -> OpenCall<A> {
         OpenCall {
             id,

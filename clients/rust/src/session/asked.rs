@@ -87,7 +87,7 @@ impl Call {
 
     fn has_attributes(&self) -> bool {
         let Conditions { wants, on, keep, ranks, run_timeout, resources, .. } = &self.conditions;
-        let says_more = run_timeout.is_some() || !resources.is_empty();
+        let says_more = run_timeout.is_some() || resources.is_some();
         *wants != 0 || on.is_some() || keep.is_some() || *ranks != 0 || says_more
     }
 
@@ -106,8 +106,7 @@ impl Call {
         let ranks = Some(self.conditions.ranks).filter(|ranks| *ranks != 0);
         let ranks = ranks.map(|ranks| attribute(RANKS, false, encode(&ranks)));
         let run_timeout = self.conditions.run_timeout.map(run_timeout_attribute);
-        let asked = Some(self.conditions.resources).filter(|asked| !asked.is_empty());
-        let resources = asked.map(resources_attribute);
+        let resources = self.conditions.resources.as_deref().copied().map(resources_attribute);
         let all = notices.into_iter().chain(on).chain(keep).chain(note).chain(ranks);
         let all = all.chain(run_timeout).chain(resources);
         Some(all.collect()).filter(|all: &Vec<Attribute>| !all.is_empty())

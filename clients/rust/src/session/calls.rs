@@ -28,7 +28,7 @@ pub enum Told {
 }
 
 /// How a call is to be made.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Conditions {
     /// When its time is over.
     pub deadline: Option<Instant>,
@@ -46,8 +46,8 @@ pub struct Conditions {
     pub copied: bool,
     /// Processes that MPI is to start for it; 0 to say nothing.
     pub ranks: u32,
-    /// What it is given.
-    pub resources: Resources,
+    /// What it is given, where that is asked for: apart, since calls are moved.
+    pub resources: Option<Box<Resources>>,
     /// The call inside whose function it is made: [`Session::open`] finds that out.
     pub within: Option<CallId>,
 }
@@ -167,19 +167,21 @@ impl Session {
         wait: Option<Duration>,
     ) -> Result<Option<u64>> {
         let until = wait.and_then(|wait| Instant::now().checked_add(wait));
-        if !conditions.resources.is_empty() {
-            self.check_resources("call", conditions.resources)?;
+        if let Some(asked) = &conditions.resources {
+            self.check_resources("call", **asked)?;
         }
         let conditions = Conditions { within: self.within(), ..conditions };
         if wait == Some(Duration::ZERO) && !self.enter().caller.has_room() {
             self.process()?;
         }
-        let mut passed = Some(passed);
-        let opened = self.wait_until(earlier(until, conditions.deadline), |core| {
-            let passed = if core.is_up() && core.caller.has_room() { passed.take() } else { None }?;
+        let deadline = conditions.deadline;
+        let mut asked = Some((passed, conditions));
+        let opened = self.wait_until(earlier(until, deadline), |core| {
+            let (passed, conditions) =
+                if core.is_up() && core.caller.has_room() { asked.take() } else { None }?;
             Some(core.open(contract.clone(), passed, conditions))
         })?;
-        let late = conditions.deadline.is_some_and(|deadline| deadline <= Instant::now());
+        let late = deadline.is_some_and(|deadline| deadline <= Instant::now());
         let Some(number) = opened.or_else(|| late.then(|| Err(too_late(contract)))).transpose()?
         else {
             return Ok(None);
