@@ -33,8 +33,19 @@ const _: () = assert!(size_of::<RawHandleAttributes>() == 64, "grpc.h says 64 by
 /// What is known of one struct beside its members.
 struct Known {
     attributes: HandleAttributes,
-    /// What its members point to, until it is destructed.
-    texts: Vec<CString>,
+    texts: Texts,
+}
+
+/// What the members point to, each until it is set to something else: host, job manager, subject,
+/// function, queue.
+type Texts = [Option<CString>; 5];
+
+/// Where a member's text lies; one that is as it was stays where it is.
+fn kept(text: Option<&str>, place: &mut Option<CString>) -> *mut c_char {
+    if place.as_ref().map(|kept| kept.as_bytes()) != text.map(str::as_bytes) {
+        *place = text.and_then(|text| CString::new(text).ok());
+    }
+    place.as_ref().map_or(null_mut(), |kept| kept.as_ptr().cast_mut())
 }
 
 /// All that a program has initialised, by number.
@@ -51,21 +62,14 @@ fn unknown() -> Failure {
 }
 
 impl RawHandleAttributes {
-    /// Its members as these attributes have them; texts are added to `texts`.
-    fn write(&mut self, attributes: &HandleAttributes, texts: &mut Vec<CString>) {
-        let mut kept = |text: &Option<String>| {
-            let Some(Ok(text)) = text.as_ref().map(|text| CString::new(text.as_str())) else {
-                return null_mut();
-            };
-            let address = text.as_ptr().cast_mut();
-            texts.push(text);
-            address
-        };
-        self.host = kept(&attributes.host);
-        self.job_manager = kept(&attributes.job_manager);
-        self.subject = kept(&attributes.subject);
-        self.function = kept(&attributes.function);
-        self.queue = kept(&attributes.queue);
+    /// Its members as these attributes have them.
+    fn write(&mut self, attributes: &HandleAttributes, texts: &mut Texts) {
+        let [host, job_manager, subject, function, queue] = texts;
+        self.host = kept(attributes.host.as_deref(), host);
+        self.job_manager = kept(attributes.job_manager.as_deref(), job_manager);
+        self.subject = kept(attributes.subject.as_deref(), subject);
+        self.function = kept(attributes.function.as_deref(), function);
+        self.queue = kept(attributes.queue.as_deref(), queue);
         self.port = attributes.port;
         self.start_timeout = attributes.start_timeout;
         self.stop_timeout = attributes.stop_timeout;
@@ -103,7 +107,7 @@ impl KnownHandleAttributes {
 
     /// A struct of the caller's is initialised.
     pub fn add(&self, raw: &mut RawHandleAttributes, attributes: HandleAttributes) {
-        let mut texts = Vec::new();
+        let mut texts = Texts::default();
         raw.id = NEXT.fetch_add(1, Ordering::Relaxed);
         raw.write(&attributes, &mut texts);
         self.lock().insert(raw.id, Known { attributes, texts });
@@ -122,11 +126,9 @@ impl KnownHandleAttributes {
         Ok(found)
     }
 
-    /// Gives a struct of which only the number was kept its members back. Texts stay until it is
-    /// done again for the same number.
+    /// Gives a struct of which only the number was kept its members back.
     pub fn restore(&self, raw: &mut RawHandleAttributes) {
         if let Some(known) = self.lock().get_mut(&raw.id) {
-            known.texts.clear();
             raw.write(&known.attributes, &mut known.texts);
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::answers::{FAILED, Fit, Row, Rows, State, TIMED_OUT};
 use super::nodes::{Nodes, script};
-use super::system::{Names, System, command, number_in, rows_of, says, shell};
+use super::system::{Names, System, command, given, last_line, number_in, rows_of, says, shell};
 use crate::action::{Command, Outcome};
 use crate::job::Job;
 
@@ -89,21 +89,18 @@ impl System for GridEngine {
         let gpus = slot.gpus.filter(|_| slot.gpu_option.is_none());
         let site = slot.gpus.and_then(|gpus| slot.site_option(gpus));
         words.extend(site.iter().flat_map(|site| site.split_whitespace()).map(str::to_owned));
-        for (name, value) in [
+        words.extend(given([
             ("-l", time),
             ("-l", memory),
             ("-l", gpus.map(|gpus| format!("gpu={gpus}"))),
             ("-q", resources.queue_name.clone()),
             ("-P", resources.project.clone()),
-        ] {
-            words.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));
-        }
+        ]));
         Command { words, input: script(job, &NODES), limit: Duration::ZERO }
     }
 
     fn submitted(&self, outcome: &Outcome) -> Option<String> {
-        let last = outcome.output.lines().rev().map(str::trim).find(|line| is_id(line));
-        last.filter(|_| outcome.status == Some(0)).map(str::to_owned)
+        last_line(outcome, is_id)
     }
 
     fn is_refused_for_size(&self, outcome: &Outcome) -> bool {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::answers::{CANCELLED, FAILED, Row, Rows, State, TIMED_OUT};
 use super::nodes::{Nodes, script};
-use super::system::{Names, System, command, number_in, rows_of, says, shell};
+use super::system::{Names, System, command, given, number_in, rows_of, says, shell};
 use crate::action::{Command, Outcome};
 use crate::job::Job;
 
@@ -64,7 +64,7 @@ impl System for Lsf {
         });
         let site = slot.gpus.and_then(|gpus| slot.site_option(gpus));
         words.extend(site.iter().flat_map(|site| site.split_whitespace()).map(str::to_owned));
-        for (name, value) in [
+        words.extend(given([
             ("-R", span),
             ("-R", reserved),
             ("-gpu", gpus),
@@ -72,9 +72,7 @@ impl System for Lsf {
             ("-W", resources.minutes_max.map(|minutes| minutes.to_string())),
             ("-q", resources.queue_name.clone()),
             ("-P", resources.project.clone()),
-        ] {
-            words.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));
-        }
+        ]));
         Command { words, input: script(job, &NODES), limit: Duration::ZERO }
     }
 

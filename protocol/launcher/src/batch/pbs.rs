@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::answers::{CANCELLED, FAILED, Row, Rows, State, TIMED_OUT};
 use super::nodes::{Nodes, script};
-use super::system::{Names, System, command, rows_of, says, shell};
+use super::system::{Names, System, command, given, last_line, rows_of, says, shell};
 use crate::action::{Command, Outcome};
 use crate::job::Job;
 
@@ -83,20 +83,17 @@ impl System for Pbs {
         let time = resources
             .minutes_max
             .map(|minutes| format!("walltime={:02}:{:02}:00", minutes / 60, minutes % 60));
-        for (name, value) in [
+        words.extend(given([
             ("-l", Some(select)),
             ("-l", time),
             ("-q", resources.queue_name.clone()),
             ("-A", resources.project.clone()),
-        ] {
-            words.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));
-        }
+        ]));
         Command { words, input: script(job, &NODES), limit: Duration::ZERO }
     }
 
     fn submitted(&self, outcome: &Outcome) -> Option<String> {
-        let last = outcome.output.lines().rev().map(str::trim).find(|line| is_id(line));
-        last.filter(|_| outcome.status == Some(0)).map(str::to_owned)
+        last_line(outcome, is_id)
     }
 
     fn is_refused_for_size(&self, outcome: &Outcome) -> bool {

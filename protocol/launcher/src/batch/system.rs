@@ -141,6 +141,20 @@ pub fn shell(line: &str, words: &[&str]) -> Command {
     command(["/bin/sh", "-c", line, "farcall"].into_iter().chain(words.iter().copied()))
 }
 
+/// Options with their values, where they have one.
+pub fn given<const N: usize>(options: [(&str, Option<String>); N]) -> impl Iterator<Item = String> {
+    options
+        .into_iter()
+        .flat_map(|(name, value)| value.map(|value| [name.to_owned(), value]))
+        .flatten()
+}
+
+/// The last line that is an id, of a command that went well.
+pub fn last_line(outcome: &Outcome, is_id: impl Fn(&str) -> bool) -> Option<String> {
+    let last = outcome.output.lines().rev().map(str::trim).find(|line| is_id(line));
+    last.filter(|_| outcome.status == Some(0)).map(str::to_owned)
+}
+
 /// Whether a job may be there all the same: its submission was ended, or heard nothing in time, or
 /// what it said makes no sense.
 pub fn may_be_there(outcome: &Outcome) -> bool {
