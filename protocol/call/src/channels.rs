@@ -74,7 +74,7 @@ impl<T> Channels<T> {
         self.count += usize::from(!was_open);
     }
 
-    /// Closes a channel, and drops what was known where it lies.
+    /// Closes a channel, and drops what was known in place.
     pub fn close(&mut self, channel: ChannelId) {
         let was_open = match place(channel) {
             Some(place) => match self.places.get_mut(place) {
