@@ -262,9 +262,12 @@ impl Client {
                 .fix("stop it, and start a newer version of Farcall"),
             ));
         }
+        // What is published may have the names of what is known; objects outlive what is withdrawn.
+        let publishes = matches!(order, Order::Publish(_) | Order::Reload(_) | Order::Files(_));
         let reply = self.session().ask_for(&Request::Administer(order), None, timeout);
-        // What was published may have the names of what is known.
-        self.known().clear();
+        if publishes {
+            self.known().clear();
+        }
         match reply.map_err(told)? {
             Some(Reply::Done) => Ok(Vec::new()),
             Some(Reply::Modules(reports)) => Ok(reports),
