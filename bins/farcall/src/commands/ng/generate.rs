@@ -112,7 +112,7 @@ pub fn generate(arguments: &GenerateArguments, dialect: Dialect, prefix: &Path) 
     let ignored = arguments.ignored.given();
     if !ignored.is_empty() {
         let options = ignored.join(", ");
-        notice(&format!("{options} of ng_gen: without effect here, tables have no limits"));
+        notice(&format!("without effect here: {options}"));
     }
     arguments.files.iter().try_for_each(|file| generate_one(arguments, file, dialect, prefix))
 }
