@@ -50,6 +50,8 @@ pub struct Config {
     pub interface_files: Vec<InterfaceFiles>,
     /// What has no effect, to be said once.
     pub warnings: Vec<Remark>,
+    /// What has none on programs in Java beside that, in one.
+    pub java_warning: Option<Remark>,
 }
 
 impl Config {
@@ -77,6 +79,7 @@ impl Config {
             .map_err(|error| unreadable(file, error))?;
         let checked = Checked::of(&sections, file, &mut remarks);
         let mut config = checked.config(surroundings);
+        config.java_warning = remarks.for_java();
         config.warnings = remarks.finish()?;
         Ok(config)
     }
@@ -337,7 +340,7 @@ impl Checked {
         sources.check_sections(self.all(&table::INFORMATION_SOURCE), reason, remarks);
         for section in self.all(&table::SERVER).iter().chain(self.all(&table::SERVER_DEFAULT)) {
             launchers.check_launcher(section, "invoke_server", "invoke_server_option", remarks);
-            proxies.check_use(section, "communication_proxy", table::PROXY.unused, remarks);
+            proxies.check_name(section, "communication_proxy", remarks);
         }
         for section in self.all(&table::MDS_SERVER) {
             let message = format!("MDS_SERVER has no effect: {}", table::MDS_SERVER.unused);
@@ -361,6 +364,7 @@ impl Checked {
             functions: self.all(&table::FUNCTION_INFO).iter().map(FunctionInfo::of).collect(),
             interface_files: files.chain(ldif).collect(),
             warnings: Vec::new(),
+            java_warning: None,
         }
     }
 }
@@ -408,6 +412,19 @@ impl Types {
         }
     }
 
+    /// Whether the type exists, which is a mistake otherwise.
+    fn check_name(&self, section: &Values, attribute: &'static str, remarks: &mut Remarks) -> bool {
+        let Some((name, place)) = section.texts(attribute).into_iter().next() else { return true };
+        let none = attribute == "communication_proxy" && name == "none";
+        if self.names.contains(&name) || none {
+            return true;
+        }
+        let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
+        let message = format!("{attribute}: there is no type {}", shown(&name));
+        remarks.mistake(&place, message, meant(&name, &names));
+        false
+    }
+
     fn check_use(
         &self,
         section: &Values,
@@ -416,17 +433,19 @@ impl Types {
         remarks: &mut Remarks,
     ) {
         let Some((name, place)) = section.texts(attribute).into_iter().next() else { return };
-        let none = attribute == "communication_proxy" && name == "none";
-        if !self.names.contains(&name) && !none {
-            let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
-            let message = format!("{attribute}: there is no type {}", shown(&name));
-            remarks.mistake(&place, message, meant(&name, &names));
-        } else if name != "NRF" && !none {
+        if !self.check_name(section, attribute, remarks) {
+            return;
+        }
+        if name != "NRF" {
             let message = format!("the type {} has no effect: {reason}", shown(&name));
             remarks.warn_once(&format!("type {name} {reason}"), &place, message);
         }
     }
 }
+
+#[cfg(test)]
+#[path = "config/effects_tests.rs"]
+mod effects_tests;
 
 #[cfg(test)]
 #[path = "config/page_tests.rs"]

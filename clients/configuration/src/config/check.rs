@@ -146,6 +146,10 @@ impl Values {
 
     /// Says once that an attribute has no effect.
     fn warn(&self, word: &Word, attribute: &Attribute, remarks: &mut Remarks) {
+        let reason = attribute.not_in_java;
+        if !reason.is_empty() && word.text != attribute.default {
+            remarks.not_in_java(attribute.name, &word.place, reason);
+        }
         let Use::Unused { reason, unless } = attribute.effect else { return };
         if self.kind.unused.is_empty() && (unless.is_empty() || word.text != unless) {
             // A server and the default of servers speak of the same thing.

@@ -3,12 +3,29 @@
 use super::check::Values;
 use super::mistake::{Remarks, shown};
 
+/// Options of Ninf-G's launcher SSH that have no effect, beside those that count.
+#[cfg(test)]
+pub(crate) const UNUSED: [&str; 12] = [
+    "ssh_remoteTempdir",
+    "ssh_submitCommand",
+    "ssh_statusCommand",
+    "ssh_deleteCommand",
+    "ssh_MPIcommand",
+    "ssh_MPIoption",
+    "ssh_MPInumberOfProcessorsOption",
+    "ssh_MPImachinefileOption",
+    "ssh_SGEparallelEnvironment",
+    "ssh_PBSprocessorsPerNode",
+    "ssh_PBSrsh",
+    "ssh_relayNode",
+];
+
 /// The options of a launcher that count.
 const USER: &str = "ssh_user";
 const COMMAND: &str = "ssh_command";
 const OPTION: &str = "ssh_option";
 const SHELL: &str = "ssh_remoteSh";
-const KNOWN: [&str; 4] = [USER, COMMAND, OPTION, SHELL];
+pub(crate) const KNOWN: [&str; 4] = [USER, COMMAND, OPTION, SHELL];
 
 /// How a host is reached that has no server of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,12 +108,23 @@ pub(crate) fn check(
             remarks.warn_once(&format!("option {name}"), &place, message);
         }
     }
-    let rest = ["path", "max_jobs", "log_filePath", "status_polling"];
-    let is_section = attribute == "type";
-    if let Some(name) = rest.into_iter().find(|name| is_section && !section.all(name).is_empty()) {
-        let what = section.text("type").unwrap_or_default();
-        let message =
-            format!("{name} has no effect: for the type {}, your own ssh runs", shown(&what));
-        remarks.warn_once(&format!("section {what}"), &section.place_of(name), message);
+    // A type without a counterpart has no effect, and with it nothing of its section.
+    if attribute == "type" && is_known(section, attribute) {
+        check_section(section, remarks);
     }
+}
+
+/// Says what of a launcher's section has no effect, in one.
+fn check_section(section: &Values, remarks: &mut Remarks) {
+    let mut written = ["path", "max_jobs", "log_filePath", "status_polling"]
+        .into_iter()
+        .filter(|name| !section.all(name).is_empty());
+    let Some(first) = written.next() else { return };
+    let others: Vec<&str> = written.collect();
+    let what = section.text("type").unwrap_or_default();
+    let verb = if others.is_empty() { "has" } else { "have" };
+    let names = [&[first], others.as_slice()].concat().join(", ");
+    let message =
+        format!("{names} {verb} no effect: for the type {}, your own ssh runs", shown(&what));
+    remarks.warn_once(&format!("section {what}"), &section.place_of(first), message);
 }

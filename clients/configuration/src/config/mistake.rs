@@ -97,6 +97,9 @@ pub(crate) struct Remarks {
     warnings: Vec<Remark>,
     /// What has been warned of: each thing once, however many sections have it.
     warned: Vec<String>,
+    /// Attributes without an effect in Java, and why; and where the first of them is.
+    not_in_java: Vec<(&'static str, &'static str)>,
+    first_not_in_java: Option<Place>,
 }
 
 impl Remarks {
@@ -125,6 +128,23 @@ impl Remarks {
             self.warned.push(what.to_owned());
             self.warnings.push(Remark { place: place.clone(), message, advice: None });
         }
+    }
+
+    /// Notes an attribute that has an effect on programs in C alone.
+    pub(crate) fn not_in_java(&mut self, name: &'static str, place: &Place, reason: &'static str) {
+        self.first_not_in_java.get_or_insert_with(|| place.clone());
+        if self.not_in_java.iter().all(|(known, _)| *known != name) {
+            self.not_in_java.push((name, reason));
+        }
+    }
+
+    /// One warning for Java's programs of all that have none there.
+    pub(crate) fn for_java(&self) -> Option<Remark> {
+        let place = self.first_not_in_java.clone()?;
+        let each = self.not_in_java.iter().map(|(name, reason)| format!("{name} ({reason})"));
+        let names = each.collect::<Vec<String>>().join(", ");
+        let message = format!("no effect on calls from Java: {names}");
+        Some(Remark { place, message, advice: None })
     }
 
     /// The warnings, or the mistakes if there are any.

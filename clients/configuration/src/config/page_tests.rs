@@ -2,7 +2,8 @@
 //! the table says of it.
 #![allow(clippy::unwrap_used)]
 
-use super::table::{Arity, Attribute, SECTIONS, SectionKind, Use};
+use super::launch::{KNOWN, UNUSED};
+use super::table::{Arity, Attribute, ENVIRONMENT, SECTIONS, SectionKind, Use};
 use super::value::Kind;
 
 const PAGE: &str = include_str!("../../../../docs/reference/gridrpc-configuration.md");
@@ -42,11 +43,26 @@ fn row(attribute: &Attribute) -> String {
     format!("| `{}` | {} | {default} | ", attribute.name, values(attribute))
 }
 
-/// What the page must say of it at the least: the reason why it has no effect.
-fn reason(attribute: &Attribute) -> &'static str {
+/// What the page must say of it at the least: that and why it has no effect.
+fn reason(attribute: &Attribute) -> String {
     match attribute.effect {
-        Use::Obeyed => "",
-        Use::Unused { reason, .. } => reason,
+        Use::Obeyed if attribute.not_in_java.is_empty() => String::new(),
+        Use::Obeyed => format!(". From Java: no effect: {}", attribute.not_in_java),
+        Use::Unused { reason, unless: "" } => format!("no effect: {reason}"),
+        Use::Unused { reason, unless } => format!("always as with `{unless}`: {reason}"),
+    }
+}
+
+/// Whether a row says that an attribute has an effect, and names none that it has not.
+fn tells(section: &SectionKind, attribute: &Attribute, rest: &str) -> bool {
+    let rest = rest.trim_end_matches(" |");
+    match attribute.effect {
+        _ if !section.unused.is_empty() => rest.len() > 4,
+        Use::Unused { .. } => rest == reason(attribute),
+        Use::Obeyed => {
+            let own = rest.strip_suffix(&reason(attribute)).unwrap_or_default();
+            own.len() > 4 && !own.contains("no effect:") && !own.contains("always as with")
+        }
     }
 }
 
@@ -70,7 +86,7 @@ fn the_page_says_what_the_table_says() {
         for attribute in section.attributes {
             let begin = row(attribute);
             let found = rows.iter().find_map(|line| line.strip_prefix(&begin));
-            if !found.is_some_and(|rest| rest.len() > 4 && rest.contains(reason(attribute))) {
+            if !found.is_some_and(|rest| tells(section, attribute, rest)) {
                 wrong.push(format!("{}: {begin}{} |", section.name, reason(attribute)));
             }
         }
@@ -84,4 +100,27 @@ fn the_page_says_what_the_table_says() {
         }
     }
     assert!(wrong.is_empty(), "the page is to say:\n{}", wrong.join("\n"));
+}
+
+/// The first columns of a part's table, and what stands beside each.
+fn rows(title: &str) -> Vec<(&'static str, &'static str)> {
+    let (_, rest) = PAGE.split_once(&format!("\n## {title}\n")).unwrap();
+    let part = rest.split("\n## ").next().unwrap();
+    let rows = part.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
+    rows.collect()
+}
+
+#[test]
+fn the_page_has_the_options_of_launchers_and_the_environment() {
+    let options = rows("Options of launchers");
+    let names: Vec<&str> = options.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, [&KNOWN[..], &UNUSED[..]].concat());
+    for (name, words) in options {
+        assert_eq!(words.starts_with("no effect"), UNUSED.contains(&name), "{name}: {words}");
+    }
+    let environment: Vec<(&str, &str)> = rows("Environment")
+        .into_iter()
+        .map(|(name, words)| (name, words.trim_end_matches(" |")))
+        .collect();
+    assert_eq!(environment, ENVIRONMENT);
 }

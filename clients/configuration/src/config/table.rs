@@ -34,6 +34,9 @@ pub(crate) struct Attribute {
     /// The value that holds where none is written; empty for none.
     pub default: &'static str,
     pub effect: Use,
+    /// Why it has no effect on calls from Java, though it has one on those from C; empty where it
+    /// has.
+    pub not_in_java: &'static str,
 }
 
 /// A section.
@@ -55,7 +58,9 @@ impl SectionKind {
 }
 
 const fn one(name: &'static str, kind: Kind, default: &'static str) -> Attribute {
-    Attribute { name, kind, arity: Arity::One, required: false, default, effect: Use::Obeyed }
+    let arity = Arity::One;
+    let effect = Use::Obeyed;
+    Attribute { name, kind, arity, required: false, default, effect, not_in_java: "" }
 }
 
 const fn many(name: &'static str, kind: Kind) -> Attribute {
@@ -74,6 +79,11 @@ impl Attribute {
     /// Has no effect.
     const fn unused(self, reason: &'static str) -> Attribute {
         Attribute { effect: Use::Unused { reason, unless: "" }, ..self }
+    }
+
+    /// Has an effect on programs in C alone.
+    const fn not_in_java(self, reason: &'static str) -> Attribute {
+        Attribute { not_in_java: reason, ..self }
     }
 
     /// Has no effect, but Farcall always does what the value `unless` asks for.
@@ -100,6 +110,21 @@ const BLOCKS: &str = "Farcall sends arrays in blocks that are as large as the re
 const FORMAT: &str = "numbers are sent as they are in memory, and the receiver converts them";
 const PROXIES: &str = "Farcall uses no proxy: one connection to the server carries everything";
 
+/// What becomes of signals in Java.
+const MACHINE: &str = "the virtual machine ends the program on SIGHUP, SIGINT and SIGTERM, and its \
+     sessions and processes with it";
+
+/// Variables of the environment that Ninf-G's programs and tools read, and what they say.
+#[cfg(test)]
+pub(crate) const ENVIRONMENT: [(&str, &str); 6] = [
+    ("NG_DIR", "the directory with Ninf-G's tools, headers and libraries"),
+    ("NG_CONFIG_FILE", "the configuration file of programs that name none"),
+    ("NG_HOSTNAME", "name of this host, unless the section CLIENT has one"),
+    ("NG_LOG_LEVEL", "log level, unless the section CLIENT has one"),
+    ("NG_COMPILER", "the compiler of ng_cc and of makefiles that ng_gen writes"),
+    ("NG_LINKER", "the linker of the same"),
+];
+
 /// The section that names further files.
 pub(crate) const INCLUDE: SectionKind = SectionKind {
     name: "INCLUDE",
@@ -119,12 +144,13 @@ pub(crate) const CLIENT: SectionKind = SectionKind {
             "save_sessionInfo",
             Kind::Integer { least: i32::MIN as i64, most: i32::MAX as i64 },
             "256",
-        ),
+        )
+        .not_in_java("each call returns its own"),
         one("loglevel", Kind::Level, ""),
         one("loglevel_globusToolkit", Kind::Level, "").unused(GLOBUS),
         one("loglevel_ninfgProtocol", Kind::Level, ""),
         one("loglevel_ninfgInternal", Kind::Level, ""),
-        one("loglevel_ninfgGrpc", Kind::Level, ""),
+        one("loglevel_ninfgGrpc", Kind::Level, "").not_in_java("errors are exceptions"),
         one("log_filePath", Kind::Text, ""),
         one("log_suffix", Kind::Text, ""),
         one("log_nFiles", COUNT, "1"),
@@ -137,8 +163,8 @@ pub(crate) const CLIENT: SectionKind = SectionKind {
         one("client_communication_proxy_log", Kind::Text, "").unused(PROXIES),
         one("information_service_log", Kind::Text, "")
             .unused("Farcall asks the servers for interfaces"),
-        one("fortran_compatible", Kind::Flag, "false"),
-        one("handling_signals", Kind::Signals, "").list(),
+        one("fortran_compatible", Kind::Flag, "false").not_in_java("Java has no addresses"),
+        one("handling_signals", Kind::Signals, "").list().not_in_java(MACHINE),
         one("listen_port", PORT, "0").fixed("0", INWARD),
         one("use_vfork", Kind::Flag, "false")
             .unused("the client starts no processes for its calls"),
@@ -297,7 +323,8 @@ const SERVER_ATTRIBUTES: &[Attribute] = &[
     one("job_maxMemory", COUNT, "").unused(BATCH),
     one("job_rslExtensions", Kind::Text, "").unused(BATCH),
     // Data.
-    one("argument_transfer", Kind::Choice(&["wait", "nowait", "copy"]), "wait"),
+    one("argument_transfer", Kind::Choice(&["wait", "nowait", "copy"]), "wait")
+        .not_in_java("calls wait for their end"),
     one("compress", Kind::Choice(&["raw", "zlib"]), ""),
     one("compress_threshold", Kind::Size, "64K"),
     one("argument_blockSize", Kind::Size, "16K").unused(BLOCKS),
@@ -321,7 +348,7 @@ const SERVER_ATTRIBUTES: &[Attribute] = &[
         .unused("arriving data counts as a heartbeat"),
     one("redirect_outerr", Kind::Flag, "true"),
     // Proxies and information.
-    one("communication_proxy", Kind::Text, "none"),
+    one("communication_proxy", Kind::Text, "none").fixed("none", PROXIES),
     one("communication_proxy_staging", Kind::Flag, "false").fixed("false", PROXIES),
     one("communication_proxy_path", Kind::Text, "").unused(PROXIES),
     one("communication_proxy_buffer_size", Kind::Size, "0").unused(PROXIES),
@@ -334,7 +361,7 @@ const SERVER_ATTRIBUTES: &[Attribute] = &[
     one("commLog_nFiles", COUNT, "1"),
     one("commLog_maxFileSize", Kind::Size, ""),
     one("commLog_overwriteDirectory", Kind::Flag, "false"),
-    one("debug", Kind::Flag, "false"),
+    one("debug", Kind::Flag, "false").not_in_java("no debugger is attached"),
     one("debug_display", Kind::Text, ""),
     one("debug_terminal", Kind::Text, "xterm"),
     one("debug_debugger", Kind::Text, "gdb"),
