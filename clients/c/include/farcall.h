@@ -377,6 +377,24 @@ int farcall_call_news(
 int farcall_call_cancel(farcall_call *call, farcall_error **error);
 /* The call's number in its client, from 1; 0 for NULL. */
 uint64_t farcall_call_number(const farcall_call *call);
+
+/* How far a call is: 64 bytes. Bytes of arrays and files that travel through its connection; those
+ * in memory that both ends share do not. */
+typedef struct farcall_transfer {
+    uint64_t sent;          /* bytes of arguments that have left this process */
+    uint64_t to_send;       /* of all that leave it */
+    uint64_t received;      /* bytes of results that have come */
+    uint64_t to_receive;    /* of all that come; 0 until the routine has ended */
+    /* for how long the arguments of a callback have been on their way here, and the results of one
+     * to the routine; -1: none are */
+    double callback_arguments_seconds;
+    double callback_results_seconds;
+    uint64_t reserved[2];   /* zero */
+} farcall_transfer;
+
+/* Tells how far a call is, while another thread waits or not. All zero once it is over. */
+int farcall_call_transfer(
+    const farcall_call *call, farcall_transfer *transfer, farcall_error **error);
 /* Frees a call. If it is not over, the server is asked to end it, unless it keeps it. This waits
  * for nothing; its arrays are neither read nor written to any more when it returns. */
 void farcall_call_free(farcall_call *call);
@@ -529,15 +547,25 @@ int farcall_start_variadic(
 
 /* What a client configuration of Ninf-G's says of servers. Any thread may use it; private servers
  * that it has started end with it. These functions return codes of grpc.h; *words is then what is
- * wrong, otherwise the answer: to be freed by farcall_text_free. */
+ * wrong, otherwise the answer: to be freed by farcall_text_free. The log is that of the
+ * configuration. */
 typedef struct farcall_grpc_places farcall_grpc_places;
 /* Reads a file; "": that of $NG_CONFIG_FILE or $HOME/.ngconf, where there is one; NULL: none. */
 int farcall_grpc_places_read(const char *file, farcall_grpc_places **places, char **words);
-/* The address of the server that a handle of this function, or class, goes to: the first one that
- * has it, of those that the host (NULL: by default) and a port (0: none) name. The answer is "" for
- * the server of the routine that runs in this process: farcall_running_server. */
-int farcall_grpc_places_find(const farcall_grpc_places *places, const char *host, int port,
-    const char *name, int of_class, char **words);
+/* Connects to the server that a handle of this function, or class, goes to: the first one that has
+ * it. `wanted` is NULL, or has attributes of the handle: NAME=VALUE in each line, of hostname, port,
+ * job_startTimeout, job_stopTimeout, mpi_runNoOfCPUs, job_queue, jobmanager and subject, as a SERVER
+ * section has them. The client is as the configuration says: launcher, heartbeat, compression and
+ * tries; farcall_disconnect gives it back. The answer is a JSON object of what holds for calls
+ * there, which the caller sees to: the numbers `place`, of the server among those of the
+ * configuration, and `connection`, another one for every connection to it; seconds, 0 for no limit,
+ * in `start_timeout`, `session_timeout`, and in the array `transfer_timeouts` those of arguments,
+ * results, callbacks' arguments and callbacks' results; in `stop_timeout`, -1 for none; `ranks`
+ * (0: not said); whether output is printed (`prints`), and whether lines are noted (`notes`). */
+int farcall_grpc_places_connect(const farcall_grpc_places *places, const char *wanted,
+    const char *name, int of_class, farcall_client **client, char **words);
+/* Notes a line in the log of what goes to the server at this place and comes from it. */
+void farcall_grpc_places_note(const farcall_grpc_places *places, int place, const char *line);
 void farcall_grpc_places_free(farcall_grpc_places *places);
 
 #ifdef __cplusplus

@@ -1,5 +1,7 @@
 //! Calls: blocking ones, and those under way.
 
+mod beside;
+
 use std::ffi::{c_char, c_int};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -419,28 +421,6 @@ unsafe extern "C" fn farcall_call_news(
         unsafe { news.write(call.tell(next)) };
         Ok(OK)
     })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_call_cancel(
-    call: *const CallObject,
-    error: *mut *mut ErrorObject,
-) -> c_int {
-    guard(error, || {
-        // SAFETY: farcall.h: a call.
-        let call = unsafe { object(call, "the call") }?;
-        match call.client.cancel(call.number) {
-            // Then the call is over, and its outcome says so.
-            Err(error) if error.kind() == ErrorKind::ConnectionLost => Ok(OK),
-            outcome => outcome.map(|()| OK),
-        }
-    })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_call_number(call: *const CallObject) -> u64 {
-    // SAFETY: farcall.h: NULL or a call.
-    unsafe { call.as_ref() }.map_or(0, |call| call.number)
 }
 
 #[unsafe(no_mangle)]

@@ -29,7 +29,8 @@ pub struct ClientObject {
 }
 
 impl ClientObject {
-    fn new(client: Client) -> ClientObject {
+    /// An object for a client.
+    pub fn new(client: Client) -> ClientObject {
         let address = c_text(client.address());
         ClientObject { client, address }
     }

@@ -1,5 +1,6 @@
 //! Attributes of handles and of sessions: what may be asked for beside the routine and its server.
 
+mod lines;
 pub mod members;
 
 use std::ffi::{CStr, c_char, c_void};

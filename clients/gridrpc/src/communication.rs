@@ -42,12 +42,17 @@ impl CommunicationLog {
         }
     }
 
+    /// Whether anybody wants it.
+    pub fn is_wanted(&self) -> bool {
+        log::wants(Group::Protocol, Level::Debug) || !matches!(self.0, Kept::Nowhere)
+    }
+
     /// Writes what `words` makes, where anybody wants it.
     pub fn write(&self, words: impl FnOnce() -> String) {
-        let is_told = log::wants(Group::Protocol, Level::Debug);
-        if !is_told && matches!(self.0, Kept::Nowhere) {
+        if !self.is_wanted() {
             return;
         }
+        let is_told = log::wants(Group::Protocol, Level::Debug);
         let words = printable(&words()).into_owned();
         if is_told {
             log::write(Group::Protocol, Level::Debug, &words);

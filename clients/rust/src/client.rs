@@ -21,7 +21,7 @@ use crate::contract::Contract;
 use crate::dial::{self, ConnectOptions, Reached};
 use crate::pending::PendingCall;
 use crate::routine::Routine;
-use crate::session::{Session, compressing};
+use crate::session::{CallbackTimes, Session, Transfer, compressing};
 use crate::standard_streams::keep_standard_streams;
 pub use options::{CallOptions, Keep};
 
@@ -417,6 +417,16 @@ impl Client {
     /// `ConnectionLost`.
     pub fn cancel(&self, number: u64) -> Result<()> {
         self.session().cancel(number)
+    }
+
+    /// How far the arrays of a call are, by its number: asked of a thread that does not wait for it.
+    pub fn transfer(&self, number: u64) -> Transfer {
+        self.session().transfer(number).unwrap_or_default()
+    }
+
+    /// What the callbacks of a call took so far, as [`Client::transfer`].
+    pub fn callback_times(&self, number: u64) -> CallbackTimes {
+        self.session().callback_times(number)
     }
 
     /// Waits for the end of a call that was started with [`CallOptions::announced`]; `None` after

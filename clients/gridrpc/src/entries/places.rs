@@ -1,11 +1,12 @@
-//! Where the handles of a configuration go, for clients of other languages: they make connections
-//! and calls of their own, to the servers that `grpc_function_handle_init` would take.
+//! Where the handles of a configuration go, for clients of other languages: they make calls of their
+//! own, over the connections that `grpc_function_handle_init` would use.
 
 use std::ffi::{c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use farcall_c::c_text;
+use farcall_c::{ClientObject, c_text};
 
+use crate::attributes::HandleAttributes;
 use crate::code::{Code, Failure, Outcome};
 use crate::context::configuration;
 use crate::pointers::{missing, optional_text, place, text};
@@ -55,25 +56,50 @@ unsafe extern "C" fn farcall_grpc_places_read(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_places_find(
+unsafe extern "C" fn farcall_grpc_places_connect(
     places: *const Places,
-    host: *const c_char,
-    port: c_int,
+    wanted: *const c_char,
     name: *const c_char,
     of_class: c_int,
+    client: *mut *mut ClientObject,
     words: *mut *mut c_char,
 ) -> c_int {
-    let find = || {
+    let connect = || {
+        // SAFETY: farcall.h: a place for the client.
+        let place = unsafe { place(client, "the pointer for the client") }?;
+        *place = std::ptr::null_mut();
         // SAFETY: farcall.h: places that were read, and text, here and below.
         let places = unsafe { places.as_ref() }.ok_or_else(|| missing("the places"))?;
         // SAFETY: as above.
-        let host = unsafe { optional_text(host, "the server's name") }?;
+        let wanted = unsafe { optional_text(wanted, "the handle's attributes") }?;
         // SAFETY: as above.
         let name = unsafe { text(name, "the function's name") }?;
-        places.0.address_for(host, port, name, of_class != 0)
+        let wanted = HandleAttributes::of_lines(wanted.unwrap_or_default(), name)?;
+        let found = places.0.find(&wanted, name, of_class != 0)?;
+        let client = ClientObject::new(found.connection.client.clone());
+        *place = Box::into_raw(Box::new(client));
+        Ok(found.json())
     };
     // SAFETY: farcall.h: NULL or a place for the words.
-    unsafe { answered(words, find) }
+    unsafe { answered(words, connect) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_grpc_places_note(
+    places: *const Places,
+    server: c_int,
+    words: *const c_char,
+) {
+    let note = || {
+        // SAFETY: farcall.h: NULL or places that were read, and text.
+        let places = unsafe { places.as_ref() }.ok_or_else(|| missing("the places"))?;
+        // SAFETY: as above.
+        let words = unsafe { text(words, "the line") }?;
+        places.0.note(usize::try_from(server).unwrap_or(usize::MAX), words);
+        Ok(String::new())
+    };
+    // SAFETY: nobody wants words.
+    unsafe { answered(std::ptr::null_mut(), note) };
 }
 
 #[unsafe(no_mangle)]

@@ -1,17 +1,48 @@
-//! Which server has a name, for clients that connect to it themselves.
+//! Which server has a name, for clients of other languages, which make calls of their own there.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use farcall_client::{Client, Error, ErrorKind};
 
-use super::{Place, Server, Servers, variable};
+use super::{Place, Server, Servers, lock, variable};
+use crate::attributes::HandleAttributes;
 use crate::code::{Code, Failure, Outcome};
+use crate::connecting::Connection;
 use crate::handles::telling;
+use crate::log;
+
+/// A server that has a name, for a client of another language.
+pub struct Found {
+    /// Its place among those that are known, which stays.
+    place: usize,
+    /// The connection to it.
+    pub connection: Arc<Connection>,
+    /// What holds for calls there.
+    terms: HandleAttributes,
+}
+
+impl Found {
+    /// All of it but the connection itself, as JSON.
+    pub fn json(&self) -> String {
+        let Found { place, connection, terms } = self;
+        let notes = connection.log.is_wanted();
+        let (key, prints, terms) = (connection.key, connection.prints, terms.json_members());
+        format!(
+            "{{\"place\":{place},\"connection\":{key},{terms},\"prints\":{prints},\
+             \"notes\":{notes}}}"
+        )
+    }
+}
 
 impl Servers {
-    /// The same for clients whose programs count on a private server where nothing is said.
+    /// The same for clients of other languages (Java's), whose programs count on a private server
+    /// where nothing is said. Those of C alone have an effect of all of it.
     pub fn with_private_default(mut self) -> Servers {
         self.has_private_default = true;
+        if let Some(warning) = &lock(&self.config).java_warning {
+            log::warn_once(&warning.to_string());
+        }
         self
     }
 
@@ -24,23 +55,38 @@ impl Servers {
         }
     }
 
-    /// The address of the first server that has the routine or class, of those that a handle with
-    /// this host and port may go to; empty for the server of the call that this process runs.
-    pub fn address_for(
-        &self,
-        host: Option<&str>,
-        port: i32,
-        name: &str,
-        of_class: bool,
-    ) -> Outcome<String> {
+    /// The first server that has the routine or class, of those that a handle with these attributes
+    /// may go to, and what holds for its calls.
+    pub fn find(&self, wanted: &HandleAttributes, name: &str, of_class: bool) -> Outcome<Found> {
         let mut failure: Option<Failure> = None;
-        for server in self.named(host, port, name)? {
-            match server.address_with(name, of_class) {
-                Ok(address) => return Ok(address),
+        for server in self.named(wanted.host.as_deref(), wanted.port, name)? {
+            let function = self.function(&server, name);
+            let terms = wanted.completed(server.section.as_ref(), function.as_ref());
+            match server.connection_with(name, of_class, terms.start_limit()) {
+                Ok(connection) => return Ok(self.found(&server, connection, terms)),
                 Err(error) => failure = Some(telling(failure, error)),
             }
         }
         Err(self.explained(failure, name))
+    }
+
+    fn found(
+        &self,
+        server: &Arc<Server>,
+        connection: Arc<Connection>,
+        terms: HandleAttributes,
+    ) -> Found {
+        let known = lock(&self.known);
+        let place = known.iter().position(|known| Arc::ptr_eq(known, server)).unwrap_or_default();
+        Found { place, connection, terms }
+    }
+
+    /// Writes a line to the log of what goes to the server at this place and comes from it.
+    pub fn note(&self, place: usize, line: &str) {
+        let server = lock(&self.known).get(place).cloned();
+        if let Some(server) = server {
+            server.communication().write(|| line.to_owned());
+        }
     }
 
     /// Why no server has the name: what they said, and what is wrong with stub executables of this
@@ -56,8 +102,13 @@ impl Servers {
 }
 
 impl Server {
-    fn address_with(self: &Arc<Server>, name: &str, of_class: bool) -> Outcome<String> {
-        let connection = self.connect_to_bind(None)?;
+    fn connection_with(
+        self: &Arc<Server>,
+        name: &str,
+        of_class: bool,
+        limit: Option<Duration>,
+    ) -> Outcome<Arc<Connection>> {
+        let connection = self.connect_to_bind(limit)?;
         let client = &connection.client;
         let found = if of_class { has_class(client, name) } else { client.routine(name).map(drop) };
         let missing = if of_class { Code::ClassNotFound } else { Code::FunctionNotFound };
@@ -65,7 +116,7 @@ impl Server {
             self.note(&connection, &error);
             Failure::of_binding(&error, missing)
         })?;
-        Ok(if self.is_of_a_call() { String::new() } else { client.address().to_owned() })
+        Ok(connection)
     }
 }
 

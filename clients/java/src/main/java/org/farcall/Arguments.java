@@ -37,6 +37,8 @@ public final class Arguments {
     double runTimeoutSeconds;
     double keepSeconds;
     boolean segments;
+    /** Processes that MPI starts for it; 0: as many as the interface or the server says. */
+    int ranks;
     /** Of the routine and of this call, or null. */
     String resources;
 

@@ -48,6 +48,34 @@ public final class CallFuture extends CompletableFuture<Results> {
         made.connection.waiter.add(this, number);
     }
 
+    /** The number that its connection knows it by; 0 of one that has not begun. */
+    long callNumber() {
+        Long known = whileRunning(Native::callNumber);
+        return known == null ? 0 : known;
+    }
+
+    /** How far its arrays and its functions are; null when it is over, or has not begun. */
+    TransferWatch.Moved moved() {
+        return whileRunning(TransferWatch::moved);
+    }
+
+    /** What a function says of the library's call; null when there is none. */
+    private <T> T whileRunning(java.util.function.LongFunction<T> function) {
+        Prepared made = prepared;
+        Handle call = made == null || isDone() ? null : made.handle();
+        if (call == null) {
+            return null;
+        }
+        long object = call.use();
+        try {
+            return object == 0 ? null : function.apply(object);
+        } finally {
+            if (object != 0) {
+                call.done();
+            }
+        }
+    }
+
     /** A call that goes on without this program: it has its id when the server has said so. */
     void kept(Prepared made) {
         made.waitKept();

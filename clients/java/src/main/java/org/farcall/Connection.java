@@ -64,6 +64,11 @@ final class Connection implements Runnable {
         return apart(() -> opened(options));
     }
 
+    /** One that the library has connected. */
+    static Connection of(Handle client) {
+        return new Connection(client, null);
+    }
+
     /** Connects, with a scratch of its own. */
     private static Connection opened(ServerOptions options) {
         SharedMemory memory = new SharedMemory();
@@ -335,16 +340,15 @@ final class Connection implements Runnable {
     }
 
     /** Has the server hold so many executables. */
-    Handle hold(
-        String name, int count, double leaseSeconds, boolean detached, String resources) {
+    Handle hold(String name, int count, String resources, Terms.Start start) {
         Scratch scratch = memory.scratch();
         try {
             long place = scratch.allocate(8);
             long error = scratch.allocate(8);
             long options = scratch.zeroed(40);
             MEMORY.set(JAVA_LONG, options, 40);
-            MEMORY.set(JAVA_DOUBLE, options + 8, leaseSeconds);
-            MEMORY.set(JAVA_INT, options + 24, detached ? 1 : 0);
+            MEMORY.set(JAVA_DOUBLE, options + 16, start.seconds());
+            MEMORY.set(JAVA_INT, options + 28, start.ranks());
             MEMORY.set(JAVA_LONG, options + 32, resources == null ? 0 : scratch.text(resources));
             long text = scratch.text(name);
             Native.check(

@@ -2,37 +2,26 @@
 package org.farcall;
 
 import static org.apgrid.grpc.ng.NgGrpcHandleAttr.KEY_HOSTNAME;
-import static org.apgrid.grpc.ng.NgGrpcHandleAttr.KEY_PORT;
-import static org.apgrid.grpc.ng.NgGrpcSessionAttr.KEY_SESSION_TIMEOUT;
+import static org.farcall.GrpcFailures.bound;
+import static org.farcall.GrpcFailures.translated;
 import static org.farcall.Numbers.GRPC_ALREADY_INITIALIZED;
-import static org.farcall.Numbers.GRPC_CANCELED_NP;
 import static org.farcall.Numbers.GRPC_CLASS_NOT_FOUND_NP;
-import static org.farcall.Numbers.GRPC_COMMUNICATION_FAILED;
 import static org.farcall.Numbers.GRPC_FUNCTION_NOT_FOUND;
 import static org.farcall.Numbers.GRPC_INVALID_FUNCTION_HANDLE;
 import static org.farcall.Numbers.GRPC_NOT_INITIALIZED;
 import static org.farcall.Numbers.GRPC_OTHER_ERROR_CODE;
-import static org.farcall.Numbers.GRPC_RPC_REFUSED;
-import static org.farcall.Numbers.GRPC_SERVER_NOT_FOUND;
-import static org.farcall.Numbers.GRPC_SESSION_FAILED;
-import static org.farcall.Numbers.GRPC_TIMEOUT_NP;
 
-import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
-import java.util.concurrent.CancellationException;
-import java.util.concurrent.ExecutionException;
-import java.util.function.Supplier;
-import org.apgrid.grpc.ng.NgArgTypeException;
-import org.apgrid.grpc.ng.NgException;
+import java.util.concurrent.locks.LockSupport;
 import org.apgrid.grpc.ng.NgExecRemoteMethodException;
 import org.apgrid.grpc.ng.NgFinalizeGrpcClientException;
 import org.apgrid.grpc.ng.NgFinalizeGrpcHandleException;
 import org.apgrid.grpc.ng.NgGrpcFunctionHandle;
+import org.apgrid.grpc.ng.NgGrpcHandleAttr;
 import org.apgrid.grpc.ng.NgGrpcObjectHandle;
-import org.apgrid.grpc.ng.NgHeartbeatTimeoutException;
 import org.apgrid.grpc.ng.NgInitializeGrpcClientException;
 import org.apgrid.grpc.ng.NgInitializeGrpcHandleException;
 import org.gridforum.gridrpc.GrpcClient;
@@ -44,15 +33,34 @@ import org.gridforum.gridrpc.GrpcObjectHandle;
 /** A GridRPC client, made by GrpcClientFactory. Any number of threads may use it; it may be
  * activated again after its end. */
 public class FarcallGrpcClient implements GrpcClient {
-    /** Where servers of other hosts listen if nothing else is said. */
-    private static final String PORT = "7000";
-    private static final String SSH_USER = "ssh_user";
+    /** Properties of handles that the library reads, by the names of the configuration file. */
+    private static final List<String> READ = List.of(KEY_HOSTNAME, NgGrpcHandleAttr.KEY_PORT,
+        NgGrpcHandleAttr.KEY_STARTTIMEOUT, NgGrpcHandleAttr.KEY_STOPTIMEOUT,
+        NgGrpcHandleAttr.KEY_MPI_NCPUS, NgGrpcHandleAttr.KEY_QUEUENAME,
+        NgGrpcHandleAttr.KEY_JOBMANAGER, NgGrpcHandleAttr.KEY_SUBJECT);
+
+    /** Time for the end of calls and processes when the virtual machine ends. */
+    private static final long END_MILLISECONDS = 2000;
+    private static volatile boolean ending;
 
     /** Where handles go; null when it is not active. */
     private Places places;
     /** The server of handles that name none; null for those that the configuration says. */
     private Properties unnamed;
-    private final Map<String, Server> servers = new HashMap<>();
+    /** By their places among those of the configuration. */
+    private final Map<Integer, Known> servers = new HashMap<>();
+    /** Ends what the program has started when the virtual machine ends, of a signal, say. */
+    private Thread atExit;
+
+    /** A server, by the connection of this number. */
+    private record Known(long connection, Server server) {}
+
+    /** Where a handle goes, and how its calls are made there. */
+    record Bound(Server server, GrpcSession.Way way) {
+        Terms.Start start() {
+            return way.terms().start();
+        }
+    }
 
     /** A client that is not active. */
     public FarcallGrpcClient() {}
@@ -87,19 +95,59 @@ public class FarcallGrpcClient implements GrpcClient {
                 GRPC_OTHER_ERROR_CODE, error.getMessage(), error);
         }
         unnamed = server;
+        atExit = new Thread(this::endSoon, "farcall ends");
+        try {
+            Runtime.getRuntime().addShutdownHook(atExit);
+        } catch (IllegalStateException isEnding) {
+            atExit = null;
+        }
     }
 
     @Override
     public synchronized void deactivate() throws GrpcException {
         check(NgFinalizeGrpcClientException::new);
-        servers.values().forEach(Server::close);
+        if (atExit != null) {
+            try {
+                Runtime.getRuntime().removeShutdownHook(atExit);
+            } catch (IllegalStateException isEnding) {
+                // It ends all that is left then.
+            }
+        }
+        end();
+    }
+
+    /** Ends them before the virtual machine ends, which waits no longer than it has to. */
+    private void endSoon() {
+        ending = true;
+        try {
+            Thread worker =
+                Thread.ofPlatform().daemon().name("farcall ends all").start(this::end);
+            worker.join(END_MILLISECONDS);
+        } catch (InterruptedException impatient) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Does not return where the virtual machine ends: the program is not to take the end of its
+     * calls for an outcome. */
+    static void holdBack() {
+        while (ending) {
+            LockSupport.park();
+        }
+    }
+
+    /** Ends calls and processes. */
+    private synchronized void end() {
+        servers.values().forEach(known -> known.server.close());
         servers.clear();
-        places.close();
+        if (places != null) {
+            places.close();
+        }
         places = null;
     }
 
     /** Every function but activate wants this first. */
-    private void check(Thrower thrower) throws GrpcException {
+    private void check(GrpcFailures.Thrower thrower) throws GrpcException {
         if (places == null) {
             throw thrower.made(
                 GRPC_NOT_INITIALIZED, "the client is not active; call activate first", null);
@@ -109,97 +157,59 @@ public class FarcallGrpcClient implements GrpcClient {
     // ---- Servers
     // ---------------------------------------------------------------------------------------------
 
-    /** The server that a handle of this function or class goes to. */
-    private synchronized Server server(Properties named, String name, boolean ofClass)
+    /** Where a handle of this function or class goes. */
+    private synchronized Bound find(Properties named, String name, boolean ofClass)
         throws GrpcException
     {
-        Thrower thrower = NgInitializeGrpcHandleException::new;
+        GrpcFailures.Thrower thrower = NgInitializeGrpcHandleException::new;
         check(thrower);
-        Properties wanted = text(named, KEY_HOSTNAME) == null ? unnamed : named;
+        Properties server = text(named, KEY_HOSTNAME) == null ? unnamed : named;
         try {
-            String address =
-                places.find(text(wanted, KEY_HOSTNAME), port(wanted), name, ofClass);
-            Server known = servers.get(address);
-            if (known == null) {
-                known = translated(thrower, GRPC_SERVER_NOT_FOUND,
-                    () -> address.isEmpty() ? Server.running() : Server.connect(address));
-                // What a routine is a client of changes with its call.
-                if (!address.isEmpty()) {
-                    servers.put(address, known);
-                }
+            Places.Found found = places.connect(wanted(named, server, name), name, ofClass);
+            Terms terms = found.terms();
+            Known known = servers.get(terms.place());
+            if (known == null || known.connection != terms.connection()) {
+                // One whose connection was lost lives for as long as somebody uses it.
+                known =
+                    new Known(terms.connection(), new Server(Connection.of(found.client())));
+                servers.put(terms.place(), known);
+            } else {
+                found.client().close();
             }
-            return known;
+            return new Bound(known.server, new GrpcSession.Way(places, terms));
         } catch (Places.Failure failure) {
             throw thrower.made(failure.code, failure.getMessage(), failure);
         }
     }
 
+    /** What the properties ask for, in lines; what names the server is all of one's. */
+    private static String wanted(Properties named, Properties server, String name)
+        throws GrpcException
+    {
+        StringBuilder lines = new StringBuilder();
+        for (String key : READ) {
+            String own = text(named, key);
+            String value = own == null ? text(server, key) : own;
+            if (key.equals(NgGrpcHandleAttr.KEY_MPI_NCPUS)) {
+                Object processes = named == null ? null : named.get(key);
+                value = processes instanceof Properties each
+                    ? text(each, text(each, name) == null ? "" : name)
+                    : value;
+            }
+            if (value != null && value.indexOf('\n') >= 0) {
+                throw new NgInitializeGrpcHandleException(
+                    GRPC_OTHER_ERROR_CODE, "get a handle: " + key + " has a line break", null);
+            }
+            lines.append(value == null ? "" : key + "=" + value + "\n");
+        }
+        return lines.toString();
+    }
+
     /** A property, which programs put as text or as a number; null for "" and for none. */
-    private static String text(Properties properties, String key) {
+    static String text(Properties properties, String key) {
         Object put = properties == null ? null : properties.get(key);
         Object value = put == null && properties != null ? properties.getProperty(key) : put;
         return value == null || value.toString().isEmpty() ? null : value.toString();
-    }
-
-    /** The port of a server; 0 for none. */
-    private static int port(Properties properties) throws GrpcException {
-        String text = text(properties, KEY_PORT);
-        try {
-            return text == null ? 0 : Integer.parseInt(text.strip());
-        } catch (NumberFormatException error) {
-            throw new NgInitializeGrpcHandleException(GRPC_OTHER_ERROR_CODE,
-                "get a handle: port is \"" + text + "\"; give a number", error);
-        }
-    }
-
-    // ---- Errors
-    // ---------------------------------------------------------------------------------------------
-
-    /** The number of an error (spec/c-abi.md, section 10). */
-    private static int code(ErrorKind kind, int notFound) {
-        return switch (kind) {
-            case UNREACHABLE -> GRPC_SERVER_NOT_FOUND;
-            case NOT_FOUND, AMBIGUOUS -> notFound;
-            case PERMISSION_DENIED, LIMIT_EXCEEDED, SHUTTING_DOWN, UNAVAILABLE, INTERFACE_CHANGED ->
-                GRPC_RPC_REFUSED;
-            case CONNECTION_LOST, PROTOCOL, VERSION, DAMAGED -> GRPC_COMMUNICATION_FAILED;
-            case ROUTINE_CRASHED, ROUTINE_EXITED, ROUTINE_FAILED -> GRPC_SESSION_FAILED;
-            case TIMED_OUT -> GRPC_TIMEOUT_NP;
-            case CANCELLED -> GRPC_CANCELED_NP;
-            case INVALID_ARGUMENT, INVALID_SOURCE, SYSTEM, INTERNAL -> GRPC_OTHER_ERROR_CODE;
-        };
-    }
-
-    /** Which exception of Ninf-G's names a failure becomes. */
-    private interface Thrower {
-        NgException made(int code, String words, Exception cause);
-    }
-
-    /** What a function gives, and what it throws as an exception of GridRPC's. */
-    private static <T> T translated(Thrower thrower, int notFound, Supplier<T> action)
-        throws GrpcException
-    {
-        try {
-            return action.get();
-        } catch (FarcallException error) {
-            throw thrower.made(code(error.kind(), notFound), error.getMessage(), error);
-        }
-    }
-
-    /** The same where a handle is made. */
-    private static <T> T bound(int notFound, Supplier<T> action) throws GrpcException {
-        return translated(NgInitializeGrpcHandleException::new, notFound, action);
-    }
-
-    /** What a failed call throws. */
-    private static NgException ofCall(int code, String words, Exception cause) {
-        ErrorKind kind = cause instanceof FarcallException error ? error.kind() : null;
-        if (kind == ErrorKind.INVALID_ARGUMENT) {
-            return new NgArgTypeException(code, words, cause);
-        }
-        return kind == ErrorKind.CONNECTION_LOST
-            ? new NgHeartbeatTimeoutException(code, words, cause)
-            : new NgExecRemoteMethodException(code, words, cause);
     }
 
     // ---- Handles
@@ -209,10 +219,7 @@ public class FarcallGrpcClient implements GrpcClient {
     public GrpcFunctionHandle getFunctionHandle(String function, Properties server)
         throws GrpcException
     {
-        long began = System.nanoTime();
-        Routine routine = routine(function, server);
-        return new FunctionHandle(
-            routine, null, 0, new long[] {began, System.nanoTime(), System.nanoTime()});
+        return new FunctionHandle(this, function, server);
     }
 
     @Override
@@ -225,14 +232,15 @@ public class FarcallGrpcClient implements GrpcClient {
         throws GrpcException
     {
         long began = System.nanoTime();
-        Routine routine = routine(function, server);
+        Bound on = find(server, function, false);
+        Routine routine = bound(GRPC_FUNCTION_NOT_FOUND, () -> on.server.routine(function));
         long looked = System.nanoTime();
-        Handles handles = bound(
-            GRPC_FUNCTION_NOT_FOUND, () -> routine.hold(count));
+        Handles handles =
+            bound(GRPC_FUNCTION_NOT_FOUND, () -> new Handles(routine, count, on.start()));
         long[] times = {began, looked, System.nanoTime()};
         GrpcFunctionHandle[] made = new GrpcFunctionHandle[count];
         for (int i = 0; i < count; i++) {
-            made[i] = new FunctionHandle(routine, handles, i, times);
+            made[i] = new ArrayHandle(on.way, handles, i, times);
         }
         return made;
     }
@@ -245,11 +253,7 @@ public class FarcallGrpcClient implements GrpcClient {
 
     @Override
     public GrpcObjectHandle getObjectHandle(String name, Properties server) throws GrpcException {
-        long began = System.nanoTime();
-        Server on = server(server, name, true);
-        RemoteObject object = bound(
-            GRPC_CLASS_NOT_FOUND_NP, () -> RemoteObject.bare(on, name, 1, null)[0]);
-        return new ObjectHandle(object, new long[] {began, began, System.nanoTime()});
+        return getObjectHandles(name, server, 1)[0];
     }
 
     @Override
@@ -262,13 +266,13 @@ public class FarcallGrpcClient implements GrpcClient {
         throws GrpcException
     {
         long began = System.nanoTime();
-        Server on = server(server, name, true);
-        RemoteObject[] objects = bound(
-            GRPC_CLASS_NOT_FOUND_NP, () -> RemoteObject.bare(on, name, count, null));
+        Bound on = find(server, name, true);
+        RemoteObject[] objects = bound(GRPC_CLASS_NOT_FOUND_NP,
+            () -> RemoteObject.bare(on.server, name, count, null, on.start()));
         long[] times = {began, began, System.nanoTime()};
         GrpcObjectHandle[] made = new GrpcObjectHandle[count];
         for (int i = 0; i < count; i++) {
-            made[i] = new ObjectHandle(objects[i], times);
+            made[i] = new ObjectHandle(on.way, objects[i], times);
         }
         return made;
     }
@@ -278,150 +282,78 @@ public class FarcallGrpcClient implements GrpcClient {
         return getObjectHandles(name, null, count);
     }
 
-    /** The routine of a function; the server is asked for its interface. */
-    private Routine routine(String function, Properties server) throws GrpcException {
-        Server on = server(server, function, false);
-        return bound(
-            GRPC_FUNCTION_NOT_FOUND, () -> on.routine(function));
-    }
-
-    /** How long the parts of a call took, from moments of this clock and the server's times. */
-    private record Times(long[] handle, double total, double started, double ran)
-        implements GrpcExecInfo
-    {
-        /** Until the interface was there. */
-        @Override
-        public double getLookupTime() {
-            return (handle[1] - handle[0]) / 1e9;
-        }
-
-        /** Until the processes took calls. */
-        @Override
-        public double getInvokeTime() {
-            return (handle[2] - handle[1]) / 1e9;
-        }
-
-        /** Until the routine began. */
-        @Override
-        public double getForeTime() {
-            return started;
-        }
-
-        /** While it ran. */
-        @Override
-        public double getExecTime() {
-            return ran;
-        }
-
-        /** What is left of the whole. */
-        @Override
-        public double getBackTime() {
-            return Math.max(0, total - started - ran);
+    /** GRPC_INVALID_FUNCTION_HANDLE after dispose. */
+    private static void checkHandle(boolean disposed) throws GrpcException {
+        if (disposed) {
+            throw new NgExecRemoteMethodException(
+                GRPC_INVALID_FUNCTION_HANDLE,
+                "call: the handle was disposed of; make another one", null);
         }
     }
 
-    /** The one call at a time that a handle makes. */
-    private static final class Session {
-        private volatile CallFuture current;
-        private volatile boolean isCancelled;
-
-        /** Its call returns null. */
-        void cancel() {
-            CallFuture call = current;
-            if (call != null) {
-                isCancelled = true;
-                call.cancel(true);
-            }
-        }
-
-        /** Whether a call is running. */
-        boolean isBusy() {
-            return current != null;
-        }
-
-        /** Makes a call and waits for its end; a second thread waits until the first one's is over.
-         * Gives null for one that {@link #cancel} ended, as Ninf-G's client does. */
-        synchronized GrpcExecInfo make(Supplier<Arguments> begin, Properties attributes,
-            List<?> given, long[] times) throws GrpcException {
-            List<Object> plain = Counterparts.plain(given);
-            return translated(FarcallGrpcClient::ofCall, GRPC_FUNCTION_NOT_FOUND, () -> {
-                Arguments call = begin.get();
-                Positional positional = new Positional(call, plain);
-                double limit = seconds(text(attributes, KEY_SESSION_TIMEOUT));
-                if (limit > 0) {
-                    call.timeout(Duration.ofMillis((long) (limit * 1000)));
-                }
-                long began = System.nanoTime();
-                Results results = outcome(call);
-                if (results == null) {
-                    return null;
-                }
-                positional.store(results);
-                Counterparts.giveBack(given == null ? List.of() : given, plain);
-                double total = (System.nanoTime() - began) / 1e9;
-                double started = results.startedSeconds();
-                return new Times(times, total, started, results.finishedSeconds() - started);
-            });
-        }
-
-        /** An attribute of a session that is a time; 0 for none. */
-        private static double seconds(String text) {
-            try {
-                return text == null ? 0 : Double.parseDouble(text);
-            } catch (NumberFormatException error) {
-                throw FarcallException.of(ErrorKind.INVALID_ARGUMENT, "call",
-                    "session_timeout is \"" + text + "\"", "give seconds");
-            }
-        }
-
-        /** Waits in a way that an interrupt and {@link #cancel} end; null when the latter did. */
-        private Results outcome(Arguments call) {
-            isCancelled = false;
-            current = call.submit();
-            try {
-                return current.get();
-            } catch (InterruptedException error) {
-                current.cancel(true);
-                Thread.currentThread().interrupt();
-                throw Connection.interrupted();
-            } catch (CancellationException error) {
-                if (isCancelled) {
-                    return null;
-                }
-                throw FarcallException.of(
-                    ErrorKind.CANCELLED, "call", "the call was cancelled", null);
-            } catch (ExecutionException error) {
-                throw Connection.thrown(error.getCause());
-            } finally {
-                current = null;
-            }
-        }
-    }
-
-    /** A function, and if it is one of several, which. */
+    /** A function. Its calls go on at its server after a lost connection. */
     private static final class FunctionHandle extends NgGrpcFunctionHandle {
-        private final Routine routine;
-        private final Handles handles;
-        private final int index;
-        private final long[] times;
-        private final Session session = new Session();
+        private final FarcallGrpcClient client;
+        private final String function;
+        private final Properties server;
+        private final GrpcSession session = new GrpcSession();
         private volatile boolean disposed;
+        private Bound bound;
+        private Routine routine;
+        /** Where a server was named. */
+        private OwnProcess own;
+        private long[] times;
 
-        FunctionHandle(Routine routine, Handles handles, int index, long[] times) {
-            this.routine = routine;
-            this.handles = handles;
-            this.index = index;
-            this.times = times;
+        FunctionHandle(FarcallGrpcClient client, String function, Properties server)
+            throws GrpcException
+        {
+            this.client = client;
+            this.function = function;
+            this.server = server;
+            bind();
+        }
+
+        private void bind() throws GrpcException {
+            long began = System.nanoTime();
+            Bound on = client.find(server, function, false);
+            routine = bound(GRPC_FUNCTION_NOT_FOUND, () -> on.server.routine(function));
+            own = text(server, KEY_HOSTNAME) == null ? null : new OwnProcess(on.start());
+            times = new long[] {began, System.nanoTime(), System.nanoTime()};
+            bound = on;
         }
 
         @Override
-        public GrpcExecInfo callWith(Properties sessionAttributes, List<?> arguments)
+        public synchronized GrpcExecInfo callWith(Properties sessionAttributes, List<?> arguments)
             throws GrpcException
         {
             checkHandle(disposed);
-            return session.make(()
-                                    -> handles == null ? routine.with() : handles.with(index),
-                sessionAttributes, arguments, times);
+            if (bound == null) {
+                bind();
+            }
+            try {
+                GrpcExecInfo info = session.make(bound.way,
+                    () -> own == null ? routine.with() : own.with(routine), sessionAttributes,
+                    arguments, times);
+                if (info == null && own != null) {
+                    own.spoil();
+                }
+                return info;
+            } catch (GrpcException error) {
+                lose(error);
+                throw error;
+            }
+        }
+
+        /** What the next call is made without: the connection, or the process. */
+        private void lose(GrpcException error) {
+            ErrorKind kind =
+                error.getCause() instanceof FarcallException cause ? cause.kind() : null;
+            if (own != null && kind != ErrorKind.INVALID_ARGUMENT) {
+                own.spoil();
+            }
+            if (kind == ErrorKind.CONNECTION_LOST) {
+                bound = null;
+            }
         }
 
         @Override
@@ -438,30 +370,73 @@ public class FarcallGrpcClient implements GrpcClient {
         public void dispose() throws GrpcException {
             disposed = true;
             session.cancel();
-            if (handles != null) {
-                translated(NgFinalizeGrpcHandleException::new, GRPC_OTHER_ERROR_CODE,
-                    () -> handles.dispose(index));
+            end();
+        }
+
+        private synchronized void end() throws GrpcException {
+            if (own != null) {
+                translated(NgFinalizeGrpcHandleException::new, GRPC_OTHER_ERROR_CODE, () -> {
+                    own.close();
+                    return null;
+                });
             }
         }
     }
 
-    /** GRPC_INVALID_FUNCTION_HANDLE after dispose. */
-    private static void checkHandle(boolean disposed) throws GrpcException {
-        if (disposed) {
-            throw new NgExecRemoteMethodException(
-                GRPC_INVALID_FUNCTION_HANDLE,
-                "call: the handle was disposed of; make another one", null);
+    /** One of several handles of a function. */
+    private static final class ArrayHandle extends NgGrpcFunctionHandle {
+        private final GrpcSession.Way way;
+        private final Handles handles;
+        private final int index;
+        private final long[] times;
+        private final GrpcSession session = new GrpcSession();
+        private volatile boolean disposed;
+
+        ArrayHandle(GrpcSession.Way way, Handles handles, int index, long[] times) {
+            this.way = way;
+            this.handles = handles;
+            this.index = index;
+            this.times = times;
+        }
+
+        @Override
+        public GrpcExecInfo callWith(Properties sessionAttributes, List<?> arguments)
+            throws GrpcException
+        {
+            checkHandle(disposed);
+            return session.make(
+                way, () -> handles.with(index), sessionAttributes, arguments, times);
+        }
+
+        @Override
+        public boolean isIdle() {
+            return !session.isBusy();
+        }
+
+        @Override
+        public void cancel() {
+            session.cancel();
+        }
+
+        @Override
+        public void dispose() throws GrpcException {
+            disposed = true;
+            session.cancel();
+            translated(NgFinalizeGrpcHandleException::new, GRPC_OTHER_ERROR_CODE,
+                () -> handles.dispose(index));
         }
     }
 
     /** An object. */
     private static final class ObjectHandle extends NgGrpcObjectHandle {
+        private final GrpcSession.Way way;
         private final RemoteObject object;
         private final long[] times;
-        private final Session session = new Session();
+        private final GrpcSession session = new GrpcSession();
         private volatile boolean disposed;
 
-        ObjectHandle(RemoteObject object, long[] times) {
+        ObjectHandle(GrpcSession.Way way, RemoteObject object, long[] times) {
+            this.way = way;
             this.object = object;
             this.times = times;
         }
@@ -471,7 +446,8 @@ public class FarcallGrpcClient implements GrpcClient {
             String method, Properties sessionAttributes, List<?> arguments) throws GrpcException
         {
             checkHandle(disposed);
-            return session.make(() -> object.with(method), sessionAttributes, arguments, times);
+            return session.make(
+                way, () -> object.with(method), sessionAttributes, arguments, times);
         }
 
         @Override

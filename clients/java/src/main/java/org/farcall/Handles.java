@@ -12,13 +12,17 @@ public final class Handles implements AutoCloseable {
     private final java.util.BitSet disposed = new java.util.BitSet();
 
     Handles(Routine routine, int count) {
+        this(routine, count, Terms.Start.ANY);
+    }
+
+    Handles(Routine routine, int count, Terms.Start start) {
         if (count < 1) {
             throw FarcallException.of(ErrorKind.INVALID_ARGUMENT, "make handles",
                 count + " is not a number of handles", "give one above 0");
         }
         this.routine = routine;
         this.count = count;
-        held = new Held(routine.connection, routine.name(), count, 0, false, routine.resources);
+        held = new Held(routine.connection, routine.name(), count, routine.resources, start);
         try {
             held.waitReady();
         } catch (RuntimeException error) {

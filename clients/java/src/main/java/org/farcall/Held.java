@@ -12,17 +12,19 @@ final class Held {
 
     final Connection connection;
     final String name;
+    private final Terms.Start start;
     private final Handle handle;
     private final Cleaner.Cleanable cleanable;
     private final AtomicBoolean released = new AtomicBoolean();
     /** How many of them somebody still wants. */
     private final AtomicInteger wanted;
 
-    Held(Connection connection, String name, int count, double leaseSeconds, boolean detached,
-        String resources) {
+    Held(
+        Connection connection, String name, int count, String resources, Terms.Start start) {
         this.connection = connection;
+        this.start = start;
         wanted = new AtomicInteger(count);
-        handle = connection.hold(name, count, leaseSeconds, detached, resources);
+        handle = connection.hold(name, count, resources, start);
         String full = connection.with(handle, Native::holdName);
         this.name = full == null ? name : full;
         Handle own = handle;
@@ -68,6 +70,13 @@ final class Held {
             ErrorKind.NOT_FOUND, "call", "it was closed", "make another one", "object", name);
     }
 
+    private int release(long error) {
+        return Native.check(
+            connection.with(
+                handle, hold -> Native.holdRelease(hold, start.stopSeconds(), error)),
+            error);
+    }
+
     /** One of them is not wanted any more; with the last of them they end. */
     void leave() {
         if (wanted.decrementAndGet() == 0) {
@@ -75,7 +84,8 @@ final class Held {
         }
     }
 
-    /** Ends them, and calls under way on them, and waits until they have. */
+    /** Ends them, and calls under way on them, and waits until they have, unless they were to be
+     * waited for less long. */
     void close() {
         if (!released.compareAndSet(false, true)) {
             return;
@@ -84,13 +94,13 @@ final class Held {
         try {
             long error = scratch.allocate(8);
             if (!connection.isClosed()) {
-                connection.waitFor(seconds
-                    -> connection.with(handle, hold -> Native.holdRelease(hold, seconds, error)),
-                    error);
+                // In one go: whoever asks for the end a second time is told that it came.
+                Connection.apart(() -> release(error));
             }
         } catch (FarcallException error) {
             // It may have ended before: its lease was over, or somebody deleted it.
-            if (error.kind() != ErrorKind.NOT_FOUND) {
+            boolean isUnasked = error.kind() == ErrorKind.TIMED_OUT && start.stopSeconds() == 0;
+            if (error.kind() != ErrorKind.NOT_FOUND && !isUnasked) {
                 throw error;
             }
         } finally {

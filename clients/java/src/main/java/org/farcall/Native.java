@@ -49,6 +49,7 @@ final class Native {
     private static final MethodHandle CALL_NEWS = function("farcall_call_news", "ildll");
     private static final MethodHandle CALL_CANCEL = function("farcall_call_cancel", "ill");
     private static final MethodHandle CALL_NUMBER = function("farcall_call_number", "ll");
+    private static final MethodHandle CALL_TRANSFER = function("farcall_call_transfer", "illl");
     private static final MethodHandle CALL_WAIT_KEPT = function("farcall_call_wait_kept", "ildl");
     private static final MethodHandle CALL_ID = function("farcall_call_id", "ill");
     private static final MethodHandle FETCH = function("farcall_fetch", "illllll");
@@ -282,6 +283,11 @@ final class Native {
         } catch (Throwable thrown) {
             throw impossible(thrown);
         }
+    }
+
+    /** farcall_call_transfer: 64 bytes. */
+    static int callTransfer(long call, long transfer, long error) {
+        return status(CALL_TRANSFER, call, transfer, error);
     }
 
     /** farcall_call_wait_kept. */

@@ -10,7 +10,9 @@ import java.lang.invoke.MethodHandle;
 /** What a configuration file of Ninf-G's says of servers, as farcall_grpc_places has it. */
 final class Places implements AutoCloseable {
     private static final MethodHandle READ = Native.function("farcall_grpc_places_read", "illl");
-    private static final MethodHandle FIND = Native.function("farcall_grpc_places_find", "illilil");
+    private static final MethodHandle CONNECT =
+        Native.function("farcall_grpc_places_connect", "illlill");
+    private static final MethodHandle NOTE = Native.function("farcall_grpc_places_note", "vlil");
     private static final MethodHandle FREE = Native.function("farcall_grpc_places_free", "vl");
 
     /** Why a file cannot be read, or who has no such name: a code of grpc.h, and words. */
@@ -23,6 +25,10 @@ final class Places implements AutoCloseable {
             this.code = code;
         }
     }
+
+    /** A server that has a name: the connection to it, which is the caller's, and what holds for
+     * calls there. */
+    record Found(Handle client, Terms terms) {}
 
     private final Handle places;
 
@@ -43,21 +49,58 @@ final class Places implements AutoCloseable {
         }
     }
 
-    /** The address of the server that has the function or class, of those that the host, if any,
-     * and the port, if it is not 0, name; "" for the server of the routine that runs here. */
-    String find(String host, int port, String name, boolean ofClass) throws Failure {
+    /** What connecting came to. */
+    private record Outcome(Found found, Failure failure) {}
+
+    /**
+     * Connects to the server that has the function or class, as the configuration says. `wanted` has what a handle's
+     * properties ask for: NAME=VALUE in each line. From a virtual thread this waits in another one.
+     */
+    Found connect(String wanted, String name, boolean ofClass) throws Failure {
+        Outcome outcome = Connection.apart(() -> {
+            try {
+                return new Outcome(connected(wanted, name, ofClass), null);
+            } catch (Failure failure) {
+                return new Outcome(null, failure);
+            }
+        });
+        if (outcome.failure != null) {
+            throw outcome.failure;
+        }
+        return outcome.found;
+    }
+
+    private Found connected(String wanted, String name, boolean ofClass) throws Failure {
         try (Arena arena = Arena.ofConfined()) {
+            MemorySegment client = arena.allocate(JAVA_LONG);
             MemorySegment words = arena.allocate(JAVA_LONG);
-            long server = text(arena, host);
-            long wanted = text(arena, name);
+            long lines = text(arena, wanted);
+            long asked = text(arena, name);
             int kind = ofClass ? 1 : 0;
             long object = places.use();
             try {
-                return answer(
-                    (int) FIND.invokeExact(object, server, port, wanted, kind, words.address()),
-                    words);
+                int code = (int) CONNECT.invokeExact(
+                    object, lines, asked, kind, client.address(), words.address());
+                Terms terms = Terms.of(answer(code, words));
+                return new Found(
+                    new Handle(client.get(JAVA_LONG, 0), Native.FREE_CLIENT), terms);
             } catch (Failure failure) {
                 throw failure;
+            } catch (Throwable error) {
+                throw Native.impossible(error);
+            } finally {
+                places.done();
+            }
+        }
+    }
+
+    /** Writes a line to the log of what goes to a server and comes from it. */
+    void note(int place, String line) {
+        try (Arena arena = Arena.ofConfined()) {
+            long words = arena.allocateFrom(line.replace('\0', ' ')).address();
+            long object = places.use();
+            try {
+                NOTE.invokeExact(object, place, words);
             } catch (Throwable error) {
                 throw Native.impossible(error);
             } finally {

@@ -124,6 +124,7 @@ final class Prepared {
         MEMORY.set(JAVA_LONG, made + 24, arguments.on == null ? 0 : scratch.bytes(arguments.on));
         MEMORY.set(JAVA_DOUBLE, made + 32, arguments.keepSeconds);
         MEMORY.set(JAVA_INT, made + 40, arguments.keepSeconds > 0 ? 1 : 0);
+        MEMORY.set(JAVA_INT, made + 44, arguments.ranks);
         MEMORY.set(JAVA_DOUBLE, made + 56, arguments.runTimeoutSeconds);
         askFor(arguments.resources, made);
         return made;

@@ -25,12 +25,13 @@ public final class RemoteObject implements AutoCloseable {
     }
 
     /** Objects whose `_initialize` nobody has called, by one request. */
-    static RemoteObject[] bare(Server server, String name, int count, String resources) {
+    static RemoteObject[] bare(
+        Server server, String name, int count, String resources, Terms.Start start) {
         if (count < 1) {
             throw FarcallException.of(ErrorKind.INVALID_ARGUMENT, "make objects",
                 count + " is not a number of objects", "give one above 0");
         }
-        Held held = new Held(server.connection(), name, count, 0, false, resources);
+        Held held = new Held(server.connection(), name, count, resources, start);
         try {
             held.waitReady();
         } catch (RuntimeException error) {
@@ -47,7 +48,7 @@ public final class RemoteObject implements AutoCloseable {
     /** The same after their `_initialize`, which runs in all of them at the same time. */
     static RemoteObject[] made(
         Server server, String name, int count, String resources, Object... arguments) {
-        RemoteObject[] objects = bare(server, name, count, resources);
+        RemoteObject[] objects = bare(server, name, count, resources, Terms.Start.ANY);
         try {
             initialize(objects, arguments);
         } catch (RuntimeException error) {
