@@ -1,0 +1,97 @@
+"""Java programs as owners of Ninf-G have them: trees of `old/` are copied, made by their own
+Makefiles with javac, and run, without any edit."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+STAGE = pathlib.Path(os.environ.get("FARCALL_STAGE", ROOT / "build"))
+JAR = STAGE / "share/java/farcall.jar"
+OLD = pathlib.Path(__file__).parent / "old"
+
+
+def jdk():
+    found = subprocess.run([ROOT / "tools/find-jdk.sh"], capture_output=True, text=True)
+    return found.stdout.strip() if found.returncode == 0 else ""
+
+
+JDK = jdk()
+pytestmark = pytest.mark.skipif(
+    not (JDK and JAR.exists()), reason="there is no JDK 22 or newer, or no farcall.jar"
+)
+
+
+def tree(release, folder):
+    copied = folder / release
+    shutil.copytree(OLD / release, copied)
+    copied.chmod(0o700)
+    return copied
+
+
+def run(folder, *command, **variables):
+    environment = {
+        **os.environ,
+        "NG_DIR": str(STAGE / "ng"),
+        # What ng_gen names its lists after, and the configuration files name.
+        "NG_HOSTNAME": "here.test",
+        "XDG_RUNTIME_DIR": str(folder),
+        "CLASSPATH": f"{JAR}:.",
+        "FARCALL_LIBRARY": str(STAGE / "lib/libfarcall.so.0"),
+        "PATH": f"{JDK}/bin:{STAGE / 'ng/bin'}:{STAGE / 'bin'}:{os.environ['PATH']}",
+        **variables,
+    }
+    for name in ("FARCALL_SERVER", "NG_CONFIG_FILE", "NINF_SERVER", "NINF_SERVER_PORT"):
+        if name not in variables:
+            environment.pop(name, None)
+    done = subprocess.run(
+        [str(word) for word in command],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    return done
+
+
+def made(folder, *command, **variables):
+    done = run(folder, *command, **variables)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def java(folder, *words, **variables):
+    return made(folder, "java", "--enable-native-access=ALL-UNNAMED", *words, **variables)
+
+
+def passed(done):
+    """How many checks a program made, all of which passed."""
+    count, _, failed = done.stdout.split("\n")[-2].partition(" passed, ")
+    assert failed == "0 failed", done.stdout + done.stderr
+    return int(count)
+
+
+def test_of_ninf_g_2(tmp_path):
+    folder = tree("ninf-g-2", tmp_path)
+    made(folder, "make", "-s")
+    done = java(folder, "Sample")
+    assert passed(done) >= 39
+    # Its log level is 1, which leaves out all warnings.
+    assert done.stderr == ""
+
+
+def test_of_ninf_g_5(tmp_path):
+    folder = tree("ninf-g-5", tmp_path)
+    made(folder, "make", "-s")
+    done = java(folder, "Trials", "client.conf")
+    assert passed(done) >= 114
+    # It is activated twice; each time what has no effect is said in one line.
+    said = done.stderr.split("\n")
+    for words in ("jobmanager has no effect", "the type GT4py has no effect"):
+        assert sum(words in line for line in said) == 2, done.stderr
+    own = [line for line in said if "no effect on calls from Java" in line]
+    assert len(own) == 2 and "save_sessionInfo" in own[0] and "argument_transfer" in own[0]
