@@ -25,6 +25,24 @@ public class Sample {
         }
     }
 
+    /** A list of arguments. */
+    static class Args {
+        private Vector all = new Vector();
+
+        Args add(Object one) {
+            all.addElement(one);
+            return this;
+        }
+
+        Args add(int one) {
+            return add(new Integer(one));
+        }
+
+        List list() {
+            return all;
+        }
+    }
+
     /** The area "data of every type". */
     static void dataTypes(GrpcClient client) throws GrpcException {
         GrpcFunctionHandle handle = client.getFunctionHandle("sample/kinds");
@@ -58,9 +76,10 @@ public class Sample {
 
         handle = client.getFunctionHandle("sample/arrays");
         double[] sums = new double[] {1, 1, 1, 1, 1, 1};
-        handle.callWith(new Integer(3), new byte[] {1, 2, 3}, new short[] {10, 20, 30},
-            new int[] {100, 200, 300}, new long[] {1000, 2000, 3000},
-            new float[] {0.5f, 0.5f, 0.5f}, new double[] {0.25, 0.25, 0.25}, sums);
+        handle.callWith(new Args().add(new Integer(3)).add(new byte[] {1, 2, 3})
+            .add(new short[] {10, 20, 30}).add(new int[] {100, 200, 300})
+            .add(new long[] {1000, 2000, 3000}).add(new float[] {0.5f, 0.5f, 0.5f})
+            .add(new double[] {0.25, 0.25, 0.25}).add(sums).list());
         expect(sums[0] == 7 && sums[1] == 61 && sums[2] == 601, "arrays of integers");
         expect(sums[3] == 6001 && sums[4] == 2.5 && sums[5] == 1.75, "arrays of reals");
         handle.dispose();
@@ -90,9 +109,8 @@ public class Sample {
         }
         expect(same, "a matrix");
         expect(info.getExecTime() >= 0 && info.getForeTime() >= 0, "times");
-        GrpcHandle plain = handle;
-        plain.callWith(new Integer(n), B, B, C);
-        expect(C[3][3] == 4 && C[3][4] == 0, "arguments one by one");
+        handle.callWith(null, new Args().add(n).add(B).add(B).add(C).list());
+        expect(C[3][3] == 4 && C[3][4] == 0, "no properties of the session");
         handle.dispose();
 
         handle = client.getFunctionHandle("sample/turn");
@@ -104,20 +122,20 @@ public class Sample {
             x[k].i = 10 * k;
             y[k] = new Scomplex();
         }
-        handle.callWith(new Integer(4), x, y);
+        handle.callWith(new Args().add(new Integer(4)).add(x).add(y).list());
         expect(y[3].r == -30 && y[3].i == 3, "scomplex");
         handle.dispose();
         handle = client.getFunctionHandle("sample/rotate");
         Dcomplex[] z = new Dcomplex[] {new Dcomplex(), new Dcomplex()};
         z[1].r = 0.5;
         z[1].i = 0.25;
-        handle.callWith(new Integer(2), z);
+        handle.callWith(new Args().add(new Integer(2)).add(z).list());
         expect(z[1].r == -0.25 && z[1].i == 0.5, "dcomplex");
         handle.dispose();
 
         handle = client.getFunctionHandle("sample/greet");
         String[] greeting = new String[1];
-        handle.callWith("Ninf", greeting);
+        handle.callWith(new Args().add("Ninf").add(greeting).list());
         expect("hello, Ninf".equals(greeting[0]), "string");
         handle.dispose();
     }
@@ -133,17 +151,21 @@ public class Sample {
         args.add(which);
         handle.callWith(args);
         expect(which[0] == 1 && which[1] == 1, "null is NULL");
-        handle.callWith("", new Integer(1), new int[] {5}, which);
+        handle.callWith(new Args().add("").add(new Integer(1)).add(new int[] {5}).add(which)
+            .list());
         expect(which[0] == 0 && which[1] == 0, "a text without letters is no NULL");
         handle.dispose();
 
         handle = client.getFunctionHandle("sample/zeros");
         int[] count = new int[1];
-        handle.callWith(new Integer(0), new double[0], new float[0], new int[0], count);
+        handle.callWith(new Args().add(new Integer(0)).add(new double[0]).add(new float[0])
+            .add(new int[0]).add(count).list());
         expect(count[0] == 3, "no elements are NULL");
-        handle.callWith(new Integer(0), new double[9], new float[9], new int[9], count);
+        handle.callWith(new Args().add(new Integer(0)).add(new double[9]).add(new float[9])
+            .add(new int[9]).add(count).list());
         expect(count[0] == 3, "nor are those of longer arrays");
-        handle.callWith(new Integer(2), new double[2], new float[2], new int[2], count);
+        handle.callWith(new Args().add(new Integer(2)).add(new double[2]).add(new float[2])
+            .add(new int[2]).add(count).list());
         expect(count[0] == 0, "two elements");
         handle.dispose();
     }
@@ -152,12 +174,13 @@ public class Sample {
     static void rangesAndStrides(GrpcClient client) throws GrpcException {
         GrpcFunctionHandle handle = client.getFunctionHandle("sample/band");
         double[] x = new double[] {2, 3, 4, 5, 6};
-        handle.callWith(new Integer(5), new Integer(1), new Integer(4), x);
+        handle.callWith(new Args().add(new Integer(5)).add(new Integer(1)).add(new Integer(4))
+            .add(x).list());
         expect(x[0] == 2 && x[1] == 9 && x[2] == 16 && x[3] == 25 && x[4] == 6, "a band");
         handle.dispose();
         handle = client.getFunctionHandle("sample/comb");
         int[] teeth = new int[] {1, 2, 3, 4, 5, 6, 7};
-        handle.callWith(new Integer(7), new Integer(3), teeth);
+        handle.callWith(new Args().add(new Integer(7)).add(new Integer(3)).add(teeth).list());
         expect(teeth[0] == -1 && teeth[3] == -4 && teeth[6] == -7, "a comb's teeth");
         expect(teeth[1] == 2 && teeth[2] == 3 && teeth[5] == 6, "and its gaps");
         handle.dispose();
@@ -183,13 +206,13 @@ public class Sample {
     static void files(GrpcClient client) throws GrpcException, IOException {
         write("small.txt", "one\ntwo\n");
         GrpcFunctionHandle handle = client.getFunctionHandle("sample/upcase");
-        handle.callWith("small.txt", "large.txt");
+        handle.callWith(new Args().add("small.txt").add("large.txt").list());
         Vector large = lines("large.txt");
         expect(large.size() == 2 && "TWO".equals(large.elementAt(1)), "a file in and one out");
         handle.dispose();
         handle = client.getFunctionHandle("sample/number");
         int[] count = new int[1];
-        handle.callWith("small.txt", count);
+        handle.callWith(new Args().add("small.txt").add(count).list());
         expect(count[0] == 2, "a file's lines");
         expect("2 lines".equals(lines("small.txt").elementAt(2)), "a file that comes back");
         handle.dispose();
@@ -225,14 +248,15 @@ public class Sample {
         GrpcFunctionHandle handle = client.getFunctionHandle("sample/minimum");
         Parabola parabola = new Parabola();
         double[] at = new double[1];
-        handle.callWith(new Double(-10), new Double(10), at, parabola);
+        handle.callWith(new Args().add(new Double(-10)).add(new Double(10)).add(at).add(parabola)
+            .list());
         expect(Math.abs(at[0] - 1.5) < 1e-5 && parabola.asked > 20, "a minimum");
         handle.dispose();
         handle = client.getFunctionHandle("sample/report");
         Progress progress = new Progress();
         progress.last = 2;
         double[] x = new double[5];
-        handle.callWith(new Integer(5), x, progress);
+        handle.callWith(new Args().add(new Integer(5)).add(x).add(progress).list());
         expect(progress.seen.size() == 3 && "odd2.0".equals(progress.seen.elementAt(1)), "words");
         expect(x[2] == 3 && x[3] == 0, "it was stopped");
         handle.dispose();
@@ -302,7 +326,7 @@ public class Sample {
         Thread thread = new Thread() {
             public void run() {
                 try {
-                    stubborn.callWith(new Integer(60));
+                    stubborn.callWith(new Args().add(new Integer(60)).list());
                 } catch (GrpcException e) {
                     // Cancelled or failed: it is over.
                 }

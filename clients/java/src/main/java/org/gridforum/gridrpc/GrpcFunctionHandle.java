@@ -21,12 +21,6 @@ public abstract class GrpcFunctionHandle extends GrpcHandle {
     }
 
     /** The same with the arguments one by one. */
-    @Override
-    public GrpcExecInfo callWith(Object... arguments) throws GrpcException {
-        return callWith(null, Arrays.asList(arguments));
-    }
-
-    /** The same. */
     public GrpcExecInfo call(Object... arguments) throws GrpcException {
         return callWith(null, Arrays.asList(arguments));
     }

@@ -6,12 +6,6 @@ public abstract class GrpcHandle {
     /** For implementations. */
     protected GrpcHandle() {}
 
-    /** Calls a function with all of its parameters, in order. An object has methods, and refuses it.
-     */
-    public GrpcExecInfo callWith(Object... arguments) throws GrpcException {
-        throw new GrpcException("call: this is a handle of an object; invoke a method of it");
-    }
-
     /** Ends the call that another thread makes by this handle, which returns null; does nothing if
      * there is no call. */
     public abstract void cancel() throws GrpcException;
