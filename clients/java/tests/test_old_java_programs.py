@@ -4,6 +4,7 @@ Makefiles with javac, and run, without any edit."""
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 
 import pytest
@@ -32,10 +33,11 @@ def tree(release, folder):
     return copied
 
 
-def run(folder, *command, **variables):
+def environment_of(folder, variables):
     environment = {
         **os.environ,
         "NG_DIR": str(STAGE / "ng"),
+        "NINF_DIR": str(STAGE / "ng"),
         # What ng_gen names its lists after, and the configuration files name.
         "NG_HOSTNAME": "here.test",
         "XDG_RUNTIME_DIR": str(folder),
@@ -47,10 +49,14 @@ def run(folder, *command, **variables):
     for name in ("FARCALL_SERVER", "NG_CONFIG_FILE", "NINF_SERVER", "NINF_SERVER_PORT"):
         if name not in variables:
             environment.pop(name, None)
+    return environment
+
+
+def run(folder, *command, **variables):
     done = subprocess.run(
         [str(word) for word in command],
         cwd=folder,
-        env=environment,
+        env=environment_of(folder, variables),
         capture_output=True,
         text=True,
         timeout=240,
@@ -95,3 +101,38 @@ def test_of_ninf_g_5(tmp_path):
         assert sum(words in line for line in said) == 2, done.stderr
     own = [line for line in said if "no effect on calls from Java" in line]
     assert len(own) == 2 and "save_sessionInfo" in own[0] and "argument_transfer" in own[0]
+
+
+def test_of_the_first_ninf(tmp_path):
+    folder = tree("ninf-1", tmp_path)
+    made(folder, "make", "-s")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    with open(tmp_path / "log", "w", encoding="utf-8") as log:
+        server = subprocess.Popen(
+            [STAGE / "ng/bin/ninf_serv_tcp", "-port", port, "ninf.conf"],
+            cwd=folder,
+            env=environment_of(folder, {"FARCALL_TOKEN_FILE": ""}),
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
+        try:
+            assert server.stdout.readline().strip().endswith(f":{port}")
+            words = [f"-Dport={port}", "Client", "-server", "localhost", "-port", port, "rest"]
+            done = java(folder, *words, FARCALL_TOKEN_FILE="")
+            assert passed(done) >= 21
+            # The server may as well be the environment's.
+            words = [f"-Dport={port}", "Client", "-debug", "rest"]
+            done = java(
+                folder,
+                *words,
+                FARCALL_TOKEN_FILE="",
+                NINF_SERVER="localhost",
+                NINF_SERVER_PORT=port,
+            )
+            assert passed(done) >= 21
+        finally:
+            server.terminate()
+            server.wait(30)
+            server.stdout.close()

@@ -2,6 +2,7 @@
 package org.farcall;
 
 import java.lang.reflect.Array;
+import java.net.URI;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
@@ -16,6 +17,17 @@ final class Positional {
     private final Arguments call;
     /** What was given, by parameter. */
     private final Map<Parameter, Object> given = new HashMap<>();
+    /** What stands for arrays of int that are such of 64-bit integers in the interface. */
+    private final Map<Parameter, Widened> widened = new HashMap<>();
+
+    /** An array of the caller's, and the wider one that the call has. */
+    private record Widened(int[] given, long[] wide) {
+        void narrow() {
+            for (int i = 0; i < given.length; i++) {
+                given[i] = (int) wide[i];
+            }
+        }
+    }
 
     Positional(Arguments call, List<?> list) {
         List<?> arguments = list == null ? List.of() : list;
@@ -29,10 +41,22 @@ final class Positional {
                 ErrorKind.INVALID_ARGUMENT, "call", message, null, "routine", described.fullName);
         }
         for (int i = 0; i < arguments.size(); i++) {
-            given.put(visible.get(i), arguments.get(i));
+            given.put(visible.get(i), widened(visible.get(i), arguments.get(i)));
         }
         call.inPlace();
         visible.forEach(this::file);
+    }
+
+    /** A `long` of the first Ninf's has 32 bits, which is Java's int. */
+    private Object widened(Parameter one, Object value) {
+        boolean isWide = one.isArray && one.element != null && !one.isSingle &&
+                         one.element.component == long.class;
+        if (!isWide || !(value instanceof int[] narrow)) {
+            return value;
+        }
+        long[] wide = Arrays.stream(narrow).asLongStream().toArray();
+        widened.put(one, new Widened(narrow, wide));
+        return wide;
     }
 
     private FarcallException wrong(Parameter one, String message, String advice) {
@@ -95,6 +119,11 @@ final class Positional {
 
     /** Puts results of one value where they were given a place. */
     void store(Results results) {
+        widened.forEach((one, arrays) -> {
+            if (one.isOutput()) {
+                arrays.narrow();
+            }
+        });
         for (Parameter one : described.outputs) {
             Object place = given.get(one);
             Object result = isBoxed(one) && place != null ? results.get(one.name()) : null;
@@ -136,8 +165,11 @@ final class Positional {
     // ---- Layouts
     // ---------------------------------------------------------------------------------------------
 
-    /** A flat array as the interface lays it out; anything else as it is. */
+    /** A flat array as the interface lays it out, and the address of one; anything else as it is. */
     private Object laidOut(Parameter one, Object value) {
+        if (value instanceof String address && address.contains("://")) {
+            return URI.create(address);
+        }
         if (value == null || Element.memoryOf(value) == null || one.struct() != null) {
             return value;
         }
