@@ -49,8 +49,16 @@ static void waiting(farcall_client *client)
     double begin = now();
     farcall_call *call;
     farcall_error *error;
+    farcall_transfer transfer;
     CHECK_OK(farcall_start_call(client, &error, &call, "pause", 0.3, &done), error);
     CHECK(farcall_call_number(call) > 0);
+    /* None of its arguments is long, and it calls nobody back. */
+    transfer.to_send = 1;
+    CHECK_OK(farcall_call_transfer(call, &transfer, &error), error);
+    CHECK(transfer.to_send == 0 && transfer.sent == 0 && transfer.to_receive == 0);
+    CHECK(transfer.callback_arguments_seconds < 0 && transfer.callback_results_seconds < 0);
+    CHECK_ERROR(farcall_call_transfer(call, NULL, &error), error, FARCALL_INVALID_ARGUMENT,
+        "the pointer for the transfer is NULL");
     CHECK(farcall_call_poll(call, NULL, &error) == FARCALL_PENDING && !error);
     CHECK(farcall_call_wait(call, 0.05, NULL, &error) == FARCALL_PENDING && !error);
     CHECK(now() - begin >= 0.05 && done == 0);

@@ -49,6 +49,14 @@ public class Asker {
                     return sum[0];
                 });
                 break;
+            case "fetch":
+                tell("fetch", () -> {
+                    double[] sum = new double[1];
+                    client.getFunctionHandle("wire/sum")
+                        .call(Integer.parseInt(words[2]), words[3], sum);
+                    return sum[0];
+                });
+                break;
             case "receive":
                 tell("receive", () -> {
                     double[] y = new double[Integer.parseInt(words[2])];

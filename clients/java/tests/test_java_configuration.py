@@ -2,6 +2,7 @@
 C: launcher, heartbeat, compression, retries, time limits, output and logs."""
 
 import contextlib
+import http.server
 import os
 import pathlib
 import signal
@@ -86,18 +87,25 @@ def program(tmp_path, classes):
     return Program(tmp_path, classes)
 
 
+class Pages(http.server.SimpleHTTPRequestHandler):
+    """A folder over HTTP; nothing is printed of requests."""
+
+    def log_message(self, *_):
+        pass
+
+
 @contextlib.contextmanager
-def serving(program, *files):
+def serving(program, *files, more=""):
     """A server over TCP, which lets objects take their time to end: its process and its port."""
     token = program.folder / "token"
     manifest = program.folder / "farcall.toml"
-    manifest.write_text(MANIFEST)
+    manifest.write_text(MANIFEST + more)
     command = [STAGE / "bin/farcall", "serve", *(HERE / file for file in files)]
     command += ["--listen", "tcp:127.0.0.1:0", "--token-file", token, "--manifest", manifest]
     with open(program.folder / "log", "w", encoding="utf-8") as log:
         server = subprocess.Popen(
             command,
-            env={**os.environ, "XDG_RUNTIME_DIR": str(program.folder / "run")},
+            env={**os.environ, "XDG_RUNTIME_DIR": str(program.folder / "run"), "no_proxy": "*"},
             cwd=program.folder,
             stdout=subprocess.PIPE,
             stderr=log,
@@ -309,6 +317,25 @@ def test_what_has_no_effect_is_said_in_one_line(program):
         assert program.errors.count("\n") == 1
         for name in ("fortran_compatible (", "argument_transfer (", "debug ("):
             assert name in program.errors
+
+
+def test_an_array_may_be_an_address(program):
+    """From where the server fetches it, as in C."""
+    values = ["%%MatrixMarket matrix array real general", "3 1", "1.5", "2.5", "3.5"]
+    (program.folder / "pages").mkdir()
+    (program.folder / "pages/v.mtx").write_text("\n".join(values) + "\n")
+    pages = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), lambda *a: Pages(*a, directory=str(program.folder / "pages"))
+    )
+    threading.Thread(target=pages.serve_forever, daemon=True).start()
+    here = f"http://127.0.0.1:{pages.server_address[1]}/"
+    more = '[[plugin]]\nname = "fetcher"\nslot = "fetcher"\n[plugin.options]\n'
+    more += f'allow = [{{ from = ["{here}"] }}]\n'
+    with serving(program, "wire.idl", more=more) as (_, port):
+        lines = program(section(port), "fetch", "3", f"{here}v.mtx")
+        assert lines[0][0] == "fetch 7.5", program.errors
+    pages.shutdown()
+    pages.server_close()
 
 
 def test_a_program_that_is_ended_ends_its_calls(program):

@@ -270,6 +270,17 @@ int farcall_call_news(
     farcall_call *call, double timeout_seconds, farcall_news *news, farcall_error **error);
 int farcall_call_cancel(farcall_call *call, farcall_error **error);
 uint64_t farcall_call_number(const farcall_call *call);
+typedef struct farcall_transfer {
+    uint64_t sent;
+    uint64_t to_send;
+    uint64_t received;
+    uint64_t to_receive;
+    double callback_arguments_seconds;
+    double callback_results_seconds;
+    uint64_t reserved[2];
+} farcall_transfer;
+int farcall_call_transfer(
+    const farcall_call *call, farcall_transfer *transfer, farcall_error **error);
 void farcall_call_free(farcall_call *call);
 int farcall_call_wait_kept(farcall_call *call, double timeout_seconds, farcall_error **error);
 int farcall_call_id(const farcall_call *call, char *id);
@@ -325,8 +336,9 @@ typedef struct farcall_place {
 void farcall_place_clear(void *place);
 typedef struct farcall_grpc_places farcall_grpc_places;
 int farcall_grpc_places_read(const char *file, farcall_grpc_places **places, char **words);
-int farcall_grpc_places_find(const farcall_grpc_places *places, const char *host, int port,
-    const char *name, int of_class, char **words);
+int farcall_grpc_places_connect(const farcall_grpc_places *places, const char *wanted,
+    const char *name, int of_class, farcall_client **client, char **words);
+void farcall_grpc_places_note(const farcall_grpc_places *places, int place, const char *line);
 void farcall_grpc_places_free(farcall_grpc_places *places);
 int farcall_is_cancelled(void);
 int farcall_progress(double done, const char *words);
