@@ -392,7 +392,7 @@ typedef struct farcall_transfer {
     uint64_t reserved[2];   /* zero */
 } farcall_transfer;
 
-/* Tells how far a call is, while another thread waits or not. All zero once it is over. */
+/* Tells how far a call is, while another thread waits or not. All zero once it has ended. */
 int farcall_call_transfer(
     const farcall_call *call, farcall_transfer *transfer, farcall_error **error);
 /* Frees a call. If it is not over, the server is asked to end it, unless it keeps it. This waits

@@ -31,7 +31,7 @@ unsafe extern "C" fn farcall_call_cancel(
         // SAFETY: farcall.h: a call.
         let call = unsafe { object(call, "the call") }?;
         match call.client.cancel(call.number) {
-            // Then the call is over, and its outcome says so.
+            // Then the call has ended, and its outcome says so.
             Err(error) if error.kind() == ErrorKind::ConnectionLost => Ok(OK),
             outcome => outcome.map(|()| OK),
         }

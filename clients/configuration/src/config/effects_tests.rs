@@ -105,7 +105,8 @@ fn effect(section: &SectionKind, attribute: &Attribute, times: usize) -> (bool, 
     let mut with: Vec<String> =
         beside.iter().filter(|line| !line.starts_with(&begin)).map(|l| (*l).to_owned()).collect();
     with.push(line);
-    let (without, with) = (read(section, &without, times), read(section, &with, times));
+    let without = read(section, &without, times);
+    let with = read(section, &with, times);
     let is_new = |remark: &&Remark| without.warnings.iter().all(|known| known != *remark);
     let warnings = with.warnings.iter().filter(is_new).map(|remark| remark.message.clone());
     let warnings = warnings.collect();

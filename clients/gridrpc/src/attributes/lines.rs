@@ -40,7 +40,9 @@ impl HandleAttributes {
     /// What a client of another language is to know of them, as JSON members.
     pub fn json_members(&self) -> String {
         let [session, transfers @ ..] = self.seconds;
-        let (start, stop, ranks) = (self.start_timeout, self.stop_timeout, self.ranks());
+        let start = self.start_timeout;
+        let stop = self.stop_timeout;
+        let ranks = self.ranks();
         format!(
             "\"start_timeout\":{start},\"stop_timeout\":{stop},\"ranks\":{ranks},\
              \"session_timeout\":{session},\"transfer_timeouts\":{transfers:?}"

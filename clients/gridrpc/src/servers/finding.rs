@@ -27,7 +27,9 @@ impl Found {
     pub fn json(&self) -> String {
         let Found { place, connection, terms } = self;
         let notes = connection.log.is_wanted();
-        let (key, prints, terms) = (connection.key, connection.prints, terms.json_members());
+        let key = connection.key;
+        let prints = connection.prints;
+        let terms = terms.json_members();
         format!(
             "{{\"place\":{place},\"connection\":{key},{terms},\"prints\":{prints},\
              \"notes\":{notes}}}"

@@ -328,7 +328,7 @@ public class Sample {
                 try {
                     stubborn.callWith(new Args().add(new Integer(60)).list());
                 } catch (GrpcException e) {
-                    // Cancelled or failed: it is over.
+                    // Cancelled or failed: it has ended.
                 }
             }
         };

@@ -397,18 +397,18 @@ public class Trials {
         session.put(NgGrpcSessionAttr.KEY_SESSION_TIMEOUT, "1");
         try {
             rest.call(session, 20000, process);
-            check("a session's time is over", false);
+            check("a session's time has passed", false);
         } catch (GrpcException e) {
-            check("a session's time is over", e.getErrorCode() == 19);
+            check("a session's time has passed", e.getErrorCode() == 19);
         }
         rest.dispose();
         rest = client.getFunctionHandle("trials/rest");
         long began = System.currentTimeMillis();
         try {
             rest.call(20000, process);
-            check("the time of FUNCTION_INFO is over", false);
+            check("the time of FUNCTION_INFO has passed", false);
         } catch (GrpcException e) {
-            check("the time of FUNCTION_INFO is over", e.getErrorCode() == 19
+            check("the time of FUNCTION_INFO has passed", e.getErrorCode() == 19
                 && System.currentTimeMillis() - began < 15000);
         }
         rest.dispose();

@@ -201,10 +201,18 @@ public class NinfClient {
     /** A function as Ninf-G's client takes it; anything else as it is. */
     private static Object counterpart(Object given) {
         if (given instanceof CallbackFunc function) {
-            NgCallbackInterface made = arguments -> function.callback(new Vector<Object>(arguments));
-            return made;
+            return called(function);
         }
         return given;
+    }
+
+    private static NgCallbackInterface called(CallbackFunc function) {
+        return arguments -> function.callback(vector(arguments));
+    }
+
+    @SuppressWarnings({"rawtypes", "unchecked"})
+    private static Vector vector(List arguments) {
+        return new Vector(arguments);
     }
 
     private static Vector<Object> list(Object... arguments) {

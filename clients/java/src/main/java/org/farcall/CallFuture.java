@@ -54,12 +54,12 @@ public final class CallFuture extends CompletableFuture<Results> {
         return known == null ? 0 : known;
     }
 
-    /** How far its arrays and its functions are; null when it is over, or has not begun. */
+    /** How far its arrays and its functions are; null when it has ended, or has not begun. */
     TransferWatch.Moved moved() {
         return whileRunning(TransferWatch::moved);
     }
 
-    /** What a function says of the library's call; null when there is none. */
+    /** What a function says of the library's call; null without one. */
     private <T> T whileRunning(java.util.function.LongFunction<T> function) {
         Prepared made = prepared;
         Handle call = made == null || isDone() ? null : made.handle();

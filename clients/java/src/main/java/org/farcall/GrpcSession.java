@@ -18,7 +18,7 @@ import org.gridforum.gridrpc.GrpcExecInfo;
 
 /** The one call at a time that a handle makes. */
 final class GrpcSession {
-    /** How often it is looked whether a time is over. */
+    /** How often it is looked whether a time has passed. */
     private static final long LOOK_MILLISECONDS = 50;
 
     /** What a handle's calls are made by: its server's terms, and who notes what goes there. */
@@ -47,7 +47,7 @@ final class GrpcSession {
         return current != null;
     }
 
-    /** Makes a call and waits for its end; a second thread waits until the first one's is over.
+    /** Makes a call and waits for its end; a second thread waits for the first one's.
      * Gives null for one that {@link #cancel} ended, as Ninf-G's client does. */
     synchronized GrpcExecInfo make(Way way, Supplier<Arguments> begin, Properties attributes,
         List<?> given, long[] times) throws GrpcException {

@@ -94,7 +94,7 @@ final class Held {
         try {
             long error = scratch.allocate(8);
             if (!connection.isClosed()) {
-                // In one go: whoever asks for the end a second time is told that it came.
+                // In one go: a second request for the end is told that it came.
                 Connection.apart(() -> release(error));
             }
         } catch (FarcallException error) {

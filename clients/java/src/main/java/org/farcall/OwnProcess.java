@@ -1,4 +1,4 @@
-// The process of a GridRPC handle whose server was named, as clients/gridrpc/src/own.rs has it for C.
+// The process of a GridRPC handle whose server was named: for C, clients/gridrpc/src/own.rs.
 package org.farcall;
 
 /**

@@ -165,7 +165,8 @@ final class Positional {
     // ---- Layouts
     // ---------------------------------------------------------------------------------------------
 
-    /** A flat array as the interface lays it out, and the address of one; anything else as it is. */
+    /** A flat array as the interface lays it out, the address of one, or anything else as it is.
+     */
     private Object laidOut(Parameter one, Object value) {
         if (value instanceof String address && address.contains("://")) {
             return URI.create(address);

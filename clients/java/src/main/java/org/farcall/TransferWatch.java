@@ -13,7 +13,7 @@ final class TransferWatch {
     /** Of farcall_transfer. */
     private static final long BYTES = 64;
 
-    /** How far a call is: bytes, and for how long functions' arguments and results are under way;
+    /** How far a call is: bytes, and for how long functions' arguments and results are moving;
      * below 0: none are. */
     record Moved(long sent, long toSend, long received, long toReceive, double argumentsSince,
         double resultsSince) {}
