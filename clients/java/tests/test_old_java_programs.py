@@ -90,17 +90,39 @@ def test_of_ninf_g_2(tmp_path):
     assert done.stderr == ""
 
 
-def test_of_ninf_g_5(tmp_path):
+def test_of_ninf_g_4_and_5(tmp_path):
     folder = tree("ninf-g-5", tmp_path)
     made(folder, "make", "-s")
-    done = java(folder, "Trials", "client.conf")
-    assert passed(done) >= 114
-    # It is activated twice; each time what has no effect is said in one line.
-    said = done.stderr.split("\n")
-    for words in ("jobmanager has no effect", "the type GT4py has no effect"):
-        assert sum(words in line for line in said) == 2, done.stderr
-    own = [line for line in said if "no effect on calls from Java" in line]
-    assert len(own) == 2 and "save_sessionInfo" in own[0] and "argument_transfer" in own[0]
+    for configuration, unused, in_c in (
+        (
+            "client.conf",
+            ["jobmanager", "the type GT4py"],
+            ["save_sessionInfo", "argument_transfer"],
+        ),
+        (
+            "client-4.conf",
+            [
+                "refresh_credential",
+                "MDS_SERVER",
+                "the type GT4py",
+                "job_queue",
+                "heartbeat_timeoutCountOnTransfer",
+            ],
+            [],
+        ),
+    ):
+        done = java(folder, "Trials", configuration)
+        assert passed(done) >= 114
+        # It is activated twice; each time what has no effect is said once, and what has one in C
+        # alone in one line.
+        said = [line for line in done.stderr.split("\n") if line.startswith("farcall: Warning")]
+        for words in unused:
+            line = f"{words} has no effect"
+            assert sum(line in one for one in said) == 2, (line, done.stderr)
+        assert len(said) == 2 * len(unused) + (2 if in_c else 0), done.stderr
+        own = [line for line in said if "no effect on calls from Java" in line]
+        assert all(name in line for line in own for name in in_c)
+    assert " of trials/bytes begins" in (folder / "comm.log").read_text()
 
 
 def test_of_the_first_ninf(tmp_path):
