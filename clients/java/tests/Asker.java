@@ -29,6 +29,12 @@ public class Asker {
         System.out.println(what + " " + outcome + " " + (System.nanoTime() - began) / 1000000000L);
     }
 
+    private static int ranks(GrpcFunctionHandle handle) throws GrpcException {
+        int[] count = new int[1];
+        handle.call(count);
+        return count[0];
+    }
+
     public static void main(String[] words) throws Exception {
         GrpcClient client = GrpcClientFactory.getClient("org.apgrid.grpc.ng.NgGrpcClient");
         client.activate(words[0]);
@@ -71,6 +77,16 @@ public class Asker {
                 break;
             case "print":
                 client.getFunctionHandle("wire/print").call("from the routine");
+                break;
+            case "ranks":
+                Properties processes = new Properties();
+                if (words.length > 2) {
+                    processes.put(NgGrpcHandleAttr.KEY_MPI_NCPUS, Integer.valueOf(words[2]));
+                    processes = NgGrpcHandleAttr.convertNumOfCPUs(processes);
+                }
+                Properties asked = processes;
+                tell("ranks", () -> ranks(client.getFunctionHandle("ranks/count", asked)));
+                tell("array", () -> ranks(client.getFunctionHandles("ranks/count", 1)[0]));
                 break;
             case "tick":
                 tell("tick", () -> client.getFunctionHandle("wire/tick").call());

@@ -5,6 +5,7 @@ import contextlib
 import http.server
 import os
 import pathlib
+import shutil
 import signal
 import socket
 import subprocess
@@ -317,6 +318,16 @@ def test_what_has_no_effect_is_said_in_one_line(program):
         assert program.errors.count("\n") == 1
         for name in ("fortran_compatible (", "argument_transfer (", "debug ("):
             assert name in program.errors
+
+
+@pytest.mark.skipif(not shutil.which("mpicc"), reason="there is no MPI")
+def test_mpi_starts_as_many_processes_as_the_section_says(program):
+    with serving(program, "ranks.idl") as (_, port):
+        more = "mpi_runNoOfCPUs 2\nmpi_runNoOfCPUs other=1\n"
+        lines = program(section(port, more), "ranks")
+        assert lines[0][0] == "ranks 2" and lines[1][0] == "array 2", program.errors
+        # The properties of a handle count more.
+        assert program(section(port, more), "ranks", "3")[0][0] == "ranks 3", program.errors
 
 
 def test_an_array_may_be_an_address(program):
