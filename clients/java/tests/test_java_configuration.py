@@ -5,6 +5,7 @@ import contextlib
 import http.server
 import os
 import pathlib
+import select
 import shutil
 import signal
 import socket
@@ -88,6 +89,12 @@ def program(tmp_path, classes):
     return Program(tmp_path, classes)
 
 
+def first_line(process):
+    """What a process prints first; it has a minute."""
+    ready, _, _ = select.select([process.stdout], [], [], 60)
+    return process.stdout.readline() if ready else ""
+
+
 class Pages(http.server.SimpleHTTPRequestHandler):
     """A folder over HTTP; nothing is printed of requests."""
 
@@ -113,7 +120,7 @@ def serving(program, *files, more=""):
             text=True,
         )
     try:
-        line = server.stdout.readline().strip()
+        line = first_line(server).strip()
         assert line, (program.folder / "log").read_text()
         program.variables["FARCALL_TOKEN_FILE"] = str(token)
         yield server, int(line.rsplit(":", 1)[1])
@@ -364,7 +371,7 @@ def test_a_program_that_is_ended_ends_its_calls(program):
             stderr=subprocess.PIPE,
             text=True,
         ) as caller:
-            assert caller.stdout.readline() == "tick\n"
+            assert first_line(caller) == "tick\n"
             caller.send_signal(signal.SIGTERM)
             out, errors = caller.communicate(timeout=30)
         assert (out, errors) == ("", "") and caller.returncode != 0

@@ -3,6 +3,7 @@ Makefiles with javac, and run, without any edit."""
 
 import os
 import pathlib
+import select
 import shutil
 import socket
 import subprocess
@@ -140,7 +141,8 @@ def test_of_the_first_ninf(tmp_path):
             text=True,
         )
         try:
-            assert server.stdout.readline().strip().endswith(f":{port}")
+            ready, _, _ = select.select([server.stdout], [], [], 60)
+            assert ready and server.stdout.readline().strip().endswith(f":{port}")
             words = [f"-Dport={port}", "Client", "-server", "localhost", "-port", port, "rest"]
             done = java(folder, *words, FARCALL_TOKEN_FILE="")
             assert passed(done) >= 21
