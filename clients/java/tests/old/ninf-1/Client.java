@@ -129,6 +129,12 @@ public class Client {
 
     static void failures(NinfClient client) {
         try {
+            NinfClient.parseArg(new String[] {"-port"});
+            check(false, "an option without its value");
+        } catch (IllegalArgumentException e) {
+            check(e.getMessage().startsWith("-port"), "an option without its value");
+        }
+        try {
             client.callWith("library/broken");
             check(false, "a crash is told");
         } catch (NinfException e) {

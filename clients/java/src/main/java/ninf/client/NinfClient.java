@@ -99,7 +99,7 @@ public class NinfClient {
 
     /** Takes `-server HOST`, `-port PORT` and the other options of Ninf out of a program's
      * arguments: the rest. */
-    public static synchronized String[] parseArg(String[] arguments) throws NinfException {
+    public static synchronized String[] parseArg(String[] arguments) {
         List<String> rest = new ArrayList<>();
         for (int i = 0; i < arguments.length; i++) {
             String option = arguments[i];
@@ -112,7 +112,7 @@ public class NinfClient {
                 continue;
             }
             if (++i == arguments.length) {
-                throw new NinfException(option + " needs a value");
+                throw new IllegalArgumentException(option + " needs a value");
             }
             if (isServer) {
                 defaultHost = arguments[i];
