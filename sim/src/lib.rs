@@ -16,6 +16,7 @@ mod process;
 mod program;
 mod promises;
 mod spawner;
+pub mod study;
 mod world;
 
 pub use plan::Plan;

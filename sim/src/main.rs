@@ -1,30 +1,63 @@
-//! Runs one experiment: `farcall-sim PLAN.toml [SEED]` prints everything that happened, and how the
-//! calls ended.
+//! Runs one experiment. `farcall-sim PLAN.toml [SEED]` tests faults: it prints everything that
+//! happened, and how the calls ended. `farcall-sim study PLAN.toml [SEED] [--csv | --json]` is about
+//! placement: it prints how long calls took and where they ran.
 
 use std::process::ExitCode;
 
+use farcall_sim::study::{self, Study, StudyPlan};
 use farcall_sim::{Plan, World};
+
+const USAGE: &str = "usage: farcall-sim PLAN.toml [SEED]
+       farcall-sim study PLAN.toml [SEED] [--csv | --json]";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let plan = words
-        .first()
-        .map(|file| std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}")));
-    let plan = plan.unwrap_or_else(|| Err("usage: farcall-sim PLAN.toml [SEED]".to_owned()));
-    let run =
-        plan.and_then(|text| Plan::read(&text).map_err(|error| error.to_string())).map(|plan| {
-            let seed = words.get(1).and_then(|seed| seed.parse().ok()).unwrap_or(plan.seed);
-            World::run(&plan, seed)
-        });
-    match run {
-        Ok(report) => {
-            report.trace.iter().for_each(|line| println!("{line}"));
-            println!("returned {}, failed {:?}", report.returned, report.failed);
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("{error}");
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let done = match words.split_first() {
+        Some((&"study", words)) => run_study(words),
+        Some((file, words)) => run_world(file, words.first().copied()),
+        None => Err(USAGE.to_owned()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("farcall-sim: {message}");
             ExitCode::FAILURE
         }
     }
+}
+
+fn read(file: &str) -> Result<String, String> {
+    std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))
+}
+
+/// The seed that a word names; a plan's own without one.
+fn seed(word: Option<&str>, own: u64) -> Result<u64, String> {
+    let Some(word) = word else { return Ok(own) };
+    word.parse().map_err(|_| format!("\"{word}\" is not a seed: write a whole number\n{USAGE}"))
+}
+
+fn run_world(file: &str, word: Option<&str>) -> Result<(), String> {
+    let plan = Plan::read(&read(file)?).map_err(|error| error.to_string())?;
+    let report = World::run(&plan, seed(word, plan.seed)?);
+    report.trace.iter().for_each(|line| println!("{line}"));
+    println!("returned {}, failed {:?}", report.returned, report.failed);
+    Ok(())
+}
+
+fn run_study(words: &[&str]) -> Result<(), String> {
+    let (options, words): (Vec<&str>, Vec<&str>) =
+        words.iter().partition(|word| word.starts_with("--"));
+    let file = words.first().ok_or(USAGE)?;
+    let show = match options[..] {
+        [] => study::table,
+        ["--csv"] => study::csv,
+        ["--json"] => study::json,
+        _ => return Err(format!("unknown option {}\n{USAGE}", options.join(" "))),
+    };
+    let plan = StudyPlan::read(file, &read(file)?).map_err(|error| error.to_string())?;
+    let seed = seed(words.get(1).copied(), plan.seed)?;
+    let results = Study::run(&plan, seed).map_err(|error| error.to_string())?;
+    print!("{}", show(&results));
+    Ok(())
 }

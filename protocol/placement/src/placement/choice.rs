@@ -1,0 +1,148 @@
+//! Chooses servers for a call.
+
+use std::cmp::Ordering;
+
+use farcall_base::{Error, ErrorKind, Instant, Result};
+
+use super::{Candidate, Grant, Granted, Placement, Question};
+use crate::member::{Presence, Presences};
+use crate::paths::Direction;
+
+/// A server that is silent for longer than usual comes after all others: more than any call lasts.
+const SUSPECT_COST: f64 = 1e15;
+
+/// A candidate and what the policy says of it.
+#[derive(Clone, Copy, Debug)]
+struct Ranked {
+    cost: f64,
+    candidate: Candidate,
+}
+
+impl Ranked {
+    fn is_before(&self, other: &Ranked) -> bool {
+        self.compare(other) == Ordering::Less
+    }
+
+    fn compare(&self, other: &Ranked) -> Ordering {
+        let by_cost = self.cost.total_cmp(&other.cost);
+        by_cost.then(self.candidate.turn.cmp(&other.candidate.turn))
+    }
+}
+
+impl Placement {
+    /// Servers for a call, the best first; it counts as placed on the first from now on.
+    ///
+    /// # Errors
+    /// `NotFound` where no server that is there publishes the routine; `LimitExceeded` where too
+    /// many grants have no outcome yet.
+    pub fn handle_question(&mut self, now: Instant, question: &Question) -> Result<Grant> {
+        if self.open.len() >= self.limits.grants_max {
+            self.drop_unused(now);
+        }
+        if self.open.len() >= self.limits.grants_max {
+            return Err(Error::new(
+                ErrorKind::LimitExceeded,
+                "place a call",
+                "too many calls were placed and are not known to have ended",
+            )
+            .with("limit", format!("grants_max = {}", self.limits.grants_max))
+            .fix("wait for some of them, or raise grants_max"));
+        }
+        let best = self.best(now, question);
+        if best.is_empty() {
+            return Err(nobody());
+        }
+        Ok(self.grant(now, question, best))
+    }
+
+    /// All servers that publish the routine, the best first, and nothing is placed.
+    pub fn explain(&mut self, now: Instant, question: &Question) -> Vec<Candidate> {
+        let mut ranked = Vec::new();
+        self.rank_all(now, question, |one| ranked.push(one));
+        ranked.sort_by(Ranked::compare);
+        ranked.into_iter().map(|one| self.with_error(now, question, one.candidate)).collect()
+    }
+
+    fn best(&mut self, now: Instant, question: &Question) -> Vec<Candidate> {
+        let count = self.limits.servers_in_grant.max(1);
+        let mut best: Vec<Ranked> = Vec::with_capacity(count + 1);
+        self.rank_all(now, question, |one| {
+            if best.len() == count && !one.is_before(&best[count - 1]) {
+                return;
+            }
+            let at = best.partition_point(|other| !one.is_before(other));
+            best.insert(at, one);
+            best.truncate(count);
+        });
+        best.into_iter().map(|one| self.with_error(now, question, one.candidate)).collect()
+    }
+
+    /// Each server that could run the call.
+    fn rank_all(&mut self, now: Instant, question: &Question, mut found: impl FnMut(Ranked)) {
+        let members = &self.members;
+        let publishers = || members.publishers(&question.contract);
+        let kind = self.kinds.of(&question.contract, &question.work, &self.runs, publishers);
+        let paths = &mut self.paths;
+        let presences = Presences::at(now, &self.limits);
+        let processors = f64::from(question.processors);
+        for server in &kind.servers {
+            let Some(member) = self.members.get(server.member) else { continue };
+            let presence = presences.of(member);
+            let is_out = presence == Presence::Gone || member.report.draining;
+            if is_out || question.without.contains(&server.member) {
+                continue;
+            }
+            let cold_s = if server.is_warm { 0.0 } else { member.report.start_s };
+            let there = Direction { from: question.site, to: member.report.site };
+            let back = Direction { from: member.report.site, to: question.site };
+            let candidate = Candidate {
+                member: server.member,
+                wait_s: member.wait_s(now, processors) + cold_s,
+                send_s: paths.seconds(now, there, question.bytes_in),
+                run_s: kind.common_s * server.factor,
+                return_s: paths.seconds(now, back, question.bytes_out),
+                error_s: 0.0,
+                load: member.load(),
+                turn: member.turn,
+            };
+            let mut cost = self.policy.cost(&candidate, question);
+            if presence == Presence::Suspect {
+                cost += SUSPECT_COST;
+            }
+            found(Ranked { cost, candidate });
+        }
+    }
+
+    /// With what the prediction may be wrong by; worked out for those that are answered only.
+    fn with_error(&mut self, now: Instant, question: &Question, one: Candidate) -> Candidate {
+        let run = self.runs.predict(one.member, &question.contract, &question.work);
+        let site = self.members.get(one.member).map(|member| member.report.site);
+        let site = site.unwrap_or(question.site);
+        let there = Direction { from: question.site, to: site };
+        let back = Direction { from: site, to: question.site };
+        let send = self.paths.predict(now, there, question.bytes_in).error;
+        let back = self.paths.predict(now, back, question.bytes_out).error;
+        // The parts err by themselves: their squares add up.
+        let squares = run.error.powi(2) + send.powi(2) + back.powi(2) + (one.wait_s * 0.3).powi(2);
+        Candidate { error_s: squares.sqrt(), ..one }
+    }
+
+    fn grant(&mut self, now: Instant, question: &Question, best: Vec<Candidate>) -> Grant {
+        let granted: Vec<Granted> = best
+            .iter()
+            .filter_map(|candidate| {
+                let member = self.members.get(candidate.member)?;
+                let addresses = member.report.addresses.clone();
+                Some(Granted { addresses, candidate: *candidate })
+            })
+            .collect();
+        let id = self.open_grant(now, question, &best[0]);
+        Grant { id, servers: granted }
+    }
+}
+
+fn nobody() -> Error {
+    Error::new(ErrorKind::NotFound, "place a call", "no server that can be reached publishes it")
+        .fix("see `farcall servers`; publish the routine, or wait until a server is back")
+}
+
