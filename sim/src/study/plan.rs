@@ -86,7 +86,7 @@ pub struct LinkPlan {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoutePlan {
-    /// The two sites.
+    /// The two sites; `*` as the second: all others.
     pub between: [String; 2],
     /// Names of links.
     pub links: Vec<String>,

@@ -15,7 +15,7 @@ pub struct ShortestFirst {
 
 impl Default for ShortestFirst {
     fn default() -> ShortestFirst {
-        ShortestFirst { patience: 30.0 }
+        ShortestFirst { patience: 12.0 }
     }
 }
 

@@ -77,7 +77,11 @@ impl<'p> World<'p> {
     }
 
     fn add_route(&mut self, route: &RoutePlan, sites: &Sites) -> Result<()> {
-        let [a, b] = [sites.known(&route.between[0])?, sites.known(&route.between[1])?];
+        let a = sites.known(&route.between[0])?;
+        let others = match route.between[1].as_str() {
+            "*" => sites.0.values().copied().filter(|site| *site != a).collect(),
+            name => vec![sites.known(name)?],
+        };
         let mut there = Way { flow_rate_max: f64::INFINITY, ..Way::default() };
         let mut back = there.clone();
         for name in &route.links {
@@ -91,8 +95,10 @@ impl<'p> World<'p> {
                 way.flow_rate_max = way.flow_rate_max.min(flow);
             }
         }
-        self.ways.insert((a, b), there);
-        self.ways.insert((b, a), back);
+        for b in others {
+            self.ways.insert((a, b), there.clone());
+            self.ways.insert((b, a), back.clone());
+        }
         Ok(())
     }
 
