@@ -51,7 +51,13 @@ fn measure(servers: u32, sites: u32) -> f64 {
             &Run { contract, work, seconds: 1e-3, waited_s: 0.0, grant: Some(grant.id) },
         );
         let sent = Some(Sent { bytes: 1e6, seconds: 1e-2 });
-        let outcome = Outcome { grant: grant.id, site: SiteId(0), member: Some(member), sent, returned: sent };
+        let outcome = Outcome {
+            grant: grant.id,
+            site: SiteId(0),
+            member: Some(member),
+            sent,
+            returned: sent,
+        };
         placement.handle_outcome(&outcome);
     }
     begun.elapsed().as_secs_f64() * 1e6 / f64::from(CALLS)

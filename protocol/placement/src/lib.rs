@@ -5,10 +5,10 @@
 
 mod demand;
 mod forecast;
-mod kinds;
 mod limits;
 mod member;
 mod members;
+mod offers;
 mod pair_hash;
 mod paths;
 mod placement;
@@ -20,8 +20,8 @@ mod threads;
 pub use demand::Demand;
 pub use forecast::Forecast;
 pub use limits::Limits;
-pub use member::{Member, Presence, Report};
-pub use paths::{Direction, Paths, Transfer, TransferTime};
+pub use member::{Hot, Member, Presence, Report};
+pub use paths::{Direction, Paths, Transfer, TransferTime, Ways};
 pub use placement::{Candidate, Grant, Granted, News, Outcome, Placement, Question, Run, Sent};
 pub use run_times::{RunTime, RunTimes, Work};
 pub use threads::{Crowding, threads_for};

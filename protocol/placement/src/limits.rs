@@ -11,8 +11,6 @@ pub struct Limits {
     pub routines_max: usize,
     /// Pairs of sites whose paths are known.
     pub paths_max: usize,
-    /// Kinds of calls whose predictions are kept ready.
-    pub kinds_max: usize,
     /// Grants whose outcome is not known yet.
     pub grants_max: usize,
     /// Servers in one grant.
@@ -31,7 +29,6 @@ impl Default for Limits {
             members_max: 16_384,
             routines_max: 4_096,
             paths_max: 65_536,
-            kinds_max: 64,
             grants_max: 65_536,
             servers_in_grant: 4,
             suspect_after: Duration::from_secs(5),

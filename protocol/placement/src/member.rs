@@ -77,14 +77,53 @@ impl Presences {
         }
     }
 
-    /// Whether this one is.
-    pub fn of(&self, member: &Member) -> Presence {
+    /// Whether one is that was heard of then.
+    pub(crate) fn of(self, heard: Instant) -> Presence {
         // At the beginning of time nobody has been silent yet.
-        let silent_since = |since: Instant| since.0 > 0 && member.heard <= since;
-        if member.lost || silent_since(self.gone_since) {
+        let silent_since = |since: Instant| since.0 > 0 && heard <= since;
+        if silent_since(self.gone_since) {
             return Presence::Gone;
         }
         if silent_since(self.suspect_since) { Presence::Suspect } else { Presence::Up }
+    }
+}
+
+/// What a decision among thousands reads of each.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Hot {
+    /// Whether calls may go there at all.
+    pub is_open: bool,
+    /// Where it is.
+    pub site: SiteId,
+    /// When it was heard of.
+    pub heard: Instant,
+    /// Its number of the last grant.
+    pub turn: u64,
+    /// How long an executable takes to start.
+    pub start_s: f64,
+    processors: f64,
+    busy: f64,
+    backlog_s: f64,
+    extra_s: f64,
+    others: f64,
+}
+
+impl Hot {
+    /// How long a call of so many processors waits before it runs.
+    pub fn wait_s(&self, now: Instant, processors: f64) -> f64 {
+        let all = self.processors;
+        let is_free = self.busy + processors.min(all) <= all;
+        if is_free {
+            return self.extra_s.max(0.0);
+        }
+        let passed = now.0.saturating_sub(self.heard.0) as f64 * 1e-9;
+        let backlog = self.backlog_s - passed * self.busy.min(all);
+        (backlog.max(0.0) / all + self.extra_s).max(0.0)
+    }
+
+    /// What processes and calls there are for each processor.
+    pub fn load(&self) -> f64 {
+        (self.others + self.busy) / self.processors
     }
 }
 
@@ -142,18 +181,23 @@ impl Member {
 
     /// Whether it is there.
     pub fn presence(&self, now: Instant, limits: &Limits) -> Presence {
-        Presences::at(now, limits).of(self)
+        if self.lost { Presence::Gone } else { Presences::at(now, limits).of(self.heard) }
     }
 
-    /// How long a call of so many processors waits before it runs.
-    pub fn wait_s(&self, now: Instant, processors: f64) -> f64 {
-        let all = f64::from(self.report.processors);
-        let passed = now.0.saturating_sub(self.heard.0) as f64 * 1e-9;
-        let busy = self.report.busy + self.granted_processors;
-        let backlog = self.report.backlog_s + self.granted_s - passed * busy.min(all);
-        let is_free = busy + processors.min(all) <= all;
-        let before = if is_free { 0.0 } else { backlog.max(0.0) / all };
-        (before + self.report.job_wait_s.unwrap_or(0.0) + self.wait_error_s).max(0.0)
+    /// What a decision reads.
+    pub fn hot(&self) -> Hot {
+        Hot {
+            is_open: !self.lost && !self.report.draining,
+            site: self.report.site,
+            heard: self.heard,
+            turn: self.turn,
+            start_s: self.report.start_s,
+            processors: f64::from(self.report.processors),
+            busy: self.report.busy + self.granted_processors,
+            backlog_s: self.report.backlog_s + self.granted_s,
+            extra_s: self.report.job_wait_s.unwrap_or(0.0) + self.wait_error_s,
+            others: self.report.load,
+        }
     }
 
     /// A call waited; so long it was expected to.
@@ -161,12 +205,6 @@ impl Member {
         if measured_s.is_finite() {
             self.wait_error_s += (measured_s.max(0.0) - expected_s) * LEARNING;
         }
-    }
-
-    /// What processes and calls there are for each processor.
-    pub fn load(&self) -> f64 {
-        let granted = self.report.busy + self.granted_processors;
-        (self.report.load + granted) / f64::from(self.report.processors)
     }
 }
 

@@ -1,8 +1,8 @@
-//! A hash of two small numbers. Sites are numbered by us, so nobody can choose them to collide.
+//! A hash of one or two small numbers. Sites and servers are numbered by us, so nobody can choose them to collide.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// For maps whose keys are a pair of numbers that we gave out.
+/// For maps whose keys are numbers that we gave out.
 pub type PairHash = BuildHasherDefault<PairHasher>;
 
 /// Multiplies and folds, as SplitMix64 does (Steele, Lea, Flood 2014).

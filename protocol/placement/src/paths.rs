@@ -5,26 +5,25 @@
 //! share. Transfers that were granted count against their link until they are seen to end, so that
 //! a hundred callers do not all choose the link that is free now.
 
+mod link;
+mod path;
+mod ways;
+
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use farcall_base::Instant;
 
-use crate::forecast::Forecast;
 use crate::limits::Limits;
 use crate::pair_hash::PairHash;
 use crate::{GrantId, SiteId};
+use link::{Flow, Link, Memo};
+use path::{Expected, Path};
+pub use ways::{Bytes, Ways};
+use ways::{Row, refresh};
 
-/// Transfers of fewer bytes tell the latency and not the rate.
-const RATE_BYTES: f64 = 65_536.0;
-/// What is assumed of a path that nobody used: a local network of today.
-const UNKNOWN_RATE: f64 = 1e8;
-const UNKNOWN_LATENCY: f64 = 0.0005;
-/// Between processes of one site.
-const SITE_RATE: f64 = 2e9;
-const SITE_LATENCY: f64 = 0.0001;
-/// A transfer that lasts longer than expected has so much of its time left.
-const LATE_PART: f64 = 0.1;
+/// Sites whose ways lie ready; more than these take turns.
+const ROWS_MAX: usize = 256;
 /// What one transfer that had more or less beside it than expected counts for the next.
 const LEARNING: f64 = 0.1;
 /// Others are never expected to be more than so many times as many as there are.
@@ -59,83 +58,6 @@ pub struct TransferTime {
     pub error: f64,
 }
 
-#[derive(Debug)]
-struct Path {
-    latency: Forecast,
-    alone: Forecast,
-    shared: Forecast,
-    link: usize,
-    /// What the forecasts say, ready for a thousand questions.
-    now: Expected,
-}
-
-/// What is expected of a path.
-#[derive(Clone, Copy, Debug)]
-struct Expected {
-    latency_s: f64,
-    /// Seconds for each byte of a stream that is alone.
-    alone_s: f64,
-    /// Seconds for each byte of all streams together.
-    shared_s: f64,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Flow {
-    bytes: f64,
-    begun: Instant,
-    until: Instant,
-    /// Others on the link when it began.
-    beside: f64,
-}
-
-impl Flow {
-    /// What is left of it.
-    fn left(&self, now: Instant) -> f64 {
-        let whole = self.until.since(self.begun).as_secs_f64();
-        let left = self.until.since(now).as_secs_f64();
-        if whole <= 0.0 { 0.0 } else { self.bytes * (left / whole).max(LATE_PART) }
-    }
-}
-
-/// What is on its way over a link.
-#[derive(Debug)]
-struct Link {
-    flows: BTreeMap<GrantId, Flow>,
-    /// How much more than what is on its way now a transfer has beside it until it ends: others
-    /// follow those that end.
-    crowding: f64,
-    /// What a transfer of `memo.bytes` that begins at `memo.at` has before it: of a thousand
-    /// servers behind one link it is worked out once.
-    memo: Memo,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Memo {
-    at: Instant,
-    bytes: f64,
-    before: f64,
-}
-
-impl Default for Link {
-    fn default() -> Link {
-        Link { flows: BTreeMap::new(), crowding: 1.0, memo: Memo::default() }
-    }
-}
-
-impl Link {
-    /// Fair shares: each of the others delays a new transfer by at most as many bytes as it has.
-    fn before(&mut self, now: Instant, bytes: f64) -> f64 {
-        if self.flows.is_empty() {
-            return 0.0;
-        }
-        if self.memo.at != now || self.memo.bytes != bytes {
-            let before: f64 = self.flows.values().map(|flow| flow.left(now).min(bytes)).sum();
-            self.memo = Memo { at: now, bytes, before: before * self.crowding };
-        }
-        self.memo.before
-    }
-}
-
 /// All that is known of paths.
 #[derive(Debug)]
 pub struct Paths {
@@ -144,6 +66,8 @@ pub struct Paths {
     links: Vec<Link>,
     named: BTreeMap<String, usize>,
     paths_max: usize,
+    /// Ready for questions from one site: by the site at the other end.
+    rows: HashMap<SiteId, Row, PairHash>,
 }
 
 impl Paths {
@@ -154,6 +78,7 @@ impl Paths {
             links: Vec::new(),
             named: BTreeMap::new(),
             paths_max: limits.paths_max,
+            rows: HashMap::default(),
         }
     }
 
@@ -165,6 +90,7 @@ impl Paths {
             links.len() - 1
         });
         self.paths.entry(direction).or_insert_with(|| Path::new(direction, link)).link = link;
+        self.refresh(direction);
     }
 
     /// A transfer ended.
@@ -173,6 +99,7 @@ impl Paths {
             path.observe(transfer);
             path.expect(direction);
         }
+        self.refresh(direction);
     }
 
     /// A message without arrays took so many seconds one way.
@@ -181,6 +108,7 @@ impl Paths {
             path.latency.observe(seconds);
             path.expect(direction);
         }
+        self.refresh(direction);
     }
 
     fn path_mut(&mut self, direction: Direction) -> Option<&mut Path> {
@@ -191,8 +119,24 @@ impl Paths {
             self.links.push(Link::default());
             let link = self.links.len() - 1;
             self.paths.insert(direction, Path::new(direction, link));
+            self.refresh(direction);
         }
         self.paths.get_mut(&direction)
+    }
+
+    fn refresh(&mut self, direction: Direction) {
+        if let Some(path) = self.paths.get(&direction) {
+            refresh(&mut self.rows, direction, path);
+        }
+    }
+
+    /// The ways of one site to all others, for a question.
+    pub fn ways(&mut self, site: SiteId) -> Ways<'_> {
+        if self.rows.len() >= ROWS_MAX && !self.rows.contains_key(&site) {
+            self.rows.clear();
+        }
+        let row = self.rows.entry(site).or_default();
+        Ways { site, row, paths: &self.paths, links: &mut self.links }
     }
 
     /// How long a transfer takes that begins now, beside those that are on their way.
@@ -253,61 +197,5 @@ impl Paths {
     /// Transfers that are on their way.
     pub fn under_way(&self, direction: Direction) -> usize {
         self.paths.get(&direction).map_or(0, |path| self.links[path.link].flows.len())
-    }
-}
-
-impl Path {
-    fn new(direction: Direction, link: usize) -> Path {
-        Path {
-            latency: Forecast::default(),
-            alone: Forecast::default(),
-            shared: Forecast::default(),
-            link,
-            now: Expected::guess(direction),
-        }
-    }
-
-    fn observe(&mut self, transfer: &Transfer) {
-        if transfer.bytes < RATE_BYTES {
-            return self.latency.observe(transfer.seconds);
-        }
-        let latency = self.latency.value().unwrap_or_default();
-        let moving = (transfer.seconds - latency).max(transfer.seconds * 0.1).max(1e-9);
-        let rate = transfer.bytes / moving;
-        if transfer.beside < 0.5 {
-            self.alone.observe(rate);
-        } else {
-            self.shared.observe(rate * (1.0 + transfer.beside));
-        }
-    }
-
-    fn expect(&mut self, direction: Direction) {
-        let guess = Expected::guess(direction);
-        let alone = self.alone.value().or(self.shared.value()).map(|rate| 1.0 / rate.max(1.0));
-        let alone_s = alone.unwrap_or(guess.alone_s);
-        let shared = self.shared.value().map_or(alone_s, |rate| 1.0 / rate.max(1.0));
-        let latency_s = self.latency.value().unwrap_or(guess.latency_s);
-        // All together are never slower than one alone.
-        self.now = Expected { latency_s, alone_s, shared_s: shared.min(alone_s) };
-    }
-
-    /// What forecasts of its rate are wrong by, as a part of it.
-    fn error(&self) -> Option<f64> {
-        let series = if self.shared.seen() > self.alone.seen() { &self.shared } else { &self.alone };
-        Some(series.error()? / series.value()?.max(1.0))
-    }
-}
-
-impl Expected {
-    /// What is assumed of a path that nobody used.
-    fn guess(direction: Direction) -> Expected {
-        let is_one_site = direction.from == direction.to;
-        let rate = if is_one_site { SITE_RATE } else { UNKNOWN_RATE };
-        let latency_s = if is_one_site { SITE_LATENCY } else { UNKNOWN_LATENCY };
-        Expected { latency_s, alone_s: 1.0 / rate, shared_s: 1.0 / rate }
-    }
-
-    fn seconds(&self, bytes: f64, before: f64) -> f64 {
-        self.latency_s + (bytes * self.alone_s).max((bytes + before) * self.shared_s)
     }
 }

@@ -11,10 +11,10 @@ use farcall_base::{Error, ErrorKind, Instant, Result};
 pub use candidate::{Candidate, Question};
 pub use grants::{Grant, Granted, News, Outcome, Run, Sent};
 
-use crate::kinds::Kinds;
 use crate::limits::Limits;
 use crate::member::{Member, Presence, Report};
 use crate::members::Members;
+use crate::offers::Offers;
 use crate::paths::Paths;
 use crate::policy::PlacementPolicy;
 use crate::run_times::RunTimes;
@@ -31,7 +31,7 @@ pub struct Placement {
     pub runs: RunTimes,
     /// How fast the ways are.
     pub paths: Paths,
-    kinds: Kinds,
+    offers: Offers,
     open: BTreeMap<GrantId, Open>,
     /// Those whose calls no server has seen to begin, by the time when they count no more.
     unseen: BTreeSet<(Instant, GrantId)>,
@@ -46,7 +46,7 @@ impl Placement {
             members: Members::default(),
             runs: RunTimes::new(&limits),
             paths: Paths::new(&limits),
-            kinds: Kinds::new(limits.kinds_max),
+            offers: Offers::default(),
             open: BTreeMap::new(),
             unseen: BTreeSet::new(),
             last_grant: 0,
@@ -66,20 +66,30 @@ impl Placement {
             None => self.join(now, name, report)?,
         };
         if let Some(speed) = speed {
-            self.runs.handle_claim(id, speed);
+            self.handle_claim(id, speed);
         }
         self.handle_news(now, id, &news);
         Ok(id)
     }
 
-    fn hear(&mut self, now: Instant, id: MemberId, report: Report) -> MemberId {
-        let Some(member) = self.members.get_mut(id) else { return id };
-        if member.report.contracts == report.contracts {
-            self.kinds.handle_warmth(id, &report.warm);
-        } else {
-            self.kinds.clear();
+    /// What a server says of its speed, if it is another than before.
+    fn handle_claim(&mut self, id: MemberId, speed: f64) {
+        if !self.runs.handle_claim(id, speed) {
+            return;
         }
-        member.handle_report(now, report);
+        if let Some(known) = self.members.get(id) {
+            self.offers.handle_run(id, &known.report.contracts, &self.runs);
+        }
+    }
+
+    fn hear(&mut self, now: Instant, id: MemberId, report: Report) -> MemberId {
+        let before = self.members.get(id).map(|member| &member.report);
+        let is_same =
+            |before: &Report| before.contracts == report.contracts && before.warm == report.warm;
+        if !before.is_some_and(is_same) {
+            self.offers.set(id, &report.contracts, &report.warm, &self.runs);
+        }
+        self.members.change(id, |member| member.handle_report(now, report));
         id
     }
 
@@ -92,8 +102,11 @@ impl Placement {
                 .with("limit", format!("members_max = {}", self.limits.members_max))
                 .fix("raise members_max, or join another metaserver"));
         }
-        self.kinds.clear();
-        Ok(self.members.insert(Member::new(now, name.to_owned(), report)))
+        let contracts = report.contracts.clone();
+        let warm = report.warm.clone();
+        let id = self.members.insert(Member::new(now, name.to_owned(), report));
+        self.offers.set(id, &contracts, &warm, &self.runs);
+        Ok(id)
     }
 
     /// Servers that are gone make room for others, and what is known of them, too.
@@ -102,14 +115,13 @@ impl Placement {
         let is_gone = |member: &Member| member.presence(now, limits) == Presence::Gone;
         for id in self.members.remove_where(is_gone) {
             self.runs.forget(id);
+            self.offers.forget(id);
         }
     }
 
     /// The connection to a server was lost: it is gone at once, until it reports again.
     pub fn handle_loss(&mut self, member: MemberId) {
-        if let Some(member) = self.members.get_mut(member) {
-            member.lost = true;
-        }
+        self.members.change(member, |member| member.lost = true);
         let of_it = |open: &Open| open.member == member;
         let ended: Vec<GrantId> =
             self.open.iter().filter(|(_, open)| of_it(open)).map(|(id, _)| *id).collect();
@@ -119,10 +131,12 @@ impl Placement {
     /// A server says how long a call ran there, and how long it had waited before.
     pub fn handle_run(&mut self, member: MemberId, run: &Run) {
         self.runs.observe(member, &run.contract, &run.work, run.seconds);
-        self.kinds.handle_run(member, &run.contract, &self.runs);
+        if let Some(known) = self.members.get(member) {
+            self.offers.handle_run(member, &known.report.contracts, &self.runs);
+        }
         let expected = run.grant.and_then(|grant| self.open.get(&grant)).map(|open| open.wait_s);
-        if let (Some(expected), Some(member)) = (expected, self.members.get_mut(member)) {
-            member.handle_wait(run.waited_s, expected);
+        if let Some(expected) = expected {
+            self.members.change(member, |member| member.handle_wait(run.waited_s, expected));
         }
     }
 

@@ -11,6 +11,7 @@ mod curve;
 mod deviation;
 mod routine;
 mod servers;
+mod sized;
 
 use std::collections::BTreeMap;
 
@@ -18,6 +19,7 @@ pub use curve::Curve;
 pub use deviation::Deviation;
 pub use routine::RoutineTimes;
 pub use servers::Servers;
+pub use sized::{OfSize, SizedOnServer};
 
 use crate::limits::Limits;
 use crate::{Contract, MemberId};
@@ -72,11 +74,10 @@ impl RunTimes {
     }
 
     /// A server says how fast it is, in operations a second: where nothing ran on it, this is what
-    /// it is judged by, against what others said.
-    pub fn handle_claim(&mut self, member: MemberId, operations_per_second: f64) {
-        if operations_per_second.is_finite() && operations_per_second > 0.0 {
-            self.servers.claim(member, -operations_per_second.ln());
-        }
+    /// it is judged by, against what others said. Whether that is something new.
+    pub fn handle_claim(&mut self, member: MemberId, operations_per_second: f64) -> bool {
+        let is_number = operations_per_second.is_finite() && operations_per_second > 0.0;
+        is_number && self.servers.claim(member, -operations_per_second.ln())
     }
 
     /// A call ran. A time that is no number, or negative, says nothing.
@@ -104,11 +105,10 @@ impl RunTimes {
 
     /// How long a call will run.
     pub fn predict(&self, member: MemberId, contract: &Contract, work: &Work) -> RunTime {
-        let log = self.log_common(contract, work) + self.log_own(member, contract, work);
-        let spread = match self.routines.get(contract) {
-            Some(routine) => routine.spread(member, work),
-            None => UNKNOWN_SPREAD,
-        };
+        let routine = self.routines.get(contract);
+        let of_size = routine.map_or(0.0, |routine| routine.own_of_size(member, work));
+        let log = self.log_common(contract, work) + self.log_own(member, contract) + of_size;
+        let spread = routine.map_or(UNKNOWN_SPREAD, |routine| routine.spread(member, work));
         let seconds = log.exp();
         RunTime { seconds, error: seconds * spread.exp_m1() }
     }
@@ -119,10 +119,16 @@ impl RunTimes {
         known.unwrap_or_else(|| work.log_amount() + SECONDS_FOR_EACH.ln())
     }
 
-    /// The part of the logarithm that is a server's own.
-    pub fn log_own(&self, member: MemberId, contract: &Contract, work: &Work) -> f64 {
+    /// The part of the logarithm that is a server's own, whatever the size.
+    pub fn log_own(&self, member: MemberId, contract: &Contract) -> f64 {
         let routine = self.routines.get(contract);
-        self.servers.value(member) + routine.map_or(0.0, |routine| routine.own(member, work))
+        self.servers.value(member) + routine.map_or(0.0, |routine| routine.own(member))
+    }
+
+    /// What servers that ran exactly this size have of their own for it.
+    pub fn of_size(&self, contract: &Contract, work: &Work) -> OfSize<'_> {
+        let routine = self.routines.get(contract);
+        OfSize::new(routine.map_or(&[], |routine| routine.of_size(work)))
     }
 
     /// By how much a run becomes shorter with more threads: the time of one thread over that of

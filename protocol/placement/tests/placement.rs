@@ -6,8 +6,8 @@ use std::time::Duration;
 use farcall_base::{ErrorKind, Instant};
 use farcall_placement::policy::{self, FinishFirst};
 use farcall_placement::{
-    Contract, GrantId, Limits, MemberId, News, Outcome, Placement, Presence, Question, Report, Run, Sent,
-    SiteId, Work,
+    Contract, GrantId, Limits, MemberId, News, Outcome, Placement, Presence, Question, Report, Run,
+    Sent, SiteId, Work,
 };
 
 const DGESV: Contract = [1; 32];
@@ -63,7 +63,8 @@ fn send(placement: &mut Placement, now: f64, n: f64, rates: &[(MemberId, f64)]) 
     let rate = rates.iter().find(|(known, _)| *known == member).unwrap().1;
     let bytes = 8.0 * n * n;
     let sent = Some(Sent { bytes, seconds: bytes / rate });
-    let outcome = Outcome { grant: grant.id, site: CLIENT, member: Some(member), sent, returned: None };
+    let outcome =
+        Outcome { grant: grant.id, site: CLIENT, member: Some(member), sent, returned: None };
     placement.handle_outcome(&outcome);
     member
 }
@@ -81,9 +82,8 @@ fn a_call_goes_where_it_ends_first_and_not_where_it_computes_fastest() {
     for call in 0..8 {
         send(&mut placement, f64::from(call), 300.0, &rates);
     }
-    let chosen = |placement: &mut Placement, n: f64| {
-        placement.explain(at(9.0), &dgesv(n))[0].member
-    };
+    let chosen =
+        |placement: &mut Placement, n: f64| placement.explain(at(9.0), &dgesv(n))[0].member;
     assert_eq!(chosen(&mut placement, 1000.0), near, "its link decides");
     assert_eq!(chosen(&mut placement, 30_000.0), fast, "its processors decide");
 }
@@ -110,9 +110,9 @@ fn a_grant_that_nobody_uses_counts_no_more_after_a_while() {
         placement.handle_question(at(0.0), &dgesv(2000.0)).unwrap();
     }
     let member = placement.handle_report(at(1.0), "a", report(1, 1)).unwrap();
-    assert!(placement.member(member).unwrap().wait_s(at(1.0), 1.0) > 0.0);
+    assert!(placement.member(member).unwrap().hot().wait_s(at(1.0), 1.0) > 0.0);
     placement.handle_report(at(60.0), "a", report(1, 1)).unwrap();
-    assert_eq!(placement.member(member).unwrap().wait_s(at(60.0), 1.0), 0.0);
+    assert_eq!(placement.member(member).unwrap().hot().wait_s(at(60.0), 1.0), 0.0);
     assert_eq!(placement.grants(), 0);
 }
 
@@ -125,7 +125,7 @@ fn seen_calls_are_counted_once() {
     let news = News { arrived, ..News::default() };
     let seen = Report { busy: 1.0, news, ..report(1, 2) };
     placement.handle_report(at(0.5), "a", seen).unwrap();
-    assert_eq!(placement.member(member).unwrap().load(), 0.5);
+    assert_eq!(placement.member(member).unwrap().hot().load(), 0.5);
 }
 
 #[test]
@@ -169,8 +169,13 @@ fn a_server_that_claims_to_be_idle_and_is_not_loses() {
             grant: Some(grant.id),
         };
         placement.handle_run(last, &run);
-        let outcome =
-            Outcome { grant: grant.id, site: CLIENT, member: Some(last), sent: None, returned: None };
+        let outcome = Outcome {
+            grant: grant.id,
+            site: CLIENT,
+            member: Some(last),
+            sent: None,
+            returned: None,
+        };
         placement.handle_outcome(&outcome);
     }
     assert_eq!(last, honest);
@@ -190,7 +195,7 @@ fn garbage_in_a_report_stays_within_bounds() {
         ..report(1, 1)
     };
     let member = placement.handle_report(at(0.0), "garbage", garbage).unwrap();
-    let wait = placement.member(member).unwrap().wait_s(at(0.0), 1.0);
+    let wait = placement.member(member).unwrap().hot().wait_s(at(0.0), 1.0);
     assert!(wait.is_finite(), "{wait}");
     for seconds in [f64::NAN, f64::INFINITY, -1.0, 1e300] {
         ran(&mut placement, member, 100.0, seconds);

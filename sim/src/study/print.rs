@@ -19,7 +19,8 @@ pub fn table(results: &Results) -> String {
     let mut servers = format!("\n{:<28} {:>12} {:>12} {:>12}\n", "server", "calls", "busy", "load");
     for (name, used) in &results.servers {
         let busy = used.utilization * 100.0;
-        let _ = writeln!(servers, "{name:<28} {:>12} {busy:>10.1} % {:>12.2}", used.calls, used.load);
+        let _ =
+            writeln!(servers, "{name:<28} {:>12} {busy:>10.1} % {:>12.2}", used.calls, used.load);
     }
     let ended = results.ended();
     let (failed, seconds) = (results.failed, results.seconds);

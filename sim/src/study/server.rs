@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_placement::queue::{self, Line, QueuedCall};
 use farcall_placement::{
-    Contract, Crowding, GrantId, Limits, MemberId, News, Report, RunTimes, SiteId, Work, threads_for,
+    Contract, Crowding, GrantId, Limits, MemberId, News, Report, RunTimes, SiteId, Work,
+    threads_for,
 };
 
 use super::plan::ServerPlan;

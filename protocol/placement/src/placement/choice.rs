@@ -6,7 +6,7 @@ use farcall_base::{Error, ErrorKind, Instant, Result};
 
 use super::{Candidate, Grant, Granted, Placement, Question};
 use crate::member::{Presence, Presences};
-use crate::paths::Direction;
+use crate::paths::{Bytes, Direction};
 
 /// A server that is silent for longer than usual comes after all others: more than any call lasts.
 const SUSPECT_COST: f64 = 1e15;
@@ -79,31 +79,31 @@ impl Placement {
 
     /// Each server that could run the call.
     fn rank_all(&mut self, now: Instant, question: &Question, mut found: impl FnMut(Ranked)) {
-        let members = &self.members;
-        let publishers = || members.publishers(&question.contract);
-        let kind = self.kinds.of(&question.contract, &question.work, &self.runs, publishers);
-        let paths = &mut self.paths;
+        let common_s = self.runs.log_common(&question.contract, &question.work).exp();
+        let mut of_size = self.runs.of_size(&question.contract, &question.work);
         let presences = Presences::at(now, &self.limits);
         let processors = f64::from(question.processors);
-        for server in &kind.servers {
-            let Some(member) = self.members.get(server.member) else { continue };
-            let presence = presences.of(member);
-            let is_out = presence == Presence::Gone || member.report.draining;
-            if is_out || question.without.contains(&server.member) {
+        let mut ways = self.paths.ways(question.site);
+        ways.reach(self.members.sites());
+        let bytes = Bytes { there: question.bytes_in, back: question.bytes_out };
+        for offer in self.offers.of(&question.contract) {
+            let hot = self.members.hot(offer.member);
+            let presence = presences.of(hot.heard);
+            let is_out = !hot.is_open || presence == Presence::Gone;
+            if is_out || question.without.contains(&offer.member) {
                 continue;
             }
-            let cold_s = if server.is_warm { 0.0 } else { member.report.start_s };
-            let there = Direction { from: question.site, to: member.report.site };
-            let back = Direction { from: member.report.site, to: question.site };
+            let cold_s = if offer.is_warm { 0.0 } else { hot.start_s };
+            let seconds = ways.seconds(now, hot.site, bytes);
             let candidate = Candidate {
-                member: server.member,
-                wait_s: member.wait_s(now, processors) + cold_s,
-                send_s: paths.seconds(now, there, question.bytes_in),
-                run_s: kind.common_s * server.factor,
-                return_s: paths.seconds(now, back, question.bytes_out),
+                member: offer.member,
+                wait_s: hot.wait_s(now, processors) + cold_s,
+                send_s: seconds.there,
+                run_s: common_s * offer.factor * of_size.factor(offer.member),
+                return_s: seconds.back,
                 error_s: 0.0,
-                load: member.load(),
-                turn: member.turn,
+                load: hot.load(),
+                turn: hot.turn,
             };
             let mut cost = self.policy.cost(&candidate, question);
             if presence == Presence::Suspect {
@@ -145,4 +145,3 @@ fn nobody() -> Error {
     Error::new(ErrorKind::NotFound, "place a call", "no server that can be reached publishes it")
         .fix("see `farcall servers`; publish the routine, or wait until a server is back")
 }
-

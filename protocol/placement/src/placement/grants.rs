@@ -103,7 +103,7 @@ impl Placement {
     ) -> GrantId {
         self.last_grant += 1;
         let id = GrantId(self.last_grant);
-        let Some(member) = self.members.get_mut(chosen.member) else { return id };
+        let Some(member) = self.members.get(chosen.member) else { return id };
         let site = member.report.site;
         let open = Open {
             member: chosen.member,
@@ -116,9 +116,12 @@ impl Placement {
             beside: 0.0,
             before: 0.0,
         };
-        member.turn = self.last_grant;
-        member.granted_processors += open.processors;
-        member.granted_s += open.processors * open.run_s;
+        let turn = self.last_grant;
+        self.members.change(chosen.member, |member| {
+            member.turn = turn;
+            member.granted_processors += open.processors;
+            member.granted_s += open.processors * open.run_s;
+        });
         let before = self.paths.before(now, open.there, question.bytes_in);
         self.paths.begin(now, open.there, id, question.bytes_in);
         let open = Open { before, ..open };
@@ -157,10 +160,10 @@ impl Placement {
 
     /// What a grant counted on its server counts no more.
     fn take_off(&mut self, open: &Open) {
-        if let Some(member) = self.members.get_mut(open.member) {
+        self.members.change(open.member, |member| {
             member.granted_processors = (member.granted_processors - open.processors).max(0.0);
             member.granted_s = (member.granted_s - open.processors * open.run_s).max(0.0);
-        }
+        });
     }
 
     /// A client says what became of its call. What it says of its own paths is learned; how long a

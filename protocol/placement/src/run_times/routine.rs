@@ -3,20 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use super::{Curve, Deviation, Servers, Work};
-use crate::forecast::Forecast;
+use super::{Curve, Deviation, Servers, SizedOnServer, Work};
 use crate::MemberId;
 
-/// Sizes that are known one by one, for each server.
-const SIZES_MAX: usize = 64;
+/// Sizes that are known one by one.
+const SIZES_MAX: usize = 256;
 /// Numbers of threads that have a curve.
 const THREADS_MAX: usize = 8;
 /// Of a run's work what threads share, where nothing was measured (Amdahl 1967).
 const PARALLEL: f64 = 0.9;
 /// So many measurements count as much as none: a server with one routine is mostly the server.
 const ROUTINE_DOUBT: f64 = 2.0;
-/// The same for one size: the second call of a size knows nearly all.
-const SIZE_DOUBT: f64 = 0.5;
 /// What an error of long ago counts.
 const FORGETTING: f64 = 0.25;
 /// What a forecast is wrong by until it was tried: half.
@@ -27,6 +24,15 @@ const UNTRIED_SPREAD: f64 = 0.4;
 pub struct RoutineTimes {
     curves: BTreeMap<u32, Curve>,
     servers: BTreeMap<MemberId, OnServer>,
+    sizes: BTreeMap<u64, Sized>,
+    last_seen: u64,
+}
+
+/// Calls of one size.
+#[derive(Clone, Debug, Default)]
+struct Sized {
+    /// In the order of their numbers.
+    servers: Vec<SizedOnServer>,
     last_seen: u64,
 }
 
@@ -34,17 +40,9 @@ pub struct RoutineTimes {
 #[derive(Clone, Debug, Default)]
 struct OnServer {
     deviation: Deviation,
-    sizes: BTreeMap<u64, Sized>,
     /// Discounted mean of the errors of its forecasts, in logarithms.
     spread: Option<f64>,
     seen: u64,
-}
-
-/// One size of a routine on one server.
-#[derive(Clone, Debug, Default)]
-struct Sized {
-    left: Forecast,
-    last_seen: u64,
 }
 
 impl RoutineTimes {
@@ -86,38 +84,51 @@ impl RoutineTimes {
         if below.abs() < 1e-9 { PARALLEL } else { ((ratio - 1.0) / below).clamp(0.0, 1.0) }
     }
 
-    /// What a server adds to the logarithm.
-    pub fn own(&self, member: MemberId, work: &Work) -> f64 {
-        self.servers.get(&member).map_or(0.0, |server| {
-            let size = server.sizes.get(&size_key(work)).map_or(0.0, Sized::value);
-            server.deviation.shrunk(ROUTINE_DOUBT) + size
-        })
+    /// What a server adds to the logarithm, whatever the size.
+    pub fn own(&self, member: MemberId) -> f64 {
+        let server = self.servers.get(&member);
+        server.map_or(0.0, |server| server.deviation.shrunk(ROUTINE_DOUBT))
+    }
+
+    /// Servers that ran exactly this size, in the order of their numbers.
+    pub fn of_size(&self, work: &Work) -> &[SizedOnServer] {
+        self.sizes.get(&size_key(work)).map_or(&[], |size| &size.servers)
+    }
+
+    /// What exactly this size adds on one server.
+    pub fn own_of_size(&self, member: MemberId, work: &Work) -> f64 {
+        self.left(member, work).map_or(0.0, SizedOnServer::log)
+    }
+
+    fn left(&self, member: MemberId, work: &Work) -> Option<&SizedOnServer> {
+        let servers = self.of_size(work);
+        let at = servers.binary_search_by_key(&member, |server| server.member).ok()?;
+        Some(&servers[at])
     }
 
     /// What forecasts for a server are wrong by, in logarithms.
     pub fn spread(&self, member: MemberId, work: &Work) -> f64 {
-        let Some(server) = self.servers.get(&member) else { return UNTRIED_SPREAD };
-        let size = server.sizes.get(&size_key(work)).and_then(|size| size.left.error());
-        size.or(server.spread).unwrap_or(UNTRIED_SPREAD)
+        let of_size = self.left(member, work).and_then(SizedOnServer::error);
+        let of_server = self.servers.get(&member).and_then(|server| server.spread);
+        of_size.or(of_server).unwrap_or(UNTRIED_SPREAD)
     }
 
     /// A run; `log` is the logarithm of its seconds. Each part learns from what is left of it.
     pub fn observe(&mut self, member: MemberId, work: &Work, log: f64, servers: &mut Servers) {
         let common = self.common(work);
-        let own = self.own(member, work);
-        let number = self.last_seen;
+        let of_size = self.own_of_size(member, work);
         let server = self.servers.entry(member).or_default();
         server.seen += 1;
         if let Some(common) = common {
-            server.err(log - common - servers.value(member) - own);
-            servers.observe(member, log - common - server.deviation.shrunk(ROUTINE_DOUBT));
+            let own = server.deviation.shrunk(ROUTINE_DOUBT);
+            server.err(log - common - servers.value(member) - own - of_size);
+            servers.observe(member, log - common - own);
             let left = log - common - servers.value(member);
             server.deviation.observe(left);
             let left = left - server.deviation.shrunk(ROUTINE_DOUBT);
-            server.learn_size(size_key(work), left, number);
+            self.learn_size(member, work, left);
         }
-        let normal = log - servers.value(member) - server.deviation.shrunk(ROUTINE_DOUBT);
-        self.learn_curve(work, normal);
+        self.learn_curve(work, log - servers.value(member) - self.own(member));
     }
 
     fn learn_curve(&mut self, work: &Work, log: f64) {
@@ -127,9 +138,25 @@ impl RoutineTimes {
         }
     }
 
+    fn learn_size(&mut self, member: MemberId, work: &Work, left: f64) {
+        let size = self.sizes.entry(size_key(work)).or_default();
+        size.last_seen = self.last_seen;
+        match size.servers.binary_search_by_key(&member, |server| server.member) {
+            Ok(at) => size.servers[at].observe(left),
+            Err(at) => size.servers.insert(at, SizedOnServer::first(member, left)),
+        }
+        if self.sizes.len() > SIZES_MAX {
+            let oldest = self.sizes.iter().min_by_key(|(_, size)| size.last_seen);
+            let oldest = oldest.map(|(key, _)| *key);
+            oldest.map(|key| self.sizes.remove(&key));
+        }
+    }
+
     /// A server is gone.
     pub fn forget(&mut self, member: MemberId) {
         self.servers.remove(&member);
+        let sizes = self.sizes.values_mut();
+        sizes.for_each(|size| size.servers.retain(|server| server.member != member));
     }
 }
 
@@ -137,24 +164,6 @@ impl OnServer {
     fn err(&mut self, error: f64) {
         let before = self.spread.unwrap_or(error.abs());
         self.spread = Some(before + (error.abs() - before) * FORGETTING);
-    }
-
-    fn learn_size(&mut self, key: u64, left: f64, number: u64) {
-        let size = self.sizes.entry(key).or_default();
-        size.left.observe(left);
-        size.last_seen = number;
-        if self.sizes.len() > SIZES_MAX {
-            let oldest = self.sizes.iter().min_by_key(|(_, size)| size.last_seen);
-            let oldest = oldest.map(|(key, _)| *key);
-            oldest.map(|key| self.sizes.remove(&key));
-        }
-    }
-}
-
-impl Sized {
-    fn value(&self) -> f64 {
-        let seen = self.left.seen() as f64;
-        self.left.value().unwrap_or_default() * seen / (seen + SIZE_DOUBT)
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::Deviation;
-use crate::pair_hash::PairHash;
 use crate::MemberId;
+use crate::pair_hash::PairHash;
 
 /// A sum that follows its parts.
 #[derive(Debug, Default)]
@@ -45,9 +45,11 @@ impl Servers {
         self.change(member, |deviation| deviation.observe(left));
     }
 
-    /// What a server says of itself.
-    pub fn claim(&mut self, member: MemberId, claim: f64) {
+    /// What a server says of itself; whether it said something else before.
+    pub fn claim(&mut self, member: MemberId, claim: f64) -> bool {
+        let before = self.servers.get(&member).and_then(Deviation::claimed);
         self.change(member, |deviation| deviation.claim(claim));
+        before != Some(claim)
     }
 
     /// A server is gone.

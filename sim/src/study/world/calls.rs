@@ -236,10 +236,8 @@ impl World<'_> {
                 bytes: call.drawn.demand.bytes_in,
                 seconds: call.received.since(call.submitted),
             };
-            let returned = Sent {
-                bytes: call.drawn.demand.bytes_out,
-                seconds: self.now.since(call.ended),
-            };
+            let returned =
+                Sent { bytes: call.drawn.demand.bytes_out, seconds: self.now.since(call.ended) };
             self.placement.handle_outcome(&Outcome {
                 grant,
                 site: self.crowds[call.crowd].site,

@@ -172,11 +172,7 @@ fn crowds(plan: &Plan, sites: &mut Sites, seed: u64) -> Result<Vec<Crowd>> {
 }
 
 /// A name of the plan that stands for nothing.
-pub(super) fn missing<'n>(
-    what: &str,
-    name: &str,
-    known: impl Iterator<Item = &'n str>,
-) -> Error {
+pub(super) fn missing<'n>(what: &str, name: &str, known: impl Iterator<Item = &'n str>) -> Error {
     let wrong =
         Error::new(ErrorKind::InvalidSource, "read a plan", format!("there is no {what} {name}"));
     match nearest(name, known, 1).first() {
