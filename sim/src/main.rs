@@ -1,6 +1,6 @@
 //! Runs one experiment. `farcall-sim PLAN.toml [SEED]` tests faults: it prints everything that
 //! happened, and how the calls ended. `farcall-sim study PLAN.toml [SEED] [--csv | --json]` is about
-//! placement: it prints how long calls took and where they ran.
+//! placement: it prints how long calls took and where they ran. `farcall-sim decide` times decisions.
 
 use std::process::ExitCode;
 
@@ -8,13 +8,15 @@ use farcall_sim::study::{self, Study, StudyPlan};
 use farcall_sim::{Plan, World};
 
 const USAGE: &str = "usage: farcall-sim PLAN.toml [SEED]
-       farcall-sim study PLAN.toml [SEED] [--csv | --json]";
+       farcall-sim study PLAN.toml [SEED] [--csv | --json]
+       farcall-sim decide [SERVERS]";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let done = match words.split_first() {
         Some((&"study", words)) => run_study(words),
+        Some((&"decide", words)) => time_decisions(words.first().copied()),
         Some((file, words)) => run_world(file, words.first().copied()),
         None => Err(USAGE.to_owned()),
     };
@@ -42,6 +44,16 @@ fn run_world(file: &str, word: Option<&str>) -> Result<(), String> {
     let report = World::run(&plan, seed(word, plan.seed)?);
     report.trace.iter().for_each(|line| println!("{line}"));
     println!("returned {}, failed {:?}", report.returned, report.failed);
+    Ok(())
+}
+
+fn time_decisions(word: Option<&str>) -> Result<(), String> {
+    let wrong = |word| format!("\"{word}\" is not a number of servers\n{USAGE}");
+    let servers = word.map_or(Ok(1000), |word| word.parse().map_err(|_| wrong(word)))?;
+    for sites in [1, servers] {
+        let took = study::decide(servers, sites).map_err(|error| error.to_string())?;
+        println!("{servers} servers at {sites} sites: {took:.2} µs a call");
+    }
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 //! of flows. The byte-level world beside it tests faults; this one tells what placement gains.
 
 mod clients;
+mod decide;
 mod network;
 mod plan;
 mod print;
@@ -10,6 +11,7 @@ mod server;
 mod time;
 mod world;
 
+pub use decide::decide;
 pub use plan::Plan as StudyPlan;
 pub use print::{csv, json, table};
 pub use results::{Ran, Results, ServerUse, Spread};

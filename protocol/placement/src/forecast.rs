@@ -124,6 +124,7 @@ impl Forecast {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

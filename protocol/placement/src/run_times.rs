@@ -24,7 +24,7 @@ pub use sized::{OfSize, SizedOnServer};
 use crate::limits::Limits;
 use crate::{Contract, MemberId};
 
-/// What nobody knows anything of: a routine that does an operation, or moves a byte, each
+/// Where nothing is known: a routine that does an operation, or moves a byte, each
 /// nanosecond.
 const SECONDS_FOR_EACH: f64 = 1e-9;
 /// What a run is wrong by where nothing is known: a factor of e.

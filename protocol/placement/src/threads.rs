@@ -16,7 +16,7 @@ pub struct Crowding {
 /// Threads for one call. `gain` is the time of one thread over that of so many.
 ///
 /// Callers are taken to go on calling, as in the paper's model (section 4.1): what counts is how
-/// long a call takes when all of them have one under way. A single burst would end sooner on average
+/// long a call takes when all of them have one running. A single burst would end sooner on average
 /// one call after the other on all processors, but the next burst would wait for its end.
 pub fn threads_for(crowding: Crowding, gain: impl Fn(u32) -> f64) -> u32 {
     let processors = crowding.processors.max(1);
@@ -46,6 +46,7 @@ fn response(processors: u32, calls: u32, threads: u32, gain: f64) -> f64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

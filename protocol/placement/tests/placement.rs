@@ -1,4 +1,5 @@
 //! Where calls go, by what is known.
+#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
 use std::time::Duration;

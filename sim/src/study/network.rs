@@ -92,7 +92,7 @@ impl Network {
         self.share(now, links);
     }
 
-    /// A flow is over, or given up.
+    /// A flow ended, or was given up.
     pub fn end(&mut self, now: Time, key: FlowKey) {
         let Some(flow) = self.flows.remove(&key) else { return };
         for link in &flow.links {
@@ -112,7 +112,7 @@ impl Network {
         None
     }
 
-    /// Shares all links anew that flows of these links pass, directly or through others.
+    /// Shares again all links that flows of these links pass, directly or through others.
     fn share(&mut self, now: Time, links: Vec<LinkIndex>) {
         let (links, flows) = self.connected(links);
         let mut shares = Shares::new(self, &links, &flows);

@@ -209,7 +209,7 @@ impl Plan {
                 .with("line", line.map_or_else(|| "?".to_owned(), |line| line.to_string()));
             match did_you_mean(message) {
                 Some(key) => wrong.fix(format!("did you mean {key}?")),
-                None => wrong.fix("see docs/explanation/studies.md for all keys"),
+                None => wrong.fix("all keys stand in sim/src/study/plan.rs"),
             }
         })
     }

@@ -8,8 +8,11 @@ use super::results::{Ran, Results, Spread};
 pub fn table(results: &Results) -> String {
     let mut text = String::new();
     let mut line = |name: &str, spread: Spread| {
-        let Spread { max, min, mean } = spread;
-        let _ = writeln!(text, "{name:<28} {mean:>12.4} {min:>12.4} {max:>12.4}");
+        let _ = writeln!(
+            text,
+            "{name:<28} {:>12.4} {:>12.4} {:>12.4}",
+            spread.mean, spread.min, spread.max
+        );
     };
     line("response, s", results.spread(Ran::response_s));
     line("wait, s", results.spread(Ran::wait_s));
@@ -22,9 +25,12 @@ pub fn table(results: &Results) -> String {
         let _ =
             writeln!(servers, "{name:<28} {:>12} {busy:>10.1} % {:>12.2}", used.calls, used.load);
     }
-    let ended = results.ended();
-    let (failed, seconds) = (results.failed, results.seconds);
-    format!("{head}{text}{servers}\n{ended} calls in {seconds:.1} s, {failed} failed\n")
+    format!(
+        "{head}{text}{servers}\n{} calls in {:.1} s, {} failed\n",
+        results.ended(),
+        results.seconds,
+        results.failed
+    )
 }
 
 /// The columns of [`csv`], with a row for each call.
@@ -60,15 +66,16 @@ pub fn csv(results: &Results) -> String {
 /// The figures of a run, as one JSON object.
 pub fn json(results: &Results) -> String {
     let spread = |spread: Spread| {
-        let Spread { max, min, mean } = spread;
-        format!("{{\"mean\":{mean},\"min\":{min},\"max\":{max}}}")
+        format!("{{\"mean\":{},\"min\":{},\"max\":{}}}", spread.mean, spread.min, spread.max)
     };
     let servers: Vec<String> = results
         .servers
         .iter()
         .map(|(name, used)| {
-            let (calls, busy, load) = (used.calls, used.utilization, used.load);
-            format!("\"{name}\":{{\"calls\":{calls},\"utilization\":{busy},\"load\":{load}}}")
+            format!(
+                "\"{name}\":{{\"calls\":{},\"utilization\":{},\"load\":{}}}",
+                used.calls, used.utilization, used.load
+            )
         })
         .collect();
     format!(

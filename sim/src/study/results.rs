@@ -162,7 +162,7 @@ impl Results {
         self.ended
     }
 
-    /// The run is over.
+    /// The run ended.
     pub fn end(&mut self, now: Time, servers: &[Server]) {
         self.seconds = now.seconds();
         for server in servers {

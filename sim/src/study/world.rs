@@ -3,28 +3,28 @@
 mod calls;
 mod events;
 mod faults;
+mod roads;
 mod setup;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use farcall_base::Result;
-use farcall_placement::{Contract, MemberId, Placement, SiteId};
+use farcall_placement::{Contract, MemberId, Placement};
 
 use super::clients::{Crowd, Routine};
-use super::network::{FlowKey, LinkIndex, Network};
 use super::plan::Plan;
 use super::results::{Ran, Results};
 use super::server::{CallNumber, Server};
 use super::time::Time;
 use calls::Call;
 use events::{Event, Events};
+use roads::Roads;
 
-/// A way from one site to another.
-#[derive(Clone, Debug, Default)]
-struct Way {
-    links: Vec<LinkIndex>,
-    latency_s: f64,
-    flow_rate_max: f64,
+/// Servers by what the placement calls them, and the other way.
+#[derive(Default)]
+struct Numbers {
+    servers: BTreeMap<MemberId, usize>,
+    members: BTreeMap<usize, MemberId>,
 }
 
 /// A run.
@@ -32,21 +32,13 @@ pub struct World<'p> {
     plan: &'p Plan,
     now: Time,
     events: Events,
-    network: Network,
-    ways: BTreeMap<(SiteId, SiteId), Way>,
-    /// Each link's number in each direction.
-    links: BTreeMap<String, [LinkIndex; 2]>,
+    roads: Roads,
     routines: Vec<Routine>,
     contracts: BTreeSet<Contract>,
     servers: Vec<Server>,
-    /// Servers by what the placement calls them.
-    members: BTreeMap<MemberId, usize>,
-    /// The same the other way.
-    member_numbers: BTreeMap<usize, MemberId>,
+    members: Numbers,
     /// Servers that will report soon.
     reporting: BTreeSet<usize>,
-    /// Transfers whose first byte is under way: from where to where, and how many bytes.
-    flows: BTreeMap<FlowKey, (SiteId, SiteId, f64)>,
     crowds: Vec<Crowd>,
     placement: Placement,
     calls: BTreeMap<CallNumber, Call>,
@@ -69,7 +61,7 @@ impl<'p> World<'p> {
 
     /// The next thing that happens; whether anything did.
     fn step(&mut self) -> Result<bool> {
-        let flow = self.network.next_end();
+        let flow = self.roads.network.next_end();
         let event = self.events.next_time();
         match (flow, event) {
             (Some((time, key)), Some(other)) if time <= other => self.end_flow(time, key)?,

@@ -175,6 +175,7 @@ enum Choice {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use crate::queue::{FirstCome, FitMostProcessors, FitProcessors, ShortestFirst};

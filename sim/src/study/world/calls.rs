@@ -5,7 +5,7 @@ use farcall_placement::queue::QueuedCall;
 use farcall_placement::{GrantId, MemberId, Outcome, Question, Run, Sent, SiteId};
 
 use super::super::clients::Drawn;
-use super::super::network::{FlowKey, NewFlow};
+use super::super::network::FlowKey;
 use super::super::results::Ran;
 use super::super::server::{Arrival, CallNumber};
 use super::super::time::Time;
@@ -13,7 +13,7 @@ use super::World;
 use super::events::Event;
 use super::setup::missing;
 
-/// A call that is under way.
+/// A call that has not ended.
 #[derive(Clone, Debug)]
 pub struct Call {
     crowd: usize,
@@ -78,7 +78,7 @@ impl World<'_> {
                 match self.placement.handle_question(self.now.instant(), &question) {
                     Ok(grant) => {
                         let first = &grant.servers[0].candidate;
-                        (self.members[&first.member], Some(grant.id), Some(first.total_s()))
+                        (self.members.servers[&first.member], Some(grant.id), Some(first.total_s()))
                     }
                     Err(_) => return self.fail(number),
                 }
@@ -120,31 +120,26 @@ impl World<'_> {
     }
 
     /// Bytes leave; the first of them arrives after the way's latency.
-    fn transfer(&mut self, key: FlowKey, [from, to]: [SiteId; 2], bytes: f64) {
-        let latency = self.ways.get(&(from, to)).map_or(0.0, |way| way.latency_s);
-        self.flows.insert(key, (from, to, bytes));
+    fn transfer(&mut self, key: FlowKey, sites: [SiteId; 2], bytes: f64) {
+        let latency = self.roads.leave(key, sites, bytes);
         self.events.push(self.now.after(latency), Event::Flow { flow: key });
     }
 
     pub(super) fn begin_flow(&mut self, key: FlowKey) {
-        let Some((from, to, bytes)) = self.flows.remove(&key) else { return };
-        let way = self.ways.get(&(from, to)).cloned().unwrap_or_default();
-        let rate_max = if way.flow_rate_max > 0.0 { way.flow_rate_max } else { f64::INFINITY };
-        // A round trip is twice the way; one without latency has the same weight as others.
-        let weight = if way.latency_s > 0.0 { 1.0 / (2.0 * way.latency_s) } else { 1.0 };
-        let flow = NewFlow { links: way.links, bytes, weight, rate_max };
-        self.network.begin(self.now, key, flow);
-        if let Some(call) = self.calls.get(&(key / 2)).filter(|_| key.is_multiple_of(2)) {
+        if !self.roads.begin(self.now, key) || !key.is_multiple_of(2) {
+            return;
+        }
+        if let Some(call) = self.calls.get(&(key / 2)) {
             let server = call.server;
             self.servers[server].handle_beginning(call.grant);
             self.report_soon(server);
         }
     }
 
-    /// A transfer is over.
+    /// A transfer ended.
     pub(super) fn end_flow(&mut self, time: Time, key: FlowKey) -> Result<()> {
         self.now = time;
-        self.network.end(time, key);
+        self.roads.network.end(time, key);
         let call = key / 2;
         if key.is_multiple_of(2) {
             self.received(call);
@@ -225,7 +220,7 @@ impl World<'_> {
     }
 
     pub(super) fn member_of(&self, server: usize) -> Option<MemberId> {
-        self.member_numbers.get(&server).copied()
+        self.members.members.get(&server).copied()
     }
 
     /// All results of a call are at its client.
@@ -273,10 +268,8 @@ impl World<'_> {
 
     /// A call's server died: it goes elsewhere.
     pub(super) fn send_elsewhere(&mut self, number: CallNumber) -> Result<()> {
-        self.network.end(self.now, flow_key(number, false));
-        self.network.end(self.now, flow_key(number, true));
-        self.flows.remove(&flow_key(number, false));
-        self.flows.remove(&flow_key(number, true));
+        self.roads.give_up(self.now, flow_key(number, false));
+        self.roads.give_up(self.now, flow_key(number, true));
         let Some(call) = self.calls.get(&number) else { return Ok(()) };
         let member = self.member_of(call.server);
         if let Some(grant) = call.grant {

@@ -17,8 +17,8 @@ impl World<'_> {
         let report = self.servers[server].report(self.now, &self.contracts);
         let name = self.servers[server].name.clone();
         let member = self.placement.handle_report(self.now.instant(), &name, report)?;
-        self.members.insert(member, server);
-        self.member_numbers.insert(server, member);
+        self.members.servers.insert(member, server);
+        self.members.members.insert(server, member);
         Ok(())
     }
 
@@ -33,10 +33,11 @@ impl World<'_> {
     pub(super) fn fault(&mut self, fault: usize) -> Result<()> {
         let plan = &self.plan.fault[fault];
         if let (Some(name), Some(rate)) = (&plan.link, plan.mb_per_s) {
-            let names = self.links.keys().map(String::as_str);
-            let links = self.links.get(name).ok_or_else(|| missing("link", name, names))?;
-            for link in *links {
-                self.network.set_rate(self.now, link, rate * 1e6);
+            let links = &self.roads.links;
+            let names = links.keys().map(String::as_str);
+            let both = *links.get(name).ok_or_else(|| missing("link", name, names))?;
+            for link in both {
+                self.roads.network.set_rate(self.now, link, rate * 1e6);
             }
         }
         let Some(name) = &plan.server else { return Ok(()) };

@@ -8,13 +8,13 @@ use farcall_placement::queue::UserId;
 use farcall_placement::{Limits, Placement, SiteId, policy};
 
 use super::super::clients::{Crowd, Routine};
-use super::super::network::Network;
 use super::super::plan::{Plan, RoutePlan, ServerPlan};
 use super::super::results::Results;
 use super::super::server::Server;
 use super::super::time::Time;
 use super::events::{Event, Events};
-use super::{Way, World};
+use super::roads::{Roads, Way};
+use super::{Numbers, World};
 
 /// Sites by name, in the order in which the plan names them.
 #[derive(Default)]
@@ -42,11 +42,11 @@ impl<'p> World<'p> {
             .map(|(name, routine)| Routine::new(name, routine))
             .collect::<Result<_>>()?;
         let crowds = crowds(plan, &mut sites, seed)?;
-        let mut network = Network::default();
-        let mut links = BTreeMap::new();
+        let mut roads = Roads::default();
         for (name, link) in &plan.link {
             let rate = link.mb_per_s * 1e6;
-            links.insert(name.clone(), [network.add_link(rate), network.add_link(rate)]);
+            let both = [roads.network.add_link(rate), roads.network.add_link(rate)];
+            roads.links.insert(name.clone(), both);
         }
         let placement_policy = policy::by_name(&plan.placement)
             .ok_or_else(|| missing("placement", &plan.placement, policy::NAMES.into_iter()))?;
@@ -54,16 +54,12 @@ impl<'p> World<'p> {
             plan,
             now: Time::ZERO,
             events: Events::default(),
-            network,
-            ways: BTreeMap::new(),
-            links,
+            roads,
             contracts: routines.iter().map(|routine| routine.contract).collect(),
             routines,
             servers,
-            members: BTreeMap::new(),
-            member_numbers: BTreeMap::new(),
+            members: Numbers::default(),
             reporting: BTreeSet::new(),
-            flows: BTreeMap::new(),
             crowds,
             placement: Placement::new(limits(), placement_policy),
             calls: BTreeMap::new(),
@@ -82,22 +78,25 @@ impl<'p> World<'p> {
             "*" => sites.0.values().copied().filter(|site| *site != a).collect(),
             name => vec![sites.known(name)?],
         };
-        let mut there = Way { flow_rate_max: f64::INFINITY, ..Way::default() };
+        let mut there = Way::default();
         let mut back = there.clone();
         for name in &route.links {
             let names = self.plan.link.keys().map(String::as_str);
             let plan = self.plan.link.get(name).ok_or_else(|| missing("link", name, names))?;
-            let [one, other] = self.links[name];
-            let flow = plan.flow_mb_per_s.map_or(f64::INFINITY, |rate| rate * 1e6);
+            let [one, other] = self.roads.links[name];
+            let flow = plan.flow_mb_per_s.map(|rate| rate * 1e6);
             for (way, link) in [(&mut there, one), (&mut back, other)] {
                 way.links.push(link);
                 way.latency_s += plan.latency_ms * 1e-3;
-                way.flow_rate_max = way.flow_rate_max.min(flow);
+                way.flow_rate_max = match (way.flow_rate_max, flow) {
+                    (Some(before), Some(own)) => Some(before.min(own)),
+                    (before, own) => before.or(own),
+                };
             }
         }
         for b in others {
-            self.ways.insert((a, b), there.clone());
-            self.ways.insert((b, a), back.clone());
+            self.roads.ways.insert((a, b), there.clone());
+            self.roads.ways.insert((b, a), back.clone());
         }
         Ok(())
     }

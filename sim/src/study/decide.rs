@@ -1,21 +1,18 @@
-//! How long one decision takes with many servers known.
+//! How long one decision takes with many servers known, in real time.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant as Clock};
 
-use farcall_base::Instant;
+use farcall_base::{Instant, Result};
 use farcall_placement::policy::FinishFirst;
 use farcall_placement::{Limits, Outcome, Placement, Question, Report, Run, Sent, SiteId, Work};
 
-fn main() {
-    let servers: u32 = std::env::args().nth(1).and_then(|word| word.parse().ok()).unwrap_or(1000);
-    for sites in [1, servers] {
-        println!("{servers} servers at {sites} sites: {:.2} µs a call", measure(servers, sites));
-    }
-}
-
-fn measure(servers: u32, sites: u32) -> f64 {
-    const CALLS: u32 = 2_000;
+/// Microseconds for each of many calls, with what is told of them before the next one.
+///
+/// # Errors
+/// Those of the placement.
+pub fn decide(servers: u32, sites: u32) -> Result<f64> {
+    const CALLS: u32 = 20_000;
     let mut placement = Placement::new(Limits::default(), Box::new(FinishFirst));
     let contract = [7; 32];
     for number in 0..servers {
@@ -28,7 +25,7 @@ fn measure(servers: u32, sites: u32) -> f64 {
             contracts,
             ..Report::default()
         };
-        placement.handle_report(Instant(0), &format!("s{number}"), report).unwrap();
+        placement.handle_report(Instant(0), &format!("s{number}"), report)?;
     }
     let work = Work { amount: 1e6, sizes: 9, threads: 1 };
     let question = Question {
@@ -44,7 +41,7 @@ fn measure(servers: u32, sites: u32) -> f64 {
     let begun = Clock::now();
     for call in 0..CALLS {
         let now = Instant(u64::from(call) * 1000) + Duration::from_millis(1);
-        let grant = placement.handle_question(now, &question).unwrap();
+        let grant = placement.handle_question(now, &question)?;
         let member = grant.servers[0].candidate.member;
         placement.handle_run(
             member,
@@ -60,5 +57,5 @@ fn measure(servers: u32, sites: u32) -> f64 {
         };
         placement.handle_outcome(&outcome);
     }
-    begun.elapsed().as_secs_f64() * 1e6 / f64::from(CALLS)
+    Ok(begun.elapsed().as_secs_f64() * 1e6 / f64::from(CALLS))
 }
