@@ -36,6 +36,7 @@ from rows import (
     jobs,
     objects,
     peers,
+    placement,
     scanning,
     solving,
     ssh,
@@ -67,6 +68,7 @@ PARTS = {
     "crowd": crowds.crowd,
     "audience": crowds.audience,
     "scan": scanning.scan,
+    "placement": placement.placement,
     "figures": figures.figures,
 }
 NEED_RUST = {"crowd", "audience"}

@@ -30,7 +30,8 @@ tools/python-environment.sh
 # One profile for daily work, tests and demonstration: everything is compiled once. `make dist` has
 # another (docs/decisions/0039-a-build-to-distribute.md).
 step 3 "compiling (the first time takes a few minutes)"
-cargo build --quiet --release -p farcall-cli -p libfarcall -p farcall-bench -p farcall-example
+cargo build --quiet --release -p farcall-cli -p libfarcall -p farcall-bench -p farcall-example \
+    -p farcall-sim
 
 step 4 "linking libfarcall.so"
 tools/link-libfarcall.sh "$target/release/libfarcall_all.a" "$stage/lib"

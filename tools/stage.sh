@@ -46,6 +46,9 @@ for place in bash:bash-completion/completions/farcall zsh:zsh/site-functions/_fa
     "$stage/bin/farcall" completions "${place%%:*}" >"$stage/share/${place#*:}"
 done
 
+# What `farcall sim` becomes.
+install -C -m 755 "$products/farcall-sim" "$stage/libexec/farcall-sim"
+
 # The clients that `make bench` measures, and the README's example in Rust.
 install -C -m 755 "$products/farcall-bench-client" "$stage/libexec/farcall-bench-client"
 install -C -m 755 "$products/farcall-bench-rawtls" "$stage/libexec/farcall-bench-rawtls"

@@ -23,8 +23,8 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
-            eprintln!("farcall-sim: {message}");
-            ExitCode::FAILURE
+            eprintln!("farcall: {message}");
+            ExitCode::from(2)
         }
     }
 }

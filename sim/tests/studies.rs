@@ -66,13 +66,12 @@ fn no_placement_gains_where_all_servers_are_behind_one_link() {
 
 /// One cell of the paper's tables 6 and 7: the mean of what callers saw, in Mflop/s.
 fn paper_cell(threads: &str, n: u32, clients: u32) -> f64 {
-    let plan = text("wan-one-site.toml")
-        .replace("threads = \"all\"", &format!("threads = \"{threads}\""))
+    let plan = text("paper-wan.toml")
+        .replace("threads = \"one\"", &format!("threads = \"{threads}\""))
         .replace("n = 1000", &format!("n = {n}"))
-        .replace("count = 16", &format!("count = {clients}\nat = \"j90\""))
-        .replace("calls = 2000", "calls = 600")
-        .replace("warm_up = 200", &format!("warm_up = {}", 4 * clients));
-    run("wan-one-site.toml", &plan, 1).spread(Ran::mflops).mean
+        .replace("count = 16", &format!("count = {clients}"))
+        .replace("warm_up = 64", &format!("warm_up = {}", 4 * clients));
+    run("paper-wan.toml", &plan, 1).spread(Ran::mflops).mean
 }
 
 #[test]

@@ -71,6 +71,8 @@ COMMANDS = {
     "check": ["check {idl}", "check {tmp}/none.idl"],
     "fmt": ["fmt --check {idl}", "fmt {tmp}/none.idl"],
     "scan": ["scan {tmp}/twice.f"],
+    # It becomes the simulator.
+    "sim": ["sim {tmp}/none.toml"],
     "ng gen": ["ng gen {tmp}/none.idl"],
     "ng ninf-gen": ["ng ninf-gen {tmp}/none.idl"],
     # It becomes the compiler, which waits as it always does.

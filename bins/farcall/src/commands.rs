@@ -22,6 +22,7 @@ mod scan;
 mod service;
 mod shell;
 mod show;
+mod sim;
 mod top;
 
 use std::ffi::OsString;
@@ -95,6 +96,8 @@ pub enum Command {
     Fmt(fmt::FmtArguments),
     /// Draft an interface file from Fortran sources or C headers
     Scan(scan::ScanArguments),
+    /// Run a study of placement: where calls go, in virtual time
+    Sim(sim::SimArguments),
     /// Run the tools of Ninf-G: ng_gen, ng_cc and others
     Ng(ng::NgArguments),
     /// Print a shell's completion script for farcall
@@ -184,6 +187,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Check(arguments) => check::check(&arguments),
         Command::Fmt(arguments) => fmt::fmt(&arguments),
         Command::Scan(arguments) => scan::scan(&arguments),
+        Command::Sim(arguments) => sim::sim(&arguments),
         Command::Ng(arguments) => ng::ng(&arguments),
         Command::Completions(arguments) => shell::completions(&arguments).map(success),
         Command::Man(arguments) => shell::man(&arguments).map(success),

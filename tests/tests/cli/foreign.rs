@@ -344,6 +344,7 @@ const COMMANDS: [(&str, &[&[&str]]); 27] = [
     ("check", &[]),
     ("fmt", &[]),
     ("scan", &[]),
+    ("sim", &[]),
     ("ng", &[]),
     ("completions", &[]),
     ("man", &[]),
