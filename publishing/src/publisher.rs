@@ -244,7 +244,7 @@ impl Publisher {
                 Ok(table) => Work::ReloadAll(table),
                 Err(error) => return reply.answer(Err(error)),
             },
-            Order::Drain(_) | Order::Delete(_) | Order::EndJob(_) => {
+            Order::Drain(_) | Order::Delete(_) | Order::EndJob(_) | Order::EndCalls(_) => {
                 return reply.answer(Err(Error::internal(
                     "run a command",
                     "the command is not about modules",

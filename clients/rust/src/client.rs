@@ -13,7 +13,7 @@ use farcall_link::memory::MemorySource;
 use farcall_link::stream::ByteStream;
 use farcall_transport_unix::{MemoryLimits, SharedMemory};
 use farcall_wire::message::ADMINISTRATION;
-use farcall_wire::{KeptCall, ModuleReport, Order, RESUME, Reply, Request, STATUS, Status};
+use farcall_wire::{ENDED_CALLS, KeptCall, ModuleReport, Order, RESUME, Reply, Request, STATUS, Status};
 use rustc_hash::FxHashMap;
 
 use crate::address::Address;
@@ -252,12 +252,13 @@ impl Client {
     /// wrong with the order.
     pub fn administer(&self, order: Order, timeout: Duration) -> Result<Vec<ModuleReport>> {
         let told = |error: Error| error.with("server", self.address());
-        if !self.session().has_feature(ADMINISTRATION) {
+        let ends = matches!(order, Order::EndCalls(_));
+        if !self.session().has_feature(if ends { ENDED_CALLS } else { ADMINISTRATION }) {
             return Err(told(
                 Error::new(
                     ErrorKind::Unavailable,
                     "send a command",
-                    "this server accepts no commands while it runs",
+                    "this server does not accept this command while it runs",
                 )
                 .fix("stop it, and start a newer version of Farcall"),
             ));

@@ -15,7 +15,7 @@ use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result
 use farcall_call::{Event, Transmit};
 use farcall_wire::message::{ADMINISTRATION, ByteOrder};
 use farcall_wire::{
-    CALLBACKS, FrameHeader, Hello, OBJECTS, PUBLISHED_FILES, PUBLISHED_PIECES, RESOURCES, Role,
+    CALLBACKS, ENDED_CALLS, FrameHeader, Hello, OBJECTS, PUBLISHED_FILES, PUBLISHED_PIECES, RESOURCES, Role,
     STATUS, URLS,
 };
 
@@ -106,7 +106,7 @@ impl Server {
     fn hello(&self, compression: Option<&str>) -> Hello {
         let objects = (self.state.limits.objects_max > 0).then_some(OBJECTS);
         let features =
-            [ADMINISTRATION, PUBLISHED_FILES, PUBLISHED_PIECES, STATUS, URLS, CALLBACKS, RESOURCES]
+            [ADMINISTRATION, PUBLISHED_FILES, PUBLISHED_PIECES, ENDED_CALLS, STATUS, URLS, CALLBACKS, RESOURCES]
                 .into_iter()
                 .chain(objects);
         let features = features.chain(compression);

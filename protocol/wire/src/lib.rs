@@ -44,7 +44,7 @@ pub use plain::{
 };
 pub use reader::{FrameReader, Step};
 pub use request::{
-    HoldRequest, InterfaceReply, ModuleReport, NESTED_CALLS, OBJECTS, Order, PUBLISHED_FILES,
+    ENDED_CALLS, HoldRequest, InterfaceReply, ModuleReport, NESTED_CALLS, OBJECTS, Order, PUBLISHED_FILES,
     PUBLISHED_PIECES, Publication, PublishedFile, PublishedFiles, PublishedPiece, Reply, Request,
     URLS,
 };

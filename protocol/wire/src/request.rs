@@ -126,7 +126,14 @@ pub enum Order {
     /// is to publish.
     #[n(7)]
     Piece(#[n(0)] PublishedPiece),
+    /// Servers that named [`ENDED_CALLS`] only: cancel these open calls. Administrators name
+    /// anybody's, others their own.
+    #[n(8)]
+    EndCalls(#[cbor(n(0), with = "call_ids")] Vec<CallId>),
 }
+
+/// The feature that allows [`Order::EndCalls`].
+pub const ENDED_CALLS: &str = "ended-calls";
 
 /// The feature that allows [`Order::Piece`].
 pub const PUBLISHED_PIECES: &str = "published-pieces";
@@ -285,6 +292,29 @@ pub(crate) mod object_id {
             .try_into()
             .map_err(|_| DecodeError::message("an object id has 16 bytes"))?;
         Ok(ObjectId(id))
+    }
+}
+
+mod call_ids {
+    //! An array of call ids.
+    use farcall_base::CallId;
+    use minicbor::decode::Error as DecodeError;
+    use minicbor::encode::{Error as EncodeError, Write};
+    use minicbor::{Decoder, Encoder};
+
+    pub fn encode<C, W: Write>(
+        ids: &[CallId],
+        out: &mut Encoder<W>,
+        context: &mut C,
+    ) -> Result<(), EncodeError<W::Error>> {
+        out.array(ids.len() as u64)?;
+        ids.iter().try_for_each(|id| crate::message::call_id::encode(id, out, context))
+    }
+
+    pub fn decode<C>(input: &mut Decoder<'_>, _: &mut C) -> Result<Vec<CallId>, DecodeError> {
+        let ids = input.array_iter::<minicbor::bytes::ByteArray<16>>()?;
+        // Room is made for what comes, not for what was promised.
+        ids.map(|id| id.map(|id| CallId(*id))).collect()
     }
 }
 

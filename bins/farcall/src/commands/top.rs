@@ -7,8 +7,8 @@ use std::io::{Write, stdout};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use farcall_base::{Error, ErrorKind, Result};
-use farcall_client::{Client, Status};
+use farcall_base::{CallId, Error, ErrorKind, Result};
+use farcall_client::{Client, Order, Status};
 use rustix::termios::tcgetwinsize;
 
 use crate::connection::RunningServer;
@@ -19,7 +19,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(60);
 /// Homes the cursor and clears what is below (ECMA-48, CUP and ED).
 const CLEAR: &[u8] = b"\x1b[H\x1b[J";
 
-/// Watches a server.
+/// Watches a server, or cancels calls.
 #[derive(Args)]
 pub struct TopArguments {
     #[command(flatten)]
@@ -33,6 +33,10 @@ pub struct TopArguments {
     /// Seconds between updates
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, allow_negative_numbers = true)]
     interval: f64,
+    /// Cancel these open calls, by the ids in the last table; calls of other users need an
+    /// administrator
+    #[arg(long, value_name = "ID", num_args = 1..)]
+    cancel: Vec<CallId>,
 }
 
 /// What was seen, and when.
@@ -45,6 +49,10 @@ struct Look {
 pub fn top(arguments: &TopArguments) -> Result<()> {
     let interval = interval(arguments.interval)?;
     let client = arguments.server.connect()?;
+    if !arguments.cancel.is_empty() {
+        let order = Order::EndCalls(arguments.cancel.clone());
+        return client.administer(order, at_most(ANSWER_MAX)).map(drop);
+    }
     let has_screen = is_screen(&stdout()) && !arguments.once && !arguments.json;
     let mut before = look(&client)?;
     loop {

@@ -147,6 +147,8 @@ impl Other {
                 let order = match words[0] {
                     "withdraw" => Order::Withdraw(words[1].to_owned()),
                     "delete" => Order::Delete(words[1..].iter().map(|id| object_id(id)).collect()),
+                    // Calls by the letters that they were opened with.
+                    "end-calls" => Order::EndCalls(vec![named]),
                     _ => panic!("no such order: {words:?}"),
                 };
                 self.machine.request(&Request::Administer(order)).unwrap();

@@ -191,7 +191,8 @@ impl Draw {
     }
 
     fn order(&mut self) -> Order {
-        match self.below(8) {
+        match self.below(9) {
+            8 => Order::EndCalls(self.some(4, |draw| CallId(draw.0.bytes16()))),
             7 => Order::Files(self.published_files()),
             5 => Order::EndJob(self.number()),
             6 => Order::Piece(PublishedPiece {

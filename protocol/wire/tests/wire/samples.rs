@@ -210,6 +210,13 @@ fn orders() -> Vec<Sample> {
             0,
             Body::Request(Request::Administer(Order::Delete(vec![object()]))),
         ),
+        sample(
+            "request/end-calls",
+            "cancel this call",
+            5,
+            0,
+            Body::Request(Request::Administer(Order::EndCalls(vec![CallId([9; 16])]))),
+        ),
     ]
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, Instant, ObjectId, Result};
+use farcall_base::{CallId, ChannelId, ConnectionId, Error, ErrorKind, Instant, ObjectId, Result};
 use farcall_services::directory::Visible;
 use farcall_wire::{ModuleReport, Order, Reply};
 
@@ -11,7 +11,7 @@ use crate::access::{Entry, Rights};
 use crate::state::{Action, Caller, PeerKind};
 use crate::step::{Server, Surroundings};
 
-/// Ids of objects that the logs tell of one order.
+/// Ids of objects or calls that the logs tell of one order.
 const WORDS_IDS_MAX: usize = 8;
 
 impl Server {
@@ -66,7 +66,48 @@ impl Server {
             Order::Reload(_) | Order::Drain(_) | Order::Delete(_) | Order::EndJob(_) => {
                 rights.administer()
             }
+            // Of others' calls they are told that there are none.
+            Order::EndCalls(_) => Ok(()),
         }
+    }
+
+    /// Cancels open calls: an administrator anybody's, others their own.
+    pub(super) fn ordered_to_end(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        connection: ConnectionId,
+        channel: ChannelId,
+        ids: Vec<CallId>,
+    ) {
+        let order = Order::EndCalls(ids);
+        self.state.front.begin_order(connection, channel, words(&order));
+        let Order::EndCalls(ids) = order else { return };
+        let mut outcome = Ok(Vec::new());
+        for id in ids {
+            if !self.end_by_order(surroundings, connection, id) {
+                outcome = Err(no_open_call(id));
+            }
+        }
+        self.obeyed(connection, channel, outcome);
+    }
+
+    /// Whether the call is open, and the client may end it.
+    fn end_by_order(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        connection: ConnectionId,
+        id: CallId,
+    ) -> bool {
+        let Some(rights) = self.rights(connection) else { return false };
+        let Some(owner) = self.owner_of_open(id) else { return false };
+        let is_own = owner == rights.principal();
+        if !is_own && rights.administer().is_err() {
+            return false;
+        }
+        let by = if is_own { "its user" } else { "an administrator of the server" };
+        let message = format!("{by} cancelled the call");
+        self.end_open(surroundings, id, Error::new(ErrorKind::Cancelled, "run a routine", message));
+        true
     }
 
     /// What became of an order.
@@ -178,9 +219,19 @@ fn words(order: &Order) -> String {
             format!("delete {}", ids.join(" "))
         }
         Order::EndJob(number) => format!("end job {number}"),
+        Order::EndCalls(ids) => {
+            let ids: Vec<String> = ids.iter().take(WORDS_IDS_MAX).map(CallId::to_string).collect();
+            format!("cancel {}", ids.join(" "))
+        }
         Order::Drain(None) => "drain".to_owned(),
         Order::Drain(Some(milliseconds)) => format!("drain within {milliseconds} ms"),
     }
+}
+
+fn no_open_call(id: CallId) -> Error {
+    Error::new(ErrorKind::NotFound, "cancel a call", "you have no open call with this id")
+        .with("call", id)
+        .fix("`farcall top` lists open calls: this one has ended, or belongs to another user")
 }
 
 fn shutting_down(operation: &'static str, message: &'static str) -> Error {

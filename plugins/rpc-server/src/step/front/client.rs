@@ -99,6 +99,9 @@ impl Server {
             Request::Administer(Order::Delete(ids)) => {
                 self.ordered_to_delete(surroundings, connection, channel, ids);
             }
+            Request::Administer(Order::EndCalls(ids)) => {
+                self.ordered_to_end(surroundings, connection, channel, ids);
+            }
             Request::Administer(order) => self.ordered(connection, channel, order),
             Request::Status => self.ask_large(surroundings, connection, channel, Large::Status),
             Request::Forget(call) => {

@@ -58,6 +58,31 @@ impl Server {
         ended.into_iter().for_each(|(id, error)| self.end_kept(surroundings, id, error));
     }
 
+    /// Who made a call that is open, or waits on the disk to be taken up again.
+    pub(in crate::step) fn owner_of_open(&self, id: CallId) -> Option<String> {
+        let call = self.state.calls.values().find(|call| call.id == id);
+        let parked = || {
+            let kept = self.state.kept.get(&id)?;
+            matches!(kept.outcome, Outcome::Parked(_)).then(|| kept.principal.clone())
+        };
+        call.map(|call| call.caller.rights.principal().to_owned()).or_else(parked)
+    }
+
+    /// Such a call fails with this.
+    pub(in crate::step) fn end_open(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        id: CallId,
+        error: Error,
+    ) {
+        let open = self.state.calls.by_age().into_iter().find(|(_, call)| call.id == id);
+        match open.map(|(key, _)| key) {
+            Some(key) => self.abort(surroundings, key, error),
+            None => self.end_kept(surroundings, id, error),
+        }
+        self.let_in_line(surroundings);
+    }
+
     fn end_kept(&mut self, surroundings: &mut dyn Surroundings, id: CallId, error: Error) {
         let open: Option<CallKey> = match self.state.kept.get(&id).map(|kept| &kept.outcome) {
             Some(Outcome::Open(key)) => Some(*key),
