@@ -77,6 +77,36 @@ def joined(names: List[str], more: Sequence[str] = ("a", "b"), t: Tuple[float, .
     return "-".join([*names, *more, *map(str, t)])
 
 
+class Span(NamedTuple):
+    begin: Point
+    name: str = "span"
+
+
+@dataclass
+class Path:
+    title: str
+    spans: List[Span]
+    ends: List[Point] = field(default_factory=list)
+
+
+def length(points: List[Point], grids: Sequence[Grid] = (Grid(1, "one"),)) -> str:
+    assert all(isinstance(one, Point) for one in points) and isinstance(grids[0], Grid)
+    return f"{sum(one.x * one.y for one in points)} {grids[0]}"
+
+
+def path(count: int) -> Path:
+    return Path("p", [Span(Point(k, 2.0 * k), f"s{k}") for k in range(count)])
+
+
+def points(of: Path, factor: float = 1.0) -> List[Point]:
+    ends = [one.begin for one in of.spans] + of.ends
+    return [Point(factor * one.x, one.y) for one in ends]
+
+
+def no_points(count: int) -> Tuple[int, List[Point]]:
+    return count, [Point(1.0), 2.0]
+
+
 def copies(names: List[str], count: int) -> List[str]:
     return names * count
 
@@ -88,8 +118,9 @@ def firsts(names: Tuple[str, ...]) -> Tuple[str, ...]:
 @pytest.fixture(scope="module")
 def own(farcall):
     """A private server with the functions of this file."""
+    of_lists = (length, path, points, no_points)
     with farcall.connect(arguments=["--python", sys.executable], timeout=60) as server:
-        for function in (work, turned, sized, joined, copies, firsts):
+        for function in (work, turned, sized, joined, copies, firsts, *of_lists):
             server.publish(function)
         yield server
 
@@ -114,6 +145,43 @@ def test_a_dictionary_or_any_object_will_do(own):
     # What came back can be passed on.
     assert own.turned(own.turned({"x": 4.0}).result1).result1.x == 4.0
     assert own.turned(point_x=2.0).result1.y == 2.0
+
+
+def test_lists_of_objects_come_and_go(own):
+    assert own.length([Point(2.0, 3.0), Point(4.0)]).result == "10.0 Grid(cells=1, kind='one')"
+    given = [{"x": 2.0}, {"x": 3.0}]
+    assert own.length(given, [Grid(9)]).result == "5.0 Grid(cells=9, kind='flat')"
+    assert own.length([]).result.startswith("0 ")
+    r = own.path(2)
+    assert r.title == "p" and r.ends == [] and [one.name for one in r.spans] == ["s0", "s1"]
+    assert r.spans[1].begin.y == 2.0 and own.path(0).spans == []
+    # What came back can be passed on.
+    back = own.points(r, factor=10.0).result
+    assert [(one.x, one.y) for one in back] == [(0.0, 0.0), (10.0, 2.0)]
+    later = own.points.submit({"title": "", "spans": [], "ends": [Point(1.0)]})
+    assert later.result().result[0].x == 1.0
+    # In other languages each field is a list.
+    assert own.length(points_x=[1.0, 2.0], points_y=[3.0, 4.0]).result.startswith("11.0 ")
+
+
+@pytest.mark.parametrize(
+    "given, why",
+    [
+        (3, "points is a list of objects, and 3 was passed"),
+        (Point(1.0)._asdict(), "points is a list of objects"),
+        ([{"x": 1.0}, Point(1.0)], "item 0 of points: y is left out, and other items have it"),
+        ([Point(1.0), {"z": 1.0}], "item 1 of points: points has no field 'z'"),
+        ([Point(1.0), Point(None)], "item 1 of points: points.x is None"),
+    ],
+)
+def test_what_is_no_list_of_objects_is_refused(own, farcall, given, why):
+    with pytest.raises(farcall.WrongType, match=why):
+        own.length(given)
+
+
+def test_a_result_that_is_no_list_of_objects_is_named(own, farcall):
+    with pytest.raises(farcall.RoutineFailed, match="item 1 of result2, which is declared Point"):
+        own.no_points(1)
 
 
 def test_what_is_left_out_is_as_the_function_says(own):
@@ -187,7 +255,7 @@ def test_other_languages_pass_the_fields(own, tmp_path, farcall):
 REFUSED = '''
 import dataclasses
 from dataclasses import dataclass
-from typing import Dict, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 def fine(x: float) -> float:
     return x
@@ -215,6 +283,15 @@ def holds(x: Holds) -> float: return 0.0
 def mixed(x: Tuple[int, str]) -> float: return 0.0
 def untold(x: list) -> float: return 0.0
 def wrong(x: float) -> Tuple[Open, float]: return 3.0, x
+
+@dataclass
+class Arrays:
+    x: List[float]
+
+def lists(x: List[Arrays]) -> float: return 0.0
+def opens(x: List[Open]) -> float: return 0.0
+def arrays(n: int) -> List[Arrays]: return []
+def fixed(x: Tuple[Holds, ...]) -> float: return 0.0
 '''
 
 
@@ -235,5 +312,9 @@ def test_what_cannot_travel_says_the_way_out(farcall, tmp_path):
         "x.table has the type Dict[str, float], which does not travel (line 28); write a dataclass",
         "x is a tuple of values of different types",
         "x has the type list, which does not travel (line 30); say of what it is",
+        "x[].x is neither a number nor a text, in a list of dataclasses (line 37); write a list",
+        "x[].a may be None, in a list of dataclasses (line 38)",
+        "result[].x is neither a number nor a text, in a list of dataclasses (line 39)",
+        "x is a list of Holds, which does not travel here (line 40); write a list for each field",
     ):
         assert words.replace("Dict", "typing.Dict") in said, said

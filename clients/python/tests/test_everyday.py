@@ -46,6 +46,9 @@ def total(x: np.ndarray, weights: Optional[np.ndarray] = None) -> float:
 def label(x: float, prefix: str = "run", digits: int = 1, *, unit: Optional[str] = None) -> str:
     return f"{prefix} {x:.{digits}f}" + (f" {unit}" if unit is not None else "")
 
+def placed(x: float, y: float = 2.0, /, z: float = 1.0) -> float:
+    return x * y + z
+
 def turned(x: float, on: bool = True) -> bool:
     assert isinstance(on, bool)
     return on and x > 0
@@ -127,6 +130,7 @@ def test_arrays_without_fit_are_refused(everyday, farcall):
 
 
 def test_defaults_of_every_type(everyday, tmp_path):
+    assert everyday.placed(3.0) == 7.0 and everyday.placed(3.0, 4.0, z=5.0) == 17.0
     assert everyday.label(2.0) == "run 2.0" and everyday.label(2.0, "case") == "case 2.0"
     assert everyday.label(2.0, "case", 3) == "case 2.000" and everyday.label(2.0, unit="m") == (
         "run 2.0 m"

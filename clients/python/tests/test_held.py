@@ -4,6 +4,7 @@
 import gc
 import os
 import pathlib
+import pydoc
 import subprocess
 import sys
 import time
@@ -20,6 +21,21 @@ CLASSES = pathlib.Path(__file__).resolve().parents[3] / "tests/routines/objects.
 def server():
     with farcall.connect(files=[CLASSES]) as one:
         yield one
+
+
+def test_a_class_of_its_modules_name_needs_no_other(tmp_path):
+    file = tmp_path / "tank.idl"
+    file.write_text(
+        "Module tank;\nDefClass tank { DefState { double level; }\n"
+        "DefMethod _initialize(IN double at) { level = at; }\n"
+        "DefMethod fill(IN double by, OUT double now) { *now = level += by; } }\n"
+        "Define other(OUT int n) { *n = 3; }\n"
+    )
+    with farcall.connect(files=[file], timeout=60) as one:
+        with one.tank(2.0) as tank:
+            assert tank.fill(3.0) == 5.0
+        assert "Module tank: other, tank" in pydoc.render_doc(one.tank)
+        assert one.tank.other() == 3 and one.tank.tank(1.0).fill(1.0) == 2.0
 
 
 def alive(pid):

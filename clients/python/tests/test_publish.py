@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import pydoc
 import subprocess
 import sys
 import textwrap
@@ -96,9 +97,10 @@ def test_an_interface_file_takes_its_sources_along(own, tmp_path):
     ("what", "words"),
     [
         (lambda x: x, "it has no name"),
-        (Holder().method, "neither a function, nor a module"),
+        (Holder().method, "nor a file; write a function .* that has a Holder and calls its method"),
+        (Holder, "nor a file; write a function .* that makes a Holder and calls its methods"),
         (Holder.method, "it is a method"),
-        (print, "neither a function, nor a module"),
+        (print, "neither a function, nor a module, nor a file; write a function .* that calls it"),
         (3, "neither a function, nor a module"),
         (sys, "has no Python file"),
         ("missing.py", "No such file"),
@@ -107,6 +109,12 @@ def test_an_interface_file_takes_its_sources_along(own, tmp_path):
 def test_what_cannot_be_published_says_why(own, farcall, what, words):
     with pytest.raises(farcall.Error, match=words):
         own.publish(what)
+
+
+def test_the_help_of_a_function_is_its_page(own):
+    own.publish(tripled)
+    page = pydoc.render_doc(own.tripled, renderer=pydoc.plaintext)
+    assert "Three times as much." in page and "server.tripled(x)" in page, page
 
 
 def test_a_function_inside_of_another_is_refused(own, farcall):

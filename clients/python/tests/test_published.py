@@ -267,6 +267,21 @@ def test_an_endless_loop_meets_the_modules_limit(farcall, tmp_path):
         ),
         ("def f(x: float):\n    return x", ("does not say what it returns", "mine.py:4")),
         ("def f(x: list) -> float:\n    return 0", ("x has the type list, which does not travel",)),
+        ("import datetime\ndef f(x: datetime.datetime) -> int: return 0", ("d.isoformat()",)),
+        ("import enum\nclass E(enum.IntFlag): A = 1\ndef f(x: E) -> int: return 0", ("write int",)),
+        ("def f(x: bytes) -> int: return 0", ("NDArray[np.uint8]", "callers may pass bytes")),
+        ("from typing import Set\ndef f(x: Set[int]) -> int: return 0", ("write a list",)),
+        (
+            "from typing import Union\ndef f(x: Union[int, str]) -> int: return 0",
+            ("choose one type",),
+        ),
+        ("from typing import Any\ndef f(x: Any) -> int: return 0", ("say which type",)),
+        ("from typing import Literal\ndef f(x: Literal['a']) -> int: return 0", ("write str",)),
+        (
+            "class DataFrame: pass\nDataFrame.__module__ = 'pandas.core'\n"
+            "def f(x: DataFrame) -> int: return 0",
+            ("callers may pass a DataFrame",),
+        ),
         (
             'def f(x: float) -> Annotated[NDArray[np.float64], "k"]:\n    return 0',
             ("no argument says what k is",),
@@ -540,7 +555,7 @@ def test_a_function_that_cannot_be_published_costs_itself(farcall, tmp_path):
         assert server.square(3.0) == 9.0 and server.routines() == ["mine/square"]
     said = command("check", str(tmp_path / "mine.py"))
     for name, why in {
-        "plot": "axes has the type object, which does not travel (line 7); write int",
+        "plot": "axes has the type object, which does not travel (line 7); say which type",
         "untyped": "the argument x has no type (line 9)",
         "scale": "its interface does not begin with Define (line 1",
     }.items():

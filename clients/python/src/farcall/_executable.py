@@ -138,7 +138,7 @@ class _Program:
         lent = {key: weakref.ref(array) for key, array in arrays.items()}
         arguments = _fields.gathered(routine.groups, arguments)
         try:
-            returned = routine.function(**arguments)
+            returned = routine.call(arguments)
         finally:
             if taken is not None:
                 taken.end()

@@ -2,11 +2,13 @@
 
 The interface language has no such thing. Each field is a parameter of its own, `p_mass` for the
 field `mass` of `p`, so that every language can pass it, texts and arrays too. Its description
-begins with `field p.mass`: by that the Python client puts them together again (`_groups.py`).
+begins with `field p.mass`: by that the Python client puts them together again (`_groups.py`). Of a
+list of them, each field is a list, all of one size, and `[]` stands in the path: `field p[].mass`.
 """
 
 from __future__ import annotations
 
+import collections.abc
 import dataclasses
 import re
 import typing
@@ -30,6 +32,8 @@ class Fields(NamedTuple):
     default: Optional[Callable[[], Any]] = None
     # Fields that are None where they are not given, and have no default to say so.
     open: FrozenSet[str] = frozenset()
+    # Whether it is a list of objects of the class.
+    is_list: bool = False
 
 
 class _Field(NamedTuple):
@@ -74,13 +78,27 @@ def class_of(hint: Any) -> Any:
     return hint if is_class(hint) else None
 
 
+def listed_class_of(hint: Any) -> Any:
+    """The class of fields that a hint means a list of, or None."""
+    hint = _hints.plain(hint)
+    if typing.get_origin(hint) not in (list, collections.abc.Sequence, collections.abc.Iterable):
+        return None
+    return class_of(*typing.get_args(hint))
+
+
 # Arguments.
 
 
-def argument(name: str, kind: Any, default: Any) -> Tuple[Fields, List[Value]]:
-    """An argument of a class of fields, with the parameters that it is."""
+def argument(name: str, hint: Any, default: Any) -> Optional[Tuple[Fields, List[Value]]]:
+    """An argument of a class of fields, or of a list of them, with the parameters that it is."""
     has_default = default is not MISSING
     place = Place(name, name, (name,) if has_default else (), MISSING, default is None)
+    kind = class_of(hint)
+    if kind is None:
+        kind = listed_class_of(hint)
+        if kind is None:
+            return None
+        return _read_list(kind, place, (lambda: default) if has_default else None)
     if has_default and default is not None:
         place = place._replace(default=default)
     return _read(kind, place, (lambda: default) if has_default else None)
@@ -95,9 +113,10 @@ def _read(
     own = _fields_of(kind, place.path)
     open_ones = set()
     for field in own:
-        inner = class_of(field.hint)
-        if inner is not None:
-            members[field.name], more = _read(inner, *_place_of(place, field))
+        inner, listed = class_of(field.hint), listed_class_of(field.hint)
+        if inner is not None or listed is not None:
+            read = _read if listed is None else _read_list
+            members[field.name], more = read(inner or listed, *_place_of(place, field))
             values += more
             continue
         value = _sized(_argument_value(place, field), place, [one.name for one in own])
@@ -109,6 +128,36 @@ def _read(
         message = f"{place.path} may be None, and so may all fields of {kind.__name__}"
         raise Mistake(message, f"write {place.path}: {kind.__name__} = {kind.__name__}()")
     return Fields(kind, members, default, frozenset(open_ones)), values
+
+
+def _read_list(
+    kind: Any, place: Place, default: Optional[Callable[[], Any]]
+) -> Tuple[Fields, List[Value]]:
+    """A list of a class of fields: each field is a list."""
+    at = Place(place.name, f"{place.path}[]", around=place.around)
+    fields, values = _read(kind, at, None)
+    columns = [_column(value, place, fields, default is not None) for value in values]
+    return fields._replace(default=default, is_list=True), columns
+
+
+def _column(value: Value, place: Place, of: Fields, may_be_absent: bool) -> Value:
+    """A field of all objects of a list."""
+    path = value.field[len(field_text("")) :]
+    is_scalar = value.rank < 0 or value.is_one
+    if not is_scalar or value.form or value.element == "filename" or " " in path:
+        message = f"{path} is neither a number nor a text, in a list of dataclasses"
+        raise Mistake(message, "write a list or an array for each field, in place of the objects")
+    if of.open or _is_none(value):
+        message = f"{path} may be None, in a list of dataclasses"
+        raise Mistake(message, "give the field another default, or none")
+    doc = value.doc or ("" if value.default is None else f"{_forms.NULLABLE}{value.default}")
+    if may_be_absent and not doc:
+        doc = f"{_forms.NULLABLE}that of {place.path}"
+    left_out = place.left_out if may_be_absent else ()
+    return value._replace(
+        rank=1, extents=(f"{place.name}_count",), form=_forms.LIST, is_one=False, default=None,
+        doc=doc, field=field_text(path, left_out),
+    )  # fmt: skip
 
 
 def _is_none(value: Value) -> bool:
@@ -227,6 +276,8 @@ def _has_any(fields: Fields, flat: Dict[str, Any]) -> bool:
 
 def _object(fields: Fields, flat: Dict[str, Any]) -> Any:
     """An object; fields that were not given are as in its default, or as its class says."""
+    if fields.is_list:
+        return _objects(fields, flat)
     default = None if fields.default is None else fields.default()
     given: Dict[str, Any] = {}
     for name, member in fields.members.items():
@@ -241,16 +292,27 @@ def _object(fields: Fields, flat: Dict[str, Any]) -> Any:
     return fields.kind(**given)
 
 
+def _objects(fields: Fields, flat: Dict[str, Any]) -> List[Any]:
+    columns = {name: flat[name] for name in _names(fields) if name in flat}
+    one = fields._replace(default=None, is_list=False)
+    rows = zip(*columns.values())
+    return [_object(one, dict(zip(columns, row))) for row in rows]
+
+
 # Results.
 
 
 def results(hint: Any) -> Optional[Tuple[Fields, List[Value]]]:
-    """The results of a function that returns a class of fields, or a tuple with one in it."""
+    """The results of a function that returns a class of fields or a list of them, or a tuple with
+    one in it."""
     kind = class_of(hint)
     if kind is not None:
         return _results_of(kind, Place("", ""))
+    kind = listed_class_of(hint)
+    if kind is not None:
+        return _list_of_results(kind, Place("result", "result"))
     items = typing.get_args(hint) if typing.get_origin(hint) is tuple else ()
-    if not any(class_of(item) for item in items):
+    if not any(class_of(item) or listed_class_of(item) for item in items):
         return None
     numbered = [_Field(f"result{number}", item, MISSING, MISSING)
                 for number, item in enumerate(items, 1)]  # fmt: skip
@@ -269,6 +331,18 @@ def _results_of(kind: Any, place: Place) -> Tuple[Fields, List[Value]]:
     return _results_among(kind, fields, place)
 
 
+def _list_of_results(kind: Any, place: Place) -> Tuple[Fields, List[Value]]:
+    fields, values = _results_of(kind, place._replace(path=f"{place.path}[]"))
+    for value in values:
+        if value.rank >= 0 or value.element == "filename":
+            path = value.field[len(field_text("")) :]
+            message = f"{path} is neither a number nor a text, in a list of dataclasses"
+            raise Mistake(message, "return a list or an array for each field")
+    extents = _forms.extents_of("", _forms.LIST)
+    columns = [value._replace(rank=1, extents=extents, form=_forms.LIST) for value in values]
+    return fields._replace(is_list=True), columns
+
+
 def _results_among(
     kind: Any, fields: List[_Field], place: Place
 ) -> Tuple[Fields, List[Value]]:
@@ -276,8 +350,10 @@ def _results_among(
     values: List[Value] = []
     for field in fields:
         inner, at = class_of(field.hint), place.inside(field)
-        if inner is not None:
-            members[field.name], more = _results_of(inner, at)
+        listed = listed_class_of(field.hint)
+        if inner is not None or listed is not None:
+            read = _results_of if listed is None else _list_of_results
+            members[field.name], more = read(inner or listed, at)
             values += more
             continue
         value = _hints.with_bounds(_hints.value_of(at.path, field.hint))
@@ -294,6 +370,8 @@ def spread(fields: Fields, returned: Any, name: str = "result") -> Any:
     Raises:
         Unfit: something in it is no object of the class that is declared.
     """
+    if fields.is_list:
+        return _spread_list(fields, returned, name)
     has_inner = any(isinstance(member, Fields) for member in fields.members.values())
     if isinstance(returned, tuple) and len(returned) == len(fields.members):
         items = returned
@@ -308,3 +386,13 @@ def spread(fields: Fields, returned: Any, name: str = "result") -> Any:
     for (field, member), item in zip(fields.members.items(), items):
         flat += (item,) if isinstance(member, str) else spread(member, item, field)
     return flat
+
+
+def _spread_list(fields: Fields, returned: Any, name: str) -> Tuple[List[Any], ...]:
+    """A list of objects as a list for each field."""
+    if not isinstance(returned, (list, tuple)):
+        declared = f"list[{fields.kind.__name__}]"
+        raise Unfit(f"it returned {described(returned)} as {name}, which is declared {declared}")
+    one = fields._replace(is_list=False)
+    rows = [spread(one, item, f"item {row} of {name}") for row, item in enumerate(returned)]
+    return tuple([row[column] for row in rows] for column in range(len(_names(fields))))

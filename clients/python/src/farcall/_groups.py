@@ -1,11 +1,12 @@
 """Arguments and results that are classes of fields in published Python functions (`_fields.py`), as
-their callers in Python see them: objects, though each field is a parameter of its own."""
+their callers in Python see them: objects, though each field is a parameter of its own. Of a list of
+objects it is a list: the path of the field says so, as in `wells[].depth`."""
 
 from __future__ import annotations
 
 import re
 import types
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
@@ -15,11 +16,14 @@ if TYPE_CHECKING:
     from ._interface import Interface, Parameter
 
 _TEXT = re.compile(
-    r"field (?P<path>\w+(?:\.\w+)+)(?: \((?P<left_out>[\w., ]+) may be left out\))?"
+    r"field (?P<path>\w+(?:\[\])?(?:\.\w+(?:\[\])?)*\.\w+)"
+    r"(?: \((?P<left_out>[\w., ]+) may be left out\))?"
     r"(?:, (?P<default>.*))?",
     re.ASCII | re.DOTALL,
 )
 _ABSENT = object()
+# What follows the name of a list in a path.
+_LIST = "[]"
 
 
 def field_text(path: str, left_out: Sequence[str] = ()) -> str:
@@ -29,9 +33,9 @@ def field_text(path: str, left_out: Sequence[str] = ()) -> str:
 
 
 def path_of(name: str, doc: str) -> Optional[Tuple[str, ...]]:
-    """Where a parameter is a field of something, by its description."""
+    """Where a parameter is a field of something, by its description; `[]` is behind lists."""
     match = _TEXT.fullmatch(doc)
-    if match is None or match["path"].replace(".", "_") != name:
+    if match is None or match["path"].replace(_LIST, "").replace(".", "_") != name:
         return None
     return tuple(match["path"].split("."))
 
@@ -47,7 +51,9 @@ class Group:
     """An argument of several fields."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        self.name = name.removesuffix(_LIST)
+        # Whether it is a list of such arguments.
+        self.is_list = name.endswith(_LIST)
         self.members: Dict[str, Union[Parameter, Group]] = {}
         self.is_optional = False
         # Where it stands among the arguments.
@@ -63,7 +69,7 @@ class Group:
         if not rest:
             self.members[name] = parameter
             return
-        inner = self.members.setdefault(name, Group(f"{self.name}.{name}"))
+        inner = self.members.setdefault(name.removesuffix(_LIST), Group(f"{self.name}.{name}"))
         if isinstance(inner, Group):
             inner.add(rest, parameter)
 
@@ -71,6 +77,43 @@ class Group:
         """The parameters of an object, or of a mapping, by their names."""
         if value is None and self.is_optional:
             return {}
+        if self.is_list:
+            return self._columns(value, wrong)
+        return self._spread_one(value, wrong)
+
+    def _columns(self, value: Any, wrong: Callable[[str, str], Exception]) -> Dict[str, Any]:
+        """The lists that a list of objects is."""
+        if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+            message = f"{self.name} is a list of objects, and {value!r:.60} was passed"
+            fields = ", ".join(self.members)
+            advice = f"pass a list of objects, or dictionaries, with the fields {fields}"
+            raise wrong(message, advice)
+
+        def at(row: int) -> Callable[[str, str], Exception]:
+            return lambda message, advice: wrong(f"item {row} of {self.name}: {message}", advice)
+
+        rows = [self._spread_one(item, at(row)) for row, item in enumerate(value)]
+        if not rows:
+            return {one.name: [] for one in self._leaves()}
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        for name in names:
+            for row, given in enumerate(rows):
+                if name not in given:
+                    field = name[len(self.name) + 1 :]
+                    message = f"{field} is left out, and other items have it"
+                    raise at(row)(message, "give it to all items, or to none")
+        if not names:
+            fields = ", ".join(self.members)
+            raise wrong(f"no item of {self.name} has a field", f"give one of {fields} to all items")
+        return {name: [given[name] for given in rows] for name in names}
+
+    def _leaves(self) -> List[Parameter]:
+        inner = (
+            one._leaves() if isinstance(one, Group) else [one] for one in self.members.values()
+        )
+        return [leaf for leaves in inner for leaf in leaves]
+
+    def _spread_one(self, value: Any, wrong: Callable[[str, str], Exception]) -> Dict[str, Any]:
         if isinstance(value, Mapping):
             self._check_names(value, wrong)
         given: Dict[str, Any] = {}
@@ -133,7 +176,8 @@ def groups_of(parameters: Sequence[Parameter]) -> Dict[str, Group]:
     for parameter in parameters:
         path = path_of(parameter.name, parameter.doc)
         if path is not None:
-            groups.setdefault(path[0], Group(path[0])).add(path[1:], parameter)
+            group = Group(path[0])
+            groups.setdefault(group.name, group).add(path[1:], parameter)
     return groups
 
 
@@ -156,7 +200,27 @@ def put_together(paths: Dict[str, Tuple[str, ...]], values: Dict[str, Any]) -> D
         for inner in path[1:-1]:
             record = vars(record).setdefault(inner, Record())
         vars(record)[path[-1]] = value
-    return together
+    return _with_lists(together)
+
+
+def _with_lists(values: Dict[str, Any]) -> Dict[str, Any]:
+    """The same with a list of records in place of a record of lists, where there is one."""
+    made: Dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, Record):
+            value = Record(**_with_lists(vars(value)))
+        made[name.removesuffix(_LIST)] = _rows(value) if name.endswith(_LIST) else value
+    return made
+
+
+def _rows(record: Record) -> List[Record]:
+    """A record for each item of the lists that are in one."""
+    columns = {
+        name: _rows(one) if isinstance(one, Record) else one for name, one in vars(record).items()
+    }
+    lists = [one for one in columns.values() if one is not None]
+    count = min((len(one) for one in lists), default=0)
+    return [Record(**{name: one[row] for name, one in columns.items()}) for row in range(count)]
 
 
 def slots_of(

@@ -32,6 +32,27 @@ _ALIASES_MAX = 16
 # What expressions of extents may call.
 _FUNCTIONS = {"min", "max", "abs"}
 EXAMPLE = 'Annotated[NDArray[np.float64], "n, m"]'
+_TABLE = f"write {EXAMPLE}, which callers may pass a DataFrame for"
+_ROW = 'write Annotated[NDArray[np.float64], "n"]'
+_BYTES = 'write Annotated[NDArray[np.uint8], "n"], which callers may pass bytes for'
+# What to write in place of well-known classes, and of those that are made from them.
+_INSTEAD = {
+    "pandas.DataFrame": f"{_TABLE}; make one of it in the function",
+    "pandas.Series": f"{_ROW}, which callers may pass a Series for",
+    "polars.DataFrame": f"write {EXAMPLE}, and pass df.to_numpy()",
+    "xarray.DataArray": f"write {EXAMPLE}, which callers may pass a DataArray for",
+    "enum.Enum": "write int or str, for the value or the name of the member",
+    "datetime.date": "write str, and pass d.isoformat()",
+    "datetime.time": "write str, and pass t.isoformat()",
+    "datetime.timedelta": "write float, and pass d.total_seconds()",
+    "decimal.Decimal": "write str, or float if its digits are enough",
+    "fractions.Fraction": "write two int, or float if its digits are enough",
+    "builtins.bytes": _BYTES,
+    "builtins.bytearray": _BYTES,
+    "builtins.set": "write a list: list[int], or list[str]",
+    "builtins.frozenset": "write a list: list[int], or list[str]",
+    "builtins.object": "say which type: float, str, …",
+}
 
 
 class Mistake(Exception):
@@ -131,10 +152,27 @@ def _advice(hint: Any) -> str:
         return "say of what it is: list[float], or list[str]"
     if hint is dict or typing.get_origin(hint) in (dict, collections.abc.Mapping):
         return "write a dataclass with a field for each key, or a list of keys and one of values"
+    if _is_union(hint):
+        return "choose one type, or write an argument for each"
+    if typing.get_origin(hint) is typing.Literal:
+        kind = type(typing.get_args(hint)[0]).__name__
+        return f"write {kind}, and check the value in the function"
+    if hint is typing.Any:
+        return _INSTEAD["builtins.object"]
+    origin = typing.get_origin(hint)
+    for name in _names_of(hint if origin is None else origin):
+        if name in _INSTEAD and (name != "builtins.object" or hint is object):
+            return _INSTEAD[name]
     return (
         f"write int, float, complex, bool, str, pathlib.Path, {EXAMPLE}, list[float], list[str], a "
         "dataclass, or of a function Callable[[float], float]"
     )
+
+
+def _names_of(hint: Any) -> List[str]:
+    """A class and those that it is made from, in full."""
+    kinds = hint.__mro__ if isinstance(hint, type) else ()
+    return [f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in kinds]
 
 
 def expanded(hint: Any) -> Any:
@@ -196,6 +234,9 @@ def _list(name: str, item: Any = None, form: str = _forms.LIST) -> Value:
     """Of numbers, truth values or texts."""
     if item is None:
         raise Mistake(f"{name} has the type list, which does not travel", _advice(list))
+    if _is_class(item):
+        message = f"{name} is a list of {_shown(item)}, which does not travel here"
+        raise Mistake(message, "write a list for each field of it")
     one = value_of(name, item)
     if one.rank >= 0 or one.element == "filename":
         raise Mistake(
@@ -203,6 +244,12 @@ def _list(name: str, item: Any = None, form: str = _forms.LIST) -> Value:
             f"write list[float], list[str], or {EXAMPLE}",
         )
     return one._replace(rank=1, extents=_forms.extents_of(name, _forms.LIST), form=form)
+
+
+def _is_class(hint: Any) -> bool:
+    from . import _fields
+
+    return _fields.class_of(hint) is not None
 
 
 def _tuple(name: str, items: Tuple[Any, ...]) -> Value:

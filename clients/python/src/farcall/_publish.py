@@ -45,9 +45,24 @@ def sent(what: Any) -> Sent:
     if callable(what) and inspect.isfunction(inspect.unwrap(what)):
         # As it is, or as functools.lru_cache and its like made it.
         return _of_function(what)
-    message = f"{what!r} is neither a function, nor a module, nor a file"
-    advice = "pass a function of your own, an imported module, or the path of a file"
-    raise _errors.make(_errors.WrongType, _OPERATION, message, advice)
+    message = f"{what!r:.100} is neither a function, nor a module, nor a file"
+    raise _errors.make(_errors.WrongType, _OPERATION, message, _advice(what))
+
+
+def _advice(what: Any) -> str:
+    """What to publish in place of something that cannot be."""
+    if inspect.isclass(what):
+        name = what.__name__
+        return (
+            f"write a function with type hints that makes a {name} and calls its methods; a "
+            "process of its own, from hold(), keeps what is in variables from call to call"
+        )
+    if inspect.ismethod(what):
+        kind, name = type(what.__self__).__name__, what.__name__
+        return f"write a function with type hints that has a {kind} and calls its {name}"
+    if callable(what):
+        return "write a function with type hints that calls it"
+    return "pass a function of your own, an imported module, or the path of a file"
 
 
 def publish(connection: Connection, what: Sent, stay: bool, timeout: Optional[float]) -> str:

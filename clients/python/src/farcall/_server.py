@@ -56,8 +56,8 @@ class Server(Namespace["Found"]):
     """A connection to a server. Routines are attributes: `server.dgesv(A, b)`, or
     `server.lapack.dgesv` in full.
 
-    A bare name works where it is unique; where a module and a routine share a name, the attribute
-    is the module, which can be called too. `server["map"]` reaches any name, those of methods too.
+    A bare name works where it is unique; where a module and a routine or class of it share a name,
+    the attribute is the module, which can be called too. `server["map"]` reaches any name, those of methods too.
     It may be used by any number of threads, ends with `close()`, a `with` block, its last reference
     or the interpreter; after a fork the child has its own.
     """
@@ -238,8 +238,24 @@ class Server(Namespace["Found"]):
         return sorted({*modules, *(name for name in bare if bare.count(name) == 1)})
 
 
+class _Page:
+    """What `help` shows of a module: the page of the routine of its name, or else its routines."""
+
+    def __get__(self, module: Optional[Module], _: Any = None) -> str:
+        about = "A module of a server: `server.lapack.dgesv`."
+        if module is None:
+            return about
+        try:
+            names = module._names()
+            if module.__name__ in names and not module._own_methods():
+                return module._own_routine().__doc__ or about
+            return f"Module {module.__name__}: {', '.join(names)}"
+        except _errors.Error:
+            return about
+
+
 class Module(Namespace[Routine]):
-    """A module of a server: `server.lapack.dgesv`."""
+    __doc__ = _Page()  # type: ignore[assignment]
 
     def __init__(self, server: Server, name: str) -> None:
         self._server = server
@@ -263,9 +279,17 @@ class Module(Namespace[Routine]):
         return _pages.of_module(f"{self.__name__} at {self._connection.address}", listed)
 
     @_errors.ends_here
-    def __call__(self, /, *arguments: Any, **named: Any) -> Results:
-        """Calls the routine of the same name, where there is one."""
+    def __call__(self, /, *arguments: Any, **named: Any) -> Any:
+        """Calls the routine of the same name, or makes an object of the class of the same name,
+        where there is one."""
+        name, methods = self.__name__, self._own_methods()
+        if methods:
+            return Class(self._server, f"{name}/{name}", methods)(*arguments, **named)
         return self._own_routine()(*arguments, **named)
+
+    def _own_methods(self) -> List[str]:
+        """Those of the class of the same name, where there is one."""
+        return _methods(self.__name__, self._connection.modules().get(self.__name__, []))
 
     def _own_routine(self) -> Routine:
         if self.__name__ in self._names():

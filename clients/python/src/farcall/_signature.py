@@ -62,13 +62,13 @@ def _arguments(
     values: List[Value] = []
     groups: Dict[str, Fields] = {}
     for one in inspect.signature(function).parameters.values():
-        kind = _fields.class_of(hints.get(one.name))
-        if kind is None:
-            values.append(_argument(one, hints))
-            continue
         is_given = one.default is inspect.Parameter.empty
         default = _fields.MISSING if is_given else one.default
-        groups[one.name], fields = _fields.argument(one.name, kind, default)
+        read = _fields.argument(one.name, hints.get(one.name), default)
+        if read is None:
+            values.append(_argument(one, hints))
+            continue
+        groups[one.name], fields = read
         values += fields
     return tuple(values), groups
 

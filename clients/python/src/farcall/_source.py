@@ -46,6 +46,14 @@ class Published(NamedTuple):
     # Arguments that are dataclasses, and the results if one is among them.
     groups: Dict[str, _fields.Fields] = {}
     gives: Optional[_fields.Fields] = None
+    # Arguments that are before the `/` of a function: it takes them by position alone.
+    first: Tuple[inspect.Parameter, ...] = ()
+
+    def call(self, arguments: Dict[str, Any]) -> Any:
+        """Calls the function with arguments by name."""
+        by_name = dict(arguments)
+        by_position = [by_name.pop(one.name, one.default) for one in self.first]
+        return self.function(*by_position, **by_name)
 
 
 def load(file: str, source: str) -> types.ModuleType:
@@ -107,8 +115,14 @@ def _hinted(value: Any, function: types.FunctionType) -> Published:
     results = tuple(_forms.bounded(one, hinted.arguments) for one in hinted.results)
     interface = _define.define(function, hinted)
     return Published(
-        value, takes, interface, results, hinted.arguments, hinted.groups, hinted.gives
-    )
+        value, takes, interface, results, hinted.arguments, hinted.groups, hinted.gives,
+        _first(value),
+    )  # fmt: skip
+
+
+def _first(function: Callable[..., Any]) -> Tuple[inspect.Parameter, ...]:
+    parameters = inspect.signature(function).parameters.values()
+    return tuple(one for one in parameters if one.kind is inspect.Parameter.POSITIONAL_ONLY)
 
 
 def _marked(function: Callable[..., Any], interface: str) -> Published:
@@ -123,7 +137,8 @@ def _marked(function: Callable[..., Any], interface: str) -> Published:
         )
     takes = tuple(inspect.signature(function).parameters)
     description = "" if text.rstrip().endswith('"') else _define.described(function)
-    return Published(function, takes, f'{text} {description} Calls "C" {name}();')
+    define = f'{text} {description} Calls "C" {name}();'
+    return Published(function, takes, define, first=_first(function))
 
 
 def known_as(module: Optional[types.ModuleType], file: str) -> str:

@@ -220,7 +220,9 @@ class _Writer:
             for one in interface.outputs
             if _is_attribute(one.name, ("keys",)) and one.name not in interface.result_paths
         }
-        records = {path[0] for path in interface.result_paths.values()}
+        records = {
+            path[0].removesuffix("[]") for path in interface.result_paths.values()
+        }
         names = (name for name in sorted(records) if _is_attribute(name, ("keys",)))
         fields.update({name: "_t.Any" for name in names})
         if len(interface.outputs) == 1 and not records:
