@@ -123,6 +123,23 @@ fn what_goes_wrong_inside_is_told_to_the_routine() {
     assert_eq!(it.ask("inner/twice", 1), Ok(2));
 }
 
+/// A module of one process whose routine calls another one of it would wait for itself for ever.
+#[test]
+fn a_module_that_waits_for_all_its_own_processes_is_told() {
+    let files = nested(false);
+    let folder = Directory::new();
+    let text = std::fs::read_to_string(&files[0]).unwrap();
+    let library = files[0].with_file_name("libnested.so");
+    let text = text.replace("./libnested.so", library.to_str().unwrap());
+    let one = folder.write("outer.idl", &(text + "executables_max = 1;\n"));
+    let server = Server::start(Transport::Unix, &[one, files[1].clone()], &[]);
+    let client = server.client();
+    let (kind, words) = ask(&client, "outer/sockets", 0).unwrap_err();
+    assert_eq!(kind, code(ErrorKind::LimitExceeded), "{words}");
+    assert!(words.contains("all of whose processes wait for it"), "{words}");
+    assert_eq!(ask(&client, "inner/twice", 21), Ok(42), "other modules have their own");
+}
+
 #[test]
 fn a_client_ends_with_its_call() {
     let it = Nested::new(false, "executables_max = 1");

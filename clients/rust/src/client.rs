@@ -13,7 +13,9 @@ use farcall_link::memory::MemorySource;
 use farcall_link::stream::ByteStream;
 use farcall_transport_unix::{MemoryLimits, SharedMemory};
 use farcall_wire::message::ADMINISTRATION;
-use farcall_wire::{ENDED_CALLS, KeptCall, ModuleReport, Order, RESUME, Reply, Request, STATUS, Status};
+use farcall_wire::{
+    ENDED_CALLS, KeptCall, ModuleReport, Order, RESUME, Reply, Request, STATUS, Status,
+};
 use rustc_hash::FxHashMap;
 
 use crate::address::Address;

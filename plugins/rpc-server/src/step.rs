@@ -15,8 +15,8 @@ use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result
 use farcall_call::{Event, Transmit};
 use farcall_wire::message::{ADMINISTRATION, ByteOrder};
 use farcall_wire::{
-    CALLBACKS, ENDED_CALLS, FrameHeader, Hello, OBJECTS, PUBLISHED_FILES, PUBLISHED_PIECES, RESOURCES, Role,
-    STATUS, URLS,
+    CALLBACKS, ENDED_CALLS, FrameHeader, Hello, OBJECTS, PUBLISHED_FILES, PUBLISHED_PIECES,
+    RESOURCES, Role, STATUS, URLS,
 };
 
 use crate::access::Rights;
@@ -105,10 +105,18 @@ impl Server {
 
     fn hello(&self, compression: Option<&str>) -> Hello {
         let objects = (self.state.limits.objects_max > 0).then_some(OBJECTS);
-        let features =
-            [ADMINISTRATION, PUBLISHED_FILES, PUBLISHED_PIECES, ENDED_CALLS, STATUS, URLS, CALLBACKS, RESOURCES]
-                .into_iter()
-                .chain(objects);
+        let features = [
+            ADMINISTRATION,
+            PUBLISHED_FILES,
+            PUBLISHED_PIECES,
+            ENDED_CALLS,
+            STATUS,
+            URLS,
+            CALLBACKS,
+            RESOURCES,
+        ]
+        .into_iter()
+        .chain(objects);
         let features = features.chain(compression);
         Hello {
             role: Role::Server,

@@ -44,9 +44,9 @@ pub use plain::{
 };
 pub use reader::{FrameReader, Step};
 pub use request::{
-    ENDED_CALLS, HoldRequest, InterfaceReply, ModuleReport, NESTED_CALLS, OBJECTS, Order, PUBLISHED_FILES,
-    PUBLISHED_PIECES, Publication, PublishedFile, PublishedFiles, PublishedPiece, Reply, Request,
-    URLS,
+    ENDED_CALLS, HoldRequest, InterfaceReply, ModuleReport, NESTED_CALLS, OBJECTS, Order,
+    PUBLISHED_FILES, PUBLISHED_PIECES, Publication, PublishedFile, PublishedFiles, PublishedPiece,
+    Reply, Request, URLS,
 };
 pub use resources::{AskedResources, RESOURCES, resources_attribute, resources_of};
 pub use run_timeout::{RUN_TIMEOUT, run_timeout_attribute, run_timeout_of};

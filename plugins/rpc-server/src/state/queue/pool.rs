@@ -133,8 +133,13 @@ impl Pool {
 
     /// Whether as many executables live as the module wants at most.
     fn has_all(&self) -> bool {
+        self.executables_max().is_some_and(|most| self.alive >= most)
+    }
+
+    /// How many the module wants at most.
+    pub(crate) fn executables_max(&self) -> Option<usize> {
         let most = self.image.executables_max as usize;
-        most > 0 && self.alive >= most
+        (most > 0).then_some(most)
     }
 
     /// Whether more executables come than calls wait.

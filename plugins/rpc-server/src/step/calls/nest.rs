@@ -13,7 +13,7 @@ use farcall_base::{
 };
 use farcall_wire::Reply;
 
-use crate::state::{Call, CallKey, Caller, Nest, Nesting, Newcomer, PeerKind};
+use crate::state::{Call, CallKey, Caller, Nest, Nesting, Newcomer, PeerKind, State};
 use crate::step::{Server, Surroundings};
 
 /// Connections at a time inside one call: a routine needs one, and each costs descriptors here.
@@ -255,6 +255,10 @@ impl Server {
         if pool.is_some_and(|pool| pool.is_here() && self.state.waits_for_own_gpus(pool)) {
             return self.finish(surroundings, key, Err(without_gpus()));
         }
+        if let Some(most) = self.state.waits_for_itself(call) {
+            let error = for_itself(&call.routine.module.name, most);
+            return self.finish(surroundings, key, Err(error));
+        }
         if !self.state.all_wait() {
             return;
         }
@@ -268,6 +272,30 @@ impl Server {
         .retryable();
         self.finish(surroundings, key, Err(error));
     }
+}
+
+impl State {
+    /// Whether all processes that a module may have run calls that this one is inside of, and how
+    /// many these are: it would wait until they end, and they wait for it.
+    fn waits_for_itself(&self, call: &Call) -> Option<usize> {
+        let module = call.module_key();
+        let most = self.queue.get(&module)?.executables_max()?;
+        let is_its = |outer: &Call| {
+            let record = outer.run.executable.and_then(|one| self.executables.get(&one));
+            outer.module_key() == module && record.is_some_and(|record| !record.held)
+        };
+        let outer = |call: &Call| call.nesting.parent.and_then(|(key, _)| self.calls.get(&key));
+        let around = std::iter::successors(outer(call), |call| outer(call));
+        (around.filter(|call| is_its(call)).count() >= most).then_some(most)
+    }
+}
+
+fn for_itself(module: &str, most: usize) -> Error {
+    let message = "it is called from inside of its own module, all of whose processes wait for it";
+    Error::new(ErrorKind::LimitExceeded, "run a routine", message)
+        .with("module", module)
+        .with("executables_max of the module", most)
+        .fix("call the function itself instead, or raise executables_max in the interface file")
 }
 
 /// A routine would wait for GPUs that its own call has, or one that waits as it does.
