@@ -48,6 +48,13 @@ def submitted(folder, command):
     return [line for line in lines if line.startswith(f"{command} ")]
 
 
+def test_the_memory_of_a_setting_is_that_of_each_executable(fake, server):
+    one = server("slurm", ", memory_mb = 700")
+    one.given.seen(timeout=60)
+    (asked,) = submitted(fake, "sbatch")
+    assert "'--mem-per-cpu=700M'" in asked and "'--mem=" not in asked, asked
+
+
 def test_slurm_is_asked_and_the_call_is_given_it(fake, server, monkeypatch):
     """Two tasks on one node see both GPUs: each call has one of them."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")

@@ -133,7 +133,8 @@ def test_the_request_is_what_was_asked_for(place, cluster, fake):
         wanted = {"--account=physics", "--partition=gpu", "--time=120", "--gpus-per-task=1"}
         assert wanted <= set(given), given
         memory = [word for word in given if word.startswith("--mem")]
-        assert len(memory) == 1 and re.fullmatch("--mem(-per-cpu)?=4096M", memory[0]), given
+        # Of each process of the job, and not of its node.
+        assert memory == ["--mem-per-cpu=4096M"], given
 
 
 def test_a_real_slurm_runs_the_function(place, cluster, slurm):

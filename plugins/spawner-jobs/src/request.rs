@@ -19,7 +19,8 @@ pub(crate) struct Files<'a> {
     pub(crate) bridge: Option<String>,
 }
 
-/// The lines of a JOB_CREATE.
+/// The lines of a JOB_CREATE. The memory of executables is said twice: a launcher that does not know
+/// that of slots gives it to nodes.
 pub(crate) fn create(
     number: u64,
     job: &Job,
@@ -71,7 +72,7 @@ pub(crate) fn create(
     let numbers = [
         ("cores", asked.cores.map(u64::from)),
         ("gpus", asked.gpus.map(u64::from)),
-        ("slot_memory", asked.memory.map(megabytes)),
+        ("slot_memory", asked.memory.map(megabytes).or(settings.memory_mb)),
         ("max_memory", settings.memory_mb.filter(|_| asked.memory.is_none())),
         ("min_wall_time", asked.wall_time.map(minutes)),
         ("max_wall_time", asked.wall_time.map(job_minutes).or(settings.minutes)),
