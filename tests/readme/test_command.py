@@ -159,3 +159,25 @@ def test_json_has_the_documented_keys(server, tmp_path):
     assert failed["module"] == "one" and "expected" in failed["failure"]
     assert keys(answer("check", file, status=2)) == documented("check")
     assert keys(answer("drain")) == documented("drain")
+
+
+def test_a_server_without_routines_is_no_silence(tmp_path):
+    (tmp_path / "one.idl").write_text("Module one; Define f(OUT int n) { *n = 1; }")
+    address = f"unix:{tmp_path}/s"
+    server = subprocess.Popen(
+        [FARCALL, "serve", "--listen", address, tmp_path / "one.idl"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        assert server.stdout.readline().strip() == address
+        run("withdraw", "one", "--server", address)
+        listed = subprocess.run(
+            [FARCALL, "ls", "--server", address], capture_output=True, text=True, timeout=60
+        )
+        assert (listed.returncode, listed.stdout) == (0, "")
+        assert "publishes no routines that you may call" in listed.stderr
+    finally:
+        server.terminate()
+        server.communicate()

@@ -7,7 +7,7 @@ use farcall_idl::signature::signature;
 use serde_json::{Value, json};
 
 use crate::connection::ServerArguments;
-use crate::output::{print, print_json, table};
+use crate::output::{notice, print, print_json, table};
 
 /// Lists routines.
 #[derive(Args)]
@@ -35,6 +35,9 @@ pub fn ls(arguments: &LsArguments) -> Result<()> {
         let message = format!("no routine matches {}", patterns.join(" "));
         return Err(Error::new(ErrorKind::NotFound, "list routines", message)
             .fix("`farcall ls` lists all names"));
+    }
+    if routines.is_empty() {
+        notice("this server publishes no routines that you may call");
     }
     routines.sort_by(|a, b| a.name().cmp(b.name()));
     if arguments.json {
