@@ -32,11 +32,11 @@ const EXECUTABLES_MAX: usize = 128;
 const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 /// Nothing is removed that was used this recently: a server may be about to start it.
 const FRESH: Duration = Duration::from_secs(3600);
-/// Headers of one module, at most; beyond that it is built each time.
+/// Headers of one module, at most.
 const HEADERS_MAX: usize = 10_000;
 /// An executable larger than this is a mistake.
 const EXECUTABLE_BYTES_MAX: u64 = 4 << 30;
-/// One header, or the list of them, at most; beyond that, too, it is built each time.
+/// One header, or the list of them, at most.
 const HEADER_BYTES_MAX: u64 = 64 << 20;
 
 /// The directory.
@@ -112,9 +112,7 @@ impl Cache {
         headers: &[PathBuf],
     ) -> Result<PathBuf> {
         let failed = |error| Error::system("store the executable", error);
-        let path = self.executable_file(module, key, headers).ok_or_else(|| {
-            Error::internal("store the executable", "a header disappeared during the build")
-        })?;
+        let path = self.executable_file(module, key, headers).ok_or_else(|| unusable(headers))?;
         if executable.metadata().map_err(failed)?.len() > EXECUTABLE_BYTES_MAX {
             return Err(Error::new(
                 ErrorKind::LimitExceeded,
@@ -187,6 +185,32 @@ impl Cache {
         aged.sort();
         // Each executable has its list of headers beside it.
         aged.iter().skip(2 * EXECUTABLES_MAX).for_each(|(_, path)| drop(fs::remove_file(path)));
+    }
+}
+
+/// Why no executable can be stored that was built with these headers.
+fn unusable(headers: &[PathBuf]) -> Error {
+    const OPERATION: &str = "store the executable";
+    let limit = |message: String| Error::new(ErrorKind::LimitExceeded, OPERATION, message);
+    if headers.len() > HEADERS_MAX {
+        let message = format!("it includes {} headers, {HEADERS_MAX} at most", headers.len());
+        return limit(message).fix("include those headers alone that the module needs");
+    }
+    let bytes_of = |header: &PathBuf| fs::metadata(header).map_or(0, |found| found.len());
+    let large = headers.iter().find(|header| bytes_of(header) > HEADER_BYTES_MAX);
+    match large {
+        Some(header) => {
+            limit(format!("a header has {} bytes, {HEADER_BYTES_MAX} at most", bytes_of(header)))
+                .with("header", header.display())
+                .fix("put its data into a library or a file that the routine reads, or divide it")
+        }
+        None => Error::new(
+            ErrorKind::InvalidSource,
+            OPERATION,
+            "a header was removed, or could not be read, during the build",
+        )
+        .with("headers", headers.len())
+        .fix("publish again when nobody changes the headers"),
     }
 }
 

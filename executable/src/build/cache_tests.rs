@@ -126,6 +126,29 @@ fn sweeps_nothing_that_it_has_not_made() {
 }
 
 #[test]
+fn a_header_over_the_limit_is_named_and_so_is_one_that_is_gone() {
+    let directory = scratch("large");
+    let cache = Cache::open(&directory).unwrap();
+    let header = directory.join("large.h");
+    File::create(&header).unwrap().set_len(HEADER_BYTES_MAX + 1).unwrap();
+    let workspace = Workspace::new(cache.directory(), None).unwrap();
+    fs::write(workspace.made().join("executable"), "program").unwrap();
+    let store = |headers: &[PathBuf]| {
+        let executable = workspace.open("executable").unwrap();
+        cache.store("m", Key([7; 32]), &executable, headers).unwrap_err()
+    };
+    let error = store(std::slice::from_ref(&header));
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded);
+    assert!(error.to_string().contains("a header has 67108865 bytes, 67108864 at most"), "{error}");
+    assert!(error.to_string().contains("large.h"), "{error}");
+    let many = vec![header; HEADERS_MAX + 1];
+    assert!(store(&many).to_string().contains("it includes 10001 headers, 10000 at most"));
+    let gone = store(&[directory.join("gone.h")]);
+    assert_eq!(gone.kind(), ErrorKind::InvalidSource);
+    fs::remove_dir_all(directory).unwrap();
+}
+
+#[test]
 fn nobody_else_puts_a_folder_in_its_place() {
     let above = scratch("above");
     let directory = above.join("farcall").join("executables");

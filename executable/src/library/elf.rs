@@ -90,11 +90,12 @@ fn is_data(section: &str) -> bool {
         && !section.starts_with(".data.rel.ro")
 }
 
-/// What compilers and their start-up code keep for themselves.
+/// What compilers and their start-up code keep for themselves; `__m_MOD___vtab_m_T` is a table that
+/// gfortran makes for a derived type of a module.
 fn is_compilers(name: &str) -> bool {
     const NAMES: [&str; 6] =
         ["__dso_handle", "__TMC_END__", "__data_start", "_ZStL8__ioinit", "_DYNAMIC", "_edata"];
-    const BEGINNINGS: [&str; 12] = [
+    const BEGINNINGS: [&str; 13] = [
         "completed.",
         "dtor_idx.",
         "force_to_data",
@@ -103,12 +104,17 @@ fn is_compilers(name: &str) -> bool {
         "__ubsan",
         "__sanitizer",
         "__llvm",
+        // What `farcall scan` writes around procedures.
+        "__farcall_",
         "__emutls",
         "DW.ref.",
         "_ZT",
         "_ZGV",
     ];
-    NAMES.contains(&name) || BEGINNINGS.iter().any(|begin| name.starts_with(begin))
+    const OF_TYPES: [&str; 2] = ["_MOD___vtab_", "_MOD___def_init_"];
+    NAMES.contains(&name)
+        || BEGINNINGS.iter().any(|begin| name.starts_with(begin))
+        || OF_TYPES.iter().any(|part| name.contains(part))
 }
 
 fn text_at(strings: &[u8], offset: u32) -> Option<String> {
@@ -220,6 +226,9 @@ mod tests {
             ("_ZTV3Box", true),
             ("mat_", false),
             ("__heat_MOD_count", false),
+            ("__farcall_heat_solve_passed_MOD_f_now", true),
+            ("__heat_MOD___vtab_heat_Rod", true),
+            ("__heat_MOD___def_init_heat_Rod", true),
             ("count.1", false),
         ] {
             assert_eq!(is_compilers(name), is, "{name}");

@@ -53,6 +53,9 @@ fn called(procedure: &Procedure, name: &str, declared: &Declared) -> Declared {
     }
 }
 
+/// Noted of a dummy whose direction neither INTENT nor the body says.
+pub(super) const NO_INTENT: &str = "no INTENT in the source: change it to IN or OUT";
+
 /// What follows from neither INTENT nor body is INOUT: a procedure may do anything with an
 /// argument.
 fn take_intent(
@@ -66,7 +69,7 @@ fn take_intent(
         (Some(intent), _) | (None, Some(intent)) => intent,
         (None, None) if declared.by_value => Intent::In,
         (None, None) => {
-            parameter.notes.push("no INTENT in the source: change it to IN or OUT".to_owned());
+            parameter.notes.push(NO_INTENT.to_owned());
             Intent::InOut
         }
     };

@@ -1,5 +1,6 @@
 //! What a routine as a whole must keep to, and what its author should look at.
 
+use super::argument::NO_INTENT;
 use super::{Parameter, Routine, Style};
 use crate::Problem;
 use crate::unit::{Base, Intent, Procedure};
@@ -43,7 +44,9 @@ impl Routine {
 
     /// One note for all arguments of which the source does not say whether they are written to.
     pub(super) fn note_intents(&mut self, procedure: &Procedure) {
-        let told = |one: &&Parameter| one.notes.is_empty() || one.callback.is_some();
+        let told = |one: &&Parameter| {
+            one.callback.is_some() || !one.notes.iter().any(|note| note == NO_INTENT)
+        };
         let dummies = self
             .parameters
             .iter()
