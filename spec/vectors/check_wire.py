@@ -190,6 +190,7 @@ order = choice(
     (u64,),
     (published_files,),
     (published_piece,),
+    (list_of(call_id),),
 )
 module_report = record({1: text, 2: u32, 3: text}, {4: failure})
 open_call = record({1: call_id, 2: text, 3: text, 4: text, 5: one_of(4), 6: u64})
