@@ -20,8 +20,8 @@
  * - Arguments follow in the interface's order; WORK arrays may be left out, or have a place as in Ninf-G (where the
  *   arguments are not counted, they have one). IN scalars go by value with C's promotions (float
  *   becomes double); arrays and all that is OUT or INOUT by pointer; a string is a char *, an OUT string a char **
- *   that receives memory to free(); a file is its path. GCC and Clang count the arguments, so that a wrong number is
- *   an error and no crash; GRPC_NO_COUNT before the include switches that off.
+ *   that receives memory to free(); a file is its path. GCC and Clang count the arguments, so that too few are
+ *   an error and no crash, and too many a warning; GRPC_NO_COUNT before the include switches that off.
  * - The names are bound to symbols that begin with farcall_, so that a library with these names may be in the same
  *   process. Numbers of codes are those of GFD-R.052, with the _NP ones above them: compare names.
  *

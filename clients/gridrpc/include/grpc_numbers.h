@@ -22,7 +22,7 @@
 #define GRPC_SESSION_FAILED 10
 #define GRPC_NOT_COMPLETED 11 /* the session is running */
 #define GRPC_NONE_COMPLETED 12 /* all sessions of the set are running */
-#define GRPC_OTHER_ERROR_CODE 13 /* anything else: a wrong number of arguments, NULL, no memory */
+#define GRPC_OTHER_ERROR_CODE 13 /* anything else: too few arguments, NULL, no memory */
 #define GRPC_UNKNOWN_ERROR_CODE 14 /* what grpc_error_string calls a number that is no code */
 #define GRPC_ALREADY_INITIALIZED 15 /* grpc_initialize was called, and not grpc_finalize */
 #define GRPC_LAST_ERROR_CODE 16 /* the end of the standard's codes; never returned */

@@ -153,7 +153,7 @@ int Ninf_wait_and(int *sessions, int count) FARCALL_NINF_SYMBOL(Ninf_wait_and);
  * left; NINF_ERROR where it failed. */
 int Ninf_wait_any(int *session) FARCALL_NINF_SYMBOL(Ninf_wait_any);
 int Ninf_wait_or(int *sessions, int count, int *session) FARCALL_NINF_SYMBOL(Ninf_wait_or);
-/* TRUE while it runs, FALSE when it has ended, NINF_ERROR for no session. */
+/* TRUE while it runs, FALSE when it has ended, and, with an error, for no session. */
 int Ninf_session_probe(int session) FARCALL_NINF_SYMBOL(Ninf_session_probe);
 /* Asks for its end; it is still to be waited for. One that has ended is SESSION_FINISHED. */
 int Ninf_session_cancel(int session) FARCALL_NINF_SYMBOL(Ninf_session_cancel);

@@ -54,7 +54,7 @@ enum ninf_error {
     STUB_ERROR_SIGILL = 42,
     STUB_ERROR_SIGNAL = 43, /* by another signal */
     NINF_TIMEOUT = 44, /* the call timed out */
-    INVALID_ARGUMENT = 45, /* a wrong number of arguments, NULL, … */
+    INVALID_ARGUMENT = 45, /* too few arguments, NULL, … */
     TRANSACTION_NESTED = 46, /* begun twice */
     TRANSACTION_NOT_BEGUN = 47, /* ended, and not begun */
     TRANSACTION_FAILED = 48, /* one of its calls failed */

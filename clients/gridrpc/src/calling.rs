@@ -21,10 +21,11 @@ use crate::context::Context;
 use crate::fortran::make_procedures;
 use crate::handles::Handle;
 use crate::information::{Began, Measured};
+use crate::log;
 use crate::own::Turn;
 use crate::pointers::RawHandle;
-use crate::printing::{pass_on, printing};
-use crate::sessions::Running;
+use crate::printing::{Passed, pass_on, printing};
+use crate::sessions::{Beginning, Running};
 use crate::transfers::{LOOK, Watch};
 use crate::within;
 
@@ -82,6 +83,8 @@ impl Bound {
         let copied = announced && attributes.transfer == ArgumentTransfer::Copy;
         // What of it `grpc_session_info_get_np` tells.
         let processor_time = announced;
+        // The first session of a handle may have to wait for its process.
+        let progress = announced && !handle.is_warm();
         let ranks = handle.attributes.ranks();
         // A process that is held was given them when it began.
         let resources = handle.attributes.resources();
@@ -89,6 +92,7 @@ impl Bound {
         let options = CallOptions {
             timeout,
             announced,
+            progress,
             output,
             processor_time,
             on,
@@ -126,7 +130,7 @@ impl Bound {
         let has_places = has_places_for_work(interface, count);
         let counted = count.filter(|_| !has_places);
         counted
-            .map_or(Ok(()), |count| check_count(interface, count))
+            .map_or(Ok(()), |count| check_given(&self.handle, interface, count))
             .map_err(|error| self.failed(error))?;
         let mut values = Vec::with_capacity(interface.parameters.len());
         for parameter in &interface.parameters {
@@ -267,8 +271,8 @@ impl Bound {
         };
         loop {
             let outcome = if self.options.output {
-                let more = pass_on(&mut pending, Some(LOOK)).map_err(failed)?;
-                if more { Ok(None) } else { pending.wait_for(Duration::ZERO) }
+                let passed = pass_on(&mut pending, Some(LOOK)).map_err(failed)?;
+                if passed != Passed::Nothing { Ok(None) } else { pending.wait_for(Duration::ZERO) }
             } else {
                 pending.wait_for(LOOK)
             };
@@ -280,6 +284,19 @@ impl Bound {
             }
         }
     }
+}
+
+/// Refuses too few arguments. Nobody looks at more than enough of them, as with the references, but
+/// that is said once of a handle.
+pub fn check_given(handle: &Handle, interface: &Interface, given: usize) -> Result<(), Error> {
+    let Err(error) = check_count(interface, given) else { return Ok(()) };
+    if given < interface.caller_parameters().count() {
+        return Err(error);
+    }
+    if handle.is_first_surplus() {
+        log::warn_once(&format!("{}; the rest has no effect", error.message()));
+    }
+    Ok(())
 }
 
 fn is_work_array(parameter: &Parameter) -> bool {
@@ -356,6 +373,7 @@ pub unsafe fn start(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) -
     let measured = began.sent(bound.handle.binding, bound.routine.interface());
     let is_function = |parameter: &Parameter| matches!(parameter.shape, Shape::Callback { .. });
     let calls_back = bound.routine.interface().parameters.iter().any(is_function);
+    let routine = if bound.options.progress { Beginning::Awaited } else { Beginning::Untold };
     let Bound { handle, connection, turn, .. } = bound;
     let number = pending.number();
     let given = wanted.given;
@@ -376,5 +394,6 @@ pub unsafe fn start(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) -
         watch,
         calls_back,
         again: false,
+        routine,
     })
 }

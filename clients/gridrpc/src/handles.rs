@@ -63,6 +63,10 @@ pub struct Handle {
     timed_out: AtomicBool,
     /// Whether a call has shown that the process which is its own, and no other's, is no more.
     gone: AtomicBool,
+    /// Whether its last session has ended well: a process is there for the next one.
+    is_warm: AtomicBool,
+    /// Whether it was said that calls pass more arguments than there are.
+    has_surplus: AtomicBool,
 }
 
 /// What a handle's calls run in.
@@ -181,8 +185,22 @@ impl Handles {
         let last = Mutex::default();
         let timed_out = AtomicBool::new(false);
         let gone = AtomicBool::new(false);
-        let handle =
-            Handle { id, kind, name, server, process, attributes, binding, last, timed_out, gone };
+        let is_warm = AtomicBool::new(false);
+        let has_surplus = AtomicBool::new(false);
+        let handle = Handle {
+            id,
+            kind,
+            name,
+            server,
+            process,
+            attributes,
+            binding,
+            last,
+            timed_out,
+            gone,
+            is_warm,
+            has_surplus,
+        };
         lock(&self.known).insert(id, Arc::new(handle));
         id
     }
@@ -390,6 +408,21 @@ impl Handle {
     /// Has it serve on after a call that took too long.
     pub fn forgive(&self) {
         self.timed_out.store(false, Ordering::Relaxed);
+    }
+
+    /// Notes how a session with it has ended.
+    pub fn note_end(&self, failure: Option<&Failure>) {
+        self.is_warm.store(failure.is_none(), Ordering::Relaxed);
+    }
+
+    /// Whether its next session need not wait for a process to start.
+    pub fn is_warm(&self) -> bool {
+        self.is_warm.load(Ordering::Relaxed)
+    }
+
+    /// Whether a call passes more arguments than there are for the first time.
+    pub fn is_first_surplus(&self) -> bool {
+        !self.has_surplus.swap(true, Ordering::Relaxed)
     }
 
     /// Keeps a failure as the handle's last one.

@@ -37,7 +37,7 @@ pub mod grpc_code {
     pub const NOT_COMPLETED: i32 = 11;
     /// `GRPC_NONE_COMPLETED`: all sessions of the set are running
     pub const NONE_COMPLETED: i32 = 12;
-    /// `GRPC_OTHER_ERROR_CODE`: anything else: a wrong number of arguments, NULL, no memory
+    /// `GRPC_OTHER_ERROR_CODE`: anything else: too few arguments, NULL, no memory
     pub const OTHER_ERROR_CODE: i32 = 13;
     /// `GRPC_UNKNOWN_ERROR_CODE`: what grpc_error_string calls a number that is no code
     pub const UNKNOWN_ERROR_CODE: i32 = 14;
@@ -221,7 +221,7 @@ pub mod ninf_error {
     pub const STUB_ERROR_SIGNAL: i32 = 43;
     /// `NINF_TIMEOUT`: the call timed out
     pub const NINF_TIMEOUT: i32 = 44;
-    /// `INVALID_ARGUMENT`: a wrong number of arguments, NULL, …
+    /// `INVALID_ARGUMENT`: too few arguments, NULL, …
     pub const INVALID_ARGUMENT: i32 = 45;
     /// `TRANSACTION_NESTED`: begun twice
     pub const TRANSACTION_NESTED: i32 = 46;

@@ -6,17 +6,32 @@ use farcall_client::{News, Outputs, PendingCall, print_output};
 
 /// Waits for the end of a call, and prints what its routine prints.
 pub fn printing(mut pending: PendingCall) -> farcall_client::Result<Outputs> {
-    while pass_on(&mut pending, None)? {}
+    while pass_on(&mut pending, None)? != Passed::Nothing {}
     pending.wait()
 }
 
-/// Prints what a routine printed within the time; whether there may be more.
-pub fn pass_on(pending: &mut PendingCall, wait: Option<Duration>) -> farcall_client::Result<bool> {
+/// What came of a call under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passed {
+    /// Nothing more for now.
+    Nothing,
+    /// Its routine began.
+    Begin,
+    /// Output, which is printed, or other news.
+    Other,
+}
+
+/// Takes the next news of a call within the time, and prints what its routine printed.
+pub fn pass_on(
+    pending: &mut PendingCall,
+    wait: Option<Duration>,
+) -> farcall_client::Result<Passed> {
     match pending.next_news(wait)? {
         Some(News::Stdout(bytes)) => print_output(&mut std::io::stdout(), &bytes),
         Some(News::Stderr(bytes)) => print_output(&mut std::io::stderr(), &bytes),
-        Some(News::Over) | None => return Ok(false),
+        Some(News::Over) | None => return Ok(Passed::Nothing),
+        Some(News::Started) => return Ok(Passed::Begin),
         Some(_) => {}
     }
-    Ok(true)
+    Ok(Passed::Other)
 }

@@ -59,6 +59,18 @@ pub struct Running {
     pub calls_back: bool,
     /// Whether something came of it while its outcome was being collected.
     pub again: bool,
+    pub routine: Beginning,
+}
+
+/// What is known of the begin of a session's routine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beginning {
+    /// Nothing: the server does not tell.
+    Untold,
+    /// The server will tell.
+    Awaited,
+    /// It began.
+    At(Instant),
 }
 
 // SAFETY: the caller's handle and places of strings are addresses here: the places are written to
@@ -178,10 +190,9 @@ impl Sessions {
         until: impl Fn(&Table) -> Instant,
     ) -> Outcome<Option<T>> {
         let mut table = self.lock();
-        let until = until(&table);
         loop {
             let found = ready(&table)?;
-            let left = until.saturating_duration_since(Instant::now());
+            let left = until(&table).saturating_duration_since(Instant::now());
             if found.is_some() || table.ending || left.is_zero() {
                 return Ok(found);
             }

@@ -7,14 +7,26 @@ use crate::code::{Code, Failure, Outcome};
 use crate::context::current;
 use crate::entry::enter;
 use crate::pointers::{RawHandle, place};
-use crate::sessions::Table;
+use crate::sessions::{Beginning, Running, Table};
 use crate::waiting::{Remaining, VOID, any_ended, set};
 
 /// For so long a probe of several waits before it says that none has ended: what would end then is
 /// not missed, and who probes without a pause does not keep a processor busy.
 const PROBE: Duration = Duration::from_millis(5);
-/// And for so long after the last of them was begun: its process may have to start first.
+/// And for so long after the last of them was begun, or its routine, where the server tells of that.
 const BEGINNING: Duration = Duration::from_millis(200);
+/// And for so long after the last of them was begun whose routine the server has not told of: its
+/// process may have to start first.
+const STARTING: Duration = Duration::from_secs(2);
+
+/// Until when a session may end that takes no time.
+fn could_end(session: &Running) -> Instant {
+    match session.routine {
+        Beginning::Untold => session.begun + BEGINNING,
+        Beginning::Awaited => session.begun + STARTING,
+        Beginning::At(begun) => begun + BEGINNING,
+    }
+}
 
 /// One of a set that has ended. One that was waited for has ended as well; others may be of more
 /// use.
@@ -66,10 +78,8 @@ unsafe extern "C" fn farcall_grpc_probe_or(
         // SAFETY: as above.
         let set = unsafe { set(sessions, count) }?;
         // Programs probe once and then compute, or probe without a pause.
-        let until = |table: &Table| {
-            let begun = table.last_begun(&set).map(|begun| begun + BEGINNING);
-            (Instant::now() + PROBE).max(begun.unwrap_or_else(Instant::now))
-        };
+        let least = Instant::now() + PROBE;
+        let until = |table: &Table| table.last_of(&set, could_end).unwrap_or(least).max(least);
         let outcome =
             context.sessions.wait_for_a_while(|table| one_that_ended(table, &set), until)?;
         let none = || Failure::new(Code::NoneCompleted, "all of them are running");

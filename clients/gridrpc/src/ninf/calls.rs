@@ -6,7 +6,7 @@ use std::sync::Arc;
 use farcall_c::{TaggedValue, passing};
 use farcall_client::idl::interface::Shape;
 
-use crate::calling::{Wanted, call, start};
+use crate::calling::{Wanted, call, check_given, start};
 use crate::code::{Failure, Outcome};
 use crate::fortran::RawFortran;
 use crate::handles::Handle;
@@ -46,7 +46,8 @@ impl Made {
         self.handle.forgive();
         if transactions::is_under_way() {
             let interface = self.handle.routine(None)?.0.interface().clone();
-            self.count.map_or(Ok(()), |count| farcall_c::check_count(&interface, count))?;
+            let given = |count| check_given(&self.handle, &interface, count);
+            self.count.map_or(Ok(()), given)?;
             let values = interface
                 .caller_parameters()
                 .map(|(_, parameter)| next(passing(parameter)))

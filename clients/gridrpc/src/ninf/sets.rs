@@ -6,7 +6,7 @@ use crate::pointers::missing;
 use crate::waiting::VOID;
 
 use super::failure::enter_or;
-use super::waiting::{give, wait_for_all, wait_for_one};
+use super::waiting::{give, is_session, wait_for_all, wait_for_one};
 
 /// `id_set`.
 #[derive(Default)]
@@ -80,7 +80,9 @@ unsafe extern "C" fn farcall_Ninf_wait_or_set(set: *mut Set, session: *mut c_int
         unsafe { give(session, VOID) };
         // SAFETY: as above.
         let known = unsafe { of(set) }.ok_or_else(|| missing("the set"))?;
-        let (ended, failure) = wait_for_one(&known.0)?;
+        // What is no session leaves the set as well: programs loop until it is empty.
+        let waited = wait_for_one(&known.0).inspect_err(|_| known.0.retain(|one| is_session(*one)));
+        let (ended, failure) = waited?;
         known.0.retain(|one| *one != ended);
         // SAFETY: as above.
         unsafe { give(session, ended) };

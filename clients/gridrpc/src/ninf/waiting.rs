@@ -44,6 +44,11 @@ pub fn wait_for_one(sessions: &[c_int]) -> Outcome<(c_int, Option<Failure>)> {
     })
 }
 
+/// Whether this is the number of a session that is known.
+pub fn is_session(session: c_int) -> bool {
+    ninf().context().is_ok_and(|context| context.sessions.lock().has_ended(session).is_ok())
+}
+
 /// How many a set has, as the program says.
 fn counted(count: c_int) -> Outcome<usize> {
     usize::try_from(count)
@@ -129,7 +134,8 @@ unsafe extern "C" fn farcall_Ninf_wait_any(session: *mut c_int) -> c_int {
 
 #[unsafe(no_mangle)]
 extern "C" fn farcall_Ninf_session_probe(session: c_int) -> c_int {
-    enter("Ninf_session_probe", || {
+    // What is no session does not run: programs loop while this is true.
+    enter_or("Ninf_session_probe", 0, || {
         ninf().context()?.sessions.lock().has_ended(session).map(|ended| c_int::from(!ended))
     })
 }

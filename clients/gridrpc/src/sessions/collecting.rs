@@ -2,16 +2,16 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use farcall_c::Places;
 use farcall_client::{CallTimes, CallbackTimes, CompressedArray, Outputs, PendingCall};
 
-use super::{Number, Running, Sessions, Table};
+use super::{Beginning, Number, Running, Sessions, Table};
 use crate::code::{Code, Failure};
 use crate::connecting::Connection;
 use crate::handles::Handle;
-use crate::printing::pass_on;
+use crate::printing::{Passed, pass_on};
 
 thread_local! {
     /// Which session of which [`Sessions`] this thread was made for, to run functions of the
@@ -118,6 +118,8 @@ struct Taken {
     calls_back: bool,
     /// Whether its arguments have left, as far as somebody waited for that.
     sent: bool,
+    /// Whether the server is to tell of its routine's begin, and has not.
+    awaits_routine: bool,
 }
 
 // SAFETY: places of strings are addresses here, written to by whoever collects the outcome, alone;
@@ -143,7 +145,8 @@ pub(super) struct Spent {
 
 enum Found {
     Over(Option<Failure>, Spent),
-    UnderWay(PendingCall, Places),
+    /// And whether its routine began.
+    UnderWay(PendingCall, Places, bool),
 }
 
 impl Taken {
@@ -166,14 +169,25 @@ impl Taken {
         Spent { times, callbacks, arguments, compressed }
     }
 
+    /// Prints what its routine printed; whether the server told that it began.
+    fn take_news(&mut self) -> bool {
+        let mut has_begun = false;
+        // Why it would fail is what waiting says.
+        while self.connection.prints || self.awaits_routine {
+            match pass_on(&mut self.pending, Some(Duration::ZERO)) {
+                Ok(Passed::Begin) => has_begun = true,
+                Ok(Passed::Other) => {}
+                Ok(Passed::Nothing) | Err(_) => break,
+            }
+        }
+        has_begun
+    }
+
     fn look(mut self) -> Looked {
         let number = (self.connection.key, self.pending.number());
-        // Why it would fail is what waiting says below.
-        while self.connection.prints
-            && pass_on(&mut self.pending, Some(Duration::ZERO)).unwrap_or(false)
-        {}
+        let has_begun = self.take_news();
         let found = match self.pending.wait_for(Duration::ZERO) {
-            Ok(None) => Found::UnderWay(self.pending, self.places),
+            Ok(None) => Found::UnderWay(self.pending, self.places, has_begun),
             Ok(Some(outputs)) => {
                 // SAFETY: grpc.h: places of strings stay until the session has ended.
                 let filled = unsafe { self.places.fill(&outputs) };
@@ -190,6 +204,7 @@ impl Taken {
         if let Found::Over(failure, _) = &found {
             let words = || failure.as_ref().map_or("well", |failure| &failure.words).to_owned();
             self.connection.log.write(|| format!("call {} ends: {}", number.1, words()));
+            self.handle.note_end(failure.as_ref());
         }
         Looked { session: self.session, number, found }
     }
@@ -230,9 +245,19 @@ impl Table {
         let places = std::mem::take(&mut running.places);
         let calls_back = running.calls_back;
         let sent = running.sent;
+        let awaits_routine = running.routine == Beginning::Awaited;
         let handle = running.handle.clone();
         let connection = running.connection.clone();
-        Some(Taken { session, pending, places, handle, connection, calls_back, sent })
+        Some(Taken {
+            session,
+            pending,
+            places,
+            handle,
+            connection,
+            calls_back,
+            sent,
+            awaits_routine,
+        })
     }
 
     /// Keeps what came of a call; gives it back when nobody wants it any more.
@@ -242,7 +267,10 @@ impl Table {
             return Some(Looked { session, number, found });
         };
         match found {
-            Found::UnderWay(pending, places) => {
+            Found::UnderWay(pending, places, has_begun) => {
+                if has_begun {
+                    running.routine = Beginning::At(Instant::now());
+                }
                 running.pending = Some(pending);
                 running.places = places;
                 self.again.extend(std::mem::take(&mut running.again).then_some(number));

@@ -57,9 +57,13 @@ impl RunningSessions {
         Some(running)
     }
 
-    /// When the last of a set was begun.
-    pub(super) fn last_begun(&self, set: &[i32]) -> Option<Instant> {
-        set.iter().filter_map(|session| Some(self.sessions.get(session)?.begun)).max()
+    /// The last of these times of a set.
+    pub(super) fn last_of(
+        &self,
+        set: &[i32],
+        time: impl Fn(&Running) -> Instant,
+    ) -> Option<Instant> {
+        set.iter().filter_map(|session| self.sessions.get(session).map(&time)).max()
     }
 
     /// Takes all of them out when everything ends.

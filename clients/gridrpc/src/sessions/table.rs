@@ -86,9 +86,9 @@ impl Table {
         self.ended.fresh_of(set)
     }
 
-    /// When the last of a set that is under way was begun.
-    pub fn last_begun(&self, set: &[i32]) -> Option<Instant> {
-        self.under_way.last_begun(set)
+    /// The last of these times of those of a set that are under way.
+    pub fn last_of(&self, set: &[i32], time: impl Fn(&Running) -> Instant) -> Option<Instant> {
+        self.under_way.last_of(set, time)
     }
 
     /// Whether one of a set is under way.
