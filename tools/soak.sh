@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Plays the scenarios of faults with many more calls than the test suite, each fault alone and
 # twelve pairs; then the models of what threads share with more orders, 1,000 seeds of each plan of
-# the simulator, the walk of 5,000 cases at full length, and LAPACK and BLAS with all products of
-# their parameters, of which the suite has the pairs.
+# the simulator, the program of all GridRPC functions 100 times, the walk of 5,000 cases at full
+# length, and LAPACK and BLAS with all products of their parameters, of which the suite has the
+# pairs.
 #
 # FARCALL_SOAK_CALLS (default 10000) is how many calls each makes; FARCALL_SOAK_SEED is what is
 # drawn, by default another each time. Words after it name tests, such as `pairs_of_faults` or
@@ -24,6 +25,8 @@ FARCALL_SIM_SEEDS=1000 cargo test --release -p farcall-sim --lib
 export PATH="$FARCALL_STAGE/venv/bin:$FARCALL_STAGE/bin:$PATH" LD_LIBRARY_PATH="$FARCALL_STAGE/lib"
 tests=("$FARCALL_STAGE/venv/bin/python" -m pytest -q -p no:cacheprovider --import-mode=importlib
     --rootdir="$PWD")
+echo "all functions of GridRPC's standard, 100 times in a row"
+FARCALL_STANDARD_RUNS=100 "${tests[@]}" clients/gridrpc/tests/test_grpc_standard.py
 echo "the walk of 5,000 cases of 0.2 seconds"
 FARCALL_FULL_WALK=1 "${tests[@]}" tests/walks/test_many_cases.py
 echo "LAPACK and BLAS: all products of their parameters"
