@@ -95,6 +95,8 @@ impl Process {
 pub enum Processes {
     /// One handle, for whatever process is free.
     Shared,
+    /// The same, but with a process of its own at a server that belongs to this program alone.
+    Default,
     /// One handle, with a process of its own where the server gives one.
     Preferred,
     /// So many handles, each with a process of its own.
@@ -158,7 +160,10 @@ impl Handles {
         let debug = server.section.as_ref().and_then(|section| section.debug.as_ref());
         // Whoever looks at a process wants to see the handle's calls there.
         let wanted = match wanted {
-            Processes::Shared if debug.is_some() => Processes::Preferred,
+            Processes::Shared | Processes::Default if debug.is_some() => Processes::Preferred,
+            // As in Ninf-G: routines may count on their static variables.
+            Processes::Default if server.runs_stubs() => Processes::Preferred,
+            Processes::Default => Processes::Shared,
             wanted => wanted,
         };
         let (binding, all) = self.look_up(server, name, attributes, wanted)?;
@@ -262,7 +267,7 @@ impl Handles {
             Kind::Object => {}
         }
         let all = match wanted {
-            Processes::Shared => vec![Process::Shared],
+            Processes::Shared | Processes::Default => vec![Process::Shared],
             Processes::Preferred => {
                 vec![Process::Preferred(Arc::new(Own::ask(
                     server,

@@ -10,7 +10,7 @@ pub fn printing(mut pending: PendingCall) -> farcall_client::Result<Outputs> {
     pending.wait()
 }
 
-/// What came of a call under way.
+/// What came of a running call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passed {
     /// Nothing more for now.

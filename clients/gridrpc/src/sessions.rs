@@ -62,7 +62,7 @@ pub struct Running {
     pub routine: Beginning,
 }
 
-/// What is known of the begin of a session's routine.
+/// Whether a session's routine has begun, as far as is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beginning {
     /// Nothing: the server does not tell.

@@ -11,7 +11,7 @@
 /* A run that takes longer hangs. */
 enum { SECONDS_MAX = 240, SESSIONS = 4, ROUNDS = 100 };
 
-/* What runs, for whoever finds that it hangs. */
+/* What runs: it is printed if it hangs. */
 static const char *volatile part = "nothing";
 static char *configuration;
 static char path[] = "/tmp/farcall-grpc-standard-XXXXXX";
@@ -172,7 +172,7 @@ static void probe_once_and_spin(char *server)
     }
 }
 
-/* A session that runs has not ended, whoever asks how. */
+/* A session that runs has not ended, for each function that asks. */
 static void while_it_runs(char *server)
 {
     grpc_function_handle_t handle, *found = NULL;
@@ -207,8 +207,8 @@ static void start_all(grpc_function_handle_t *handle, grpc_sessionid_t *sessions
         CHECK_OK(grpc_call_async(handle, &sessions[index], index, &y[index]));
 }
 
-/* Until all have ended, by each of the ways that programs have. */
-static void loops(char *server)
+/* Until all have ended, by each of the ways that programs have to ask. */
+static void loops_of_probes(char *server)
 {
     grpc_function_handle_t handle;
     grpc_sessionid_t sessions[SESSIONS], left[SESSIONS], any;
@@ -254,16 +254,26 @@ static void loops(char *server)
     }
     CHECK_OK(grpc_wait_any(&any));
     CHECK(any == GRPC_SESSIONID_VOID);
+    CHECK_OK(grpc_function_handle_destruct(&handle));
+}
+
+/* The same by each of the ways to wait. */
+static void loops_of_waits(char *server)
+{
+    grpc_function_handle_t handle, *found = NULL;
+    grpc_sessionid_t sessions[SESSIONS], seen[SESSIONS], any;
+    int y[SESSIONS], index, count, status;
+    CHECK_OK(bind_to(&handle, server, "grpcstandard/plus"));
 
     part = "a loop of grpc_wait_or";
     start_all(&handle, sessions, y);
     for (index = 0, count = 0; index < SESSIONS; index++) {
-        CHECK_OK(grpc_wait_or(sessions, SESSIONS, &left[index]));
+        CHECK_OK(grpc_wait_or(sessions, SESSIONS, &seen[index]));
         for (count = 0; count < index; count++)
-            CHECK(left[count] != left[index]);
+            CHECK(seen[count] != seen[index]);
     }
 
-    part = "a loop of grpc_wait_any until there is none";
+    part = "a loop of grpc_wait_any until no session is left";
     start_all(&handle, sessions, y);
     for (count = 0; (status = grpc_wait_any(&any)) == GRPC_NO_ERROR; count++)
         if (any == GRPC_SESSIONID_VOID)
@@ -277,12 +287,9 @@ static void loops(char *server)
     CHECK(any == GRPC_SESSIONID_VOID);
 
     part = "a call with the handle of a session";
-    {
-        grpc_function_handle_t *found = NULL;
-        CHECK_OK(grpc_get_handle(&found, sessions[0]));
-        CHECK_OK(grpc_call(found, 41, y));
-        CHECK(y[0] == 42);
-    }
+    CHECK_OK(grpc_get_handle(&found, sessions[0]));
+    CHECK_OK(grpc_call(found, 41, y));
+    CHECK(y[0] == 42);
     CHECK_OK(grpc_function_handle_destruct(&handle));
 }
 
@@ -376,6 +383,25 @@ static void a_handle_goes_first(char *server)
     CHECK_OK(grpc_get_failed_sessionid(&any));
 }
 
+/* A handle that has a process of its own, as all have at a program's own server, finds what it left
+ * there. */
+static void a_process_for_each(char *server)
+{
+    grpc_function_handle_t one, other;
+    int number = 0, also = 0, index;
+    if (!server && !configuration)
+        return;
+    CHECK_OK(bind_to(&one, server, "grpcstandard/tally"));
+    CHECK_OK(bind_to(&other, server, "grpcstandard/tally"));
+    for (index = 1; index <= 3; index++) {
+        CHECK_OK(grpc_call(&one, &number));
+        CHECK_OK(index == 2 ? grpc_call(&other, &also) : GRPC_NO_ERROR);
+        CHECK(number == index && also == (index > 1));
+    }
+    CHECK_OK(grpc_function_handle_destruct(&one));
+    CHECK_OK(grpc_function_handle_destruct(&other));
+}
+
 static void battery(char *server)
 {
     static const struct {
@@ -383,9 +409,11 @@ static void battery(char *server)
         void (*run)(char *server);
     } parts[] = {{"a probe, and nothing else", probe_once_and_spin}, {"handles", handles},
         {"numbers of nobody", numbers_of_nobody}, {"while it runs", while_it_runs},
-        {"loops", loops}, {"those that fail", those_that_fail},
+        {"loops of probes", loops_of_probes}, {"loops of waits", loops_of_waits},
+        {"those that fail", those_that_fail},
         {"those that are cancelled", those_that_are_cancelled},
-        {"a handle goes first", a_handle_goes_first}};
+        {"a handle goes first", a_handle_goes_first},
+        {"a process for each", a_process_for_each}};
     size_t index;
     for (index = 0; index < sizeof parts / sizeof *parts; index++) {
         part = parts[index].name;

@@ -60,7 +60,7 @@ unsafe fn places<'a>(handles: *mut RawHandle, count: usize) -> Outcome<&'a mut [
 }
 
 /// Objects, and functions of arrays, have processes of their own; a single function has one where
-/// it is bound to a server that was named.
+/// it is bound to a server that was named, or that is this program's own.
 fn bind(
     wanted: &Wanted,
     places: &mut [RawHandle],
@@ -70,7 +70,7 @@ fn bind(
     let context = current()?;
     let processes = match wanted {
         Wanted { kind: Kind::Function, is_array: false, .. } if attributes.host.is_none() => {
-            Processes::Shared
+            Processes::Default
         }
         Wanted { kind: Kind::Function, is_array: false, .. } => Processes::Preferred,
         _ => Processes::Own(places.len()),

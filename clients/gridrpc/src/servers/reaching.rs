@@ -23,6 +23,11 @@ impl Server {
         matches!(self.place, Place::Default | Place::At(_) | Place::There(_))
     }
 
+    /// Whether it belongs to this program alone, and runs stub executables of this host.
+    pub fn runs_stubs(&self) -> bool {
+        matches!(self.place, Place::Stubs(_))
+    }
+
     /// Whether it is a routine's own: the connection to it ends with each call, and the next call
     /// may begin at once.
     pub fn is_of_a_call(&self) -> bool {

@@ -86,7 +86,7 @@ impl Table {
         self.ended.fresh_of(set)
     }
 
-    /// The last of these times of those of a set that are under way.
+    /// The last of these times of those of a set that run.
     pub fn last_of(&self, set: &[i32], time: impl Fn(&Running) -> Instant) -> Option<Instant> {
         self.under_way.last_of(set, time)
     }
