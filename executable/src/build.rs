@@ -32,7 +32,7 @@ use farcall_native::signature::Signature;
 
 use crate::serve::check_callbacks;
 use plan::Plan;
-pub use preprocess::{Preprocessor, preprocess};
+pub use preprocess::{HeldHeaders, Preprocessor, preprocess};
 pub use stub::{StubFile, StubNames, stubs};
 pub use toolchain::run_times;
 

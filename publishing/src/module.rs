@@ -53,7 +53,7 @@ pub fn compile_as(
     preprocessing: Preprocessing,
     preprocess: impl FnOnce(&str) -> Result<String>,
 ) -> Result<Compiled> {
-    let text = source.text()?;
+    let text = if dialect.is_old() { source.old_text() } else { source.text() }?;
     check_is_interface(source.named(), &text)?;
     let wanted = match preprocessing {
         Preprocessing::WhereNeeded => farcall_idl::needs_preprocessor(&text),
@@ -128,7 +128,11 @@ fn untrusted_publication(
             let compilers = interpreters.compilers(source.real(), "")?;
             let confinement = compilers.as_ref().map(|compilers| compilers.confinement.clone());
             let giver = interpreters.giver.clone();
-            preprocessed(source, text, &Preprocessor { options: Vec::new(), confinement, giver })
+            preprocessed(
+                source,
+                text,
+                &Preprocessor { confinement, giver, ..Preprocessor::default() },
+            )
         })?;
         return publication_of(compiled.module, source, interpreters);
     }

@@ -91,6 +91,15 @@ impl Source {
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
 
+    /// The same for files of the references, whose code keeps bytes that are no UTF-8:
+    /// [`farcall_idl::restore_bytes`] gives them back.
+    ///
+    /// # Errors
+    /// As [`Source::bytes`].
+    pub fn old_text(&self) -> Result<String> {
+        Ok(farcall_idl::keep_bytes(&self.bytes()?))
+    }
+
     /// Whether it begins so.
     pub fn begins_with(&self, magic: &[u8]) -> bool {
         let mut begin = vec![0; magic.len()];

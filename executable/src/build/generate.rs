@@ -24,7 +24,7 @@ const RANKS: &str = include_str!("ranks.c");
 
 /// What bodies take for granted: Ninf-G's generated files included these, and half of all IDL files
 /// rely on it.
-const HEADERS: [&str; 15] = [
+const HEADERS: [&str; 16] = [
     "assert.h",
     "ctype.h",
     "errno.h",
@@ -37,9 +37,24 @@ const HEADERS: [&str; 15] = [
     "stdio.h",
     "stdlib.h",
     "string.h",
+    "sys/time.h",
     "sys/types.h",
     "time.h",
     "unistd.h",
+];
+
+/// The one of these that has short names, which old files have for other things.
+const MATH: &str = "math.h";
+const MATH_NAMES: [&str; 7] = ["gamma", "j0", "j1", "jn", "y0", "y1", "yn"];
+
+/// What newer compilers refuse in C and older ones took with a warning.
+const OLD_C: [&str; 6] = [
+    "#if defined __GNUC__ && !defined __cplusplus",
+    "#pragma GCC diagnostic warning \"-Wimplicit-function-declaration\"",
+    "#pragma GCC diagnostic warning \"-Wimplicit-int\"",
+    "#pragma GCC diagnostic warning \"-Wint-conversion\"",
+    "#pragma GCC diagnostic warning \"-Wincompatible-pointer-types\"",
+    "#endif",
 ];
 
 /// A generated file.
@@ -229,7 +244,7 @@ impl Context<'_> {
         match &routine.implementation.code {
             Code::Body { text: body, file, line } => {
                 text.line(&prototype(index, &routine.interface, self.dialect, cpp));
-                let given = Surroundings::of(self.dialect, &routine.interface, body);
+                let given = Surroundings::of(self.dialect, routine, body);
                 text.line(&format!("{{{}", given.before));
                 text.raw(body, file, *line);
                 text.line(&format!("{}}}", given.behind));
@@ -244,13 +259,24 @@ impl Context<'_> {
         }
     }
 
+    /// Whether an old file's own names are some of `<math.h>`, which the references did not include.
+    fn has_math_names(&self) -> bool {
+        let globals = self.module.globals.iter().map(|(text, _, _)| text);
+        self.dialect.is_old()
+            && globals.flat_map(|text| MATH_NAMES.map(|name| has_word(text, name))).any(|has| has)
+    }
+
     /// Headers, the types of the IDL and the module's `Globals`.
     fn preamble(&self, text: &mut Text, name: &str) {
         text.line(&format!(
             "/* Code of {}; generated, the source is the IDL file. */",
             uncommented(name)
         ));
-        for header in HEADERS {
+        if self.dialect.is_old() {
+            // Functions without a declaration and the like were warnings to the compilers of then.
+            OLD_C.iter().for_each(|line| text.line(line));
+        }
+        for header in HEADERS.iter().filter(|header| **header != MATH || !self.has_math_names()) {
             text.line(&format!("#include <{header}>"));
         }
         if self.module.is_parallel() {
@@ -260,6 +286,8 @@ impl Context<'_> {
             // It has the two types as well.
             text.line("#include <grpc_stub.h>");
         } else {
+            // Headers that bodies include have them as well.
+            text.line("#define FARCALL_COMPLEX_TYPES");
             text.line("typedef struct { float r, i; } scomplex;");
             text.line("typedef struct { double r, i; } dcomplex;");
         }

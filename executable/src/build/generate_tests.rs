@@ -147,6 +147,17 @@ fn only_what_mpi_starts_knows_an_mpi() {
         stub(&parallel, Dialect::NinfG, "f.c", b"module")
             .contains("farcall_executable_ranks(&farcall_ranks_functions);")
     );
+    // Bodies of Ninf-G find the rank that runs them.
+    let Code::Body { text, .. } = &mut parallel.routines[0].implementation.code else {
+        panic!("a body")
+    };
+    *text = " if (ng_stub_rank > 0) goto ng_stub_mpi_end; ".into();
+    let text = stub(&parallel, Dialect::NinfG, "f.c", b"module");
+    assert!(
+        text.contains("MPI_Comm_rank(MPI_COMM_WORLD, &ng_stub_rank); {")
+            && text.contains("ng_stub_mpi_end: ; }"),
+        "{text}"
+    );
 }
 
 #[test]

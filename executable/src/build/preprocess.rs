@@ -6,6 +6,7 @@
 //! `#define` in raw C acts on the text of the IDL file, sizes among it, but not on the headers that
 //! are held back; `CompileOptions "-D…"` does.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -24,6 +25,8 @@ const TIME_MAX: Duration = Duration::from_secs(20);
 const ADDRESS_SPACE_MAX: Bytes = Bytes(1 << 30);
 /// Stands for a held line while the preprocessor runs; the number of the line follows.
 const HELD: &str = "__farcall_held_include_";
+/// Ends what was read of a header behind such a line.
+const READ: &str = "__farcall_read_include_";
 /// Names that a compiler predefines in lower case: an IDL parameter may well be called `unix`.
 const OPTIONS: [&str; 9] =
     ["-E", "-x", "c", "-DNINFG2", "-DFARCALL", "-Uunix", "-Ulinux", "-Ui386", "-I."];
@@ -39,6 +42,16 @@ pub fn preprocess(file: &Path) -> Result<String> {
     Preprocessor::default().preprocess(file, &directory, &read(file)?)
 }
 
+/// What becomes of `#include "…"` in raw C.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HeldHeaders {
+    /// The preprocessor does not see it.
+    #[default]
+    Left,
+    /// Its macros count behind it.
+    Read,
+}
+
 /// How a text is preprocessed.
 #[derive(Clone, Debug, Default)]
 pub struct Preprocessor {
@@ -48,6 +61,8 @@ pub struct Preprocessor {
     pub confinement: Option<Confinement>,
     /// Who waits for it.
     pub giver: Giver,
+    /// What becomes of headers in raw C; the line stays where it is in any case.
+    pub reads_held: HeldHeaders,
 }
 
 impl Preprocessor {
@@ -57,9 +72,9 @@ impl Preprocessor {
     /// # Errors
     /// As [`preprocess`].
     pub fn preprocess(&self, file: &Path, directory: &Path, source: &str) -> Result<String> {
-        let (masked, held) = hold_includes(source);
         // The mark makes messages name the file, as it comes through standard input.
         let name = file.display().to_string().replace('\\', "\\\\").replace('"', "\\\"");
+        let (masked, held) = hold_includes(source, self.reads_held, &name);
         let input = format!("# 1 \"{name}\"\n{masked}");
         let options = self
             .options
@@ -129,15 +144,21 @@ fn read(file: &Path) -> Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Replaces each `#include` line inside braces by a word that the preprocessor leaves alone.
-fn hold_includes(source: &str) -> (String, Vec<&str>) {
+/// Replaces each `#include` line inside braces by a word that the preprocessor leaves alone. Where
+/// the header is read, it follows, another word ends it, and a mark says which line comes next.
+fn hold_includes<'s>(source: &'s str, headers: HeldHeaders, name: &str) -> (String, Vec<&'s str>) {
     let mut masked = String::with_capacity(source.len());
     let mut held = Vec::new();
     let mut scan = Scan::default();
-    for line in source.split_inclusive('\n') {
+    for (index, line) in source.split_inclusive('\n').enumerate() {
         let directive = line.trim_start().strip_prefix('#').map(str::trim_start);
         if scan.in_raw_code() && directive.is_some_and(|rest| rest.starts_with("include")) {
-            masked += &format!("{HELD}{}\n", held.len());
+            let number = held.len();
+            masked += &format!("{HELD}{number}\n");
+            if headers == HeldHeaders::Read && line.contains('"') {
+                let next = index + 2;
+                masked += &format!("{}\n{READ}{number}\n# {next} \"{name}\"\n", line.trim_end());
+            }
             held.push(line.trim_end());
         } else {
             scan.line(line);
@@ -147,16 +168,28 @@ fn hold_includes(source: &str) -> (String, Vec<&str>) {
     (masked, held)
 }
 
-/// Puts the held lines back.
+/// Puts the held lines back, and leaves out what was read of their headers.
 fn release_includes(text: &str, held: &[&str]) -> String {
-    let lines = text.split_inclusive('\n').map(|line| {
-        let number = line.trim().strip_prefix(HELD).and_then(|number| number.parse::<usize>().ok());
-        match number.and_then(|number| held.get(number)) {
-            Some(original) => format!("{original}\n"),
-            None => line.to_string(),
+    let numbered = |line: &str, word| line.trim().strip_prefix(word)?.parse::<usize>().ok();
+    // A header that is read ends with a word of its own.
+    let read: HashSet<usize> = text.lines().filter_map(|line| numbered(line, READ)).collect();
+    let mut released = String::with_capacity(text.len());
+    let mut inside = None;
+    for line in text.split_inclusive('\n') {
+        if inside.is_some() {
+            inside = inside.filter(|number| numbered(line, READ) != Some(*number));
+            continue;
         }
-    });
-    lines.collect()
+        match numbered(line, HELD).and_then(|number| Some((number, held.get(number)?))) {
+            Some((number, original)) => {
+                released.push_str(original);
+                released.push('\n');
+                inside = read.contains(&number).then_some(number);
+            }
+            None => released.push_str(line),
+        }
+    }
+    released
 }
 
 /// How deep in braces the text is, comments and literals left out.

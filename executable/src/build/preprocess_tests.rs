@@ -92,3 +92,28 @@ fn bounds_what_macros_can_make() {
     let error = preprocessed("self", &[("m.idl", "#include \"m.idl\"\n")]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidSource);
 }
+
+#[test]
+fn macros_of_held_headers_count_where_they_are_read() {
+    let directory = std::env::temp_dir().join(format!("farcall-cpp-held-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    std::fs::write(directory.join("own.h"), "#define SIZE 3\nstatic int own;\n").unwrap();
+    let idl =
+        "Globals {\n#include <stdio.h>\n#include \"own.h\"\n}\nDefine f(IN int a[SIZE]) { }\n";
+    let file = directory.join("m.idl");
+    let with = |reads_held| {
+        let preprocessor = Preprocessor { reads_held, ..Preprocessor::default() };
+        preprocessor.preprocess(&file, &directory, idl).unwrap()
+    };
+    let left = with(HeldHeaders::Left);
+    let read = with(HeldHeaders::Read);
+    std::fs::remove_dir_all(directory).unwrap();
+    assert!(left.contains("a[SIZE]") && read.contains("a[3]"), "{left}\n{read}");
+    for text in [&left, &read] {
+        assert!(text.contains("#include <stdio.h>\n#include \"own.h\"\n"), "{text}");
+        assert!(!text.contains("static int own;") && !text.contains("__farcall"), "{text}");
+    }
+    // What follows a header is where it was.
+    let mistake = farcall_idl::compile("m.idl", &read.replace("a[3]", "a[k]")).unwrap_err();
+    assert_eq!(mistake.list()[0].line, 5, "{read}");
+}

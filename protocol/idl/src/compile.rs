@@ -58,7 +58,7 @@ pub fn compile_as(dialect: Dialect, file: &str, text: &str) -> Result<Compiled, 
             "run the C preprocessor on the file first",
         );
     }
-    let tree = parse::parse(&source, &lexed.tokens, &mut problems);
+    let tree = parse::parse(&source, &lexed.tokens, dialect, &mut problems);
     let module = check::check(&source, file, &tree, dialect, &mut problems);
     if problems.is_empty() {
         Ok(Compiled { module, warnings: problems.warnings(&source) })

@@ -191,6 +191,11 @@ impl Problems {
         }
     }
 
+    /// What the first of them says.
+    pub(crate) fn first_message(&self) -> Option<&str> {
+        self.list.first().map(|problem| problem.message.as_str())
+    }
+
     /// Keeps the mistake, counts it, or drops it as an echo.
     fn push(&mut self, span: Span, message: String, help: Option<String>) {
         if self.list.iter().any(|problem| problem.span.start == span.start) {

@@ -1,6 +1,7 @@
 //! The interface language, compiled interfaces and size expressions (spec/idl.md). Pure: no I/O.
 
 mod abi;
+mod bytes;
 pub mod callback;
 mod canonical;
 mod check;
@@ -42,6 +43,7 @@ mod validate;
 pub mod values;
 mod words;
 
+pub use bytes::{keep_bytes, restore_bytes};
 pub use compile::{Compiled, FILE_BYTES_MAX, compile, compile_as, needs_preprocessor};
 pub use diagnostic::{DIAGNOSTICS_MAX, Diagnostic, Diagnostics};
 pub use dialect::Dialect;

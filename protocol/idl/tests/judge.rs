@@ -7,14 +7,21 @@ use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
 use farcall_idl::interface::{Interface, Parameter};
 use farcall_idl::layout::{ParameterLayout, resolve};
 use farcall_idl::values::ByteValues;
-use farcall_idl::{DIAGNOSTICS_MAX, compile, needs_preprocessor};
+use farcall_idl::{DIAGNOSTICS_MAX, Dialect, compile_as, needs_preprocessor};
 
 /// Compiles and checks what must hold for any text; true if the text is valid.
 pub fn text(text: &str) -> bool {
     needs_preprocessor(text);
-    match compile("fuzz.idl", text) {
-        Ok(module) => {
-            for routine in &module.routines {
+    text_in(Dialect::NinfG, text);
+    text_in(Dialect::Farcall, text)
+}
+
+/// The same in one dialect.
+fn text_in(dialect: Dialect, text: &str) -> bool {
+    match compile_as(dialect, "fuzz.idl", text) {
+        Ok(compiled) => {
+            assert!(compiled.warnings.len() <= DIAGNOSTICS_MAX, "{text}");
+            for routine in &compiled.module.routines {
                 routine.interface.validate().unwrap();
                 let bytes = encode_interface(&routine.interface);
                 assert_eq!(decode_interface(&bytes).unwrap(), routine.interface);

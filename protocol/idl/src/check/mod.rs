@@ -5,6 +5,7 @@ mod callback;
 mod constant;
 mod cycles;
 mod domain;
+mod options;
 mod parameter;
 mod routine;
 mod scope;
@@ -12,7 +13,7 @@ mod strings;
 mod structs;
 mod types;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::diagnostic::{Problems, shown};
 use crate::dialect::Dialect;
@@ -61,17 +62,17 @@ pub(crate) fn check<'a>(
     let context = FileContext {
         source,
         dialect,
-        module: module_name(file_name, &tree.module, problems),
+        module: module_name(file_name, &tree.module, dialect, problems),
         structs: structs::compile(&tree.structs, problems),
         struct_names: tree.structs.iter().map(|structure| structure.name.text.as_str()).collect(),
-        fortran_format: fortran_format(&tree.fortran_format, problems),
+        fortran_format: fortran_format(&tree.fortran_format, dialect, problems),
         strings: strings::convention(
-            agreed(&tree.fortran_strings, "FortranStringConvention", problems),
+            agreed(&tree.fortran_strings, "FortranStringConvention", dialect, problems),
             problems,
         ),
     };
-    unique_names(source, tree, problems);
-    let routines = tree.routines.iter().map(|define| {
+    let defined = unique_names(source, tree, dialect, problems);
+    let routines = defined.into_iter().map(|define| {
         hook_name(define, problems);
         routine::routine(&context, define, None, problems)
     });
@@ -81,20 +82,34 @@ pub(crate) fn check<'a>(
     Module {
         routines,
         classes,
-        libraries: routine::split(&tree.libraries),
+        libraries: options::split(&tree.libraries),
         globals: tree.globals.iter().map(|span| context.raw(*span)).collect(),
         compile_options: tree.compile_options.iter().map(|option| option.text.clone()).collect(),
-        compiler: agreed(&tree.compiler, "Compiler", problems).map(|name| name.text.clone()),
-        linker: agreed(&tree.linker, "Linker", problems).map(|name| name.text.clone()),
-        executables_max: executables_max(&tree.executables_max, problems),
+        compiler: agreed(&tree.compiler, "Compiler", dialect, problems)
+            .map(|name| name.text.clone()),
+        linker: agreed(&tree.linker, "Linker", dialect, problems).map(|name| name.text.clone()),
+        executables_max: executables_max(&tree.executables_max, dialect, problems),
         name: context.module,
     }
 }
 
 /// The value of a declaration that a file makes once; the same value again does no harm (a header
-/// read twice).
-fn agreed<'n>(values: &'n [Name], what: &str, problems: &mut Problems) -> Option<&'n Name> {
+/// read twice). The references take the last one.
+fn agreed<'n>(
+    values: &'n [Name],
+    what: &str,
+    dialect: Dialect,
+    problems: &mut Problems,
+) -> Option<&'n Name> {
     let first = values.first()?;
+    if dialect.is_old() {
+        let last = values.last()?;
+        let other = values.iter().find(|other| other.text != last.text);
+        if let Some(other) = other {
+            problems.warn(other.span, format!("a later {what} replaces this one"));
+        }
+        return Some(last);
+    }
     for other in values.iter().filter(|other| other.text != first.text) {
         problems.add(other.span, format!("a second {what}, different from the first"));
     }
@@ -102,8 +117,8 @@ fn agreed<'n>(values: &'n [Name], what: &str, problems: &mut Problems) -> Option
 }
 
 /// The declared name or the file's stem, with everything in it that no name may hold replaced.
-fn module_name(file: &str, given: &[Name], problems: &mut Problems) -> String {
-    if let Some(name) = agreed(given, "Module", problems) {
+fn module_name(file: &str, given: &[Name], dialect: Dialect, problems: &mut Problems) -> String {
+    if let Some(name) = agreed(given, "Module", dialect, problems) {
         if !is_name(&name.text) {
             let help = "use letters, digits, '_' and '-', and begin with a letter";
             problems.add_with_help(
@@ -135,8 +150,10 @@ fn is_name_part(c: char) -> bool {
 }
 
 /// Processes that the module may have at a time; 0: as many as the server has places for.
-fn executables_max(given: &[Name], problems: &mut Problems) -> u32 {
-    let Some(count) = agreed(given, crate::words::EXECUTABLES_MAX, problems) else { return 0 };
+fn executables_max(given: &[Name], dialect: Dialect, problems: &mut Problems) -> u32 {
+    let Some(count) = agreed(given, crate::words::EXECUTABLES_MAX, dialect, problems) else {
+        return 0;
+    };
     if let Ok(count @ 1..=EXECUTABLES_MOST) = count.text.parse() {
         return count;
     }
@@ -150,8 +167,8 @@ fn executables_max(given: &[Name], problems: &mut Problems) -> u32 {
 const EXECUTABLES_MOST: u32 = 1_000_000;
 
 /// The format of linker names. A wrong one would show only as an undefined symbol on the server.
-fn fortran_format(given: &[Name], problems: &mut Problems) -> String {
-    let Some(format) = agreed(given, "FortranFormat", problems) else {
+fn fortran_format(given: &[Name], dialect: Dialect, problems: &mut Problems) -> String {
+    let Some(format) = agreed(given, "FortranFormat", dialect, problems) else {
         return fortran::DEFAULT_FORMAT.to_string();
     };
     if let Some(wrong) = fortran::wrong_format(&format.text) {
@@ -166,11 +183,35 @@ fn fortran_format(given: &[Name], problems: &mut Problems) -> String {
     format.text.clone()
 }
 
-/// Routines, their aliases and classes share the names of a module.
-fn unique_names(source: &Source<'_>, tree: &File, problems: &mut Problems) {
+/// Routines, their aliases and classes share the names of a module. The routines that count: of two
+/// of one name, the references' generators wrote the code of the second over that of the first.
+fn unique_names<'a>(
+    source: &Source<'_>,
+    tree: &'a File,
+    dialect: Dialect,
+    problems: &mut Problems,
+) -> Vec<&'a Define> {
+    let mut defined: Vec<&Define> = tree.routines.iter().collect();
+    if dialect.is_old() {
+        let mut seen = HashSet::new();
+        defined.reverse();
+        defined.retain(|define| {
+            let is_last = seen.insert(&define.name.text);
+            if !is_last {
+                let name = shown(&define.name.text);
+                problems.warn(define.name.span, format!("a later '{name}' replaces this one"));
+            }
+            is_last
+        });
+        defined.reverse();
+    }
+    every_name_once(source, &defined, tree, problems);
+    defined
+}
+
+fn every_name_once(source: &Source<'_>, defined: &[&Define], tree: &File, problems: &mut Problems) {
     let mut seen: HashMap<&str, Span> = HashMap::new();
-    let routines = tree
-        .routines
+    let routines = defined
         .iter()
         .flat_map(|define| std::iter::once(&define.name).chain(&define.options.aliases));
     for name in routines.chain(tree.classes.iter().map(|class| &class.name)) {
@@ -215,15 +256,14 @@ const HOOKS: [&str; 2] = [INITIALIZE, FINALIZE];
 /// A class with its methods, which inherit its language.
 fn compile_class(context: &FileContext<'_>, class: &tree::Class, problems: &mut Problems) -> Class {
     let options = &class.options;
-    let language = options.language.first().and_then(|name| routine::language(name, problems));
-    if let Some(again) = options.language.get(1) {
-        problems.add(again.span, "a second Language");
-    }
+    let dialect = context.dialect;
+    let language = options::only(&options.language, "Language", dialect, problems)
+        .and_then(|name| options::language(name, problems));
     class_options(class, problems);
-    routine::shrink(&options.shrink, problems);
+    options::shrink(&options.shrink, dialect, problems);
     method_names(class, problems);
     // All methods of an object run in one process.
-    let resources = routine::resources(&options.resources, problems);
+    let resources = options::resources(&options.resources, dialect, problems);
     let compile = |method| {
         let mut one = routine::routine(context, method, language, problems);
         one.interface.resources = resources;
@@ -235,8 +275,8 @@ fn compile_class(context: &FileContext<'_>, class: &tree::Class, problems: &mut 
         doc: class.doc.as_ref().map(|doc| doc.text.clone()).unwrap_or_default(),
         state: state(context, &class.states),
         methods,
-        required: routine::split(&options.required),
-        backend: routine::backend(&options.backend, problems),
+        required: options::required(&options.required, dialect, problems),
+        backend: options::backend(&options.backend, dialect, problems),
         language: language.unwrap_or(Language::C),
     }
 }
@@ -265,7 +305,7 @@ fn method_names(class: &tree::Class, problems: &mut Problems) {
         let help = "add 'DefMethod name(…) { … }'";
         problems.add_with_help(class.name.span, format!("class '{name}' has no methods"), help);
     }
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     for method in &class.methods {
         if !seen.insert(&method.name.text) {
             let message = format!("a second method named '{}'", shown(&method.name.text));

@@ -40,10 +40,15 @@ pub(super) fn parameters(
     (compiled, signatures)
 }
 
-/// `IN char s[]` is text that ends at its NUL: a string.
-fn is_open_text(parameter: &tree::Parameter, element: Option<ElementType>) -> bool {
+/// `IN char s[]` is text that ends at its NUL: a string; to the references, it is one character.
+fn is_open_text(
+    parameter: &tree::Parameter,
+    element: Option<ElementType>,
+    dialect: Dialect,
+) -> bool {
     let input = parameter.mode.is_some_and(|(mode, _)| mode == Mode::In);
-    input
+    !dialect.is_old()
+        && input
         && element == Some(ElementType::Char)
         && matches!(parameter.dimensions.as_slice(), [tree::Dimension::Empty(_)])
 }
@@ -53,15 +58,19 @@ impl List<'_, '_> {
     /// too.
     fn signature(&mut self, parameter: &tree::Parameter) -> Signature {
         let element = types::element_type(&parameter.types, self.structs, self.problems);
-        let text = is_open_text(parameter, element);
+        let text = is_open_text(parameter, element, self.dialect);
         let dimensions = &parameter.dimensions;
+        let is_one = |dimension: &tree::Dimension| {
+            dimension.is_one()
+                || self.dialect.is_old() && matches!(dimension, tree::Dimension::Empty(_))
+        };
         let scalar_result =
             dimensions.is_empty() && parameter.mode.is_some_and(|(mode, _)| mode.is_output());
         Signature {
             name: parameter.name.text.clone(),
             mode: parameter.mode.map_or(Mode::In, |(mode, _)| mode),
             element: if text { Some(ElementType::String) } else { element },
-            single: text || dimensions.iter().all(tree::Dimension::is_one),
+            single: text || dimensions.iter().all(is_one),
             rank: if text { 0 } else { dimensions.len().max(usize::from(scalar_result)) },
             callback: parameter.callback.is_some(),
         }
@@ -166,7 +175,7 @@ impl List<'_, '_> {
     /// Scalar or array. A scalar that comes back is an array of one element, because callers pass a
     /// pointer.
     fn shape(&mut self, tree: &tree::Parameter, signature: &Signature, all: &[Signature]) -> Shape {
-        if is_open_text(tree, Some(ElementType::Char))
+        if is_open_text(tree, Some(ElementType::Char), self.dialect)
             && signature.element == Some(ElementType::String)
         {
             return Shape::Scalar;
@@ -337,10 +346,12 @@ impl List<'_, '_> {
             && word.text == "broadcast"
             && !parameter.mode.is_input()
         {
-            self.problems.add(
-                word.span,
-                format!("'{name}' is not sent to the routine, so it cannot be broadcast"),
-            );
+            let message = format!("'{name}' is not sent to the routine, so it cannot be broadcast");
+            if self.dialect.is_old() {
+                self.problems.warn(word.span, format!("{message}: all ranks have memory for it"));
+            } else {
+                self.problems.add(word.span, message);
+            }
         }
     }
 

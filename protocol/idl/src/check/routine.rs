@@ -1,11 +1,11 @@
 //! Routines: options, language, and what `Calls` passes on (spec/idl.md, sections 3.5 and 3.6).
 
-use farcall_base::{Error, Resources};
-
+use super::options::{self, backend, language, required};
 use super::scope::{self, Scope, Signature};
 use super::{FileContext, cycles, parameter, structs};
 use crate::canonical::INTERFACE_BYTES_MAX;
 use crate::diagnostic::{Problems, shown};
+use crate::dialect::Dialect;
 use crate::encode::encode_interface;
 use crate::expression::Expression;
 use crate::fortran;
@@ -35,15 +35,15 @@ pub(super) fn routine(
     };
     let (mut parameters, signatures) = parameter::parameters(&mut list, &define.parameters);
     cycles::check(&parameters, &define.parameters, problems);
+    let complexity = complexity(context, define, &signatures, problems);
     let mut costs = Scope::new(&signatures, define.incomplete, problems);
-    let complexity = cost(&mut costs, &define.options.complexity, scope::COMPLEXITY);
     let processors = cost(&mut costs, &define.options.processors, scope::PROCESSORS);
     let implementation = implementation(context, define, class, &signatures, problems);
     if implementation.language == Language::Fortran {
         fortran_parameters(define, &parameters, problems);
     }
-    shrink(&define.options.shrink, problems);
-    let resources = resources(&define.options.resources, problems);
+    options::shrink(&define.options.shrink, context.dialect, problems);
+    let resources = options::resources(&define.options.resources, context.dialect, problems);
     let structs = structs::used(&mut parameters, &context.structs);
     let interface = Interface {
         module: context.module.clone(),
@@ -78,6 +78,29 @@ fn size(interface: &Interface, define: &Define, problems: &mut Problems) {
     }
 }
 
+/// The operations of a call. The references only wrote `CalcOrder` down: what cannot be computed
+/// here says nothing.
+fn complexity(
+    context: &FileContext<'_>,
+    define: &Define,
+    signatures: &[Signature],
+    problems: &mut Problems,
+) -> Option<Expression> {
+    let given = &define.options.complexity;
+    if !context.dialect.is_old() {
+        let mut scope = Scope::new(signatures, define.incomplete, problems);
+        return cost(&mut scope, given, scope::COMPLEXITY);
+    }
+    let (span, last) = given.last()?;
+    let mut wrong = Problems::default();
+    let computed =
+        Scope::new(signatures, define.incomplete, &mut wrong).resolve(last, scope::COMPLEXITY);
+    if let Some(why) = wrong.first_message() {
+        problems.warn(*span, format!("it has no effect: {why}"));
+    }
+    computed
+}
+
 /// Complexity or processors; one of each.
 fn cost(
     scope: &mut Scope<'_, '_>,
@@ -88,102 +111,6 @@ fn cost(
         scope.problems.add(*again, format!("a second expression for {}", purpose.what));
     }
     scope.resolve(&given.first()?.1, purpose)
-}
-
-/// The only one of an option's values; reports a second one.
-fn only<'o>(values: &'o [Name], option: &str, problems: &mut Problems) -> Option<&'o Name> {
-    if let Some(again) = values.get(1) {
-        problems.add(again.span, format!("a second {option}"));
-    }
-    values.first()
-}
-
-/// Ninf-G's `Shrink` says whether ranges save bandwidth; here they always do, so its value is only
-/// checked.
-pub(super) fn shrink(values: &[Name], problems: &mut Problems) {
-    let Some(value) = only(values, "Shrink", problems) else { return };
-    if !["yes", "no"].iter().any(|word| value.text.eq_ignore_ascii_case(word)) {
-        problems.add_with_help(
-            value.span,
-            format!("Shrink \"{}\"", shown(&value.text)),
-            "write \"yes\" or \"no\"",
-        );
-    }
-}
-
-/// What a call is given; the words are those of every client.
-pub(super) fn resources(values: &[Name], problems: &mut Problems) -> Resources {
-    let Some(value) = only(values, "Resources", problems) else { return Resources::default() };
-    value.text.parse().unwrap_or_else(|error: Error| {
-        let help = error.advice().unwrap_or_default().to_owned();
-        problems.add_with_help(value.span, error.message(), help);
-        Resources::default()
-    })
-}
-
-/// `MPI`, `BLACS` or `normal`, in either case.
-pub(super) fn backend(values: &[Name], problems: &mut Problems) -> String {
-    const BACKENDS: [&str; 3] = ["normal", "MPI", "BLACS"];
-    let Some(value) = only(values, "Backend", problems) else { return BACKENDS[0].to_string() };
-    if let Some(known) = BACKENDS.iter().find(|word| word.eq_ignore_ascii_case(&value.text)) {
-        return (*known).to_string();
-    }
-    let help = problems
-        .did_you_mean(&value.text, BACKENDS)
-        .unwrap_or_else(|| "backends are \"normal\", \"MPI\" and \"BLACS\"".to_string());
-    problems.add_with_help(value.span, format!("unknown backend \"{}\"", shown(&value.text)), help);
-    BACKENDS[0].to_string()
-}
-
-/// The language that a string names, in either case.
-pub(super) fn language(name: &Name, problems: &mut Problems) -> Option<Language> {
-    match name.text.to_ascii_lowercase().as_str() {
-        "c" => Some(Language::C),
-        "c++" | "cpp" | "cxx" => Some(Language::Cpp),
-        "fortran" | "fortran77" | "fortran90" | "f77" | "f90" => Some(Language::Fortran),
-        other => {
-            let help = problems
-                .did_you_mean(other, ["C", "C++", "Fortran"])
-                .unwrap_or_else(|| "languages are \"C\", \"C++\" and \"Fortran\"".to_string());
-            problems.add_with_help(
-                name.span,
-                format!("unknown language \"{}\"", shown(&name.text)),
-                help,
-            );
-            None
-        }
-    }
-}
-
-/// Words of a string of objects or libraries, as they are written: a blank in quotes or behind a
-/// backslash is part of a word.
-pub(super) fn split(names: &[Name]) -> Vec<String> {
-    names.iter().flat_map(|name| words_of(&name.text)).collect()
-}
-
-fn words_of(text: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word = String::new();
-    let mut quote = None;
-    let mut is_escaped = false;
-    for letter in text.chars() {
-        match (quote, letter) {
-            _ if is_escaped => is_escaped = false,
-            (Some('\''), '\'') => quote = None,
-            (Some('\''), _) => {}
-            (_, '\\') => is_escaped = true,
-            (Some('"'), '"') => quote = None,
-            (None, '\'' | '"') => quote = Some(letter),
-            (None, _) if letter.is_whitespace() => {
-                words.extend(Some(std::mem::take(&mut word)).filter(|word| !word.is_empty()));
-                continue;
-            }
-            _ => {}
-        }
-        word.push(letter);
-    }
-    words.extend(Some(word).filter(|word| !word.is_empty()));
-    words
 }
 
 /// Code knows its parameters by their names, which its language must take for names.
@@ -214,13 +141,14 @@ fn implementation(
     problems: &mut Problems,
 ) -> Implementation {
     let options = &define.options;
-    let stated = only(&options.language, "Language", problems);
+    let dialect = context.dialect;
+    let stated = options::only(&options.language, "Language", dialect, problems);
     let calls = match &define.code {
         Some(tree::Code::Calls(calls)) => Some(calls),
         _ => None,
     };
     let mut language =
-        chosen_language(stated, calls.and_then(|calls| calls.language.as_ref()), problems)
+        chosen_language(stated, calls.and_then(|calls| calls.language.as_ref()), dialect, problems)
             .or(class)
             .unwrap_or(Language::C);
     let code = match &define.code {
@@ -237,8 +165,8 @@ fn implementation(
         }
         None => Code::Body { text: String::new(), file: String::new(), line: 1 },
     };
-    let required = split(&options.required);
-    let backend = backend(&options.backend, problems);
+    let required = required(&options.required, dialect, problems);
+    let backend = backend(&options.backend, dialect, problems);
     let distribution = distribution(&define.parameters);
     Implementation { language, strings: context.strings, code, required, backend, distribution }
 }
@@ -249,7 +177,12 @@ fn distribution(parameters: &[tree::Parameter]) -> Vec<Distribution> {
         return Vec::new();
     }
     let of = |parameter: &tree::Parameter| match &parameter.distribution {
-        Some(word) if word.text == "broadcast" => Distribution::Broadcast,
+        Some(word)
+            if word.text == "broadcast"
+                && parameter.mode.is_none_or(|(mode, _)| mode.is_input()) =>
+        {
+            Distribution::Broadcast
+        }
         Some(_) => Distribution::Allocate,
         None => Distribution::Root,
     };
@@ -273,6 +206,7 @@ fn body_in_fortran(context: &FileContext<'_>, span: Span, problems: &mut Problem
 fn chosen_language(
     stated: Option<&Name>,
     calls: Option<&Name>,
+    dialect: Dialect,
     problems: &mut Problems,
 ) -> Option<Language> {
     let first = stated.and_then(|name| language(name, problems));
@@ -282,6 +216,10 @@ fn chosen_language(
     };
     let agree = first == second || (first == Language::Cpp && second == Language::C);
     if !agree {
+        if dialect.is_old() {
+            problems.warn(name.span, "this is the language, not the one of the option before it");
+            return Some(second);
+        }
         problems.add_with_help(
             name.span,
             "Language and Calls name different languages",

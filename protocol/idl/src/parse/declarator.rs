@@ -2,8 +2,10 @@
 //! 3.3).
 
 use super::Parser;
-use super::tree::{Dimension, Extent, Name};
+use super::tree::{Dimension, Expression, Extent, Name};
 use crate::canonical::DIMENSIONS_MAX;
+use crate::diagnostic::shown;
+use crate::evaluate::EXPRESSION_DEPTH_MAX;
 use crate::token::Kind;
 
 /// Parentheses and stars around a name.
@@ -34,21 +36,30 @@ impl Parser<'_, '_> {
         while self.at_symbol("[") {
             dimensions.push(self.dimension());
         }
+        self.bound_dimensions(&name, &mut dimensions);
+        Some((name, dimensions))
+    }
+
+    fn bound_dimensions(&mut self, name: &Name, dimensions: &mut Vec<Dimension>) {
         if dimensions.len() > DIMENSIONS_MAX {
             self.problems
                 .add(name.span, format!("an array has at most {DIMENSIONS_MAX} dimensions"));
             dimensions.truncate(DIMENSIONS_MAX);
         }
-        Some((name, dimensions))
     }
 
     /// `*name` is an array of one element. A pointer to an array would be an array of pointers,
-    /// which cannot travel.
+    /// which cannot travel; to the references, a star is one more dimension of one element.
     fn pointer(&mut self, depth: usize) -> Option<(Name, Vec<Dimension>)> {
         let star = self.advance().span;
         let (name, mut dimensions) = self.declarator(depth + 1)?;
         if dimensions.is_empty() {
             dimensions.push(Dimension::Pointer);
+        } else if self.dialect.is_old() {
+            let words = format!("'{}' is an array of elements, not of pointers", shown(&name.text));
+            self.problems.warn(star, words);
+            dimensions.push(Dimension::Pointer);
+            self.bound_dimensions(&name, &mut dimensions);
         } else {
             self.problems.add_with_help(
                 star,
@@ -67,7 +78,10 @@ impl Parser<'_, '_> {
         if self.eat("]") {
             return Dimension::Empty(open.to(self.previous()));
         }
-        if let Some(dimension) = self.sized() {
+        self.groups_as_before = self.dialect.is_old();
+        let sized = self.sized();
+        self.groups_as_before = false;
+        if let Some(dimension) = sized {
             return dimension;
         }
         // From its begin, because the parentheses that are open where the mistake was found are not
@@ -102,10 +116,21 @@ impl Parser<'_, '_> {
                 }
             }
         }
-        if !self.close("]", "after the dimension") {
+        if !self.close("]", "after the dimension") || !self.has_room_for_zero(&size, end.as_ref()) {
             return None;
         }
         Some(Dimension::Sized(Box::new(Extent { size, start, end, stride })))
+    }
+
+    /// An end of 0 is the whole size in old files: `end == 0 ? size : end`.
+    fn has_room_for_zero(&mut self, size: &Expression, end: Option<&Expression>) -> bool {
+        let Some(end) = end.filter(|_| self.dialect.is_old()) else { return true };
+        let height = (end.height + 2).max(size.height + 1);
+        let fits = usize::from(height) <= EXPRESSION_DEPTH_MAX;
+        if !fits {
+            self.too_deep(end.span);
+        }
+        fits
     }
 
     /// Skips to behind the `]` that closes the dimension, or to what cannot be inside one.

@@ -2,6 +2,7 @@
 
 use super::tree::{Expression, ExpressionKind, Name};
 use super::{Parser, constant};
+use crate::diagnostic::shown;
 use crate::evaluate::EXPRESSION_DEPTH_MAX;
 use crate::expression::{BinaryOperator, UnaryOperator};
 use crate::source::Span;
@@ -11,28 +12,46 @@ use crate::token::Kind;
 const ARGUMENTS_MAX: usize = 64;
 
 /// The level of comparisons, which do not chain.
-const COMPARISON: u8 = 4;
+const COMPARISON: u8 = 5;
+/// The level at which the references have power: that of C's exclusive or.
+const POWER_BEFORE: u8 = 3;
+
+/// Whether parentheses stand around all of an expression.
+fn is_enclosed(text: &str) -> bool {
+    let mut depth = 0_usize;
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 {
+            return at + 1 == text.len() && letter == ')';
+        }
+    }
+    false
+}
 
 /// A binary operator and its level; a higher one binds tighter. Power stands above all and is read
-/// by `power`.
+/// by `power`, but for sizes of old files.
 fn operator(symbol: &str) -> Option<(BinaryOperator, u8)> {
     Some(match symbol {
         "||" => (BinaryOperator::Or, 1),
         "&&" => (BinaryOperator::And, 2),
-        "&" => (BinaryOperator::BitAnd, 3),
+        "&" => (BinaryOperator::BitAnd, 4),
         "<" => (BinaryOperator::Less, COMPARISON),
         "<=" => (BinaryOperator::LessEqual, COMPARISON),
         ">" => (BinaryOperator::Greater, COMPARISON),
         ">=" => (BinaryOperator::GreaterEqual, COMPARISON),
         "==" => (BinaryOperator::Equal, COMPARISON),
         "!=" => (BinaryOperator::NotEqual, COMPARISON),
-        "<<" => (BinaryOperator::ShiftLeft, 5),
-        ">>" => (BinaryOperator::ShiftRight, 5),
-        "+" => (BinaryOperator::Add, 6),
-        "-" => (BinaryOperator::Subtract, 6),
-        "*" => (BinaryOperator::Multiply, 7),
-        "/" => (BinaryOperator::Divide, 7),
-        "%" => (BinaryOperator::Remainder, 7),
+        "<<" => (BinaryOperator::ShiftLeft, 6),
+        ">>" => (BinaryOperator::ShiftRight, 6),
+        "+" => (BinaryOperator::Add, 7),
+        "-" => (BinaryOperator::Subtract, 7),
+        "*" => (BinaryOperator::Multiply, 8),
+        "/" => (BinaryOperator::Divide, 8),
+        "%" => (BinaryOperator::Remainder, 8),
         _ => return None,
     })
 }
@@ -42,20 +61,36 @@ impl Parser<'_, '_> {
     pub(super) fn expression(&mut self) -> Option<Expression> {
         self.nested(|parser| {
             let condition = parser.binary(1)?;
-            if !parser.eat("?") {
+            if !parser.at_symbol("?") {
                 return Some(condition);
             }
-            let then = parser.expression()?;
-            if !parser.close(":", "between the two results of '?'") {
-                return None;
+            let mut chosen = parser.select(condition)?;
+            while parser.groups_as_before && parser.at_symbol("?") {
+                let sign = parser.peek().span;
+                parser.problems.warn(
+                    sign,
+                    "all that stands before this '?' is its condition, as Ninf-G reads it; write \
+                     parentheses",
+                );
+                chosen = parser.select(chosen)?;
             }
-            let otherwise = parser.expression()?;
-            let span = condition.span.to(otherwise.span);
-            let height = condition.height.max(then.height).max(otherwise.height) + 1;
-            let kind =
-                ExpressionKind::Select(Box::new(condition), Box::new(then), Box::new(otherwise));
-            parser.build(kind, span, height)
+            Some(chosen)
         })
+    }
+
+    /// `? a : b` behind its condition. What follows the `:` is all of the rest, in old sizes up to
+    /// the next `?`.
+    fn select(&mut self, condition: Expression) -> Option<Expression> {
+        self.advance();
+        let then = self.expression()?;
+        if !self.close(":", "between the two results of '?'") {
+            return None;
+        }
+        let otherwise = if self.groups_as_before { self.binary(1) } else { self.expression() }?;
+        let span = condition.span.to(otherwise.span);
+        let height = condition.height.max(then.height).max(otherwise.height) + 1;
+        let kind = ExpressionKind::Select(Box::new(condition), Box::new(then), Box::new(otherwise));
+        self.build(kind, span, height)
     }
 
     /// Runs `read` one level deeper; refuses when the text nests too deeply.
@@ -72,7 +107,7 @@ impl Parser<'_, '_> {
 
     /// The limit is that of evaluation and of the encoding, so what compiles can be sent and
     /// evaluated.
-    fn too_deep(&mut self, span: Span) {
+    pub(super) fn too_deep(&mut self, span: Span) {
         let message = format!("this expression nests more than {EXPRESSION_DEPTH_MAX} levels deep");
         self.problems.add_with_help(
             span,
@@ -99,7 +134,9 @@ impl Parser<'_, '_> {
         let mut compared = false;
         loop {
             let Kind::Symbol(symbol) = self.peek().kind else { return Some(left) };
-            let Some((operator, level)) = operator(symbol) else {
+            let power = (symbol == "^" && self.groups_as_before)
+                .then_some((BinaryOperator::Power, POWER_BEFORE));
+            let Some((operator, level)) = power.or_else(|| operator(symbol)) else {
                 return self.no_operator(symbol, left);
             };
             if level < level_min {
@@ -109,6 +146,9 @@ impl Parser<'_, '_> {
             let right = self.binary(level + 1)?;
             if level == COMPARISON && compared {
                 self.chained(sign);
+            }
+            if level == POWER_BEFORE {
+                self.loose_power(sign, &left, &right);
             }
             compared = level == COMPARISON;
             let span = left.span.to(right.span);
@@ -123,11 +163,31 @@ impl Parser<'_, '_> {
 
     /// `a < b < c` compares 0 or 1 with `c`, which nobody means.
     fn chained(&mut self, sign: Span) {
+        if self.dialect.is_old() {
+            let words = "this compares the truth, 0 or 1, of the comparison before it";
+            return self.problems.warn(sign, words);
+        }
         self.problems.add_with_help(
             sign,
             "comparisons do not chain",
             "write 'a < b && b < c', or parentheses if a truth value is to be compared",
         );
+    }
+
+    /// The references' `^` binds looser than `*` and `+`: said where that makes a difference.
+    fn loose_power(&mut self, sign: Span, base: &Expression, exponent: &Expression) {
+        let is_open = |side: &Expression| {
+            matches!(side.kind, ExpressionKind::Binary(..) | ExpressionKind::Unary(..))
+                && !is_enclosed(self.source.slice(side.span))
+        };
+        let negative = matches!(exponent.kind, ExpressionKind::Unary(..));
+        if !is_open(base) && (negative || !is_open(exponent)) {
+            return;
+        }
+        let base = shown(self.source.slice(base.span));
+        let exponent = shown(self.source.slice(exponent.span));
+        let words = format!("this is ({base})^({exponent}), as Ninf-G reads it; write parentheses");
+        self.problems.warn(sign, words);
     }
 
     /// What follows an expression is the business of whoever asked for it, except for C's operators
@@ -164,7 +224,7 @@ impl Parser<'_, '_> {
     /// `a ^ b`: right associative, and the exponent may have a sign.
     fn power(&mut self) -> Option<Expression> {
         let base = self.primary()?;
-        if !self.eat("^") {
+        if self.groups_as_before || !self.eat("^") {
             return Some(base);
         }
         self.nested(|parser| {

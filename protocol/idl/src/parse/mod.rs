@@ -13,7 +13,9 @@ mod routine;
 pub(crate) mod tree;
 mod variants;
 
+use crate::bytes::readable;
 use crate::diagnostic::{Problems, shown};
+use crate::dialect::Dialect;
 use crate::lexer::UNREADABLE;
 use crate::source::{Source, Span};
 use crate::token::{Kind, Token};
@@ -29,13 +31,29 @@ pub(crate) struct Parser<'p, 'a> {
     /// Open parentheses and operators without a right side: bounds recursion.
     nesting: usize,
     variants: Variants<'a>,
+    dialect: Dialect,
+    /// Whether operators group as in the references: in sizes of their files.
+    groups_as_before: bool,
     problems: &'p mut Problems,
 }
 
 /// Reads all tokens.
-pub(crate) fn parse<'a>(source: &Source<'a>, tokens: &[Token], problems: &mut Problems) -> File {
-    let mut parser =
-        Parser { source, tokens, at: 0, nesting: 0, variants: Variants::default(), problems };
+pub(crate) fn parse<'a>(
+    source: &Source<'a>,
+    tokens: &[Token],
+    dialect: Dialect,
+    problems: &mut Problems,
+) -> File {
+    let mut parser = Parser {
+        source,
+        tokens,
+        at: 0,
+        nesting: 0,
+        variants: Variants::default(),
+        dialect,
+        groups_as_before: false,
+        problems,
+    };
     let mut file = File::default();
     while !parser.at_end() {
         let before = parser.at;
@@ -176,7 +194,7 @@ impl<'a> Parser<'_, 'a> {
             let more = self.advance();
             text.push_str(&constant::string(self.text(more.span)));
         }
-        Name { text, span: first.span }
+        Name { text: readable(text), span: first.span }
     }
 
     /// Whether a declaration begins here. `Struct` and `Variants` are no reserved words, so they

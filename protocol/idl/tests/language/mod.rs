@@ -5,4 +5,5 @@ mod dump;
 mod fuzz;
 mod golden;
 mod layout;
+mod old;
 mod rules;

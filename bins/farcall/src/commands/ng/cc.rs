@@ -42,6 +42,15 @@ const NO_LINK: [&str; 7] = ["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only", "--v
 /// Endings of what a linker takes as it is.
 const LINKED: [&str; 3] = ["o", "a", "so"];
 
+/// What newer compilers refuse in C and older ones took with a warning; a program's own options come
+/// behind them.
+const OLD_C: [&str; 4] = [
+    "-Wno-error=implicit-function-declaration",
+    "-Wno-error=implicit-int",
+    "-Wno-error=int-conversion",
+    "-Wno-error=incompatible-pointer-types",
+];
+
 fn compiling(prefix: &Path) -> Vec<String> {
     vec![format!("-I{}", prefix.join("include").display())]
 }
@@ -68,7 +77,11 @@ pub fn compile(arguments: &CompilerArguments, prefix: &Path) -> Result<ExitCode>
     let (program, first) =
         words.split_first().ok_or_else(|| Error::internal("compile", "the command is empty"))?;
     let mut command = Command::new(program);
-    command.args(first).args(compiling(prefix)).args(given);
+    command.args(first).args(compiling(prefix));
+    if given.iter().any(|argument| argument.to_string_lossy().ends_with(".c")) {
+        command.args(OLD_C);
+    }
+    command.args(given);
     if links {
         // Behind the program's own objects and libraries, which refer to it.
         command.args(linking(prefix));

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_executable::build::{Preprocessor, StubFile, StubNames, stubs};
+use farcall_executable::build::{HeldHeaders, Preprocessor, StubFile, StubNames, stubs};
 
-use farcall_idl::{Diagnostic, Dialect};
+use farcall_idl::{Compiled, Diagnostic, Dialect, restore_bytes};
 
 use crate::output::notice;
 use farcall_publishing::module::{Preprocessing, compile_as, preprocessed};
@@ -124,10 +124,7 @@ fn generate_one(
     prefix: &Path,
 ) -> Result<()> {
     let source = Source::open(file)?;
-    let preprocessor = Preprocessor { options: arguments.options(), ..Preprocessor::default() };
-    let compiled = compile_as(&source, dialect, arguments.preprocessing(), |text| {
-        preprocessed(&source, text, &preprocessor)
-    })?;
+    let compiled = compiled(arguments, &source, dialect)?;
     for Diagnostic { file, line, column, message, .. } in &compiled.warnings {
         notice(&format!("{file}:{line}:{column}: warning: {message}"));
     }
@@ -147,6 +144,22 @@ fn generate_one(
     Ok(())
 }
 
+/// The references preprocess each file whole, headers of bodies included: where something is wrong
+/// otherwise, a macro of those headers or a condition in a body may be missing.
+fn compiled(arguments: &GenerateArguments, source: &Source, dialect: Dialect) -> Result<Compiled> {
+    let preprocessing = arguments.preprocessing();
+    let try_with = |preprocessing, reads_held| {
+        let options = arguments.options();
+        let preprocessor = Preprocessor { options, reads_held, ..Preprocessor::default() };
+        compile_as(source, dialect, preprocessing, |text| preprocessed(source, text, &preprocessor))
+    };
+    let first = try_with(preprocessing, HeldHeaders::Left);
+    if first.is_ok() || preprocessing == Preprocessing::Never || !source.old_text()?.contains('#') {
+        return first;
+    }
+    try_with(Preprocessing::Always, HeldHeaders::Read).or(first)
+}
+
 fn listed(files: &[StubFile]) -> String {
     files.iter().map(|file| file.name.as_str()).collect::<Vec<_>>().join(", ")
 }
@@ -154,8 +167,8 @@ fn listed(files: &[StubFile]) -> String {
 /// Writes a file whole or not at all: two makes may come here at once.
 fn write(file: &StubFile) -> Result<()> {
     let draft = format!(".{}.{}", file.name, std::process::id());
-    let written =
-        std::fs::write(&draft, &file.text).and_then(|()| std::fs::rename(&draft, &file.name));
+    let written = std::fs::write(&draft, restore_bytes(&file.text))
+        .and_then(|()| std::fs::rename(&draft, &file.name));
     written.map_err(|error| {
         let _ = std::fs::remove_file(&draft);
         let kind = if error.kind() == std::io::ErrorKind::PermissionDenied {
