@@ -78,6 +78,49 @@ PROGRAMS = {
         r'"%d\n", r',
         "1",
     ),
+    "power binds looser than products and sums in sizes, and conditions group to the left": (
+        "Define f(IN int n, IN short a[2*n^2], IN short b[n > 9 ? 9 : n ? 2*n : n], OUT int *r)"
+        "{ *r = a[4 * n * n - 1] + b[2 * n - 1]; }",
+        "",
+        "short a[16] = { 0 }, b[4] = { 0 }; int r = 0; a[15] = 40; b[3] = 2;",
+        "2, a, b, &r",
+        r'"%d\n", r',
+        "42",
+    ),
+    "bodies find the rank and the labels behind them": (
+        "Define f(OUT int *r) { *r = 5; if (ng_stub_rank == 0) goto ng_stub_end; *r = 6; }",
+        "",
+        "int r = 0;",
+        "&r",
+        r'"%d\n", r',
+        "5",
+    ),
+    "Globals may have the short names of math.h": (
+        "Globals { static double y1[2] = { 1, 2 }; static int gamma; }"
+        "Define f(OUT int *r) { *r = y1[1] + gamma + sqrt(16.0); }",
+        "",
+        "int r = 0;",
+        "&r",
+        r'"%d\n", r',
+        "6",
+    ),
+    "bodies find the clock": (
+        "Define f(IN int x, OUT int *r) { struct timeval now; gettimeofday(&now, 0);"
+        " *r = x + (now.tv_sec > 0); }",
+        "",
+        "int r = 0;",
+        "1, &r",
+        r'"%d\n", r',
+        "2",
+    ),
+    "arguments behind the last one are not looked at": (
+        "Define f(IN int x, OUT int *r) { *r = x + 1; }",
+        "",
+        "int r = 0;",
+        '1, &r, 7, "more"',
+        r'"%d\n", r',
+        "2",
+    ),
     "a parameter may be called error": (
         "Define f(IN int error, OUT int *r) { *r = error + 1; }",
         "",
@@ -182,6 +225,74 @@ def test_of_ninf_g(what, tmp_path):
     configuration(tmp_path, "m")
     done = run(tmp_path, "./client", "client.conf")
     assert done.stdout.strip() == words, done.stdout + done.stderr
+
+
+def test_macros_of_headers_and_conditions_of_bodies_count(tmp_path):
+    """The reference preprocesses the whole file."""
+    (tmp_path / "m.h").write_text("#define SIZE 3\nstatic int three(void) { return SIZE; }\n")
+    (tmp_path / "m.idl").write_text(
+        'Module m;\nGlobals {\n#include <stdio.h>\n#include "m.h"\n}\n'
+        "Define f(IN int a[SIZE], OUT int *r) {\n#ifdef NINFG2\n if (a[2]) {\n#else\n if (1) {\n"
+        "#endif\n *r = a[SIZE - 1] + three(); }\n}\n"
+    )
+    (tmp_path / "client.c").write_text(
+        CLIENT % ("", "int a[3] = { 1, 2, 3 }, r = 0;", "a, &r", r'"%d\n", r')
+    )
+    made(
+        tmp_path,
+        ["ng_gen", "m.idl"],
+        ["make", "-s", "-f", "m.mak"],
+        ["ng_cc", "-o", "client", "client.c"],
+    )
+    configuration(tmp_path, "m")
+    done = run(tmp_path, "./client", "client.conf")
+    assert done.stdout.strip() == "6", done.stdout + done.stderr
+    # Of a file that is wrong in any case, its own lines are told.
+    wrong = 'Globals {\n#include "m.h"\n}\nDefine f(IN int a[SIZES]) { }\n'
+    (tmp_path / "wrong.idl").write_text(wrong)
+    done = run(tmp_path, "ng_gen", "wrong.idl")
+    assert done.returncode != 0 and "wrong.idl:4:19" in done.stderr, done.stderr
+
+
+def test_code_keeps_its_bytes(tmp_path):
+    """Files in Japanese of that time are in EUC."""
+    (tmp_path / "m.idl").write_bytes(
+        b'Module m;\nDefine f(OUT string *s) "\xc6\xfc"\n'
+        b'{ *s = "\xc6\xfc\xcb\xdc"; /* \xb8\xec */ }\n'
+    )
+    (tmp_path / "client.c").write_text(
+        CLIENT % ("", "char *s = 0;", "&s", r'"%02x %d\n", (unsigned char)s[0], (int)strlen(s)')
+    )
+    made(
+        tmp_path,
+        ["ng_gen", "m.idl"],
+        ["make", "-s", "-f", "m.mak"],
+        ["ng_cc", "-o", "client", "client.c"],
+    )
+    configuration(tmp_path, "m")
+    done = run(tmp_path, "./client", "client.conf")
+    assert done.stdout.strip() == "c6 4", done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("kind", ["stub", "client"])
+def test_compilers_that_refuse_old_c_take_it(kind, tmp_path):
+    """As the newest do of themselves."""
+    strict = "cc -Werror=implicit-function-declaration -Werror=implicit-int"
+    (tmp_path / "m.idl").write_text(
+        "Module m;\nGlobals {\nstatic twice(x) { return 2 * x; }\n}\n"
+        "Define f(IN int x, OUT int *r) { *r = twice(x) + abs(getppid() * 0); }\n"
+    )
+    (tmp_path / "client.c").write_text('#include "grpc.h"\nmain() { return unknown_here(0); }\n')
+    (tmp_path / "unknown.c").write_text("int unknown_here(int x) { return x; }\n")
+    if kind == "stub":
+        made(
+            tmp_path,
+            ["ng_gen", "m.idl"],
+            ["make", "-s", "-f", "m.mak", f"NG_COMPILER={strict}"],
+        )
+    else:
+        done = run(tmp_path, "ng_cc", "-o", "client", "client.c", "unknown.c", NG_COMPILER=strict)
+        assert done.returncode == 0, done.stderr
 
 
 def test_what_is_read_leniently_is_said_once(tmp_path):
