@@ -3,6 +3,7 @@
 mod finding;
 mod reaching;
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -78,6 +79,8 @@ pub struct Servers {
     host: String,
     /// Whether a private server is started where nothing is said, and no default one runs.
     has_private_default: bool,
+    /// Remarks on sections that were made.
+    told: Mutex<BTreeSet<String>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -138,6 +141,7 @@ impl Servers {
             tmp_dir,
             host,
             has_private_default: false,
+            told: Mutex::default(),
         })
     }
 
@@ -193,7 +197,7 @@ impl Servers {
             return Ok(vec![self.known(Place::At(address), config.server(name).cloned())]);
         }
         if let Ok(port @ 1..) = u16::try_from(port) {
-            return Ok(vec![self.known(self.at(name, port), config.server(name).cloned())]);
+            return Ok(self.at_port(&config, name, port, function));
         }
         let is_here = self.is_here(name);
         let by_another_name =
@@ -214,9 +218,25 @@ impl Servers {
     /// them has the function, and the default one.
     fn without_section(&self, config: &Config, function: &str) -> Vec<Arc<Server>> {
         let here = config.unnamed_server(&self.host);
-        let stubs = self.stubs(config, &here, function).map(|place| self.known(place, Some(here)));
+        let stubs = having(self.stubs(config, &here), function);
+        let stubs = stubs.map(|place| self.known(place, Some(here)));
         let around = self.around(&Place::Default);
         around.into_iter().chain(stubs).chain([self.known(self.default_place(), None)]).collect()
+    }
+
+    /// Those of a host's name or a tag, where a handle's own attributes name a port.
+    fn at_port(&self, config: &Config, name: &str, port: u16, function: &str) -> Vec<Arc<Server>> {
+        let section = config.server(name);
+        if let Some(section) = section.filter(|section| section.foreign_launcher.is_some()) {
+            return self.of_section(
+                config,
+                &Section { port: Some(port), ..section.clone() },
+                function,
+            );
+        }
+        let named = section.map(|section| section.hostname.as_str());
+        let host = named.filter(|host| is_host_name(host)).unwrap_or(name);
+        vec![self.known(self.at(host, port), section.cloned())]
     }
 
     /// For a routine that is a client of this host: first its own server, which has what was
@@ -229,16 +249,37 @@ impl Servers {
     /// The servers of a section: of this host, first that of the stub executables, where one of
     /// them has the function.
     fn of_section(&self, config: &Config, section: &Section, function: &str) -> Vec<Arc<Server>> {
-        let place = match (section.hostname.parse::<Address>(), section.port) {
+        let address = section.hostname.parse::<Address>();
+        let is_here = address.is_err() && self.is_here(&section.hostname);
+        let stubs = if is_here { self.stubs(config, section) } else { Vec::new() };
+        let port = section.port.filter(|_| stubs.is_empty() || !self.has_launchers_port(section));
+        let place = match (address, port) {
             (Ok(address), _) => Place::At(address),
             (_, Some(port)) if section.launch.is_none() => self.at(&section.hostname, port),
             _ => self.launched(section).unwrap_or_else(|| self.host(&section.hostname)),
         };
-        let stubs = if place == Place::Here { self.stubs(config, section, function) } else { None };
+        let stubs = having(stubs, function).filter(|_| place == Place::Here);
         let around = self.around(&place);
         let own =
             stubs.into_iter().chain([place]).map(|place| self.known(place, Some(section.clone())));
         around.into_iter().chain(own).collect()
+    }
+
+    /// Whether its port is that of the launcher which started executables under Ninf-G, such as 2119
+    /// of Globus: those of this host are started without it, which is said once.
+    fn has_launchers_port(&self, section: &Section) -> bool {
+        let Some((launcher, port)) = section.foreign_launcher.as_ref().zip(section.port) else {
+            return false;
+        };
+        let place = &section.place;
+        let words = format!(
+            "{place}: port {port} has no effect: it is that of {launcher}, and this program starts \
+                executables of its own host by itself"
+        );
+        if lock(&self.told).insert(words.clone()) {
+            log::warn_once(&words);
+        }
+        true
     }
 
     /// A server of this process alone for the stub executable at this path.
@@ -259,13 +300,13 @@ impl Servers {
         of_it.or_else(|| found.warnings.into_iter().next()).map(|remark| remark.to_string())
     }
 
-    fn stubs(&self, config: &Config, section: &Section, function: &str) -> Option<Place> {
+    /// The stub executables of this host, by function.
+    fn stubs(&self, config: &Config, section: &Section) -> Vec<(String, PathBuf)> {
         let found = local_stubs(config, &section.information_sources, &|host| self.is_here(host));
         for warning in &found.warnings {
             log::write(Group::Internal, Level::Warning, &warning.to_string());
         }
-        let has_it = found.programs.iter().any(|(name, _)| is_it(name, function));
-        has_it.then_some(Place::Stubs(found.programs))
+        found.programs
     }
 
     /// A port of a host: of this one without TLS, which servers have on the loopback alone,
@@ -348,6 +389,12 @@ fn toml_text(text: &str) -> String {
         c => c.to_string(),
     };
     format!("\"{}\"", text.chars().map(escaped).collect::<String>())
+}
+
+/// A private server with stub executables, where one of them has the function.
+fn having(stubs: Vec<(String, PathBuf)>, function: &str) -> Option<Place> {
+    let has_it = stubs.iter().any(|(name, _)| is_it(name, function));
+    has_it.then_some(Place::Stubs(stubs))
 }
 
 /// Whether `module/function` is what is asked for, by all of its name or its last part.

@@ -87,6 +87,13 @@ impl Launch {
     }
 }
 
+/// The launcher that a SERVER names, if it has no counterpart here: a jobmanager of Globus, or what
+/// starts executables by a type.
+pub(crate) fn foreign(server: &Values) -> Option<String> {
+    let typed = server.text("invoke_server").filter(|name| launcher(name).is_none());
+    typed.or_else(|| server.text("jobmanager"))
+}
+
 /// Whether a section's type has a counterpart.
 pub(crate) fn is_known(section: &Values, attribute: &'static str) -> bool {
     section.text(attribute).is_some_and(|name| launcher(&name).is_some())

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::check::Values;
 use super::include::beside;
-use super::launch::Launch;
+use super::launch::{self, Launch};
 use super::mistake::Place;
 use super::value::Value;
 
@@ -165,6 +165,8 @@ pub struct Server {
     pub port: Option<u16>,
     /// How its host is reached where no server waits for connections.
     pub launch: Option<Launch>,
+    /// The launcher of Ninf-G that it names, if that has no counterpart here.
+    pub foreign_launcher: Option<String>,
     /// Variables for its executables; one without a value is taken from this program's own.
     pub environment: Vec<(String, Option<String>)>,
     /// Processes that MPI is to start for a function's calls, or for those of all functions.
@@ -317,6 +319,7 @@ impl Server {
                 .and_then(|port| u16::try_from(port).ok())
                 .filter(|port| *port > 0),
             launch: Launch::of(values),
+            foreign_launcher: launch::foreign(values),
             environment: environment(values),
             ranks: ranks(values),
             work_directory: values.text("workDirectory").map(PathBuf::from),

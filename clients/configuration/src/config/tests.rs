@@ -149,6 +149,7 @@ fn defaults_of_servers() {
         tag: None,
         port: None,
         launch: None,
+        foreign_launcher: None,
         environment: Vec::new(),
         ranks: Vec::new(),
         work_directory: None,
@@ -383,6 +384,11 @@ fn launchers_that_have_a_counterpart_are_addresses() {
             && said[0].contains("write invoke_server SSH"),
         "{said:?}"
     );
+    let foreign: Vec<Option<&str>> =
+        config.servers.iter().map(|server| server.foreign_launcher.as_deref()).collect();
+    assert_eq!(foreign, [None, None, None, None, Some("GT2c")]);
+    let globus = read("<SERVER>\nhostname a\nport 2119\njobmanager jobmanager-fork\n</SERVER>");
+    assert_eq!(globus.servers[0].foreign_launcher.as_deref(), Some("jobmanager-fork"));
     let options = read(
         "<SERVER>\nhostname a\nport 2222\ninvoke_server SSH\ninvoke_server_option \"ssh_command \
          /opt/gate\"\ninvoke_server_option \"ssh_option -i\"\ninvoke_server_option \"ssh_option \
