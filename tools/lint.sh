@@ -51,12 +51,13 @@ has() {
     }
 }
 
-# What the compiler's own tests read has every layout; all other interface files have that of
+# What the compiler's own tests read, and programs written for other systems, have every layout; all other interface files have that of
 # `farcall fmt`.
 interfaces() {
     local farcall=(build/bin/farcall)
     [ -x "${farcall[0]}" ] || farcall=(cargo run --quiet --release -p farcall-cli --)
     find . \( -path ./build -o -path ./target -o -path ./protocol/idl/tests/golden \
+        -o -path ./clients/gridrpc/tests/old \
         -o -name '.?*' \) -prune \
         -o -name '*.idl' -print0 | sort -z | xargs -0 "${farcall[@]}" fmt --check
 }
