@@ -172,6 +172,34 @@ fn shell_words(words: &[String]) -> String {
     shown.collect::<Vec<_>>().join(" ")
 }
 
+/// One that does not compile costs itself: the others are made, and the lists have those. What is
+/// left of an older build is not up to date, and not listed. Who asks what would be made (`make -n`,
+/// `make -q`) comes no further than the first line, which such a `make` follows.
+const ALL: &str = "\
+NG_MAKE = $(MAKE) --no-print-directory -f $(firstword $(MAKEFILE_LIST)) NG_NRF_FILE=$(NG_NRF_FILE)
+NG_ALL_FILES = $(NG_STUB_PROGRAM) $(NG_INF_FILES) $(NG_NRF_FILE) $(NG_DIF_FILE)
+
+all: ng_stubs
+
+ng_stubs:
+\t+@$(NG_MAKE) -k $(NG_ALL_FILES) || :
+\t@$(NG_MAKE) -q $(NG_ALL_FILES) >/dev/null 2>&1 || { \\
+\tmade=; lost=; \\
+\tfor stub in $(NG_STUB_PROGRAM); do \\
+\t\tif $(NG_MAKE) -q $$stub >/dev/null 2>&1; then made=\"$$made $$stub\"; \\
+\t\telse lost=\"$$lost $$stub\"; fi; \\
+\tdone; \\
+\trm -f $(NG_NRF_FILE) $(NG_DIF_FILE); \\
+\tif [ -n \"$$made\" ]; then \\
+\t\t$(NG_DIR)/bin/ng_gen_nrf -o $(NG_NRF_FILE) $$made && \\
+\t\t$(NG_DIR)/bin/ng_gen_dif -o $(NG_DIF_FILE) $$made; \\
+\tfi; \\
+\techo \"$(firstword $(MAKEFILE_LIST)): could not be built, for the errors above:$$lost;\" \\
+\t\t\"$(NG_NRF_FILE) lists$${made:- none}\" >&2; \\
+\texit 1; }
+
+";
+
 fn makefile(module: &Module, parts: &[Part], names: &StubNames) -> String {
     let programs: Vec<String> = parts.iter().map(Part::program).collect();
     let all = |ending: &str| {
@@ -183,7 +211,7 @@ fn makefile(module: &Module, parts: &[Part], names: &StubNames) -> String {
          NG_STUB_SRC = {sources}\nNG_STUB_PROGRAM = {programs}\nNG_INF_FILES = {infs}\n\
          NG_NRF_FILE := {module}.$(shell $(NG_DIR)/bin/ng_gen_nrf --hostname).nrf\n\
          NG_DIF_FILE := $(NG_NRF_FILE:.nrf=.ngdef)\n\n\
-         all: $(NG_STUB_PROGRAM) $(NG_INF_FILES) $(NG_NRF_FILE) $(NG_DIF_FILE)\n\n\
+         {all}\
          $(NG_STUB_SRC): {idl}\n\t$(NG_DIR)/bin/{generator} {ng_options}{idl}\n",
         stem = names.stem,
         module = module.name,
@@ -196,6 +224,7 @@ fn makefile(module: &Module, parts: &[Part], names: &StubNames) -> String {
         generator = if names.dialect == Dialect::Ninf { "ninf_gen" } else { "ng_gen" },
         programs = all(""),
         infs = all(".inf"),
+        all = ALL,
         ng_options = names.options.iter().map(|option| format!("{option} ")).collect::<String>(),
     );
     parts.iter().for_each(|part| rules(&mut text, part));
@@ -207,7 +236,7 @@ fn makefile(module: &Module, parts: &[Part], names: &StubNames) -> String {
          $@ $(NG_STUB_PROGRAM)\n\ninstall: all\n\t$(NG_INSTALL) -d $(NG_NRF_DIR)\n\t$(NG_INSTALL) \
          -m 644 $(NG_NRF_FILE) $(NG_DIF_FILE) $(NG_NRF_DIR)\n\nclean:\n\trm -f {objects} \
          $(NG_STUB_SRC)\n\nveryclean: clean\n\trm -f $(NG_STUB_PROGRAM) $(NG_INF_FILES) \
-         $(NG_NRF_FILE) $(NG_DIF_FILE)\n\n.PHONY: all install clean veryclean\n"
+         $(NG_NRF_FILE) $(NG_DIF_FILE)\n\n.PHONY: all ng_stubs install clean veryclean\n"
     );
     text
 }

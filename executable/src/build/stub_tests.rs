@@ -78,7 +78,7 @@ fn the_makefile_has_the_names_that_old_makefiles_use() {
         "include $(NG_DIR)/lib/template.mk",
         "NG_USER_CFLAGS += -O3",
         "CFLAGS = -g",
-        "all: $(NG_STUB_PROGRAM) $(NG_INF_FILES) $(NG_NRF_FILE) $(NG_DIF_FILE)",
+        "all: ng_stubs",
         "_stub_sleep: _stub_sleep.o sample.o",
         "_stub_solve: _stub_solve.o ",
         "\t$(NG_DIR)/bin/ng_gen --no-cpp sub/x.idl",
