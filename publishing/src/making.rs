@@ -13,7 +13,7 @@ use farcall_wire::ModuleReport;
 
 use crate::claims::Names;
 use crate::exposed::{OwnFile, exposed, is_own, refusal};
-use crate::module::publication;
+use crate::module::{publication, publications};
 use crate::python::{Interpreters, Publisher};
 use crate::shared_data::shared_data_note;
 use crate::shipped;
@@ -43,11 +43,12 @@ pub struct Made {
 }
 
 impl Maker {
-    /// Makes the module of a file that is named by whoever publishes it.
+    /// Makes the modules of a file that is named by whoever publishes it: one, but for lists of stub
+    /// executables.
     ///
     /// # Errors
     /// What is wrong with the file, or with naming it.
-    pub fn publish(&self, name: &str) -> Result<Made> {
+    pub fn publish(&self, name: &str) -> Result<Vec<Made>> {
         let file = shipped::named(Path::new(name));
         if !file.is_absolute() {
             return Err(Error::new(
@@ -60,7 +61,15 @@ impl Maker {
             )
             .fix(format!("pass a file on the server's host, or one of {}", shipped::names())));
         }
-        self.make(&file)
+        let source = self.opened(&file)?;
+        // The files of one that was sent have one place, which one module can have.
+        let all = if self.was_sent {
+            publication(&source, None, &self.interpreters).map(|one| vec![one])
+        } else {
+            publications(&source, &self.interpreters)
+        };
+        let all = all.map_err(explained)?;
+        all.into_iter().map(|one| self.checked(&file, &source, one)).collect()
     }
 
     /// Makes a module again from the file that it came from: libraries are looked for, and
@@ -71,12 +80,15 @@ impl Maker {
     pub fn reload(&self, module: &str, file: &Path) -> Result<Made> {
         let names = Some(Arc::new(Names::Only(module.to_owned(), file.to_path_buf())));
         let interpreters = Interpreters { names, ..self.interpreters.clone() };
-        Maker { interpreters, own: self.own.clone(), was_sent: false }.make(file)
+        let maker = Maker { interpreters, own: self.own.clone(), was_sent: false };
+        let source = maker.opened(file)?;
+        let made = publication(&source, Some(module), &maker.interpreters).map_err(explained)?;
+        maker.checked(file, &source, made)
     }
 
     /// The file is opened once: what is judged is what is read, whatever its publisher puts into
     /// its place.
-    fn make(&self, file: &Path) -> Result<Made> {
+    fn opened(&self, file: &Path) -> Result<Source> {
         let source = Source::open(file)?;
         if is_own(source.file(), source.real(), &self.own) {
             let message =
@@ -86,10 +98,17 @@ impl Maker {
         }
         self.check_name(&source)?;
         self.check_place(&source)?;
-        let (publication, warnings) =
-            publication(&source, &self.interpreters).map_err(explained)?;
+        Ok(source)
+    }
+
+    fn checked(
+        &self,
+        file: &Path,
+        source: &Source,
+        (publication, warnings): (Publication, String),
+    ) -> Result<Made> {
         check_exposed(&publication, &self.interpreters, &self.own)?;
-        let notes = shared_data_note(&publication, &source);
+        let notes = shared_data_note(&publication, source);
         let gap = if warnings.is_empty() || warnings.ends_with('\n') { "" } else { "\n" };
         let report = report(&publication, format!("{warnings}{gap}{notes}"));
         Ok(Made { file: file.to_path_buf(), publication, report })

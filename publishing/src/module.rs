@@ -100,14 +100,46 @@ fn check_is_interface(file: &Path, text: &str) -> Result<()> {
     })
 }
 
+/// All modules of a file. Lists of stub executables may have several, which stand for themselves:
+/// of one that cannot be published beside others, the error becomes a warning.
+///
+/// # Errors
+/// As [`publication`].
+pub fn publications(
+    source: &Source,
+    interpreters: &Interpreters,
+) -> Result<Vec<(Publication, String)>> {
+    let modules = stubs::modules(source);
+    let each = |module: &Option<String>| publication(source, module.as_deref(), interpreters);
+    let (made, failed): (Vec<_>, Vec<_>) = modules.iter().map(each).partition(Result::is_ok);
+    let mut made: Vec<(Publication, String)> = made.into_iter().flatten().collect();
+    let mut failed = failed.into_iter().filter_map(Result::err);
+    let Some((_, warnings)) = made.first_mut() else {
+        return failed.next().map_or(Ok(Vec::new()), Err);
+    };
+    for error in failed {
+        if error.kind() == ErrorKind::Cancelled {
+            return Err(error);
+        }
+        let gap = if warnings.is_empty() || warnings.ends_with('\n') { "" } else { "\n" };
+        warnings.push_str(&format!("{gap}warning: {error}"));
+    }
+    Ok(made)
+}
+
 /// Compiles an IDL file, links its code if it has any, and checks that its routines can be called.
-/// With it come warnings: the compiler's, and that a file publishes nothing.
+/// With it come warnings: the compiler's, and that a file publishes nothing. Of a list of stub
+/// executables it is the module that is `wanted`.
 ///
 /// # Errors
 /// As [`compile`]; `Unavailable` for a missing library, symbol or compiler; `PermissionDenied` for
 /// a module's name that is not for whoever publishes it.
-pub fn publication(source: &Source, interpreters: &Interpreters) -> Result<(Publication, String)> {
-    let (mut publication, warnings) = untrusted_publication(source, interpreters)?;
+pub fn publication(
+    source: &Source,
+    wanted: Option<&str>,
+    interpreters: &Interpreters,
+) -> Result<(Publication, String)> {
+    let (mut publication, warnings) = untrusted_publication(source, wanted, interpreters)?;
     let trust = interpreters.trust(source.real());
     publication.parts.iter_mut().for_each(|part| part.executable.trust = trust);
     interpreters.check_name(&publication.module)?;
@@ -117,10 +149,11 @@ pub fn publication(source: &Source, interpreters: &Interpreters) -> Result<(Publ
 /// The same, and nothing is said yet of whose code it is.
 fn untrusted_publication(
     source: &Source,
+    wanted: Option<&str>,
     interpreters: &Interpreters,
 ) -> Result<(Publication, String)> {
     if stubs::is_stub(source) {
-        return stubs::publication(source, interpreters);
+        return stubs::publication(source, wanted, interpreters);
     }
     if !is_python(source.named()) {
         let compiled = compile_as(source, Dialect::Farcall, Preprocessing::WhereNeeded, |text| {

@@ -293,7 +293,10 @@ impl Publisher {
         let reply = sender.reply(move |outcomes| Event::Worked(number, outcomes))?;
         let work = move || {
             reply.answer(Ok(match &wanted {
-                Wanted::File { file, .. } => vec![maker.publish(file)],
+                Wanted::File { file, .. } => match maker.publish(file) {
+                    Ok(made) => made.into_iter().map(Ok).collect(),
+                    Err(error) => vec![Err(error)],
+                },
                 Wanted::Modules(modules) => {
                     modules.iter().map(|(module, file)| maker.reload(module, file)).collect()
                 }
@@ -320,12 +323,9 @@ impl Publisher {
         let Some((Task { work, reply, by, .. }, modules)) = self.under_way.remove(&number) else {
             return;
         };
-        let told = outcomes.and_then(|mut outcomes| match work {
+        let told = outcomes.and_then(|outcomes| match work {
             Work::Publish(given) => {
-                let made = outcomes.pop().unwrap_or_else(|| {
-                    Err(Error::internal("publish a module", "nothing was made"))
-                });
-                self.publish_given(&given, made, &by).map(|report| vec![report])
+                outcomes.into_iter().map(|made| self.publish_given(&given, made, &by)).collect()
             }
             Work::Reload(_) => modules
                 .iter()

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_configuration::interface_files;
+use farcall_configuration::interface_files::{self, Description};
 use farcall_idl::decode::decode_module;
 use farcall_idl::interface::Module;
 use farcall_services::directory::{ImageKind, Part, Publication};
@@ -30,18 +30,51 @@ fn is_list(file: &Path) -> bool {
     file.extension().is_some_and(|extension| LISTS.iter().any(|list| extension == *list))
 }
 
-/// All stub executables of a list, or the one that the file is, as one module.
+/// The modules of a list of stub executables, each once, in its order. For other files, and for lists
+/// with a mistake, one without a name: `publication` says what is wrong.
+pub fn modules(source: &Source) -> Vec<Option<String>> {
+    let listed =
+        if is_list(source.named()) { listed(source).unwrap_or_default() } else { Vec::new() };
+    let mut modules: Vec<Option<String>> = Vec::new();
+    for found in &listed {
+        let module = Some(module_of_name(&found.name).to_owned());
+        if !modules.contains(&module) {
+            modules.push(module);
+        }
+    }
+    if modules.is_empty() { vec![None] } else { modules }
+}
+
+fn listed(source: &Source) -> Result<Vec<Description>> {
+    interface_files::parse(&source.bytes()?)
+        .map_err(|error| error.with("file", source.named().display()))
+}
+
+/// The module of `module/function`; a function's name alone has none.
+fn module_of_name(name: &str) -> &str {
+    name.split_once('/').map_or("", |(module, _)| module)
+}
+
+/// The stub executables of a list, or the one that the file is, as one module: the one that is
+/// wanted, if the list has it.
 ///
 /// # Errors
 /// What is wrong with the file; `NotFound` for executables that are not on this host;
 /// `InvalidSource` for one that is none of ours, and for functions of several modules.
-pub fn publication(source: &Source, interpreters: &Interpreters) -> Result<(Publication, String)> {
+pub fn publication(
+    source: &Source,
+    wanted: Option<&str>,
+    interpreters: &Interpreters,
+) -> Result<(Publication, String)> {
     let file = source.named();
     let stubs = if is_list(file) {
-        let listed = interface_files::parse(&source.bytes()?)
-            .map_err(|error| error.with("file", file.display()))?;
-        let listed = listed.into_iter();
-        listed
+        let all = listed(source)?;
+        let wanted =
+            wanted.filter(|wanted| all.iter().any(|one| module_of_name(&one.name) == *wanted));
+        let of_it =
+            |found: &Description| wanted.is_none_or(|wanted| module_of_name(&found.name) == wanted);
+        all.into_iter()
+            .filter(of_it)
             .map(|found| (source.folder().join(&found.path), Some((found.name, found.hostname))))
             .collect()
     } else {
@@ -71,7 +104,10 @@ pub fn publication(source: &Source, interpreters: &Interpreters) -> Result<(Publ
             )
             .with("modules", format!("{first}, {}", module.name))
             .with("file", file.display())
-            .fix("create a file for each module with ng_gen_nrf, and publish both"));
+            .fix(
+                "write each function into the file as module/function, or create a file for each \
+                    module with ng_gen_nrf",
+            ));
         }
         parts.push(part(module, kind));
     }
@@ -107,7 +143,7 @@ fn inspected(
     let path = std::fs::canonicalize(path)
         .map_err(|error| Error::system("find a stub executable", error))?;
     let kind = ImageKind::Linked { path: path.display().to_string() };
-    let module = listed.and_then(|(name, _)| name.split_once('/')).map_or("", |(module, _)| module);
+    let module = listed.map_or("", |(name, _)| module_of_name(name));
     let mut inspection = interpreters.inspect(module, kind.clone(), &path)?;
     let finished = finish(inspection.command.arg("--module"), &[], &interpreters.giver)?;
     let carried = module_of(&finished, &path)?;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_publishing::check_exposed;
 use farcall_publishing::exposed::OwnFile;
-use farcall_publishing::module::publication;
+use farcall_publishing::module::publications;
 use farcall_publishing::publisher::Publisher;
 use farcall_publishing::python::Interpreters;
 use farcall_publishing::shared_data::shared_data_note;
@@ -31,21 +31,23 @@ pub(super) fn compile_all(
     } else {
         default_files()
     };
-    let mut publications = Vec::new();
+    let mut compiled_all = Vec::new();
     let mut failed = None;
     let mut told: BTreeSet<String> = BTreeSet::new();
     for file in files {
         let compiled = Source::open(&file)
-            .and_then(|source| Ok((publication(&source, interpreters)?, source)));
+            .and_then(|source| Ok((publications(&source, interpreters)?, source)));
         match compiled {
-            Ok(((publication, warnings), source)) => {
-                if !warnings.trim().is_empty() {
-                    tell(warnings.trim_end());
+            Ok((all, source)) => {
+                for (publication, warnings) in all {
+                    if !warnings.trim().is_empty() {
+                        tell(warnings.trim_end());
+                    }
+                    let notes = shared_data_note(&publication, &source);
+                    // Several modules may use one library.
+                    notes.lines().filter(|note| told.insert((*note).to_owned())).for_each(notice);
+                    compiled_all.push((file.clone(), publication));
                 }
-                let notes = shared_data_note(&publication, &source);
-                // Several modules may use one library.
-                notes.lines().filter(|note| told.insert((*note).to_owned())).for_each(notice);
-                publications.push((file, publication));
             }
             // Nobody waits for the others either.
             Err(error) if named || error.kind() == ErrorKind::Cancelled => return Err(error),
@@ -56,12 +58,12 @@ pub(super) fn compile_all(
         }
     }
     match failed {
-        Some(error) if publications.is_empty() => Err(error),
-        _ if publications.is_empty() => {
+        Some(error) if compiled_all.is_empty() => Err(error),
+        _ if compiled_all.is_empty() => {
             Err(Error::new(ErrorKind::NotFound, "serve", "there is nothing to publish")
                 .fix("pass an interface file: farcall serve FILE.idl"))
         }
-        _ => Ok(publications),
+        _ => Ok(compiled_all),
     }
 }
 
