@@ -24,6 +24,9 @@ install -C -m 644 "$from/template.mk" "$ng/lib/template.mk"
 ln -sfn ../lib/template.mk "$ng/etc/template.mk"
 ln -sfn template.mk "$ng/lib/template"
 install -C -m 644 "$from/template" "$ng/template"
+for shell in sh csh; do
+    install -C -m 644 "$from/ninfg-user-env.$shell" "$ng/etc/ninfg-user-env.$shell"
+done
 # Linkers follow links; a run-time path leads to the file itself.
 ln -sfn ../../lib/libfarcall.so "$ng/lib/libfarcall.so"
 ln -sfn ../../lib/libfarcall.so.0 "$ng/lib/libfarcall.so.0"

@@ -328,11 +328,12 @@ impl Servers {
     }
 
     fn is_here(&self, host: &str) -> bool {
-        let own = &self.host;
         let system = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        // CLIENT's, $NG_HOSTNAME, and the system's: each holds beside the others.
+        let own = [&self.host, &self.surroundings.hostname, &system];
         let short = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
         LOOPBACK.contains(&host)
-            || [own, &system].iter().any(|name| host == name.as_str() || host == short(name))
+            || own.iter().any(|name| host == name.as_str() || host == short(name))
     }
 
     /// The server at this place, of this section: the same one for all handles.

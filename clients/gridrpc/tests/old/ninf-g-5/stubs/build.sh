@@ -1,9 +1,8 @@
 #!/bin/sh
 # Builds the remote executables; "build.sh clean" removes them.
-# NG_DIR must be set, as by $NG_DIR/etc/ninfg-user-env.sh
+# NG_DIR must be set
 : ${NG_DIR:?}
-PATH=$NG_DIR/bin:$PATH
-export PATH NG_DIR
+. $NG_DIR/etc/ninfg-user-env.sh
 
 MODULES="heat check f2c"
 
