@@ -83,7 +83,7 @@ def steps(page):
 
 
 class Reader:
-    """A copy of the examples, the staged programs, and a shell."""
+    """A copy of the examples and of old programs, the staged programs, and a shell."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -91,6 +91,7 @@ class Reader:
             shutil.copytree(
                 ROOT / room, folder / room, ignore=shutil.ignore_patterns("__pycache__")
             )
+        shutil.copytree(ROOT / "clients/gridrpc/tests/old", folder / "old")
         (folder / "build").symlink_to(STAGE)
         (folder / "run").mkdir(mode=0o700)
         shutil.copy(ROOT / "tests/readme/cluster.sh", folder / "run")
