@@ -17,7 +17,7 @@ OLD = pathlib.Path(__file__).with_name("old")
 TREES = {
     "ninf-1": (
         "check",
-        "basic ranges empty files async callback cancel exec farm trans basic",
+        "basic ranges empty files async callback cancel exec farm trans odd basic",
     ),
     "ninf-g-2": (
         "test",
