@@ -8,8 +8,7 @@ prefix=$2
 install -d "$prefix"/{bin,lib/pkgconfig,libexec,include}
 install -d "$prefix"/share/farcall/{routines/by-name,fortran}
 install -m 755 "$stage/bin/farcall" "$prefix/bin/"
-install -m 755 "$stage/libexec/farcall-lean" "$stage/libexec/libfarcall-lean.so" "$stage/libexec/farcall-sim" \
-    "$prefix/libexec/"
+install -m 755 "$stage"/libexec/{farcall-lean,libfarcall-lean.so,farcall-sim} "$prefix/libexec/"
 install -m 755 "$stage/lib/libfarcall.so.0" "$prefix/lib/"
 ln -sfn libfarcall.so.0 "$prefix/lib/libfarcall.so"
 find "$stage/include" \( -name '*.h' -o -name '*.inc' -o -name '*.mod' \) \

@@ -51,7 +51,8 @@ def policies(bench):
         response(bench, "wan-one-site.toml", placement=policy)
         for policy in ("finish-first", "load-only", "round-robin")
     )
-    row("16 clients behind a thin link, load only over finish first", figure([load / finish]), None, ">= 4")
+    what = "16 clients behind a thin link, load only over finish first"
+    row(what, figure([load / finish]), None, ">= 4")
     row("the same, round robin over finish first", figure([turn / finish]), None, ">= 1.5")
     both = [
         response(bench, "one-thin-link.toml", placement=policy)

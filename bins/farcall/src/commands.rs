@@ -191,17 +191,21 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Ng(arguments) => ng::ng(&arguments),
         Command::Completions(arguments) => shell::completions(&arguments).map(success),
         Command::Man(arguments) => shell::man(&arguments).map(success),
-        Command::Host(HostArguments { check: false, run, rank, .. }) => {
-            use farcall_executable::serve::{host_main, run_program, run_rank};
-            let status = match (run.split_first(), rank.split_first()) {
-                (Some((program, arguments)), _) => run_program(Path::new(program), arguments),
-                (None, Some((program, arguments))) => run_rank(Path::new(program), arguments),
-                (None, None) => host_main(),
-            };
-            Ok(ExitCode::from(u8::try_from(status).unwrap_or(1)))
-        }
-        Command::Host(HostArguments { check: true, .. }) => Ok(host_check()),
+        Command::Host(arguments) => Ok(host(&arguments)),
     }
+}
+
+fn host(arguments: &HostArguments) -> ExitCode {
+    use farcall_executable::serve::{host_main, run_program, run_rank};
+    if arguments.check {
+        return host_check();
+    }
+    let status = match (arguments.run.split_first(), arguments.rank.split_first()) {
+        (Some((program, arguments)), _) => run_program(Path::new(program), arguments),
+        (None, Some((program, arguments))) => run_rank(Path::new(program), arguments),
+        (None, None) => host_main(),
+    };
+    ExitCode::from(u8::try_from(status).unwrap_or(1))
 }
 
 fn host_check() -> ExitCode {

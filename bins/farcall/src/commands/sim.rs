@@ -25,7 +25,7 @@ pub struct SimArguments {
     json: bool,
 }
 
-/// Becomes the simulator; comes back only where there is none.
+/// Becomes the simulator; comes back only where that does not start.
 pub fn sim(arguments: &SimArguments) -> Result<ExitCode> {
     let program = program_directory().join("../libexec/farcall-sim");
     let mut command = Command::new(&program);
