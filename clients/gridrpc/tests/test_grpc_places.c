@@ -18,11 +18,25 @@ static int read_places(const char *file, farcall_grpc_places **places)
     return keep(code, words);
 }
 
+/* The server's address is kept in `said`, and the answer in `terms`. */
+static char terms[1000];
+
 static int find(farcall_grpc_places *places, const char *host, const char *name, int of_class)
 {
-    char *words = NULL;
-    int code = farcall_grpc_places_find(places, host, 0, name, of_class, &words);
-    return keep(code, words);
+    farcall_client *client = NULL;
+    char *words = NULL, wanted[200];
+    snprintf(wanted, sizeof wanted, "hostname=%s", host ? host : "");
+    int code = farcall_grpc_places_connect(
+        places, host ? wanted : NULL, name, of_class, &client, &words);
+    if (code != GRPC_NO_ERROR) {
+        CHECK(client == NULL);
+        return keep(code, words);
+    }
+    snprintf(terms, sizeof terms, "%s", words ? words : "(none)");
+    farcall_text_free(words);
+    snprintf(said, sizeof said, "%s", farcall_address(client));
+    farcall_disconnect(client);
+    return code;
 }
 
 static void write_file(const char *path, const char *text)
@@ -45,6 +59,7 @@ int main(void)
     CHECK_OK(read_places(NULL, &places));
     CHECK_OK(find(places, NULL, "succeed", 0));
     CHECK(strcmp(said, address) == 0);
+    CHECK(strstr(terms, "\"place\"") != NULL && strstr(terms, "\"session_timeout\"") != NULL);
     CHECK_OK(find(places, address, "grpcchecks/Counter", 1));
     CHECK(strcmp(said, address) == 0);
     CHECK_OK(find(places, NULL, "Counter", 1));

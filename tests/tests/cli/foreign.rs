@@ -290,7 +290,7 @@ fn serve(shell: &Shell, name: &str, fails: bool) -> String {
 }
 
 /// How each command asks a server. A command that asks none has no arguments here.
-const COMMANDS: [(&str, &[&[&str]]); 27] = [
+const COMMANDS: [(&str, &[&[&str]]); 28] = [
     ("ls", &[&["ls"], &["ls", "--json"]]),
     (
         "show",
