@@ -71,7 +71,6 @@ COMMANDS = {
     "check": ["check {idl}", "check {tmp}/none.idl"],
     "fmt": ["fmt --check {idl}", "fmt {tmp}/none.idl"],
     "scan": ["scan {tmp}/twice.f"],
-    # It becomes the simulator.
     "sim": ["sim {tmp}/none.toml"],
     "ng gen": ["ng gen {tmp}/none.idl"],
     "ng ninf-gen": ["ng ninf-gen {tmp}/none.idl"],
