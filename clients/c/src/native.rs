@@ -24,8 +24,8 @@ use crate::boundary::{Place, elements, guard, object, text};
 use crate::call::{CallObject, Places, Prepared, call, start};
 use crate::client::ClientObject;
 use crate::error::ErrorObject;
+use crate::form::Form;
 use crate::passing::{c_type, fits, passing};
-use crate::plain::Plain;
 use crate::tagged::{TaggedValue, scalar};
 
 /// An array that sizes refer to and that is longer than this is the client's to refuse.
@@ -49,9 +49,8 @@ struct Making<'i, 'a> {
 /// Pointers point to what their tags say, and to as many elements as the interface says, through
 /// `'a`.
 pub unsafe fn prepare<'a>(routine: &Routine, values: &[TaggedValue]) -> Result<Prepared<'a>> {
-    let plain = routine.bound(Plain::new).and_then(Option::as_ref);
     // SAFETY: the caller's promise, here and below.
-    if let Some(prepared) = plain.and_then(|plain| unsafe { plain.prepare(routine, values) }) {
+    if let Some(prepared) = unsafe { Form::of(routine)?.prepare(routine, values) } {
         return Ok(prepared);
     }
     let interface = routine.interface();

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use farcall_base::abi::element;
-use farcall_base::abi::tag::{ELEMENT, POINTER};
-use farcall_c::{Prepared, TaggedValue, check_count, passing, prepare};
+use farcall_base::abi::tag::POINTER;
+use farcall_c::{Form, Prepared, TaggedValue, check_count, prepare};
 use farcall_client::idl::interface::{ElementType, Interface, Mode, Parameter, Shape};
 use farcall_client::{
     Argument, CallOptions, Destination, Error, News, Outputs, PendingCall, Resources, Routine,
 };
+use smallvec::SmallVec;
 
 use crate::attributes::{ArgumentTransfer, SessionAttributes};
 use crate::code::{Code, Failure, Outcome};
@@ -20,7 +21,7 @@ use crate::connecting::Connection;
 use crate::context::Context;
 use crate::fortran::make_procedures;
 use crate::handles::Handle;
-use crate::information::{Began, Measured};
+use crate::information::{Began, MeasuredCall};
 use crate::log;
 use crate::own::Turn;
 use crate::pointers::RawHandle;
@@ -31,6 +32,9 @@ use crate::within;
 
 /// How often it is looked whether arguments have left that did not at once.
 const SENDING: Duration = Duration::from_millis(1);
+
+/// More arguments than most calls have.
+const FEW: usize = 8;
 
 /// Tags of numbers that have more than one byte.
 const WIDE_NUMBERS: RangeInclusive<u32> = element::INT16..=element::COMPLEX128;
@@ -56,23 +60,20 @@ pub struct Wanted<'a> {
 }
 
 /// What a call needs beside its arguments.
-struct Bound {
-    handle: Arc<Handle>,
+struct Bound<'w> {
+    wanted: &'w Wanted<'w>,
+    handle: &'w Arc<Handle>,
     routine: Routine,
     connection: Arc<Connection>,
     attributes: SessionAttributes,
     options: CallOptions,
-    /// Whether IN scalars go by address, as Fortran passes them.
-    by_address: bool,
-    classic: bool,
-    fortran: bool,
     /// With the handle's own process.
     turn: Option<Turn>,
 }
 
-impl Bound {
-    fn new(wanted: &Wanted<'_>, announced: bool) -> Outcome<Bound> {
-        let handle = wanted.handle.clone();
+impl<'w> Bound<'w> {
+    fn new(wanted: &'w Wanted<'w>, announced: bool) -> Outcome<Bound<'w>> {
+        let handle = &wanted.handle;
         let (routine, connection) =
             handle.routine(wanted.method).map_err(|failure| handle.noted(failure))?;
         let attributes =
@@ -101,20 +102,7 @@ impl Bound {
             resources,
             ..CallOptions::default()
         };
-        let by_address = wanted.by_address && wanted.context.servers.fortran_compatible();
-        let classic = wanted.classic;
-        let fortran = wanted.fortran;
-        Ok(Bound {
-            handle,
-            routine,
-            connection,
-            attributes,
-            options,
-            by_address,
-            classic,
-            fortran,
-            turn,
-        })
+        Ok(Bound { wanted, handle, routine, connection, attributes, options, turn })
     }
 
     /// Asks for the arguments.
@@ -123,43 +111,48 @@ impl Bound {
     /// What comes is as the interface says, through `'a`.
     unsafe fn prepare<'a>(
         &self,
-        count: Option<usize>,
         mut next: impl FnMut(u32) -> TaggedValue,
     ) -> Outcome<Prepared<'a>> {
+        let Wanted { count, classic, fortran, .. } = *self.wanted;
         let interface = self.routine.interface();
-        let has_places = has_places_for_work(interface, count);
-        let counted = count.filter(|_| !has_places);
-        counted
-            .map_or(Ok(()), |count| check_given(&self.handle, interface, count))
-            .map_err(|error| self.failed(error))?;
-        let mut values = Vec::with_capacity(interface.parameters.len());
-        for parameter in &interface.parameters {
-            if parameter.mode == Mode::Work {
+        let form = Form::of(&self.routine).map_err(|error| self.failed(error))?;
+        let is_exact = count == Some(form.passed);
+        let has_places = !is_exact && has_places_for_work(interface, count);
+        if let Some(count) = count.filter(|_| !is_exact && !has_places) {
+            check_given(self.handle, interface, count).map_err(|error| self.failed(error))?;
+        }
+        // IN scalars go by address then, as Fortran passes them.
+        let by_address = self.wanted.by_address && self.wanted.context.servers.fortran_compatible();
+        let mut values = SmallVec::<[TaggedValue; FEW]>::new();
+        for (parameter, tag) in interface.parameters.iter().zip(&form.tags) {
+            let Some(tag) = *tag else {
                 // Nothing is in it: the array exists on the server alone.
                 let _place = (has_places && is_work_array(parameter)).then(|| next(POINTER));
                 continue;
-            }
-            values.push(match passing(parameter) {
+            };
+            values.push(if by_address {
                 // SAFETY: the caller's promise: where scalars go by address, this is one's.
-                tag if self.by_address => unsafe { TaggedValue::at(tag, next(POINTER).pointer()) },
-                tag if self.classic && !parameter.wide => next(tag).narrowed(tag),
-                tag => next(tag),
+                unsafe { TaggedValue::at(tag, next(POINTER).pointer()) }
+            } else if classic && !parameter.wide {
+                next(tag).narrowed(tag)
+            } else {
+                next(tag)
             });
         }
         // SAFETY: the caller's promise.
         let mut prepared =
             unsafe { prepare(&self.routine, &values) }.map_err(|error| self.failed(error))?;
-        if self.fortran {
+        if fortran {
             // SAFETY: as above: procedures.
             unsafe { make_procedures(interface, &values, &mut prepared.arguments) };
+        }
+        for (parameter, argument) in interface.parameters.iter().zip(&mut prepared.arguments) {
+            // SAFETY: as above.
+            unsafe { adapt(parameter, argument) };
         }
         if let Some(object) = self.options.on {
             within::belong(&mut prepared.arguments, object);
         }
-        // SAFETY: as above.
-        unsafe { name_urls(interface, &mut prepared.arguments) };
-        empty_files(interface, &mut prepared.arguments);
-        keep_texts(&prepared.arguments);
         Ok(prepared)
     }
 
@@ -181,8 +174,20 @@ impl Bound {
             // SAFETY: the caller's promise, here and below.
             return unsafe { self.routine.start_borrowed(arguments, destinations, &self.options) };
         }
-        // What does not leave at once leaves while the session is looked after.
         // SAFETY: as above.
+        unsafe { self.open(arguments, destinations) }
+    }
+
+    /// Starts a call. What does not leave at once leaves while somebody waits for it.
+    ///
+    /// # Safety
+    /// As for [`Routine::start_borrowed`].
+    unsafe fn open(
+        &self,
+        arguments: Vec<Argument<'_>>,
+        destinations: Vec<Destination<'_>>,
+    ) -> farcall_client::Result<PendingCall> {
+        // SAFETY: the caller's promise.
         let started = unsafe {
             self.routine.start_within(arguments, destinations, &self.options, Duration::MAX)
         }?;
@@ -212,52 +217,45 @@ impl Bound {
     }
 }
 
-/// Where an array of numbers begins as a URL does, the server is to fetch it from there. Characters
-/// may be a URL that the routine itself is to have.
+/// What GridRPC has otherwise than the native call.
 ///
 /// # Safety
-/// As many arguments as the interface has parameters, each as it says.
-unsafe fn name_urls(interface: &Interface, arguments: &mut [Argument<'_>]) {
-    for (parameter, argument) in interface.parameters.iter().zip(arguments) {
-        if let Argument::Array(view) = argument
-            && parameter.mode.is_input()
-            && WIDE_NUMBERS.contains(&(passing(parameter) & ELEMENT))
+/// An argument as the parameter says.
+#[inline]
+unsafe fn adapt(parameter: &Parameter, argument: &mut Argument<'_>) {
+    match argument {
+        // Where an array of numbers begins as a URL does, the server is to fetch it from there.
+        // Characters may be a URL that the routine itself is to have.
+        Argument::Array(view)
+            if parameter.mode.is_input()
+                && WIDE_NUMBERS.contains(&parameter.element.abi_number()) =>
         {
             // SAFETY: the caller's promise: an array of numbers, or a text.
             unsafe { view.or_url() };
         }
-    }
-}
-
-/// Texts of callbacks stay until the program frees them, as with the reference.
-fn keep_texts(arguments: &[Argument<'_>]) {
-    for argument in arguments {
-        if let Argument::Callback(function) = argument {
-            function.own_texts();
-        }
+        // Its texts stay until the program frees them, as with the reference.
+        Argument::Callback(function) => function.own_texts(),
+        _ if parameter.element == ElementType::Filename => empty_file(parameter, argument),
+        _ => {}
     }
 }
 
 /// A file without a name is an empty one, and one that nobody keeps: the reference has it so.
-fn empty_files(interface: &Interface, arguments: &mut [Argument<'_>]) {
-    let files = |parameter: &Parameter| parameter.element == ElementType::Filename;
-    let all = interface.parameters.iter().zip(arguments);
-    for (parameter, argument) in all.filter(|(parameter, _)| files(parameter)) {
-        match argument {
-            Argument::Text(name) if name.is_empty() && parameter.mode.is_input() => {
-                *argument = Argument::Raw(Vec::new());
-            }
-            Argument::Text(name) if name.is_empty() => *argument = Argument::Unset,
-            Argument::Texts(names) if !parameter.mode.is_output() => {
-                let empty = names.iter_mut().flatten().filter(|name| name.is_empty());
-                empty.for_each(|name| *name = b"/dev/null".to_vec());
-            }
-            _ => {}
+fn empty_file(parameter: &Parameter, argument: &mut Argument<'_>) {
+    match argument {
+        Argument::Text(name) if name.is_empty() && parameter.mode.is_input() => {
+            *argument = Argument::Raw(Vec::new());
         }
+        Argument::Text(name) if name.is_empty() => *argument = Argument::Unset,
+        Argument::Texts(names) if !parameter.mode.is_output() => {
+            let empty = names.iter_mut().flatten().filter(|name| name.is_empty());
+            empty.for_each(|name| *name = b"/dev/null".to_vec());
+        }
+        _ => {}
     }
 }
 
-impl Bound {
+impl Bound<'_> {
     fn too_late(&self, words: String) -> Failure {
         self.handle.noted(Failure::new(Code::Timeout, format!("{}: {words}", self.handle.name)))
     }
@@ -318,17 +316,17 @@ pub unsafe fn call(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) ->
     let begun = Instant::now();
     let mut bound = Bound::new(wanted, false)?;
     // SAFETY: the caller's promise, here and below.
-    let Prepared { arguments, destinations, places } =
-        unsafe { bound.prepare(wanted.count, next) }?;
+    let Prepared { arguments, destinations, places } = unsafe { bound.prepare(next) }?;
     // SAFETY: as above.
-    let started = unsafe { bound.routine.start_borrowed(arguments, destinations, &bound.options) };
+    let started = unsafe { bound.open(arguments, destinations) };
     let mut pending = started.map_err(|error| bound.failed(error).in_sending(true))?;
     let number = pending.number();
     let name = &bound.handle.name;
     bound.connection.log.write(|| format!("call {number} of {name} begins"));
-    let mut known = wanted.context.sessions.enter(&bound.connection, pending.number())?;
+    let measured = MeasuredCall::begun(begun);
+    let mut known = wanted.context.sessions.enter(&bound.connection, number, measured)?;
     let mut watch = bound.attributes.limits().watch(begun);
-    let sent = !bound.classic || bound.see_off(&mut pending, watch.as_mut())?;
+    let sent = !wanted.classic || bound.see_off(&mut pending, watch.as_mut())?;
     let outcome = bound.finish(pending, watch);
     if outcome.is_err() {
         // It may have run.
@@ -339,8 +337,7 @@ pub unsafe fn call(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) ->
     };
     bound.connection.log.write(|| format!("call {number} ends: {}", words()));
     let outputs = outcome.map_err(|failure| failure.in_sending(!sent))?;
-    known.measured =
-        Measured::of_call(bound.handle.binding, bound.routine.interface(), begun, outputs.times());
+    known.measured.ended(bound.handle.binding, bound.routine.interface(), outputs.times());
     // SAFETY: as above.
     unsafe { places.fill(&outputs) }.map_err(|error| bound.failed(error))
 }
@@ -353,8 +350,7 @@ pub unsafe fn start(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) -
     let began = Began::now();
     let bound = Bound::new(wanted, true)?;
     // SAFETY: the caller's promise, here and below.
-    let Prepared { arguments, destinations, places } =
-        unsafe { bound.prepare(wanted.count, next) }?;
+    let Prepared { arguments, destinations, places } = unsafe { bound.prepare(next) }?;
     let deadline = bound.options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     // SAFETY: as above.
     let pending = unsafe { bound.start(arguments, destinations) };
@@ -374,7 +370,8 @@ pub unsafe fn start(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) -
     let is_function = |parameter: &Parameter| matches!(parameter.shape, Shape::Callback { .. });
     let calls_back = bound.routine.interface().parameters.iter().any(is_function);
     let routine = if bound.options.progress { Beginning::Awaited } else { Beginning::Untold };
-    let Bound { handle, connection, turn, .. } = bound;
+    let handle = bound.handle.clone();
+    let Bound { connection, turn, .. } = bound;
     let number = pending.number();
     let given = wanted.given;
     let pending = Some(pending);

@@ -43,20 +43,22 @@ impl CommunicationLog {
     }
 
     /// Whether anybody wants it.
+    #[inline]
     pub fn is_wanted(&self) -> bool {
         log::wants(Group::Protocol, Level::Debug) || !matches!(self.0, Kept::Nowhere)
     }
 
     /// Writes what `words` makes, where anybody wants it.
+    #[inline]
     pub fn write(&self, words: impl FnOnce() -> String) {
-        if !self.is_wanted() {
-            return;
+        if self.is_wanted() {
+            self.write_words(&words());
         }
-        let is_told = log::wants(Group::Protocol, Level::Debug);
-        let words = printable(&words()).into_owned();
-        if is_told {
-            log::write(Group::Protocol, Level::Debug, &words);
-        }
+    }
+
+    fn write_words(&self, words: &str) {
+        let words = printable(words);
+        log::write(Group::Protocol, Level::Debug, &words);
         let line = format!("{} {words}\n", log::now());
         // That nobody can read it is no reason to fail.
         let _ = match &self.0 {

@@ -3,12 +3,13 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use farcall_client::{Client, Compression, Error, ErrorKind};
 use farcall_configuration::config::{Compress, ConnectRetry};
 
+use crate::clock;
 use crate::code::{Code, Failure, Outcome};
 use crate::communication::CommunicationLog;
 use crate::log::{self, Group, Level};
@@ -30,14 +31,12 @@ pub struct Connection {
     pub prints: bool,
     /// What goes to it and comes from it.
     pub log: Arc<CommunicationLog>,
-    /// When it was used last, in milliseconds of this process.
+    /// When it was used last.
     used_ms: AtomicU64,
 }
 
-/// Milliseconds since this was asked first.
 fn now_ms() -> u64 {
-    static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
-    u64::try_from(BEGIN.elapsed().as_millis()).unwrap_or(u64::MAX)
+    u64::try_from(clock::read(clock::COARSE).as_millis()).unwrap_or(u64::MAX)
 }
 
 impl Connection {

@@ -19,12 +19,20 @@ thread_local! {
 /// Runs the entry `name`: its failure is logged, kept as this thread's last one, and its code
 /// returned.
 pub fn enter(name: &str, body: impl FnOnce() -> Outcome<()>) -> c_int {
+    enter_named(|| name, body)
+}
+
+/// The same where the name is read only when there is a failure.
+pub fn enter_named<'n>(
+    name: impl FnOnce() -> &'n str,
+    body: impl FnOnce() -> Outcome<()>,
+) -> c_int {
     let outcome = catch_unwind(AssertUnwindSafe(body));
     ending::hold_back();
     match outcome {
         Ok(Ok(())) => Code::NoError as c_int,
-        Ok(Err(failure)) => report(name, failure),
-        Err(_) => report(name, Failure::other("Farcall panicked; please report this")),
+        Ok(Err(failure)) => report(name(), failure),
+        Err(_) => report(name(), Failure::other("Farcall panicked; please report this")),
     }
 }
 

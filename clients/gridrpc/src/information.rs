@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use farcall_client::idl::interface::{ElementType, Interface, Mode, Parameter};
+use farcall_client::idl::interface::{ElementType, Interface, Parameter};
 use farcall_client::{CallTimes, CallbackTimes, CompressedArray};
 
+use crate::clock;
 use crate::handles::Binding;
 
 /// What was measured of a session.
@@ -38,12 +39,13 @@ pub struct Files {
 
 impl Files {
     fn of(interface: &Interface) -> Files {
-        let any = |moves: fn(Mode) -> bool| {
-            let is_file =
-                |one: &&Parameter| one.element == ElementType::Filename && moves(one.mode);
-            interface.parameters.iter().any(|one| is_file(&one))
-        };
-        Files { sent: any(Mode::is_input), received: any(Mode::is_output) }
+        let mut files = Files::default();
+        let is_file = |one: &&Parameter| one.element == ElementType::Filename;
+        for parameter in interface.parameters.iter().filter(is_file) {
+            files.sent |= parameter.mode.is_input();
+            files.received |= parameter.mode.is_output();
+        }
+        files
     }
 }
 
@@ -57,43 +59,70 @@ pub struct Began {
 
 impl Began {
     pub fn now() -> Began {
-        Began { real: Instant::now(), processor: processor_time() }
+        Began { real: Instant::now(), processor: clock::read(clock::OF_THREAD) }
     }
 
     /// What is known when the arguments have left.
     pub fn sent(&self, binding: Binding, interface: &Interface) -> Measured {
-        let sending_processor = processor_time().saturating_sub(self.processor);
+        let sending_processor = clock::read(clock::OF_THREAD).saturating_sub(self.processor);
         let sending = self.real.elapsed();
         let files = Files::of(interface);
         Measured { binding, sending, sending_processor, files, ..Measured::default() }
     }
 }
 
-fn processor_time() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::try_from(time).unwrap_or_default()
-}
-
 impl Measured {
-    /// Of a call that a thread waited for, which is spared the looks at the processor's clock.
-    pub fn of_call(
-        binding: Binding,
-        interface: &Interface,
-        begun: Instant,
-        times: CallTimes,
-    ) -> Measured {
-        let mut measured = Measured { binding, files: Files::of(interface), ..Measured::default() };
-        measured.ended(begun, Some(times));
-        measured
-    }
-
     /// What is known when it is over.
     pub fn ended(&mut self, begun: Instant, times: Option<CallTimes>) {
         self.whole = begun.elapsed();
         if let Some(times) = times {
-            self.started = Duration::from_nanos(times.started_ns);
-            self.finished = Duration::from_nanos(times.finished_ns);
-            self.processor = Duration::from_nanos(times.processor_ns.unwrap_or(0));
+            self.served(times);
         }
+    }
+
+    fn served(&mut self, times: CallTimes) {
+        self.started = Duration::from_nanos(times.started_ns);
+        self.finished = Duration::from_nanos(times.finished_ns);
+        self.processor = Duration::from_nanos(times.processor_ns.unwrap_or(0));
+    }
+}
+
+/// What was measured of a call that a thread waited for: few look at it, so it is worked out for
+/// those who do. Such a call is spared the looks at the processor's clock.
+#[derive(Clone, Copy, Debug)]
+pub struct MeasuredCall {
+    begun: Instant,
+    /// The same as `begun` of a call that failed.
+    ended: Instant,
+    binding: Binding,
+    files: Files,
+    times: CallTimes,
+}
+
+impl MeasuredCall {
+    /// Of a call that is running.
+    pub fn begun(begun: Instant) -> MeasuredCall {
+        let binding = Binding::default();
+        let files = Files::default();
+        let times = CallTimes::default();
+        MeasuredCall { begun, ended: begun, binding, files, times }
+    }
+
+    /// What is known when it has ended well.
+    pub fn ended(&mut self, binding: Binding, interface: &Interface, times: CallTimes) {
+        self.ended = Instant::now();
+        self.binding = binding;
+        self.files = Files::of(interface);
+        self.times = times;
+    }
+}
+
+impl From<MeasuredCall> for Measured {
+    fn from(call: MeasuredCall) -> Measured {
+        let MeasuredCall { begun, ended, binding, files, times } = call;
+        let whole = ended - begun;
+        let mut measured = Measured { binding, whole, files, ..Measured::default() };
+        measured.served(times);
+        measured
     }
 }

@@ -11,6 +11,7 @@
 
 mod attributes;
 mod calling;
+mod clock;
 mod code;
 mod communication;
 mod connecting;

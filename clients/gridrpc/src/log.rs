@@ -175,18 +175,20 @@ pub fn end() {
     set(None);
 }
 
-fn wanted(group: Group) -> u8 {
-    let known = &WANTED[group as usize];
-    if known.load(Ordering::Relaxed) == UNREAD {
-        let wanted = std::env::var("NG_LOG_LEVEL").ok().and_then(|text| Level::read(&text));
-        known.store(wanted.unwrap_or(Level::Error) as u8, Ordering::Relaxed);
-    }
-    known.load(Ordering::Relaxed)
+#[cold]
+fn read_level() -> u8 {
+    let wanted = std::env::var("NG_LOG_LEVEL").ok().and_then(|text| Level::read(&text));
+    wanted.unwrap_or(Level::Error) as u8
 }
 
 /// Whether lines of this level are wanted.
+#[inline]
 pub fn wants(group: Group, level: Level) -> bool {
-    level as u8 <= wanted(group)
+    let known = &WANTED[group as usize];
+    if known.load(Ordering::Relaxed) == UNREAD {
+        known.store(read_level(), Ordering::Relaxed);
+    }
+    level as u8 <= known.load(Ordering::Relaxed)
 }
 
 /// Writes one line. That nobody can read it is no reason to fail.

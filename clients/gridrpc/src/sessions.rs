@@ -12,12 +12,12 @@ use ended::EndedSessions;
 use farcall_c::Places;
 use farcall_client::PendingCall;
 use running::RunningSessions;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use crate::code::{Code, Failure, Outcome};
 use crate::connecting::Connection;
 use crate::handles::Handle;
-use crate::information::Measured;
+use crate::information::{Measured, MeasuredCall};
 use crate::own::Turn;
 use crate::pointers::RawHandle;
 use crate::progress;
@@ -115,10 +115,10 @@ pub struct Table {
     /// Those to be looked at once more.
     again: Vec<Number>,
     ending: bool,
-    /// Calls that threads wait in, which are no sessions.
-    calls: FxHashMap<Number, Arc<Connection>>,
+    /// Calls that threads wait in, which are no sessions: few, since each has a thread.
+    calls: Vec<(Arc<Connection>, u64)>,
     /// What was measured of the last call, if that was none of them.
-    last_call: Option<Measured>,
+    last_call: Option<MeasuredCall>,
 }
 
 /// How far a session is.
@@ -252,14 +252,18 @@ impl Sessions {
     }
 
     /// Notes that a thread waits in a call, which is cancelled when everything ends.
-    pub fn enter(&self, connection: &Arc<Connection>, number: u64) -> Outcome<Entered<'_>> {
+    pub fn enter(
+        &self,
+        connection: &Arc<Connection>,
+        number: u64,
+        measured: MeasuredCall,
+    ) -> Outcome<Entered<'_>> {
         let mut table = self.lock();
         if table.ending {
             return Err(over());
         }
-        let number = (connection.key, number);
-        table.calls.insert(number, connection.clone());
-        Ok(Entered { sessions: self, number, measured: Measured::default() })
+        table.calls.push((connection.clone(), number));
+        Ok(Entered { sessions: self, number: (connection.key, number), measured })
     }
 
     /// Cancels those that are under way with this handle.
@@ -297,8 +301,7 @@ impl Sessions {
         // Of those that run a function of the program at this moment, its thread alone can let go.
         let calling = given_up.values().filter(|running| running.pending.is_none());
         let calling: Vec<_> = calling.map(Running::call).collect();
-        let calls: Vec<_> =
-            table.calls.drain().map(|(number, connection)| (connection, number.1)).collect();
+        let calls = std::mem::take(&mut table.calls);
         while table.collecting > 0 {
             table = self.changed.wait(table).unwrap_or_else(PoisonError::into_inner);
         }
@@ -315,14 +318,18 @@ impl Sessions {
 pub struct Entered<'a> {
     sessions: &'a Sessions,
     number: Number,
-    /// What was measured of it, when it is over.
-    pub measured: Measured,
+    pub measured: MeasuredCall,
 }
 
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
         let mut table = self.sessions.lock();
-        table.calls.remove(&self.number);
-        table.last_call = Some(std::mem::take(&mut self.measured));
+        let is_own = |(connection, number): &(Arc<Connection>, u64)| {
+            (connection.key, *number) == self.number
+        };
+        if let Some(place) = table.calls.iter().position(is_own) {
+            table.calls.swap_remove(place);
+        }
+        table.last_call = Some(self.measured);
     }
 }

@@ -3,6 +3,7 @@ built and run as they are."""
 
 import os
 import pathlib
+import shutil
 import socket
 import subprocess
 
@@ -159,6 +160,14 @@ PROGRAMS = {
         r'"%d\n", r',
         "0",
     ),
+    "a callback's text stays until the program frees it": (
+        "Define f(IN string a[2], g(IN string b[1])) { g(a + 1); }",
+        "static char *kept; static void g(char **b) { kept = *b; }",
+        'char *texts[2] = { "first", "second" };',
+        "texts, g",
+        r'"%s\n", kept); free(kept',
+        "second",
+    ),
     "attributes have members": (
         "Define f(IN int x, OUT int *r) { *r = x + 1; }",
         "",
@@ -225,6 +234,25 @@ def test_of_ninf_g(what, tmp_path):
     configuration(tmp_path, "m")
     done = run(tmp_path, "./client", "client.conf")
     assert done.stdout.strip() == words, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("valgrind"), reason="not installed: valgrind")
+def test_programs_run_under_valgrind(tmp_path):
+    """Calls and sessions read clocks; the kernel's own code for that is not there then."""
+    (tmp_path / "m.idl").write_text("Module m;\nDefine f(IN int x, OUT int *r) { *r = x + 1; }\n")
+    started = "(grpc_call_async(&f, &id, r, &r), grpc_wait(id), r)"
+    (tmp_path / "client.c").write_text(
+        CLIENT % ("", "int r = 0; grpc_sessionid_t id;", "1, &r", rf'"%d\n", {started}')
+    )
+    made(
+        tmp_path,
+        ["ng_gen", "m.idl"],
+        ["make", "-s", "-f", "m.mak"],
+        ["ng_cc", "-o", "client", "client.c"],
+    )
+    configuration(tmp_path, "m")
+    done = run(tmp_path, "valgrind", "-q", "./client", "client.conf")
+    assert (done.returncode, done.stdout.strip()) == (0, "3"), done.stdout + done.stderr
 
 
 def test_macros_of_headers_and_conditions_of_bodies_count(tmp_path):

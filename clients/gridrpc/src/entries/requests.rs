@@ -7,7 +7,7 @@ use farcall_c::TaggedValue;
 use crate::calling::{Wanted, call, start};
 use crate::code::Outcome;
 use crate::context::current;
-use crate::entry::enter;
+use crate::entry::enter_named;
 use crate::pointers::{RawHandle, place, text};
 use crate::waiting::VOID;
 
@@ -93,7 +93,7 @@ unsafe extern "C" fn gridrpc_request(request: *const RawRequest) -> c_int {
     // SAFETY: variadic.c: a request with the entry's name, here and below.
     let Some(request) = (unsafe { request.as_ref() }) else { return VOID };
     // SAFETY: as above.
-    let name = unsafe { text(request.name, "the entry's name") }.unwrap_or("gridrpc");
+    let name = || unsafe { text(request.name, "the entry's name") }.unwrap_or("gridrpc");
     // SAFETY: as above.
-    enter(name, || unsafe { request.act() })
+    enter_named(name, || unsafe { request.act() })
 }

@@ -201,7 +201,7 @@ fn tell(session: Option<c_int>) -> Outcome<*mut Information> {
     let context = ninf().context()?;
     let table = context.sessions.lock();
     if let (None, Some(measured)) = (session, table.last_call()) {
-        return Ok(told(OF_NONE, measured));
+        return Ok(told(OF_NONE, &measured));
     }
     let none = || Failure::new(Code::InvalidSessionId, "nothing has finished");
     let session = session.or_else(|| table.last_ended()).ok_or_else(none)?;

@@ -31,7 +31,7 @@ impl Server {
     /// Whether it is a routine's own: the connection to it ends with each call, and the next call
     /// may begin at once.
     pub fn is_of_a_call(&self) -> bool {
-        self.place == Place::Around
+        matches!(self.place, Place::Around)
     }
 
     /// Where is noted what goes to it and comes from it.

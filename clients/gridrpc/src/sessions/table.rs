@@ -156,8 +156,8 @@ impl Table {
     }
 
     /// What was measured of the last call, if that was no session.
-    pub fn last_call(&self) -> Option<&Measured> {
-        self.last_call.as_ref()
+    pub fn last_call(&self) -> Option<Measured> {
+        self.last_call.map(Measured::from)
     }
 
     /// The session that ended last, of those whose measurements are kept.
