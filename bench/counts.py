@@ -1,4 +1,4 @@
-"""Counts what one small call takes: instructions and heap blocks of the C client, and system calls
+"""Counts what one small call takes: instructions and heap blocks of a client in C, and system calls
 of client, server and executable together. Counts do not depend on how busy the machine is, so a
 test holds them.
 """
@@ -47,10 +47,10 @@ def environment(stage):
     return {**os.environ, "LD_LIBRARY_PATH": str(stage / "lib")}
 
 
-def client(stage, address, calls, watch):
-    """What is said on standard error while the C client makes so many small calls."""
+def client(stage, kind, address, calls, watch):
+    """What is said on standard error while a client, `c` or `grpc`, makes so many small calls."""
     run = subprocess.run(
-        ["taskset", "-c", "0", *watch, stage / "libexec/farcall-bench-client-c", address],
+        ["taskset", "-c", "0", *watch, stage / f"libexec/farcall-bench-client-{kind}", address],
         input=f"pingpong {calls}\n",
         capture_output=True,
         text=True,
@@ -65,12 +65,12 @@ def per_call(count):
     return (count(MANY) - count(FEW)) / (MANY - FEW)
 
 
-def of_client(stage):
-    """Instructions and heap blocks of one small call in the C client."""
+def of_client(stage, kind="c"):
+    """Instructions and heap blocks of one small call in a client: farcall_call, or grpc_call."""
     with tempfile.TemporaryDirectory() as folder, Server(stage, folder) as server:
 
         def said(calls, pattern, *watch):
-            found = re.search(pattern, client(stage, server.address, calls, watch))
+            found = re.search(pattern, client(stage, kind, server.address, calls, watch))
             return int(found[1].replace(",", ""))
 
         callgrind = ("valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/counts")
@@ -86,7 +86,7 @@ def of_system(stage):
         with tempfile.TemporaryDirectory() as folder:
             watch = ("strace", "-f", "-qq", "-e", "signal=none", "-o")
             with Server(stage, folder, (*watch, f"{folder}/server")) as server:
-                client(stage, server.address, calls, (*watch, f"{folder}/client"))
+                client(stage, "c", server.address, calls, (*watch, f"{folder}/client"))
             lines = "".join(
                 (pathlib.Path(folder) / name).read_text() for name in ("server", "client")
             )

@@ -140,6 +140,9 @@ def test_a_small_call_takes_no_more_than_it_did():
     assert instructions < 9000, "instructions in the C client"
     assert blocks < 2.1, "heap blocks in the C client"
     assert counts.of_system(STAGE) < 10.3, "system calls of client, server and executable"
+    instructions, blocks = counts.of_client(STAGE, "grpc")
+    assert instructions < 10_500, "instructions in the client of grpc_call"
+    assert blocks < 2.1, "heap blocks in the client of grpc_call"
 
 
 def test_every_part_runs():
