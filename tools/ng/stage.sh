@@ -11,7 +11,7 @@ ng=$prefix/ng
 mkdir -p "$ng"/{bin,lib,etc}
 install -C -m 755 "$from/ng" "$ng/bin/ng"
 for name in ng_gen ng_cc ng_compiler ng_linker ng_gen_nrf ng_gen_dif ng_version ng_config \
-    ninf_gen ninfidlc ninfcc; do
+    ninf_gen ninfidlc ninfcc ninff77; do
     ln -sfn ng "$ng/bin/$name"
 done
 install -C -m 755 "$from/ninf" "$ng/bin/ninf"
@@ -30,7 +30,10 @@ done
 # Linkers follow links; a run-time path leads to the file itself.
 ln -sfn ../../lib/libfarcall.so "$ng/lib/libfarcall.so"
 ln -sfn ../../lib/libfarcall.so.0 "$ng/lib/libfarcall.so.0"
+ln -sfn ../../lib/libfarcall_fortran.a "$ng/lib/libfarcall_fortran.a"
+# Also the names of FORTRAN 77, and the first Ninf's without a header: linkers read this as a script.
 for library in nggrpc ngclient ngexecutable ngcommon ngnet ngutility ninf Ninf NinfClient; do
-    ln -sfn libfarcall.so "$ng/lib/lib$library.so"
+    rm -f "$ng/lib/lib$library.so"
+    echo "GROUP ( libfarcall_fortran.a libfarcall.so )" >"$ng/lib/lib$library.so"
 done
 ln -sfn ../include "$ng/include"

@@ -20,7 +20,7 @@ NG_STUB_LDFLAGS ?= -L$(NG_DIR)/lib -Wl,-rpath,$(abspath $(NG_DIR))/lib -lfarcall
 NG_CLIENT_COMPILER ?= $(CC)
 NG_CLIENT_CFLAGS ?= -g -O2
 NG_CLIENT_CPPFLAGS ?= $(NG_INCLUDES)
-NG_CLIENT_LIBS ?= -lfarcall -lpthread -lm
+NG_CLIENT_LIBS ?= -lnggrpc -lfarcall -lpthread -lm
 NG_CLIENT_LDFLAGS ?= -L$(NG_DIR)/lib -Wl,-rpath,$(abspath $(NG_DIR))/lib $(NG_CLIENT_LIBS)
 
 # Where `make -f x.mak install` puts the lists of functions.

@@ -358,12 +358,52 @@ def test_names_that_two_modules_of_a_folder_share_hide_nothing_else(tmp_path):
 
 
 NINF_MAKEFILE = """include $(NINF_DIR)/template
-all: m.mak client
+all: m.mak client plain plain2 fortran fortran2
 m.mak: m.idl
 \t$(NINF_GEN) m.idl
 \t$(MAKE) -f m.mak
 client: client.c
 \t$(CC) $(NINF_CFLAGS) -o $@ client.c $(NINF_LDFLAGS) -lNinfClient
+plain.o: plain.c
+\t$(CC) -std=gnu89 -w -c plain.c
+plain: plain.o
+\t$(CC) -o $@ plain.o -L$(NINF_DIR)/lib -lNinf -lm -Wl,-rpath,$(NINF_DIR)/lib
+plain2: plain.o
+\t$(NINFCC) -o $@ plain.o
+fortran: calls.f
+\tgfortran -std=legacy -o $@ calls.f -L$(NINF_DIR)/lib -lninf -Wl,-rpath,$(NINF_DIR)/lib
+fortran2: calls.f
+\t$(NINF_DIR)/bin/ninff77 -o $@ calls.f
+"""
+# As programs were written before there were prototypes, and by the tools for FORTRAN 77.
+NINF_PLAIN_CLIENT = """
+extern int ninf_error_code;
+main(argc, argv)
+int argc; char **argv;
+{
+    double a[4], s = 0; int id, i;
+    for (i = 0; i < 4; i++) a[i] = 10 * i;
+    if (Ninf_call("total", 4, a, &s) == -1) { Ninf_perror("total"); exit(1); }
+    id = Ninf_call_async("rest()", 10);
+    if (Ninf_wait(id) != 0 || Ninf_call("none") != -1) exit(2);
+    printf("%.0f %d", s, ninf_error_code);
+    if (Ninf_call("site", &i) == -1) exit(3);
+    printf(" %d\\n", i);
+    exit(0);
+}
+"""
+NINF_FORTRAN_CLIENT = """      PROGRAM CALLS
+      INTEGER NINF_CALL, NINF_CALL_ASYNC, NINF_WAIT, ID
+      DOUBLE PRECISION S
+      COMPLEX*16 A(2)
+      COMPLEX Z
+      DATA A / (1D0, 2D0), (3D0, 4D0) /
+      Z = (10.0, 20.0)
+      IF (NINF_CALL('m/norm()', 2, A, Z, S) .NE. 0) STOP 1
+      ID = NINF_CALL_ASYNC('rest()', 10)
+      IF (NINF_WAIT(ID) .NE. 0) STOP 2
+      PRINT '(F4.0)', S
+      END
 """
 NINF_INTERFACE = """Module m;
 Globals {
@@ -374,6 +414,9 @@ Define rest(IN int ms) { usleep(1000 * ms); }
 Define norm(IN int n, IN dcomplex a[n], IN scomplex z, OUT double *s)
 { int i; *s = z[0] + z[1]; for (i = 0; i < 2 * n; i++) *s += a[i]; }
 Define shaky(IN string mark, IN int k, OUT int *r) { if (first(mark)) abort(); *r = k + 10; }
+Define total(IN int n, IN double a[n], OUT double *s) { *s = 0; while (n--) *s += a[n]; }
+Define site(OUT int *r)
+{ char *s = getenv("SITE"); *r = !access("ninf.conf", R_OK) + 2 * (s && !strcmp(s, "a 'b c")); }
 Define tell(IN string a[2], hear(IN string b[1])) { char *p = strdup(a[1]); hear(&p); free(p); }
 """
 NINF_CLIENT = r"""
@@ -413,22 +456,29 @@ int main(int argc, char **argv)
     return 0;
 }
 """
+PLAIN_CLIENTS = {"plain": "60 1 3", "plain2": "60 1 3", "fortran": "40.", "fortran2": "40."}
 
 
 def test_of_the_first_ninf(tmp_path):
-    (tmp_path / "Makefile").write_text(NINF_MAKEFILE)
-    (tmp_path / "m.idl").write_text(NINF_INTERFACE)
-    (tmp_path / "client.c").write_text(NINF_CLIENT)
-    made(tmp_path, ["make", "-s", f"NINF_DIR={NG}"])
-    (tmp_path / "ninf.conf").write_text("stubs .\n")
-    variables = {"XDG_RUNTIME_DIR": str(tmp_path), "FARCALL_TOKEN_FILE": ""}
+    # Routines may write there, and not where the server has its token.
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "Makefile").write_text(NINF_MAKEFILE)
+    (tree / "m.idl").write_text(NINF_INTERFACE)
+    (tree / "client.c").write_text(NINF_CLIENT)
+    (tree / "plain.c").write_text(NINF_PLAIN_CLIENT)
+    (tree / "calls.f").write_text(NINF_FORTRAN_CLIENT)
+    made(tree, ["make", "-s", f"NINF_DIR={NG}"])
+    (tree / "ninf.conf").write_text("stubs .\n")
+    variables = {"XDG_RUNTIME_DIR": str(tmp_path / "run"), "FARCALL_TOKEN_FILE": ""}
     environment = {**os.environ, **variables, "PATH": f"{STAGE / 'bin'}:{os.environ['PATH']}"}
+    environment["SITE"] = "a 'b c"
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
-    with open(tmp_path / "log", "w", encoding="utf-8") as log:
+    with open(tree / "log", "w", encoding="utf-8") as log:
         server = subprocess.Popen(
             [NG / "bin/ninf_serv_tcp", "-port", port, "ninf.conf"],
-            cwd=tmp_path,
+            cwd=tree,
             env=environment,
             stdout=subprocess.PIPE,
             stderr=log,
@@ -436,12 +486,16 @@ def test_of_the_first_ninf(tmp_path):
         )
         try:
             assert server.stdout.readline().strip().endswith(f":{port}")
-            marks = [tmp_path / f"mark-{k}" for k in range(3)]
+            marks = [tree / f"mark-{k}" for k in range(3)]
             variables |= {"NINF_SERVER": "127.0.0.1", "NINF_SERVER_PORT": port}
-            done = run(tmp_path, "./client", *marks, **variables)
+            done = run(tree, "./client", *marks, **variables)
             lines = done.stdout.split("\n")
             assert lines[:4] == ["0 40", "1 1 0", "1", "0 10 11 12"], done.stdout + done.stderr
             assert lines[4:6] == ["0 second", "-1 1"], done.stdout + done.stderr
+            assert all(mark.exists() for mark in marks)
+            for program, words in PLAIN_CLIENTS.items():
+                done = run(tree, f"./{program}", **variables)
+                assert done.stdout.strip() == words, program + done.stdout + done.stderr
         finally:
             server.terminate()
             server.wait(30)

@@ -55,18 +55,18 @@ fn compiling(prefix: &Path) -> Vec<String> {
     vec![format!("-I{}", prefix.join("include").display())]
 }
 
-/// The program finds the library where it is now; nothing else is needed when it runs.
+/// The program finds the library where it is now; nothing else is needed when it runs. `libnggrpc`
+/// brings the names of FORTRAN 77, and the first Ninf's for programs without a header.
 fn linking(prefix: &Path) -> Vec<String> {
     let folder = prefix.join("lib");
     let found = std::fs::canonicalize(folder.join("libfarcall.so")).ok();
     let run_time = found.as_deref().and_then(Path::parent).unwrap_or(&folder).display().to_string();
-    vec![
-        format!("-L{}", folder.display()),
-        format!("-Wl,-rpath,{run_time}"),
-        "-lfarcall".to_owned(),
-        "-lpthread".to_owned(),
-        "-lm".to_owned(),
-    ]
+    let mut words = vec![format!("-L{}", folder.display()), format!("-Wl,-rpath,{run_time}")];
+    if folder.join("libnggrpc.so").exists() {
+        words.push("-lnggrpc".to_owned());
+    }
+    words.extend(["-lfarcall", "-lpthread", "-lm"].map(str::to_owned));
+    words
 }
 
 /// Becomes the compiler; returns only if that fails.
