@@ -31,9 +31,12 @@ done
 ln -sfn ../../lib/libfarcall.so "$ng/lib/libfarcall.so"
 ln -sfn ../../lib/libfarcall.so.0 "$ng/lib/libfarcall.so.0"
 ln -sfn ../../lib/libfarcall_fortran.a "$ng/lib/libfarcall_fortran.a"
-# Also the names of FORTRAN 77, and the first Ninf's without a header: linkers read this as a script.
+# Also the names of FORTRAN 77, and the first Ninf's without a header, where the prefix has them: linkers
+# read this as a script.
+group="libfarcall.so"
+[ ! -e "$prefix/lib/libfarcall_fortran.a" ] || group="libfarcall_fortran.a $group"
 for library in nggrpc ngclient ngexecutable ngcommon ngnet ngutility ninf Ninf NinfClient; do
     rm -f "$ng/lib/lib$library.so"
-    echo "GROUP ( libfarcall_fortran.a libfarcall.so )" >"$ng/lib/lib$library.so"
+    echo "GROUP ( $group )" >"$ng/lib/lib$library.so"
 done
 ln -sfn ../include "$ng/include"
