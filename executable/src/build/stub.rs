@@ -268,6 +268,12 @@ fn options(module: &Module) -> String {
     text
 }
 
+/// A variable of make in a list of objects may stand for options, too, which are no files.
+fn files_of(objects: &str) -> String {
+    let has_variable = objects.contains("$(") && !objects.contains("$$");
+    if has_variable { format!("$(filter-out -%,{objects})") } else { objects.to_owned() }
+}
+
 /// How one program is compiled and linked, and its interface written.
 fn rules(text: &mut String, part: &Part) {
     let mut objects = Vec::new();
@@ -291,12 +297,13 @@ fn rules(text: &mut String, part: &Part) {
     // Where the makefile's own directory has a rule for an object, that is what makes it.
     let program = part.program();
     let wanted = shell_words(&objects);
+    let files = files_of(&wanted);
     let linked = shell_words(&libraries);
     // What objects of Fortran and C++ need beside themselves shows once they are made.
     let run_times = if objects.is_empty() {
         String::new()
     } else {
-        format!(" $$($(NG_DIR)/bin/ng_config --run-times {wanted})")
+        format!(" $$($(NG_DIR)/bin/ng_config --run-times {files})")
     };
     // Definitions in C++ may stand beside others in C.
     let cpp =
@@ -314,7 +321,7 @@ fn rules(text: &mut String, part: &Part) {
         text,
         "\n{program}.o: {program}.c\n\t{compiler} $(NG_CFLAGS) $(CFLAGS) $(NG_USER_CFLAGS) \
          $(NG_CPPFLAGS) -I$(NG_DIR)/include -c -o $@ {program}.c\n\n\
-         {program}: {program}.o {wanted}\n\t{linker} $(NG_CFLAGS) $(CFLAGS) -o $@ {program}.o \
+         {program}: {program}.o {files}\n\t{linker} $(NG_CFLAGS) $(CFLAGS) -o $@ {program}.o \
          {wanted} $(LDFLAGS) $(NG_USER_CFLAGS) {linked}{run_times} $(LIBS) $(NG_STUB_LDFLAGS)\n\n\
          {program}.inf: {program}\n\t./{program} -i $@\n",
     );

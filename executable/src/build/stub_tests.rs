@@ -99,6 +99,16 @@ fn the_makefile_has_the_names_that_old_makefiles_use() {
 }
 
 #[test]
+fn variables_of_make_may_stand_for_options() {
+    let makefile = files("Module m; Library \"$(LIBS_OF_X)\"; Define f(IN int n) { }\n").pop();
+    let text = makefile.expect("a makefile").text;
+    let files = "$(filter-out -%,$(LIBS_OF_X))";
+    assert!(text.contains(&format!("_stub_f: _stub_f.o {files}\n")), "{text}");
+    assert!(text.contains("-o $@ _stub_f.o $(LIBS_OF_X) "), "{text}");
+    assert!(text.contains(&format!("--run-times {files})")), "{text}");
+}
+
+#[test]
 fn a_cpp_compiler_compiles_all_as_cpp() {
     let files = files("Module m; Compiler \"g++ -Wall\"; Define f(IN int n) { }\n");
     assert!(
