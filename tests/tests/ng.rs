@@ -208,6 +208,7 @@ fn tools_tell_what_makefiles_ask() {
     assert!(libraries.contains("-lfarcall") && libraries.contains("/lib"), "{libraries}");
     directory.write("f.o", "\0_gfortran_st_write\0");
     assert_eq!(tool("ng_config", &["--run-times", "f.o", "gone.o", "f.o"]), "-lgfortran\n");
+    assert_eq!(tool("ng_config", &["--run-times"]), "\n");
     assert_eq!(tool("ng_gen", &["--version"]), tool("ng_version", &[]));
     directory.write("cpp.idl", "#define N 3\nModule cpp;\nDefine f(IN double x[N]) { }\n");
     tool("ng_gen", &["cpp.idl"]);

@@ -406,6 +406,7 @@ NINF_FORTRAN_CLIENT = """      PROGRAM CALLS
       END
 """
 NINF_INTERFACE = """Module m;
+Library "$(NINF_LDFLAGS) $(NINF_LIBS)";
 Globals {
 #include <fcntl.h>
 static int first(char *mark) { int f = open(mark, O_CREAT | O_EXCL, 0600); return f >= 0; }

@@ -33,7 +33,7 @@ pub struct ConfigArguments {
     #[arg(long = "dir")]
     folder: bool,
     /// Print the libraries that these objects and archives of Fortran or C++ need
-    #[arg(long, value_name = "OBJECT", num_args = 1..)]
+    #[arg(long, value_name = "OBJECT", num_args = 0..)]
     run_times: Vec<PathBuf>,
 }
 
