@@ -133,7 +133,7 @@ def stop_one(site, runaway):
     beside = site.begin(site.anna, "farcall call slow/nap 3")
     eventually(lambda: len(site.calls()) == 2)
     status = json.loads(site.service.command("farcall top --once --json"))
-    first = next(call["id"] for call in status["calls"] if call["principal"] == "bert")
+    first = next(call["call"] for call in status["calls"] if call["principal"] == "bert")
     cancel = SERVER.command("farcall top --server").split()[4]
     site.service.command(f"farcall top {cancel} {first}")
     said, _ = runaway.communicate(timeout=PATIENCE)
@@ -185,7 +185,7 @@ def test_a_server_is_installed_watched_and_its_users_are_ruled(site):
         ("anna", "lapack/dgesv", "done"),
         ("anna", "slow/nap", "done"),
         ("anna", "slow/nap", "permission-denied"),
-        ("bert", "slow/search", "routine-crashed"),
+        ("bert", "slow/search", "cancelled"),
     } <= done, done
     assert any(one.get("order") == "reload" for one in audit(site))
 

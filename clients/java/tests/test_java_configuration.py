@@ -225,13 +225,26 @@ def test_ssh_is_the_configured_one(program):
     assert "no effect" not in program.errors
 
 
+def stop_when_it_runs_a_call(program, server, port):
+    """Stops a server as soon as it has a call that runs; gives up after a minute."""
+    top = [STAGE / "bin/farcall", "top", "--once", "--json", "--interval", "0.1"]
+    top += ["--server", f"farcall://127.0.0.1:{port}"]
+    for _ in range(120):
+        shown = subprocess.run(
+            top, env={**os.environ, **program.variables}, capture_output=True, text=True
+        )
+        if '"stage":"running"' in shown.stdout.replace(" ", ""):
+            return os.kill(server.pid, signal.SIGSTOP)
+        time.sleep(0.5)
+
+
 def test_a_silent_server_is_lost_after_its_heartbeats(program):
     with serving(program, "wire.idl") as (server, port):
-        stop = threading.Timer(3, lambda: os.kill(server.pid, signal.SIGSTOP))
+        stop = threading.Thread(target=stop_when_it_runs_a_call, args=(program, server, port))
         stop.start()
         more = "heartbeat 1 sec\nheartbeat_timeoutCount 2\n"
         lines = program(section(port, more), "sleep", "60000")
-        stop.cancel()
+        stop.join()
         assert lines[0][0] == "sleep 9 NgHeartbeatTimeoutException", program.errors
         assert int(lines[0][1]) < 30
 
