@@ -102,8 +102,12 @@ pub struct Hot {
     /// How long an executable takes to start.
     pub start_s: f64,
     processors: f64,
+    /// Processors that calls have by its report, and with those that were placed since.
+    reported: f64,
     busy: f64,
+    /// Processor-seconds of its report, and of what was placed since: no report says how far that is.
     backlog_s: f64,
+    granted_s: f64,
     extra_s: f64,
     others: f64,
 }
@@ -117,8 +121,8 @@ impl Hot {
             return self.extra_s.max(0.0);
         }
         let passed = now.0.saturating_sub(self.heard.0) as f64 * 1e-9;
-        let backlog = self.backlog_s - passed * self.busy.min(all);
-        (backlog.max(0.0) / all + self.extra_s).max(0.0)
+        let left = (self.backlog_s - passed * self.reported.min(all)).max(0.0);
+        ((left + self.granted_s) / all + self.extra_s).max(0.0)
     }
 
     /// What processes and calls there are for each processor.
@@ -193,8 +197,10 @@ impl Member {
             turn: self.turn,
             start_s: self.report.start_s,
             processors: f64::from(self.report.processors),
+            reported: self.report.busy,
             busy: self.report.busy + self.granted_processors,
-            backlog_s: self.report.backlog_s + self.granted_s,
+            backlog_s: self.report.backlog_s,
+            granted_s: self.granted_s,
             extra_s: self.report.job_wait_s.unwrap_or(0.0) + self.wait_error_s,
             others: self.report.load,
         }

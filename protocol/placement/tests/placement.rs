@@ -104,6 +104,16 @@ fn calls_that_were_placed_count_before_any_report_knows_of_them() {
 }
 
 #[test]
+fn what_was_placed_since_an_old_report_is_not_taken_for_done() {
+    let mut placement = placement();
+    let member = placement.handle_report(at(0.0), "a", report(1, 2)).unwrap();
+    for _ in 0..4 {
+        placement.handle_question(at(4.0), &dgesv(2000.0)).unwrap();
+    }
+    assert!(placement.member(member).unwrap().hot().wait_s(at(4.0), 1.0) > 1.0);
+}
+
+#[test]
 fn a_grant_that_nobody_uses_counts_no_more_after_a_while() {
     let mut placement = placement();
     placement.handle_report(at(0.0), "a", report(1, 1)).unwrap();
