@@ -9,7 +9,7 @@ mod link;
 mod path;
 mod ways;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::time::Duration;
 
 use farcall_base::Instant;
@@ -62,9 +62,8 @@ pub struct TransferTime {
 #[derive(Debug)]
 pub struct Paths {
     paths: HashMap<Direction, Path, PairHash>,
-    /// What paths lead over; one that shares no link has its own.
+    /// What each path leads over, by the path's number.
     links: Vec<Link>,
-    named: BTreeMap<String, usize>,
     paths_max: usize,
     /// Ready for questions from one site: by the site at the other end.
     rows: HashMap<SiteId, Row, PairHash>,
@@ -76,36 +75,15 @@ impl Paths {
         Paths {
             paths: HashMap::default(),
             links: Vec::new(),
-            named: BTreeMap::new(),
             paths_max: limits.paths_max,
             rows: HashMap::default(),
         }
-    }
-
-    /// A path leads over a link that other paths lead over, too.
-    pub fn share(&mut self, direction: Direction, link: &str) {
-        let links = &mut self.links;
-        let link = *self.named.entry(link.to_owned()).or_insert_with(|| {
-            links.push(Link::default());
-            links.len() - 1
-        });
-        self.paths.entry(direction).or_insert_with(|| Path::new(direction, link)).link = link;
-        self.refresh(direction);
     }
 
     /// A transfer ended.
     pub fn observe(&mut self, direction: Direction, transfer: &Transfer) {
         if let Some(path) = self.path_mut(direction) {
             path.observe(transfer);
-            path.expect(direction);
-        }
-        self.refresh(direction);
-    }
-
-    /// A message without arrays took so many seconds one way.
-    pub fn observe_latency(&mut self, direction: Direction, seconds: f64) {
-        if let Some(path) = self.path_mut(direction) {
-            path.latency.observe(seconds);
             path.expect(direction);
         }
         self.refresh(direction);
