@@ -257,7 +257,12 @@ impl Session {
             | Request::Hold(_)
             | Request::Release(..)
             | Request::Forget(_)
-            | Request::Kept => {
+            | Request::Kept
+            | Request::Report(_)
+            | Request::State(_)
+            | Request::Place(_)
+            | Request::Outcomes(_)
+            | Request::Servers(..) => {
                 let error = Error::new(
                     ErrorKind::InvalidArgument,
                     "ask an executable",

@@ -11,6 +11,7 @@ mod greeting;
 pub mod kept;
 pub mod message;
 mod pilot;
+mod placement;
 mod plain;
 mod reader;
 mod request;
@@ -37,6 +38,11 @@ pub use pilot::{
     FromPilot, PILOT_GREETING_BYTES_MAX, PILOT_MESSAGE_BYTES_MAX, PILOT_VERSION, PilotExecutable,
     PilotExited, PilotGreeting, PilotHello, PilotPiece, PilotProgram, PilotStart, ToPilot,
     encode_pilot, take_pilot,
+};
+pub use placement::{
+    CallOutcome, DroppedAddress, GRANT, MeasuredTransfer, OfferedRoutine, PLACEMENT, PlaceAnswer,
+    PlaceQuestion, PlacedServer, RanCall, ReportAnswer, ServerPresence, ServerReport, ServerState,
+    StateQuestion, TOLD_MAX, grant_attribute, grant_of,
 };
 pub use plain::{
     OpenHead, OpenWriter, decode_open, decode_result, decode_result_into, encode_open,

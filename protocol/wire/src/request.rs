@@ -6,6 +6,9 @@ use minicbor::{Decode, Encode};
 use crate::executables::Loaded;
 use crate::kept::KeptCall;
 use crate::message::{Failure, call_id};
+use crate::placement::{
+    CallOutcome, PlaceAnswer, PlaceQuestion, ReportAnswer, ServerReport, ServerState, StateQuestion,
+};
 use crate::resources::AskedResources;
 use crate::status::Status;
 
@@ -49,6 +52,25 @@ pub enum Request {
     /// [`Reply::Kept`].
     #[n(10)]
     Kept,
+    /// Servers that named [`crate::PLACEMENT`] only: so I am, or a server that I am connected with.
+    /// Answer: [`Reply::Reported`].
+    #[n(11)]
+    Report(#[n(0)] Box<ServerReport>),
+    /// Servers that named [`crate::PLACEMENT`] only: how are you? Answer: [`Reply::State`].
+    #[n(12)]
+    State(#[n(0)] StateQuestion),
+    /// Servers that named [`crate::PLACEMENT`] only: where does this call run? Answer:
+    /// [`Reply::Placed`].
+    #[n(13)]
+    Place(#[n(0)] Box<PlaceQuestion>),
+    /// Servers that named [`crate::PLACEMENT`] only: this became of calls that were placed. Answer:
+    /// [`Reply::Done`].
+    #[n(14)]
+    Outcomes(#[n(0)] Vec<CallOutcome>),
+    /// Servers that named [`crate::PLACEMENT`] only: which servers are there? With the host and the
+    /// site of whoever asks. Answer: [`Reply::Servers`].
+    #[n(15)]
+    Servers(#[n(0)] String, #[n(1)] String),
 }
 
 /// Executables that are to be held for whoever asks (spec/call.md, section 11).
@@ -239,6 +261,9 @@ pub struct InterfaceReply {
     /// Its contract hash.
     #[cbor(n(3), with = "minicbor::bytes")]
     pub contract: [u8; 32],
+    /// Whether its calls may run on other servers: [`Request::Place`] says where.
+    #[n(4)]
+    pub is_placed: Option<bool>,
 }
 
 /// The answer to a [`Request`].
@@ -269,6 +294,18 @@ pub enum Reply {
     /// The calls of whoever asks that are kept.
     #[n(7)]
     Kept(#[n(0)] Vec<KeptCall>),
+    /// A report was taken.
+    #[n(8)]
+    Reported(#[n(0)] ReportAnswer),
+    /// How the server is.
+    #[n(9)]
+    State(#[n(0)] Box<ServerReport>),
+    /// Where the call runs.
+    #[n(10)]
+    Placed(#[n(0)] Box<PlaceAnswer>),
+    /// The servers that are known.
+    #[n(11)]
+    Servers(#[n(0)] Vec<ServerState>),
 }
 
 pub(crate) mod object_id {

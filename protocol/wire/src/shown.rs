@@ -8,6 +8,10 @@ use farcall_base::{printable, printable_line};
 
 use crate::kept::{KeptCall, KeptNote};
 use crate::message::Notice;
+use crate::placement::{
+    DroppedAddress, OfferedRoutine, PlaceAnswer, PlacedServer, ReportAnswer, ServerReport,
+    ServerState,
+};
 use crate::request::{InterfaceReply, ModuleReport, Reply};
 use crate::status::{JobStatus, ModuleStatus, ObjectStatus, OpenCall, Status, Use};
 
@@ -54,6 +58,10 @@ impl Shown for Reply {
             Reply::Modules(list) => all(list),
             Reply::Status(status) => status.make_printable(),
             Reply::Kept(list) => all(list),
+            Reply::Reported(answer) => answer.make_printable(),
+            Reply::State(report) => report.make_printable(),
+            Reply::Placed(answer) => answer.make_printable(),
+            Reply::Servers(list) => all(list),
         }
     }
 }
@@ -76,7 +84,7 @@ impl Shown for Notice {
 impl Shown for InterfaceReply {
     fn make_printable(&mut self) {
         // The encoded interface is made printable when it is decoded, after its hash was compared.
-        let InterfaceReply { name, interface: _, contract: _ } = self;
+        let InterfaceReply { name, interface: _, contract: _, is_placed: _ } = self;
         line(name);
     }
 }
@@ -150,6 +158,66 @@ impl Shown for JobStatus {
     }
 }
 
+impl Shown for ServerReport {
+    fn make_printable(&mut self) {
+        let ServerReport {
+            name,
+            addresses,
+            host,
+            site,
+            offers,
+            interfaces,
+            warm,
+            metaservers,
+            product,
+            ..
+        } = self;
+        [name, host, site, product].into_iter().for_each(line);
+        addresses.iter_mut().chain(warm).chain(metaservers).for_each(line);
+        offers.iter_mut().for_each(|list| all(list));
+        interfaces.iter_mut().for_each(|list| all(list));
+    }
+}
+
+impl Shown for OfferedRoutine {
+    fn make_printable(&mut self) {
+        let OfferedRoutine { name, contract: _, in_jobs: _ } = self;
+        line(name);
+    }
+}
+
+impl Shown for ReportAnswer {
+    fn make_printable(&mut self) {
+        let ReportAnswer { wants_offers: _, wanted: _, dropped } = self;
+        for DroppedAddress { address, reason } in dropped {
+            line(address);
+            line(reason);
+        }
+    }
+}
+
+impl Shown for PlaceAnswer {
+    fn make_printable(&mut self) {
+        let PlaceAnswer { grant: _, valid_us: _, servers, metaservers } = self;
+        all(servers);
+        metaservers.iter_mut().for_each(line);
+    }
+}
+
+impl Shown for PlacedServer {
+    fn make_printable(&mut self) {
+        let PlacedServer { name, addresses, host, note, .. } = self;
+        [name, host, note].into_iter().chain(addresses).for_each(line);
+    }
+}
+
+impl Shown for ServerState {
+    fn make_printable(&mut self) {
+        let ServerState { name, addresses, product, note, .. } = self;
+        [name, product, note].into_iter().chain(addresses).for_each(line);
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -171,6 +239,48 @@ mod tests {
             durable: false,
             principal: text(),
             note: Some(KeptNote { submitted_us: 0, arguments: text(), label: text() }),
+        }
+    }
+
+    fn answer() -> ReportAnswer {
+        let dropped = DroppedAddress { address: text(), reason: text() };
+        ReportAnswer { dropped: vec![dropped], ..ReportAnswer::default() }
+    }
+
+    fn server() -> ServerReport {
+        let offer = OfferedRoutine { name: text(), contract: [0; 32], in_jobs: false };
+        ServerReport {
+            name: text(),
+            addresses: vec![text()],
+            host: text(),
+            site: text(),
+            offers: Some(vec![offer]),
+            interfaces: None,
+            warm: vec![text()],
+            metaservers: vec![text(), text()],
+            product: text(),
+            ..ServerReport::default()
+        }
+    }
+
+    fn placed() -> PlaceAnswer {
+        let server = PlacedServer {
+            name: text(),
+            addresses: vec![text()],
+            host: text(),
+            note: text(),
+            ..PlacedServer::default()
+        };
+        PlaceAnswer { servers: vec![server], metaservers: vec![text()], ..PlaceAnswer::default() }
+    }
+
+    fn known() -> ServerState {
+        ServerState {
+            name: text(),
+            addresses: vec![text()],
+            product: text(),
+            note: text(),
+            ..ServerState::default()
         }
     }
 
@@ -222,7 +332,12 @@ mod tests {
     /// marker in it.
     #[test]
     fn no_text_of_an_answer_is_obeyed() {
-        let interface = InterfaceReply { name: text(), interface: Vec::new(), contract: [0; 32] };
+        let interface = InterfaceReply {
+            name: text(),
+            interface: Vec::new(),
+            contract: [0; 32],
+            is_placed: Some(true),
+        };
         let report = ModuleReport { module: text(), routines: 0, warnings: text(), failure: None };
         let replies = [
             (Reply::Status(Box::new(status())), 19),
@@ -230,6 +345,10 @@ mod tests {
             (Reply::Interface(interface.clone()), 1),
             (Reply::List(vec![interface]), 1),
             (Reply::Modules(vec![report]), 2),
+            (Reply::Reported(answer()), 2),
+            (Reply::State(Box::new(server())), 9),
+            (Reply::Placed(Box::new(placed())), 5),
+            (Reply::Servers(vec![known()]), 4),
         ];
         const WRITTEN: &str = "x\\\\x1b]0;y\\\\x07\\\\x9b\\\\u{202e}\\\\u{2028}";
         for (reply, texts) in replies {

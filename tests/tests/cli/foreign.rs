@@ -76,6 +76,7 @@ fn interface_reply() -> InterfaceReply {
         name: marked("peer/routine"),
         interface: encode_interface(&interface),
         contract: contract_hash(&interface),
+        is_placed: None,
     }
 }
 

@@ -221,6 +221,7 @@ impl Fake {
             name: self.interface.full_name(),
             interface: encode_interface(&self.interface),
             contract: contract_hash(&self.interface),
+            is_placed: None,
         }
     }
 

@@ -149,8 +149,12 @@ impl Server {
     /// Takes a call up whose client does not know what it is.
     fn describe(&mut self, call: &str, name: &str) {
         let (channel, id) = self.call(call);
-        let interface =
-            InterfaceReply { name: name.to_owned(), interface: Vec::new(), contract: [0; 32] };
+        let interface = InterfaceReply {
+            name: name.to_owned(),
+            interface: Vec::new(),
+            contract: [0; 32],
+            is_placed: None,
+        };
         let resume =
             Resume { interface: Some(interface), arguments: Some(Vec::new()), ..Resume::new(id) };
         self.connection.agree(channel, &resume);

@@ -31,20 +31,20 @@ impl Draw {
         (0..self.below(end)).map(|_| self.0.next() as u8).collect()
     }
 
-    fn text(&mut self) -> String {
+    pub fn text(&mut self) -> String {
         let letters = ['a', '/', '_', '9', ' ', '"', '\0', '\u{e9}', '\u{65e5}', '\u{1f980}'];
         (0..self.below(30)).map(|_| letters[self.below(10) as usize]).collect()
     }
 
-    fn maybe<T>(&mut self, make: impl FnOnce(&mut Draw) -> T) -> Option<T> {
+    pub fn maybe<T>(&mut self, make: impl FnOnce(&mut Draw) -> T) -> Option<T> {
         (self.below(2) == 1).then(|| make(self))
     }
 
-    fn some<T>(&mut self, end: u64, mut make: impl FnMut(&mut Draw) -> T) -> Vec<T> {
+    pub fn some<T>(&mut self, end: u64, mut make: impl FnMut(&mut Draw) -> T) -> Vec<T> {
         (0..self.below(end)).map(|_| make(self)).collect()
     }
 
-    fn hash(&mut self) -> [u8; 32] {
+    pub fn hash(&mut self) -> [u8; 32] {
         [self.0.bytes16(), self.0.bytes16()].concat().try_into().unwrap()
     }
 
@@ -131,12 +131,22 @@ impl Draw {
         }
     }
 
-    fn interface(&mut self) -> InterfaceReply {
-        InterfaceReply { name: self.text(), interface: self.bytes(200), contract: self.hash() }
+    pub fn interface(&mut self) -> InterfaceReply {
+        InterfaceReply {
+            name: self.text(),
+            interface: self.bytes(200),
+            contract: self.hash(),
+            is_placed: self.maybe(|draw| draw.below(2) == 1),
+        }
     }
 
     fn request(&mut self) -> Request {
-        match self.below(10) {
+        match self.below(15) {
+            10 => Request::Report(Box::new(self.server_report())),
+            11 => Request::State(self.state_question()),
+            12 => Request::Place(Box::new(self.place_question())),
+            13 => Request::Outcomes(self.some(3, Draw::call_outcome)),
+            14 => Request::Servers(self.text(), self.text()),
             0 => Request::Interface(self.text()),
             1 => Request::List,
             2 => Request::Load(Publication {
@@ -232,7 +242,11 @@ impl Draw {
     }
 
     fn reply(&mut self) -> Reply {
-        match self.below(8) {
+        match self.below(12) {
+            8 => Reply::Reported(self.report_answer()),
+            9 => Reply::State(Box::new(self.server_report())),
+            10 => Reply::Placed(Box::new(self.place_answer())),
+            11 => Reply::Servers(self.some(3, Draw::server_state)),
             0 => Reply::Failed(self.failure()),
             1 => Reply::Interface(self.interface()),
             2 => Reply::List(self.some(4, Draw::interface)),

@@ -4,6 +4,7 @@ use farcall_base::{CallId, ChannelId, Error, ErrorKind, ObjectId};
 use farcall_wire::*;
 
 use crate::body::Body;
+use crate::samples_placement::placement;
 
 /// A frame with a name and what it says.
 pub struct Sample {
@@ -13,7 +14,7 @@ pub struct Sample {
     pub body: Body,
 }
 
-fn sample(
+pub fn sample(
     name: &'static str,
     means: &'static str,
     channel: u32,
@@ -39,7 +40,7 @@ fn data(
 
 /// All of them, in the order of the file.
 pub fn samples() -> Vec<Sample> {
-    [connection(), questions(), orders(), replies(), opens(), streams(), outcomes()]
+    [connection(), questions(), orders(), replies(), opens(), streams(), outcomes(), placement()]
         .into_iter()
         .flatten()
         .collect()
@@ -101,7 +102,12 @@ fn connection() -> Vec<Sample> {
 }
 
 fn interface(name: &str) -> InterfaceReply {
-    InterfaceReply { name: name.into(), interface: vec![0xa0], contract: [0xc0; 32] }
+    InterfaceReply {
+        name: name.into(),
+        interface: vec![0xa0],
+        contract: [0xc0; 32],
+        is_placed: None,
+    }
 }
 
 fn questions() -> Vec<Sample> {

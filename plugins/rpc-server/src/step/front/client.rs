@@ -108,6 +108,18 @@ impl Server {
                 self.forget_kept(surroundings, connection, channel, call);
             }
             Request::Kept => self.ask_large(surroundings, connection, channel, Large::Kept),
+            Request::Report(_)
+            | Request::State(_)
+            | Request::Place(_)
+            | Request::Outcomes(_)
+            | Request::Servers(..) => {
+                let error = Error::new(
+                    ErrorKind::Unavailable,
+                    "place a call",
+                    "this server knows no other servers",
+                );
+                self.reply(connection, channel, &Reply::Failed((&error).into()));
+            }
         }
     }
 

@@ -89,5 +89,6 @@ pub(in crate::step) fn interface_reply(routine: &PublishedRoutine) -> InterfaceR
         name: routine.routine.interface.full_name(),
         interface: routine.encoded.to_vec(),
         contract: routine.contract,
+        is_placed: None,
     }
 }
