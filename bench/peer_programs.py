@@ -19,6 +19,7 @@ PACKAGES = {
         "libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc pkg-config"
     ),
     "OpenMPI": "openmpi-bin libopenmpi-dev",
+    "SimGrid": "python3-simgrid",
 }
 MISSING = {
     **{name: f"apt-get install {packages}" for name, packages in PACKAGES.items()},

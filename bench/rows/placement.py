@@ -1,9 +1,11 @@
 # Rows of placement: studies in virtual time, whose figures are exact, and what a decision costs.
 import json
+import random
 import re
 import subprocess
 import tempfile
 
+from peer_programs import MISSING, SOURCES
 from processes import ROOT
 from turns import figure, row
 
@@ -25,6 +27,7 @@ def placement(bench):
     policies(bench)
     queues(bench)
     tables(bench)
+    simgrid(bench)
     decisions(bench)
 
 
@@ -109,6 +112,55 @@ def cell(bench, threads, n, clients):
         warm_up=4 * clients,
     )
     return figures["mflops"]["mean"]
+
+
+# Debian's own Python: its packages are for no other.
+SYSTEM_PYTHON = "/usr/bin/python3"
+
+
+def simgrid(bench):
+    """When the flows of random plans end, beside SimGrid with the same links and flows."""
+    try:
+        probe = subprocess.run([SYSTEM_PYTHON, "-c", "import simgrid"], capture_output=True)
+        is_there = probe.returncode == 0
+    except OSError:
+        is_there = False
+    if not is_there:
+        return print(f"  SimGrid is not installed: {MISSING['SimGrid']}")
+    errors = []
+    for seed in range(1, 4):
+        plan = flows(random.Random(seed), 60 * seed)
+        with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+            file.write(plan)
+            file.flush()
+            ours = ends(bench.stage / "libexec/farcall-sim", "flows", file.name)
+            theirs = ends(SYSTEM_PYTHON, SOURCES / "simgrid_flows.py", file.name)
+        assert len(ours) == len(theirs) == 60 * seed, (len(ours), len(theirs))
+        errors += [abs(one / other - 1) for one, other in zip(ours, theirs)]
+    what = f"{len(errors)} flows over shared links: largest difference from SimGrid (CM02)"
+    row(what, figure([max(errors)]), None, "<= 0.03")
+
+
+def ends(*command):
+    shown = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return [float(line) for line in shown.split()]
+
+
+def flows(chance, count):
+    """Flows that begin one after the other and pass up to three of eight links each."""
+    lines = []
+    for number in range(8):
+        rate, latency = 10 ** chance.uniform(5, 7), 10 ** chance.uniform(-4, -1.5)
+        lines.append(f"[link.l{number}]\nbytes_per_s = {rate:.0f}\nlatency_s = {latency:.6f}")
+    begins = 0.0
+    for _ in range(count):
+        begins += chance.expovariate(0.5)
+        links = [f"l{number}" for number in chance.sample(range(8), chance.randint(1, 3))]
+        size = 10 ** chance.uniform(4, 7)
+        lines.append(
+            f"[[flow]]\nbegins_s = {begins:.4f}\nbytes = {size:.0f}\nlinks = {json.dumps(links)}"
+        )
+    return "\n".join(lines)
 
 
 def decisions(bench):

@@ -1,15 +1,17 @@
 //! Runs one experiment. `farcall-sim PLAN.toml [SEED]` tests faults: it prints everything that
 //! happened, and how the calls ended. `farcall-sim study PLAN.toml [SEED] [--csv | --json]` is about
-//! placement: it prints how long calls took and where they ran. `farcall-sim decide` times decisions.
+//! placement: it prints how long calls took and where they ran. `farcall-sim decide` times decisions,
+//! and `farcall-sim flows` prints when the flows of a plan end.
 
 use std::process::ExitCode;
 
-use farcall_sim::study::{self, Study, StudyPlan};
+use farcall_sim::study::{self, FlowPlan, Study, StudyPlan};
 use farcall_sim::{Plan, World};
 
 const USAGE: &str = "usage: farcall-sim PLAN.toml [SEED]
        farcall-sim study PLAN.toml [SEED] [--csv | --json]
-       farcall-sim decide [SERVERS]";
+       farcall-sim decide [SERVERS]
+       farcall-sim flows PLAN.toml";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -17,6 +19,7 @@ fn main() -> ExitCode {
     let done = match words.split_first() {
         Some((&"study", words)) => run_study(words),
         Some((&"decide", words)) => time_decisions(words.first().copied()),
+        Some((&"flows", words)) => run_flows(words),
         Some((file, words)) => run_world(file, words.first().copied()),
         None => Err(USAGE.to_owned()),
     };
@@ -54,6 +57,13 @@ fn time_decisions(word: Option<&str>) -> Result<(), String> {
         let took = study::decide(servers, sites).map_err(|error| error.to_string())?;
         println!("{servers} servers at {sites} sites: {took:.2} µs a call");
     }
+    Ok(())
+}
+
+fn run_flows(words: &[&str]) -> Result<(), String> {
+    let [file] = words else { return Err(USAGE.to_owned()) };
+    let plan = FlowPlan::read(file, &read(file)?).map_err(|error| error.to_string())?;
+    study::flows(&plan).iter().for_each(|end| println!("{end}"));
     Ok(())
 }
 

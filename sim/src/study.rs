@@ -3,6 +3,7 @@
 
 mod clients;
 mod decide;
+mod flows;
 mod network;
 mod plan;
 mod print;
@@ -12,6 +13,7 @@ mod time;
 mod world;
 
 pub use decide::decide;
+pub use flows::{FlowPlan, flows};
 pub use plan::Plan as StudyPlan;
 pub use print::{csv, json, table};
 pub use results::{Ran, Results, ServerUse, Spread};
