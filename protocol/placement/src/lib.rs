@@ -5,6 +5,7 @@
 
 mod demand;
 mod forecast;
+mod learned;
 mod limits;
 mod member;
 mod members;
@@ -19,6 +20,7 @@ mod threads;
 
 pub use demand::Demand;
 pub use forecast::Forecast;
+pub use learned::{HEADING, Lesson, read_lessons};
 pub use limits::Limits;
 pub use member::{Hot, Member, Presence, Report};
 pub use paths::{Direction, Paths, Transfer, TransferTime, Ways};

@@ -16,6 +16,7 @@ use farcall_base::Instant;
 
 use crate::limits::Limits;
 use crate::pair_hash::PairHash;
+use crate::run_times::{NEWS_FIRST, NEWS_PART};
 use crate::{GrantId, SiteId};
 use link::{Flow, Link, Memo};
 use path::{Expected, Path};
@@ -87,6 +88,13 @@ impl Paths {
             path.expect(direction);
         }
         self.refresh(direction);
+    }
+
+    /// Whether a transfer tells something that is not known yet, as [`crate::RunTimes::is_news`].
+    pub fn is_news(&mut self, now: Instant, direction: Direction, transfer: &Transfer) -> bool {
+        let seen = self.paths.get(&direction).map_or(0, Path::seen);
+        let expected = self.seconds(now, direction, transfer.bytes);
+        seen < NEWS_FIRST || (expected - transfer.seconds).abs() > NEWS_PART * transfer.seconds
     }
 
     fn path_mut(&mut self, direction: Direction) -> Option<&mut Path> {

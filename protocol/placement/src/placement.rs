@@ -24,9 +24,9 @@ use grants::Open;
 /// What a metaserver knows, and how it decides.
 #[derive(Debug)]
 pub struct Placement {
-    limits: Limits,
+    pub(crate) limits: Limits,
     policy: Box<dyn PlacementPolicy>,
-    members: Members,
+    pub(crate) members: Members,
     /// How long calls ran where.
     pub runs: RunTimes,
     /// How fast the ways are.

@@ -30,6 +30,11 @@ const SECONDS_FOR_EACH: f64 = 1e-9;
 /// What a run is wrong by where nothing is known: a factor of e.
 const UNKNOWN_SPREAD: f64 = 1.0;
 
+/// So many measurements of a kind are news whatever they say.
+pub(crate) const NEWS_FIRST: u64 = 5;
+/// Others are if their prediction was wrong by more than this part of them.
+pub(crate) const NEWS_PART: f64 = 0.1;
+
 /// How much a call has to do.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Work {
@@ -111,6 +116,21 @@ impl RunTimes {
         let spread = routine.map_or(UNKNOWN_SPREAD, |routine| routine.spread(member, work));
         let seconds = log.exp();
         RunTime { seconds, error: seconds * spread.exp_m1() }
+    }
+
+    /// Whether a run tells something that is not known yet: it is among the first of its size on
+    /// its server, or its prediction is more than a tenth away. For whoever writes down what was
+    /// learned, before [`RunTimes::observe`].
+    pub fn is_news(
+        &self,
+        member: MemberId,
+        contract: &Contract,
+        work: &Work,
+        seconds: f64,
+    ) -> bool {
+        let seen = self.routines.get(contract).map_or(0, |routine| routine.seen(member, work));
+        let expected = self.predict(member, contract, work).seconds;
+        seen < NEWS_FIRST || (expected - seconds).abs() > NEWS_PART * seconds
     }
 
     /// The part of the logarithm that all servers share.

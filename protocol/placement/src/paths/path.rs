@@ -68,6 +68,11 @@ impl Path {
         self.now = Expected { latency_s, alone_s, shared_s: shared.min(alone_s) };
     }
 
+    /// Transfers that told its rate.
+    pub fn seen(&self) -> u64 {
+        self.alone.seen() + self.shared.seen()
+    }
+
     /// What forecasts of its rate are wrong by, as a part of it.
     pub fn error(&self) -> Option<f64> {
         let series =

@@ -106,6 +106,11 @@ impl RoutineTimes {
         Some(&servers[at])
     }
 
+    /// Runs of exactly this size on one server.
+    pub fn seen(&self, member: MemberId, work: &Work) -> u64 {
+        self.left(member, work).map_or(0, SizedOnServer::seen)
+    }
+
     /// What forecasts for a server are wrong by, in logarithms.
     pub fn spread(&self, member: MemberId, work: &Work) -> f64 {
         let of_size = self.left(member, work).and_then(SizedOnServer::error);
@@ -127,6 +132,8 @@ impl RoutineTimes {
             server.deviation.observe(left);
             let left = left - server.deviation.shrunk(ROUTINE_DOUBT);
             self.learn_size(member, work, left);
+        } else {
+            servers.take_for_granted(member);
         }
         self.learn_curve(work, log - servers.value(member) - self.own(member));
     }

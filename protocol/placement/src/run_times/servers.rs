@@ -45,6 +45,16 @@ impl Servers {
         self.change(member, |deviation| deviation.observe(left));
     }
 
+    /// A server ran a routine that had no curve before: the curve begins with what the server is
+    /// taken for now, so that this must not change when others are measured.
+    pub fn take_for_granted(&mut self, member: MemberId) {
+        let is_measured =
+            self.servers.get(&member).is_some_and(|deviation| deviation.measured().is_some());
+        if !is_measured {
+            self.observe(member, self.value(member));
+        }
+    }
+
     /// What a server says of itself; whether it said something else before.
     pub fn claim(&mut self, member: MemberId, claim: f64) -> bool {
         let before = self.servers.get(&member).and_then(Deviation::claimed);

@@ -36,6 +36,11 @@ impl SizedOnServer {
         self.left.value().unwrap_or_default() * seen / (seen + DOUBT)
     }
 
+    /// How often it ran.
+    pub fn seen(&self) -> u64 {
+        self.left.seen()
+    }
+
     /// What its forecasts are wrong by.
     pub fn error(&self) -> Option<f64> {
         self.left.error()
