@@ -35,6 +35,7 @@ from rows import (
     java,
     jobs,
     objects,
+    paper,
     peers,
     placement,
     scanning,
@@ -69,6 +70,7 @@ PARTS = {
     "audience": crowds.audience,
     "scan": scanning.scan,
     "placement": placement.placement,
+    "paper": paper.lan,
     "figures": figures.figures,
 }
 NEED_RUST = {"crowd", "audience"}

@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import types
 
 import pytest
 
@@ -17,6 +18,7 @@ import counts  # noqa: E402
 import peer_programs  # noqa: E402
 import processes  # noqa: E402
 import run  # noqa: E402
+import sites  # noqa: E402
 import turns  # noqa: E402
 
 # One row of each part, and where it says what it drew.
@@ -46,6 +48,7 @@ ROWS = (
     "16 clients behind a thin link, load only over finish first",
     "tables 6 and 7, c >= 2: largest error of a cell",
     "deciding one call with 1000 servers",
+    "EP: throughput of c = 2",
     "5 idle clients",
     "figures 3 and 4",
     "figure3.svg",
@@ -116,6 +119,35 @@ def test_the_null_is_the_anchor_measured_as_the_others_are():
     assert taking_turns([2, 2, 2, 2], [1, 1, 1]).null() == turns.Figure(1, 1, 1)
     assert taking_turns([1, 2, 3], [1, 1]).null().median == 1, "a steady drift is no noise"
     assert taking_turns([1, 2, 1], [1, 1]).null().median == 0.5
+
+
+@pytest.mark.skipif(sites.missing() is not None, reason=str(sites.missing()))
+def test_a_link_between_two_sites_has_its_rate_and_its_delay(tmp_path):
+    receive = (
+        "import socket, sys; s = socket.create_server((sys.argv[1], 5000)); print(flush=True);"
+        "c, _ = s.accept();\nwhile c.recv(1 << 16): pass\nc.send(b'.')"
+    )
+    send = (
+        "import socket, sys, time; t = time.monotonic();"
+        "s = socket.create_connection((sys.argv[1], 5000)); print(time.monotonic() - t);"
+        "s.sendall(bytes(1 << 20)); s.shutdown(1); s.recv(1); print(time.monotonic() - t)"
+    )
+    before = set(sites.NAMESPACES.glob("*"))
+    with sites.Sites(types.SimpleNamespace(folder=tmp_path)) as here:
+        for name in ("home", "far"):
+            here.add(name)
+        link = here.link("home", "far", 2e6, 30)
+        python = [sys.executable, "-c"]
+        far = [*here.inside("far"), *python, receive, link.addresses[1]]
+        with subprocess.Popen(far, stdout=subprocess.PIPE) as server:
+            server.stdout.readline()
+            home = [*here.inside("home"), *python, send, link.addresses[1]]
+            shown = subprocess.run(home, check=True, capture_output=True, text=True, timeout=60)
+            assert server.wait(timeout=60) == 0
+    connected, all_of_it = map(float, shown.stdout.split())
+    # Never faster than the link; how much slower depends on what else this machine does.
+    assert connected >= 0.06 and all_of_it >= 0.06 + (1 << 20) / 2e6, shown.stdout
+    assert set(sites.NAMESPACES.glob("*")) == before
 
 
 def test_an_interval_holds_the_middle_half():
