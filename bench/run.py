@@ -42,6 +42,7 @@ from rows import (
     solving,
     ssh,
     sweep,
+    wan,
 )
 
 # In the order in which they run. Those that need the Rust client are left out where it was not
@@ -71,6 +72,7 @@ PARTS = {
     "scan": scanning.scan,
     "placement": placement.placement,
     "paper": paper.lan,
+    "wan": wan.wan,
     "figures": figures.figures,
 }
 NEED_RUST = {"crowd", "audience"}

@@ -13,7 +13,7 @@ from processes import CONGESTION, ROOT
 NAMESPACES = pathlib.Path("/var/run/netns")
 # Beyond it a packet is lost. Of a router it is what the link carries in a quarter of a second.
 QUEUE_S = 0.25
-QUEUE_BYTES = 64 << 10
+QUEUE_BYTES = 512 << 10
 
 
 def missing():
@@ -65,10 +65,12 @@ class Link:
 
 
 class Sites:
-    """Namespaces and links. `bench.folder` is where the link's program is built."""
+    """Namespaces and links. `bench.folder` is where the link's program is built. With a `window`, no
+    TCP stream has more bytes than that on its way: where times are scaled down, waiting for a lost
+    packet is not, and a transfer must not fit into a router's queue."""
 
-    def __init__(self, bench):
-        self.program = bench.folder / "wan"
+    def __init__(self, bench, window=None):
+        self.program, self.window = bench.folder / "wan", window
         self.names, self.links = {}, []
         if not self.program.exists():
             source = ROOT / "bench/raw/wan.c"
@@ -88,10 +90,12 @@ class Sites:
         self.stack.callback(ip, "netns", "delete", full)
         ip("-n", full, "link", "set", "lo", "up")
         self.names[name] = full
-        control = "/proc/sys/net/ipv4/tcp_congestion_control"
-        subprocess.run(
-            [*self.inside(name), "sh", "-c", f"echo {CONGESTION} >{control}"], check=True
-        )
+        settings = {"tcp_congestion_control": CONGESTION}
+        if self.window:
+            settings["tcp_rmem"] = f"4096 {self.window} {self.window}"
+        for key, value in settings.items():
+            write = f"echo {value} >/proc/sys/net/ipv4/{key}"
+            subprocess.run([*self.inside(name), "sh", "-c", write], check=True)
 
     def link(self, one, other, rate, delay_ms):
         """A link; the second end's address is where the first one reaches it."""

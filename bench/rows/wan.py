@@ -1,0 +1,249 @@
+# The Ninf paper's wide-area measurements with real processes: tables 6 and 7, and figure 10.
+"""Sites are network namespaces, joined by links with a rate and a delay (sites.py). Times are those of
+the paper over SCALE, and arrays have its elements over SMALLER squared, so that computing, sending
+and the interval are to one another as in the paper; a link has the paper's rate times SCALE over
+SMALLER squared. Several servers stand on two cores here: their routine takes real arrays through
+the whole of Farcall and TLS, and holds its processors for the modelled time by waiting. All
+processes together must compute for less than one core; a run in which they do not is thrown away.
+
+Figures are in the paper's units. `paper-wan.json` under the output folder has every call."""
+
+import contextlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+from figures import linpack_flops
+from processes import ROOT, Child
+from rows.paper import CLIENTS, INTERVAL_S, PROBABILITY, SIZES, says
+from rows.placement import PAPER, cell
+from sites import Sites, missing, processor_s
+from turns import figure, row
+
+SCALE, SMALLER = 100, 4
+# The paper's streams had less than a hundredth of an array on their way.
+WINDOW = 16 << 10
+OCHA_TO_ETL, DELAY_MS = 0.17e6, 20
+# Of the J90: one call has one processor, or all four.
+MFLOPS = {"one": 190, "all": 600}
+
+INTERFACE = """Module paper;
+Globals {{
+#include <time.h>
+/* Seconds that the paper's server computes for this matrix, over the scale. */
+static void compute(double n)
+{{
+    double seconds = (2.0 / 3 * n * n * n + 2 * n * n) * {smaller}e0 * {smaller} * {smaller} / {flops};
+    struct timespec time = {{(time_t) seconds, (long) ((seconds - (double) (time_t) seconds) * 1e9)}};
+    nanosleep(&time, NULL);
+}}
+}}
+
+Define linpack(IN long n, IN double A[n][n], INOUT double b[n], OUT int pivots[n])
+"Takes what the paper's Linpack takes, and waits for as long as its server would compute."
+Complexity 2.0/3.0*n^3 + 2*n^2
+Idempotent
+{{
+    compute(n);
+}}
+"""
+
+MANIFEST = """[[plugin]]
+name = "rpc-server"
+slot = "rpc"
+[plugin.options]
+executables_max = {at_a_time}
+"""
+
+
+def wan(bench):
+    why = missing()
+    if why:
+        return print(f"  the wide area is not measured: {why}")
+    told = {}
+    with Authority(bench) as authority:
+        single_site(bench, authority, told)
+        four_sites(bench, authority, told)
+    (bench.output / "paper-wan.json").write_text(json.dumps(told, indent=1))
+
+
+class Authority:
+    """Certificates for servers at these addresses, and for a user."""
+
+    def __init__(self, bench):
+        self.farcall, self.folder = bench.stage / "bin/farcall", bench.folder / "wan-ca"
+
+    def __enter__(self):
+        self.run("init", "--server", ",".join(f"10.213.{number}.2" for number in range(8)))
+        self.run("user", "bench")
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def run(self, *words):
+        command = [self.farcall, "ca", "--folder", self.folder, *words]
+        subprocess.run(command, check=True, capture_output=True)
+
+    @property
+    def user(self):
+        return {"FARCALL_CREDENTIALS": str(self.folder / "users/bench.pem")}
+
+
+class Server(Child):
+    """A server at a site. `flops` a second are the modelled computer's."""
+
+    def __init__(self, bench, sites, site, authority, address, flops, at_a_time):
+        interface, manifest = (bench.folder / f"{site}.{kind}" for kind in ("idl", "toml"))
+        interface.write_text(INTERFACE.format(smaller=SMALLER, flops=flops * SCALE))
+        manifest.write_text(MANIFEST.format(at_a_time=at_a_time))
+        serve = [bench.stage / "bin/farcall", "serve", "--private", "--manifest", manifest]
+        listen = ["--listen", f"tls://{address}:0"]
+        credentials = ["--credentials", authority.folder / "server.pem", "--", interface]
+        super().__init__([*sites.inside(site), *serve, *listen, *credentials], "0,1")
+        self.address = self.line()
+        if not self.address:
+            raise SystemExit("bench: farcall serve did not start at a site")
+
+    def computed_s(self):
+        total = 0.0
+        for pid in self.pids():
+            with contextlib.suppress(OSError):
+                total += processor_s(pid)
+        return total
+
+
+class Callers:
+    """The paper's clients at one site."""
+
+    def __init__(self, bench, sites, site, environment, address, settings):
+        own = bench.stage / "venv/bin/python"
+        program = [own if own.exists() else sys.executable, ROOT / "bench/clients/callers.py"]
+        command = [*sites.inside(site), *program, address, json.dumps(settings)]
+        self.process = subprocess.Popen(
+            list(map(str, command)),
+            text=True,
+            stdout=subprocess.PIPE,
+            # The paper's arrays travel as they are.
+            env={**os.environ, "FARCALL_COMPRESSION": "off", **environment},
+        )
+
+    def calls(self):
+        shown, _ = self.process.communicate(timeout=1800)
+        if self.process.returncode != 0:
+            raise SystemExit("bench: the paper's clients ended early")
+        calls = [json.loads(line) for line in shown.splitlines()]
+        failed = [one["error"] for one in calls if "error" in one]
+        if failed:
+            raise SystemExit(f"bench: a call of the paper's clients failed: {failed[0]}")
+        return calls
+
+
+def settings_of(n, clients, calls, seed):
+    return {
+        "routine": "paper/linpack",
+        "n": n // SMALLER,
+        "clients": clients,
+        "calls": calls,
+        "interval_s": INTERVAL_S / SCALE,
+        "probability": PROBABILITY,
+        "seed": seed,
+    }
+
+
+def run(bench, authority, homes, mode, n, clients, calls):
+    """Clients at each of these sites, and one server: the calls of each site."""
+    with Sites(bench, WINDOW) as sites:
+        sites.add("etl")
+        rate = OCHA_TO_ETL * SCALE / SMALLER**2
+        links = []
+        for home in homes:
+            sites.add(home)
+            links.append(sites.link(home, "etl", rate, DELAY_MS / SCALE))
+        at_a_time = 4 if mode == "one" else 1
+        # It listens at every link.
+        with Server(
+            bench, sites, "etl", authority, "0.0.0.0", MFLOPS[mode] * 1e6, at_a_time
+        ) as server:
+            port = server.address.rpartition(":")[2]
+            begun = time.monotonic()
+            crowds = [
+                Callers(
+                    bench,
+                    sites,
+                    home,
+                    authority.user,
+                    f"tls://{link.addresses[1]}:{port}",
+                    settings_of(n, clients, calls, f"{home} {mode} {n} {clients}"),
+                )
+                for home, link in zip(homes, links)
+            ]
+            told = [crowd.calls() for crowd in crowds]
+            seconds = time.monotonic() - begun
+            computed = server.computed_s() + sum(link.processor_s() for link in links)
+    cores = computed / seconds
+    if cores > 1:
+        print(f"  thrown away: the processes of this run computed on {cores:.1f} cores")
+        return None
+    return told
+
+
+def mflops(n, calls):
+    """What each call gives its client, in the paper's units."""
+    return [linpack_flops(n) / 1e6 / (one["complete"] - one["submit"]) / SCALE for one in calls]
+
+
+def single_site(bench, authority, told):
+    """Tables 6 and 7: every cell real, simulated, and the paper's own."""
+    sizes, clients = SIZES, CLIENTS
+    if bench.sizes.rounds <= 3:
+        sizes, clients = (
+            (SIZES[:1], CLIENTS[1:2]) if bench.sizes.rounds < 3 else (SIZES[:2], (2, 8))
+        )
+    errors = []
+    for table, mode in (("6", "one"), ("7", "all")):
+        print(f"  table {table}, Mflop/s: n, c, real, simulated, the paper's")
+        for n in sizes:
+            for count in clients:
+                calls = 6 if bench.sizes.rounds < 3 else max(60, 6 * count)
+                runs = run(bench, authority, ["ocha"], mode, n, count, calls)
+                if runs is None:
+                    continue
+                told[f"table {table}, {n}, {count}"] = runs[0]
+                # At the beginning and at the end fewer clients are there.
+                real = statistics.mean(mflops(n, runs[0][count:-count]))
+                simulated = cell(bench, mode, n, count)
+                paper = PAPER[(table, mode, n)][CLIENTS.index(count)]
+                print(f"  {n:5} {count:3} {real:8.2f} {simulated:8.2f} {paper:8.2f}")
+                if count > 1:
+                    errors.append(abs(simulated / real - 1))
+    if not errors:
+        return
+    what = "tables 6 and 7, c >= 2, simulated against real: largest error of a cell"
+    row(what, figure([max(errors)]), None, "<= 0.15")
+    row("the same, mean error", figure([statistics.mean(errors)]), None, "<= 0.05")
+
+
+def four_sites(bench, authority, told):
+    """Figure 10: clients at four sites with links of their own, beside as many at one site."""
+    if bench.sizes.rounds < 3:
+        return
+    n, homes = 1000, ["ocha", "tokyo", "nagoya", "titech"]
+    for each in (1, 4):
+        calls = 4 * each
+        apart = run(bench, authority, homes, "all", n, each, calls)
+        alone = run(bench, authority, homes[:1], "all", n, each, calls)
+        crowded = run(bench, authority, homes[:1], "all", n, each * len(homes), calls * len(homes))
+        if None in (apart, alone, crowded):
+            continue
+        told[f"figure 10, {each}"] = {"apart": apart, "alone": alone[0], "one site": crowded[0]}
+        own = statistics.mean(mflops(n, apart[0])) / statistics.mean(mflops(n, alone[0]))
+        gain = statistics.mean(map(statistics.mean, (mflops(n, one) for one in apart)))
+        gain /= statistics.mean(mflops(n, crowded[0]))
+        row(f"{each} clients at each of 4 sites, one site over it alone", figure([own]), None, "")
+        row(f"the same clients over as many at one site, n = {n}", figure([gain]), None, "> 1")
+        because = "the server is the limit here"
+        says(gain > 1.5, "sites with links of their own keep their bandwidth together", because)
