@@ -8,6 +8,7 @@ processes together must compute for less than one core; a run in which they do n
 
 Figures are in the paper's units. `paper-wan.json` under the output folder has every call."""
 
+import collections
 import contextlib
 import json
 import os
@@ -24,11 +25,23 @@ from sites import Sites, missing, processor_s
 from turns import figure, row
 
 SCALE, SMALLER = 100, 4
+# With a metaserver they are larger: its reports are as often as they are.
+PLACED_SCALE = 20
 # The paper's streams had less than a hundredth of an array on their way.
 WINDOW = 16 << 10
 OCHA_TO_ETL, DELAY_MS = 0.17e6, 20
 # Of the J90: one call has one processor, or all four.
 MFLOPS = {"one": 190, "all": 600}
+
+# The servers of sim/studies/wan-one-site.toml: processors at a time, Mflop/s of a call, the link's
+# rate and delay.
+SERVERS = {
+    "j90": (1, 600, 0.17e6, 20),
+    "west": (4, 100, 0.3e6, 20),
+    "east": (4, 100, 0.3e6, 20),
+    "alpha": (4, 60, 2.5e6, 0.5),
+}
+POLICIES = ("finish-first", "round-robin", "load-only")
 
 INTERFACE = """Module paper;
 Globals {{
@@ -56,6 +69,14 @@ name = "rpc-server"
 slot = "rpc"
 [plugin.options]
 executables_max = {at_a_time}
+
+[[plugin]]
+name = "metaserver"
+slot = "placement"
+[plugin.options]
+site = "{site}"
+placement = "{placement}"
+report_ms = 200
 """
 
 
@@ -67,6 +88,7 @@ def wan(bench):
     with Authority(bench) as authority:
         single_site(bench, authority, told)
         four_sites(bench, authority, told)
+        policies(bench, authority, told)
     (bench.output / "paper-wan.json").write_text(json.dumps(told, indent=1))
 
 
@@ -96,24 +118,27 @@ class Authority:
 class Server(Child):
     """A server at a site. `flops` a second are the modelled computer's."""
 
-    def __init__(self, bench, sites, site, authority, address, flops, at_a_time):
+    def __init__(self, bench, sites, site, authority, address, flops, at_a_time, join=()):
         interface, manifest = (bench.folder / f"{site}.{kind}" for kind in ("idl", "toml"))
-        interface.write_text(INTERFACE.format(smaller=SMALLER, flops=flops * SCALE))
-        manifest.write_text(MANIFEST.format(at_a_time=at_a_time))
+        interface.write_text(INTERFACE.format(smaller=SMALLER, flops=flops))
+        words = {"at_a_time": at_a_time, "site": site, "placement": POLICIES[0]}
+        manifest.write_text(MANIFEST.format(**words))
         serve = [bench.stage / "bin/farcall", "serve", "--private", "--manifest", manifest]
-        listen = ["--listen", f"tls://{address}:0"]
+        listen = ["--listen", f"tls://{address}:0", *join]
         credentials = ["--credentials", authority.folder / "server.pem", "--", interface]
         super().__init__([*sites.inside(site), *serve, *listen, *credentials], "0,1")
         self.address = self.line()
         if not self.address:
             raise SystemExit("bench: farcall serve did not start at a site")
 
-    def computed_s(self):
-        total = 0.0
-        for pid in self.pids():
-            with contextlib.suppress(OSError):
-                total += processor_s(pid)
-        return total
+
+def computed_s(child):
+    """Seconds that a process and all that come from it computed."""
+    total = 0.0
+    for pid in child.pids():
+        with contextlib.suppress(OSError):
+            total += processor_s(pid)
+    return total
 
 
 class Callers:
@@ -142,13 +167,13 @@ class Callers:
         return calls
 
 
-def settings_of(n, clients, calls, seed):
+def settings_of(n, clients, calls, seed, scale=SCALE):
     return {
         "routine": "paper/linpack",
         "n": n // SMALLER,
         "clients": clients,
         "calls": calls,
-        "interval_s": INTERVAL_S / SCALE,
+        "interval_s": INTERVAL_S / scale,
         "probability": PROBABILITY,
         "seed": seed,
     }
@@ -166,7 +191,7 @@ def run(bench, authority, homes, mode, n, clients, calls):
         at_a_time = 4 if mode == "one" else 1
         # It listens at every link.
         with Server(
-            bench, sites, "etl", authority, "0.0.0.0", MFLOPS[mode] * 1e6, at_a_time
+            bench, sites, "etl", authority, "0.0.0.0", MFLOPS[mode] * 1e6 * SCALE, at_a_time
         ) as server:
             port = server.address.rpartition(":")[2]
             begun = time.monotonic()
@@ -183,7 +208,7 @@ def run(bench, authority, homes, mode, n, clients, calls):
             ]
             told = [crowd.calls() for crowd in crowds]
             seconds = time.monotonic() - begun
-            computed = server.computed_s() + sum(link.processor_s() for link in links)
+            computed = computed_s(server) + sum(link.processor_s() for link in links)
     cores = computed / seconds
     if cores > 1:
         print(f"  thrown away: the processes of this run computed on {cores:.1f} cores")
@@ -247,3 +272,63 @@ def four_sites(bench, authority, told):
         row(f"the same clients over as many at one site, n = {n}", figure([gain]), None, "> 1")
         because = "the server is the limit here"
         says(gain > 1.5, "sites with links of their own keep their bandwidth together", because)
+
+
+class Metaserver(Child):
+    """Where the clients are; it publishes nothing itself."""
+
+    def __init__(self, bench, sites, policy):
+        manifest = bench.folder / "meta.toml"
+        manifest.write_text(MANIFEST.format(at_a_time=1, site="ocha", placement=policy))
+        serve = [bench.stage / "bin/farcall", "serve", "--private", "--manifest", manifest]
+        interface = bench.folder / "meta.idl"
+        interface.write_text('Module nothing;\nDefine nothing(OUT int a[1]) "None." { *a = 0; }\n')
+        super().__init__([*sites.inside("ocha"), *serve, "--", interface], "0,1")
+        self.address = self.line()
+
+
+def policies(bench, authority, told):
+    """Sixteen clients and four servers, placed by each policy: mean response times."""
+    if bench.sizes.rounds < 3:
+        return
+    means = {policy: placed(bench, authority, policy, told) for policy in POLICIES}
+    finish, turn, load = (means[policy] for policy in POLICIES)
+    if None in means.values():
+        return
+    what = "16 clients, 4 servers, real: load only over finish first, response"
+    row(what, figure([load / finish]), None, ">= 3")
+    row("the same, round robin over finish first", figure([turn / finish]), None, ">= 1.2")
+
+
+def placed(bench, authority, policy, told, n=1000, clients=16):
+    with Sites(bench, WINDOW) as sites, contextlib.ExitStack() as stack:
+        sites.add("ocha")
+        meta = stack.enter_context(Metaserver(bench, sites, policy))
+        parts = [meta]
+        for name, (at_a_time, mflops_, rate, delay_ms) in SERVERS.items():
+            sites.add(name)
+            scaled = rate * PLACED_SCALE / SMALLER**2
+            link = sites.link("ocha", name, scaled, delay_ms / PLACED_SCALE)
+            flops = mflops_ * 1e6 * PLACED_SCALE
+            join = ("--join", meta.address)
+            address = link.addresses[1]
+            server = Server(bench, sites, name, authority, address, flops, at_a_time, join)
+            parts.append(stack.enter_context(server))
+        time.sleep(1.0)
+        calls = clients * (5 if policy == "load-only" else 12)
+        settings = settings_of(n, clients, calls, policy, PLACED_SCALE)
+        begun = time.monotonic()
+        callers = Callers(bench, sites, "ocha", authority.user, meta.address, settings)
+        came = callers.calls()
+        seconds = time.monotonic() - begun
+        computed = sum(computed_s(part) for part in parts)
+        computed += sum(link.processor_s() for link in sites.links)
+    if computed / seconds > 1:
+        return print(f"  thrown away: {computed / seconds:.1f} cores were busy")
+    told[f"16 clients, {policy}"] = came
+    counted = came[clients:-clients]
+    responses = [(one["complete"] - one["submit"]) * PLACED_SCALE for one in counted]
+    servers = collections.Counter(one["server"].rpartition(":")[0] for one in came)
+    where = ", ".join(f"{name} {count}" for name, count in servers.most_common())
+    print(f"  {policy}: mean response {statistics.mean(responses):.1f} s; {where}")
+    return statistics.mean(responses)
