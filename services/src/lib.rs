@@ -8,6 +8,7 @@ pub mod directory;
 pub mod fetcher;
 pub mod jobs;
 pub mod mailbox;
+pub mod placement;
 pub mod spawner;
 pub mod status;
 pub mod transports;

@@ -9,6 +9,7 @@ mod fetching;
 mod frames;
 mod journal;
 mod orders;
+mod placing;
 pub(crate) mod results;
 mod standing;
 mod wires;
@@ -23,6 +24,7 @@ use farcall_services::directory::{DirectoryHandle, ExecutableImage, Response};
 use farcall_services::fetcher::{Fetched, FetcherHandle};
 use farcall_services::jobs::JobsHandle;
 use farcall_services::mailbox::{Receiver, Reply, Sender};
+use farcall_services::placement::ToServer;
 use farcall_services::spawner::{Exited, Said, SpawnerHandle, Started};
 use farcall_wire::{JobStatus, ModuleReport, Status};
 
@@ -36,6 +38,7 @@ use executables::UntoldOrders;
 use journal::Journal;
 pub use journal::moment;
 use orders::Orders;
+use placing::{Metaserver, StateAsker};
 use results::{ResultsFolder, ResultsNews};
 use standing::Standings;
 use wires::Wires;
@@ -83,6 +86,12 @@ pub enum Message {
     Readmitted(Result<Response>),
     /// What is published is not what it was.
     Changed(Result<Response>),
+    /// What is published, for somebody who asks how the server is.
+    Stated(u64, Result<Response>),
+    /// The metaserver's answer to a client.
+    Placed(ConnectionId, farcall_base::ChannelId, Result<farcall_wire::Reply>),
+    /// The metaserver says something, or asks.
+    Metaserver(ToServer),
     /// An array that a call names by URL.
     Fetched(CallKey, u16, Result<Fetched>),
     /// What became of an order.
@@ -120,6 +129,7 @@ pub struct Driver {
     directory: DirectoryWatch,
     journal: Journal,
     orders: Orders,
+    metaserver: Metaserver,
     endings: Endings,
     standings: Standings,
     results: ResultsFolder,
@@ -153,6 +163,7 @@ impl Driver {
             directory: DirectoryWatch::default(),
             journal,
             orders: Orders::default(),
+            metaserver: Metaserver::default(),
             endings: Endings::default(),
             standings: Standings::default(),
             results: ResultsFolder::default(),
@@ -221,7 +232,8 @@ impl Driver {
         if self.wires.has_again() {
             return Some(Duration::ZERO);
         }
-        if !self.untold.is_empty() || !self.directory.is_watched() {
+        let has_untold = !self.untold.is_empty() || self.metaserver.has_untold();
+        if has_untold || !self.directory.is_watched() {
             return Some(RETRY_AFTER);
         }
         let own = self
@@ -246,6 +258,11 @@ impl Driver {
                 Message::Listed(connection, channel, answer) => {
                     self.server.listed(connection, channel, answer.and_then(directory::listing));
                 }
+                Message::Stated(number, answer) => self.stated(number, answer),
+                Message::Placed(connection, channel, answer) => {
+                    self.server.placed(connection, channel, answer)
+                }
+                Message::Metaserver(said) => self.metaserver(said),
                 Message::Fetched(key, slot, outcome) => self.fetched(key, slot, outcome),
                 Message::Held(hold, answer) => {
                     self.server.held(&mut self.world, hold, answer.and_then(directory::held));
@@ -276,6 +293,7 @@ impl Driver {
     fn settle(&mut self) {
         self.watch_directory();
         self.tell_again();
+        self.tell_metaserver();
         for identity in self.world.freed() {
             self.server.forget_memory(crate::state::MemorySource::Own(identity));
         }

@@ -29,6 +29,7 @@ use farcall_services::directory::{self, DirectoryHandle, Visible};
 use farcall_services::fetcher::{self, FetcherHandle};
 use farcall_services::jobs::JobsHandle;
 use farcall_services::mailbox::{Port, Reply};
+use farcall_services::placement::{self, PlacementHandle};
 use farcall_services::spawner::{self, SpawnerHandle};
 use farcall_services::status::{self, StatusHandle};
 use farcall_system::open_files::open_files_max;
@@ -180,7 +181,7 @@ pub fn plugin(
 ) -> PluginDescription {
     PluginDescription {
         name: NAME,
-        provides: &[SLOT, status::SLOT],
+        provides: &[SLOT, status::SLOT, placement::SLOT],
         needs: &[directory::SLOT, spawner::SLOT, spawner::JOBS_SLOT, fetcher::SLOT],
         options: include_str!("options.toml"),
         construct,
@@ -221,6 +222,7 @@ impl Plugin for RpcServer {
         };
         let control = sender.port(driver::Message::Control);
         let status = StatusHandle::new(sender.port(driver::Message::Watched));
+        let placement = PlacementHandle::new(sender.port(driver::Message::Metaserver));
         let driver = driver::Driver::new(
             self.options,
             self.transports,
@@ -230,6 +232,7 @@ impl Plugin for RpcServer {
             receiver,
         )?;
         let running = RunningPlugin::new(stop, move || driver.run());
-        Ok(running.provides(SLOT, RpcHandle { addresses, control }).provides(status::SLOT, status))
+        let running = running.provides(SLOT, RpcHandle { addresses, control });
+        Ok(running.provides(status::SLOT, status).provides(placement::SLOT, placement))
     }
 }

@@ -27,6 +27,7 @@ mod objects;
 mod outbox;
 mod queue;
 mod records;
+mod reporting;
 mod words;
 
 use std::collections::HashMap;
@@ -57,6 +58,7 @@ pub(crate) use outbox::Outbox;
 pub(crate) use queue::Where;
 pub use queue::{DeepestFirst, Pool, Queue, QueuePolicy, Rank, Turn, WaitingCall, WaitingLine};
 pub use records::{AuditRecord, AuditedCall, Records};
+pub use reporting::{Listener, News, Reporting};
 pub use words::argument_word;
 
 /// Which module, in which version, and for which of its calls.
@@ -92,6 +94,8 @@ pub struct State {
     /// Calls that go on, or have ended, for clients that may come back for them.
     pub(crate) kept: KeptCalls,
     pub(crate) objects: Objects,
+    /// What other servers are told.
+    pub(crate) reporting: Reporting,
 }
 
 impl State {
@@ -113,6 +117,7 @@ impl State {
             next: 1,
             kept: KeptCalls::default(),
             objects: Objects::default(),
+            reporting: Reporting::default(),
         }
     }
 

@@ -15,14 +15,15 @@ use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result
 use farcall_call::{Event, Transmit};
 use farcall_wire::message::{ADMINISTRATION, ByteOrder};
 use farcall_wire::{
-    CALLBACKS, ENDED_CALLS, FrameHeader, Hello, OBJECTS, PUBLISHED_FILES, PUBLISHED_PIECES,
-    RESOURCES, Role, STATUS, URLS,
+    CALLBACKS, ENDED_CALLS, FrameHeader, Hello, OBJECTS, PLACEMENT, PUBLISHED_FILES,
+    PUBLISHED_PIECES, RESOURCES, Role, STATUS, URLS,
 };
 
 use crate::access::Rights;
 use crate::state::{Action, MemoryId, MemorySource, PeerKind, Resuming, State};
 
 pub use calls::{SlotMemory, result_memory};
+pub use front::{Listing, NodeFacts};
 pub use kept::{ReadBack, ReadMemory};
 pub use kept::{Restored, Was};
 
@@ -114,6 +115,7 @@ impl Server {
             URLS,
             CALLBACKS,
             RESOURCES,
+            PLACEMENT,
         ]
         .into_iter()
         .chain(objects);
@@ -314,6 +316,7 @@ impl Server {
     /// A connection is gone.
     pub fn ended(&mut self, surroundings: &mut dyn Surroundings, connection: ConnectionId) {
         let Some(peer) = self.state.remove_peer(connection) else { return };
+        self.forget_listener(surroundings.now(), Some(connection));
         match peer.kind {
             PeerKind::Client { calls, segments } => {
                 // One that left by its own will, or broke a rule, is not to come back for more than

@@ -18,18 +18,27 @@ pub mod queue;
 mod run_times;
 mod threads;
 
+use sha2::{Digest, Sha256};
+
 pub use demand::Demand;
 pub use forecast::Forecast;
 pub use learned::{HEADING, Lesson, read_lessons};
 pub use limits::Limits;
 pub use member::{Hot, Member, Presence, Report};
-pub use paths::{Direction, Paths, Transfer, TransferTime, Ways};
+pub use paths::{Direction, LearnedPath, Paths, Transfer, TransferTime, Ways};
 pub use placement::{Candidate, Grant, Granted, News, Outcome, Placement, Question, Run, Sent};
 pub use run_times::{RunTime, RunTimes, Work};
 pub use threads::{Crowding, threads_for};
 
-/// The hash of an interface's contract (spec/idl.md, section 7).
+/// Names a routine, and nothing that it is not called with: see [`routine_hash`].
 pub type Contract = [u8; 32];
+
+/// The hash of a routine's full name and of its interface's contract (spec/idl.md, section 7). That
+/// alone is the same for all routines that take the same arguments.
+pub fn routine_hash(full_name: &str, contract: &[u8; 32]) -> Contract {
+    let hash = Sha256::new().chain_update(contract).chain_update(full_name);
+    hash.finalize().into()
+}
 
 /// A server, as one placement numbers them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -15,6 +15,8 @@ pub struct Limits {
     pub grants_max: usize,
     /// Servers in one grant.
     pub servers_in_grant: usize,
+    /// The same where many calls of a kind are split over them.
+    pub servers_in_share: usize,
     /// Silence after which a server is suspect: others come first.
     pub suspect_after: Duration,
     /// Silence after which it is gone.
@@ -31,6 +33,7 @@ impl Default for Limits {
             paths_max: 65_536,
             grants_max: 65_536,
             servers_in_grant: 4,
+            servers_in_share: 64,
             suspect_after: Duration::from_secs(5),
             gone_after: Duration::from_secs(20),
             grant_unused: Duration::from_secs(5),

@@ -59,6 +59,15 @@ pub struct TransferTime {
     pub error: f64,
 }
 
+/// What transfers showed of a path.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LearnedPath {
+    /// Bytes a second of a stream that is alone, where one was long enough to tell.
+    pub rate: Option<f64>,
+    /// Seconds that a small message takes, where there was one.
+    pub latency_s: Option<f64>,
+}
+
 /// All that is known of paths.
 #[derive(Debug)]
 pub struct Paths {
@@ -123,6 +132,11 @@ impl Paths {
         }
         let row = self.rows.entry(site).or_default();
         Ways { site, row, paths: &self.paths, links: &mut self.links }
+    }
+
+    /// What was learned of a way, if anything was.
+    pub fn learned(&self, direction: Direction) -> Option<LearnedPath> {
+        self.paths.get(&direction).map(Path::learned)
     }
 
     /// How long a transfer takes that begins now, beside those that are on their way.

@@ -3,6 +3,7 @@
 mod candidate;
 mod choice;
 mod grants;
+mod shares;
 
 use std::collections::{BTreeMap, BTreeSet};
 

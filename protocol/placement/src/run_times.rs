@@ -108,6 +108,11 @@ impl RunTimes {
         }
     }
 
+    /// Whether the routine ran anywhere.
+    pub fn is_known(&self, contract: &Contract) -> bool {
+        self.routines.contains_key(contract)
+    }
+
     /// How long a call will run.
     pub fn predict(&self, member: MemberId, contract: &Contract, work: &Work) -> RunTime {
         let routine = self.routines.get(contract);

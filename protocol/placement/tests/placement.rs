@@ -304,3 +304,46 @@ fn a_server_that_becomes_slow_is_left_within_a_few_calls() {
     (0..3).for_each(|_| ran(&mut placement, a, 500.0, 0.5));
     assert_eq!(placement.explain(at(0.0), &dgesv(500.0))[0].member, b);
 }
+
+#[test]
+fn many_calls_are_split_so_that_all_end_soon() {
+    let mut placement = placement();
+    let two = placement.handle_report(at(0.0), "two processors", report(1, 2)).unwrap();
+    let four = placement.handle_report(at(0.0), "four processors", report(1, 4)).unwrap();
+    let slow = placement.handle_report(at(0.0), "half as fast", report(1, 4)).unwrap();
+    for n in [200.0, 400.0, 200.0, 400.0] {
+        for (member, rate) in [(two, 1e9), (four, 1e9), (slow, 0.5e9)] {
+            ran(&mut placement, member, n, work(n).amount / rate);
+        }
+    }
+    let grant = placement.handle_questions(at(0.0), &dgesv(400.0), 80).unwrap();
+    let share = |member| {
+        let one = grant.servers.iter().find(|one| one.candidate.member == member);
+        one.map_or(0, |one| one.calls)
+    };
+    let all: u32 = grant.servers.iter().map(|one| one.calls).sum();
+    assert_eq!(all, 80);
+    assert!((18..=22).contains(&share(two)), "{}", share(two));
+    assert!((36..=44).contains(&share(four)), "{}", share(four));
+    assert!((16..=24).contains(&share(slow)), "{}", share(slow));
+    assert_eq!(placement.grants(), 0, "they are not followed one by one");
+}
+
+#[test]
+fn of_a_routine_that_never_ran_one_call_is_placed_whatever_was_asked_for() {
+    let mut placement = placement();
+    placement.handle_report(at(0.0), "a", report(1, 2)).unwrap();
+    placement.handle_report(at(0.0), "b", report(1, 2)).unwrap();
+    let grant = placement.handle_questions(at(0.0), &dgesv(400.0), 64).unwrap();
+    let calls: Vec<u32> = grant.servers.iter().map(|one| one.calls).collect();
+    assert_eq!((calls, placement.grants()), (vec![1, 0], 1));
+}
+
+#[test]
+fn calls_without_number_are_split_within_a_bound() {
+    let mut placement = placement();
+    let one = placement.handle_report(at(0.0), "one", report(1, 2)).unwrap();
+    ran(&mut placement, one, 200.0, 1.0);
+    let grant = placement.handle_questions(at(0.0), &dgesv(200.0), u32::MAX).unwrap();
+    assert_eq!(grant.servers[0].calls, 65_536);
+}

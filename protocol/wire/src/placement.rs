@@ -114,9 +114,9 @@ pub struct OfferedRoutine {
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 #[cbor(map)]
 pub struct RanCall {
-    /// The routine.
+    /// The routine: the hash of its contract and its full name.
     #[cbor(n(1), with = "minicbor::bytes")]
-    pub contract: [u8; 32],
+    pub routine: [u8; 32],
     /// A hash of its scalars.
     #[n(2)]
     pub sizes: u64,

@@ -113,6 +113,9 @@ impl World {
                 panic!("links of this world have no turnstile")
             }
             Action::Fetch { .. } => panic!("clients of this world name no arrays by URL"),
+            Action::State { .. } | Action::Place { .. } => {
+                panic!("clients of this world know one server")
+            }
             Action::Results(_) | Action::Readmit => {
                 panic!("clients of this world have nothing kept")
             }

@@ -2,7 +2,7 @@
 
 use farcall_services::directory::Request;
 
-use super::{Driver, Message};
+use super::{Driver, Message, StateAsker};
 use crate::state::Action;
 
 impl Driver {
@@ -25,6 +25,12 @@ impl Driver {
                     Ok(reply) => self.services.directory.ask(Request::List, reply),
                     Err(error) => self.server.listed(connection, channel, Err(error)),
                 }
+            }
+            Action::State { connection, channel, question } => {
+                self.ask_state(StateAsker::Client(connection, channel), question)
+            }
+            Action::Place { connection, channel, asker, request } => {
+                self.ask_metaserver(connection, channel, asker, request)
             }
             Action::Readmit => self.ask_to_readmit(),
             Action::Hold { hold, name, visible } => {

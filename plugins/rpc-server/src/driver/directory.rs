@@ -16,6 +16,11 @@ pub struct DirectoryWatch {
 }
 
 impl DirectoryWatch {
+    /// Grows when something else is published.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
     /// Whether the directory is to tell.
     pub fn is_watched(&self) -> bool {
         self.is_watched

@@ -8,7 +8,7 @@ use farcall_base::{CallId, ChannelId, ConnectionId, ExecutableId};
 use farcall_call::Transmit;
 use farcall_link::turnstile::Turnstile;
 use farcall_services::directory::PublishedRoutine;
-use farcall_wire::{Argument, Attribute, CALLBACKS, RESUME, kept};
+use farcall_wire::{Argument, Attribute, CALLBACKS, RESUME, StateQuestion, kept};
 
 use super::memory::Memory;
 use super::other::Other;
@@ -22,6 +22,8 @@ pub struct Peers {
     others: BTreeMap<ConnectionId, Other>,
     /// Questions to the directory, oldest first.
     pub questions: VecDeque<(ConnectionId, ChannelId)>,
+    /// Those about how the node is.
+    pub states: VecDeque<(ConnectionId, ChannelId, StateQuestion)>,
     /// What was asked of the fetcher.
     pub fetches: VecDeque<(CallKey, u16)>,
     /// Those about what is to be held.
@@ -243,6 +245,15 @@ impl Peers {
             Action::List { connection, channel } => {
                 self.questions.push_back((connection, channel));
                 "list".to_owned()
+            }
+            Action::State { connection, channel, question } => {
+                self.states.push_back((connection, channel, question));
+                "how is the node, and what is published?".to_owned()
+            }
+            Action::Place { connection, channel, asker, request } => {
+                self.questions.push_back((connection, channel));
+                let who = &asker.principal;
+                format!("ask the metaserver for {who}, {:?}: {request:?}", asker.visible)
             }
             Action::Fetch { key, slot, wanted } => {
                 self.fetches.push_back((key, slot));

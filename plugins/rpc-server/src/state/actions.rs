@@ -6,7 +6,8 @@ use std::time::Duration;
 use farcall_base::{ChannelId, ConnectionId, ExecutableId};
 use farcall_services::directory::{ExecutableImage, Visible};
 use farcall_services::fetcher::Wanted;
-use farcall_wire::Order;
+use farcall_services::placement::{self, Asker};
+use farcall_wire::{Order, StateQuestion};
 
 use super::{AuditRecord, CallKey, HoldNumber, ResultsOrder};
 use crate::Orderer;
@@ -30,6 +31,27 @@ pub enum Action {
         connection: ConnectionId,
         /// On which channel.
         channel: ChannelId,
+    },
+    /// Find out how this node is, and what it publishes if that is to be told; tell
+    /// [`crate::step::Server::tell_state`].
+    State {
+        /// Who asks.
+        connection: ConnectionId,
+        /// On which channel.
+        channel: ChannelId,
+        /// What it wants to know.
+        question: StateQuestion,
+    },
+    /// Ask the metaserver of this node; tell [`crate::step::Server::placed`].
+    Place {
+        /// Who asks.
+        connection: ConnectionId,
+        /// On which channel.
+        channel: ChannelId,
+        /// The same for the metaserver.
+        asker: Asker,
+        /// What.
+        request: placement::Request,
     },
     /// Ask the directory for everything; tell [`crate::step::Server::readmit`], with the table of
     /// rights.

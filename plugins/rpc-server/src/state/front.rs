@@ -352,7 +352,7 @@ impl Front {
     ) -> Option<(ChannelId, Large)> {
         let peer = self.peers.get_mut(&connection)?;
         let number = peer.number.filter(|_| peer.large.current.is_none())?;
-        let (channel, large) = peer.large.waiting.front().copied()?;
+        let (channel, large) = peer.large.waiting.front().cloned()?;
         if !self.under_way.begin_large(connection, number, answer_bytes_max) {
             return None;
         }

@@ -6,5 +6,8 @@ pub(super) mod client;
 pub(super) mod directory;
 pub(super) mod large;
 pub(super) mod newcomers;
+pub(super) mod placing;
 pub(super) mod status;
 pub(super) mod under_way;
+
+pub use placing::{Listing, NodeFacts};

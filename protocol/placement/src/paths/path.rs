@@ -1,6 +1,6 @@
 //! One way, in one direction: how fast it was, and what is expected of it.
 
-use super::{Direction, Transfer};
+use super::{Direction, LearnedPath, Transfer};
 use crate::forecast::Forecast;
 
 /// Transfers of fewer bytes tell the latency and not the rate.
@@ -71,6 +71,12 @@ impl Path {
     /// Transfers that told its rate.
     pub fn seen(&self) -> u64 {
         self.alone.seen() + self.shared.seen()
+    }
+
+    /// What was measured.
+    pub fn learned(&self) -> LearnedPath {
+        let rate = self.alone.value().or(self.shared.value());
+        LearnedPath { rate, latency_s: self.latency.value() }
     }
 
     /// What forecasts of its rate are wrong by, as a part of it.

@@ -9,13 +9,13 @@ use crate::member::{Presence, Presences};
 use crate::paths::{Bytes, Direction};
 
 /// A server that is silent for longer than usual comes after all others: more than any call lasts.
-const SUSPECT_COST: f64 = 1e15;
+pub(super) const SUSPECT_COST: f64 = 1e15;
 
 /// A candidate and what the policy says of it.
 #[derive(Clone, Copy, Debug)]
-struct Ranked {
-    cost: f64,
-    candidate: Candidate,
+pub(super) struct Ranked {
+    pub cost: f64,
+    pub candidate: Candidate,
 }
 
 impl Ranked {
@@ -23,7 +23,7 @@ impl Ranked {
         self.compare(other) == Ordering::Less
     }
 
-    fn compare(&self, other: &Ranked) -> Ordering {
+    pub fn compare(&self, other: &Ranked) -> Ordering {
         let by_cost = self.cost.total_cmp(&other.cost);
         by_cost.then(self.candidate.turn.cmp(&other.candidate.turn))
     }
@@ -78,7 +78,12 @@ impl Placement {
     }
 
     /// Each server that could run the call.
-    fn rank_all(&mut self, now: Instant, question: &Question, mut found: impl FnMut(Ranked)) {
+    pub(super) fn rank_all(
+        &mut self,
+        now: Instant,
+        question: &Question,
+        mut found: impl FnMut(Ranked),
+    ) {
         let common_s = self.runs.log_common(&question.contract, &question.work).exp();
         let mut of_size = self.runs.of_size(&question.contract, &question.work);
         let presences = Presences::at(now, &self.limits);
@@ -114,7 +119,12 @@ impl Placement {
     }
 
     /// With what the prediction may be wrong by; worked out for those that are answered only.
-    fn with_error(&mut self, now: Instant, question: &Question, one: Candidate) -> Candidate {
+    pub(super) fn with_error(
+        &mut self,
+        now: Instant,
+        question: &Question,
+        one: Candidate,
+    ) -> Candidate {
         let run = self.runs.predict(one.member, &question.contract, &question.work);
         let site = self.members.get(one.member).map(|member| member.report.site);
         let site = site.unwrap_or(question.site);
@@ -133,7 +143,8 @@ impl Placement {
             .filter_map(|candidate| {
                 let member = self.members.get(candidate.member)?;
                 let addresses = member.report.addresses.clone();
-                Some(Granted { addresses, candidate: *candidate })
+                let calls = u32::from(candidate.member == best[0].member);
+                Some(Granted { addresses, candidate: *candidate, calls })
             })
             .collect();
         let id = self.open_grant(now, question, &best[0]);
@@ -141,7 +152,7 @@ impl Placement {
     }
 }
 
-fn nobody() -> Error {
+pub(super) fn nobody() -> Error {
     Error::new(ErrorKind::NotFound, "place a call", "no server that can be reached publishes it")
         .fix("see `farcall servers`; publish the routine, or wait until a server is back")
 }

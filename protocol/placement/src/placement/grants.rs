@@ -26,6 +26,8 @@ pub struct Granted {
     pub addresses: Vec<String>,
     /// What the call needs there.
     pub candidate: Candidate,
+    /// Of the calls that were asked for, those that it is to have.
+    pub calls: u32,
 }
 
 /// What a server tells of calls that were placed on it, since its last report.
@@ -219,6 +221,11 @@ impl Placement {
         while let Some((_, id)) = self.unseen.first().filter(|(until, _)| *until < now).copied() {
             self.end_grant(id);
         }
+    }
+
+    /// Whether a grant counts.
+    pub fn is_open(&self, grant: GrantId) -> bool {
+        self.open.contains_key(&grant)
     }
 
     /// Grants without an outcome.

@@ -20,7 +20,7 @@ impl Draw {
 
     fn ran(&mut self) -> RanCall {
         RanCall {
-            contract: self.hash(),
+            routine: self.hash(),
             sizes: self.number(),
             amount: self.real(),
             threads: self.number32(),

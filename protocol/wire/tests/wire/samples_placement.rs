@@ -63,7 +63,7 @@ fn report() -> ServerReport {
             in_jobs: false,
         }]),
         runs: vec![RanCall {
-            contract: [0xc0; 32],
+            routine: [0xc0; 32],
             sizes: 1,
             amount: 1e9,
             threads: 2,

@@ -1,6 +1,7 @@
 //! Executables on their way to their first call, and modules that none of them could load in time.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
 
 use farcall_base::{ExecutableId, Instant};
 
@@ -24,6 +25,12 @@ impl Starts {
     /// One begins, and is to be there by then.
     pub fn begin(&mut self, until: Instant, executable: ExecutableId) {
         self.due.push_back((until, executable));
+    }
+
+    /// How long one has been on its way, which was to take no longer than `most`.
+    pub fn took(&self, now: Instant, executable: ExecutableId, most: Duration) -> Option<Duration> {
+        let until = self.due.iter().find(|(_, other)| *other == executable)?.0;
+        Some(most.saturating_sub(until.since(now)))
     }
 
     /// When to look next.

@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 
 use farcall_base::ChannelId;
+use farcall_wire::StateQuestion;
 
 /// A question whose answer may be as long as a message may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Large {
     /// All interfaces.
     List,
@@ -13,6 +14,8 @@ pub enum Large {
     Status,
     /// What is kept.
     Kept,
+    /// How the server is, for other servers.
+    State(StateQuestion),
 }
 
 /// Large questions of one connection: they are answered one after the other.

@@ -217,6 +217,9 @@ impl Server {
         let result = result.unwrap_or_else(|error| failed(&call, &error, surroundings.now()));
         self.count_end(&call, &result);
         self.audit_end(&call, &result);
+        if self.state.reporting.listens() {
+            self.note_run(&call, &result.times);
+        }
         let client = call.client;
         if let Some((connection, channel)) = client
             && let Some(PeerKind::Client { calls, .. }) = self.kind_mut(connection)

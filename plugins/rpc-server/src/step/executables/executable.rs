@@ -163,6 +163,7 @@ impl Server {
         match reply {
             Reply::Done | Reply::Loaded(_) => {
                 (record.loaded, record.asks) = (true, asks);
+                self.note_start(surroundings.now(), executable);
                 self.state.executables.starts.came(&module);
                 self.state.leave_pool(executable);
                 if let Some(pool) = self.state.queue.get_mut(&module) {

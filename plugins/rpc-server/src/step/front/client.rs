@@ -3,6 +3,7 @@
 use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, Result};
 use farcall_call::Event;
 use farcall_services::directory::{PublishedRoutine, Visible};
+use farcall_services::placement;
 use farcall_wire::{CallResult, CallTimes, Order, Reply, Request};
 
 use crate::access::Rights;
@@ -33,6 +34,9 @@ impl Server {
             Event::Opened(channel, open) => self.open(surroundings, connection, channel, *open),
             Event::ArgumentsComplete(channel) => {
                 if let Some(key) = self.client_call(connection, channel) {
+                    if self.state.reporting.listens() {
+                        self.note_arrival(key);
+                    }
                     self.accept_kept(key);
                     self.enqueue(surroundings, key);
                     self.record_kept(key);
@@ -108,17 +112,21 @@ impl Server {
                 self.forget_kept(surroundings, connection, channel, call);
             }
             Request::Kept => self.ask_large(surroundings, connection, channel, Large::Kept),
-            Request::Report(_)
-            | Request::State(_)
-            | Request::Place(_)
-            | Request::Outcomes(_)
-            | Request::Servers(..) => {
-                let error = Error::new(
-                    ErrorKind::Unavailable,
-                    "place a call",
-                    "this server knows no other servers",
-                );
-                self.reply(connection, channel, &Reply::Failed((&error).into()));
+            Request::State(question) => {
+                self.ask_large(surroundings, connection, channel, Large::State(question));
+            }
+            Request::Report(report) => {
+                self.placement_asked(connection, channel, placement::Request::Report(report));
+            }
+            Request::Place(question) => {
+                self.placement_asked(connection, channel, placement::Request::Place(question));
+            }
+            Request::Outcomes(outcomes) => {
+                self.placement_asked(connection, channel, placement::Request::Outcomes(outcomes));
+            }
+            Request::Servers(host, site) => {
+                let request = placement::Request::Servers { host, site };
+                self.placement_asked(connection, channel, request);
             }
         }
     }

@@ -24,7 +24,7 @@ impl Server {
         let reply = match permitted {
             Ok(routine) => {
                 let _ = self.remember(&routine);
-                Reply::Interface(interface_reply(&routine))
+                Reply::Interface(interface_reply(&routine, self.is_placed(&routine)))
             }
             Err(error) => {
                 if error.kind() == ErrorKind::PermissionDenied {
@@ -48,7 +48,8 @@ impl Server {
                 routines.iter().for_each(|routine| drop(self.remember(routine)));
                 let permitted =
                     routines.iter().filter(|routine| self.may_call(connection, routine).is_ok());
-                Reply::List(permitted.map(|routine| interface_reply(routine)).collect())
+                let reply = |routine| interface_reply(routine, self.is_placed(routine));
+                Reply::List(permitted.map(|routine| reply(routine)).collect())
             }
             Err(error) => Reply::Failed((&error).into()),
         };
@@ -84,11 +85,14 @@ impl Server {
     }
 }
 
-pub(in crate::step) fn interface_reply(routine: &PublishedRoutine) -> InterfaceReply {
+pub(in crate::step) fn interface_reply(
+    routine: &PublishedRoutine,
+    is_placed: Option<bool>,
+) -> InterfaceReply {
     InterfaceReply {
         name: routine.routine.interface.full_name(),
         interface: routine.encoded.to_vec(),
         contract: routine.contract,
-        is_placed: None,
+        is_placed,
     }
 }

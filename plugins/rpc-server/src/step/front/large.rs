@@ -53,6 +53,9 @@ impl Server {
             Large::List => self.state.out.act(Action::List { connection, channel }),
             Large::Status => self.tell_status(surroundings, connection, channel),
             Large::Kept => self.tell_kept(surroundings, connection, channel),
+            Large::State(question) => {
+                self.state.out.act(Action::State { connection, channel, question });
+            }
         }
     }
 }

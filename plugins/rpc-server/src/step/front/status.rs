@@ -116,6 +116,7 @@ impl Server {
     pub fn jobs(&mut self, surroundings: &dyn Surroundings, jobs: Vec<JobStatus>) {
         let before = self.state.executables.jobs.tell(surroundings.now(), jobs);
         self.tell_waits(&before);
+        self.note_jobs(&before);
     }
 
     fn object(&self, executable: ExecutableId, object: &Object, now: Instant) -> ObjectStatus {

@@ -344,7 +344,7 @@ fn described(call: &Call, describe: bool) -> Resume {
         _ => Argument::Absent,
     };
     let arguments = Some(call.open.arguments.iter().map(inline).collect());
-    Resume { interface: Some(interface_reply(&call.routine)), arguments, ..resume }
+    Resume { interface: Some(interface_reply(&call.routine, None)), arguments, ..resume }
 }
 
 pub(super) fn not_kept(operation: &'static str, id: CallId) -> Error {
