@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{Resources, Result};
-use farcall_idl::interface::Routine;
+use farcall_idl::interface::{Interface, Routine};
 
 use crate::mailbox::{Port, Reply, question};
 
@@ -31,11 +31,17 @@ pub enum Request {
     /// Find one routine by `module/name`, by a bare name that is unique, or by an alias in either
     /// form. Answer: [`Response::Resolved`]; `NotFound` with the nearest names, `Ambiguous` with
     /// all full names.
+    ///
+    /// What others publish counts, too: then the answer is [`Response::Elsewhere`]. Of several
+    /// contracts under one full name the one that most servers have is found, of equals the one
+    /// with the lower hash; `module@HASH/name` finds another by the first digits of its hash.
     Resolve {
         /// The name as the caller wrote it.
         name: String,
         /// Modules that the asker may know of; all others are as if they were not published.
         visible: Visible,
+        /// Whether the asker can call what others publish.
+        reach: Reach,
     },
     /// Find what an executable is to be held for: a routine or a class, by its full name.
     /// Answer: [`Response::Held`]; `NotFound`, `InvalidArgument` for a method.
@@ -45,8 +51,13 @@ pub enum Request {
         /// As for [`Request::Resolve`].
         visible: Visible,
     },
-    /// Every routine. Answer: [`Response::Listing`].
+    /// Every routine of this node. Answer: [`Response::Listing`].
     List,
+    /// Every routine of this node and of others. Answer: [`Response::Union`].
+    ListAll,
+    /// Others publish these, and nothing else: what was known of them before is forgotten. The
+    /// revision stays, which is of what this node publishes. Answer: [`Response::Noted`].
+    Elsewhere(Vec<ElsewhereRoutine>),
     /// Tell when what is published differs from what it was at this revision; 0 is before
     /// everything. For whoever keeps answers. Answer: [`Response::Changed`], at once or later;
     /// `LimitExceeded` when too many wait.
@@ -54,6 +65,29 @@ pub enum Request {
         /// The revision that the asker knows.
         revision: u64,
     },
+}
+
+/// Which servers' routines somebody can call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// This node's: of several contracts under one name its own is found.
+    #[default]
+    Here,
+    /// Those of all servers.
+    Everywhere,
+}
+
+/// A routine that other servers publish.
+#[derive(Clone, Debug)]
+pub struct ElsewhereRoutine {
+    /// Its interface.
+    pub interface: Arc<Interface>,
+    /// The interface in its canonical encoding.
+    pub encoded: Arc<[u8]>,
+    /// Hash of what changes a call.
+    pub contract: [u8; 32],
+    /// How many other servers publish it with this contract.
+    pub servers: u32,
 }
 
 /// Modules that somebody may know of: answers, and what they suggest, come from these alone.
@@ -99,8 +133,12 @@ pub enum Response {
     Resolved(Arc<PublishedRoutine>),
     /// The routine, or all methods of the class.
     Held(Vec<Arc<PublishedRoutine>>),
+    /// The routine, which only others publish.
+    Elsewhere(Arc<ElsewhereRoutine>),
     /// All routines, sorted by full name.
     Listing(Vec<Arc<PublishedRoutine>>),
+    /// All routines of this node, and those that only others publish: each sorted by full name.
+    Union(Vec<Arc<PublishedRoutine>>, Vec<Arc<ElsewhereRoutine>>),
     /// Modules were published or withdrawn: earlier answers may be of the past. It comes before the
     /// publisher's own answer, so that whoever heard of a publication finds nobody who has not.
     Changed {

@@ -2,6 +2,7 @@
 //! temporary folders, standard outputs that nobody may read, signals, and how much memory and how
 //! many files there are.
 
+pub mod host_name;
 pub mod machine_load;
 pub mod machine_memory;
 pub mod open_files;

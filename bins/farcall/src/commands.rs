@@ -8,6 +8,7 @@ mod check;
 mod config;
 mod connect;
 mod doctor;
+mod explain;
 mod fmt;
 mod jobs;
 mod keep;
@@ -19,6 +20,7 @@ mod pilot;
 mod relay;
 mod resources;
 mod scan;
+mod servers;
 mod service;
 mod shell;
 mod show;
@@ -67,6 +69,10 @@ pub enum Command {
     Drain(administer::DrainArguments),
     /// Watch a server's calls, queue and use of resources
     Top(top::TopArguments),
+    /// List the servers that a server knows
+    Servers(servers::ServersArguments),
+    /// Show where a call would run, and why: what it needs on each server
+    Explain(explain::ExplainArguments),
     /// List the objects on a server, or delete some of them
     Objects(objects::ObjectsArguments),
     /// List the jobs that run a server's routines on other hosts, or cancel one
@@ -173,6 +179,8 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Reload(arguments) => administer::reload(&arguments),
         Command::Drain(arguments) => administer::drain(&arguments).map(success),
         Command::Top(arguments) => top::top(&arguments).map(success),
+        Command::Servers(arguments) => servers::servers(&arguments).map(success),
+        Command::Explain(arguments) => explain::explain(&arguments).map(success),
         Command::Connect(arguments) => connect::connect(&arguments).map(success),
         Command::Relay(arguments) => relay::relay(&arguments).map(success),
         Command::Objects(arguments) => objects::objects(&arguments).map(success),

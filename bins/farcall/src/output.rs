@@ -288,6 +288,32 @@ pub fn table(out: &mut dyn Write, rows: &[(String, String)]) -> io::Result<()> {
     })
 }
 
+/// Rows of cells in columns, the first to the left and the others to the right, each with what
+/// follows the last one. A row may have fewer cells than others.
+pub fn aligned(rows: &[(Vec<String>, String)]) -> String {
+    let columns = rows.iter().map(|(cells, _)| cells.len()).max().unwrap_or(0);
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|(cells, _)| cells.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for (cells, rest) in rows {
+        let mut line = String::new();
+        for (column, (cell, width)) in cells.iter().zip(&widths).enumerate() {
+            match column {
+                0 => line.push_str(&format!("{cell:width$}")),
+                _ => line.push_str(&format!("  {cell:>width$}")),
+            }
+        }
+        line.push_str("  ");
+        line.push_str(rest);
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
 /// A number of bytes for people.
 pub fn bytes(count: u64) -> String {
     let mut value = count as f64;

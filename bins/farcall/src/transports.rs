@@ -12,6 +12,7 @@ use farcall_link::memory::MemorySource;
 use farcall_link::stream::{ByteStream, Listener, Proof};
 use farcall_rpc_server::{Options, Transports};
 use farcall_services::transports::{self, TransportsHandle};
+use farcall_system::host_name::host_name;
 use farcall_transport_tls::{ListenerLimits, ServerFiles};
 use farcall_transport_unix::{MemoryLimits, SharedMemory};
 
@@ -23,7 +24,7 @@ pub const TRANSPORTS: Transports = Transports {
     memory,
     own_uid: farcall_transport_unix::own_uid,
     was_started_here: farcall_transport_unix::was_started_here,
-    host: String::new,
+    host: host_name,
 };
 
 fn listen(options: &Options) -> Result<Vec<Box<dyn Listener>>> {

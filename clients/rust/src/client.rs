@@ -1,6 +1,7 @@
 //! A connection to a server, as programs see it.
 
 mod options;
+mod placement;
 
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
@@ -26,6 +27,7 @@ use crate::routine::Routine;
 use crate::session::{CallbackTimes, Session, Transfer, compressing};
 use crate::standard_streams::keep_standard_streams;
 pub use options::{CallOptions, Keep};
+pub use placement::Explanation;
 
 /// A connection to a server. Clones share it; it is closed with the last.
 #[derive(Clone)]

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_link::compression::Compression;
 use farcall_link::stream::ByteStream;
+use farcall_wire::PLACEMENT;
 use farcall_wire::message::ADMINISTRATION;
 use farcall_wire::{ByteOrder, CALLBACKS, Hello, HelloLimits, RESOURCES, RESUME, Role, STATUS};
 
@@ -230,7 +231,7 @@ pub fn hello(token: Option<Vec<u8>>, compression: Option<String>) -> Hello {
         role: Role::Client,
         byte_order: ByteOrder::NATIVE,
         product: concat!("farcall ", env!("CARGO_PKG_VERSION")).to_owned(),
-        features: [ADMINISTRATION, STATUS, RESUME, CALLBACKS, RESOURCES]
+        features: [ADMINISTRATION, STATUS, RESUME, CALLBACKS, RESOURCES, PLACEMENT]
             .map(str::to_owned)
             .into_iter()
             .chain(compression)

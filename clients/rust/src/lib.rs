@@ -38,7 +38,7 @@ pub use address::Address;
 pub use argument::{Argument, Destination};
 pub use array::{Array, ArrayMut, Element, Shape, View};
 pub use callback::{Answer, Callback, CallbackCall, NativeFunction, Running, Taken, callback};
-pub use client::{CallOptions, Client, Keep};
+pub use client::{CallOptions, Client, Explanation, Keep};
 pub use dial::{ConnectOptions, settings_there};
 pub use farcall_base::{CallId, Error, ErrorKind, ObjectId, Resources, Result, printable};
 pub use farcall_idl as idl;
@@ -46,7 +46,8 @@ pub use farcall_link::compression::{Compression, Saved};
 pub use farcall_link::stream::ByteStream;
 pub use farcall_wire::{
     CallTimes, JobStatus, KeptCall, KeptState, ModuleReport, ModuleStatus, ObjectState,
-    ObjectStatus, OpenCall, Order, Stage, Status, Totals, Use,
+    ObjectStatus, OpenCall, Order, PlacedServer, ServerPresence, ServerState, Stage, Status,
+    Totals, Use,
 };
 pub use hold::{Hold, HoldOptions};
 pub use lending::ArrayMemory;

@@ -10,8 +10,8 @@ use farcall_idl::interface::{
     Code, Implementation, Interface, Language, Routine, StringConvention,
 };
 use farcall_services::directory::{
-    ExecutableImage, GoneModule, ImageKind, Part, Publication, PublishedRoutine, Request, Response,
-    RoutineData, Trust, Visible,
+    ElsewhereRoutine, ExecutableImage, GoneModule, ImageKind, Part, Publication, PublishedRoutine,
+    Reach, Request, Response, RoutineData, Trust, Visible,
 };
 
 use crate::state::{Limits, State};
@@ -60,8 +60,17 @@ fn request(words: &[&str]) -> Request {
             Request::Publish(publication(module.trim_matches('"'), routines))
         }
         ["withdraw", module] => Request::Withdraw { module: module.to_string() },
+        ["reach", name, among @ ..] => Request::Resolve {
+            name: name.to_string(),
+            visible: visible(among),
+            reach: Reach::Everywhere,
+        },
+        ["elsewhere", routines @ ..] => {
+            Request::Elsewhere(routines.iter().map(|text| elsewhere(text)).collect())
+        }
+        ["list-all"] => Request::ListAll,
         ["resolve", name, among @ ..] => {
-            Request::Resolve { name: name.to_string(), visible: visible(among) }
+            Request::Resolve { name: name.to_string(), visible: visible(among), reach: Reach::Here }
         }
         ["hold", name, among @ ..] => {
             Request::Hold { name: name.to_string(), visible: visible(among) }
@@ -116,8 +125,32 @@ fn show(action: Action) -> Vec<String> {
         Ok(Response::Listing(routines)) => {
             routines.iter().map(|routine| format!("- {}", full_name(routine))).collect()
         }
+        Ok(Response::Elsewhere(routine)) => vec![format!("elsewhere {}", version(&routine))],
+        Ok(Response::Union(own, others)) => {
+            let own = own.iter().map(|routine| format!("- {}", full_name(routine)));
+            own.chain(others.iter().map(|one| format!("- elsewhere {}", version(one)))).collect()
+        }
         Ok(Response::Changed { revision }) => vec![format!("tell {number} revision {revision}")],
         Err(error) => vec![format!("{} {error}", error.kind().name())],
+    }
+}
+
+fn version(routine: &ElsewhereRoutine) -> String {
+    let name = routine.interface.full_name();
+    format!("{name} {:02x} on {}", routine.contract[0], routine.servers)
+}
+
+/// `MODULE/NAME:HASH:SERVERS`: a routine that others publish; each byte of its hash is the same.
+fn elsewhere(text: &str) -> ElsewhereRoutine {
+    let [name, hash, servers] = text.split(':').collect::<Vec<_>>()[..] else {
+        panic!("MODULE/NAME:HASH:SERVERS, and not {text}")
+    };
+    let (module, name) = name.split_once('/').unwrap();
+    ElsewhereRoutine {
+        interface: Arc::new(routine(module, name).routine.interface.clone()),
+        encoded: Arc::from([0; 8]),
+        contract: [u8::from_str_radix(hash, 16).unwrap(); 32],
+        servers: servers.parse().unwrap(),
     }
 }
 

@@ -1,11 +1,18 @@
 //! The directory's tables: modules, and the index of bare names over all of them. Pure.
 
+mod found;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_services::directory::{GoneModule, PublishedModule, PublishedRoutine, Visible};
+use farcall_services::directory::{
+    ElsewhereRoutine, GoneModule, PublishedModule, PublishedRoutine, Reach, Visible,
+};
 use serde::Deserialize;
+
+pub(crate) use found::{Elsewhere, Found};
+use found::{begins_with, choose, versioned};
 
 /// The limits of the manifest; options.toml says what each means.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -47,6 +54,8 @@ pub(crate) struct State {
     routine_count: usize,
     modules: BTreeMap<String, ModuleEntry>,
     by_name: BTreeMap<String, BTreeSet<String>>,
+    /// What others publish.
+    pub(crate) elsewhere: Elsewhere,
     /// What was published before the server was started again, and is not since.
     pub(crate) gone: Vec<GoneModule>,
 }
@@ -70,6 +79,7 @@ impl State {
             routine_count: 0,
             modules,
             by_name,
+            elsewhere: Elsewhere::default(),
             gone: Vec::new(),
         }
     }
@@ -128,8 +138,8 @@ impl State {
     }
 
     /// What somebody may know of it.
-    pub(crate) fn seen<'a>(&'a self, visible: &'a Visible) -> Seen<'a> {
-        Seen { state: self, visible }
+    pub(crate) fn seen<'a>(&'a self, visible: &'a Visible, reach: Reach) -> Seen<'a> {
+        Seen { state: self, visible, reach }
     }
 
     /// All routines, by module, in order of publication.
@@ -143,6 +153,7 @@ impl State {
 pub(crate) struct Seen<'a> {
     state: &'a State,
     visible: &'a Visible,
+    reach: Reach,
 }
 
 impl<'a> Seen<'a> {
@@ -166,9 +177,55 @@ impl<'a> Seen<'a> {
         *self.visible == Visible::All
     }
 
-    /// The routine called `name` (or by that alias) in `module`.
-    pub(crate) fn routine(self, module: &str, name: &str) -> Option<&'a Arc<PublishedRoutine>> {
+    fn others(self, module: &str, name: &str) -> &'a [Arc<ElsewhereRoutine>] {
+        match self.visible.shows(module) {
+            true => self.state.elsewhere.contracts(module, name),
+            false => &[],
+        }
+    }
+
+    /// The routine of this node called `name` (or by that alias) in `module`.
+    pub(crate) fn own(self, module: &str, name: &str) -> Option<&'a Arc<PublishedRoutine>> {
         self.module(module)?.by_name.get(name)
+    }
+
+    /// The routine called `name` (or by that alias) in `module`, or in the version of it that a
+    /// hash names.
+    pub(crate) fn routine(self, module: &str, name: &str) -> Option<Found> {
+        let found = choose(self.own(module, name), self.others(module, name), self.reach);
+        found.or_else(|| {
+            let (module, digits) = versioned(module)?;
+            let own = self.own(module, name).filter(|own| begins_with(&own.contract, digits));
+            let mut others = self.others(module, name).iter();
+            let mut other = || others.find(|other| begins_with(&other.contract, digits));
+            let here = own.cloned().map(Found::Here);
+            here.or_else(|| other().cloned().map(Found::Elsewhere))
+        })
+    }
+
+    /// A method of a class that only others publish.
+    pub(crate) fn method_elsewhere(
+        self,
+        module: &str,
+        class: &str,
+    ) -> Option<&'a Arc<ElsewhereRoutine>> {
+        let mut routines = self.state.elsewhere.routines();
+        routines.find(|routine| {
+            let interface = &routine.interface;
+            let is_method = interface.method().is_some() && interface.class == class;
+            is_method && interface.module == module && self.visible.shows(module)
+        })
+    }
+
+    /// What only others publish, and somebody may know of.
+    pub(crate) fn only_elsewhere(self) -> impl Iterator<Item = &'a Arc<ElsewhereRoutine>> {
+        let seen = self.state.elsewhere.routines();
+        seen.filter(move |routine| {
+            let interface = &routine.interface;
+            let own = self.own(&interface.module, &interface.name);
+            self.visible.shows(&interface.module)
+                && own.is_none_or(|own| own.contract != routine.contract)
+        })
     }
 
     /// The methods of a class, in order of publication; none of what is no class.
@@ -186,18 +243,18 @@ impl<'a> Seen<'a> {
     }
 
     /// All routines with this bare name or alias, by module.
-    pub(crate) fn routines_called(self, name: &str) -> Vec<&'a Arc<PublishedRoutine>> {
-        let modules = self.state.by_name.get(name).into_iter().flatten();
-        modules.filter_map(|module| self.routine(module, name)).collect()
+    pub(crate) fn routines_called(self, name: &str) -> Vec<Found> {
+        let own = self.state.by_name.get(name);
+        let others = self.state.elsewhere.by_name().get(name);
+        let modules: BTreeSet<&String> = own.into_iter().chain(others).flatten().collect();
+        modules.into_iter().filter_map(|module| self.routine(module, name)).collect()
     }
 
     /// The names of all modules.
     pub(crate) fn module_names(self) -> impl Iterator<Item = &'a str> {
-        self.state
-            .modules
-            .keys()
-            .map(String::as_str)
-            .filter(move |module| self.visible.shows(module))
+        let own = self.state.modules.keys().map(String::as_str);
+        let all: BTreeSet<&str> = own.chain(self.state.elsewhere.module_names()).collect();
+        all.into_iter().filter(move |module| self.visible.shows(module))
     }
 
     /// All bare names and aliases.
@@ -205,15 +262,18 @@ impl<'a> Seen<'a> {
         let is_seen = move |modules: &BTreeSet<String>| {
             modules.iter().any(|module| self.visible.shows(module))
         };
-        self.state
-            .by_name
-            .iter()
-            .filter(move |(_, modules)| is_seen(modules))
-            .map(|(name, _)| name.as_str())
+        let all = self.state.by_name.iter().chain(self.state.elsewhere.by_name());
+        let seen = all.filter(move |(_, modules)| is_seen(modules));
+        let names: BTreeSet<&str> = seen.map(|(name, _)| name.as_str()).collect();
+        names.into_iter()
     }
 
     /// The names and aliases within one module; none for an unknown module.
     pub(crate) fn names_in(self, module: &str) -> impl Iterator<Item = &'a str> {
-        self.module(module).into_iter().flat_map(|entry| entry.by_name.keys().map(String::as_str))
+        let own = self.module(module).into_iter().flat_map(|entry| entry.by_name.keys());
+        let others = self.state.elsewhere.names_in(module);
+        let others = others.filter(|_| self.visible.shows(module));
+        let names: BTreeSet<&str> = own.map(String::as_str).chain(others).collect();
+        names.into_iter()
     }
 }

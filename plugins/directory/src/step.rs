@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result, is_obeyed, nearest};
 use farcall_services::directory::{
-    Part, Publication, PublishedModule, PublishedRoutine, Request, Response, RoutineData, Visible,
+    Part, Publication, PublishedModule, PublishedRoutine, Reach, Request, Response, RoutineData,
+    Visible,
 };
 
-use crate::state::{ModuleEntry, Seen, State};
+use crate::state::{Elsewhere, Found, ModuleEntry, Seen, State};
 
 /// Full names an error lists; an error is for people.
 const NAMES_LISTED_MAX: usize = 10;
@@ -17,6 +18,9 @@ const NAMES_LISTED_MAX: usize = 10;
 /// them or nowhere.
 const ASK_FOR_RIGHTS: &str = "`farcall ls` lists what you may call; to call more, ask the \
     server's administrator to add it to the table access of rpc-server in farcall.toml";
+
+/// Routines of others that are known.
+const ELSEWHERE_MAX: usize = 100_000;
 
 /// Nearest names an error offers.
 const NEAREST_MAX: usize = 3;
@@ -60,6 +64,13 @@ pub(crate) fn step(state: &mut State, event: Event) -> Vec<Action> {
     told.chain([Action::Answer { number, answer }]).collect()
 }
 
+fn answer(found: Found) -> Response {
+    match found {
+        Found::Here(routine) => Response::Resolved(routine),
+        Found::Elsewhere(routine) => Response::Elsewhere(routine),
+    }
+}
+
 fn watch(state: &mut State, number: u64) -> Vec<Action> {
     let limit = state.limits.watches_max;
     if state.watches.len() >= limit {
@@ -85,11 +96,21 @@ fn handle(state: &mut State, request: Request) -> Result<Response> {
             state.gone = gone;
             Ok(Response::Noted)
         }
-        Request::Resolve { name, visible } => {
-            resolve(state.seen(&visible), &name).map(Response::Resolved)
+        Request::Elsewhere(routines) => {
+            state.elsewhere = Elsewhere::new(routines, ELSEWHERE_MAX);
+            Ok(Response::Noted)
         }
-        Request::Hold { name, visible } => hold(state.seen(&visible), &name).map(Response::Held),
+        Request::Resolve { name, visible, reach } => {
+            resolve(state.seen(&visible, reach), &name).map(answer)
+        }
+        Request::Hold { name, visible } => hold(state.seen(&visible, Reach::Here), &name),
         Request::List => Ok(Response::Listing(list(state))),
+        Request::ListAll => {
+            let seen = state.seen(&Visible::All, Reach::Everywhere);
+            let mut others: Vec<_> = seen.only_elsewhere().cloned().collect();
+            others.sort_by_cached_key(|routine| (routine.interface.full_name(), routine.contract));
+            Ok(Response::Union(list(state), others))
+        }
         Request::Watch { .. } => Ok(Response::Changed { revision: state.revision }),
     }
 }
@@ -226,35 +247,33 @@ fn withdraw(state: &mut State, module: &str) -> Result<Response> {
     }
     let message = format!("no module \"{}\" is published", shown(module));
     let error = Error::new(ErrorKind::NotFound, "withdraw a module", message);
-    Err(advise(error, &nearest(module, state.seen(&Visible::All).module_names(), NEAREST_MAX)))
+    Err(advise(
+        error,
+        &nearest(module, state.seen(&Visible::All, Reach::Here).module_names(), NEAREST_MAX),
+    ))
 }
 
 /// A full name leads to one routine or none. A bare name leads to the routine without a module, if
 /// there is one, and else to the only module that has it. Letters of another case do where nothing
 /// else can be meant.
-fn resolve(seen: Seen<'_>, name: &str) -> Result<Arc<PublishedRoutine>> {
+fn resolve(seen: Seen<'_>, name: &str) -> Result<Found> {
     if let Some((module, bare)) = name.split_once('/') {
-        let found =
-            seen.routine(module, bare).cloned().or_else(|| in_other_case(seen, Some(module), bare));
+        let found = seen.routine(module, bare).or_else(|| in_other_case(seen, Some(module), bare));
         return found.ok_or_else(|| unknown(seen, name));
     }
     if let Some(routine) = seen.routine("", name) {
-        return Ok(routine.clone());
+        return Ok(routine);
     }
     match seen.routines_called(name).as_slice() {
         [] => in_other_case(seen, None, name).ok_or_else(|| unknown(seen, name)),
-        [routine] => Ok((*routine).clone()),
+        [routine] => Ok(routine.clone()),
         several => Err(ambiguous(name, several)),
     }
 }
 
 /// The only routine whose name differs in the case of letters and in nothing else: Fortran writes
 /// `DGESV` and means `dgesv`.
-fn in_other_case(
-    seen: Seen<'_>,
-    module: Option<&str>,
-    bare: &str,
-) -> Option<Arc<PublishedRoutine>> {
+fn in_other_case(seen: Seen<'_>, module: Option<&str>, bare: &str) -> Option<Found> {
     let modules = seen
         .module_names()
         .filter(|known| module.is_none_or(|named| known.eq_ignore_ascii_case(named)));
@@ -264,19 +283,25 @@ fn in_other_case(
     });
     let first = found.next()?;
     // Its aliases may be such names, too.
-    found.all(|other| Arc::ptr_eq(first, other)).then(|| first.clone())
+    found.all(|other| first.is(&other)).then_some(first)
 }
 
 /// What an executable can be held for: the name of a class leads to all of its methods.
-fn hold(seen: Seen<'_>, name: &str) -> Result<Vec<Arc<PublishedRoutine>>> {
+fn hold(seen: Seen<'_>, name: &str) -> Result<Response> {
     let (module, bare) = name.split_once('/').unwrap_or(("", name));
     let methods = seen.methods(module, bare);
     if !methods.is_empty() {
-        return Ok(methods.into_iter().cloned().collect());
+        return Ok(Response::Held(methods.into_iter().cloned().collect()));
+    }
+    if let Some(method) = seen.method_elsewhere(module, bare) {
+        return Ok(Response::Elsewhere(method.clone()));
     }
     let Some(routine) = seen.routine(module, bare) else { return Err(unknown(seen, name)) };
-    match routine.routine.interface.full_class() {
-        None => Ok(vec![routine.clone()]),
+    match routine.interface().full_class() {
+        None => Ok(match routine {
+            Found::Here(routine) => Response::Held(vec![routine]),
+            elsewhere => answer(elsewhere),
+        }),
         Some(class) => {
             let message = format!("\"{}\" is a method", shown(name));
             let fix = format!("hold an object of {class}, and call its method on that");
@@ -356,7 +381,7 @@ fn near_full_names(seen: Seen<'_>, module: &str, bare: &str) -> Vec<String> {
         .into_iter()
         .map(|name| format!("{module}/{name}"));
     let elsewhere =
-        seen.routines_called(bare).into_iter().map(|routine| routine.routine.interface.full_name());
+        seen.routines_called(bare).into_iter().map(|routine| routine.interface().full_name());
     let modules =
         nearest(module, seen.module_names().filter(|known| *known != module), NEAREST_MAX);
     let beside = modules.into_iter().flat_map(|near| {
@@ -378,9 +403,8 @@ fn advise(error: Error, near: &[&str]) -> Error {
     }
 }
 
-fn ambiguous(name: &str, several: &[&Arc<PublishedRoutine>]) -> Error {
-    let full =
-        several.iter().take(NAMES_LISTED_MAX).map(|routine| routine.routine.interface.full_name());
+fn ambiguous(name: &str, several: &[Found]) -> Error {
+    let full = several.iter().take(NAMES_LISTED_MAX).map(|routine| routine.interface().full_name());
     let mut listed = full.collect::<Vec<_>>().join(", ");
     if several.len() > NAMES_LISTED_MAX {
         listed += &format!(" and {} more", several.len() - NAMES_LISTED_MAX);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use farcall_base::{ErrorKind, Random, SeededRandom};
 use farcall_kernel::{Manifest, Node, Options};
-use farcall_services::directory::{Request, Response, Visible};
+use farcall_services::directory::{Reach, Request, Response, Visible};
 use farcall_services::mailbox::mailbox;
 
 use super::*;
@@ -15,7 +15,7 @@ use crate::step::{Action, Event, step};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn resolve(name: &str) -> Request {
-    Request::Resolve { name: name.to_string(), visible: Visible::All }
+    Request::Resolve { name: name.to_string(), visible: Visible::All, reach: Reach::Here }
 }
 
 #[test]
@@ -122,8 +122,12 @@ fn random_request(random: &mut SeededRandom) -> Request {
             Request::Publish(publication(module, &[routine.as_str(), name(random).as_str()]))
         }
         2 => Request::Withdraw { module: module.to_string() },
-        3 => Request::Resolve { name: format!("{module}/{}", name(random)), visible: Visible::All },
-        _ => Request::Resolve { name: name(random), visible: Visible::All },
+        3 => Request::Resolve {
+            name: format!("{module}/{}", name(random)),
+            visible: Visible::All,
+            reach: Reach::Everywhere,
+        },
+        _ => Request::Resolve { name: name(random), visible: Visible::All, reach: Reach::Here },
     }
 }
 
@@ -141,7 +145,7 @@ fn the_index_always_agrees_with_the_modules() {
                 std::iter::once(interface.name).chain(interface.aliases)
             })
             .collect();
-        let seen = state.seen(&Visible::All);
+        let seen = state.seen(&Visible::All, Reach::Here);
         let indexed: usize = seen.bare_names().map(|name| seen.routines_called(name).len()).sum();
         assert_eq!(listed.len(), indexed, "each name of each routine is in the index once");
         listed.sort();

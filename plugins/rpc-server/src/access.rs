@@ -218,10 +218,11 @@ impl Rights {
     /// # Errors
     /// As [`Rights::call`].
     pub fn ask(&self, name: &str) -> Result<()> {
-        match name.split_once('/') {
-            Some((module, _)) if !self.modules.shows_in_other_case(module) => self.call(module),
-            _ => Ok(()),
-        }
+        let Some((module, _)) = name.split_once('/') else { return Ok(()) };
+        // Of `module@HASH`, which names a version, the module counts.
+        let without_version = module.rsplit_once('@').map_or(module, |(module, _)| module);
+        let shows = |module| self.modules.shows_in_other_case(module);
+        if shows(module) || shows(without_version) { Ok(()) } else { self.call(module) }
     }
 
     /// The right to call routines of the module.

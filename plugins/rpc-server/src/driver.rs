@@ -252,11 +252,17 @@ impl Driver {
         while let Ok(message) = self.inbox.try_receive() {
             match message {
                 Message::Stop => return false,
-                Message::Resolved(connection, channel, answer) => {
-                    self.server.resolved(connection, channel, answer.and_then(directory::resolved));
-                }
+                Message::Resolved(connection, channel, answer) => match answer {
+                    Ok(Response::Elsewhere(routine)) => {
+                        self.server.resolved_elsewhere(connection, channel, &routine)
+                    }
+                    answer => {
+                        let answer = answer.and_then(directory::resolved);
+                        self.server.resolved(connection, channel, answer);
+                    }
+                },
                 Message::Listed(connection, channel, answer) => {
-                    self.server.listed(connection, channel, answer.and_then(directory::listing));
+                    self.server.listed(connection, channel, answer.and_then(directory::union));
                 }
                 Message::Stated(number, answer) => self.stated(number, answer),
                 Message::Placed(connection, channel, answer) => {
@@ -264,6 +270,9 @@ impl Driver {
                 }
                 Message::Metaserver(said) => self.metaserver(said),
                 Message::Fetched(key, slot, outcome) => self.fetched(key, slot, outcome),
+                Message::Held(hold, Ok(Response::Elsewhere(routine))) => {
+                    self.server.held_elsewhere(&mut self.world, hold, &routine);
+                }
                 Message::Held(hold, answer) => {
                     self.server.held(&mut self.world, hold, answer.and_then(directory::held));
                 }

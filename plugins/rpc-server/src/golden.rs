@@ -26,7 +26,7 @@ use farcall_wire::HelloLimits;
 
 use crate::access::{self, Entry, Principal, Rights};
 use crate::state::{Caller, KeepLimits, Limits, MemorySource, Newcomer, Records, State};
-use crate::step::Server;
+use crate::step::{Server, Union};
 use memory::Memory;
 use peers::Peers;
 
@@ -213,7 +213,8 @@ impl Play {
             "held" => self.held(words[1]),
             "listing" => {
                 let (connection, channel) = self.peers.questions.pop_front().unwrap();
-                self.server.listed(connection, channel, Ok(self.routines.clone()));
+                let union = Union { own: self.routines.clone(), others: Vec::new() };
+                self.server.listed(connection, channel, Ok(union));
             }
             "obeyed" => {
                 let (connection, channel) = self.peers.questions.pop_front().unwrap();

@@ -23,7 +23,7 @@ use crate::access::Rights;
 use crate::state::{Action, MemoryId, MemorySource, PeerKind, Resuming, State};
 
 pub use calls::{SlotMemory, result_memory};
-pub use front::{Listing, NodeFacts};
+pub use front::{Listing, NodeFacts, Union};
 pub use kept::{ReadBack, ReadMemory};
 pub use kept::{Restored, Was};
 

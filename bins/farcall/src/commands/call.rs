@@ -270,6 +270,24 @@ pub(super) fn assign<'a>(
     interface: &Interface,
     arguments: &'a [String],
 ) -> Result<Vec<(usize, &'a str)>> {
+    let assigned = assign_some(interface, arguments)?;
+    let given = |index: &usize| assigned.iter().any(|(known, _)| known == index);
+    // What the routine refers to on a condition may be left out where that does not hold: the
+    // client's core knows.
+    let conditional = |index: &usize| interface.parameters[*index].when.is_some();
+    match needed(interface).iter().find(|index| !given(index) && !conditional(index)) {
+        Some(missing) => Err(wrong(format!("{} is missing", interface.parameters[*missing].name))
+            .with("usage", signature(interface))
+            .fix(format!("see `farcall show {}`", interface.full_name()))),
+        None => Ok(assigned),
+    }
+}
+
+/// The same where any may be missing.
+pub(super) fn assign_some<'a>(
+    interface: &Interface,
+    arguments: &'a [String],
+) -> Result<Vec<(usize, &'a str)>> {
     let order = positional(interface);
     let mut next = order.iter().copied();
     let mut assigned: Vec<(usize, &str)> = Vec::new();
@@ -284,16 +302,7 @@ pub(super) fn assign<'a>(
         }
         assigned.push((index, text));
     }
-    let given = |index: &usize| assigned.iter().any(|(known, _)| known == index);
-    // What the routine refers to on a condition may be left out where that does not hold: the
-    // client's core knows.
-    let conditional = |index: &usize| interface.parameters[*index].when.is_some();
-    match needed(interface).iter().find(|index| !given(index) && !conditional(index)) {
-        Some(missing) => Err(wrong(format!("{} is missing", interface.parameters[*missing].name))
-            .with("usage", signature(interface))
-            .fix(format!("see `farcall show {}`", interface.full_name()))),
-        None => Ok(assigned),
-    }
+    Ok(assigned)
 }
 
 /// `name=value`, where the name could be a parameter's.

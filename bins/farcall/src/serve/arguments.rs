@@ -15,6 +15,10 @@ pub struct ServeArguments {
     /// Address to listen on: unix:PATH, tls://HOST:PORT or tcp:127.0.0.1:PORT; may be repeated
     #[arg(long, value_name = "ADDRESS")]
     pub(super) listen: Vec<String>,
+    /// Metaserver to join: report to it, and take the calls that it sends; tls://HOST:PORT or unix:PATH; may be
+    /// repeated
+    #[arg(long, value_name = "ADDRESS")]
+    pub(super) join: Vec<String>,
     /// File with the token that TCP clients must show; created if it does not exist
     #[arg(long, value_name = "FILE")]
     pub(super) token_file: Option<String>,

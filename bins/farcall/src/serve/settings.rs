@@ -79,6 +79,15 @@ fn override_options(
             &format!("log_format = {}", toml_text(format)),
         )?;
     }
+    if !arguments.join.is_empty() {
+        // Those of the configuration file stay.
+        let entry = manifest.plugins.iter().find(|entry| entry.slot == farcall_metaserver::SLOT);
+        let known = entry.map(|entry| farcall_metaserver::Settings::read(&entry.options));
+        let mut join = known.transpose()?.map(|settings| settings.join).unwrap_or_default();
+        join.extend(arguments.join.iter().cloned());
+        let text = format!("join = {}", toml_list(&join));
+        manifest.override_options("metaserver", "--join", &text)?;
+    }
     if let Some(address) = &arguments.metrics {
         manifest.override_options(
             "metrics",

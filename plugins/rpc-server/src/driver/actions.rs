@@ -8,21 +8,22 @@ use crate::state::Action;
 impl Driver {
     pub(super) fn act(&mut self, action: Action) {
         match action {
-            Action::Resolve { connection, channel, name, visible } => {
+            Action::Resolve { connection, channel, name, visible, reach } => {
                 match self
                     .sender
                     .reply(move |answer| Message::Resolved(connection, channel, answer))
                 {
-                    Ok(reply) => {
-                        self.services.directory.ask(Request::Resolve { name, visible }, reply)
-                    }
+                    Ok(reply) => self
+                        .services
+                        .directory
+                        .ask(Request::Resolve { name, visible, reach }, reply),
                     Err(error) => self.server.resolved(connection, channel, Err(error)),
                 }
             }
             Action::List { connection, channel } => {
                 match self.sender.reply(move |answer| Message::Listed(connection, channel, answer))
                 {
-                    Ok(reply) => self.services.directory.ask(Request::List, reply),
+                    Ok(reply) => self.services.directory.ask(Request::ListAll, reply),
                     Err(error) => self.server.listed(connection, channel, Err(error)),
                 }
             }

@@ -6,7 +6,7 @@ use farcall_base::{Error, Result};
 use farcall_services::directory::{PublishedRoutine, Request, Response};
 
 use super::{Driver, Message};
-use crate::step::Surroundings;
+use crate::step::{Surroundings, Union};
 
 /// What is published, as far as we know, and whether the directory is to tell when it is another.
 #[derive(Default)]
@@ -92,7 +92,15 @@ pub fn held(response: Response) -> Result<Vec<Arc<PublishedRoutine>>> {
     }
 }
 
-/// The directory's answer to a question for everything.
+/// The directory's answer to a question for everything, of others, too.
+pub fn union(response: Response) -> Result<Union> {
+    match response {
+        Response::Union(own, others) => Ok(Union { own, others }),
+        _ => Err(Error::internal("ask the directory", "it sent the wrong kind of answer")),
+    }
+}
+
+/// The directory's answer to a question for everything of this node.
 pub fn listing(response: Response) -> Result<Vec<Arc<PublishedRoutine>>> {
     match response {
         Response::Listing(routines) => Ok(routines),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{ChannelId, ConnectionId, ExecutableId};
-use farcall_services::directory::{ExecutableImage, Visible};
+use farcall_services::directory::{ExecutableImage, Reach, Visible};
 use farcall_services::fetcher::Wanted;
 use farcall_services::placement::{self, Asker};
 use farcall_wire::{Order, StateQuestion};
@@ -24,8 +24,10 @@ pub enum Action {
         name: String,
         /// What whoever asks may know of.
         visible: Visible,
+        /// Whether it can call what others publish.
+        reach: Reach,
     },
-    /// Ask the directory for everything; tell [`crate::step::Server::listed`].
+    /// Ask the directory for everything, of others, too; tell [`crate::step::Server::listed`].
     List {
         /// Who asks.
         connection: ConnectionId,

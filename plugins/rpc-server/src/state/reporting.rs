@@ -302,7 +302,9 @@ mod tests {
     fn of_waits_of_jobs_the_median_is_told() {
         let mut reporting = Reporting::default();
         assert_eq!(reporting.job_wait_s(), None);
-        [1, 100, 2].map(|seconds| reporting.job_waited(Duration::from_secs(seconds)));
+        for seconds in [1, 100, 2] {
+            reporting.job_waited(Duration::from_secs(seconds));
+        }
         assert_eq!(reporting.job_wait_s(), Some(2.0));
     }
 }

@@ -10,4 +10,4 @@ pub(super) mod placing;
 pub(super) mod status;
 pub(super) mod under_way;
 
-pub use placing::{Listing, NodeFacts};
+pub use placing::{Listing, NodeFacts, Union};

@@ -213,7 +213,8 @@ impl Server {
             return self.reply(connection, channel, &Reply::Failed((&error).into()));
         }
         let visible = self.visible(connection);
-        self.state.out.act(Action::Resolve { connection, channel, name, visible });
+        let reach = self.reach(connection);
+        self.state.out.act(Action::Resolve { connection, channel, name, visible, reach });
     }
 
     /// Whether the table of rights lets the peer ask for this name, routine or not.

@@ -1,13 +1,14 @@
 //! What the directory says of routines, and what of it is kept at hand.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use farcall_base::{ChannelId, ConnectionId, ErrorKind, Result};
-use farcall_services::directory::PublishedRoutine;
+use farcall_services::directory::{ElsewhereRoutine, PublishedRoutine, Reach, Visible};
 use farcall_wire::{InterfaceReply, Reply};
 
 use crate::state::{Action, Known};
-use crate::step::Server;
+use crate::step::{Server, Union};
 
 impl Server {
     /// The directory knows the routine, or not.
@@ -36,20 +37,21 @@ impl Server {
         self.reply(connection, channel, &reply);
     }
 
-    /// The directory's whole list, but for what the peer may not call.
-    pub fn listed(
-        &mut self,
-        connection: ConnectionId,
-        channel: ChannelId,
-        answer: Result<Vec<Arc<PublishedRoutine>>>,
-    ) {
+    /// The directory's whole list, but for what the peer may not or cannot call.
+    pub fn listed(&mut self, connection: ConnectionId, channel: ChannelId, answer: Result<Union>) {
         let reply = match answer {
             Ok(routines) => {
-                routines.iter().for_each(|routine| drop(self.remember(routine)));
+                routines.own.iter().for_each(|routine| drop(self.remember(routine)));
+                let visible = self.visible(connection);
                 let permitted =
-                    routines.iter().filter(|routine| self.may_call(connection, routine).is_ok());
-                let reply = |routine| interface_reply(routine, self.is_placed(routine));
-                Reply::List(permitted.map(|routine| reply(routine)).collect())
+                    |routine: &&Arc<PublishedRoutine>| visible.shows(&routine.module.name);
+                let own = routines.own.iter().filter(permitted);
+                let own = own.map(|routine| interface_reply(routine, self.is_placed(routine)));
+                let mut list: Vec<InterfaceReply> = own.collect();
+                if self.reach(connection) == Reach::Everywhere && !routines.others.is_empty() {
+                    add_others(&mut list, &routines.others, &visible);
+                }
+                Reply::List(list)
             }
             Err(error) => Reply::Failed((&error).into()),
         };
@@ -82,6 +84,36 @@ impl Server {
         let known = Arc::new(Known::new(routine.clone(), &mut self.state.counters));
         self.state.routines.insert(name, known.clone());
         known
+    }
+}
+
+/// What only others publish, behind what this node does. A contract whose name another has already
+/// is told by its hash.
+fn add_others(list: &mut Vec<InterfaceReply>, others: &[Arc<ElsewhereRoutine>], visible: &Visible) {
+    let mut others: Vec<&Arc<ElsewhereRoutine>> =
+        others.iter().filter(|routine| visible.shows(&routine.interface.module)).collect();
+    others.sort_by(|a, b| b.servers.cmp(&a.servers).then(a.contract.cmp(&b.contract)));
+    let mut names: BTreeSet<String> = list.iter().map(|reply| reply.name.clone()).collect();
+    for routine in others {
+        let interface = &routine.interface;
+        let mut name = interface.full_name();
+        if !names.insert(name.clone()) {
+            let digits: String =
+                routine.contract[..4].iter().map(|byte| format!("{byte:02x}")).collect();
+            name = format!("{}@{digits}/{}", interface.module, interface.name);
+        }
+        list.push(elsewhere_reply(routine, name));
+    }
+    list.sort_by(|a, b| a.name.cmp(&b.name));
+}
+
+/// A routine that only others publish, under a name by which it is found.
+pub(super) fn elsewhere_reply(routine: &ElsewhereRoutine, name: String) -> InterfaceReply {
+    InterfaceReply {
+        name,
+        interface: routine.encoded.to_vec(),
+        contract: routine.contract,
+        is_placed: Some(true),
     }
 }
 

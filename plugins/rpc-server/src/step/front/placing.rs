@@ -7,17 +7,17 @@ use std::time::Duration;
 use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_idl::values::ByteValues;
 use farcall_placement::{Demand, routine_hash};
-use farcall_services::directory::{PublishedRoutine, Visible};
+use farcall_services::directory::{ElsewhereRoutine, PublishedRoutine, Reach, Visible};
 use farcall_services::placement::{Asker, Placed, PlacedRoutines, Request};
 use farcall_wire::{
     Argument, CallTimes, JobStatus, OfferedRoutine, Open, PLACEMENT, RanCall, Reply, ServerReport,
     StateQuestion, grant_of,
 };
 
-use super::directory::interface_reply;
+use super::directory::{elsewhere_reply, interface_reply};
 use crate::access::Rights;
-use crate::state::{Action, Call, CallKey, Known, Listener, Phase};
-use crate::step::Server;
+use crate::state::{Action, Call, CallKey, HoldNumber, Known, Listener, Phase};
+use crate::step::{Server, Surroundings};
 
 /// Calls that are looked at one by one for what they still need; of more, these stand for all.
 const CALLS_LOOKED_AT: usize = 256;
@@ -42,6 +42,15 @@ pub struct NodeFacts {
 
 /// What is published, when it was asked for.
 pub type Listing = Vec<Arc<PublishedRoutine>>;
+
+/// What this node publishes, and what only others do.
+#[derive(Default)]
+pub struct Union {
+    /// This node's.
+    pub own: Listing,
+    /// Others'.
+    pub others: Vec<Arc<ElsewhereRoutine>>,
+}
 
 impl Server {
     /// A client asks where calls run, or tells what it knows: the metaserver is asked.
@@ -258,6 +267,51 @@ impl Server {
         for job in began.filter(|job| waited(job)) {
             self.state.reporting.job_waited(Duration::from_micros(job.age_us));
         }
+    }
+
+    /// Which servers' routines a client can call.
+    pub(in crate::step) fn reach(&self, connection: ConnectionId) -> Reach {
+        match self.has_feature(connection, PLACEMENT) {
+            true => Reach::Everywhere,
+            false => Reach::Here,
+        }
+    }
+
+    /// The directory knows the routine, and that only others publish it.
+    pub fn resolved_elsewhere(
+        &mut self,
+        connection: ConnectionId,
+        channel: ChannelId,
+        routine: &ElsewhereRoutine,
+    ) {
+        let name = routine.interface.full_name();
+        let may_call = self.rights(connection).map(|rights| rights.call(&routine.interface.module));
+        let reply = match may_call {
+            Some(Err(error)) => {
+                self.audit_refused(connection, None, &name, &error);
+                Reply::Failed((&error).into())
+            }
+            _ if self.reach(connection) == Reach::Everywhere => {
+                Reply::Interface(elsewhere_reply(routine, name))
+            }
+            _ => Reply::Failed((&self.only_elsewhere(connection, &name)).into()),
+        };
+        self.reply(connection, channel, &reply);
+    }
+
+    /// What is to be held is published by others alone.
+    pub fn held_elsewhere(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        hold: HoldNumber,
+        routine: &ElsewhereRoutine,
+    ) {
+        let asked = self.state.objects.hold(hold).and_then(|hold| hold.asked);
+        let Some((connection, _)) = asked else { return };
+        let interface = &routine.interface;
+        let name = interface.full_class().unwrap_or_else(|| interface.full_name());
+        let error = self.only_elsewhere(connection, &name);
+        self.held(surroundings, hold, Err(error));
     }
 
     /// Others publish these.

@@ -1,0 +1,59 @@
+//! Sites by their names. Whoever asks names its own, so that they are bounded.
+
+use std::collections::BTreeMap;
+
+use farcall_placement::SiteId;
+
+/// Sites with numbers of their own; all others share one.
+const SITES_MAX: usize = 4096;
+/// Bytes of a name that tell sites apart.
+const NAME_MAX: usize = 256;
+/// Where those are that found no place.
+const OTHERS: SiteId = SiteId(0);
+
+/// All that were named.
+#[derive(Debug, Default)]
+pub struct Sites {
+    named: BTreeMap<String, SiteId>,
+}
+
+impl Sites {
+    /// The site of a host; `site` is empty for the host alone. What users say of themselves is told
+    /// apart by `whose`: nobody speaks for another's paths.
+    pub fn of(&mut self, host: &str, site: &str, whose: &str) -> SiteId {
+        let name = if site.is_empty() { host } else { site };
+        let name: String = name.chars().take(NAME_MAX).collect();
+        let key = format!("{}\0{whose}\0{name}", u8::from(site.is_empty()));
+        if let Some(known) = self.named.get(&key) {
+            return *known;
+        }
+        if self.named.len() >= SITES_MAX {
+            return OTHERS;
+        }
+        let number = u32::try_from(self.named.len() + 1).unwrap_or(0);
+        self.named.insert(key, SiteId(number));
+        SiteId(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_site_is_its_name_or_its_host_and_each_user_has_its_own() {
+        let mut sites = Sites::default();
+        let hall = sites.of("a", "hall", "");
+        assert_eq!(sites.of("b", "hall", ""), hall);
+        assert_ne!(sites.of("a", "", ""), sites.of("b", "", ""));
+        assert_ne!(sites.of("hall", "", ""), hall, "a host may be called as a site");
+        assert_ne!(sites.of("a", "hall", "eve"), hall);
+    }
+
+    #[test]
+    fn beyond_the_bound_all_share_one() {
+        let mut sites = Sites::default();
+        let all = (0..2 * SITES_MAX).map(|number| sites.of(&number.to_string(), "", "eve"));
+        assert_eq!(all.filter(|site| *site == OTHERS).count(), SITES_MAX);
+    }
+}
