@@ -1,6 +1,9 @@
 //! Knows other servers, and says where calls run (README.md).
 
 mod driver;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod golden;
 mod options;
 pub mod state;
 pub mod step;
