@@ -10,9 +10,7 @@ use std::time::{Duration, Instant};
 
 use farcall_base::{CallId, Error, ErrorKind, Result};
 use farcall_link::compression::Compression;
-use farcall_link::memory::MemorySource;
 use farcall_link::stream::ByteStream;
-use farcall_transport_unix::{MemoryLimits, SharedMemory};
 use farcall_wire::message::ADMINISTRATION;
 use farcall_wire::{
     ENDED_CALLS, KeptCall, ModuleReport, Order, RESUME, Reply, Request, STATUS, Status,
@@ -21,11 +19,12 @@ use rustc_hash::FxHashMap;
 
 use crate::address::Address;
 use crate::contract::Contract;
-use crate::dial::{self, ConnectOptions, Reached};
+use crate::dial::{self, ConnectOptions, Patience, Reached};
 use crate::pending::PendingCall;
 use crate::routine::Routine;
 use crate::session::{CallbackTimes, Session, Transfer, compressing};
 use crate::standard_streams::keep_standard_streams;
+use crate::view::{Dialing, Unanswered, View};
 pub use options::{CallOptions, Keep};
 pub use placement::Explanation;
 
@@ -36,7 +35,7 @@ pub struct Client {
 }
 
 struct Shared {
-    session: Arc<Session>,
+    view: Arc<View>,
     address: String,
     routines: Mutex<FxHashMap<String, Arc<Contract>>>,
 }
@@ -88,7 +87,9 @@ impl Client {
         // server's.
         let left =
             if is_ssh { options.greeting() } else { patience.saturating_sub(begin.elapsed()) };
-        let client = Self::greet(reached, (left, options.timeout, options.until), compression)?;
+        let patience = Patience { greeting: left, answers: options.timeout, until: options.until };
+        let dialing = Dialing { options: options.clone(), home: Some(address.clone()) };
+        let client = Self::greet(reached, patience, compression, dialing)?;
         if let Some(heartbeat) = options.heartbeat {
             client.set_heartbeat(heartbeat);
         }
@@ -107,29 +108,24 @@ impl Client {
     ) -> Result<Client> {
         let compression = dial::given_compression()?;
         let hello = dial::hello(token, compressing::offered(&*stream, compression));
+        let options = ConnectOptions { timeout, ..ConnectOptions::default() };
         Self::greet(
             Reached { stream, hello, way_back: None, name: address },
-            (timeout, timeout, None),
+            Patience { greeting: timeout, answers: timeout, until: None },
             compression,
+            Dialing { options, home: None },
         )
     }
 
-    /// Waits `within` for the greeting, and `timeout` for each answer later on, none longer than
-    /// `until`.
     fn greet(
         reached: Reached,
-        (within, timeout, until): (Duration, Duration, Option<Instant>),
+        patience: Patience,
         compression: Compression,
+        dialing: Dialing,
     ) -> Result<Client> {
-        let Reached { stream, hello, way_back, name: address } = reached;
-        let source: Arc<dyn MemorySource> = Arc::new(SharedMemory::new(MemoryLimits::default()));
-        let session = Session::new(stream, hello, source, within, way_back.clone());
-        let session =
-            session.map_err(|error| error.with("server", &address))?.with_patience(timeout, until);
-        let session = Arc::new(session);
-        way_back.iter().for_each(|way_back| way_back.leads_to(&session));
-        session.set_compression(compression);
-        Ok(Client { shared: Arc::new(Shared { session, address, routines: Mutex::default() }) })
+        let (session, address) = dial::greet(reached, patience, compression, 1)?;
+        let view = View::new(session, &address, dialing)?;
+        Ok(Client { shared: Arc::new(Shared { view, address, routines: Mutex::default() }) })
     }
 
     /// The server of the routine that this process runs, over a connection that ends with the call:
@@ -179,8 +175,14 @@ impl Client {
         &self.shared.address
     }
 
-    pub(crate) fn session(&self) -> &Session {
-        &self.shared.session
+    /// The connection to the server that was connected to.
+    pub(crate) fn session(&self) -> &Arc<Session> {
+        self.shared.view.home_session()
+    }
+
+    /// The servers that its calls may go to.
+    pub(crate) fn view(&self) -> &Arc<View> {
+        &self.shared.view
     }
 
     /// A routine by `module/name`, by a name that is unique, or by an alias; its interface is
@@ -209,7 +211,8 @@ impl Client {
             return Ok(Some(Routine { client: self.clone(), contract }));
         }
         let told = |error: Error| error.with("server", self.address());
-        let reply = self.session().ask(&Request::Interface(name.to_owned()), wait).map_err(told)?;
+        let asker = self.view().asker();
+        let reply = asker.ask(&Request::Interface(name.to_owned()), wait).map_err(told)?;
         let Some(reply) = reply else { return Ok(None) };
         let contract = Arc::new(Contract::of_reply(reply).map_err(told)?);
         self.known().insert(name.to_owned(), contract.clone());
@@ -218,6 +221,11 @@ impl Client {
 
     fn known(&self) -> MutexGuard<'_, FxHashMap<String, Arc<Contract>>> {
         self.shared.routines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A contract that is known already, of those that are meant.
+    pub(crate) fn known_as(&self, is_meant: impl Fn(&Contract) -> bool) -> Option<Arc<Contract>> {
+        self.known().values().find(|contract| is_meant(contract)).cloned()
     }
 
     /// Asks for this interface again when it is looked up again, by whatever name.
@@ -344,8 +352,13 @@ impl Client {
     pub fn fetch(&self, id: CallId, options: &CallOptions) -> Result<PendingCall> {
         self.check_keeps("fetch a call")?;
         let patience = self.session().patience();
-        PendingCall::seek(self.clone(), id, options, patience)
-            .map_err(|error| error.with("server", self.address()))
+        let session = self.session().clone();
+        match PendingCall::seek(self.clone(), session, id, options, patience) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                self.fetch_elsewhere(id, options, error.with("server", self.address()))
+            }
+            sought => sought.map_err(|error| error.with("server", self.address())),
+        }
     }
 
     /// Has the server forget a kept call: a call that is open ends as if cancelled.
@@ -357,7 +370,11 @@ impl Client {
         match self.session().ask(&Request::Forget(id), None)? {
             Some(Reply::Done) => Ok(()),
             Some(Reply::Failed(failure)) => {
-                Err(Error::from(failure).with("server", self.address()))
+                let error = Error::from(failure).with("server", self.address());
+                match error.kind() {
+                    ErrorKind::NotFound => self.forget_elsewhere(id, error),
+                    _ => Err(error),
+                }
             }
             Some(_) => Err(Error::new(
                 ErrorKind::Protocol,
@@ -369,11 +386,26 @@ impl Client {
     }
 
     /// This user's calls that the server keeps, or will: those that are forgotten next first, at
-    /// most 1000.
+    /// most 1000; and those of the servers that it knows, behind them.
     ///
     /// # Errors
     /// `Unavailable`, `TimedOut`, `ConnectionLost`.
     pub fn kept(&self) -> Result<Vec<KeptCall>> {
+        self.kept_by_all().map(|(calls, _)| calls)
+    }
+
+    /// The same, and the servers that did not answer.
+    ///
+    /// # Errors
+    /// As [`Client::kept`].
+    pub fn kept_by_all(&self) -> Result<(Vec<KeptCall>, Vec<Unanswered>)> {
+        let mut calls = self.kept_here()?;
+        let (others, unanswered) = self.kept_elsewhere()?;
+        calls.extend(others);
+        Ok((calls, unanswered))
+    }
+
+    fn kept_here(&self) -> Result<Vec<KeptCall>> {
         self.check_keeps("list kept calls")?;
         match self.session().ask(&Request::Kept, None)? {
             Some(Reply::Kept(calls)) => Ok(calls),
@@ -398,6 +430,7 @@ impl Client {
     /// A descriptor that is readable when [`Client::process`] or [`Client::next_finished`] has
     /// something to do: for event loops. It belongs to the client.
     pub fn events(&self) -> BorrowedFd<'_> {
+        self.view().watch_all();
         self.session().events()
     }
 
@@ -406,12 +439,14 @@ impl Client {
     /// # Errors
     /// None today: a lost connection is reported by the calls that it ends.
     pub fn process(&self) -> Result<()> {
-        self.session().process()
+        if self.view().is_plural() { self.view().process() } else { self.session().process() }
     }
 
-    /// Whether the connection is gone, as far as what has arrived tells. Never waits.
+    /// Whether the connection is gone, as far as what has arrived tells, and no other server is
+    /// connected that takes its calls. Never waits.
     pub fn is_lost(&self) -> bool {
-        self.session().process().is_err() || self.session().is_lost()
+        let is_lost = self.session().process().is_err() || self.session().is_lost();
+        is_lost && !self.view().has_others()
     }
 
     /// Asks the server to end the call of this number
@@ -421,17 +456,18 @@ impl Client {
     /// # Errors
     /// `ConnectionLost`.
     pub fn cancel(&self, number: u64) -> Result<()> {
-        self.session().cancel(number)
+        self.view().cancel_search(number);
+        self.view().session_of(number).cancel(number)
     }
 
     /// How far the arrays of a call are, by its number: asked of a thread that does not wait for it.
     pub fn transfer(&self, number: u64) -> Transfer {
-        self.session().transfer(number).unwrap_or_default()
+        self.view().session_of(number).transfer(number).unwrap_or_default()
     }
 
     /// What the callbacks of a call took so far, as [`Client::transfer`].
     pub fn callback_times(&self, number: u64) -> CallbackTimes {
-        self.session().callback_times(number)
+        self.view().session_of(number).callback_times(number)
     }
 
     /// Waits for the end of a call that was started with [`CallOptions::announced`]; `None` after
@@ -440,8 +476,15 @@ impl Client {
     /// # Errors
     /// `ConnectionLost` when no call is left and the connection is gone.
     pub fn next_finished(&self, timeout: Option<Duration>) -> Result<Option<u64>> {
-        self.session()
-            .next_finished(timeout.and_then(|timeout| Instant::now().checked_add(timeout)))
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        if !self.view().is_plural() {
+            match self.session().next_finished_alone(deadline, self.view().plural())? {
+                Some(None) => {}
+                Some(Some(number)) => return Ok(Some(number)),
+                None => return Ok(None),
+            }
+        }
+        self.view().next_finished(deadline)
     }
 }
 

@@ -16,6 +16,7 @@ use farcall_wire::{InterfaceReply, Reply};
 use crate::argument::Argument;
 use crate::marshal::PreparedCalls;
 use crate::session::Pace;
+use crate::view::Placing;
 
 /// Longest room for a text that is filled up: a longer one is a mistake, which the call's limits
 /// refuse.
@@ -31,6 +32,8 @@ pub struct Contract {
     pub callbacks: Vec<(usize, Arc<CallbackType>)>,
     pub pace: Pace,
     pub prepared: PreparedCalls,
+    /// What is known of where its calls run, if they may run on several servers.
+    pub placing: Option<Placing>,
     /// What a binding has worked out for all calls.
     pub binding: OnceLock<Box<dyn Any + Send + Sync>>,
     left_out: LeftOut,
@@ -101,6 +104,7 @@ impl Contract {
             let sizer = Sizer::new(&interface);
             let callbacks = CallbackType::all(&interface);
             let left_out = LeftOut::of(&interface);
+            let placing = reply.is_placed.unwrap_or(false).then(|| Placing::new(&interface));
             return Ok(Contract {
                 interface,
                 name: reply.name.clone(),
@@ -109,6 +113,7 @@ impl Contract {
                 callbacks,
                 pace: Pace::default(),
                 prepared: PreparedCalls::default(),
+                placing,
                 binding: OnceLock::new(),
                 left_out,
             });
@@ -153,6 +158,11 @@ impl Contract {
                 text.resize(length, 0);
             }
         }
+    }
+
+    /// Whether it is what is held under this full name, or a method of that.
+    pub fn is_held_as(&self, name: &str) -> bool {
+        self.name == name || self.interface.full_class().as_deref() == Some(name)
     }
 
     /// The error of a call whose routine has another interface by now. Nothing ran.

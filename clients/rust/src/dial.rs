@@ -8,14 +8,16 @@ use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_link::compression::Compression;
+use farcall_link::memory::MemorySource;
 use farcall_link::stream::ByteStream;
+use farcall_transport_unix::{MemoryLimits, SharedMemory};
 use farcall_wire::PLACEMENT;
 use farcall_wire::message::ADMINISTRATION;
 use farcall_wire::{ByteOrder, CALLBACKS, Hello, HelloLimits, RESOURCES, RESUME, Role, STATUS};
 
 use crate::address::Address;
-use crate::session::compressing;
 use crate::session::reconnect::{Dial, WayBack};
+use crate::session::{Session, compressing};
 use crate::ssh::settings::FarSettings;
 use crate::ssh::{self, Errand, Ssh, SshAddress, SshCommand};
 
@@ -99,6 +101,36 @@ pub struct Reached {
     pub hello: Hello,
     pub way_back: Option<Arc<WayBack>>,
     pub name: String,
+}
+
+/// How long a server is waited for.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// For its greeting.
+    pub greeting: Duration,
+    /// For each answer later on.
+    pub answers: Duration,
+    /// When all of them must be there.
+    pub until: Option<Instant>,
+}
+
+/// Greets a server that was reached: the connection, whose calls have numbers from `first` on, and
+/// where it leads.
+pub fn greet(
+    reached: Reached,
+    patience: Patience,
+    compression: Compression,
+    first: u64,
+) -> Result<(Arc<Session>, String)> {
+    let Reached { stream, hello, way_back, name } = reached;
+    let source: Arc<dyn MemorySource> = Arc::new(SharedMemory::new(MemoryLimits::default()));
+    let session = Session::new(stream, hello, source, patience.greeting, way_back.clone());
+    let session = session.map_err(|error| error.with("server", &name))?;
+    let session = session.with_patience(patience.answers, patience.until).with_numbers(first);
+    let session = Arc::new(session);
+    way_back.iter().for_each(|way_back| way_back.leads_to(&session));
+    session.set_compression(compression);
+    Ok((session, name))
 }
 
 /// Reaches the server at an address.

@@ -2,14 +2,16 @@
 //! program.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, ObjectId, Resources, Result};
 use farcall_wire::{Failure, HoldRequest, OBJECTS, Reply, Request};
 
 use crate::client::Client;
-use crate::session::earlier;
+use crate::contract::Contract;
+use crate::session::{Session, earlier};
+use crate::view::{Server, places};
 
 /// Time for which an object stays when its owner's connection is lost, unless another is asked for.
 const LEASE: Duration = Duration::from_secs(60);
@@ -51,6 +53,8 @@ impl Default for HoldOptions {
 /// them, and waits for nothing; [`Hold::detach`] leaves them.
 pub struct Hold {
     client: Client,
+    session: Arc<Session>,
+    server: Arc<Server>,
     name: String,
     first: ObjectId,
     count: u32,
@@ -84,20 +88,16 @@ impl Client {
     /// refuses is told by
     /// [`Hold::ready`], and to calls.
     pub fn hold(&self, name: &str, count: u32, options: &HoldOptions) -> Result<Hold> {
-        if !self.session().has_feature(OBJECTS) {
-            return Err(Error::new(
-                ErrorKind::Unavailable,
-                "hold an object",
-                "this server does not hold objects",
-            )
-            .with("server", self.address())
-            .fix("raise objects_max in its farcall.toml, or start a newer version of Farcall"));
-        }
-        self.session().check_resources("hold an object", options.resources)?;
         let begin = Instant::now();
+        if !places(self.session()) {
+            check_objects(self.session(), self.address())?;
+        }
         let name = self.full_name(name, options.start)?;
         let until =
             options.start.and_then(|time| begin.checked_add(time.saturating_add(LAST_WORD)));
+        let (session, server) = self.holder_of(&name, count, until)?;
+        check_objects(&session, &server.name)?;
+        session.check_resources("hold an object", options.resources)?;
         let mut random = [0; 12];
         random.copy_from_slice(&self.session().random()[..12]);
         let first = ObjectId::first(random);
@@ -112,10 +112,45 @@ impl Client {
             ranks: Some(options.ranks).filter(|ranks| *ranks != 0),
             resources: (!options.resources.is_empty()).then(|| options.resources.into()),
         };
-        let question = self.session().begin(&Request::Hold(Box::new(request)))?;
+        let question = session.begin(&Request::Hold(Box::new(request)))?;
+        if !Arc::ptr_eq(&session, self.session()) {
+            self.view().holds(first, &server);
+        }
         let start = Mutex::new(Start::Asked(question));
         let is_left = AtomicBool::new(options.detached);
-        Ok(Hold { client: self.clone(), name, first, count, start, until, is_left })
+        let client = self.clone();
+        Ok(Hold { client, session, server, name, first, count, start, until, is_left })
+    }
+
+    /// The server that is to hold them, for good.
+    fn holder_of(
+        &self,
+        name: &str,
+        count: u32,
+        until: Option<Instant>,
+    ) -> Result<(Arc<Session>, Arc<Server>)> {
+        let view = self.view();
+        match self.placed_contract(name)? {
+            Some(contract) => view.hold_place(&contract, count, until),
+            None => Ok((self.session().clone(), view.home().clone())),
+        }
+    }
+
+    /// What is held, if it may be at several servers: the routine, or any method of the class.
+    fn placed_contract(&self, name: &str) -> Result<Option<Arc<Contract>>> {
+        if !places(self.session()) {
+            return Ok(None);
+        }
+        if let Some(known) = self.known_as(|contract| contract.is_held_as(name)) {
+            return Ok(known.placing.is_some().then_some(known));
+        }
+        if !self.view().knows_others()? {
+            return Ok(None);
+        }
+        let routines = self.routines()?;
+        let contracts = routines.into_iter().map(|routine| routine.contract);
+        let mut held = contracts.filter(|contract| contract.is_held_as(name));
+        Ok(held.next().filter(|contract| contract.placing.is_some()))
     }
 
     /// Ends objects of this user, so many from the first on, and waits until they have: for at most
@@ -125,12 +160,15 @@ impl Client {
     /// `NotFound` where there is none of them; what went wrong when one was to end in order (it has
     /// ended all the same); `TimedOut`.
     pub fn release(&self, first: ObjectId, count: u32, timeout: Option<Duration>) -> Result<()> {
-        let question = self.session().begin(&Request::Release(first, count))?;
+        let holder = self.view().holder(first);
+        let session = holder.and_then(|server| server.connection());
+        let session = session.unwrap_or_else(|| self.session().clone());
+        let question = session.begin(&Request::Release(first, count))?;
         let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        match self.session().answer(question, until)? {
-            Some(reply) => done(reply, self),
+        match session.answer(question, until)? {
+            Some(reply) => done(reply, self.address()),
             None => {
-                self.session().forget(question);
+                session.forget(question);
                 Err(Error::new(ErrorKind::TimedOut, "end an object", "it did not end in time")
                     .fix("wait longer; the server ends it after stop_grace_ms at the latest"))
             }
@@ -148,7 +186,7 @@ impl Client {
         };
         match found {
             Ok(Some(routine)) => Ok(routine.name().to_owned()),
-            Ok(None) => Err(late(time, self)),
+            Ok(None) => Err(late(time, self.address())),
             Err(error) => {
                 let class = error
                     .context()
@@ -161,20 +199,29 @@ impl Client {
     }
 }
 
+fn check_objects(session: &Session, server: &str) -> Result<()> {
+    if session.has_feature(OBJECTS) {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::Unavailable, "hold an object", "this server does not hold objects")
+        .with("server", server)
+        .fix("raise objects_max in its farcall.toml, or start a newer version of Farcall"))
+}
+
 /// The server has not said in time that what is held takes calls.
-fn late(time: Option<Duration>, client: &Client) -> Error {
+fn late(time: Option<Duration>, server: &str) -> Error {
     let error =
         Error::new(ErrorKind::TimedOut, "hold an object", "the server did not create it in time")
-            .with("server", client.address())
+            .with("server", server)
             .fix("raise timeout=, or check the server: farcall doctor");
     time.iter()
         .fold(error, |error, time| error.with("timeout", format!("{} s", time.as_secs_f64())))
 }
 
-fn done(reply: Reply, client: &Client) -> Result<()> {
+fn done(reply: Reply, server: &str) -> Result<()> {
     match reply {
         Reply::Done => Ok(()),
-        Reply::Failed(failure) => Err(Error::from(failure).with("server", client.address())),
+        Reply::Failed(failure) => Err(Error::from(failure).with("server", server)),
         _ => Err(Error::new(
             ErrorKind::Protocol,
             "hold an object",
@@ -192,6 +239,11 @@ impl Hold {
     /// The connection it is held over.
     pub fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// The name of the server that has them.
+    pub fn server(&self) -> &str {
+        &self.server.name
     }
 
     /// How many there are.
@@ -222,26 +274,26 @@ impl Hold {
         let mut start = self.start();
         if let Start::Asked(question) = *start {
             if timeout == Some(Duration::ZERO) {
-                self.client.process()?;
+                self.session.process()?;
             }
-            match self.client.session().answer(question, earlier(until, self.until))? {
+            match self.session.answer(question, earlier(until, self.until))? {
                 None if self.until.is_some_and(|until| until <= Instant::now()) => {
-                    self.client.session().forget(question);
-                    *start = Start::Failed((&late(None, &self.client)).into());
+                    self.session.forget(question);
+                    *start = Start::Failed((&late(None, &self.server.name)).into());
                     // Those that it makes all the same are nobody's.
                     self.ask_for_their_end();
                 }
                 None => return Ok(false),
                 Some(Reply::Failed(failure)) => *start = Start::Failed(failure),
                 Some(reply) => {
-                    done(reply, &self.client)?;
+                    done(reply, &self.server.name)?;
                     *start = Start::Ready;
                 }
             }
         }
         match &*start {
             Start::Failed(failure) => {
-                Err(Error::from(failure.clone()).with("server", self.client.address()))
+                Err(Error::from(failure.clone()).with("server", &*self.server.name))
             }
             Start::Released => {
                 Err(Error::new(ErrorKind::NotFound, "hold an object", "it was released"))
@@ -260,9 +312,8 @@ impl Hold {
 
     /// Where the connection is gone, so are they, or their lease runs.
     fn ask_for_their_end(&self) {
-        if let Ok(question) = self.client.session().begin(&Request::Release(self.first, self.count))
-        {
-            self.client.session().forget(question);
+        if let Ok(question) = self.session.begin(&Request::Release(self.first, self.count)) {
+            self.session.forget(question);
         }
     }
 
@@ -281,7 +332,9 @@ impl Hold {
         if matches!(start, Start::Failed(_) | Start::Released) {
             return Ok(());
         }
-        self.client.release(self.first, self.count, timeout)
+        let released = self.client.release(self.first, self.count, timeout);
+        self.client.view().holds_no_more(self.first);
+        released
     }
 
     /// Leaves them: they stay as long as their lease and the connection let them.
@@ -295,11 +348,12 @@ impl Drop for Hold {
         let start = self.start.get_mut().unwrap_or_else(PoisonError::into_inner);
         let has_failed = matches!(start, Start::Failed(_));
         if let Start::Asked(question) = *start {
-            self.client.session().forget(question);
+            self.session.forget(question);
         }
         if self.is_left.load(Ordering::Relaxed) || has_failed {
             return;
         }
         self.ask_for_their_end();
+        self.client.view().holds_no_more(self.first);
     }
 }

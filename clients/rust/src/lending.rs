@@ -274,6 +274,11 @@ impl Lent {
         self.running.store(self.access == Access::Write, Ordering::Relaxed);
     }
 
+    /// Whether the server may write to it.
+    pub fn may_be_written(&self) -> bool {
+        self.access == Access::Write
+    }
+
     /// The server says that the call is over.
     ///
     /// # Errors

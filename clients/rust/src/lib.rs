@@ -33,6 +33,7 @@ mod routine;
 mod session;
 mod ssh;
 mod standard_streams;
+mod view;
 
 pub use address::Address;
 pub use argument::{Argument, Destination};
@@ -61,3 +62,4 @@ pub use session::{CallbackTimes, Transfer};
 pub use ssh::SshCommand;
 pub use ssh::settings::{self as far_settings, FarSettings};
 pub use standard_streams::{keep_standard_streams, pass_on_output, print_output};
+pub use view::Unanswered;

@@ -30,7 +30,7 @@ use crate::results::result_memory;
 use crate::session::Segment;
 
 pub use copied::copy_arrays;
-pub use prepared::{Prepared, PreparedCalls};
+pub use prepared::{LikeCalls, Prepared, PreparedCalls};
 pub use short::inline_output;
 pub use views::{ResultCopy, lies_in, packed, receive_result};
 use views::{borrowed, gather, given_elements};

@@ -1,6 +1,7 @@
 //! A call under way, as programs see it.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use farcall_base::{CallId, Error, ErrorKind, Result};
@@ -11,11 +12,15 @@ use crate::client::{CallOptions, Client};
 use crate::contract::Contract;
 use crate::results::Outputs;
 use crate::routine::Routine;
-use crate::session::{CallbackTimes, Conditions, Told, Transfer, earlier};
+use crate::session::{CallbackTimes, Conditions, Session, Told, Transfer, earlier};
+use crate::view::{Moving, Place, Placed};
 
 /// Time after a call's deadline in which the server's own word on it counts still: it says more
 /// than ours. Then the caller hears that its time is over, whatever the server does.
 const LAST_WORD: Duration = Duration::from_millis(250);
+
+/// Servers that a call is tried at before it is open anywhere.
+const MOVES_MAX: usize = 16;
 
 /// Arguments that are NULL, and are named.
 const NULLS_SHOWN: usize = 5;
@@ -69,16 +74,27 @@ fn conditions(
         ranks: options.ranks,
         resources: (!options.resources.is_empty()).then(|| Box::new(options.resources)),
         within: None,
+        placed: None,
     }
 }
 
 /// A call under way. Dropping it asks the server to end the call, unless that is kept, and waits
 /// for nothing: the call's arrays are not used any more.
 pub struct PendingCall {
-    client: Client,
-    number: u64,
+    pub(crate) client: Client,
+    /// The connection it goes over.
+    pub(crate) session: Arc<Session>,
+    /// How its server was found, where there are several.
+    pub(crate) placed: Option<Placed>,
+    /// It looks for another server.
+    pub(crate) moving: Option<Box<Moving>>,
+    /// Its outcome, where it came while news were waited for.
+    pub(crate) over: Option<Result<Outputs>>,
+    /// Whether it counts among the calls of the server that was connected to.
+    pub(crate) counts: bool,
+    pub(crate) number: u64,
     deadline: Option<Instant>,
-    contract: Arc<Contract>,
+    pub(crate) contract: Arc<Contract>,
     collected: bool,
     /// Its id, if it goes on without this program.
     id: Option<CallId>,
@@ -104,26 +120,42 @@ impl PendingCall {
         let keep = options.keep.map(|keep| client.keep(keep)).transpose()?;
         let conditions = conditions(options, deadline, keep);
         let nulls = passed.nulls();
-        let Some(number) = client.session().open(contract, passed, conditions, wait)? else {
+        let mut asked = Some((passed, conditions));
+        let Some((place, number)) = open(&client, contract, &mut asked, options, wait)? else {
             return Ok(None);
         };
-        let id = keep.map(|(id, _)| id);
-        let contract = contract.clone();
-        Ok(Some(PendingCall {
+        let is_low = place.placed.as_ref().filter(|placed| placed.is_low).map(|it| it.grant);
+        let mut call = PendingCall {
+            session: place.session.clone(),
+            placed: None,
+            moving: None,
+            over: None,
+            counts: false,
             client,
             number,
             deadline,
-            contract,
+            contract: contract.clone(),
             collected: false,
-            id,
+            id: keep.map(|(id, _)| id),
             refused: None,
             nulls,
-        }))
+        };
+        if place.placed.is_some() {
+            call.goes_to(place, false);
+        } else if call.client.view().is_plural() {
+            call.client.view().home().count(call.client.view(), true);
+            call.counts = true;
+        }
+        if let Some(grant) = is_low {
+            call.client.view().see_to_next(contract, grant);
+        }
+        Ok(Some(call))
     }
 
     /// Takes up a call that was made before, by anybody.
     pub(crate) fn seek(
         client: Client,
+        session: Arc<Session>,
         id: CallId,
         options: &CallOptions,
         patience: Duration,
@@ -136,9 +168,14 @@ impl PendingCall {
         let late = || {
             Error::new(ErrorKind::TimedOut, "fetch a call", "no answer in time").with("call", id)
         };
-        let (number, contract) = client.session().seek(id, conditions, until)?.ok_or_else(late)?;
+        let (number, contract) = session.seek(id, conditions, until)?.ok_or_else(late)?;
         Ok(PendingCall {
             client,
+            session,
+            placed: None,
+            moving: None,
+            over: None,
+            counts: false,
             number,
             deadline,
             contract,
@@ -165,9 +202,8 @@ impl PendingCall {
     pub fn wait_kept(&mut self, timeout: Option<Duration>) -> Result<bool> {
         let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         if !self.collected {
-            let is_kept =
-                self.client.session().wait_kept(self.number, earlier(until, self.deadline))?;
-            self.refused = self.client.session().refusal(self.number);
+            let is_kept = self.session.wait_kept(self.number, earlier(until, self.deadline))?;
+            self.refused = self.session.refusal(self.number);
             if !is_kept && self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                 return Err(self.not_kept_in_time());
             }
@@ -195,7 +231,7 @@ impl PendingCall {
 
     /// Sees the call on its way, as far as the server takes it.
     pub(crate) fn push(self) -> PendingCall {
-        self.client.session().push(self.deadline);
+        self.session.push(self.deadline);
         self
     }
 
@@ -239,12 +275,18 @@ impl PendingCall {
                 "its results were already collected",
             ));
         }
-        match self.client.session().wait(self.number, self.patience(until))? {
+        let until = self.patience(until);
+        let outcome = if self.is_beside() {
+            self.outcome_beside(until)?
+        } else {
+            self.session.wait(self.number, until)?
+        };
+        match outcome {
             Some(outcome) => {
                 self.collected = true;
                 if let Err(error) = &outcome
                     && self.id.is_some()
-                    && !self.client.session().was_kept(self.number)
+                    && !self.session.was_kept(self.number)
                 {
                     self.refused = Some(error.into());
                 }
@@ -253,16 +295,19 @@ impl PendingCall {
                     self.client.forget(&self.contract);
                 }
                 match outcome {
-                    Ok(outputs) => Ok(Some(outputs)),
+                    Ok(mut outputs) => {
+                        outputs.server = Some(self.server());
+                        Ok(Some(outputs))
+                    }
                     Err(error) => Err(self.with_nulls(error)),
                 }
             }
             None if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) => {
                 self.collected = true;
-                if self.id.is_some() && !self.client.session().was_kept(self.number) {
+                if self.id.is_some() && !self.session.was_kept(self.number) {
                     self.refused = Some((&self.not_kept_in_time()).into());
                 }
-                self.client.session().abandon(self.number);
+                self.session.abandon(self.number);
                 // Its own word would have said how long it waited and how long it ran.
                 let message =
                     "timed out, and the server did not say whether it ran or waited in the queue";
@@ -271,6 +316,28 @@ impl PendingCall {
                     .fix("raise timeout="))
             }
             None => Ok(None),
+        }
+    }
+
+    /// Whether it may move, or others of the client's calls are under way at other servers.
+    #[inline]
+    pub(crate) fn is_beside(&self) -> bool {
+        self.placed.is_some() || self.moving.is_some() || self.over.is_some() || self.has_beside()
+    }
+
+    /// The name of the server that has it.
+    fn server(&self) -> Arc<str> {
+        let server = self.placed.as_ref().map(|placed| &placed.server);
+        server.unwrap_or_else(|| self.client.view().home()).name.clone()
+    }
+
+    /// Whether others of the client's calls are under way at other servers.
+    #[inline]
+    pub(crate) fn has_beside(&self) -> bool {
+        let view = self.client.view();
+        view.is_plural() && {
+            let own = self.placed.as_ref().map(|placed| &placed.server);
+            view.has_beside(own.map_or(0, |server| server.under_way.load(Ordering::Relaxed)))
         }
     }
 
@@ -314,7 +381,7 @@ impl PendingCall {
         let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let last =
             self.deadline.map(|deadline| deadline.checked_add(LAST_WORD).unwrap_or(deadline));
-        match self.client.session().next_news(self.number, earlier(until, last))? {
+        match self.told_within(earlier(until, last))? {
             Some(Told::Notice(notice)) => Ok(Some(News::of(notice))),
             Some(Told::Over) => Ok(Some(News::Over)),
             // Collecting reports that it timed out.
@@ -327,12 +394,12 @@ impl PendingCall {
     /// waits, and costs nothing while nobody asks: from time to time between two
     /// [`PendingCall::next_news`], say.
     pub fn transfer(&self) -> Transfer {
-        self.client.session().transfer(self.number).unwrap_or_default()
+        self.session.transfer(self.number).unwrap_or_default()
     }
 
     /// What its callbacks took so far.
     pub fn callbacks(&self) -> CallbackTimes {
-        self.client.session().callback_times(self.number)
+        self.session.callback_times(self.number)
     }
 
     /// Waits for the end.
@@ -351,22 +418,57 @@ impl PendingCall {
     /// # Errors
     /// `ConnectionLost`.
     pub fn cancel(&self) -> Result<()> {
-        self.client.session().cancel(self.number)
+        if self.placed.is_some() || self.moving.is_some() {
+            return self.client.cancel(self.number);
+        }
+        self.session.cancel(self.number)
+    }
+}
+
+/// Opens a call where it is to run; `None` where there is no server, or no room, within `wait`.
+fn open(
+    client: &Client,
+    contract: &Arc<Contract>,
+    asked: &mut Option<(Passed, Conditions)>,
+    options: &CallOptions,
+    wait: Option<Duration>,
+) -> Result<Option<(Place, u64)>> {
+    let mut without = Vec::new();
+    loop {
+        let gone = || Error::internal("call", "its arguments are gone");
+        let (passed, conditions) = asked.as_mut().ok_or_else(gone)?;
+        let waits = (conditions.deadline, wait);
+        let place = client.place(contract, &passed.arguments, options, &without, waits)?;
+        let Some(place) = place else { return Ok(None) };
+        conditions.placed = place.placed.as_ref().and_then(Placed::told);
+        match (place.session.open(contract, asked, None, wait), &place.placed) {
+            (Ok(number), _) => return Ok(number.map(|number| (place, number))),
+            // That connection is gone, and nothing of the call has left.
+            (Err(error), Some(placed)) if placed.is_movable && asked.is_some() => {
+                if without.len() >= MOVES_MAX {
+                    return Err(error);
+                }
+                client.view().refused(contract, &placed.server, placed.grant, &error);
+                without.push(placed.server.name.to_string());
+            }
+            (Err(error), _) => return Err(error),
+        }
     }
 }
 
 impl Drop for PendingCall {
     fn drop(&mut self) {
-        let is_left = || self.id.is_some() && self.client.session().leave(self.number);
+        self.leaves();
+        let is_left = || self.id.is_some() && self.session.leave(self.number);
         if !self.collected && !is_left() {
             // Whoever drops a call wants neither its results nor its error, but its memory back.
-            self.client.session().abandon(self.number);
+            self.session.abandon(self.number);
         }
         if self.id.is_some() {
-            self.client.session().forget_kept(self.number);
+            self.session.forget_kept(self.number);
         }
         if !self.contract.callbacks.is_empty() {
-            self.client.session().forget_callbacks(self.number);
+            self.session.forget_callbacks(self.number);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What a call gave back.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::interface::{ElementType, Interface, Order};
@@ -77,6 +78,17 @@ pub struct Outputs {
     pub(crate) outputs: Vec<Output>,
     pub(crate) times: CallTimes,
     pub(crate) compressed: Vec<CompressedArray>,
+    pub(crate) server: Option<Arc<str>>,
+    pub(crate) took: Option<TimesHere>,
+}
+
+/// What a call took here, whose transfers are measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimesHere {
+    /// Until it was opened: arrays in shared memory are copied before that.
+    pub(crate) prepared: Duration,
+    /// From then until its results were there.
+    pub(crate) open: Duration,
 }
 
 impl Outputs {
@@ -93,6 +105,12 @@ impl Outputs {
     /// Its arrays that travelled compressed.
     pub fn compressed(&self) -> &[CompressedArray] {
         &self.compressed
+    }
+
+    /// Where it ran: the name of the server, or the address that the client is connected to where no
+    /// other server is known.
+    pub fn server(&self) -> &str {
+        self.server.as_deref().unwrap_or_default()
     }
 
     /// The result of parameter `name`.

@@ -30,7 +30,8 @@ mod transfer;
 mod transit;
 mod waiting;
 
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -46,11 +47,13 @@ use farcall_transport_unix::Birthplace;
 use farcall_wire::{Hello, HelloLimits};
 
 pub use callbacks::CallbackTimes;
-pub use calls::{Conditions, Told};
+pub use calls::{Conditions, PlacedAs, Told};
 use ending::{closed, forked};
-use events::{Events, Registration, raise, signal};
+use events::{Events, Registration};
+pub use events::{raise, signal, silence};
 use gathering::Gathering;
 pub use gathering::Pace;
+pub use program::Returned;
 use program::{Program, fresh_seed};
 use reader::Reader;
 use reconnect::Returning;
@@ -162,6 +165,12 @@ impl Session {
         self
     }
 
+    /// The same whose calls have numbers from this one on.
+    pub fn with_numbers(self, first: u64) -> Session {
+        self.lock().next_number = first;
+        self
+    }
+
     fn lock(&self) -> MutexGuard<'_, Core> {
         // A panic under the lock leaves the protocol in an unknown state; the next frame error ends
         // the connection.
@@ -188,6 +197,25 @@ impl Session {
             self.advance(&mut self.enter());
         }
         self.events.as_fd()
+    }
+
+    /// Has them tell of another descriptor, too.
+    pub fn add_events(&self, descriptor: impl AsFd) -> Result<()> {
+        self.events.add(descriptor)
+    }
+
+    /// Has whoever waits look again whether it is to wait.
+    pub fn wake(&self) {
+        if self.lock().reader.is_reading {
+            raise(&self.nudge);
+        }
+        self.changed.notify_all();
+    }
+
+    /// Bytes that went either way.
+    pub fn bytes_moved(&self) -> u64 {
+        let core = self.lock();
+        core.link.bytes_received().wrapping_add(core.sent())
     }
 
     /// Time that the server has to answer a question.
@@ -238,6 +266,20 @@ impl Session {
     /// The number of an announced call that is over. `None` when the deadline passed.
     pub fn next_finished(&self, deadline: Option<Instant>) -> Result<Option<u64>> {
         let next = self.wait_until(deadline, |core| core.caller.next_announced());
+        self.tell(&mut self.lock());
+        next
+    }
+
+    /// The same until there is reason to wait for others, too: then `None` inside.
+    pub fn next_finished_alone(
+        &self,
+        deadline: Option<Instant>,
+        has_others: &AtomicBool,
+    ) -> Result<Option<Option<u64>>> {
+        let next = self.wait_until(deadline, |core| {
+            let next = core.caller.next_announced();
+            (next.is_some() || has_others.load(Ordering::Relaxed)).then_some(next)
+        });
         self.tell(&mut self.lock());
         next
     }

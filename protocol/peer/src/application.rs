@@ -4,6 +4,15 @@ use farcall_base::{CallId, ChannelId, Error, Result};
 use farcall_call::Connection;
 use farcall_wire::{CallResult, Hello, Open, Reply, Resume};
 
+/// How far a call came that has failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reached {
+    /// Whether all of it may have come to the peer.
+    pub has_left: bool,
+    /// Whether its answer had begun to come.
+    pub is_answered: bool,
+}
+
 /// The program above a [`Caller`](crate::Caller). It is asked in the middle of a step and answers
 /// at once.
 pub trait Application: Sized {
@@ -83,6 +92,17 @@ pub trait Application: Sized {
         transfer: &mut Self::Transfer,
         result: &mut CallResult,
     ) -> Result<Self::Output>;
+
+    /// A call has failed, and its outcome says so: it is the program's again, which may make it
+    /// elsewhere. Without a transfer it was not open.
+    fn failed(
+        &mut self,
+        _number: u64,
+        _call: Self::Call,
+        _transfer: Option<&Self::Transfer>,
+        _reached: Reached,
+    ) {
+    }
 
     /// A call is given up while the peer may still use its memory.
     fn abandon(&mut self, transfer: Self::Transfer) -> Self::Residue;

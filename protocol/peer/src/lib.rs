@@ -25,7 +25,7 @@ mod questions;
 pub mod recovery;
 mod replacement;
 
-pub use application::Application;
+pub use application::{Application, Reached};
 pub use caller::callbacks::{CallbackTimes, Run};
 pub use caller::{Caller, OpenCall, Setup, Terms};
 pub use replacement::Greeting;

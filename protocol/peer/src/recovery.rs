@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, Instant};
 
+use crate::application::Reached;
+
 /// Time for which a server may refuse connections: a restart of it, or of a tunnel to it, takes
 /// less.
 const REFUSED_MAX: Duration = Duration::from_secs(3);
@@ -28,6 +30,14 @@ pub struct Known {
     pub is_ours: bool,
     /// Whether it may run twice, and nobody notices.
     pub is_idempotent: bool,
+}
+
+impl Known {
+    /// How far it came.
+    pub fn reached(&self) -> Reached {
+        let has_left = self.sent_whole || self.answered || !self.is_ours;
+        Reached { has_left, is_answered: self.answered }
+    }
 }
 
 /// What to do with a call.

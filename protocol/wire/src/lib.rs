@@ -45,7 +45,7 @@ pub use placement::{
     StateQuestion, TOLD_MAX, grant_attribute, grant_of,
 };
 pub use plain::{
-    OpenHead, OpenWriter, decode_open, decode_result, decode_result_into, encode_open,
+    OpenExtras, OpenHead, OpenWriter, decode_open, decode_result, decode_result_into, encode_open,
     encode_result,
 };
 pub use reader::{FrameReader, Step};

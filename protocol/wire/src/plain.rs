@@ -7,8 +7,10 @@
 use farcall_base::{CallId, Result};
 
 use crate::message::{
-    ARGUMENTS_MAX, Argument, CallResult, CallTimes, InlineBytes, Open, decode, encode_into,
+    ARGUMENTS_MAX, Argument, Attribute, CallResult, CallTimes, InlineBytes, Open, decode,
+    encode_into,
 };
+use crate::placement::GRANT;
 
 /// Major types of CBOR (RFC 8949, section 3.1), in their place.
 const UNSIGNED: u8 = 0;
@@ -16,6 +18,8 @@ const BYTES: u8 = 2 << 5;
 const TEXT: u8 = 3 << 5;
 const ARRAY: u8 = 4 << 5;
 const MAP: u8 = 5 << 5;
+/// The value "false" (section 3.3).
+const FALSE: u8 = 7 << 5 | 20;
 /// The low bits of a head that say how many bytes its number has.
 const ONE_BYTE: u8 = 24;
 const TWO_BYTES: u8 = 25;
@@ -65,6 +69,15 @@ pub struct OpenHead {
 /// An Open whose arguments are written one by one.
 pub struct OpenWriter(Writer);
 
+/// What an Open that is written one by one says beside its arguments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpenExtras {
+    /// Microseconds that are left of its time.
+    pub remaining_us: Option<u64>,
+    /// What placed it: see [`crate::placement::GRANT`].
+    pub grant: Option<u64>,
+}
+
 impl OpenHead {
     /// That of calls of a routine, with so many arguments.
     pub fn new(routine: &str, contract: &[u8; 32], arguments: usize) -> OpenHead {
@@ -79,9 +92,10 @@ impl OpenHead {
     }
 
     /// Begins an Open in memory that was used before. All results are wanted.
-    pub fn begin(&self, used: Vec<u8>, call: CallId, has_time_limit: bool) -> OpenWriter {
+    pub fn begin(&self, used: Vec<u8>, call: CallId, extras: &OpenExtras) -> OpenWriter {
         let mut out = Writer::new(used);
-        out.head(MAP, 4 + u64::from(has_time_limit));
+        let optional = u64::from(extras.remaining_us.is_some()) + u64::from(extras.grant.is_some());
+        out.head(MAP, 4 + optional);
         out.key(1);
         out.bytes(BYTES, &call.0);
         out.0.extend_from_slice(&self.middle);
@@ -100,11 +114,15 @@ impl OpenWriter {
         self.0.inline(value);
     }
 
-    /// Ends the Open; with the microseconds that are left where a time limit was announced.
-    pub fn finish(mut self, remaining_us: Option<u64>) -> Vec<u8> {
-        if let Some(remaining_us) = remaining_us {
+    /// Ends the Open, with what was announced when it began.
+    pub fn finish(mut self, extras: &OpenExtras) -> Vec<u8> {
+        if let Some(remaining_us) = extras.remaining_us {
             self.0.key(5);
             self.0.head(UNSIGNED, remaining_us);
+        }
+        if let Some(grant) = extras.grant {
+            self.0.key(10);
+            self.0.grant(grant);
         }
         self.0.0
     }
@@ -209,6 +227,18 @@ impl Writer {
     fn bytes(&mut self, major: u8, bytes: &[u8]) {
         self.head(major, bytes.len() as u64);
         self.0.extend_from_slice(bytes);
+    }
+
+    /// The attribute of a call that was placed, alone.
+    fn grant(&mut self, grant: u64) {
+        self.0.extend_from_slice(&[ARRAY | 1, ARRAY | 3]);
+        self.bytes(TEXT, GRANT.as_bytes());
+        self.0.push(FALSE);
+        let length = self.0.len();
+        self.0.push(BYTES);
+        self.head(UNSIGNED, grant);
+        // A number takes nine bytes at most, so that its length is in the head.
+        self.0[length] |= (self.0.len() - length - 1) as u8;
     }
 
     #[inline]
@@ -330,10 +360,16 @@ impl<'a> Reader<'a> {
         let arguments = self.arguments()?;
         let mut left = fields.checked_sub(4)?;
         let mut remaining_us = None;
+        let mut attributes = None;
         let mut wanted = None;
         if left > 0 && self.rest.first() == Some(&5) {
             self.key(5)?;
             remaining_us = Some(self.head(UNSIGNED)?);
+            left -= 1;
+        }
+        if left > 0 && self.rest.first() == Some(&10) {
+            self.key(10)?;
+            attributes = Some(vec![self.grant()?]);
             left -= 1;
         }
         if left > 0 {
@@ -352,8 +388,19 @@ impl<'a> Reader<'a> {
             parent: None,
             principal: None,
             trace: None,
-            attributes: None,
+            attributes,
         })
+    }
+
+    /// The attribute of a call that was placed, alone.
+    fn grant(&mut self) -> Option<Attribute> {
+        self.key(ARRAY | 1)?;
+        self.key(ARRAY | 3)?;
+        let length = self.head(TEXT)?;
+        let is_grant = self.take(length)? == GRANT.as_bytes() && self.byte()? == FALSE;
+        let length = self.head(BYTES)?;
+        let value = self.take(length)?.to_vec();
+        is_grant.then(|| Attribute { name: GRANT.to_owned(), critical: false, value })
     }
 
     fn result(mut self, into: &mut CallResult) -> Option<()> {

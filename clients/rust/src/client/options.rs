@@ -30,6 +30,8 @@ pub struct CallOptions {
     pub keep: Option<Keep>,
     /// What `farcall kept` lists beside it, where it is to be kept: at most 200 bytes.
     pub label: Option<Arc<str>>,
+    /// The server that it is to run on, by its name or one of its addresses, and no other.
+    pub at: Option<Arc<str>>,
     /// The object that it is on, for the method of a class: see [`Client::hold`].
     pub on: Option<ObjectId>,
     /// Whether it reads copies of its arrays, so that its caller may change them as soon as it is

@@ -11,8 +11,8 @@ use farcall_base::{Bytes, CallId, Result};
 use farcall_idl::interface::{ElementType, Shape};
 use farcall_idl::layout::CallLayout;
 use farcall_idl::scalar::ScalarValue;
-use farcall_wire::Argument as WireArgument;
 use farcall_wire::message::InlineBytes;
+use farcall_wire::{Argument as WireArgument, OpenExtras};
 use smallvec::SmallVec;
 
 use super::Ranks;
@@ -51,7 +51,41 @@ pub struct Values {
     pub bytes: SmallVec<[Option<InlineBytes>; 8]>,
 }
 
+/// What a call has in common with those that do as much work.
+#[derive(Clone, PartialEq)]
+pub struct LikeCalls(Box<[Kind]>);
+
+impl LikeCalls {
+    /// Those that are like a call with these arguments; `work` are parameters whose values count
+    /// beside those that sizes depend on. `None` where each call is worked out anew.
+    pub fn new(
+        contract: &Contract,
+        arguments: &[Argument<'_>],
+        work: &[usize],
+    ) -> Option<LikeCalls> {
+        let kinds = arguments.iter().enumerate().map(|(index, argument)| {
+            let kind = Kind::of(contract, index, argument)?;
+            match (kind, argument) {
+                (Kind::Number, _) if !work.contains(&index) => Some(Kind::Number),
+                (Kind::Number, Argument::Integer(value)) => Some(Kind::Integer(*value)),
+                (Kind::Number, Argument::Real(value)) => Some(Kind::Real(value.to_bits())),
+                (Kind::Number, _) => None,
+                (kind, _) => Some(kind),
+            }
+        });
+        kinds.collect::<Option<_>>().map(LikeCalls)
+    }
+
+    /// Whether a call with these arguments is one.
+    #[inline]
+    pub fn has(&self, arguments: &[Argument<'_>]) -> bool {
+        self.0.len() == arguments.len()
+            && self.0.iter().zip(arguments).all(|(kind, argument)| kind.is_of(argument))
+    }
+}
+
 /// What a call has in common with those that are like it, of one argument.
+#[derive(Clone, PartialEq)]
 enum Kind {
     Unset,
     Null,
@@ -206,11 +240,11 @@ impl Prepared {
         contract: &Contract,
         passed: &Passed,
         id: CallId,
-        remaining_us: Option<u64>,
+        extras: &OpenExtras,
         used: Vec<u8>,
     ) -> Option<Vec<u8>> {
         let short = self.short.as_ref()?;
-        let body = short.encode(contract, &self.layout, passed, id, remaining_us, used)?;
+        let body = short.encode(contract, &self.layout, passed, id, extras, used)?;
         (body.len() as u64 <= self.limit.0).then_some(body)
     }
 

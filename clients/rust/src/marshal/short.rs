@@ -7,7 +7,7 @@
 use farcall_base::{CallId, Error, ErrorKind, Result};
 use farcall_idl::interface::{ElementType, Mode, Parameter};
 use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout};
-use farcall_wire::{Argument as WireArgument, OpenHead, OpenWriter};
+use farcall_wire::{Argument as WireArgument, OpenExtras, OpenHead, OpenWriter};
 
 use super::complete::number_bytes;
 use super::prepared::number;
@@ -100,10 +100,10 @@ impl Short {
         layout: &CallLayout,
         passed: &Passed,
         id: CallId,
-        remaining_us: Option<u64>,
+        extras: &OpenExtras,
         used: Vec<u8>,
     ) -> Option<Vec<u8>> {
-        let mut out = self.head.begin(used, id, remaining_us.is_some());
+        let mut out = self.head.begin(used, id, extras);
         for (index, step) in self.steps.iter().enumerate() {
             match step {
                 Step::Absent => out.absent(),
@@ -127,7 +127,7 @@ impl Short {
                 place.is_of(parameter.element) && place.is_writable() && is_shape_of(array, place)
             })
         };
-        self.results.iter().all(is_right).then(|| out.finish(remaining_us))
+        self.results.iter().all(is_right).then(|| out.finish(extras))
     }
 
     /// Whether the results lie in the message as they should. Others are received like those of

@@ -1,13 +1,14 @@
 //! A call as its caller asked for it, and the Open that says so.
 
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use farcall_base::{Bytes, CallId};
+use farcall_wire::grant_attribute;
 use farcall_wire::message::encode;
 use farcall_wire::{
-    Argument as WireArgument, Attribute, KeptNote, NOTICES, ON, Open, RANKS, resources_attribute,
-    run_timeout_attribute,
+    Argument as WireArgument, Attribute, KeptNote, NOTICES, ON, Open, OpenExtras, RANKS,
+    resources_attribute, run_timeout_attribute,
 };
 
 use super::Conditions;
@@ -15,6 +16,7 @@ use crate::argument::Passed;
 use crate::argument::short::in_short;
 use crate::contract::Contract;
 use crate::marshal::{Marshalled, Prepared};
+use crate::results::TimesHere;
 
 /// A call as its caller asked for it.
 pub struct Call {
@@ -23,6 +25,27 @@ pub struct Call {
     pub conditions: Conditions,
     /// Whether others know its id: it goes on without us.
     pub is_to_stay: bool,
+    /// When it began here, where its transfers are measured.
+    pub clock: Option<CallClock>,
+}
+
+/// When a call began, whose transfers are measured.
+#[derive(Clone, Copy, Debug)]
+pub struct CallClock {
+    /// Before anything of it was copied.
+    pub begun: Instant,
+    /// Until it was opened.
+    pub prepared: Duration,
+}
+
+impl CallClock {
+    /// It is over: what it took here, until it was opened and from then on.
+    pub fn took(self) -> TimesHere {
+        TimesHere {
+            prepared: self.prepared,
+            open: self.begun.elapsed().saturating_sub(self.prepared),
+        }
+    }
 }
 
 impl Call {
@@ -70,8 +93,8 @@ impl Call {
             return None;
         }
         let prepared = Prepared::short(&self.contract, &self.passed.arguments, limit)?;
-        let remaining_us = self.remaining_us();
-        let body = prepared.encode(&self.contract, &self.passed, id, remaining_us, used())?;
+        let extras = OpenExtras { remaining_us: self.remaining_us(), grant: self.grant() };
+        let body = prepared.encode(&self.contract, &self.passed, id, &extras, used())?;
         Some((body, prepared))
     }
 
@@ -85,6 +108,12 @@ impl Call {
         }
     }
 
+    /// What placed it.
+    fn grant(&self) -> Option<u64> {
+        self.conditions.placed.map(|placed| placed.grant).filter(|grant| *grant != 0)
+    }
+
+    /// Whether there are others than what placed it.
     fn has_attributes(&self) -> bool {
         let Conditions { wants, on, keep, ranks, run_timeout, resources, .. } = &self.conditions;
         let says_more = run_timeout.is_some() || resources.is_some();
@@ -93,7 +122,7 @@ impl Call {
 
     fn attributes(&self) -> Option<Vec<Attribute>> {
         if !self.has_attributes() {
-            return None;
+            return self.grant().map(|grant| vec![grant_attribute(grant)]);
         }
         let attribute =
             |name: &str, critical, value| Attribute { name: name.to_owned(), critical, value };
@@ -108,7 +137,7 @@ impl Call {
         let run_timeout = self.conditions.run_timeout.map(run_timeout_attribute);
         let resources = self.conditions.resources.as_deref().copied().map(resources_attribute);
         let all = notices.into_iter().chain(on).chain(keep).chain(note).chain(ranks);
-        let all = all.chain(run_timeout).chain(resources);
+        let all = all.chain(run_timeout).chain(resources).chain(self.grant().map(grant_attribute));
         Some(all.collect()).filter(|all: &Vec<Attribute>| !all.is_empty())
     }
 }

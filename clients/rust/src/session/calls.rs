@@ -8,7 +8,7 @@ use farcall_wire::{Keep, Notice, RESOURCES, Reply, Request, wants};
 
 use super::ending::forked;
 use super::flight::{Came, too_late};
-use super::{Session, earlier};
+use super::{Returned, Session, earlier};
 use crate::argument::Passed;
 use crate::clock::{now, until};
 use crate::contract::Contract;
@@ -25,6 +25,15 @@ pub enum Told {
     Notice(Notice),
     /// Its outcome is there.
     Over,
+}
+
+/// How a call was placed: if it fails, its arguments are kept for whoever makes it elsewhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlacedAs {
+    /// What placed it; 0: nobody was asked.
+    pub grant: u64,
+    /// Whether its transfers are measured.
+    pub is_measured: bool,
 }
 
 /// How a call is to be made.
@@ -50,6 +59,8 @@ pub struct Conditions {
     pub resources: Option<Box<Resources>>,
     /// The call inside whose function it is made: [`Session::open`] finds that out.
     pub within: Option<CallId>,
+    /// How it was placed, if it may run on several servers.
+    pub placed: Option<PlacedAs>,
 }
 
 impl Conditions {
@@ -157,29 +168,32 @@ impl Session {
             .fix("start a newer version of Farcall there, or leave them out"))
     }
 
-    /// Opens a call; returns its number. Waits for another to end while as many are open as the
-    /// server takes: `None` when there is no room after `wait`.
+    /// Opens a call, and takes what was asked for; returns its number, which is `number` where that
+    /// is given. Waits for another to end while as many are open as the server takes: `None` when
+    /// there is no room after `wait`. What was asked for is left where nothing was opened.
     pub fn open(
         &self,
         contract: &Arc<Contract>,
-        passed: Passed,
-        conditions: Conditions,
+        asked: &mut Option<(Passed, Conditions)>,
+        number: Option<u64>,
         wait: Option<Duration>,
     ) -> Result<Option<u64>> {
         let until = wait.and_then(|wait| Instant::now().checked_add(wait));
-        if let Some(asked) = &conditions.resources {
-            self.check_resources("call", **asked)?;
+        let mut deadline = None;
+        if let Some((_, conditions)) = asked {
+            if let Some(asked) = &conditions.resources {
+                self.check_resources("call", **asked)?;
+            }
+            conditions.within = self.within();
+            deadline = conditions.deadline;
         }
-        let conditions = Conditions { within: self.within(), ..conditions };
         if wait == Some(Duration::ZERO) && !self.enter().caller.has_room() {
             self.process()?;
         }
-        let deadline = conditions.deadline;
-        let mut asked = Some((passed, conditions));
         let opened = self.wait_until(earlier(until, deadline), |core| {
             let (passed, conditions) =
                 if core.is_up() && core.caller.has_room() { asked.take() } else { None }?;
-            Some(core.open(contract.clone(), passed, conditions))
+            Some(core.open(contract.clone(), passed, conditions, number))
         })?;
         let late = deadline.is_some_and(|deadline| deadline <= Instant::now());
         let Some(number) = opened.or_else(|| late.then(|| Err(too_late(contract)))).transpose()?
@@ -242,11 +256,17 @@ impl Session {
         })
     }
 
+    /// The arguments of a call that was placed and has failed, once.
+    pub fn take_back(&self, number: u64) -> Option<Returned> {
+        self.lock().caller.application_mut().take_back(number)
+    }
+
     /// Gives a call up that nobody waits for any more: the server is asked to end it, and its
     /// memory is the caller's again. Waits for nothing.
     pub fn abandon(&self, number: u64) {
         let mut core = self.enter();
         core.caller.abandon(number);
+        core.caller.application_mut().take_back(number);
         core.settle();
         self.advance(&mut core);
     }

@@ -19,17 +19,19 @@ impl Core {
         contract: Arc<Contract>,
         passed: Passed,
         conditions: Conditions,
+        number: Option<u64>,
     ) -> Result<u64> {
-        let number = self.next_number;
+        let is_own = number.is_none();
+        let number = number.unwrap_or(self.next_number);
         let id = conditions.keep.map(|(id, _)| id);
         let terms = terms(&conditions, Some(&contract));
         self.caller.open(
             number,
-            Call { contract, passed, conditions, is_to_stay: id.is_some() },
+            Call { contract, passed, conditions, is_to_stay: id.is_some(), clock: None },
             id,
             terms,
         )?;
-        self.next_number += 1;
+        self.next_number += u64::from(is_own);
         Ok(number)
     }
 

@@ -10,17 +10,17 @@ use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::net::Shutdown;
 
 /// An eventfd that nobody has written to.
-pub(super) fn signal() -> Result<OwnedFd> {
+pub fn signal() -> Result<OwnedFd> {
     eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(system)
 }
 
 /// Writes to an eventfd.
-pub(super) fn raise(signal: &OwnedFd) {
+pub fn raise(signal: &OwnedFd) {
     let _ = rustix::io::write(signal, &1_u64.to_ne_bytes());
 }
 
 /// Takes back what was written to an eventfd.
-pub(super) fn silence(signal: &OwnedFd) {
+pub fn silence(signal: &OwnedFd) {
     let _ = rustix::io::read(signal, &mut [0; 8]);
 }
 
@@ -96,7 +96,7 @@ impl Events {
     }
 
     /// Waits for a descriptor, too.
-    pub(super) fn add(&self, descriptor: &OwnedFd) -> Result<()> {
+    pub(super) fn add(&self, descriptor: impl AsFd) -> Result<()> {
         let data = epoll::EventData::new_u64(0);
         epoll::add(&self.all, descriptor, data, epoll::EventFlags::IN).map_err(system)
     }

@@ -12,7 +12,7 @@ use farcall_wire::{Argument as WireArgument, CallResult};
 use rustc_hash::FxHashMap;
 
 use super::array_result::{ArrayResult, without_memory};
-use super::asked::Call;
+use super::asked::{Call, CallClock};
 use super::incoming::{Expected, Incoming};
 use crate::contract::Contract;
 use crate::files::SentFile;
@@ -108,10 +108,12 @@ impl InFlight {
                     outputs,
                     times: result.times,
                     compressed: Vec::new(),
+                    server: None,
+                    took: call.clock.map(CallClock::took),
                 };
                 Ok(Came { outputs, copies: Vec::new() })
             }
-            InFlight::Long(flight) => flight.came(contract, result),
+            InFlight::Long(flight) => flight.came(call, result),
         }
     }
 }
@@ -147,6 +149,11 @@ impl Flight {
     /// The server is done with the program's own memory.
     pub fn give_own_back(&mut self) -> Result<()> {
         self.data.own.iter().try_for_each(|own| own.over())
+    }
+
+    /// Whether the server may have written to the program's own memory.
+    pub fn may_be_written(&self) -> bool {
+        self.data.own.iter().any(|own| own.may_be_written())
     }
 
     /// What came of its results comes again.
@@ -227,7 +234,8 @@ impl Flight {
     }
 
     /// What came of a call that went well.
-    fn came(&mut self, contract: &Contract, result: &mut CallResult) -> Result<Came> {
+    fn came(&mut self, call: &Call, result: &mut CallResult) -> Result<Came> {
+        let contract = &call.contract;
         let compressed = self.compressed();
         let mut outputs = Vec::with_capacity(result.results.len());
         let mut copies = Vec::new();
@@ -242,6 +250,8 @@ impl Flight {
             outputs,
             times: result.times,
             compressed,
+            server: None,
+            took: call.clock.map(CallClock::took),
         };
         Ok(Came { outputs, copies })
     }

@@ -4,16 +4,18 @@
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use farcall_base::{Bytes, CallId, ChannelId, Error, ErrorKind, Result};
 use farcall_call::Connection;
 use farcall_link::memory::{MemorySource, Region};
 use farcall_link::packing::Packing;
-use farcall_peer::{Application, Terms};
+use farcall_peer::{Application, Reached, Terms};
 use farcall_wire::{Argument as WireArgument, CallResult, Hello, Open, Reply, Resume};
+use rustc_hash::FxHashMap;
 
 use super::Conditions;
-use super::asked::Call;
+use super::asked::{Call, CallClock};
 use super::callbacks::Function;
 use super::flight::{Came, Flight, InFlight};
 use super::segments::Segments;
@@ -41,6 +43,20 @@ pub struct Program {
     borrower: Arc<Borrower>,
     /// Memory that calls were lent which are over, since somebody looked.
     given_back: Vec<Weak<dyn Region>>,
+    /// Calls that were placed and failed, by number, until their owner has the outcome.
+    returned: FxHashMap<u64, Returned>,
+}
+
+/// A call that failed, for whoever makes it elsewhere.
+pub struct Returned {
+    /// What was passed.
+    pub passed: Passed,
+    /// How it was made.
+    pub conditions: Conditions,
+    /// Whether its routine may have begun, as far as is known here.
+    pub has_left: bool,
+    /// Whether nothing that was passed can have changed.
+    pub is_intact: bool,
 }
 
 impl Program {
@@ -53,7 +69,13 @@ impl Program {
             segments: Segments::default(),
             borrower: Arc::default(),
             given_back: Vec::new(),
+            returned: FxHashMap::default(),
         }
+    }
+
+    /// What was passed to a call that failed, once.
+    pub fn take_back(&mut self, number: u64) -> Option<Returned> {
+        if self.returned.is_empty() { None } else { self.returned.remove(&number) }
     }
 
     /// The descriptor for a Share frame that leaves now.
@@ -81,8 +103,11 @@ impl Opening<'_> {
     fn open(&mut self, call: &mut Call, id: CallId) -> Result<(ChannelId, InFlight)> {
         let limit =
             Bytes(self.connection.peer().map_or(u64::MAX, |peer| peer.limits.call_bytes_max));
+        let placed = call.conditions.placed.filter(|placed| placed.is_measured);
+        let begun = placed.map(|_| Instant::now());
         let connection = &mut *self.connection;
         if let Some((body, prepared)) = call.open_short(id, limit, || connection.used()) {
+            call.clock = begun.map(|begun| CallClock { begun, prepared: Duration::ZERO });
             return Ok((self.connection.open_encoded(body)?, InFlight::Short(prepared)));
         }
         if std::mem::take(&mut call.conditions.copied) {
@@ -90,6 +115,7 @@ impl Opening<'_> {
         }
         let slots = std::mem::take(&mut self.program.slots);
         let mut data = marshal(&call.contract, &call.passed, limit, slots, self)?;
+        call.clock = begun.map(|begun| CallClock { begun, prepared: begun.elapsed() });
         let open = call.open(id, &mut data);
         let channel = self.connection.open(&open)?;
         let wanted = open.wanted.unwrap_or_else(|| std::mem::take(&mut data.wanted));
@@ -207,6 +233,17 @@ impl Application for Program {
         transfer.outcome(id, call, result)
     }
 
+    fn failed(&mut self, number: u64, call: Call, transfer: Option<&InFlight>, reached: Reached) {
+        if call.conditions.placed.is_none() {
+            return;
+        }
+        let has_left = reached.has_left;
+        let is_written = transfer.and_then(InFlight::long).is_some_and(Flight::may_be_written);
+        let is_intact = !reached.is_answered && !(has_left && is_written);
+        let Call { passed, conditions, .. } = call;
+        self.returned.insert(number, Returned { passed, conditions, has_left, is_intact });
+    }
+
     fn abandon(&mut self, transfer: InFlight) -> Vec<Shared> {
         match transfer {
             InFlight::Short(_) => Vec::new(),
@@ -234,7 +271,8 @@ impl Application for Program {
             Arc::new(Contract::of_reply(Reply::Interface(resume.interface.ok_or_else(untold)?))?);
         let data = sizes(&contract, &resume.arguments.ok_or_else(untold)?, Bytes(bytes_max))?;
         let passed = Passed::owned(Vec::new());
-        let call = Call { contract: contract.clone(), passed, conditions, is_to_stay: true };
+        let call =
+            Call { contract: contract.clone(), passed, conditions, is_to_stay: true, clock: None };
         Ok((call, InFlight::new(data), contract))
     }
 

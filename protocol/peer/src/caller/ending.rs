@@ -4,8 +4,8 @@ use farcall_base::{CallId, ChannelId, Error, ErrorKind, Result};
 use farcall_call::Connection;
 use farcall_wire::Failure;
 
-use super::{Abandoned, Caller, OpenCall, Terms};
-use crate::application::Application;
+use super::{Abandoned, Caller, Made, OpenCall, Terms};
+use crate::application::{Application, Reached};
 
 impl<A: Application> Caller<A> {
     /// Outcome and data of a call are there. Calls are large, and settled where they lie.
@@ -43,8 +43,15 @@ impl<A: Application> Caller<A> {
         }
         let number = call.made.number;
         let announced = call.made.terms.announced;
+        let is_answered = call.failure().is_none();
         let outcome = settled(&mut self.application, &mut self.connection, call);
-        self.calls.close(channel);
+        if outcome.is_ok() {
+            self.calls.close(channel);
+        } else if let Some(call) = self.calls.remove(channel) {
+            // An answer that is a failure brings nothing else.
+            let reached = Reached { has_left: true, is_answered };
+            self.application.failed(number, call.made.call, Some(&call.transfer), reached);
+        }
         self.conclude(number, announced, outcome);
     }
 
@@ -54,7 +61,9 @@ impl<A: Application> Caller<A> {
         let _ = self.application.release(&mut call.transfer);
         self.callbacks.forget(call.id);
         let error = self.application.explain(&call.made.call, call.id, error);
-        self.conclude(call.made.number, call.made.terms.announced, Err(error));
+        let Made { number, call: made, terms, .. } = call.made;
+        self.application.failed(number, made, Some(&call.transfer), call.known.reached());
+        self.conclude(number, terms.announced, Err(error));
     }
 
     /// Asks the peer to end a call. One that waits for its interface ends here: nothing of it is
@@ -109,12 +118,25 @@ impl<A: Application> Caller<A> {
         self.abandoned.clear();
         self.callbacks.clear();
         self.questions.drop_unanswered();
-        let open = std::mem::take(&mut self.calls).into_values().map(|call| call.made);
-        let made = open
-            .chain(self.fetching.drain().map(|(_, made)| made))
-            .map(|made| (made.number, made.terms));
         let sought = self.kept.seeking.drain().map(|(_, sought)| (sought.number, sought.terms));
-        let mut all: Vec<(u64, Terms)> = made.chain(sought).collect();
+        let mut all: Vec<(u64, Terms)> = sought.collect();
+        for mut call in std::mem::take(&mut self.calls).into_values() {
+            // The failure says more than what became of the memory.
+            let _ = self.application.release(&mut call.transfer);
+            all.push((call.made.number, call.made.terms));
+            let is_up = !self.standing.is_lost;
+            let known = call.known.reached();
+            let reached = Reached {
+                has_left: is_up || known.has_left,
+                is_answered: is_up && call.result.is_some() || known.is_answered,
+            };
+            let OpenCall { made, transfer, .. } = call;
+            self.application.failed(made.number, made.call, Some(&transfer), reached);
+        }
+        for (_, made) in self.fetching.drain() {
+            all.push((made.number, made.terms));
+            self.application.failed(made.number, made.call, None, Reached::default());
+        }
         all.sort_unstable_by_key(|(number, _)| *number);
         for (number, terms) in all {
             self.conclude(number, terms.announced, Err(error()));

@@ -4,7 +4,7 @@ use farcall_base::{CallId, Random, Result};
 use farcall_wire::{Reply, Request};
 
 use super::{Caller, Made, OpenCall, Terms};
-use crate::application::Application;
+use crate::application::{Application, Reached};
 use crate::recovery::Known;
 
 /// How often a call is opened again whose interface the peer wants fetched first (spec/call.md,
@@ -64,10 +64,15 @@ impl<A: Application> Caller<A> {
     pub(super) fn repeat(&mut self, made: Made<A>, reply: Reply) {
         let number = made.number;
         let announced = made.terms.announced;
-        let renewed = self.application.renewed(&made.call, reply);
-        let opened = renewed.and_then(|()| {
-            self.open_made(Made { attempts_left: made.attempts_left.saturating_sub(1), ..made })
-        });
+        let attempts_left = made.attempts_left.saturating_sub(1);
+        let opened = match self.application.renewed(&made.call, reply) {
+            Ok(()) => self.open_made(Made { attempts_left, ..made }),
+            Err(error) => {
+                // Nothing ran there.
+                self.application.failed(number, made.call, None, Reached::default());
+                Err(error)
+            }
+        };
         if let Err(error) = opened {
             self.conclude(number, announced, Err(error));
         }

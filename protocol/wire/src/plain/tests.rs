@@ -6,6 +6,7 @@ use farcall_base::{Random, SeededRandom};
 
 use super::*;
 use crate::message::encode;
+use crate::placement::{grant_attribute, grant_of};
 
 fn number(random: &mut SeededRandom) -> u64 {
     random.next() >> (random.next() % 64)
@@ -44,8 +45,20 @@ fn open(random: &mut SeededRandom) -> Open {
         parent: None,
         principal: None,
         trace: random.next().is_multiple_of(9).then(|| "00-1".to_owned()),
-        attributes: None,
+        attributes: random.next().is_multiple_of(4).then(|| vec![attribute(random)]),
     }
+}
+
+/// Mostly the one that is read and written in one pass, and others that look like it.
+fn attribute(random: &mut SeededRandom) -> Attribute {
+    let mut attribute = grant_attribute(number(random));
+    match random.next() % 8 {
+        0 => attribute.critical = true,
+        1 => attribute.name = "other".to_owned(),
+        2 => attribute.value = vec![1; (number(random) % 40) as usize],
+        _ => {}
+    }
+    attribute
 }
 
 fn result(random: &mut SeededRandom) -> CallResult {
@@ -78,15 +91,20 @@ fn an_open_that_is_written_piece_by_piece_is_the_same() {
         let mut open = Open { wanted: None, trace: None, ..open(&mut random) };
         open.result_credit = None;
         open.arguments.retain(plain);
+        open.attributes = open.attributes.map(|_| vec![grant_attribute(number(&mut random))]);
+        let extras = OpenExtras {
+            remaining_us: open.remaining_us,
+            grant: grant_of(open.attributes.as_deref()).unwrap(),
+        };
         let head = OpenHead::new(&open.routine, &open.contract, open.arguments.len());
-        let mut out = head.begin(vec![9; 7], open.call, open.remaining_us.is_some());
+        let mut out = head.begin(vec![9; 7], open.call, &extras);
         for argument in &open.arguments {
             match argument {
                 Argument::Inline(value) => out.inline(value),
                 _ => out.absent(),
             }
         }
-        assert!(out.finish(open.remaining_us) == encode(&open), "{open:?}");
+        assert!(out.finish(&extras) == encode(&open), "{open:?}");
     }
 }
 

@@ -1,0 +1,244 @@
+//! A client's servers: the one that it was connected to, and those that grants name. Each is dialed
+//! when a call first goes there, and keeps its connection.
+
+mod asking;
+mod finding;
+mod members;
+mod moving;
+mod outcomes;
+mod placing;
+mod search;
+mod server;
+mod waiting;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Instant;
+
+use farcall_base::{Error, ErrorKind, ObjectId, Result};
+use rustc_hash::FxHashMap;
+
+use crate::address::Address;
+use crate::dial::ConnectOptions;
+use crate::session::Session;
+use asking::Askers;
+pub use asking::places;
+pub use finding::{Place, Placed};
+pub use members::Unanswered;
+pub use moving::Moving;
+use outcomes::Outcomes;
+pub use placing::Placing;
+use search::Search;
+pub use server::Server;
+use waiting::Bell;
+
+/// Servers that one client knows at a time, and objects of which it knows where they are.
+const KNOWN_MAX: usize = 1024;
+/// The numbers of calls of one connection: those of the next begin behind them.
+const NUMBERS: u64 = 1 << 40;
+
+/// The servers of one client.
+pub struct View {
+    /// The server that was connected to.
+    home: Arc<Server>,
+    home_session: Arc<Session>,
+    dialing: Dialing,
+    servers: Mutex<FxHashMap<Arc<str>, Arc<Server>>>,
+    /// Connections to other servers, by the numbers of their calls.
+    sessions: Mutex<Vec<(u64, Weak<Session>)>>,
+    /// Whether there were ever any.
+    is_plural: AtomicBool,
+    connections: AtomicU64,
+    askers: Askers,
+    outcomes: Outcomes,
+    /// Calls under way that count, at all servers.
+    under_way: AtomicUsize,
+    /// Calls that are made elsewhere: where, by number.
+    moved: Mutex<FxHashMap<u64, Arc<Session>>>,
+    has_moved: AtomicBool,
+    /// Calls that look for another server.
+    moving: Mutex<FxHashMap<u64, Weak<Search>>>,
+    /// Where objects are that are not at home, by the first bytes of their ids.
+    objects: Mutex<FxHashMap<[u8; 12], Arc<Server>>>,
+    bell: Bell,
+    /// Whether whoever is asked knew other servers, and when that was.
+    known_others: Mutex<Option<(bool, Instant)>>,
+}
+
+/// How other servers are dialed.
+pub struct Dialing {
+    /// As the first one was.
+    pub options: ConnectOptions,
+    /// Where that is: what shows who we are is for addresses of this kind.
+    pub home: Option<Address>,
+}
+
+impl View {
+    /// Of a client that has just connected.
+    pub fn new(session: Arc<Session>, name: &str, dialing: Dialing) -> Result<Arc<View>> {
+        Ok(Arc::new(View {
+            home: Arc::new(Server::home(name, session.clone())),
+            home_session: session,
+            dialing,
+            servers: Mutex::default(),
+            sessions: Mutex::default(),
+            is_plural: AtomicBool::new(false),
+            connections: AtomicU64::new(0),
+            askers: Askers::default(),
+            outcomes: Outcomes::default(),
+            under_way: AtomicUsize::new(0),
+            moved: Mutex::default(),
+            has_moved: AtomicBool::new(false),
+            moving: Mutex::default(),
+            objects: Mutex::default(),
+            bell: Bell::new()?,
+            known_others: Mutex::default(),
+        }))
+    }
+
+    /// The connection to the server that was connected to.
+    #[inline]
+    pub fn home_session(&self) -> &Arc<Session> {
+        &self.home_session
+    }
+
+    /// Whether other servers are connected.
+    pub fn has_others(&self) -> bool {
+        self.is_plural() && self.all_sessions().iter().skip(1).any(|session| !session.is_lost())
+    }
+
+    /// The server that was connected to.
+    pub fn home(&self) -> &Arc<Server> {
+        &self.home
+    }
+
+    /// Whether there were ever connections to other servers.
+    #[inline]
+    pub fn is_plural(&self) -> bool {
+        self.is_plural.load(Ordering::Relaxed)
+    }
+
+    /// The same, as it changes.
+    pub fn plural(&self) -> &AtomicBool {
+        &self.is_plural
+    }
+
+    /// The server of this name, which is known from now on, and reached there.
+    fn server(&self, name: &str, addresses: &[String], host: &str) -> Result<Arc<Server>> {
+        let mut servers = lock(&self.servers);
+        if let Some(known) = servers.get(name) {
+            known.is_at(addresses, host);
+            return Ok(known.clone());
+        }
+        if servers.len() >= KNOWN_MAX {
+            servers.retain(|_, server| Arc::strong_count(server) > 1 || server.is_reached());
+        }
+        if servers.len() >= KNOWN_MAX {
+            return Err(Error::new(ErrorKind::LimitExceeded, "call", "too many servers are known")
+                .with("limit", KNOWN_MAX)
+                .fix("connect again"));
+        }
+        let server = Arc::new(Server::new(name, addresses, host));
+        servers.insert(server.name.clone(), server.clone());
+        Ok(server)
+    }
+
+    /// Numbers for the calls of another connection.
+    fn fresh_numbers(&self) -> u64 {
+        (self.connections.fetch_add(1, Ordering::Relaxed) + 1) * NUMBERS + 1
+    }
+
+    /// There is a connection to another server, whose calls have these numbers.
+    fn reached(&self, first: u64, session: &Arc<Session>) {
+        let mut sessions = lock(&self.sessions);
+        sessions.retain(|(_, session)| session.strong_count() > 0);
+        sessions.push((first / NUMBERS, Arc::downgrade(session)));
+        drop(sessions);
+        self.is_plural.store(true, Ordering::Relaxed);
+        self.home_session.wake();
+        if self.bell.is_watched() {
+            self.watch(session);
+        }
+    }
+
+    /// All connections there are.
+    fn all_sessions(&self) -> Vec<Arc<Session>> {
+        let others = lock(&self.sessions);
+        let others = others.iter().filter_map(|(_, session)| session.upgrade());
+        std::iter::once(self.home_session.clone()).chain(others).collect()
+    }
+
+    /// The connection that a call goes over, by its number.
+    pub fn session_of(&self, number: u64) -> Arc<Session> {
+        if self.has_moved.load(Ordering::Relaxed)
+            && let Some(session) = lock(&self.moved).get(&number)
+        {
+            return session.clone();
+        }
+        let own = number / NUMBERS;
+        let found = if own == 0 {
+            None
+        } else {
+            let sessions = lock(&self.sessions);
+            let found = sessions.iter().find(|(of, _)| *of == own);
+            found.and_then(|(_, session)| session.upgrade())
+        };
+        found.unwrap_or_else(|| self.home_session.clone())
+    }
+
+    /// Objects with ids like this one's are at a server.
+    pub fn holds(&self, first: ObjectId, server: &Arc<Server>) {
+        let mut objects = lock(&self.objects);
+        if objects.len() < KNOWN_MAX * KNOWN_MAX {
+            objects.insert(prefix(first), server.clone());
+        }
+    }
+
+    /// They are no more.
+    pub fn holds_no_more(&self, first: ObjectId) {
+        lock(&self.objects).remove(&prefix(first));
+    }
+
+    /// Where an object is that is not at home.
+    pub fn holder(&self, object: ObjectId) -> Option<Arc<Server>> {
+        lock(&self.objects).get(&prefix(object)).cloned()
+    }
+
+    /// Has the home's descriptor for event loops tell of another connection, too.
+    fn watch(&self, session: &Session) {
+        // Whoever waits in pieces looks at it all the same.
+        let _ = self.home_session.add_events(session.events());
+    }
+
+    /// Has it tell of all connections, and of calls that found another server.
+    pub fn watch_all(&self) {
+        if self.bell.watch() {
+            let _ = self.home_session.add_events(self.bell.as_fd());
+            for session in self.all_sessions().iter().skip(1) {
+                self.watch(session);
+            }
+        }
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        self.outcomes.flush(&self.home_session);
+    }
+}
+
+/// The part of an object's id that those have in common which were made together.
+fn prefix(id: ObjectId) -> [u8; 12] {
+    let mut prefix = [0; 12];
+    prefix.copy_from_slice(&id.0[..12]);
+    prefix
+}
+
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// This host, as its servers name it.
+pub fn own_host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}

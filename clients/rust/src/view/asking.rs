@@ -1,0 +1,238 @@
+//! Asks where calls are to run: the server that was connected to, and where that is gone, others
+//! that know the same servers.
+
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_wire::{PLACEMENT, PlaceAnswer, PlaceQuestion};
+use farcall_wire::{Reply, Request};
+
+use super::placing::{Ahead, Next};
+use super::server::Server;
+use super::{View, lock, own_host};
+use crate::contract::Contract;
+use crate::session::{Session, earlier};
+
+/// Metaservers that are kept, at most.
+const ASKERS_MAX: usize = 16;
+
+/// Metaservers that answers named.
+#[derive(Default)]
+pub struct Askers(Mutex<Vec<Arc<Server>>>);
+
+/// An answer, and who gave it.
+pub struct Answered {
+    pub answer: PlaceAnswer,
+    pub by: Arc<Session>,
+}
+
+impl View {
+    /// Those that are asked, the best first.
+    fn askers(&self) -> Vec<Option<Arc<Server>>> {
+        let others = lock(&self.askers.0).iter().cloned().map(Some).collect::<Vec<_>>();
+        std::iter::once(None).chain(others).collect()
+    }
+
+    /// Whoever is to be asked: the server that was connected to, unless that is gone for good and
+    /// another can be reached.
+    pub fn asker(self: &Arc<View>) -> Arc<Session> {
+        if !self.home_session.is_lost() {
+            return self.home_session.clone();
+        }
+        let others = self.askers().into_iter().flatten();
+        let mut reached = others.filter_map(|server| server.session(self, None).ok().flatten());
+        reached.next().unwrap_or_else(|| self.home_session.clone())
+    }
+
+    /// Asks where a call is to run. `ahead` is the same question, asked before.
+    ///
+    /// # Errors
+    /// What whoever answers says; why nobody does.
+    pub fn ask(
+        self: &Arc<View>,
+        question: &PlaceQuestion,
+        ahead: Option<Ahead>,
+        until: Option<Instant>,
+    ) -> Result<Answered> {
+        if let Some(Ahead { session, question }) = ahead
+            && let Ok(answered) = self.answer_of(&session, question, until)
+        {
+            return Ok(answered);
+        }
+        let mut trouble = None;
+        for asker in self.askers() {
+            let session = match &asker {
+                None => Ok(Some(self.home_session.clone())),
+                Some(server) => server.session(self, until),
+            };
+            let asked = session.and_then(|session| {
+                let session = session.ok_or_else(late)?;
+                let question = session.begin(&Request::Place(Box::new(question.clone())))?;
+                self.answer_of(&session, question, until)
+            });
+            match asked {
+                Ok(answered) => return Ok(answered),
+                Err(error) if is_gone(&error) => trouble = trouble.or(Some(error)),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(trouble.unwrap_or_else(late))
+    }
+
+    fn answer_of(
+        &self,
+        session: &Arc<Session>,
+        question: u64,
+        until: Option<Instant>,
+    ) -> Result<Answered> {
+        let patience = Instant::now().checked_add(session.patience());
+        let reply = match session.answer(question, earlier(until, patience)) {
+            Ok(Some(reply)) => reply,
+            Ok(None) => {
+                session.forget(question);
+                return Err(late());
+            }
+            Err(error) => return Err(error),
+        };
+        let answer = placed(reply)?;
+        self.learn_askers(&answer);
+        Ok(Answered { answer, by: session.clone() })
+    }
+
+    fn learn_askers(&self, answer: &PlaceAnswer) {
+        if answer.metaservers.is_empty() {
+            return;
+        }
+        let mut askers = lock(&self.askers.0);
+        for address in answer.metaservers.iter().take(ASKERS_MAX) {
+            let is_known = askers.iter().any(|server| *server.name == **address);
+            if !is_known && askers.len() < ASKERS_MAX {
+                let host = if address.starts_with("unix:") { own_host() } else { String::new() };
+                askers.push(Arc::new(Server::new(address, std::slice::from_ref(address), &host)));
+            }
+        }
+    }
+
+    /// Asks for the next grant of a routine without waiting for it, or looks for the answer.
+    #[cold]
+    pub fn see_to_next(self: &Arc<View>, contract: &Contract, grant: u64) {
+        let Some(placing) = &contract.placing else { return };
+        let Some(Next { demand, calls, ahead }) = placing.next_of(grant) else { return };
+        let ahead = match ahead {
+            None => {
+                let question = self.question(contract, &demand, calls);
+                let session = self.asker();
+                let asked = session.begin(&Request::Place(Box::new(question)));
+                let Ok(question) = asked else { return };
+                Ahead { session, question }
+            }
+            Some(Ahead { session, question }) => {
+                let _ = session.process();
+                match session.answer(question, Some(Instant::now())) {
+                    Ok(Some(reply)) => return self.take_answer(contract, grant, reply, &session),
+                    Ok(None) => Ahead { session, question },
+                    Err(_) => return,
+                }
+            }
+        };
+        if let Some(Ahead { session, question }) = placing.asked(grant, ahead) {
+            session.forget(question);
+        }
+    }
+
+    fn take_answer(
+        self: &Arc<View>,
+        contract: &Contract,
+        grant: u64,
+        reply: Reply,
+        by: &Arc<Session>,
+    ) {
+        let (Some(placing), Ok(answer)) = (&contract.placing, placed(reply)) else { return };
+        self.learn_askers(&answer);
+        let answered = Answered { answer, by: by.clone() };
+        let servers = self.servers_of(&answered, &[]);
+        servers.iter().for_each(|(server, _)| server.dial(self));
+        placing.answered(grant, &answered.answer, &servers);
+    }
+
+    /// The question for calls that ask for so much.
+    pub fn question(
+        &self,
+        contract: &Contract,
+        demand: &farcall_placement::Demand,
+        calls: u32,
+    ) -> PlaceQuestion {
+        PlaceQuestion {
+            name: contract.name.clone(),
+            contract: contract.hash,
+            sizes: demand.sizes,
+            amount: demand.amount(),
+            processors: demand.processors.unwrap_or(1),
+            bytes_in: demand.bytes_in,
+            bytes_out: demand.bytes_out,
+            host: own_host(),
+            calls,
+            outcomes: self.outcomes.take(self),
+            ..PlaceQuestion::default()
+        }
+    }
+
+    /// The servers of an answer that can be called, with the calls that each is to have.
+    pub fn servers_of(&self, answered: &Answered, without: &[String]) -> Vec<(Arc<Server>, u32)> {
+        let placed = answered.answer.servers.iter().filter(|placed| !placed.excluded);
+        let wanted = placed.filter(|placed| !without.contains(&placed.name));
+        let servers = wanted.filter_map(|placed| {
+            let server = if placed.is_self {
+                self.self_named(&placed.name, &answered.by)
+            } else {
+                self.server(&placed.name, &placed.addresses, &placed.host)
+            };
+            Some((server.ok()?, placed.calls))
+        });
+        servers.collect()
+    }
+
+    /// The server that answered, by the name that it gives itself.
+    fn self_named(&self, name: &str, by: &Arc<Session>) -> Result<Arc<Server>> {
+        if let Some(known) = lock(&self.servers).get(name)
+            && known.connection().is_some_and(|session| Arc::ptr_eq(&session, by))
+        {
+            return Ok(known.clone());
+        }
+        let server = Arc::new(Server::home(name, by.clone()));
+        lock(&self.servers).insert(server.name.clone(), server.clone());
+        Ok(server)
+    }
+}
+
+/// Whether both ends of a connection speak of placement.
+pub fn places(session: &Session) -> bool {
+    session.has_feature(PLACEMENT)
+}
+
+fn placed(reply: Reply) -> Result<PlaceAnswer> {
+    match reply {
+        Reply::Placed(answer) => Ok(*answer),
+        Reply::Failed(failure) => Err(failure.into()),
+        _ => Err(Error::new(
+            ErrorKind::Protocol,
+            "place a call",
+            "the server sent the wrong kind of answer",
+        )),
+    }
+}
+
+/// Whether nobody answered.
+pub fn is_gone(error: &Error) -> bool {
+    use ErrorKind::{ConnectionLost, ShuttingDown, TimedOut, Unreachable};
+    matches!(error.kind(), ConnectionLost | ShuttingDown | TimedOut | Unreachable)
+}
+
+/// No server was found in time.
+pub fn late() -> Error {
+    let message = "timed out before a server was found for the call";
+    Error::new(ErrorKind::TimedOut, "call", message)
+        .fix("raise timeout=, or check the servers: farcall servers")
+        .retryable()
+}

@@ -1,0 +1,346 @@
+//! Finds a server for a call: by a grant that is good still, or by asking.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use farcall_base::{Bytes, Error, ErrorKind, Result};
+use farcall_idl::values::ByteValues;
+use farcall_placement::Demand;
+use farcall_wire::CallOutcome;
+
+use super::asking::{Answered, is_gone, late};
+use super::placing::{Ahead, Chosen, Next};
+use super::search::Search;
+use super::server::Server;
+use super::{View, own_host};
+use crate::argument::Argument;
+use crate::client::{CallOptions, Client};
+use crate::contract::Contract;
+use crate::marshal::{LikeCalls, Prepared};
+use crate::session::{PlacedAs, Session, earlier};
+
+/// How often one call asks, at most.
+const ASKED_MAX: u32 = 16;
+
+/// Where a call goes.
+pub struct Place {
+    pub session: Arc<Session>,
+    /// `None`: to the server that was connected to, as ever.
+    pub placed: Option<Placed>,
+}
+
+/// How that was found.
+pub struct Placed {
+    pub server: Arc<Server>,
+    /// 0: by nobody's word.
+    pub grant: u64,
+    /// Whether the call may go to another server instead.
+    pub is_movable: bool,
+    /// Whether the next grant is to be seen to.
+    pub is_low: bool,
+    /// What is known of a call that was asked for alone.
+    pub alone: Option<Box<Alone>>,
+}
+
+/// A call that was asked for alone.
+pub struct Alone {
+    /// Servers for it that come next.
+    pub rest: Vec<Arc<Server>>,
+    pub demand: Demand,
+}
+
+impl Placed {
+    /// What its server is told, and what is kept with it.
+    pub fn told(&self) -> Option<PlacedAs> {
+        let is_measured = self.alone.is_some();
+        self.is_movable.then_some(PlacedAs { grant: self.grant, is_measured })
+    }
+}
+
+/// A server for a call that is wanted.
+pub struct Wanted {
+    pub contract: Arc<Contract>,
+    pub demand: Demand,
+    pub like: Option<LikeCalls>,
+    pub calls: u32,
+    pub ahead: Option<Ahead>,
+    /// When the call's time is over.
+    pub deadline: Option<Instant>,
+    /// Those that are tried before anybody is asked.
+    pub first: Vec<Arc<Server>>,
+    /// Those that it does not want.
+    pub without: Vec<String>,
+    /// The grant by which they were found.
+    pub grant: u64,
+    /// Why it does not run where it was.
+    pub trouble: Option<Error>,
+}
+
+/// A server that was found.
+pub struct Found {
+    pub session: Arc<Session>,
+    pub server: Arc<Server>,
+    pub grant: u64,
+    pub rest: Vec<Arc<Server>>,
+    pub demand: Demand,
+    /// Whether its grant serves other calls, too.
+    pub is_kept: bool,
+}
+
+impl Found {
+    /// Where the call goes.
+    pub fn place(self) -> Place {
+        let Found { session, server, grant, rest, demand, is_kept } = self;
+        let alone = (!is_kept).then(|| Box::new(Alone { rest, demand }));
+        let placed = Placed { server, grant, is_movable: true, is_low: false, alone };
+        Place { session, placed: Some(placed) }
+    }
+}
+
+impl Wanted {
+    /// Nobody was asked yet.
+    pub fn new(contract: &Arc<Contract>, demand: Demand, deadline: Option<Instant>) -> Wanted {
+        Wanted {
+            contract: contract.clone(),
+            demand,
+            like: None,
+            calls: 1,
+            ahead: None,
+            deadline,
+            first: Vec::new(),
+            without: Vec::new(),
+            grant: 0,
+            trouble: None,
+        }
+    }
+
+    /// Finds one, however long that takes, within the call's time.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn find(mut self, view: &Arc<View>) -> Result<Found> {
+        let mut is_kept = false;
+        for _ in 0..ASKED_MAX {
+            if let Some(found) = self.reach_first(view, is_kept)? {
+                return Ok(found);
+            }
+            is_kept = self.ask(view)?;
+        }
+        Err(self.trouble.unwrap_or_else(late))
+    }
+
+    /// The first of the servers that are named which can be reached.
+    fn reach_first(&mut self, view: &Arc<View>, is_kept: bool) -> Result<Option<Found>> {
+        while !self.first.is_empty() {
+            let server = self.first.remove(0);
+            match server.session(view, self.deadline) {
+                Ok(Some(session)) => {
+                    let rest = std::mem::take(&mut self.first);
+                    let (grant, demand) = (self.grant, self.demand);
+                    return Ok(Some(Found { session, server, grant, rest, demand, is_kept }));
+                }
+                Ok(None) => return Err(late()),
+                Err(error) => self.refused(view, &server, error),
+            }
+        }
+        Ok(None)
+    }
+
+    /// A server does not take it.
+    fn refused(&mut self, view: &Arc<View>, server: &Arc<Server>, error: Error) {
+        view.refused(&self.contract, server, self.grant, &error);
+        self.without.push(server.name.to_string());
+        self.trouble = Some(error);
+    }
+
+    /// Asks for servers; whether they are for more calls, too. Where nobody answers, those that
+    /// were named last go on being called.
+    fn ask(&mut self, view: &Arc<View>) -> Result<bool> {
+        let mut question = view.question(&self.contract, &self.demand, self.calls);
+        question.without.clone_from(&self.without);
+        let left = self.deadline.map(|until| until.saturating_duration_since(Instant::now()));
+        question.deadline_s = left.map(|left| left.as_secs_f64());
+        let placing = self.contract.placing.as_ref();
+        match view.ask(&question, self.ahead.take(), self.deadline) {
+            Ok(answered) => {
+                let servers = view.servers_of(&answered, &self.without);
+                self.grant = answered.answer.grant;
+                let is_kept = self.keep(view, &answered, &servers);
+                self.first = servers.into_iter().map(|(server, _)| server).collect();
+                if self.first.is_empty() {
+                    return Err(self.nobody());
+                }
+                Ok(is_kept)
+            }
+            Err(error) if is_gone(&error) && self.deadline.is_none_or(|it| it > Instant::now()) => {
+                let last = placing.map(|placing| placing.last()).unwrap_or_default();
+                let is_wanted = |server: &Arc<Server>| {
+                    !self.without.iter().any(|name| **name == *server.name)
+                        && server.trouble().is_none()
+                };
+                self.first = last.into_iter().filter(is_wanted).collect();
+                self.grant = 0;
+                if self.first.is_empty() {
+                    return Err(self.trouble.take().unwrap_or(error));
+                }
+                Ok(false)
+            }
+            // What befell the call says more than that nobody else takes it.
+            Err(error) => Err(match self.trouble.take() {
+                Some(trouble) => trouble.with("other servers", error.message().to_owned()),
+                None => error,
+            }),
+        }
+    }
+
+    fn keep(&self, view: &Arc<View>, answered: &Answered, servers: &[(Arc<Server>, u32)]) -> bool {
+        let Some(placing) = &self.contract.placing else { return false };
+        let is_good = answered.answer.valid_us > 0;
+        if is_good {
+            servers
+                .iter()
+                .filter(|(_, share)| *share > 0)
+                .for_each(|(server, _)| server.dial(view));
+        }
+        placing.keep(self.like.as_ref(), &self.demand, &answered.answer, servers)
+    }
+
+    fn nobody(&mut self) -> Error {
+        self.trouble.take().unwrap_or_else(|| {
+            Error::new(ErrorKind::NotFound, "call", "no server that can be reached takes it")
+                .with("routine", &self.contract.name)
+                .fix("look at the servers: farcall servers")
+        })
+    }
+}
+
+impl View {
+    /// A server did not take a call: whoever named it is told, and later calls go elsewhere.
+    pub fn refused(
+        self: &Arc<View>,
+        contract: &Contract,
+        server: &Arc<Server>,
+        grant: u64,
+        error: &Error,
+    ) {
+        if let Some(placing) = &contract.placing {
+            placing.leave_out(server);
+        }
+        if grant != 0 {
+            let failure = Some(error.kind().code());
+            let outcome =
+                CallOutcome { grant, host: own_host(), failure, ..CallOutcome::default() };
+            self.outcomes.push(self, outcome);
+        }
+    }
+}
+
+impl Client {
+    /// Where a call goes; `None` if that is not known within `wait`. Servers of `without` are left
+    /// out.
+    ///
+    /// # Errors
+    /// Why it goes nowhere.
+    #[inline]
+    pub(crate) fn place(
+        &self,
+        contract: &Arc<Contract>,
+        arguments: &[Argument<'static>],
+        options: &CallOptions,
+        without: &[String],
+        waits: (Option<Instant>, Option<Duration>),
+    ) -> Result<Option<Place>> {
+        if let Some(at) = &options.at {
+            return self.bound_at(at, waits).map(Some);
+        }
+        let Some(placing) = &contract.placing else { return Ok(Some(self.at_home())) };
+        if let Some(object) = options.on {
+            return self.bound_to(object, waits).map(Some);
+        }
+        if let Some(chosen) = placing.choose(arguments) {
+            let Chosen { server, session, grant, is_low } = chosen;
+            let placed = Placed { server, grant, is_movable: true, is_low, alone: None };
+            return Ok(Some(Place { session, placed: Some(placed) }));
+        }
+        self.look_for(contract, arguments, without, waits)
+    }
+
+    /// At the server that was connected to.
+    pub(crate) fn at_home(&self) -> Place {
+        Place { session: self.view().home_session.clone(), placed: None }
+    }
+
+    #[cold]
+    fn look_for(
+        &self,
+        contract: &Arc<Contract>,
+        arguments: &[Argument<'static>],
+        without: &[String],
+        (deadline, wait): (Option<Instant>, Option<Duration>),
+    ) -> Result<Option<Place>> {
+        let view = self.view();
+        let until = wait.and_then(|wait| Instant::now().checked_add(wait));
+        let placing = contract.placing.as_ref();
+        if let Some(search) = placing.and_then(|placing| placing.take_search(arguments)) {
+            return self.go_on(contract, arguments, search, until);
+        }
+        let wanted = self.wanted(contract, arguments, without, deadline)?;
+        if until.is_none() {
+            return wanted.find(view).map(|found| Some(found.place()));
+        }
+        let search = Search::begin(view, wanted, None);
+        self.go_on(contract, arguments, search, until)
+    }
+
+    /// Waits for a search in pieces.
+    fn go_on(
+        &self,
+        contract: &Arc<Contract>,
+        arguments: &[Argument<'static>],
+        search: Arc<Search>,
+        until: Option<Instant>,
+    ) -> Result<Option<Place>> {
+        if let Some(found) = search.wait(until) {
+            return found.map(|found| Some(found.place()));
+        }
+        let placing = contract.placing.as_ref();
+        if let Some((placing, like)) =
+            placing.and_then(|placing| Some((placing, placing.like(contract, arguments)?)))
+        {
+            placing.put_search(like, search);
+        }
+        Ok(None)
+    }
+
+    fn wanted(
+        &self,
+        contract: &Arc<Contract>,
+        arguments: &[Argument<'static>],
+        without: &[String],
+        deadline: Option<Instant>,
+    ) -> Result<Wanted> {
+        let demand = demand(contract, arguments)?;
+        let placing = contract.placing.as_ref();
+        let like = placing.and_then(|placing| placing.like(contract, arguments));
+        let next = placing.and_then(|placing| placing.next(arguments));
+        let first = Next { demand, calls: 1, ahead: None };
+        let Next { calls, ahead, .. } = next.unwrap_or(first);
+        let without = without.to_vec();
+        // It was asked without knowing that.
+        let ahead = ahead.filter(|_| without.is_empty());
+        Ok(Wanted { like, calls, ahead, without, ..Wanted::new(contract, demand, deadline) })
+    }
+}
+
+/// What a call with these arguments asks for.
+pub fn demand(contract: &Contract, arguments: &[Argument<'_>]) -> Result<Demand> {
+    let limit = Bytes(u64::MAX);
+    let values = Prepared::values(contract, arguments, limit)?;
+    let bytes: Vec<Option<&[u8]>> = values.bytes.iter().map(Option::as_deref).collect();
+    Demand::of(&contract.interface, &ByteValues::new(&contract.interface, bytes), limit)
+}
+
+/// The time of whoever waits in pieces, or of the call.
+pub fn until_of((deadline, wait): (Option<Instant>, Option<Duration>)) -> Option<Instant> {
+    earlier(deadline, wait.and_then(|wait| Instant::now().checked_add(wait)))
+}

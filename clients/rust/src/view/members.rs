@@ -1,0 +1,333 @@
+//! All servers that a metaserver knows: found by name, and asked side by side.
+
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use farcall_base::{CallId, Error, ErrorKind, ObjectId, Result, nearest};
+use farcall_placement::Demand;
+use farcall_wire::{CallOutcome, KeptCall, Reply, Request, ServerPresence, ServerState};
+
+use super::asking::{late, places};
+use super::finding::{Found, Place, Placed, Wanted, until_of};
+use super::server::Server;
+use super::{View, lock, own_host};
+use crate::client::{CallOptions, Client};
+use crate::contract::Contract;
+use crate::pending::PendingCall;
+use crate::session::Session;
+
+/// Names in an error.
+const NAMES_SHOWN: usize = 3;
+
+/// Time for which it counts whether other servers are known.
+const LATELY: Duration = Duration::from_secs(10);
+
+/// Whether one good answer is enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UntilOne {
+    /// Others are not waited for then.
+    Yes,
+    /// All are wanted.
+    No,
+}
+
+/// A server that did not answer, and why.
+#[derive(Debug)]
+pub struct Unanswered {
+    /// Its name.
+    pub server: String,
+    /// What went wrong.
+    pub error: Error,
+}
+
+impl View {
+    /// The servers that whoever is asked knows; none where it knows of no others.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub fn states(self: &Arc<View>) -> Result<Vec<ServerState>> {
+        let asker = self.asker();
+        if !places(&asker) {
+            return Ok(Vec::new());
+        }
+        match asker.ask(&Request::Servers(own_host(), String::new()), None)? {
+            Some(Reply::Servers(servers)) => Ok(servers),
+            Some(Reply::Failed(failure)) => Err(failure.into()),
+            _ => Err(Error::new(
+                ErrorKind::Protocol,
+                "ask for the servers",
+                "the server sent the wrong kind of answer",
+            )),
+        }
+    }
+
+    /// Whether whoever is asked knows other servers; what was said lately counts.
+    ///
+    /// # Errors
+    /// As [`View::states`].
+    pub fn knows_others(self: &Arc<View>) -> Result<bool> {
+        let known = *lock(&self.known_others);
+        if let Some((others, _)) = known.filter(|(_, when)| when.elapsed() < LATELY) {
+            return Ok(others);
+        }
+        let others = self.states()?.iter().any(|state| !state.is_self);
+        *lock(&self.known_others) = Some((others, Instant::now()));
+        Ok(others)
+    }
+
+    /// The server that is to hold so many executables for this client.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn hold_place(
+        self: &Arc<View>,
+        contract: &Arc<Contract>,
+        count: u32,
+        deadline: Option<Instant>,
+    ) -> Result<(Arc<Session>, Arc<Server>)> {
+        let nothing =
+            Demand { operations: None, processors: None, bytes_in: 0.0, bytes_out: 0.0, sizes: 0 };
+        let wanted = Wanted { calls: count, ..Wanted::new(contract, nothing, deadline) };
+        let Found { session, server, grant, .. } = wanted.find(self)?;
+        // It counts no more: what is held is in its server's reports.
+        let (host, name) = (own_host(), server.name.to_string());
+        let outcome = CallOutcome { grant, server: name, host, ..CallOutcome::default() };
+        self.outcomes.push(self, outcome);
+        Ok((session, server))
+    }
+
+    /// All servers but the one that was connected to, each being dialed.
+    fn others(self: &Arc<View>) -> Result<Vec<Arc<Server>>> {
+        let mut others = Vec::new();
+        for state in self.states()? {
+            if state.is_self || state.presence == ServerPresence::Gone {
+                continue;
+            }
+            // Where it stands is not told; a socket that is not on this host is not reached.
+            let server = self.server(&state.name, &state.addresses, &own_host())?;
+            server.dial(self);
+            others.push(server);
+        }
+        Ok(others)
+    }
+
+    /// The server of this name or address.
+    ///
+    /// # Errors
+    /// `NotFound` with the nearest names.
+    pub fn server_at(self: &Arc<View>, at: &str) -> Result<Arc<Server>> {
+        if self.home.is_called(at) {
+            return Ok(self.home.clone());
+        }
+        let known = lock(&self.servers).values().find(|server| server.is_called(at)).cloned();
+        if let Some(server) = known {
+            return Ok(server);
+        }
+        let states = self.states()?;
+        for state in &states {
+            if state.name != at && !state.addresses.iter().any(|address| address == at) {
+                continue;
+            }
+            if state.is_self {
+                return Ok(self.home.clone());
+            }
+            return self.server(&state.name, &state.addresses, &own_host());
+        }
+        Err(self.unknown(at, &states))
+    }
+
+    fn unknown(&self, at: &str, states: &[ServerState]) -> Error {
+        let mut names: Vec<&str> = states.iter().map(|state| state.name.as_str()).collect();
+        names.push(&self.home.name);
+        let near = nearest(at, names.iter().copied(), NAMES_SHOWN);
+        let shown = if near.is_empty() { names } else { near };
+        let shown: Vec<&str> = shown.into_iter().take(NAMES_SHOWN).collect();
+        Error::new(ErrorKind::NotFound, "call", format!("no server is called \"{at}\""))
+            .with("servers", shown.join(", "))
+            .fix("pass one of them as at=, or list all: farcall servers")
+    }
+
+    /// Asks all servers but the one that was connected to the same, side by side, each for at most
+    /// `patience`.
+    ///
+    /// # Errors
+    /// Why it is not known who there is.
+    pub fn ask_all<T: Send + 'static>(
+        self: &Arc<View>,
+        patience: Duration,
+        until_one: UntilOne,
+        ask: impl Fn(Arc<Session>) -> Result<T> + Send + Sync + 'static,
+    ) -> Result<(Vec<(Arc<Server>, T)>, Vec<Unanswered>)> {
+        let others = self.others()?;
+        let until = Instant::now().checked_add(patience);
+        let ask = Arc::new(ask);
+        let (tell, told) = channel();
+        for (index, server) in others.iter().cloned().enumerate() {
+            let (view, ask, tell) = (self.clone(), ask.clone(), tell.clone());
+            let asks = move || {
+                let session = server.session(&view, until);
+                let answer = session.and_then(|session| session.ok_or_else(late));
+                // Whoever asked may have gone.
+                let _ = tell.send((index, answer.and_then(|session| ask(session))));
+            };
+            let thread = std::thread::Builder::new().name("farcall-ask".to_owned());
+            thread.spawn(asks).map_err(|error| Error::system("start a thread", error))?;
+        }
+        drop(tell);
+        let mut silent: Vec<Option<Arc<Server>>> = others.into_iter().map(Some).collect();
+        let mut answers = Vec::new();
+        let mut unanswered = Vec::new();
+        loop {
+            let left =
+                until.map_or(patience, |until| until.saturating_duration_since(Instant::now()));
+            match told.recv_timeout(left) {
+                Ok((index, answer)) => {
+                    let Some(server) = silent.get_mut(index).and_then(Option::take) else {
+                        continue;
+                    };
+                    match answer {
+                        Ok(answer) => {
+                            answers.push((server, answer));
+                            if until_one == UntilOne::Yes {
+                                return Ok((answers, unanswered));
+                            }
+                        }
+                        Err(error) => {
+                            unanswered.push(Unanswered { server: server.name.to_string(), error });
+                        }
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected | RecvTimeoutError::Timeout) => break,
+            }
+        }
+        let silent = silent.into_iter().flatten();
+        unanswered.extend(
+            silent.map(|server| Unanswered { server: server.name.to_string(), error: no_answer() }),
+        );
+        Ok((answers, unanswered))
+    }
+}
+
+/// What a server said, and which others said nothing.
+fn with_silent(error: Error, unanswered: &[Unanswered]) -> Error {
+    let is_silent = |one: &&Unanswered| one.error.kind() != ErrorKind::NotFound;
+    let silent = unanswered.iter().filter(is_silent).map(|one| one.server.as_str());
+    let silent: Vec<&str> = silent.take(NAMES_SHOWN).collect();
+    if silent.is_empty() { error } else { error.with("no answer from", silent.join(", ")) }
+}
+
+fn wrong_answer(operation: &'static str) -> Error {
+    Error::new(ErrorKind::Protocol, operation, "the server sent the wrong kind of answer")
+}
+
+fn no_answer() -> Error {
+    Error::new(ErrorKind::TimedOut, "ask the server", "no answer in time")
+}
+
+impl Client {
+    /// Takes a call up that the server which was connected to does not know: from the first that
+    /// does.
+    ///
+    /// # Errors
+    /// `unknown`, which that server said, where no other one has it.
+    pub(crate) fn fetch_elsewhere(
+        &self,
+        id: CallId,
+        options: &CallOptions,
+        unknown: Error,
+    ) -> Result<PendingCall> {
+        let patience = self.session().patience();
+        let (client, options) = (self.clone(), options.clone());
+        let seek =
+            move |session| PendingCall::seek(client.clone(), session, id, &options, patience);
+        self.from_others(unknown, seek)
+    }
+
+    /// Has another server forget a kept call.
+    ///
+    /// # Errors
+    /// As [`Client::fetch_elsewhere`].
+    pub(crate) fn forget_elsewhere(&self, id: CallId, unknown: Error) -> Result<()> {
+        self.from_others(unknown, move |session: Arc<Session>| {
+            let reply = session.ask(&Request::Forget(id), None)?;
+            match reply {
+                Some(Reply::Done) => Ok(()),
+                Some(Reply::Failed(failure)) => Err(failure.into()),
+                _ => Err(wrong_answer("forget a call")),
+            }
+        })
+    }
+
+    /// The first good answer of another server.
+    fn from_others<T: Send + 'static>(
+        &self,
+        unknown: Error,
+        ask: impl Fn(Arc<Session>) -> Result<T> + Send + Sync + 'static,
+    ) -> Result<T> {
+        if !places(self.session()) || !self.view().knows_others()? {
+            return Err(unknown);
+        }
+        let patience = self.session().patience();
+        let (mut answers, unanswered) = self.view().ask_all(patience, UntilOne::Yes, ask)?;
+        if let Some((_, answer)) = answers.pop() {
+            return Ok(answer);
+        }
+        Err(with_silent(unknown, &unanswered))
+    }
+
+    /// The calls of this user that other servers keep, and those that did not answer.
+    ///
+    /// # Errors
+    /// Why it is not known who there is.
+    pub(crate) fn kept_elsewhere(&self) -> Result<(Vec<KeptCall>, Vec<Unanswered>)> {
+        if !places(self.session()) || !self.view().knows_others()? {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        let patience = self.session().patience();
+        let ask = |session: Arc<Session>| match session.ask(&Request::Kept, None)? {
+            Some(Reply::Kept(calls)) => Ok(calls),
+            Some(Reply::Failed(failure)) => Err(failure.into()),
+            _ => Err(wrong_answer("list kept calls")),
+        };
+        let (answers, unanswered) = self.view().ask_all(patience, UntilOne::No, ask)?;
+        Ok((answers.into_iter().flat_map(|(_, calls)| calls).collect(), unanswered))
+    }
+
+    /// A call goes to the server of this name or address, and nowhere else.
+    pub(crate) fn bound_at(
+        &self,
+        at: &str,
+        waits: (Option<Instant>, Option<Duration>),
+    ) -> Result<Place> {
+        let server = self.view().server_at(at)?;
+        self.bound(server, waits)
+    }
+
+    /// A call on an object goes to where that is.
+    pub(crate) fn bound_to(
+        &self,
+        object: ObjectId,
+        waits: (Option<Instant>, Option<Duration>),
+    ) -> Result<Place> {
+        match self.view().holder(object) {
+            Some(server) => self.bound(server, waits),
+            None => Ok(self.at_home()),
+        }
+    }
+
+    fn bound(
+        &self,
+        server: Arc<Server>,
+        waits: (Option<Instant>, Option<Duration>),
+    ) -> Result<Place> {
+        let view = self.view();
+        let (grant, is_movable, is_low, alone) = (0, false, false, None);
+        let session = if Arc::ptr_eq(&server, &view.home) {
+            view.home_session.clone()
+        } else {
+            server.session(view, until_of(waits))?.ok_or_else(late)?
+        };
+        Ok(Place { session, placed: Some(Placed { server, grant, is_movable, is_low, alone }) })
+    }
+}

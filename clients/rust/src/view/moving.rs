@@ -1,0 +1,310 @@
+//! Calls that did not run where they were placed: made at another server, if nothing has run, or if
+//! they may run twice.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_wire::CallOutcome;
+
+use super::finding::{Placed, Wanted, demand};
+use super::search::Search;
+use super::waiting::Slices;
+use super::{View, lock, outcomes, own_host};
+use crate::argument::Passed;
+use crate::contract::Contract;
+use crate::pending::PendingCall;
+use crate::results::Outputs;
+use crate::session::{Conditions, Returned, Told};
+
+/// A call that has no server for a while.
+pub struct Moving {
+    asked: Option<(Passed, Conditions)>,
+    search: Arc<Search>,
+    found: Option<super::Place>,
+    /// Servers that did not take it.
+    without: Vec<String>,
+}
+
+/// Whether a call that ended so may be made at another server.
+fn may_move(error: &Error, returned: &Returned, contract: &Contract) -> bool {
+    use ErrorKind::{
+        Cancelled, ConnectionLost, InterfaceChanged, NotFound, PermissionDenied, ShuttingDown,
+        TimedOut, Unavailable, Unreachable,
+    };
+    let is_late = returned.conditions.deadline.is_some_and(|deadline| deadline <= Instant::now());
+    if is_late || matches!(error.kind(), Cancelled | TimedOut) {
+        return false;
+    }
+    let is_lost = matches!(error.kind(), ConnectionLost | ShuttingDown | Unreachable);
+    if is_lost && !returned.has_left {
+        return true;
+    }
+    if is_lost && !error.is_retryable() {
+        let may_run_twice = contract.interface.idempotent && contract.callbacks.is_empty();
+        return may_run_twice && returned.is_intact;
+    }
+    let is_refusal = matches!(error.kind(), NotFound | PermissionDenied | InterfaceChanged)
+        || error.kind() == Unavailable && error.is_retryable();
+    !error.has_begun() && returned.is_intact && (is_refusal || error.is_retryable())
+}
+
+impl View {
+    /// Nobody wants a call any more that looks for a server.
+    pub fn cancel_search(&self, number: u64) {
+        if let Some(search) = lock(&self.moving).get(&number).and_then(std::sync::Weak::upgrade) {
+            search.cancel();
+        }
+    }
+
+    /// A call has another number's place no more.
+    pub fn forget_moved(&self, number: u64) {
+        lock(&self.moved).remove(&number);
+        lock(&self.moving).remove(&number);
+    }
+}
+
+impl PendingCall {
+    /// Waits for the outcome of a call that was placed, or that is not the only one under way on
+    /// several connections.
+    #[cold]
+    pub(crate) fn outcome_beside(
+        &mut self,
+        until: Option<Instant>,
+    ) -> Result<Option<Result<Outputs>>> {
+        loop {
+            match self.resume(until) {
+                Ok(true) => {}
+                Ok(false) => return Ok(None),
+                Err(error) => return Ok(Some(Err(error))),
+            }
+            let came = match self.over.take() {
+                Some(outcome) => Some(outcome),
+                None => self.wait_beside(until)?,
+            };
+            let Some(outcome) = came else { return Ok(None) };
+            match outcome {
+                Ok(outputs) => {
+                    self.tell_of(&Ok(&outputs));
+                    return Ok(Some(Ok(outputs)));
+                }
+                Err(error) => match self.move_on(error) {
+                    Ok(()) => {}
+                    Err(error) => {
+                        self.tell_of(&Err(&error));
+                        return Ok(Some(Err(error)));
+                    }
+                },
+            }
+        }
+    }
+
+    /// What the server tells, or that it is over: not while it looks for another server.
+    pub(crate) fn told_within(&mut self, until: Option<Instant>) -> Result<Option<Told>> {
+        if !self.is_beside() {
+            return self.session.next_news(self.number, until);
+        }
+        let mut slices = Slices::default();
+        loop {
+            match self.resume(until) {
+                Ok(true) => {}
+                Ok(false) => return Ok(None),
+                // Collecting tells.
+                Err(error) => {
+                    self.over = Some(Err(error));
+                    return Ok(Some(Told::Over));
+                }
+            }
+            let slice = if self.has_beside() { Some(slices.next(until)) } else { until };
+            match self.session.next_news(self.number, slice)? {
+                Some(Told::Over) => match self.session.wait(self.number, slice)? {
+                    Some(Err(error)) => match self.move_on(error) {
+                        Ok(()) => continue,
+                        Err(error) => self.over = Some(Err(error)),
+                    },
+                    outcome => self.over = outcome,
+                },
+                Some(told) => return Ok(Some(told)),
+                None if slice.zip(until).is_none_or(|(slice, until)| until <= slice) => {
+                    return Ok(None);
+                }
+                None => {
+                    if self.client.view().process_beside(&self.session) {
+                        slices.restart();
+                    }
+                    continue;
+                }
+            }
+            return Ok(Some(Told::Over));
+        }
+    }
+
+    /// Waits for its connection, and looks after the others meanwhile.
+    fn wait_beside(&self, until: Option<Instant>) -> Result<Option<Result<Outputs>>> {
+        let mut slices = Slices::default();
+        loop {
+            if !self.has_beside() {
+                return self.session.wait(self.number, until);
+            }
+            let slice = slices.next(until);
+            if let Some(outcome) = self.session.wait(self.number, Some(slice))? {
+                return Ok(Some(outcome));
+            }
+            if until.is_some_and(|until| until <= slice) {
+                return Ok(None);
+            }
+            if self.client.view().process_beside(&self.session) {
+                slices.restart();
+            }
+        }
+    }
+
+    /// Has a call that failed begin to look for another server.
+    ///
+    /// # Errors
+    /// Its own, if it is to end.
+    pub(crate) fn move_on(&mut self, error: Error) -> Result<()> {
+        let Some(placed) = self.placed.take() else { return Err(error) };
+        let returned = self.session.take_back(self.number);
+        let returned = returned.filter(|returned| may_move(&error, returned, &self.contract));
+        let Some(Returned { passed, conditions, .. }) = returned else {
+            self.placed = Some(placed);
+            return Err(error);
+        };
+        placed.server.count(self.client.view(), false);
+        self.client.view().outcomes.end(self.number);
+        let without = vec![placed.server.name.to_string()];
+        self.look_elsewhere(placed, (passed, conditions), without, error)
+    }
+
+    fn look_elsewhere(
+        &mut self,
+        placed: Placed,
+        asked: (Passed, Conditions),
+        without: Vec<String>,
+        error: Error,
+    ) -> Result<()> {
+        let view = self.client.view();
+        view.refused(&self.contract, &placed.server, placed.grant, &error);
+        let (demand, first) = match placed.alone {
+            Some(alone) => (alone.demand, alone.rest),
+            None => {
+                let demand = demand(&self.contract, &asked.0.arguments)?;
+                let others = self.contract.placing.as_ref().map(|all| all.others(placed.grant));
+                (demand, others.unwrap_or_default())
+            }
+        };
+        let is_wanted = |server: &Arc<super::Server>| !without.contains(&server.name.to_string());
+        let wanted = Wanted {
+            first: first.into_iter().filter(is_wanted).collect(),
+            without: without.clone(),
+            grant: placed.grant,
+            trouble: Some(error),
+            ..Wanted::new(&self.contract, demand, asked.1.deadline)
+        };
+        let number = asked.1.announced.then_some(self.number);
+        let search = Search::begin(view, wanted, number);
+        lock(&view.moving).insert(self.number, Arc::downgrade(&search));
+        self.moving = Some(Box::new(Moving { asked: Some(asked), search, found: None, without }));
+        Ok(())
+    }
+
+    /// Goes on with a call that looks for a server; whether it has one.
+    fn resume(&mut self, until: Option<Instant>) -> Result<bool> {
+        loop {
+            let Some(moving) = &mut self.moving else { return Ok(true) };
+            if moving.found.is_none() {
+                match moving.search.wait(until) {
+                    None => return Ok(false),
+                    Some(found) => {
+                        let place = found.inspect_err(|_| self.moving = None)?.place();
+                        let Some(moving) = &mut self.moving else { return Ok(true) };
+                        moving.found = Some(place);
+                    }
+                }
+                continue;
+            }
+            return self.open_again(until);
+        }
+    }
+
+    /// Opens it at the server that was found; false if that has no room by then.
+    fn open_again(&mut self, until: Option<Instant>) -> Result<bool> {
+        let Some(mut moving) = self.moving.take() else { return Ok(true) };
+        let Some(place) = moving.found.take() else { return Ok(false) };
+        let told = place.placed.as_ref().and_then(Placed::told);
+        if let Some((_, conditions)) = &mut moving.asked {
+            conditions.placed = told;
+        }
+        let wait = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let opened = place.session.open(&self.contract, &mut moving.asked, Some(self.number), wait);
+        match (opened, moving.asked.take()) {
+            (Ok(Some(_)), _) => {
+                self.goes_to(place, true);
+                Ok(true)
+            }
+            (Ok(None), asked) => {
+                (moving.asked, moving.found) = (asked, Some(place));
+                self.moving = Some(moving);
+                Ok(false)
+            }
+            // The connection is gone, and nothing of it has left.
+            (Err(error), Some(asked)) => {
+                let Some(placed) = place.placed else { return Err(error) };
+                let mut without = std::mem::take(&mut moving.without);
+                without.push(placed.server.name.to_string());
+                self.look_elsewhere(placed, asked, without, error)?;
+                self.resume(until)
+            }
+            (Err(error), None) => Err(error),
+        }
+    }
+
+    /// It was opened there.
+    pub(crate) fn goes_to(&mut self, place: super::Place, is_again: bool) {
+        let view = self.client.view();
+        self.session = place.session;
+        self.placed = place.placed;
+        let Some(placed) = &self.placed else { return };
+        placed.server.count(view, true);
+        if placed.alone.is_some() && placed.grant != 0 {
+            view.outcomes.begin(view, (self.number, placed.grant), &placed.server, &self.session);
+        }
+        if is_again {
+            lock(&view.moving).remove(&self.number);
+            lock(&view.moved).insert(self.number, self.session.clone());
+            view.has_moved.store(true, std::sync::atomic::Ordering::Relaxed);
+        }
+    }
+
+    /// Tells whoever placed it what became of it.
+    fn tell_of(&self, outcome: &std::result::Result<&Outputs, &Error>) {
+        let Some(placed) = &self.placed else { return };
+        let Some(alone) = placed.alone.as_ref().filter(|_| placed.grant != 0) else { return };
+        let view = self.client.view();
+        view.outcomes.end(self.number);
+        let (sent, returned) =
+            outcome.map_or((None, None), |outputs| outcomes::transfers(outputs, alone));
+        let failure = outcome.err().map(|error| error.kind().code());
+        let (grant, server) = (placed.grant, placed.server.name.to_string());
+        let told = CallOutcome { grant, server, sent, returned, failure, ..CallOutcome::default() };
+        view.outcomes.push(view, CallOutcome { host: own_host(), ..told });
+    }
+
+    /// Nobody waits for it any more.
+    pub(crate) fn leaves(&mut self) {
+        let view = self.client.view();
+        if self.counts {
+            view.home().count(view, false);
+        }
+        if let Some(placed) = self.placed.take() {
+            placed.server.count(view, false);
+            if placed.alone.is_some() {
+                view.outcomes.end(self.number);
+            }
+            if view.has_moved.load(std::sync::atomic::Ordering::Relaxed) || self.moving.is_some() {
+                view.forget_moved(self.number);
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Looks for a server while whoever wants one waits in pieces, or does something else.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use farcall_base::{Error, ErrorKind, Result};
+
+use super::finding::{Found, Wanted};
+use super::{View, lock};
+
+/// One search.
+pub struct Search {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+enum State {
+    Going,
+    Over(Result<Found>),
+    /// Somebody has what was found.
+    Taken,
+}
+
+impl Search {
+    /// Begins one, in a thread that ends with it. `number` is the call that is to be announced then.
+    pub fn begin(view: &Arc<View>, wanted: Wanted, number: Option<u64>) -> Arc<Search> {
+        let search = Arc::new(Search { state: Mutex::new(State::Going), changed: Condvar::new() });
+        let own = search.clone();
+        let looks = {
+            let view = view.clone();
+            move || {
+                own.end(wanted.find(&view));
+                if let Some(number) = number {
+                    view.bell.announce(number);
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("farcall-place".to_owned());
+        if let Err(error) = thread.spawn(looks) {
+            search.end(Err(Error::system("start a thread", error)));
+        }
+        search
+    }
+
+    /// What was found, once; `None` if nothing was by then.
+    pub fn wait(&self, until: Option<Instant>) -> Option<Result<Found>> {
+        let mut state = lock(&self.state);
+        loop {
+            match std::mem::replace(&mut *state, State::Taken) {
+                State::Over(found) => return Some(found),
+                other => *state = other,
+            }
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            state = match left {
+                Some(Duration::ZERO) => return None,
+                Some(left) => {
+                    let waited = self.changed.wait_timeout(state, left);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+    }
+
+    /// Nobody wants a server any more: the call ends.
+    pub fn cancel(&self) {
+        let message = "it was cancelled before it ran";
+        self.end(Err(Error::new(ErrorKind::Cancelled, "call", message)));
+    }
+
+    /// The first end counts.
+    fn end(&self, found: Result<Found>) {
+        let mut state = lock(&self.state);
+        if matches!(*state, State::Going) {
+            *state = State::Over(found);
+            self.changed.notify_all();
+        }
+    }
+}

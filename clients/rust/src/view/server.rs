@@ -1,0 +1,251 @@
+//! One server that calls may go to: where it is, and its connection, which is made when it is first
+//! wanted.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_wire::Failure;
+
+use super::{View, lock, own_host};
+use crate::address::Address;
+use crate::dial::{self, ConnectOptions};
+use crate::session::Session;
+
+/// Time for which a server that could not be reached is not dialed again.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Time for reaching it and for its greeting, at each address: a call can go elsewhere.
+const REACH_MAX: Duration = Duration::from_secs(10);
+
+/// A server.
+pub struct Server {
+    /// What it is called.
+    pub name: Arc<str>,
+    /// Calls of this client that it has.
+    pub under_way: AtomicUsize,
+    place: Mutex<Place>,
+    changed: Condvar,
+}
+
+struct Place {
+    /// The best one first.
+    addresses: Vec<String>,
+    host: String,
+    line: Line,
+}
+
+/// How far it is.
+enum Line {
+    /// Nobody has dialed it.
+    Away,
+    /// A thread does.
+    Dialing,
+    Up(Arc<Session>),
+    /// It could not be reached then.
+    Failed(Failure, Instant),
+}
+
+impl Server {
+    /// The one that was connected to.
+    pub fn home(name: &str, session: Arc<Session>) -> Server {
+        Server { place: Mutex::new(Place { line: Line::Up(session), ..nowhere() }), ..named(name) }
+    }
+
+    /// One that is reached there.
+    pub fn new(name: &str, addresses: &[String], host: &str) -> Server {
+        let server = named(name);
+        server.is_at(addresses, host);
+        server
+    }
+
+    /// Where it is reached from now on.
+    pub fn is_at(&self, addresses: &[String], host: &str) {
+        let mut place = lock(&self.place);
+        place.addresses = addresses.to_vec();
+        host.clone_into(&mut place.host);
+    }
+
+    /// Whether this is its name, or one of its addresses.
+    pub fn is_called(&self, name: &str) -> bool {
+        &*self.name == name || lock(&self.place).addresses.iter().any(|address| address == name)
+    }
+
+    /// Whether it has a connection.
+    pub fn is_reached(&self) -> bool {
+        matches!(lock(&self.place).line, Line::Up(_))
+    }
+
+    /// Its connection, if there is one that is not lost.
+    pub fn connection(&self) -> Option<Arc<Session>> {
+        match &lock(&self.place).line {
+            Line::Up(session) if !session.is_lost() => Some(session.clone()),
+            _ => None,
+        }
+    }
+
+    /// Why it could not be reached a moment ago.
+    pub fn trouble(&self) -> Option<Error> {
+        match &lock(&self.place).line {
+            Line::Failed(failure, when) if when.elapsed() < PAUSE => {
+                Some(Error::from(failure.clone()))
+            }
+            _ => None,
+        }
+    }
+
+    /// Has a thread dial it, unless it has a connection or one does.
+    pub fn dial(self: &Arc<Server>, view: &Arc<View>) {
+        let mut place = lock(&self.place);
+        match &place.line {
+            Line::Up(session) if !session.is_lost() => return,
+            Line::Failed(_, when) if when.elapsed() < PAUSE => return,
+            Line::Dialing => return,
+            Line::Away | Line::Up(_) | Line::Failed(..) => {}
+        }
+        place.line = Line::Dialing;
+        let (addresses, host) = (place.addresses.clone(), place.host.clone());
+        drop(place);
+        let server = self.clone();
+        let options = view.dialing.options.clone();
+        let home = view.dialing.home.clone();
+        let first = view.fresh_numbers();
+        let owner = Arc::downgrade(view);
+        let dial = move || {
+            let dialing = Dial { addresses: &addresses, host: &host, home: home.as_ref() };
+            let made =
+                dialing.go(&options, first).map_err(|error| error.with("server", &server.name));
+            if let (Ok(session), Some(view)) = (&made, owner.upgrade()) {
+                view.reached(first, session);
+            }
+            server.dialed(made);
+        };
+        let thread = std::thread::Builder::new().name("farcall-dial".to_owned());
+        if let Err(error) = thread.spawn(dial) {
+            self.dialed(Err(Error::system("start a thread", error)));
+        }
+    }
+
+    fn dialed(&self, made: Result<Arc<Session>>) {
+        let line = match made {
+            Ok(session) => Line::Up(session),
+            Err(error) => Line::Failed((&error).into(), Instant::now()),
+        };
+        lock(&self.place).line = line;
+        self.changed.notify_all();
+    }
+
+    /// Its connection, made if there is none; `None` if there is none by then.
+    ///
+    /// # Errors
+    /// Why it cannot be reached.
+    pub fn session(
+        self: &Arc<Server>,
+        view: &Arc<View>,
+        until: Option<Instant>,
+    ) -> Result<Option<Arc<Session>>> {
+        self.dial(view);
+        let mut place = lock(&self.place);
+        loop {
+            match &place.line {
+                Line::Up(session) => return Ok(Some(session.clone())),
+                Line::Failed(failure, _) => return Err(failure.clone().into()),
+                Line::Away | Line::Dialing => {}
+            }
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            place = match left {
+                Some(Duration::ZERO) => return Ok(None),
+                Some(left) => {
+                    let waited = self.changed.wait_timeout(place, left);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => self.changed.wait(place).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+    }
+
+    /// A call more, or one less, is there.
+    pub fn count(&self, view: &View, is_more: bool) {
+        if is_more {
+            self.under_way.fetch_add(1, Ordering::Relaxed);
+            view.under_way.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.under_way.fetch_sub(1, Ordering::Relaxed);
+            view.under_way.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+fn named(name: &str) -> Server {
+    Server {
+        name: name.into(),
+        under_way: AtomicUsize::new(0),
+        place: Mutex::new(nowhere()),
+        changed: Condvar::new(),
+    }
+}
+
+fn nowhere() -> Place {
+    Place { addresses: Vec::new(), host: String::new(), line: Line::Away }
+}
+
+/// What is dialed.
+struct Dial<'a> {
+    addresses: &'a [String],
+    host: &'a str,
+    home: Option<&'a Address>,
+}
+
+impl Dial<'_> {
+    /// The first address that answers; the calls of the connection have numbers from `first` on.
+    fn go(&self, options: &ConnectOptions, first: u64) -> Result<Arc<Session>> {
+        let mut trouble = None;
+        for address in self.addresses.iter().filter_map(|text| self.usable(text)) {
+            match dial_one(&address, &self.options(&address, options), first) {
+                Ok(session) => return Ok(session),
+                Err(error) => trouble = trouble.or(Some(error)),
+            }
+        }
+        Err(trouble.unwrap_or_else(|| {
+            let message = "this server has no address that can be reached from here";
+            Error::new(ErrorKind::Unreachable, "connect", message)
+                .fix("start it with --listen tls://HOST:PORT, or call from its host")
+        }))
+    }
+
+    /// A socket is on its own host; and nobody else may have us run `ssh`.
+    fn usable(&self, text: &str) -> Option<Address> {
+        match text.parse().ok()? {
+            Address::Unix(_) if self.host != own_host() => None,
+            Address::Ssh(_) => None,
+            address => Some(address),
+        }
+    }
+
+    /// What shows who we are is for servers that are reached in the same way.
+    fn options(&self, address: &Address, options: &ConnectOptions) -> ConnectOptions {
+        let is_alike = self
+            .home
+            .is_some_and(|home| std::mem::discriminant(home) == std::mem::discriminant(address));
+        ConnectOptions {
+            secret: options.secret.clone().filter(|_| is_alike),
+            far: Default::default(),
+            timeout: options.timeout.min(REACH_MAX),
+            ..options.clone()
+        }
+    }
+}
+
+fn dial_one(address: &Address, options: &ConnectOptions, first: u64) -> Result<Arc<Session>> {
+    let begun = Instant::now();
+    let compression = dial::given_compression()?;
+    let reached = dial::reach(address, options, compression)?;
+    let left = options.greeting().saturating_sub(begun.elapsed());
+    let patience =
+        dial::Patience { greeting: left, answers: options.timeout, until: options.until };
+    let session = dial::greet(reached, patience, compression, first)?.0;
+    if let Some(heartbeat) = options.heartbeat {
+        session.set_heartbeat(heartbeat);
+    }
+    Ok(session)
+}

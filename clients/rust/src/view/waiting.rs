@@ -1,0 +1,155 @@
+//! Waits for calls of several connections: one thread sees to all of them.
+
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use farcall_base::Result;
+use rustix::event::{PollFd, PollFlags, poll};
+
+use super::{View, lock};
+use crate::session::{Session, raise, signal, silence};
+
+/// Time that one connection is waited for before the others are looked after: longer than a receive
+/// that blocks.
+const SLICE_MIN: Duration = Duration::from_millis(5);
+const SLICE_MAX: Duration = Duration::from_millis(20);
+
+/// Tells of calls that found another server, or none.
+pub struct Bell {
+    descriptor: OwnedFd,
+    numbers: Mutex<VecDeque<u64>>,
+    watched: AtomicBool,
+}
+
+impl Bell {
+    /// One that is silent.
+    pub fn new() -> Result<Bell> {
+        let watched = AtomicBool::new(false);
+        Ok(Bell { descriptor: signal()?, numbers: Mutex::default(), watched })
+    }
+
+    /// Its descriptor.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+
+    /// Somebody may wait for it from now on; whether nobody did before.
+    pub fn watch(&self) -> bool {
+        !self.watched.swap(true, Ordering::Relaxed)
+    }
+
+    /// Whether somebody may wait for it.
+    pub fn is_watched(&self) -> bool {
+        self.watched.load(Ordering::Relaxed)
+    }
+
+    /// There is something to do for a call.
+    pub fn announce(&self, number: u64) {
+        lock(&self.numbers).push_back(number);
+        raise(&self.descriptor);
+    }
+
+    fn next(&self) -> Option<u64> {
+        let mut numbers = lock(&self.numbers);
+        let next = numbers.pop_front();
+        if next.is_some() && numbers.is_empty() {
+            silence(&self.descriptor);
+        }
+        next
+    }
+}
+
+/// Grows while nothing happens on the other connections.
+pub struct Slices(Duration);
+
+impl Default for Slices {
+    fn default() -> Slices {
+        Slices(SLICE_MIN)
+    }
+}
+
+impl Slices {
+    /// Until when one connection is waited for.
+    pub fn next(&mut self, until: Option<Instant>) -> Instant {
+        let end = Instant::now() + self.0;
+        self.0 = (self.0 * 2).min(SLICE_MAX);
+        until.map_or(end, |until| until.min(end))
+    }
+
+    /// Something did.
+    pub fn restart(&mut self) {
+        self.0 = SLICE_MIN;
+    }
+}
+
+impl View {
+    /// Whether there are calls under way that are not this many, of one server.
+    pub fn has_beside(&self, own: usize) -> bool {
+        self.is_plural() && self.under_way.load(Ordering::Relaxed) > own
+    }
+
+    /// Handles what came on all connections but one, without waiting; whether anything moved.
+    pub fn process_beside(&self, own: &Arc<Session>) -> bool {
+        let mut moved = false;
+        for session in self.all_sessions() {
+            if !Arc::ptr_eq(&session, own) {
+                let before = session.bytes_moved();
+                let _ = session.process();
+                moved |= session.bytes_moved() != before;
+            }
+        }
+        moved
+    }
+
+    /// The same for all of them.
+    ///
+    /// # Errors
+    /// As [`Session::process`].
+    pub fn process(&self) -> Result<()> {
+        self.all_sessions().iter().try_for_each(|session| session.process())
+    }
+
+    /// The number of an announced call of any connection that is over, or has news.
+    ///
+    /// # Errors
+    /// `ConnectionLost` when no call is left and all connections are gone.
+    pub fn next_finished(&self, deadline: Option<Instant>) -> Result<Option<u64>> {
+        self.watch_all();
+        // Whoever waits for a connection sees to its heartbeat, which processing does not.
+        let mut pulse = Duration::ZERO;
+        loop {
+            if let Some(number) = self.bell.next() {
+                return Ok(Some(number));
+            }
+            let mut trouble = None;
+            let mut is_up = false;
+            for session in self.all_sessions() {
+                session.process()?;
+                match session.next_finished(Some(Instant::now() + pulse)) {
+                    Ok(Some(number)) => return Ok(Some(number)),
+                    Ok(None) => is_up = true,
+                    Err(error) => trouble = trouble.or(Some(error)),
+                }
+            }
+            if let Some(error) = trouble.filter(|_| !is_up && lock(&self.moving).is_empty()) {
+                return Err(error);
+            }
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
+                return Ok(None);
+            }
+            // A heartbeat is due now and then, and connections come and go.
+            let left = left.unwrap_or(PAUSE).min(PAUSE);
+            let events = self.home_session.events();
+            let time = rustix::event::Timespec::try_from(left).ok();
+            let told = poll(&mut [PollFd::from_borrowed_fd(events, PollFlags::IN)], time.as_ref());
+            pulse = if told == Ok(0) { Duration::from_millis(1) } else { Duration::ZERO };
+        }
+    }
+}
+
+/// Longest wait for all connections together.
+const PAUSE: Duration = Duration::from_millis(500);
