@@ -72,7 +72,7 @@ executables_max = {at_a_time}
 
 [[plugin]]
 name = "metaserver"
-slot = "placement"
+slot = "metaserver"
 [plugin.options]
 site = "{site}"
 placement = "{placement}"

@@ -8,7 +8,7 @@ use farcall_base::{ErrorKind, Instant};
 use farcall_placement::policy::{self, FinishFirst};
 use farcall_placement::{
     Contract, GrantId, Limits, MemberId, News, Outcome, Placement, Presence, Question, Report, Run,
-    Sent, SiteId, Work,
+    RunTimes, Sent, SiteId, Work,
 };
 
 const DGESV: Contract = [1; 32];
@@ -346,4 +346,20 @@ fn calls_without_number_are_split_within_a_bound() {
     ran(&mut placement, one, 200.0, 1.0);
     let grant = placement.handle_questions(at(0.0), &dgesv(200.0), u32::MAX).unwrap();
     assert_eq!(grant.servers[0].calls, 65_536);
+}
+
+#[test]
+fn short_calls_do_not_disturb_what_is_known_of_long_ones() {
+    let mut runs = RunTimes::new(&Limits::default());
+    let long = Work { amount: 1e9, sizes: 1, threads: 1 };
+    let short = Work { amount: 16.0, sizes: 2, threads: 1 };
+    for _ in 0..4 {
+        runs.observe(MemberId(0), &[1; 32], &long, 0.5);
+    }
+    // What so short a call takes is chance.
+    for at in 0..1000 {
+        runs.observe(MemberId(0), &[2; 32], &short, if at % 3 == 0 { 2e-5 } else { 5e-6 });
+    }
+    let seconds = runs.predict(MemberId(0), &[1; 32], &long).seconds;
+    assert!((0.48..0.52).contains(&seconds), "{seconds}");
 }

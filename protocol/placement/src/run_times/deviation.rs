@@ -8,16 +8,17 @@ const FORGETTING: f64 = 0.2;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Deviation {
     mean: f64,
-    seen: u32,
+    seen: f64,
     /// What it says of itself, and was not measured.
     claim: Option<f64>,
 }
 
 impl Deviation {
-    /// A measurement of what the parts before this one left.
-    pub fn observe(&mut self, left: f64) {
-        self.seen = self.seen.saturating_add(1);
-        let part = (1.0 / f64::from(self.seen)).max(FORGETTING);
+    /// A measurement of what the parts before this one left. `weight` is what it counts against
+    /// others, at most 1.
+    pub fn observe(&mut self, left: f64, weight: f64) {
+        self.seen += weight;
+        let part = (weight / self.seen).max(FORGETTING * weight);
         self.mean += (left - self.mean) * part;
     }
 
@@ -33,14 +34,13 @@ impl Deviation {
 
     /// What was measured, if it was.
     pub fn measured(&self) -> Option<f64> {
-        (self.seen > 0).then_some(self.mean)
+        (self.seen > 0.0).then_some(self.mean)
     }
 
     /// The mean, as far as it is to be believed after so few measurements: with `doubt` of them it
     /// counts half.
     pub fn shrunk(&self, doubt: f64) -> f64 {
-        let seen = f64::from(self.seen);
-        self.mean * seen / (seen + doubt)
+        self.mean * self.seen / (self.seen + doubt)
     }
 
     /// What is measured; before, what it claims against the mean of all claims, or what a newcomer

@@ -14,6 +14,9 @@ const THREADS_MAX: usize = 8;
 const PARALLEL: f64 = 0.9;
 /// So many measurements count as much as none: a server with one routine is mostly the server.
 const ROUTINE_DOUBT: f64 = 2.0;
+/// A run of so many seconds tells a quarter as much of its server's speed as one of many: short ones
+/// are mostly the cost of a call, and of the moment.
+const SPEED_S: f64 = 0.005;
 /// What an error of long ago counts.
 const FORGETTING: f64 = 0.25;
 /// What a forecast is wrong by until it was tried: half.
@@ -122,18 +125,19 @@ impl RoutineTimes {
     pub fn observe(&mut self, member: MemberId, work: &Work, log: f64, servers: &mut Servers) {
         let common = self.common(work);
         let of_size = self.own_of_size(member, work);
+        let weight = (log.exp() / (log.exp() + SPEED_S)).powi(2);
         let server = self.servers.entry(member).or_default();
         server.seen += 1;
         if let Some(common) = common {
             let own = server.deviation.shrunk(ROUTINE_DOUBT);
             server.err(log - common - servers.value(member) - own - of_size);
-            servers.observe(member, log - common - own);
+            servers.observe(member, log - common - own, weight);
             let left = log - common - servers.value(member);
-            server.deviation.observe(left);
+            server.deviation.observe(left, 1.0);
             let left = left - server.deviation.shrunk(ROUTINE_DOUBT);
             self.learn_size(member, work, left);
         } else {
-            servers.take_for_granted(member);
+            servers.take_for_granted(member, weight);
         }
         self.learn_curve(work, log - servers.value(member) - self.own(member));
     }

@@ -41,17 +41,17 @@ impl Servers {
     }
 
     /// A measurement.
-    pub fn observe(&mut self, member: MemberId, left: f64) {
-        self.change(member, |deviation| deviation.observe(left));
+    pub fn observe(&mut self, member: MemberId, left: f64, weight: f64) {
+        self.change(member, |deviation| deviation.observe(left, weight));
     }
 
     /// A server ran a routine that had no curve before: the curve begins with what the server is
     /// taken for now, so that this must not change when others are measured.
-    pub fn take_for_granted(&mut self, member: MemberId) {
+    pub fn take_for_granted(&mut self, member: MemberId, weight: f64) {
         let is_measured =
             self.servers.get(&member).is_some_and(|deviation| deviation.measured().is_some());
         if !is_measured {
-            self.observe(member, self.value(member));
+            self.observe(member, self.value(member), weight);
         }
     }
 
