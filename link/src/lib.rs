@@ -4,6 +4,7 @@
 pub mod compression;
 pub mod content;
 pub mod contents;
+pub mod hosts;
 mod link;
 pub mod memory;
 pub mod packing;

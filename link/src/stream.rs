@@ -8,6 +8,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::hosts::CertifiedHosts;
 use crate::turnstile::Turnstile;
 
 /// What the transport knows of the other end before a byte was read.
@@ -33,6 +34,13 @@ pub enum Proof {
     Certificate {
         /// Name in the certificate.
         name: String,
+    },
+    /// The same for a certificate that is a server's: it may ask for other things than users.
+    Server {
+        /// `server:HOST`, with the host that the certificate names first.
+        name: String,
+        /// All hosts that the certificate names.
+        hosts: CertifiedHosts,
     },
     /// Nothing yet: its Hello must carry this token.
     Token(Arc<[u8]>),

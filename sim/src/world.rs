@@ -199,6 +199,7 @@ impl World {
             address: format!("client {index}"),
             rights: Rights::all("inherited"),
             certificate: None,
+            hosts: Default::default(),
         };
         let newcomer = Newcomer { caller, shares_memory: false, token: None, refusal: None };
         self.node.server.accepted(connection, newcomer, now);

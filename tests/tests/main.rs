@@ -41,6 +41,7 @@ mod reconnect;
 mod refused;
 mod republish;
 mod rights;
+mod roles;
 mod ssh;
 mod trouble;
 mod watch;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
+use farcall_link::hosts::{SERVER, is_same_host};
 use farcall_services::directory::Visible;
 use serde::Deserialize;
 
@@ -21,7 +22,8 @@ pub const STARTED_HERE: &str = "routine";
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// Names in certificates, `uid N`, `token`, or `*` for everybody who shows a certificate.
+    /// Names in users' certificates, `uid N`, `token`, or `*` for every user who shows a
+    /// certificate. Where they may join: `server:HOST`, `server:*` for every server, or `uid N`.
     pub who: Vec<String>,
     /// Modules whose routines they may call; `*` for all.
     #[serde(default)]
@@ -32,12 +34,16 @@ pub struct Entry {
     /// Whether they may drain, reload and look at others' calls.
     #[serde(default)]
     pub administer: bool,
+    /// Whether they may report to this server and listen to it, as servers that it places calls on.
+    #[serde(default)]
+    pub join: bool,
 }
 
 /// Who is at the other end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
-    /// The name in a certificate, `uid N`, `token` or `inherited`.
+    /// The name in a certificate, `uid N`, `token` or `inherited`; of a server's certificate
+    /// `server:HOST`, which no other certificate's can be ([`check_name`]).
     pub name: String,
     /// Whether it is the server's own user (or root, or who can read that user's files): it could
     /// end the server and read its memory, so that refusing it anything would only be a show.
@@ -55,13 +61,28 @@ pub struct Rights {
     modules: Visible,
     publishes: bool,
     administers: bool,
+    joins: bool,
 }
 
 /// The rights of `principal` by the table: everything that any entry gives that names it.
 ///
-/// Without any entry that names it, the server's own user may do everything; who shows a
+/// Without any entry that names it, the server's own user may do everything; who shows a user's
 /// certificate may call every module as long as the table is empty, and nothing once it is not.
+///
+/// Another server may join where an entry says so that names it as a server, and nothing else,
+/// whatever the table has for users; and no user may join, but for the server's own.
 pub fn rights(table: &[Entry], principal: &Principal) -> Rights {
+    if let Some(host) = host_of(&principal.name) {
+        let joins = |entry: &Entry| entry.join && entry.who.iter().any(|who| names_host(who, host));
+        return Rights {
+            principal: principal.name.clone(),
+            owns_server: false,
+            modules: Visible::Only(Arc::default()),
+            publishes: false,
+            administers: false,
+            joins: table.iter().any(joins),
+        };
+    }
     let names = |who: &String| who == &principal.name || (who == ALL && !principal.owns_server);
     let named: Vec<&Entry> = table.iter().filter(|entry| entry.who.iter().any(names)).collect();
     let unnamed = named.is_empty();
@@ -80,10 +101,21 @@ pub fn rights(table: &[Entry], principal: &Principal) -> Rights {
         },
         publishes: owner || named.iter().any(|entry| entry.publish),
         administers: owner || named.iter().any(|entry| entry.administer),
+        joins: owner || (principal.owns_server && named.iter().any(|entry| entry.join)),
     }
 }
 
-/// Refuses a certificate's name that stands for somebody else in the table, in the log, and where
+/// The host of a server's principal; `None` for all others.
+fn host_of(principal: &str) -> Option<&str> {
+    principal.strip_prefix(SERVER)
+}
+
+/// Whether `who` of the table stands for the server on `host`.
+fn names_host(who: &str, host: &str) -> bool {
+    host_of(who).is_some_and(|named| named == ALL || is_same_host(named, host))
+}
+
+/// Refuses a name in a user's certificate that stands for somebody else in the table, in the log, and where
 /// memory is kept apart.
 ///
 /// # Errors
@@ -92,7 +124,8 @@ pub fn check_name(name: &str) -> Result<()> {
     let uid = name
         .strip_prefix("uid")
         .is_some_and(|rest| rest.trim().chars().all(|c| c.is_ascii_digit()));
-    if !uid && ![ALL, "token", "inherited", STARTED_HERE, ""].contains(&name.trim()) {
+    let is_free = ![ALL, "token", "inherited", STARTED_HERE, ""].contains(&name.trim());
+    if !uid && is_free && host_of(name.trim_start()).is_none() {
         return Ok(());
     }
     let message =
@@ -115,9 +148,11 @@ pub fn check(table: &[Entry]) -> std::result::Result<(), String> {
             let who = who.escape_debug();
             return Err(format!(
                 "{which} names \"{who}\" in who, which is not a user name: write a name as in a \
-                certificate (without blanks), \"*\" for all of these, \"uid 1000\", or \"token\""
+                certificate (without blanks), \"*\" for all of these, \"uid 1000\", \"token\", or \
+                \"server:HOST\" for a server"
             ));
         }
+        check_join(entry).map_err(|message| format!("{which} {message}"))?;
         if let Some(module) = entry.call.iter().find(|module| !can_be_module(module)) {
             let module = module.escape_debug();
             return Err(format!(
@@ -129,8 +164,39 @@ pub fn check(table: &[Entry]) -> std::result::Result<(), String> {
     Ok(())
 }
 
+/// Servers join and do nothing else; users do all but join.
+fn check_join(entry: &Entry) -> std::result::Result<(), String> {
+    let is_server = |who: &&String| host_of(who).is_some();
+    if let Some(server) = entry.who.iter().find(is_server)
+        && (!entry.join || !entry.call.is_empty() || entry.publish || entry.administer)
+    {
+        return Err(format!(
+            "names \"{server}\" in who: a server may join, and do nothing else: write an entry of \
+                its own: {{ who = [\"{server}\"], join = true }}"
+        ));
+    }
+    let own_user = |who: &str| who.starts_with("uid ");
+    match entry.who.iter().find(|who| !is_server(who) && !own_user(who)) {
+        Some(user) if entry.join => Err(format!(
+            "gives join to \"{user}\", and only servers join: write \"server:HOST\" with the \
+                first host of a server's certificate, \"server:*\" for every server of the \
+                authority, or \"uid 1000\" for this server's own user"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// What can stand behind `server:`.
+fn can_be_host(host: &str) -> bool {
+    let usable = |c: char| c.is_ascii_alphanumeric() || "._-:".contains(c);
+    host == ALL || (!host.is_empty() && host.chars().all(usable))
+}
+
 /// Whether a connection can have such a principal.
 fn can_be_principal(who: &str) -> bool {
+    if let Some(host) = host_of(who) {
+        return can_be_host(host);
+    }
     // As the server writes it.
     let uid = who
         .strip_prefix("uid ")
@@ -168,6 +234,7 @@ impl Rights {
             modules: Visible::All,
             publishes: true,
             administers: true,
+            joins: true,
         }
     }
 
@@ -178,7 +245,7 @@ impl Rights {
 
     /// What a routine may do for them: call what they may call.
     pub fn to_call(&self) -> Rights {
-        Rights { publishes: false, administers: false, ..self.clone() }
+        Rights { publishes: false, administers: false, joins: false, ..self.clone() }
     }
 
     /// As [`Principal::owns_server`].
@@ -262,163 +329,80 @@ impl Rights {
         }
     }
 
+    /// The right to report to this server and to listen to it, as one that it places calls on.
+    ///
+    /// # Errors
+    /// As [`Rights::call`].
+    pub fn join(&self) -> Result<()> {
+        if self.joins {
+            return Ok(());
+        }
+        if host_of(&self.principal).is_some() {
+            let message = format!("\"{}\" may not join this server", self.principal);
+            return Err(denied(message).fix(self.to_join()));
+        }
+        if self.owns_server {
+            return Err(self.refusal("join this server", "join = true"));
+        }
+        let principal = &self.principal;
+        let message = format!("\"{principal}\" may not join this server: only servers join others");
+        Err(denied(message).fix(
+            "start the server that is to join with a server's certificate: farcall ca server HOST",
+        ))
+    }
+
+    /// Whether they are a user's, who may ask, call and order within these rights; `what` is what
+    /// they want to do. A server may join, and nothing else.
+    ///
+    /// # Errors
+    /// `PermissionDenied` for a server.
+    pub fn act_as_user(&self, what: &str) -> Result<()> {
+        match host_of(&self.principal) {
+            Some(_) => Err(self.server_refusal(what)),
+            None => Ok(()),
+        }
+    }
+
+    fn server_refusal(&self, what: &str) -> Error {
+        let message = format!(
+            "\"{}\" may not {what}: this is a server's certificate, with which a server can only \
+                join this one",
+            self.principal
+        );
+        let as_user = "use a user's certificate (farcall ca user NAME)";
+        denied(message).fix(match self.joins {
+            true => as_user.to_owned(),
+            false => format!("{as_user}; to let the server join, {}", self.to_join()),
+        })
+    }
+
+    /// What lets a server join.
+    fn to_join(&self) -> String {
+        format!(
+            "ask the administrator of this server to add to the table access of rpc-server in \
+                farcall.toml: {{ who = [\"{}\"], join = true }}",
+            self.principal
+        )
+    }
+
     fn refusal(&self, what: &str, entry: &str) -> Error {
+        if host_of(&self.principal).is_some() {
+            return self.server_refusal(what);
+        }
         let principal = &self.principal;
         let message = format!("\"{principal}\" may not {what}");
         let fix = format!(
             "ask the server's administrator to add to the table access of rpc-server in \
             farcall.toml: {{ who = [\"{principal}\"], {entry} }}"
         );
-        Error::new(ErrorKind::PermissionDenied, "check the user's rights", message).fix(fix)
+        denied(message).fix(fix)
     }
+}
+
+fn denied(message: String) -> Error {
+    Error::new(ErrorKind::PermissionDenied, "check the user's rights", message)
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn certificates_cannot_take_the_names_of_others() {
-        for name in ["uid 0", "uid 1000", "uid", "uid1", "token", "inherited", "*", "", " token "] {
-            assert_eq!(check_name(name).unwrap_err().kind(), ErrorKind::PermissionDenied, "{name}");
-        }
-        for name in ["anna", "uida", "tokens", "build server 3", "uid 0x"] {
-            check_name(name).unwrap();
-        }
-    }
-
-    fn table(text: &str) -> Vec<Entry> {
-        let options = farcall_kernel::Options::from_text("farcall.toml", text).unwrap();
-        crate::Options::read(&options).unwrap().access
-    }
-
-    fn of(table: &[Entry], name: &str, owns_server: bool) -> Rights {
-        rights(table, &Principal { name: name.into(), owns_server })
-    }
-
-    /// Module a, module b, publish, administer.
-    fn shown(rights: &Rights) -> [bool; 4] {
-        [
-            rights.may_call("a"),
-            rights.may_call("b"),
-            rights.publish().is_ok(),
-            rights.administer().is_ok(),
-        ]
-    }
-
-    #[test]
-    fn without_a_table_users_call_and_the_owner_does_everything() {
-        assert_eq!(shown(&of(&[], "anna", false)), [true, true, false, false]);
-        assert_eq!(shown(&of(&[], "uid 1000", true)), [true; 4]);
-    }
-
-    #[test]
-    fn entries_add_up_and_who_is_not_named_may_nothing() {
-        let table = table(
-            "access = [{ who = [\"anna\", \"bert\"], call = [\"a\"] }, { who = [\"anna\"], \
-             publish = true }, { who = [\"carl\"], call = [\"*\"], administer = true }]",
-        );
-        assert_eq!(shown(&of(&table, "anna", false)), [true, false, true, false]);
-        assert_eq!(shown(&of(&table, "bert", false)), [true, false, false, false]);
-        assert_eq!(shown(&of(&table, "carl", false)), [true, true, false, true]);
-        assert_eq!(shown(&of(&table, "dora", false)), [false; 4]);
-        assert_eq!(shown(&of(&table, "token", true)), [true; 4], "the owner");
-        // Another table, for those who are connected already.
-        assert_eq!(shown(&of(&[], "anna", false).by(&table)), [true, false, true, false]);
-        assert_eq!(shown(&of(&table, "dora", false).by(&[])), [true, true, false, false]);
-        assert_eq!(shown(&of(&[], "uid 1000", true).by(&table)), [true; 4], "the owner stays one");
-    }
-
-    #[test]
-    fn everybody_is_everybody_with_a_certificate() {
-        let table = table(
-            "access = [{ who = [\"*\"], call = [\"b\"] }, { who = [\"token\"], call = [\"a\"] }]",
-        );
-        assert_eq!(shown(&of(&table, "anna", false)), [false, true, false, false]);
-        assert_eq!(shown(&of(&table, "uid 7", true)), [true; 4]);
-        assert_eq!(
-            shown(&of(&table, "token", true)),
-            [true, false, false, false],
-            "named, so the table decides"
-        );
-    }
-
-    #[test]
-    fn a_denial_names_principal_right_and_table() {
-        let table = table("access = [{ who = [\"anna\"], call = [] }]");
-        let anna = of(&table, "anna", false);
-        let said = [
-            anna.call("lapack").unwrap_err(),
-            anna.publish().unwrap_err(),
-            anna.administer().unwrap_err(),
-        ];
-        for (error, words) in said.iter().zip([
-            ["\"anna\" may not call routines of module \"lapack\"", "call = [\"lapack\"] }"],
-            ["\"anna\" may not publish", "publish = true }"],
-            ["\"anna\" may not administer this server", "administer = true }"],
-        ]) {
-            assert_eq!(error.kind(), ErrorKind::PermissionDenied);
-            let text = error.to_string();
-            assert!(
-                words.iter().all(|word| text.contains(word)) && text.contains("table access"),
-                "{text}"
-            );
-        }
-    }
-
-    #[test]
-    fn modules_that_nobody_publishes_are_named() {
-        let table = table(
-            "access = [{ who = [\"anna\"], call = [\"lapack\", \"*\"] }, { who = [\"bert\"], call \
-                = [\"lapack\", \"epp\"] }]",
-        );
-        let unknown = unknown_modules(&table, |module| module == "lapack");
-        assert_eq!(unknown, ["entry 2 of access names the module \"epp\""]);
-    }
-
-    #[test]
-    fn tables_that_mean_nothing_are_refused_with_their_place() {
-        let read = |text: &str| {
-            let options = farcall_kernel::Options::from_text("farcall.toml", text).unwrap();
-            crate::Options::read(&options).unwrap_err().to_string()
-        };
-        let error = read("calls_max = 9\naccess = [{ who = [], call = [\"a\"] }]");
-        assert!(
-            error.contains("entry 1 of access names no user") && error.contains("line: 2"),
-            "{error}"
-        );
-        for who in [
-            "uid x",
-            "uid 01",
-            "uid",
-            "uid 4294967296",
-            "b ert",
-            " anna",
-            "an*",
-            "inherited",
-            "token ",
-        ] {
-            let error = read(&format!("\naccess = [{{ who = [\"anna\", \"{who}\"] }}]"));
-            assert!(error.contains(&format!("\"{who}\"")) && error.contains("line: 2"), "{error}");
-            assert!(
-                ["\"*\"", "\"uid 1000\"", "\"token\"", "certificate"]
-                    .iter()
-                    .all(|form| error.contains(form))
-            );
-        }
-        for call in ["", "lapack/dgesv", "la pack", "lap*"] {
-            let error = read(&format!("access = [{{ who = [\"a\"], call = [\"{call}\"] }}]"));
-            assert!(error.contains("not a module name") && error.contains("line: 1"), "{error}");
-        }
-        assert_eq!(
-            table(
-                "access = [{ who = [\"anna@x.org\", \"uid 0\", \"*\", \"token\"], call = [\"*\"] }]"
-            )
-            .len(),
-            1
-        );
-        let error = read("access = [{ who = [\"a\"], cal = [\"b\"] }]");
-        assert!(error.contains("cal"), "{error}");
-    }
-}
+mod tests;

@@ -9,6 +9,7 @@ mod memory;
 mod other;
 mod peers;
 mod random;
+mod rights;
 mod status;
 mod words;
 
@@ -24,11 +25,11 @@ use farcall_services::directory::{
 use farcall_services::spawner::{Capacity, ExitHow, Exited, Output, OutputTail, Said};
 use farcall_wire::HelloLimits;
 
-use crate::access::{self, Entry, Principal, Rights};
 use crate::state::{Caller, KeepLimits, Limits, MemorySource, Newcomer, Records, State};
 use crate::step::{Server, Union};
 use memory::Memory;
 use peers::Peers;
+use rights::table_of_eve;
 
 const IDL: &str = include_str!("golden/routines.idl");
 const CALLBACKS: &str = include_str!("golden/callbacks.idl");
@@ -229,6 +230,12 @@ impl Play {
                 self.say_end();
             }
             // Eve may call these modules and no others from now on.
+            // Whether the other end of the connection may join.
+            "join" => {
+                let rights = self.server.rights(ConnectionId(number)).unwrap();
+                let said = rights.join().map_or_else(|error| error.to_string(), |()| "yes".into());
+                self.memory.said.push(format!("{} may join: {said}", rights.principal()));
+            }
             "grant" => self.server.grant(&mut self.memory, &table_of_eve(&words[1..])),
             // The certificate of whoever showed one.
             "revoke" => {
@@ -271,12 +278,14 @@ impl Play {
                 });
                 let token = rest.contains(&"token").then(|| Arc::from(*b"secret"));
                 let now = self.memory.now;
-                let rights = match rest.contains(&"eve") {
-                    true => rights_of_eve(),
-                    false => Rights::all("uid 1"),
-                };
+                let rights = rights::of(rest);
                 let certificate = rest.contains(&"certificate").then(|| "0a".into());
-                let caller = Caller { address: format!("client {client}"), rights, certificate };
+                let caller = Caller {
+                    address: format!("client {client}"),
+                    rights,
+                    certificate,
+                    hosts: Default::default(),
+                };
                 let shares_memory = !rest.contains(&"lasting");
                 self.server.accepted(
                     client,
@@ -437,15 +446,4 @@ impl Play {
         let answer = if found.is_empty() { Err(missing()) } else { Ok(found) };
         self.server.held(&mut self.memory, hold, answer);
     }
-}
-
-/// Of a user who may call one module of the two.
-fn table_of_eve(modules: &[&str]) -> [Entry; 1] {
-    let call = modules.iter().map(|module| (*module).to_owned()).collect();
-    [Entry { who: vec!["eve".into()], call, ..Entry::default() }]
-}
-
-fn rights_of_eve() -> Rights {
-    let principal = Principal { name: "eve".into(), owns_server: false };
-    access::rights(&table_of_eve(&["m"]), &principal)
 }

@@ -16,8 +16,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use farcall_base::{Error, ErrorKind, Result, nearest};
+use farcall_link::hosts::{CertifiedHosts, SERVER, server_principal};
 use farcall_system::plain_file;
-use farcall_transport_tls::{Certificate, is_name};
+use farcall_transport_tls::{Certificate, is_name, is_server_name};
 use serde_json::{Value, json};
 
 use folder::Folder;
@@ -82,6 +83,17 @@ pub struct Issued {
 }
 
 impl Issued {
+    /// What a server is to other servers and in their tables of rights: `server:HOST`. `None` for
+    /// users, and for servers that cannot join others.
+    pub fn principal(&self) -> Option<String> {
+        principal(self.kind, &self.hosts)
+    }
+
+    /// Whether people mean this one by `name`.
+    fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.principal().is_some_and(|own| own.eq_ignore_ascii_case(name))
+    }
+
     /// In one word.
     pub fn state(&self) -> &'static str {
         match self.revoked {
@@ -126,6 +138,15 @@ impl Issued {
             file: PathBuf::from(value["file"].as_str()?),
         })
     }
+}
+
+/// The principal in a certificate for these hosts, if it is a server's that names a single one.
+fn principal(kind: Kind, hosts: &[String]) -> Option<String> {
+    let is_server = kind == Kind::Server;
+    is_server
+        .then(|| CertifiedHosts::new(hosts).first())
+        .flatten()
+        .map(|host| server_principal(&host))
 }
 
 /// Seconds since 1970.
@@ -213,10 +234,20 @@ impl Authority {
     /// Makes a certificate with its key.
     ///
     /// # Errors
-    /// `InvalidArgument` for a name that cannot stand in tables and logs, or that a user has where
-    /// a server is to get it, or the other way round: one word would take both back; `System` when
-    /// it cannot be written.
+    /// `InvalidArgument` for a name that cannot stand in tables and logs, that has the form of a
+    /// server's principal, or that a user has where a server is to get it, or the other way round:
+    /// one word would take both back; `System` when it cannot be written.
     pub fn issue(&mut self, order: &Order) -> Result<&Issued> {
+        if is_server_name(&order.name) {
+            let host = order.name.trim_start_matches(SERVER);
+            let message = format!("\"{}\" can only be a server's name", order.name);
+            return Err(Error::new(ErrorKind::InvalidArgument, "make a certificate", message).fix(
+                format!(
+                    "choose another name for the user, or create a certificate for the server: \
+                        farcall ca server {host}"
+                ),
+            ));
+        }
         if !is_name(&order.name) {
             let message = format!("\"{}\" cannot be a name", order.name);
             return Err(Error::new(ErrorKind::InvalidArgument, "make a certificate", message).fix(
@@ -266,7 +297,7 @@ impl Authority {
     /// # Errors
     /// `NotFound` with the nearest name.
     pub fn last(&self, name: &str) -> Result<&Issued> {
-        self.issued.iter().rev().find(|issued| issued.name == name).ok_or_else(|| {
+        self.issued.iter().rev().find(|issued| issued.is_called(name)).ok_or_else(|| {
             let names = self.issued.iter().map(|issued| issued.name.as_str());
             let near = nearest(name, names, 1);
             let near =
@@ -287,8 +318,10 @@ impl Authority {
     pub fn revoke(&mut self, name: &str) -> Result<usize> {
         self.last(name)?;
         let mut count = 0;
-        for issued in
-            self.issued.iter_mut().filter(|issued| issued.name == name && issued.state() == "valid")
+        for issued in self
+            .issued
+            .iter_mut()
+            .filter(|issued| issued.is_called(name) && issued.state() == "valid")
         {
             issued.revoked = Some(now());
             count += 1;

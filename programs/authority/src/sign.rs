@@ -11,7 +11,7 @@ use rcgen::{
     RevokedCertParams, SerialNumber,
 };
 
-use crate::{Issued, Kind, Order, now};
+use crate::{Issued, Kind, Order, now, principal};
 
 const DAY: Duration = Duration::from_secs(86_400);
 /// An authority lasts for ten years.
@@ -135,12 +135,19 @@ impl Signer {
                     cluster.example,10.0.0.1",
             )
         })?;
-        parameters.distinguished_name = named(&order.name);
+        let joins = principal(order.kind, &order.hosts);
+        parameters.extended_key_usages = match (order.kind, &joins) {
+            (Kind::User, _) => vec![ExtendedKeyUsagePurpose::ClientAuth],
+            // It can stand in no table of rights: it would not be known who dials.
+            (Kind::Server, None) => vec![ExtendedKeyUsagePurpose::ServerAuth],
+            (Kind::Server, Some(_)) => {
+                vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth]
+            }
+        };
+        // Servers of earlier versions go by the name alone, and refuse one of this form: they would
+        // take who dials for a user.
+        parameters.distinguished_name = named(joins.as_ref().unwrap_or(&order.name));
         parameters.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        parameters.extended_key_usages = vec![match order.kind {
-            Kind::User => ExtendedKeyUsagePurpose::ClientAuth,
-            Kind::Server => ExtendedKeyUsagePurpose::ServerAuth,
-        }];
         parameters.use_authority_key_identifier_extension = true;
         set_validity(&mut parameters, self.lasts, order.days, self.not_after);
         let key = KeyPair::generate().map_err(failed)?;

@@ -12,8 +12,8 @@ use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::version::TLS13;
 use rustls::{
-    ClientConfig, DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig,
-    SignatureScheme,
+    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, OtherError,
+    RootCertStore, ServerConfig, SignatureScheme,
 };
 
 use crate::certificate::Certificate;
@@ -103,16 +103,17 @@ pub fn server(
 
 /// Whose certificate was looked at last: rustls says why it refused one, and not whose it was.
 #[derive(Clone, Debug, Default)]
-pub struct Presented(Arc<Mutex<Option<String>>>);
+pub struct Presented(Arc<Mutex<Option<Certificate>>>);
 
 impl Presented {
-    /// The name, once.
-    pub fn take(&self) -> Option<String> {
+    /// It, once.
+    pub fn take(&self) -> Option<Certificate> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
-/// rustls' verifier, which remembers whose certificate it saw.
+/// rustls' verifier, which remembers whose certificate it saw, and refuses one whose name is not of
+/// its role.
 #[derive(Debug)]
 struct NamingVerifier {
     inner: Arc<dyn ClientCertVerifier>,
@@ -130,9 +131,15 @@ impl ClientCertVerifier for NamingVerifier {
         intermediates: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> std::result::Result<ClientCertVerified, rustls::Error> {
-        let name = Certificate::parse(end_entity).ok().map(|certificate| certificate.name);
-        *self.presented.0.lock().unwrap_or_else(PoisonError::into_inner) = name;
-        self.inner.verify_client_cert(end_entity, intermediates, now)
+        let parsed = Certificate::parse(end_entity);
+        let shown = parsed.as_ref().ok().cloned();
+        *self.presented.0.lock().unwrap_or_else(PoisonError::into_inner) = shown;
+        let verified = self.inner.verify_client_cert(end_entity, intermediates, now)?;
+        // What our authority signed, and we cannot take for anybody's.
+        match parsed.and_then(|certificate| certificate.proof()) {
+            Ok(_) => Ok(verified),
+            Err(error) => Err(CertificateError::Other(OtherError(Arc::new(error))).into()),
+        }
     }
 
     fn verify_tls12_signature(

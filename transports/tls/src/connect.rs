@@ -4,11 +4,13 @@ use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_link::stream::{ByteStream, Peer, Proof};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustls::ClientConfig;
 use rustls::client::UnbufferedClientConnection;
 use rustls::pki_types::ServerName;
 
@@ -36,7 +38,8 @@ pub fn connect(
     timeout: Duration,
 ) -> Result<Box<dyn ByteStream>> {
     let path = credentials.map_or_else(default_credentials, Path::to_path_buf);
-    connect_as(&Credentials::read(&path, Whose::User)?, host, port, timeout)
+    let config = config::client(&Credentials::read(&path, Whose::User)?)?;
+    connect_with(config, host, port, Instant::now() + timeout)
 }
 
 /// The same over a stream socket behind which somebody passes bytes on to the server called `host`;
@@ -50,18 +53,17 @@ pub fn connect_over(
     credentials: &Path,
     timeout: Duration,
 ) -> Result<Box<dyn ByteStream>> {
-    let credentials = Credentials::read(credentials, Whose::User)?;
-    prove(&credentials, host, Instant::now() + timeout, |_| Ok((socket, address)))
+    let config = config::client(&Credentials::read(credentials, Whose::User)?)?;
+    prove(config, host, Instant::now() + timeout, |_| Ok((socket, address)))
 }
 
-pub(crate) fn connect_as(
-    credentials: &Credentials,
+pub(crate) fn connect_with(
+    config: Arc<ClientConfig>,
     host: &str,
     port: u16,
-    timeout: Duration,
+    deadline: Instant,
 ) -> Result<Box<dyn ByteStream>> {
-    let deadline = Instant::now() + timeout;
-    let reached = prove(credentials, host, deadline, |host| {
+    let reached = prove(config, host, deadline, |host| {
         let (socket, peer) = reach(host, port, deadline)?;
         Ok((socket, format!("{peer}")))
     });
@@ -70,13 +72,12 @@ pub(crate) fn connect_as(
 
 /// Both ends show their certificates over what `reach` leads to.
 fn prove(
-    credentials: &Credentials,
+    config: Arc<ClientConfig>,
     host: &str,
     deadline: Instant,
     reach: impl FnOnce(&str) -> Result<(OwnedFd, String)>,
 ) -> Result<Box<dyn ByteStream>> {
     let at = |error: Error| error.with("host", host);
-    let config = config::client(credentials)?;
     // Brackets are how a URL writes an IPv6 address.
     let host = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
     let name = ServerName::try_from(host.to_owned()).map_err(|_| {

@@ -19,7 +19,7 @@ mod revocation;
 mod socket;
 mod stream;
 
-pub use certificate::{Certificate, date, is_host, is_name};
+pub use certificate::{Certificate, Role, date, is_host, is_name, is_server_name};
 pub use connect::{connect, connect_over};
 pub use credentials::{AuthorityFile, Credentials, Whose, default_credentials};
 pub use listener::{Listener, ListenerLimits};

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_link::stream::{self, ByteStream, Peer, Proof};
+use farcall_link::stream::{self, ByteStream, Peer};
 use rustix::event::{Timespec, epoll};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
@@ -50,8 +50,8 @@ pub struct ListenerLimits {
     pub silence_max: Duration,
 }
 
-/// A listening port. Every stream it accepts reports the name in the certificate that its other end
-/// showed.
+/// A listening port. Every stream it accepts reports what the certificate proves that its other end
+/// showed: a user's name, or a server's hosts.
 pub struct Listener {
     socket: TcpListener,
     address: SocketAddr,
@@ -180,8 +180,7 @@ impl Listener {
     fn go_on(&mut self, number: u64) {
         let Some(mut stranger) = self.pending.take(number) else { return };
         let presented = std::cell::OnceCell::new();
-        let view =
-            || View::Server(presented.get_or_init(|| self.revocations.presented()).as_deref());
+        let view = || View::Server(presented.get_or_init(|| self.revocations.presented()).as_ref());
         match stranger.handshake.advance(&stranger.socket, view) {
             Ok(Progress::Done) => {
                 self.hand_over(*stranger.handshake, stranger.socket, stranger.peer)
@@ -219,10 +218,9 @@ impl Listener {
             Error::internal("secure the connection", "a client without a certificate was accepted")
         };
         let certificate = shown.ok_or_else(no_certificate).and_then(|der| Certificate::parse(der));
-        match certificate {
-            Ok(certificate) => {
+        match certificate.and_then(|certificate| Ok((certificate.proof()?, certificate))) {
+            Ok((proof, certificate)) => {
                 self.pending.completed(peer, Instant::now());
-                let proof = Proof::Certificate { name: certificate.name.clone() };
                 let guard = Guard::new(self.revocations.clone(), certificate);
                 let peer = Peer { address: peer.to_string(), proof };
                 self.known.push_back(Box::new(TlsByteStream::new(

@@ -6,17 +6,17 @@ use std::io;
 use farcall_base::{Error, ErrorKind};
 use farcall_link::stream::{Peer, Proof};
 use rustls::pki_types::UnixTime;
-use rustls::{AlertDescription, CertificateError, Error as TlsError};
+use rustls::{AlertDescription, CertificateError, Error as TlsError, OtherError};
 
-use crate::certificate::date;
+use crate::certificate::{Certificate, Role, date};
 
 const OPERATION: &str = "secure the connection";
 
 /// What the two ends know of each other while something goes wrong.
 #[derive(Clone, Copy)]
 pub enum View<'a> {
-    /// We are the server; the client showed the certificate of this user, if any.
-    Server(Option<&'a str>),
+    /// We are the server; the client showed this certificate, if any.
+    Server(Option<&'a Certificate>),
     /// We are a client of this server.
     Client(&'a str),
 }
@@ -24,7 +24,8 @@ pub enum View<'a> {
 /// The error for a stream: as `explain` says it, inside of what a stream can say.
 pub fn refusal(error: &TlsError, peer: &Peer) -> io::Error {
     let view = match &peer.proof {
-        Proof::Certificate { name } => View::Server(Some(name)),
+        // Certificates were looked at before there was a stream.
+        Proof::Certificate { .. } | Proof::Server { .. } => View::Server(None),
         _ => View::Client(&peer.address),
     };
     carried(explain(error, view))
@@ -60,7 +61,7 @@ type Explained = (ErrorKind, String, String);
 
 fn wrong_certificate(reason: &CertificateError, view: View<'_>) -> Explained {
     let (whose, renew) = match view {
-        View::Server(Some(name)) => {
+        View::Server(Some(Certificate { name, .. })) => {
             (format!("the certificate of \"{name}\""), format!("farcall ca renew {name}"))
         }
         View::Server(None) => {
@@ -91,23 +92,51 @@ fn wrong_certificate(reason: &CertificateError, view: View<'_>) -> Explained {
         ),
         CertificateError::UnknownIssuer | CertificateError::BadSignature => foreign(&whose, view),
         CertificateError::NotValidForNameContext { presented, .. } => other_host(presented, view),
-        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => (
-            format!(
-                "{whose} is of the wrong kind: a user's certificate cannot serve, and a server's \
-                    cannot call"
-            ),
-            "create the other kind: farcall ca user NAME, farcall ca server HOST".to_owned(),
-        ),
+        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
+            wrong_purpose(&whose, &renew, view)
+        }
         CertificateError::UnknownRevocationStatus => (
             "the list of revoked certificates is from another authority".to_owned(),
             "put revoked.crl of this server's authority next to its certificate".to_owned(),
         ),
+        CertificateError::Other(OtherError(inner)) => wrong_name(&whose, &**inner),
         other => (
             format!("{whose} is not accepted: {other}"),
             "create a new one with farcall ca".to_owned(),
         ),
     };
     (ErrorKind::PermissionDenied, message, fix)
+}
+
+/// What is good for one side is shown on the other.
+fn wrong_purpose(whose: &str, renew: &str, view: View<'_>) -> (String, String) {
+    match view {
+        View::Server(Some(certificate)) if certificate.role == Role::Server => (
+            format!(
+                "{whose} is a server's from an earlier version of Farcall: it can serve, and \
+                    neither join another server nor call"
+            ),
+            format!(
+                "to let the server join, renew it: {renew}; to call, use a user's certificate: \
+                    farcall ca user NAME"
+            ),
+        ),
+        _ => (
+            format!(
+                "{whose} is of the wrong kind: a user's certificate cannot serve, and a server's \
+                    cannot call"
+            ),
+            "create the other kind: farcall ca user NAME, farcall ca server HOST".to_owned(),
+        ),
+    }
+}
+
+/// What the authority signed, and we cannot take for a user's or a server's.
+fn wrong_name(whose: &str, inner: &(dyn std::error::Error + 'static)) -> (String, String) {
+    let why = inner.downcast_ref::<Error>();
+    let message = why.map_or_else(|| inner.to_string(), |error| error.message().to_owned());
+    let fix = why.and_then(Error::advice).unwrap_or("create a new one with farcall ca");
+    (format!("{whose} is not accepted: {message}"), fix.to_owned())
 }
 
 fn foreign(whose: &str, view: View<'_>) -> (String, String) {
@@ -171,8 +200,14 @@ fn refused_by_peer(alert: AlertDescription, view: View<'_>) -> Explained {
             "use the file from this server's administrator: set FARCALL_CREDENTIALS to it",
         ),
         AlertDescription::UnsupportedCertificate => (
-            "the server refuses your certificate: a server's cannot be used to call",
-            "ask its administrator for a user's certificate: farcall ca user NAME",
+            "the server refuses your certificate: a server's cannot be used to call, and one from \
+                an earlier version of Farcall cannot join",
+            "ask its administrator for a user's certificate (farcall ca user NAME), or renew the \
+                server's (farcall ca renew HOST)",
+        ),
+        AlertDescription::CertificateUnknown => (
+            "the server refuses your certificate: its name is not one that its kind can have",
+            "ask its administrator for a new one: farcall ca user NAME, or farcall ca server HOST",
         ),
         AlertDescription::NoApplicationProtocol => (
             "the other end speaks TLS, but not Farcall",

@@ -16,7 +16,7 @@ use rustls::pki_types::CertificateRevocationListDer;
 use rustls::pki_types::pem::PemObject;
 use x509_parser::prelude::{CertificateRevocationList, FromDer};
 
-use crate::certificate::{Certificate, date};
+use crate::certificate::{Certificate, Role, date};
 use crate::config::{self, Presented};
 use crate::credentials::{Credentials, Whose};
 use crate::refusal::carried;
@@ -90,7 +90,7 @@ impl Revocations {
     }
 
     /// Whose certificate was looked at last.
-    pub fn presented(&self) -> Option<String> {
+    pub fn presented(&self) -> Option<Certificate> {
         self.presented.take()
     }
 
@@ -172,6 +172,14 @@ fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// The command that replaces a certificate.
+fn remade(certificate: &Certificate) -> String {
+    match certificate.role {
+        Role::User => format!("farcall ca user {}", certificate.name),
+        Role::Server => format!("farcall ca server {}", certificate.hosts.join(",")),
+    }
+}
+
 /// Watches over one connection: its certificate may be revoked, or expire, while it is open.
 pub struct Guard {
     revocations: Arc<Revocations>,
@@ -213,7 +221,7 @@ impl Guard {
         let (what, fix) = if self.revocations.is_revoked(&self.certificate.serial, age) {
             (
                 "was revoked".to_owned(),
-                format!("if this was a mistake, create another: farcall ca user {name}"),
+                format!("if this was a mistake, create another: {}", remade(&self.certificate)),
             )
         } else if now > self.certificate.not_after {
             let when = date(self.certificate.not_after);

@@ -3,6 +3,7 @@
 mod authority;
 mod certificates;
 mod files;
+mod roles;
 mod strangers;
 
 use std::sync::mpsc;

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use farcall_authority::{Authority, BUSY_MAX, Issued, Kind, Order, authority_folder};
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_rpc_server::access::check_name;
-use farcall_transport_tls::{date, is_host, is_name};
+use farcall_transport_tls::{date, is_host, is_name, is_server_name};
 use serde_json::{Value, json};
 
 use crate::output::{at_most, notice, print, print_json};
@@ -26,7 +26,8 @@ pub struct CaArguments {
 enum CaCommand {
     /// Create an authority and a server certificate
     Init(InitArguments),
-    /// Create a certificate for another server, or replace a server's certificate
+    /// Create a certificate for another server, or replace a server's certificate. It serves, and
+    /// lets the server join others as server:HOST, with the first host
     Server(ServerArguments),
     /// Create a user's certificate: one file to give to that user
     User(UserArguments),
@@ -73,7 +74,7 @@ struct ServerArguments {
 
 #[derive(Args)]
 struct UserArguments {
-    /// Name of the user in tables of rights and logs
+    /// Name of the user in tables of rights and logs; server:HOST is for servers
     name: String,
     /// File to write [default: users/NAME.pem in the authority's directory]
     #[arg(long, value_name = "FILE")]
@@ -84,7 +85,7 @@ struct UserArguments {
 
 #[derive(Args)]
 struct RenewArguments {
-    /// The user, or the first host name of a server
+    /// The user, or the first host name of a server (or server:HOST)
     name: String,
     #[command(flatten)]
     validity: Validity,
@@ -92,7 +93,7 @@ struct RenewArguments {
 
 #[derive(Args)]
 struct NameArguments {
-    /// The user, or the first host name of a server
+    /// The user, or the first host name of a server (or server:HOST)
     name: String,
 }
 
@@ -159,23 +160,28 @@ fn make_server(
     let issued = authority.issue(&order)?;
     made(issued)?;
     let until = date(issued.valid.1);
+    let joins = match issued.principal() {
+        Some(principal) => format!("to other servers it is \"{principal}\""),
+        None => "it cannot join another server, because it names no single host".to_owned(),
+    };
     let hosts = hosts.join(", ");
     if elsewhere {
         notice(&format!(
-            "a server certificate for {hosts}, valid until {until}; put {} next to it",
+            "a server certificate for {hosts}, valid until {until}; {joins}; put {} next to it",
             list.display()
         ));
     } else {
         notice(&format!(
-            "a server certificate for {hosts}, valid until {until}; serve: farcall serve --listen \
-                tls://0.0.0.0:7070"
+            "a server certificate for {hosts}, valid until {until}; {joins}; serve: farcall serve \
+                --listen tls://0.0.0.0:7070"
         ));
     }
     Ok(())
 }
 
 fn make_user(authority: &mut Authority, user: &UserArguments) -> Result<()> {
-    if check_name(&user.name).is_err() {
+    // Of a server's name the authority itself tells more.
+    if check_name(&user.name).is_err() && !is_server_name(&user.name) {
         let message = format!("\"{}\" is the name of another kind of user", user.name);
         return Err(Error::new(ErrorKind::InvalidArgument, "make a certificate", message)
             .fix("use the name of a person or a machine"));
@@ -227,9 +233,12 @@ fn make_again(authority: &mut Authority, renew: &RenewArguments) -> Result<()> {
         Kind::User => give(issued),
         Kind::Server => {
             made(issued)?;
+            let joins =
+                issued.principal().map(|name| format!("; to other servers it is \"{name}\""));
             notice(&format!(
-                "valid until {}; a running server reads it by itself",
-                date(issued.valid.1)
+                "valid until {}; a running server reads it by itself{}",
+                date(issued.valid.1),
+                joins.unwrap_or_default()
             ));
             Ok(())
         }

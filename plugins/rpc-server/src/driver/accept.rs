@@ -4,6 +4,7 @@
 use std::os::fd::OwnedFd;
 
 use farcall_base::{ConnectionId, Error, ErrorKind, Instant};
+use farcall_link::hosts::CertifiedHosts;
 use farcall_link::stream::{ByteStream, Listener, Proof};
 use rustix::event::epoll;
 
@@ -63,6 +64,7 @@ impl Driver {
         let peer = stream.peer().clone();
         let own = (self.transports.own_uid)();
         let mut owns_server = true;
+        let mut hosts = CertifiedHosts::default();
         let (token, stranger, name) = match peer.proof {
             // A routine's process that got this far has the server's user and none of its rights.
             Proof::User { uid, pid } if uid == own && self.was_started_here(pid) => {
@@ -75,6 +77,11 @@ impl Driver {
                 owns_server = false;
                 (None, access::check_name(&name).err(), name)
             }
+            Proof::Server { name, hosts: named } => {
+                owns_server = false;
+                hosts = named;
+                (None, None, name)
+            }
             Proof::Token(token) => (Some(token), None, "token".to_owned()),
             Proof::Inherited | Proof::Address => (None, None, "inherited".to_owned()),
         };
@@ -86,7 +93,7 @@ impl Driver {
         self.tell_of(connection, "opened", &name, Some(&peer.address));
         self.world.set_principal(connection, name);
         let now = self.world.now();
-        let caller = Caller { address: peer.address, rights, certificate };
+        let caller = Caller { address: peer.address, rights, certificate, hosts };
         let newcomer =
             Newcomer { caller, shares_memory: shares, token, refusal: stranger.or(refusal) };
         self.server.accepted(connection, newcomer, now);

@@ -18,6 +18,7 @@ const DAY: Duration = Duration::from_secs(86_400);
 
 /// Keys and files in a directory that goes with it.
 pub struct Authority {
+    pub name: String,
     issuer: CertifiedIssuer<'static, KeyPair>,
     folder: PathBuf,
 }
@@ -26,7 +27,8 @@ pub struct Authority {
 pub struct Order<'a> {
     pub name: &'a str,
     pub hosts: &'a [&'a str],
-    pub purpose: ExtendedKeyUsagePurpose,
+    /// None: good for everything.
+    pub purposes: &'a [ExtendedKeyUsagePurpose],
     /// Days from now.
     pub valid: (i64, i64),
     pub serial: u64,
@@ -40,18 +42,24 @@ fn days_from_now(days: i64) -> SystemTime {
 impl Authority {
     /// With a server certificate for `localhost` and `127.0.0.1`, and an empty list.
     pub fn new() -> Authority {
+        static NAME: AtomicU32 = AtomicU32::new(0);
+        Authority::called(&format!("authority {}", NAME.fetch_add(1, Ordering::Relaxed)))
+    }
+
+    /// The same with a name that another may have.
+    pub fn called(name: &str) -> Authority {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder =
             std::env::temp_dir().join(format!("farcall-tls-{}-{number}", std::process::id()));
         fs::create_dir(&folder).unwrap();
         let mut parameters = CertificateParams::default();
-        parameters.distinguished_name.push(DnType::CommonName, format!("authority {number}"));
+        parameters.distinguished_name.push(DnType::CommonName, name);
         parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         parameters.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let issuer =
             CertifiedIssuer::self_signed(parameters, KeyPair::generate().unwrap()).unwrap();
-        let authority = Authority { issuer, folder };
+        let authority = Authority { name: name.to_owned(), issuer, folder };
         authority.server(&["localhost", "127.0.0.1"], (-1, 30));
         authority.revoke(&[]);
         authority
@@ -66,8 +74,8 @@ impl Authority {
     }
 
     pub fn server(&self, hosts: &[&str], valid: (i64, i64)) -> PathBuf {
-        let purpose = ExtendedKeyUsagePurpose::ServerAuth;
-        self.sign("server.pem", &Order { name: "server", hosts, purpose, valid, serial: 2 })
+        let purposes = &[ExtendedKeyUsagePurpose::ServerAuth];
+        self.sign("server.pem", &Order { name: "server", hosts, purposes, valid, serial: 2 })
     }
 
     pub fn user(&self, name: &str) -> PathBuf {
@@ -75,8 +83,8 @@ impl Authority {
     }
 
     pub fn user_with(&self, name: &str, valid: (i64, i64), serial: u64) -> PathBuf {
-        let purpose = ExtendedKeyUsagePurpose::ClientAuth;
-        self.sign(&format!("{name}.pem"), &Order { name, hosts: &[], purpose, valid, serial })
+        let purposes = &[ExtendedKeyUsagePurpose::ClientAuth];
+        self.sign(&format!("{name}.pem"), &Order { name, hosts: &[], purposes, valid, serial })
     }
 
     pub fn sign(&self, file: &str, order: &Order<'_>) -> PathBuf {
@@ -84,7 +92,7 @@ impl Authority {
         let mut parameters = CertificateParams::new(hosts).unwrap();
         parameters.distinguished_name = rcgen::DistinguishedName::new();
         parameters.distinguished_name.push(DnType::CommonName, order.name);
-        parameters.extended_key_usages = vec![order.purpose.clone()];
+        parameters.extended_key_usages = order.purposes.to_vec();
         parameters.not_before = days_from_now(order.valid.0).into();
         parameters.not_after = days_from_now(order.valid.1).into();
         parameters.serial_number = Some(SerialNumber::from(order.serial));

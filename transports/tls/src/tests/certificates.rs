@@ -11,7 +11,7 @@ use super::authority::{Authority, Order};
 use super::*;
 
 /// What a client hears: while it connects, or with the first bytes that it asks for.
-fn heard(near: Met) -> Error {
+pub fn heard(near: Met) -> Error {
     let mut near = match near {
         Ok(near) => near,
         Err(error) => return error,
@@ -29,7 +29,7 @@ fn heard(near: Met) -> Error {
     panic!("nothing was heard");
 }
 
-fn says(error: &Error, words: &[&str]) {
+pub fn says(error: &Error, words: &[&str]) {
     let text = error.to_string();
     assert!(words.iter().all(|word| text.contains(word)), "{words:?} in {text}");
     assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{text}");
@@ -204,13 +204,13 @@ fn users_cannot_serve_and_servers_cannot_call() {
     let authority = Authority::new();
     let server = authority.path("server.pem");
     let (near, far) = meet(&authority, &server, "localhost");
-    says(&far.err().unwrap(), &["wrong kind", "farcall ca user NAME"]);
+    says(&far.err().unwrap(), &["a server's from an earlier version", "farcall ca user NAME"]);
     says(&heard(near), &["a server's cannot be used to call"]);
     let anna = authority.user("anna");
-    let purpose = ExtendedKeyUsagePurpose::ClientAuth;
+    let purposes = &[ExtendedKeyUsagePurpose::ClientAuth];
     authority.sign(
         "server.pem",
-        &Order { name: "eve", hosts: &["localhost"], purpose, valid: (-1, 9), serial: 9 },
+        &Order { name: "eve", hosts: &["localhost"], purposes, valid: (-1, 9), serial: 9 },
     );
     let (near, _) = meet(&authority, &anna, "localhost");
     says(&near.err().unwrap(), &["wrong kind"]);
@@ -222,7 +222,8 @@ fn meet_unchecked(authority: &Authority, user: &std::path::Path) -> (Met, Met) {
     let port = listener.port();
     let accepting = std::thread::spawn(move || accept(&mut listener));
     let credentials = crate::credentials::Credentials::read_at_any_time(user).unwrap();
-    let near = crate::connect::connect_as(&credentials, "localhost", port, PATIENCE);
+    let config = crate::config::client(&credentials).unwrap();
+    let near = crate::connect::connect_with(config, "localhost", port, Instant::now() + PATIENCE);
     (near, accepting.join().unwrap())
 }
 

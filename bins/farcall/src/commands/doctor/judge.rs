@@ -282,6 +282,8 @@ pub fn versions(server: &str, own: &str) -> Finding {
 
 #[cfg(test)]
 mod tests {
+    use farcall_transport_tls::Role;
+
     use super::super::State;
     use super::*;
 
@@ -292,6 +294,8 @@ mod tests {
             not_before,
             not_after,
             hosts: Vec::new(),
+            role: Role::User,
+            can_dial: true,
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use farcall_base::{Error, ExecutableId, Instant};
 use farcall_call::{Channels, Connection};
+use farcall_link::hosts::CertifiedHosts;
 
 use super::{Asked, LargeQuestions, PrincipalNumber};
 use crate::access::Rights;
@@ -33,6 +34,8 @@ pub struct Caller {
     pub rights: Rights,
     /// What tells the certificate that it showed from others, if it showed one.
     pub certificate: Option<Arc<str>>,
+    /// The hosts that the certificate of a server names; of a user none.
+    pub hosts: CertifiedHosts,
 }
 
 /// Somebody who connected.

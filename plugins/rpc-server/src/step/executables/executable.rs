@@ -43,6 +43,7 @@ impl Server {
                 address,
                 rights: Rights::all("inherited"),
                 certificate: None,
+                hosts: Default::default(),
             }),
             kind: PeerKind::Executable(executable),
             patience_until: Some(now + self.state.limits.greeting_max),

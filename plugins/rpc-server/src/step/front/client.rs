@@ -23,6 +23,7 @@ impl Server {
         {
             self.state.front.count_question(surroundings.now(), connection, *channel);
         }
+        let Some(event) = self.refuse_server(connection, event) else { return Ok(()) };
         match event {
             Event::Requested(channel, request) => {
                 self.requested(surroundings, connection, channel, request)
@@ -62,6 +63,34 @@ impl Server {
             | Event::Left(_) => {}
         }
         Ok(())
+    }
+
+    /// Refuses what a server asks for that only users may; gives back everything else.
+    fn refuse_server(&mut self, connection: ConnectionId, event: Event) -> Option<Event> {
+        let rights = self.rights(connection)?;
+        let refused = match &event {
+            Event::Requested(channel, request) => Some((*channel, asked(request))),
+            Event::Opened(channel, _) => Some((*channel, "call routines")),
+            Event::Resumed(channel, _) => Some((*channel, "resume calls")),
+            _ => None,
+        };
+        let refusal = refused.and_then(|(channel, what)| {
+            rights.act_as_user(what).err().map(|error| (channel, what, error))
+        });
+        let Some((channel, what, error)) = refusal else { return Some(event) };
+        match event {
+            Event::Opened(_, open) => {
+                self.audit_refused(connection, Some(open.call), &open.routine, &error);
+                self.count_refused(connection, &error);
+                self.refuse(connection, channel, &error);
+            }
+            Event::Resumed(..) => self.refuse(connection, channel, &error),
+            _ => {
+                self.state.front.begin_order(connection, channel, what.to_owned());
+                self.obeyed(connection, channel, Err(error));
+            }
+        }
+        None
     }
 
     /// A question that is no call.
@@ -266,5 +295,19 @@ impl Server {
             self.state.out.touch(connection);
         }
         self.count_answer(connection, channel);
+    }
+}
+
+/// What a client wants to do, for a client that may not.
+fn asked(request: &Request) -> &'static str {
+    match request {
+        Request::Interface(_) => "ask for interfaces",
+        Request::List => "list routines",
+        Request::Load(_) => "load modules",
+        Request::Nest(_) => "call from inside a routine",
+        Request::Hold(_) | Request::Release(..) => "hold executables",
+        Request::Administer(_) => "give orders",
+        Request::Status => "see what the server does",
+        Request::Kept | Request::Forget(_) => "ask for kept calls",
     }
 }

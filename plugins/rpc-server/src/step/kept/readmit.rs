@@ -95,6 +95,7 @@ impl Server {
             address: parked.address.clone(),
             rights: rights(table, &principal),
             certificate,
+            hosts: Default::default(),
         };
         if routine.contract != open.contract {
             return Err(changed(&open.routine));

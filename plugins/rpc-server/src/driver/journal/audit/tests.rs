@@ -43,6 +43,7 @@ fn record(failure: Option<Error>) -> Arc<AuditRecord> {
         address: "10.0.0.7:51234".into(),
         rights: Rights::all("anna"),
         certificate: None,
+        hosts: Default::default(),
     });
     let times = CallTimes {
         queued_ns: 1_000,

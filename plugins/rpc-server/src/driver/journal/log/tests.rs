@@ -29,6 +29,7 @@ fn record(failure: Option<Error>, order: Option<&str>) -> Arc<AuditRecord> {
         address: "10.0.0.7:51234".into(),
         rights: Rights::all("anna"),
         certificate: None,
+        hosts: Default::default(),
     });
     let id = Some(CallId([0xab; 16]));
     let routine = "lapack/dgesv".to_owned();
@@ -179,6 +180,7 @@ fn no_line_has_what_a_terminal_obeys() {
                 address: MARK.into(),
                 rights: Rights::all(MARK),
                 certificate: None,
+                hosts: Default::default(),
             });
             let id = Some(CallId([0xab; 16]));
             let routine = MARK.to_owned();
