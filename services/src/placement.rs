@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use farcall_base::{ConnectionId, Result};
+use farcall_link::hosts::CertifiedHosts;
 use farcall_wire::{CallOutcome, PlaceQuestion, ServerReport, StateQuestion};
 
 use crate::directory::Visible;
@@ -27,8 +28,8 @@ pub struct Asker {
     pub visible: Visible,
     /// Whether it is the server's own user, and on this host.
     pub is_own_user: bool,
-    /// Hosts that its certificate says it is; none without a server's certificate.
-    pub hosts: Vec<String>,
+    /// Hosts that its certificate names; none without a server's certificate.
+    pub hosts: CertifiedHosts,
 }
 
 /// What a metaserver is asked. Each answer is the reply of the same name.

@@ -10,6 +10,7 @@ use farcall_base::{ConnectionId, Error, ErrorKind, Instant};
 use farcall_golden::Conversation;
 use farcall_idl::encode::{contract_hash, encode_interface};
 use farcall_idl::interface::Interface;
+use farcall_link::hosts::CertifiedHosts;
 use farcall_placement::routine_hash;
 use farcall_services::directory::Visible;
 use farcall_services::placement::{Asker, Request};
@@ -125,12 +126,14 @@ fn told(grant: &str) -> u64 {
 /// whose certificate names a host.
 fn asker(word: &str) -> Asker {
     let (connection, principal) = word.split_once(':').unwrap_or((word, ""));
+    let hosts: Vec<String> =
+        principal.strip_prefix("server:").map(str::to_owned).into_iter().collect();
     Asker {
         connection: ConnectionId(connection.parse().unwrap()),
         principal: if principal.is_empty() { "uid 0" } else { principal }.to_owned(),
         visible: Visible::All,
         is_own_user: principal.is_empty(),
-        hosts: principal.strip_prefix("server:").map(str::to_owned).into_iter().collect(),
+        hosts: CertifiedHosts::new(&hosts),
     }
 }
 

@@ -268,6 +268,12 @@ impl Rights {
         self.modules.clone()
     }
 
+    /// Modules that they are told of when they ask how the server is: a server that may join calls
+    /// none, and sends others to all.
+    pub fn offered(&self) -> Visible {
+        if self.joins { Visible::All } else { self.visible() }
+    }
+
     /// What whoever carries out an order of theirs must know. Administrators are told of all
     /// modules anyway.
     pub fn orderer(&self) -> Orderer {

@@ -114,8 +114,7 @@ fn drop_addresses(asker: &Asker, report: &mut ServerReport) -> Vec<DroppedAddres
 fn may_name(asker: &Asker, address: &str) -> bool {
     let Some(rest) = address.strip_prefix("tls://") else { return false };
     let host = rest.trim_end_matches('/').rsplit_once(':').map_or(rest, |(host, _)| host);
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    asker.hosts.iter().any(|known| known.eq_ignore_ascii_case(host))
+    asker.hosts.name(host)
 }
 
 fn check_name(name: &str) -> Result<()> {

@@ -1,6 +1,7 @@
 //! Hostile servers and clients, many of them.
 
 use farcall_base::{ConnectionId, Random, SeededRandom};
+use farcall_link::hosts::CertifiedHosts;
 use farcall_services::directory::Visible;
 use farcall_services::placement::{Asker, Request};
 use farcall_wire::{
@@ -17,7 +18,7 @@ fn asker(connection: u64) -> Asker {
         principal: "uid 0".to_owned(),
         visible: Visible::All,
         is_own_user: true,
-        hosts: Vec::new(),
+        hosts: CertifiedHosts::default(),
     }
 }
 

@@ -75,7 +75,11 @@ impl Server {
             _ => None,
         };
         let refusal = refused.and_then(|(channel, what)| {
-            rights.act_as_user(what).err().map(|error| (channel, what, error))
+            let refused = rights.act_as_user(what).err()?;
+            let joins =
+                matches!(&event, Event::Requested(_, Request::Report(_) | Request::State(_)));
+            let error = if joins { rights.join().err()? } else { refused };
+            Some((channel, what, error))
         });
         let Some((channel, what, error)) = refusal else { return Some(event) };
         match event {
@@ -309,5 +313,8 @@ fn asked(request: &Request) -> &'static str {
         Request::Administer(_) => "give orders",
         Request::Status => "see what the server does",
         Request::Kept | Request::Forget(_) => "ask for kept calls",
+        Request::State(_) | Request::Servers(..) => "see how servers are",
+        Request::Report(_) => "report how it is",
+        Request::Place(_) | Request::Outcomes(_) => "ask where calls run",
     }
 }

@@ -64,15 +64,10 @@ impl Server {
         let rights = &peer.caller.rights;
         match permitted(rights, &request) {
             Ok(()) => {
-                let principal = rights.principal().to_owned();
                 let asker = Asker {
                     connection,
-                    hosts: principal
-                        .strip_prefix("server:")
-                        .map(str::to_owned)
-                        .into_iter()
-                        .collect(),
-                    principal,
+                    hosts: peer.caller.hosts.clone(),
+                    principal: rights.principal().to_owned(),
                     visible: rights.visible(),
                     is_own_user: rights.owns_server(),
                 };
@@ -101,7 +96,7 @@ impl Server {
         facts: NodeFacts,
     ) {
         let Some(rights) = self.rights(connection) else { return };
-        let visible = rights.visible();
+        let visible = rights.offered();
         let report = listing.transpose().map(|listing| {
             let listener = Listener::Client(connection);
             self.report(now, listener, &visible, question, listing.as_deref(), facts)
@@ -358,26 +353,13 @@ impl Server {
 /// to.
 fn permitted(rights: &Rights, request: &Request) -> Result<()> {
     match request {
-        Request::Report(_) => may_join(rights),
+        Request::Report(_) => rights.join(),
         Request::Place(question) => rights.ask(&question.name).and_then(|()| {
             let (module, _) = question.name.split_once('/').unwrap_or(("", ""));
             rights.call(module)
         }),
         Request::Outcomes(_) | Request::Servers { .. } => Ok(()),
     }
-}
-
-/// The right to report: the server's own user has it.
-fn may_join(rights: &Rights) -> Result<()> {
-    // What a routine does for its caller is no administrator's work.
-    if rights.owns_server() && rights.administer().is_ok() {
-        return Ok(());
-    }
-    let message = format!("\"{}\" may not join this server", rights.principal());
-    Err(Error::new(ErrorKind::PermissionDenied, "join", message).fix(
-        "join over the Unix socket as the user of this server, or ask its administrator for the \
-         right",
-    ))
 }
 
 fn routine_of(routine: &Known) -> [u8; 32] {
