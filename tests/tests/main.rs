@@ -34,6 +34,7 @@ mod ng;
 mod numbers;
 mod objects;
 mod output;
+mod placement;
 mod plugins;
 mod private;
 mod publishers;

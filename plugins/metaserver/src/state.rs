@@ -71,6 +71,10 @@ pub struct State {
     pub(crate) owners: BTreeSet<(ConnectionId, GrantId)>,
     /// When what others publish may be told again.
     pub(crate) tell_at: Option<Instant>,
+    /// Whether others publish anything, as was told last.
+    pub(crate) has_told: bool,
+    /// Whether others were there when somebody looked last, or have come since.
+    pub(crate) has_others: bool,
     /// When servers were looked at last for those that are silent.
     pub(crate) looked_at: Instant,
     pub(crate) out: VecDeque<Action>,
@@ -94,6 +98,8 @@ impl State {
             parked: VecDeque::new(),
             owners: BTreeSet::new(),
             tell_at: None,
+            has_told: false,
+            has_others: false,
             looked_at: Instant::default(),
             out: VecDeque::new(),
             settings,

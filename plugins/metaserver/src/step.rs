@@ -111,20 +111,24 @@ impl State {
             let own = self.servers.get(&self.own.name).map(|own| &own.routines);
             let placed = self.catalogue.placed(own.unwrap_or(&Default::default()));
             let elsewhere = self.catalogue.elsewhere();
-            self.out.push_back(Action::Tell(Arc::new(placed), elsewhere));
-            self.tell_at = Some(now + TELL_EVERY);
+            let has_told = std::mem::replace(&mut self.has_told, !elsewhere.is_empty());
+            if has_told || self.has_told {
+                self.out.push_back(Action::Tell(Arc::new(placed), elsewhere));
+                self.tell_at = Some(now + TELL_EVERY);
+            }
         }
     }
 
     /// What was told last did not arrive.
     pub fn tell_again(&mut self, now: Instant) {
         self.catalogue.changed = true;
+        self.has_told = true;
         self.tell_at = Some(now + TELL_EVERY);
     }
 
     /// Whether anything is to be known: others, or somebody who asked lately.
     fn is_awake(&self) -> bool {
-        !self.links.is_empty() || self.servers.len() > 1 || self.own.wanted.is_some()
+        !self.links.is_empty() || self.has_others || self.own.wanted.is_some()
     }
 }
 

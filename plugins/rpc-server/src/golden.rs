@@ -8,6 +8,7 @@ mod keeping;
 mod memory;
 mod other;
 mod peers;
+mod placing;
 mod random;
 mod rights;
 mod status;
@@ -194,9 +195,8 @@ impl Play {
             "accept" | "connect" | "hello" | "hold" | "send" | "frame" | "deafen" | "hear"
             | "ask" | "list" | "object" | "release" | "load" | "resume" | "reopen" | "forget"
             | "kept" | "has" | "order" | "status" | "open" | "answer" | "answer-fails"
-            | "cancel" | "share" | "unshare" | "gone" | "bad" | "goodbye" => {
-                self.client_event(ConnectionId(number), words)
-            }
+            | "cancel" | "share" | "unshare" | "gone" | "bad" | "goodbye" | "state" | "report"
+            | "place" | "outcomes" | "servers" => self.client_event(ConnectionId(number), words),
             "start-ok" | "start-failed" | "load-ok" | "load-failed" | "return" | "soon"
             | "begin" | "fail" | "exit" | "kill" | "stopped" | "lost" | "callback"
             | "calls-back" | "gives-up" | "nest" | "lie" | "says" | "heard-out" | "listening"
@@ -217,6 +217,8 @@ impl Play {
                 let union = Union { own: self.routines.clone(), others: Vec::new() };
                 self.server.listed(connection, channel, Ok(union));
             }
+            "stated" | "answered" | "answered-not" | "elsewhere" | "also" | "resolve-elsewhere"
+            | "held-elsewhere" | "listing-all" => self.placing_event(words),
             "obeyed" => {
                 let (connection, channel) = self.peers.questions.pop_front().unwrap();
                 self.server.obeyed(connection, channel, Ok(Vec::new()));

@@ -8,7 +8,9 @@ use farcall_idl::infer::{Arguments, Given, complete_sizes};
 use farcall_idl::scalar::ScalarValue;
 use farcall_placement::Demand;
 use farcall_system::host_name::host_name;
-use farcall_wire::{PLACEMENT, PlaceQuestion, PlacedServer, Reply, Request, ServerState};
+use farcall_wire::{
+    PLACEMENT, PlaceQuestion, PlacedServer, Reply, ReportAnswer, Request, ServerReport, ServerState,
+};
 
 use super::Client;
 use crate::routine::Routine;
@@ -95,6 +97,17 @@ impl Client {
                 let assumed = assumed.iter().map(name).collect();
                 Ok(Explanation { servers: answer.servers, demand, assumed })
             }
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// Says how a server is that this process knows; what its metaserver still wants to know.
+    ///
+    /// # Errors
+    /// `PermissionDenied` without the right to join; as [`Client::servers`].
+    pub fn report(&self, report: ServerReport, timeout: Duration) -> Result<ReportAnswer> {
+        match self.ask_placement(&Request::Report(Box::new(report)), timeout)? {
+            Reply::Reported(answer) => Ok(answer),
             _ => Err(unexpected()),
         }
     }

@@ -15,7 +15,7 @@ use farcall_wire::{
 
 use super::Action;
 use super::reports::shown;
-use super::servers::{amount, real};
+use super::servers::{amount, bytes, seconds};
 use crate::state::{KnownServer, LinkKind, QuestionNumber, Source, State};
 
 /// A call that takes no longer, and moves no more, is small: an answer is good for more of them.
@@ -106,10 +106,10 @@ impl State {
                 threads: processors,
             },
             processors,
-            bytes_in: real(question.bytes_in),
-            bytes_out: real(question.bytes_out),
+            bytes_in: bytes(question.bytes_in),
+            bytes_out: bytes(question.bytes_out),
             site: self.site_of(asker, &question.host, &question.site),
-            deadline_s: question.deadline_s.map(real),
+            deadline_s: question.deadline_s.map(seconds),
             without,
         }
     }
@@ -200,7 +200,7 @@ impl State {
     fn note_of(&self, now: Instant, name: &str, id: MemberId, question: &PlaceQuestion) -> String {
         let Some(known) = self.servers.get(name) else { return String::new() };
         if self.placement.presence(now, id) == Presence::Suspect {
-            return format!("does not answer since {}", seconds(now.since(known.heard)));
+            return format!("does not answer since {}", in_words(now.since(known.heard)));
         }
         let in_jobs = known.offers.iter().any(|offer| offer.name == question.name && offer.in_jobs);
         match known.report.job_wait_s {
@@ -215,10 +215,10 @@ impl State {
     /// Why a server cannot be chosen.
     fn reason(&self, now: Instant, known: &KnownServer, question: &PlaceQuestion) -> String {
         if let Some(lost) = known.lost {
-            return format!("its connection was lost {} ago", seconds(now.since(lost)));
+            return format!("its connection was lost {} ago", in_words(now.since(lost)));
         }
         if self.is_gone(now, known.id) {
-            return format!("does not answer since {}", seconds(now.since(known.heard)));
+            return format!("does not answer since {}", in_words(now.since(known.heard)));
         }
         if known.report.draining {
             return "takes no more calls".to_owned();
@@ -294,7 +294,8 @@ impl State {
         from: SiteId,
     ) -> ServerState {
         let report = &known.report;
-        let site = self.placement.member(known.id).map(|member| member.report.site);
+        let member = self.placement.member(known.id);
+        let site = member.map(|member| member.report.site);
         let way =
             |from, to| self.placement.paths.learned(Direction { from, to }).unwrap_or_default();
         let there = site.map(|site| way(from, site)).unwrap_or_default();
@@ -308,17 +309,17 @@ impl State {
         let visible = known.offers.iter().filter(|offer| asker.visible.shows(offer.module()));
         let silent = now.since(known.heard);
         let note = match known.lost {
-            Some(lost) => format!("its connection was lost {} ago", seconds(now.since(lost))),
+            Some(lost) => format!("its connection was lost {} ago", in_words(now.since(lost))),
             None => known.note.clone(),
         };
         ServerState {
             name: report.name.clone(),
             presence,
             addresses: report.addresses.clone(),
-            processors: report.processors,
-            busy: real(report.busy),
+            processors: member.map_or(0, |member| member.report.processors),
+            busy: seconds(report.busy),
             calls: report.calls,
-            load: real(report.load),
+            load: seconds(report.load),
             routines: visible.count() as u64,
             silent_us: u64::try_from(silent.as_micros()).unwrap_or(u64::MAX),
             sends_at: there.rate,
@@ -341,20 +342,23 @@ impl State {
             }
             let site = self.site_of(asker, &told.host, &told.site);
             let member = self.servers.get(&told.server).map(|known| known.id);
-            let returned = told.returned.map(sent);
-            let outcome = Outcome { grant, site, member, sent: told.sent.map(sent), returned };
+            let returned = told.returned.and_then(sent);
+            let outcome = Outcome { grant, site, member, sent: told.sent.and_then(sent), returned };
             self.placement.handle_outcome(&outcome);
             self.owners.remove(&(asker.connection, grant));
         }
     }
 }
 
-fn sent(told: MeasuredTransfer) -> Sent {
-    Sent { bytes: told.bytes, seconds: told.seconds }
+/// A transfer as it was told; what is no number teaches nothing.
+fn sent(told: MeasuredTransfer) -> Option<Sent> {
+    let MeasuredTransfer { bytes: moved, seconds: took } = told;
+    let is_possible = moved == bytes(moved) && took == seconds(took);
+    is_possible.then_some(Sent { bytes: moved, seconds: took })
 }
 
 /// A time for people.
-fn seconds(time: Duration) -> String {
+fn in_words(time: Duration) -> String {
     match time.as_secs_f64() {
         seconds if seconds < 10.0 => format!("{seconds:.1} s"),
         seconds if seconds < 120.0 => format!("{seconds:.0} s"),

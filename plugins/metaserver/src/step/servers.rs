@@ -1,6 +1,7 @@
 //! What becomes of what a server says of itself, however that came.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use farcall_base::Instant;
 use farcall_placement::{Contract, GrantId, MemberId, News, Presence, Report, Run, Work};
@@ -10,6 +11,12 @@ use crate::state::{KnownServer, Offer, Source, State};
 
 /// Contracts whose interfaces are asked for at a time.
 const WANTED_MAX: usize = 256;
+/// More than any call has, does or takes: sums and products of these stay numbers.
+const BYTES_MAX: f64 = 1e18;
+const AMOUNT_MAX: f64 = 1e24;
+const SECONDS_MAX: f64 = 1e9;
+/// Time after which a server that is gone is listed no more.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(3600);
 /// Contracts of one server that are remembered as wrong.
 const REFUSED_MAX: usize = 1024;
 
@@ -37,6 +44,7 @@ impl State {
         self.take_offers(&name, source, &report, offers);
         self.learn(&name, &interfaces);
         let known = self.servers.get_mut(&name)?;
+        self.has_others |= source != Source::Own;
         known.heard = now;
         known.lost = None;
         known.source = source;
@@ -173,7 +181,7 @@ impl State {
             contracts: routines.clone(),
             warm: warm.iter().filter(|routine| routines.contains(*routine)).copied().collect(),
             job_wait_s: report.job_wait_s,
-            speed: report.speed,
+            speed: report.speed.filter(|speed| (1.0..AMOUNT_MAX).contains(speed)),
             draining: report.draining,
             news,
         }
@@ -181,6 +189,10 @@ impl State {
 
     /// A call ran on a server, as that says.
     fn take_run(&mut self, id: MemberId, run: &RanCall) {
+        // A time that none is says nothing, and must not count as a short one.
+        if !(0.0..SECONDS_MAX).contains(&run.seconds) {
+            return;
+        }
         let run = Run {
             contract: run.routine,
             work: Work {
@@ -189,7 +201,7 @@ impl State {
                 threads: run.threads.max(1),
             },
             seconds: run.seconds,
-            waited_s: run.waited_s,
+            waited_s: seconds(run.waited_s),
             grant: run.grant.map(|grant| self.grant(grant)),
         };
         self.placement.handle_run(id, &run);
@@ -209,8 +221,13 @@ impl State {
         self.placement.presence(now, id) == Presence::Gone
     }
 
-    /// Those that became silent publish nothing.
+    /// Those that became silent publish nothing, and are forgotten in the end.
     pub(super) fn look_at_servers(&mut self, now: Instant) {
+        let others = self.servers.values().filter(|known| known.source != Source::Own);
+        self.has_others = others.into_iter().any(|known| !self.is_gone(now, known.id));
+        self.servers.retain(|_, known| {
+            known.source == Source::Own || known.counted || now.since(known.heard) < FORGOTTEN_AFTER
+        });
         let counted = self.servers.iter().filter(|(_, known)| known.counted);
         let gone = counted.filter(|(_, known)| self.is_gone(now, known.id));
         let gone: Vec<String> = gone.map(|(name, _)| name.clone()).collect();
@@ -273,10 +290,15 @@ fn new_server(now: Instant, id: MemberId, source: Source) -> KnownServer {
 
 /// An amount of work, however it was told.
 pub(super) fn amount(told: f64) -> f64 {
-    if told.is_finite() { told.max(1.0) } else { 1.0 }
+    if told.is_finite() { told.clamp(1.0, AMOUNT_MAX) } else { 1.0 }
 }
 
-/// Bytes or seconds, however they were told.
-pub(super) fn real(told: f64) -> f64 {
-    if told.is_finite() { told.max(0.0) } else { 0.0 }
+/// Bytes, however they were told.
+pub(super) fn bytes(told: f64) -> f64 {
+    if told.is_finite() { told.clamp(0.0, BYTES_MAX) } else { 0.0 }
+}
+
+/// Seconds, however they were told.
+pub(super) fn seconds(told: f64) -> f64 {
+    if told.is_finite() { told.clamp(0.0, SECONDS_MAX) } else { 0.0 }
 }

@@ -1,6 +1,6 @@
 //! Hostile servers and clients, many of them.
 
-use farcall_base::{ConnectionId, Random, SeededRandom};
+use farcall_base::{ConnectionId, Random as _, SeededRandom};
 use farcall_link::hosts::CertifiedHosts;
 use farcall_services::directory::Visible;
 use farcall_services::placement::{Asker, Request};
@@ -75,62 +75,73 @@ fn a_thousand_servers_join_at_once() {
     assert_eq!(answer.servers.len(), 4);
 }
 
+/// Numbers below a bound.
+trait Below {
+    fn below(&mut self, bound: u64) -> u64;
+}
+
+impl Below for SeededRandom {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+}
+
 /// Anything at all, in the types that the wire allows.
 fn hostile(random: &mut SeededRandom, interfaces: &[farcall_wire::InterfaceReply]) -> Request {
-    let mut real = |random: &mut SeededRandom| match (random.next() % (6)) {
+    let real = |random: &mut SeededRandom| match random.below(6) {
         0 => f64::NAN,
         1 => f64::INFINITY,
         2 => -1e300,
         3 => 1e300,
-        _ => (random.next() % (1000)) as f64 / 7.0,
+        _ => random.below(1000) as f64 / 7.0,
     };
-    let name = format!("tls://s{}:1", (random.next() % (5)));
-    let one = &interfaces[(random.next() % (interfaces.len() as u64)) as usize];
-    match (random.next() % (5)) {
+    let name = format!("tls://s{}:1", random.below(5));
+    let one = &interfaces[random.below(interfaces.len() as u64) as usize];
+    match random.below(5) {
         0 | 1 => Request::Report(Box::new(ServerReport {
-            name: if (random.next() % (20)) == 0 { "a b\n".to_owned() } else { name },
-            addresses: vec!["tls://x:1".to_owned(); (random.next() % (12)) as usize],
-            instance: [(random.next() % (3)) as u8; 16],
+            name: if random.below(20) == 0 { "a b\n".to_owned() } else { name },
+            addresses: vec!["tls://x:1".to_owned(); random.below(12) as usize],
+            instance: [random.below(3) as u8; 16],
             processors: random.next() as u32,
             busy: real(random),
             calls: random.next(),
             backlog_s: real(random),
             load: real(random),
             start_s: real(random),
-            revision: (random.next() % (3)),
-            offers: ((random.next() % (2)) == 0).then(|| {
+            revision: random.below(3),
+            offers: (random.below(2) == 0).then(|| {
                 interfaces
                     .iter()
-                    .take((random.next() % (4)) as usize)
+                    .take(random.below(4) as usize)
                     .map(|one| OfferedRoutine {
                         name: one.name.clone(),
                         contract: one.contract,
-                        in_jobs: (random.next() % (2)) == 0,
+                        in_jobs: random.below(2) == 0,
                     })
                     .collect()
             }),
-            interfaces: ((random.next() % (2)) == 0).then(|| vec![one.clone()]),
+            interfaces: (random.below(2) == 0).then(|| vec![one.clone()]),
             warm: vec!["m".to_owned()],
             job_wait_s: Some(real(random)),
             speed: Some(real(random)),
-            draining: (random.next() % (9)) == 0,
+            draining: random.below(9) == 0,
             runs: vec![RanCall {
                 routine: farcall_placement::routine_hash(&one.name, &one.contract),
-                sizes: (random.next() % (3)),
+                sizes: random.below(3),
                 amount: real(random),
                 threads: random.next() as u32,
                 seconds: real(random),
                 waited_s: real(random),
-                grant: Some((random.next() % (8)) ^ (1 << 32)),
+                grant: Some(random.below(8) ^ (1 << 32)),
             }],
-            begun: vec![(random.next() % (8)) ^ (1 << 32)],
-            arrived: vec![(random.next() % (8)) ^ (1 << 32)],
+            begun: vec![random.below(8) ^ (1 << 32)],
+            arrived: vec![random.below(8) ^ (1 << 32)],
             ..ServerReport::default()
         })),
         2 | 3 => Request::Place(Box::new(PlaceQuestion {
             name: one.name.clone(),
             contract: one.contract,
-            sizes: (random.next() % (3)),
+            sizes: random.below(3),
             amount: real(random),
             processors: random.next() as u32,
             bytes_in: real(random),
@@ -139,11 +150,11 @@ fn hostile(random: &mut SeededRandom, interfaces: &[farcall_wire::InterfaceReply
             deadline_s: Some(real(random)),
             without: vec![name],
             calls: random.next() as u32,
-            explains: (random.next() % (3)) == 0,
+            explains: random.below(3) == 0,
             ..PlaceQuestion::default()
         })),
         _ => Request::Outcomes(vec![CallOutcome {
-            grant: (random.next() % (8)) ^ (1 << 32),
+            grant: random.below(8) ^ (1 << 32),
             server: name,
             sent: Some(MeasuredTransfer { bytes: real(random), seconds: real(random) }),
             returned: Some(MeasuredTransfer { bytes: real(random), seconds: real(random) }),
@@ -163,14 +174,14 @@ fn fuzz_of_reports_and_questions() {
         let mut open = 0;
         for step in 0..300_u64 {
             let now = at(1 + step * 40);
-            match (random.next() % (12)) {
+            match random.below(12) {
                 0 => own(&mut state, now),
                 1 => state.tick(now),
-                2 => state.handle_closed(now, ConnectionId((random.next() % (4)))),
+                2 => state.handle_closed(now, ConnectionId(random.below(4))),
                 _ => {
                     let request = hostile(&mut random, &interfaces);
                     open += 1;
-                    let by = asker((random.next() % (4)));
+                    let by = asker(random.below(4));
                     state.handle_asked(now, QuestionNumber(open), by, request);
                 }
             }

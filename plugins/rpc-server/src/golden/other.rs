@@ -116,6 +116,9 @@ impl Other {
             "status" => {
                 self.machine.request(&Request::Status).unwrap();
             }
+            "state" | "report" | "place" | "outcomes" | "servers" => {
+                self.machine.request(&super::placing::request(what, words, routines)).unwrap();
+            }
             "load" => {
                 let publication =
                     Publication { module: Vec::new(), libraries: Vec::new(), object: None };
@@ -305,6 +308,7 @@ impl Other {
                 Reply::List(list) => format!("gets {} interfaces", list.len()),
                 Reply::Kept(calls) => super::keeping::shown(&calls),
                 Reply::Status(status) => format!("is told {}", shown(&status)),
+                Reply::State(report) => super::placing::shown(&report),
                 other => format!("gets {other:?}"),
             },
             Event::Opened(channel, open) => self.opened(channel, open),

@@ -7,7 +7,7 @@ use farcall_base::{CallId, ObjectId, Resources};
 use farcall_services::directory::PublishedRoutine;
 use farcall_wire::{
     Argument, AskedResources, Attribute, HoldRequest, Keep, NOTICES, ON, Open, callback_attribute,
-    resources_attribute, run_timeout_attribute, wants,
+    grant_attribute, resources_attribute, run_timeout_attribute, wants,
 };
 
 /// What an honest executable answers for the second parameter of `scale`.
@@ -49,10 +49,12 @@ fn asked_after(words: &[&str]) -> Option<AskedResources> {
 
 /// `ROUTINE ARGUMENT … [| WANTED …] [in MILLISECONDS] [changed] [told | watched] [keep SECONDS
 /// [durable]]
-/// [on OBJECT] [inside NUMBER] [asking RESOURCES]`.
+/// [on OBJECT] [inside NUMBER] [asking RESOURCES] [granted NUMBER] [elsewhere]`.
 pub fn open(call: CallId, words: &[&str], routines: &[Arc<PublishedRoutine>]) -> Open {
     let routine = routines.iter().find(|routine| routine.routine.interface.full_name() == words[0]);
     let mut contract = routine.map_or([0; 32], |routine| routine.contract);
+    let is_elsewhere = words.contains(&"elsewhere");
+    let called = if is_elsewhere { words[0] } else { "m/none" }.to_owned();
     let mut arguments = Vec::new();
     let mut wanted = None;
     let mut remaining_us = None;
@@ -64,6 +66,11 @@ pub fn open(call: CallId, words: &[&str], routines: &[Arc<PublishedRoutine>]) ->
             "|" => wanted = Some(Vec::new()),
             "in" => remaining_us = words.next().map(|ms| ms.parse::<u64>().unwrap() * 1000),
             "changed" => contract[0] ^= 1,
+            "granted" => {
+                let grant = words.next().unwrap().parse().unwrap();
+                attributes.get_or_insert_with(Vec::new).push(grant_attribute(grant));
+            }
+            "elsewhere" => contract = [9; 32],
             "running" => {
                 let limit = Duration::from_millis(words.next().unwrap().parse().unwrap());
                 attributes.get_or_insert_with(Vec::new).push(run_timeout_attribute(limit));
@@ -105,7 +112,7 @@ pub fn open(call: CallId, words: &[&str], routines: &[Arc<PublishedRoutine>]) ->
         attributes,
         ..Open::new(
             call,
-            routine.map_or("m/none".to_owned(), |routine| routine.routine.interface.full_name()),
+            routine.map_or_else(|| called, |routine| routine.routine.interface.full_name()),
             contract,
             arguments,
         )
