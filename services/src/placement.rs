@@ -90,6 +90,13 @@ pub enum ToServer {
     },
     /// Others publish these, and nothing else.
     Placed(Arc<PlacedRoutines>),
+    /// The log is to have this: a server could not be reached, or refused this one.
+    Warn {
+        /// Which.
+        address: String,
+        /// Why, and what to do.
+        message: String,
+    },
 }
 
 /// How a metaserver reaches the server of its node.
@@ -119,6 +126,11 @@ impl PlacementHandle {
         if let ToServer::State { reply, .. } = refused.message {
             reply.answer(Err(refused.refusal.error("ask the server")));
         }
+    }
+
+    /// Has something logged; one that is too busy does without.
+    pub fn warn(&self, address: String, message: String) {
+        drop(self.port.try_send(ToServer::Warn { address, message }));
     }
 
     /// Tells what others publish; whether it was taken. Otherwise it is to be told again.

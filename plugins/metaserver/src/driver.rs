@@ -1,6 +1,7 @@
 //! The driver: a mailbox and the connections that this server dials, in one loop. The only part
 //! that waits.
 
+mod learned;
 mod line;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ use crate::milliseconds;
 use crate::options::Settings;
 use crate::state::{LinkNumber, QuestionNumber, State};
 use crate::step::Action;
+use learned::LearnedFile;
 use line::{Line, LineEvent};
 
 /// Services of other plugins.
@@ -55,6 +57,7 @@ pub struct Driver {
     /// The attempt that each dialled server waits for.
     attempts: BTreeMap<LinkNumber, u64>,
     patience: Duration,
+    learned: LearnedFile,
 }
 
 impl Driver {
@@ -65,12 +68,16 @@ impl Driver {
         inbox: Receiver<Message>,
     ) -> Driver {
         let patience = milliseconds(settings.patience_ms);
+        let (learned, lessons) = LearnedFile::open(&settings.learned_file);
+        let mut state = State::new(settings, random());
+        state.restore(&lessons);
         Driver {
+            learned,
             services,
             sender,
             inbox,
             clock: SystemClock::new(),
-            state: State::new(settings, random()),
+            state,
             replies: BTreeMap::new(),
             last: 0,
             lines: BTreeMap::new(),
@@ -167,6 +174,8 @@ impl Driver {
                 Ok(reply) => self.services.server.state(question, reply),
                 Err(error) => self.state.handle_own(self.clock.now(), Err(error)),
             },
+            Action::Warn(address, message) => self.services.server.warn(address, message),
+            Action::Learned(lines) => self.learned.append(&lines),
             Action::Dial(number, address) => self.dial(number, address),
             Action::Ask(number, request) => {
                 let asked = self.lines.get_mut(&number).map(|line| line.ask(&request));

@@ -261,6 +261,11 @@ fn show(state: &State, action: Action) -> Vec<String> {
         Action::AskOwn(question) => {
             vec![format!("ask own known={:?} wanted={}", question.known, question.wanted.len())]
         }
+        Action::Warn(address, message) => vec![format!("warn {address}: {message}")],
+        Action::Learned(lines) => {
+            let kinds = lines.lines().map(|line| line.split('\t').next().unwrap_or_default());
+            vec![format!("learned {}", kinds.collect::<Vec<_>>().join(" "))]
+        }
         Action::Dial(number, address) => vec![format!("dial {} {address}", number.0)],
         Action::Hang(number) => vec![format!("hang {}", number.0)],
         Action::Ask(number, request) => vec![format!("to {}: {}", number.0, asked(&request))],

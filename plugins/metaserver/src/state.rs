@@ -6,6 +6,7 @@
 //! - Nothing here waits, reads a clock or draws a number: these come with each event.
 
 mod catalogue;
+mod lessons;
 mod links;
 mod servers;
 mod sites;
@@ -14,11 +15,12 @@ use std::collections::{BTreeSet, VecDeque};
 
 use farcall_base::{ConnectionId, Instant};
 use farcall_placement::policy::{self, FinishFirst};
-use farcall_placement::{GrantId, Placement};
+use farcall_placement::{GrantId, Lesson, Placement};
 use farcall_services::placement::{Asker, Request};
 use farcall_wire::ServerReport;
 
 pub use catalogue::{Catalogue, Offer};
+pub use lessons::Lessons;
 pub use links::{DialLimits, LinkKind, LinkNumber, LinkState, Standing};
 pub use servers::{KnownServer, Servers, Source};
 pub use sites::Sites;
@@ -71,6 +73,8 @@ pub struct State {
     pub(crate) owners: BTreeSet<(ConnectionId, GrantId)>,
     /// When what others publish may be told again.
     pub(crate) tell_at: Option<Instant>,
+    /// What is to be written of what was learned.
+    pub(crate) lessons: Lessons,
     /// Whether others publish anything, as was told last.
     pub(crate) has_told: bool,
     /// Whether others were there when somebody looked last, or have come since.
@@ -98,11 +102,19 @@ impl State {
             parked: VecDeque::new(),
             owners: BTreeSet::new(),
             tell_at: None,
+            lessons: Lessons::default(),
             has_told: false,
             has_others: false,
             looked_at: Instant::default(),
             out: VecDeque::new(),
             settings,
+        }
+    }
+
+    /// What an earlier run learned.
+    pub fn restore(&mut self, lessons: &[Lesson]) {
+        for lesson in lessons {
+            self.placement.restore(lesson, |name| self.sites.of(name, "", ""));
         }
     }
 

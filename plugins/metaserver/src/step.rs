@@ -35,6 +35,10 @@ pub enum Action {
     Ask(LinkNumber, Box<farcall_wire::Request>),
     /// End a connection; it is known to be lost.
     Hang(LinkNumber),
+    /// Log that a server cannot be reached, by its address and why.
+    Warn(String, String),
+    /// Add these lines to what was learned.
+    Learned(String),
     /// Tell the own node, and its directory, what others publish.
     Tell(Arc<PlacedRoutines>, Vec<ElsewhereRoutine>),
 }
@@ -60,7 +64,7 @@ impl State {
                 self.out.push_back(Action::Answer(number, answer.map(Reply::Reported)));
             }
             Request::Outcomes(outcomes) => {
-                self.handle_outcomes(&asker, outcomes);
+                self.handle_outcomes(now, &asker, outcomes);
                 self.out.push_back(Action::Answer(number, Ok(Reply::Done)));
             }
             request => self.ask_when_fresh(now, number, asker, request),
@@ -102,6 +106,7 @@ impl State {
 
     /// Tells what others publish, if that is another than it was, though not all the time.
     fn settle(&mut self, now: Instant) {
+        self.out.extend(self.lessons.take().map(Action::Learned));
         let may_tell = self.tell_at.is_none_or(|at| at <= now);
         if !may_tell {
             return;

@@ -3,7 +3,7 @@
 use crate::fixture::*;
 use farcall_base::{ErrorKind, Result};
 use farcall_idl::expression::{BinaryOperator, Expression};
-use farcall_idl::infer::{Arguments, Given, complete};
+use farcall_idl::infer::{Arguments, Given, complete, complete_sizes};
 use farcall_idl::interface::{Dimension, Domain, ElementType, Interface, Shape};
 use farcall_idl::scalar::ScalarValue;
 use farcall_idl::signature::{positional, signature};
@@ -30,6 +30,32 @@ fn integers(interface: &Interface, arguments: &Arguments, names: &[&str]) -> Vec
 
 fn shape(shape: &[u64]) -> Given<'_> {
     Given::Array { shape }
+}
+
+#[test]
+fn sizes_alone_do_where_nothing_is_called() {
+    let dgesv = dgesv();
+    let given = |named: &[(&str, Given<'_>)]| -> Vec<Given<'_>> {
+        let find = |name: &str| named.iter().find(|(known, _)| *known == name);
+        let all = dgesv.caller_parameters();
+        all.map(|(_, one)| find(&one.name).map_or(Given::Unset, |(_, given)| *given)).collect()
+    };
+    let names = ["n", "nrhs", "lda", "ldb"];
+    // Leading dimensions follow; a size that nothing determines is 1, and is told.
+    let n = [("n", Given::Integer(4000))];
+    let (all, assumed) = complete_sizes(&dgesv, &given(&n)).unwrap();
+    assert_eq!(integers(&dgesv, &all, &names), [4000, 1, 4000, 4000]);
+    let assumed: Vec<&str> =
+        assumed.iter().map(|index| dgesv.parameters[*index].name.as_str()).collect();
+    assert_eq!(assumed, ["nrhs"]);
+    // An array tells its own.
+    let b = [("n", Given::Integer(4000)), ("B", shape(&[4000, 3]))];
+    let (all, assumed) = complete_sizes(&dgesv, &given(&b)).unwrap();
+    assert_eq!(integers(&dgesv, &all, &names), [4000, 3, 4000, 4000]);
+    assert!(assumed.is_empty());
+    let misfit = [("n", Given::Integer(4000)), ("B", shape(&[5, 3]))];
+    let error = complete_sizes(&dgesv, &given(&misfit)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
 }
 
 #[test]

@@ -52,6 +52,8 @@ pub struct LinkState {
     pub pause: Duration,
     /// Why it was not reached last, for people.
     pub trouble: Option<String>,
+    /// What the log was told last: it is told once.
+    pub warned: Option<String>,
     /// When it was asked or told something that it has not answered.
     pub asked: Option<Instant>,
     /// When it was asked or told something last.
@@ -81,6 +83,7 @@ impl LinkState {
             standing: Standing::Waits(Instant::default()),
             pause: Duration::ZERO,
             trouble: None,
+            warned: None,
             asked: None,
             last: None,
             wants_offers: true,
@@ -108,8 +111,13 @@ impl LinkState {
     /// It is there.
     pub fn open(&mut self) {
         self.standing = Standing::Open;
-        self.pause = Duration::ZERO;
         self.trouble = None;
+    }
+
+    /// It answers.
+    pub fn answered(&mut self) {
+        self.pause = Duration::ZERO;
+        self.warned = None;
     }
 
     /// Whether a connection is there.

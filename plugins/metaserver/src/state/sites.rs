@@ -15,6 +15,8 @@ const OTHERS: SiteId = SiteId(0);
 #[derive(Debug, Default)]
 pub struct Sites {
     named: BTreeMap<String, SiteId>,
+    /// By number, from one on.
+    names: Vec<String>,
 }
 
 impl Sites {
@@ -22,8 +24,8 @@ impl Sites {
     /// apart by `whose`: nobody speaks for another's paths.
     pub fn of(&mut self, host: &str, site: &str, whose: &str) -> SiteId {
         let name = if site.is_empty() { host } else { site };
-        let name: String = name.chars().take(NAME_MAX).collect();
-        let key = format!("{}\0{whose}\0{name}", u8::from(site.is_empty()));
+        let name: String = name.chars().filter(|c| *c != '\0').take(NAME_MAX).collect();
+        let key = if whose.is_empty() { name } else { format!("{name}\0{whose}") };
         if let Some(known) = self.named.get(&key) {
             return *known;
         }
@@ -31,8 +33,16 @@ impl Sites {
             return OTHERS;
         }
         let number = u32::try_from(self.named.len() + 1).unwrap_or(0);
+        self.names.push(key.clone());
         self.named.insert(key, SiteId(number));
         SiteId(number)
+    }
+
+    /// What a site is called; nothing for what a user says of itself, and for those that found no
+    /// place.
+    pub fn name(&self, site: SiteId) -> Option<&str> {
+        let at = usize::try_from(site.0).ok()?.checked_sub(1)?;
+        self.names.get(at).map(String::as_str).filter(|name| !name.contains('\0'))
     }
 }
 
@@ -46,8 +56,10 @@ mod tests {
         let hall = sites.of("a", "hall", "");
         assert_eq!(sites.of("b", "hall", ""), hall);
         assert_ne!(sites.of("a", "", ""), sites.of("b", "", ""));
-        assert_ne!(sites.of("hall", "", ""), hall, "a host may be called as a site");
-        assert_ne!(sites.of("a", "hall", "eve"), hall);
+        assert_eq!((sites.name(hall), sites.name(SiteId(9))), (Some("hall"), None));
+        let own = sites.of("a", "hall", "eve");
+        assert_ne!(own, hall);
+        assert_eq!(sites.name(own), None);
     }
 
     #[test]

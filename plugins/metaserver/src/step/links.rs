@@ -39,6 +39,12 @@ impl State {
     pub fn handle_lost(&mut self, now: Instant, number: LinkNumber, error: &Error) {
         let Some(link) = self.links.get_mut(number.0) else { return };
         link.lose(now, error.message().to_owned());
+        let what = if link.kind == LinkKind::Join { "join it" } else { "ask it how it is" };
+        let told = format!("cannot {what}, and tries again: {error}");
+        if link.warned.as_ref() != Some(&told) {
+            link.warned = Some(told.clone());
+            self.out.push_back(Action::Warn(link.address.clone(), told));
+        }
         let (kind, address) = (link.kind, link.address.clone());
         let is_of_it = |source| source == Source::Link(number);
         if kind == LinkKind::Member
@@ -55,12 +61,19 @@ impl State {
         link.asked = None;
         match (link.kind, reply) {
             (LinkKind::Join, Reply::Reported(answer)) => {
-                link.pause = Duration::ZERO;
+                link.answered();
                 link.wants_offers = answer.wants_offers;
                 link.wanted = answer.wanted;
                 link.wanted.truncate(RUNS_MAX);
                 if let Some(dropped) = answer.dropped.first() {
-                    link.trouble = Some(format!("{}: {}", dropped.address, dropped.reason));
+                    let told = format!(
+                        "it does not tell clients of {}: {}; set addresses in the options of metaserver",
+                        dropped.address, dropped.reason
+                    );
+                    if link.trouble.as_ref() != Some(&told) {
+                        link.trouble = Some(told.clone());
+                        self.out.push_back(Action::Warn(link.address.clone(), told));
+                    }
                 }
                 if !link.wanted.is_empty() {
                     self.own.at = Instant::default();
@@ -70,7 +83,7 @@ impl State {
                 }
             }
             (LinkKind::Member, Reply::State(report)) => {
-                link.pause = Duration::ZERO;
+                link.answered();
                 self.take_member(now, number, *report);
             }
             (_, Reply::Failed(failure)) => {

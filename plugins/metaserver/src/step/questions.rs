@@ -1,11 +1,12 @@
 //! Where a call runs, and which servers there are.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, Instant, Result};
 use farcall_placement::{
-    Candidate, Direction, Granted, MemberId, Outcome, Presence, Question, Sent, SiteId, Work,
-    routine_hash,
+    Candidate, Direction, Granted, Lesson, MemberId, Outcome, Presence, Question, Sent, SiteId,
+    Transfer, Work, routine_hash,
 };
 use farcall_services::placement::{Asker, Request};
 use farcall_wire::{
@@ -25,6 +26,8 @@ const SMALL_BYTES: f64 = 65_536.0;
 const SMALL_CALLS: u32 = 64;
 /// Metaservers that a question passes at most.
 const PASSED_MAX: usize = 3;
+/// Other metaservers in an answer.
+const METASERVERS_MAX: usize = 8;
 /// Names of servers that a caller does not want.
 const WITHOUT_MAX: usize = 64;
 
@@ -57,7 +60,7 @@ impl State {
         asker: &Asker,
         mut question: PlaceQuestion,
     ) -> Result<PlaceAnswer> {
-        self.handle_outcomes(asker, std::mem::take(&mut question.outcomes));
+        self.handle_outcomes(now, asker, std::mem::take(&mut question.outcomes));
         let asked = self.question(asker, &question);
         if question.explains {
             return Ok(self.explained(now, &question, &asked));
@@ -74,8 +77,22 @@ impl State {
             grant: self.told(grant.id),
             valid_us,
             servers: grant.servers.iter().map(|one| self.placed(one)).collect(),
-            metaservers: self.settings.join.clone(),
+            metaservers: self.metaservers_of(&grant.servers),
         })
+    }
+
+    /// Other metaservers that the servers of a grant report to: clients go on there when this one is
+    /// gone.
+    fn metaservers_of(&self, servers: &[Granted]) -> Vec<String> {
+        let own = self.own.report.as_ref();
+        let is_own = |address: &String| {
+            *address == self.own.name || own.is_some_and(|own| own.addresses.contains(address))
+        };
+        let names = servers.iter().filter_map(|one| self.placement.member(one.candidate.member));
+        let known = names.filter_map(|member| self.servers.get(&member.name));
+        let all = known.flat_map(|known| &known.report.metaservers).filter(|one| !is_own(one));
+        let all: BTreeSet<&String> = all.collect();
+        all.into_iter().take(METASERVERS_MAX).cloned().collect()
     }
 
     fn own_grant(&mut self, asker: &Asker, grant: farcall_placement::GrantId) {
@@ -333,7 +350,12 @@ impl State {
 
     /// What became of calls, as their client says. Only for grants of the same connection, or for
     /// those of many calls, which nobody follows.
-    pub(super) fn handle_outcomes(&mut self, asker: &Asker, outcomes: Vec<CallOutcome>) {
+    pub(super) fn handle_outcomes(
+        &mut self,
+        now: Instant,
+        asker: &Asker,
+        outcomes: Vec<CallOutcome>,
+    ) {
         for told in outcomes.into_iter().take(TOLD_MAX) {
             let grant = self.grant(told.grant);
             let is_owned = self.owners.contains(&(asker.connection, grant));
@@ -343,10 +365,34 @@ impl State {
             let site = self.site_of(asker, &told.host, &told.site);
             let member = self.servers.get(&told.server).map(|known| known.id);
             let returned = told.returned.and_then(sent);
+            let place = member.and_then(|id| Some(self.placement.member(id)?.report.site));
+            if let Some(there) = place {
+                let (to, from) =
+                    (Direction { from: site, to: there }, Direction { from: there, to: site });
+                self.note_way(now, to, told.sent.and_then(sent));
+                self.note_way(now, from, told.returned.and_then(sent));
+            }
             let outcome = Outcome { grant, site, member, sent: told.sent.and_then(sent), returned };
             self.placement.handle_outcome(&outcome);
             self.owners.remove(&(asker.connection, grant));
         }
+    }
+}
+
+impl State {
+    /// A transfer that the file is to have, if it taught something.
+    fn note_way(&mut self, now: Instant, direction: Direction, sent: Option<Sent>) {
+        let Some(Sent { bytes, seconds }) = sent else { return };
+        let names = (self.sites.name(direction.from), self.sites.name(direction.to));
+        let (Some(from), Some(to)) = names else { return };
+        let kind = [u64::MAX, direction.from.0.into(), direction.to.0.into(), 0];
+        let beside = self.placement.paths.under_way(direction).saturating_sub(1) as f64;
+        let predicted = self.placement.paths.seconds(now, direction, bytes);
+        self.lessons.add(now, kind, (predicted, seconds), || Lesson::Way {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            transfer: Transfer { bytes, seconds, beside },
+        });
     }
 }
 

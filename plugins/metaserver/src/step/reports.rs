@@ -45,7 +45,10 @@ impl State {
         if !asker.is_own_user && !may_name(asker, &report.name) {
             let message =
                 format!("the certificate of \"{}\" is not for this host", asker.principal);
-            return refused(message, "report an address whose host the certificate names");
+            return refused(
+                message,
+                "set name and addresses in the options of metaserver to what the certificate names",
+            );
         }
         let own = self.own.report.as_ref().map(|own| own.instance);
         let is_self = own.is_some_and(|own| own == report.instance && own != [0; 16]);

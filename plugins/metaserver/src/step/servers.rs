@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use farcall_base::Instant;
-use farcall_placement::{Contract, GrantId, MemberId, News, Presence, Report, Run, Work};
+use farcall_placement::{Contract, GrantId, Lesson, MemberId, News, Presence, Report, Run, Work};
 use farcall_wire::{InterfaceReply, RanCall, ReportAnswer, ServerReport};
 
 use crate::state::{KnownServer, Offer, Source, State};
@@ -51,7 +51,7 @@ impl State {
         known.report = report;
         self.report_to_placement(now, &name, news);
         let id = self.servers.get(&name)?.id;
-        runs.iter().for_each(|run| self.take_run(id, run));
+        runs.iter().for_each(|run| self.take_run(now, id, run));
         self.count(&name);
         Some(self.still_wanted(&name))
     }
@@ -188,7 +188,7 @@ impl State {
     }
 
     /// A call ran on a server, as that says.
-    fn take_run(&mut self, id: MemberId, run: &RanCall) {
+    fn take_run(&mut self, now: Instant, id: MemberId, run: &RanCall) {
         // A time that none is says nothing, and must not count as a short one.
         if !(0.0..SECONDS_MAX).contains(&run.seconds) {
             return;
@@ -204,7 +204,20 @@ impl State {
             waited_s: seconds(run.waited_s),
             grant: run.grant.map(|grant| self.grant(grant)),
         };
+        let predicted = self.placement.runs.predict(id, &run.contract, &run.work).seconds;
         self.placement.handle_run(id, &run);
+        let Some(member) = self.placement.member(id) else { return };
+        let Run { contract, work, seconds, .. } = run;
+        let first: [u8; 8] = contract[..8].try_into().unwrap_or_default();
+        let kind =
+            [u64::from(id.0), u64::from_ne_bytes(first), work.sizes, u64::from(work.threads)];
+        let server = &member.name;
+        self.lessons.add(now, kind, (predicted, seconds), || Lesson::Run {
+            server: server.clone(),
+            contract,
+            work,
+            seconds,
+        });
     }
 
     /// The connection to a server is lost.

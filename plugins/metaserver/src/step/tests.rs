@@ -5,7 +5,8 @@ use farcall_link::hosts::CertifiedHosts;
 use farcall_services::directory::Visible;
 use farcall_services::placement::{Asker, Request};
 use farcall_wire::{
-    CallOutcome, MeasuredTransfer, OfferedRoutine, PlaceQuestion, RanCall, ServerReport,
+    CallOutcome, InterfaceReply, MeasuredTransfer, OfferedRoutine, PlaceQuestion, RanCall,
+    ServerReport,
 };
 
 use super::*;
@@ -86,78 +87,97 @@ impl Below for SeededRandom {
     }
 }
 
-/// Anything at all, in the types that the wire allows.
-fn hostile(random: &mut SeededRandom, interfaces: &[farcall_wire::InterfaceReply]) -> Request {
-    let real = |random: &mut SeededRandom| match random.below(6) {
+/// Numbers that others tell, and that may be none.
+fn real(random: &mut SeededRandom) -> f64 {
+    match random.below(6) {
         0 => f64::NAN,
         1 => f64::INFINITY,
         2 => -1e300,
         3 => 1e300,
         _ => random.below(1000) as f64 / 7.0,
-    };
-    let name = format!("tls://s{}:1", random.below(5));
+    }
+}
+
+fn grant(random: &mut SeededRandom) -> u64 {
+    random.below(8) ^ (1 << 32)
+}
+
+fn name(random: &mut SeededRandom) -> String {
+    format!("tls://s{}:1", random.below(5))
+}
+
+fn hostile_report(random: &mut SeededRandom, interfaces: &[InterfaceReply]) -> ServerReport {
     let one = &interfaces[random.below(interfaces.len() as u64) as usize];
-    match random.below(5) {
-        0 | 1 => Request::Report(Box::new(ServerReport {
-            name: if random.below(20) == 0 { "a b\n".to_owned() } else { name },
-            addresses: vec!["tls://x:1".to_owned(); random.below(12) as usize],
-            instance: [random.below(3) as u8; 16],
-            processors: random.next() as u32,
-            busy: real(random),
-            calls: random.next(),
-            backlog_s: real(random),
-            load: real(random),
-            start_s: real(random),
-            revision: random.below(3),
-            offers: (random.below(2) == 0).then(|| {
-                interfaces
-                    .iter()
-                    .take(random.below(4) as usize)
-                    .map(|one| OfferedRoutine {
-                        name: one.name.clone(),
-                        contract: one.contract,
-                        in_jobs: random.below(2) == 0,
-                    })
-                    .collect()
-            }),
-            interfaces: (random.below(2) == 0).then(|| vec![one.clone()]),
-            warm: vec!["m".to_owned()],
-            job_wait_s: Some(real(random)),
-            speed: Some(real(random)),
-            draining: random.below(9) == 0,
-            runs: vec![RanCall {
-                routine: farcall_placement::routine_hash(&one.name, &one.contract),
-                sizes: random.below(3),
-                amount: real(random),
-                threads: random.next() as u32,
-                seconds: real(random),
-                waited_s: real(random),
-                grant: Some(random.below(8) ^ (1 << 32)),
-            }],
-            begun: vec![random.below(8) ^ (1 << 32)],
-            arrived: vec![random.below(8) ^ (1 << 32)],
-            ..ServerReport::default()
-        })),
-        2 | 3 => Request::Place(Box::new(PlaceQuestion {
-            name: one.name.clone(),
-            contract: one.contract,
+    let offered = |one: &InterfaceReply| OfferedRoutine {
+        name: one.name.clone(),
+        contract: one.contract,
+        in_jobs: false,
+    };
+    let offers = interfaces.iter().take(random.below(4) as usize).map(offered).collect();
+    ServerReport {
+        name: if random.below(20) == 0 { "a b\n".to_owned() } else { name(random) },
+        addresses: vec!["tls://x:1".to_owned(); random.below(12) as usize],
+        instance: [random.below(3) as u8; 16],
+        processors: random.next() as u32,
+        busy: real(random),
+        calls: random.next(),
+        backlog_s: real(random),
+        load: real(random),
+        start_s: real(random),
+        revision: random.below(3),
+        offers: (random.below(2) == 0).then_some(offers),
+        interfaces: (random.below(2) == 0).then(|| vec![one.clone()]),
+        warm: vec!["m".to_owned()],
+        job_wait_s: Some(real(random)),
+        speed: Some(real(random)),
+        draining: random.below(9) == 0,
+        runs: vec![RanCall {
+            routine: farcall_placement::routine_hash(&one.name, &one.contract),
             sizes: random.below(3),
             amount: real(random),
-            processors: random.next() as u32,
-            bytes_in: real(random),
-            bytes_out: real(random),
-            host: format!("h{}", random.next()),
-            deadline_s: Some(real(random)),
-            without: vec![name],
-            calls: random.next() as u32,
-            explains: random.below(3) == 0,
-            ..PlaceQuestion::default()
-        })),
+            threads: random.next() as u32,
+            seconds: real(random),
+            waited_s: real(random),
+            grant: Some(grant(random)),
+        }],
+        begun: vec![grant(random)],
+        arrived: vec![grant(random)],
+        ..ServerReport::default()
+    }
+}
+
+fn hostile_question(random: &mut SeededRandom, interfaces: &[InterfaceReply]) -> PlaceQuestion {
+    let one = &interfaces[random.below(interfaces.len() as u64) as usize];
+    PlaceQuestion {
+        name: one.name.clone(),
+        contract: one.contract,
+        sizes: random.below(3),
+        amount: real(random),
+        processors: random.next() as u32,
+        bytes_in: real(random),
+        bytes_out: real(random),
+        host: format!("h{}", random.next()),
+        deadline_s: Some(real(random)),
+        without: vec![name(random)],
+        calls: random.next() as u32,
+        explains: random.below(3) == 0,
+        ..PlaceQuestion::default()
+    }
+}
+
+/// Anything at all, in the types that the wire allows.
+fn hostile(random: &mut SeededRandom, interfaces: &[InterfaceReply]) -> Request {
+    let transfer = |random: &mut SeededRandom| {
+        Some(MeasuredTransfer { bytes: real(random), seconds: real(random) })
+    };
+    match random.below(5) {
+        0 | 1 => Request::Report(Box::new(hostile_report(random, interfaces))),
+        2 | 3 => Request::Place(Box::new(hostile_question(random, interfaces))),
         _ => Request::Outcomes(vec![CallOutcome {
-            grant: random.below(8) ^ (1 << 32),
-            server: name,
-            sent: Some(MeasuredTransfer { bytes: real(random), seconds: real(random) }),
-            returned: Some(MeasuredTransfer { bytes: real(random), seconds: real(random) }),
+            grant: grant(random),
+            server: name(random),
+            sent: transfer(random),
+            returned: transfer(random),
             host: "c".to_owned(),
             ..CallOutcome::default()
         }]),

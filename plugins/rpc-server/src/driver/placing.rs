@@ -10,7 +10,9 @@ use farcall_system::machine_load::machine_load;
 use farcall_wire::{ServerReport, StateQuestion};
 
 use super::directory::listing;
+use super::journal::Life;
 use super::{Driver, Message};
+use crate::LogLevel;
 use crate::state::Listener;
 use crate::step::{Listing, NodeFacts, Surroundings};
 
@@ -61,6 +63,12 @@ impl Driver {
         match said {
             ToServer::Serve(port) => self.metaserver.port = Some(port),
             ToServer::Placed(routines) => self.server.set_placed(routines),
+            ToServer::Warn { address, message } => self.journal.life(LogLevel::Warn, || Life {
+                peer: Some(address),
+                outcome: "failed",
+                message: Some(message),
+                ..Life::default()
+            }),
             ToServer::State { question, reply } => {
                 self.ask_state(StateAsker::Metaserver(reply), question);
             }

@@ -89,7 +89,7 @@ impl Play {
             "elsewhere" | "also" => {
                 let is_also = words[0] == "also";
                 let placed = if is_also { Placed::Also } else { Placed::Elsewhere };
-                let own = self.routines.iter();
+                let mut own = self.routines.iter();
                 let own = own.find(|one| one.routine.interface.full_name() == words[1]);
                 let contract = own.filter(|_| is_also).map_or([9; 32], |one| one.contract);
                 let contracts = BTreeMap::from([(contract, placed)]);

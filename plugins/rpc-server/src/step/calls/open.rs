@@ -56,13 +56,7 @@ impl Server {
             self.around(connection, open.parent.as_ref().map(|parent| parent.as_slice()))?;
         self.check_calls_max(connection)?;
         self.may_ask(connection, &open.routine)?;
-        if let Some(error) = self.elsewhere(connection, open) {
-            return Err(error);
-        }
-        if self.state.reporting.listens() {
-            self.note_begin(open);
-        }
-        let Some(open) = taken.as_ref() else { return Ok(0) };
+        self.look_at_placement(connection, open)?;
         let called = self.object_called(connection, open, &around)?;
         let on = called.as_ref().map(|(executable, _)| *executable);
         let routine =

@@ -229,7 +229,7 @@ impl Server {
     }
 
     /// A call came, perhaps by a grant.
-    pub(in crate::step) fn note_begin(&mut self, open: &Open) {
+    fn note_begin(&mut self, open: &Open) {
         if let Ok(Some(grant)) = grant_of(open.attributes.as_deref()) {
             self.state.reporting.begun(grant);
         }
@@ -320,12 +320,20 @@ impl Server {
         self.state.reporting.placed(&name, &routine.contract).map(|_| true)
     }
 
-    /// The error for a call of a routine that only other servers publish.
-    pub(in crate::step) fn elsewhere(
-        &self,
+    /// A call of what only others publish is refused; one that a metaserver placed here has come.
+    pub(in crate::step) fn look_at_placement(
+        &mut self,
         connection: ConnectionId,
         open: &Open,
-    ) -> Option<Error> {
+    ) -> Result<()> {
+        if self.state.reporting.listens() {
+            self.note_begin(open);
+        }
+        self.elsewhere(connection, open).map_or(Ok(()), Err)
+    }
+
+    /// The error for a call of a routine that only other servers publish.
+    fn elsewhere(&self, connection: ConnectionId, open: &Open) -> Option<Error> {
         let placed = self.state.reporting.placed(&open.routine, &open.contract)?;
         (placed == Placed::Elsewhere).then(|| self.only_elsewhere(connection, &open.routine))
     }
