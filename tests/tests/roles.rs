@@ -1,4 +1,5 @@
-//! A server's certificate lets a server join another, and is good for nothing that users do.
+//! A server's certificate lets a server join another, and is good for nothing that users do; a user
+//! of several sites shows each the certificate that it gave.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -200,4 +201,46 @@ fn an_authority_gives_no_user_the_name_of_a_server() {
     let output = ca(&["server", "*.example"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("cannot join another server"), "{said}");
+}
+
+#[test]
+fn a_user_of_two_sites_shows_each_its_own_certificate() {
+    let directory = Directory::new();
+    let one = Server::start(Transport::Tls, &[battery(false)], &[]);
+    let other = Server::start(Transport::Tls, &[battery(false)], &[]);
+    let home = directory.0.join("config");
+    let folder = home.join("farcall/credentials");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::copy(one.token().unwrap(), folder.join("one.pem")).unwrap();
+    let bert = authority(&other.authority(), &["user", "bert"]);
+    let ls = |server: &Server, variables: &[(&str, &Path)]| {
+        run(&["ls", "--server", server.address()], variables)
+    };
+    let default = [("XDG_CONFIG_HOME", &*home)];
+    assert!(ls(&one, &default).status.success());
+    let words = ["no file is from the authority of this server", "one.pem is \"anna\""];
+    complains(&ls(&other, &default), &words);
+    std::fs::copy(bert, folder.join("other.pem")).unwrap();
+    std::fs::write(folder.join("damaged.pem"), "").unwrap();
+    let named = [("FARCALL_CREDENTIALS", &*folder)];
+    for server in [&one, &other] {
+        for variables in [&default, &named] {
+            let output = ls(server, variables);
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+        let client = enter(server, &folder).unwrap();
+        assert!(client.routine("f_int").is_ok());
+    }
+    let third = Server::start(Transport::Tls, &[battery(false)], &[]);
+    let words = ["one.pem is \"anna\"", "other.pem is \"bert\"", "damaged.pem: "];
+    complains(&ls(&third, &named), &words);
+    // Where there is one file beside the folder, both count.
+    std::fs::rename(folder.join("one.pem"), home.join("farcall/credentials.pem")).unwrap();
+    for server in [&one, &other] {
+        let output = ls(server, &default);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let empty = directory.0.join("empty");
+    std::fs::create_dir(&empty).unwrap();
+    complains(&ls(&one, &[("FARCALL_CREDENTIALS", &empty)]), &["has no .pem file"]);
 }

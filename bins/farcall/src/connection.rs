@@ -32,8 +32,8 @@ pub struct RunningServer {
     /// File with the token of a TCP server [default: $FARCALL_TOKEN_FILE]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// File with the certificate to show over TLS [default: $FARCALL_CREDENTIALS,
-    /// ~/.config/farcall/credentials.pem]
+    /// File with the certificate to show over TLS, or directory with one for each authority
+    /// [default: $FARCALL_CREDENTIALS, ~/.config/farcall/credentials.pem]
     #[arg(long, value_name = "FILE")]
     credentials: Option<PathBuf>,
 }
@@ -97,8 +97,8 @@ pub struct ServerArguments {
     /// File with the token of a TCP server [default: $FARCALL_TOKEN_FILE]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// File with the certificate to show over TLS [default: $FARCALL_CREDENTIALS,
-    /// ~/.config/farcall/credentials.pem]
+    /// File with the certificate to show over TLS, or directory with one for each authority
+    /// [default: $FARCALL_CREDENTIALS, ~/.config/farcall/credentials.pem]
     #[arg(long, value_name = "FILE")]
     credentials: Option<PathBuf>,
     /// Start a private server for this command, which publishes FILE; may be repeated

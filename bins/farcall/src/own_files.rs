@@ -19,9 +19,13 @@ pub fn own_files(options: &Options, manifest: Option<&Path>) -> Vec<OwnFile> {
         OwnFile::new("the server's credentials", files.credentials),
         OwnFile::new("the list of revoked certificates", files.revocations),
         OwnFile::new("the token of TCP clients", token_file(options)),
-        OwnFile::new("this user's credentials", farcall_transport_tls::default_credentials()),
         OwnFile::new("the tickets of jobs", farcall_spawner_jobs::default_folder()),
     ];
+    own.extend(
+        farcall_transport_tls::default_credentials()
+            .into_iter()
+            .map(|place| OwnFile::new("this user's credentials", place)),
+    );
     own.extend(
         farcall_rpc_server::results_folder(options)
             .map(|folder| OwnFile::new("results of kept calls", folder)),

@@ -76,14 +76,16 @@ void farcall_error_free(farcall_error *error);
 
 /* Connects to `address`: "unix:PATH", "tls://HOST:PORT" or "farcall://HOST:PORT". NULL:
  * $FARCALL_SERVER, or this user's default server. A TCP server's token is read from the file that
- * $FARCALL_TOKEN_FILE names, this user's certificate for a TLS server from $FARCALL_CREDENTIALS or
- * ~/.config/farcall/credentials.pem. Waits for at most 30 seconds. */
+ * $FARCALL_TOKEN_FILE names, this user's certificate for a TLS server from $FARCALL_CREDENTIALS (a
+ * file, or a directory with one for each authority) or ~/.config/farcall/credentials.pem. Waits for
+ * at most 30 seconds. */
 int farcall_connect(const char *address, farcall_client **client, farcall_error **error);
 
 typedef struct farcall_connect_options {
     size_t size;             /* sizeof(farcall_connect_options) */
     const char *address;     /* as for farcall_connect */
-    /* NULL: $FARCALL_TOKEN_FILE; over TLS the file with the certificate instead */
+    /* NULL: $FARCALL_TOKEN_FILE; over TLS the file with the certificate instead, or a directory
+     * with one for each authority */
     const char *token_file;
     /* for connecting, and for each look-up and list later on; 0: 30 seconds */
     double timeout_seconds;

@@ -37,8 +37,9 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Clone, Debug)]
 pub struct ConnectOptions {
     /// The file that shows who we are: over TCP the server's token, by default
-    /// `$FARCALL_TOKEN_FILE`; over TLS the user's certificate and key, by default
-    /// `$FARCALL_CREDENTIALS` or `~/.config/farcall/credentials.pem`.
+    /// `$FARCALL_TOKEN_FILE`; over TLS the user's certificate and key, or a folder with several, of
+    /// which the server is shown the one from its authority; by default `$FARCALL_CREDENTIALS` or
+    /// `~/.config/farcall/credentials.pem`.
     pub secret: Option<PathBuf>,
     /// Time for connecting, and for each look-up later on.
     pub timeout: Duration,

@@ -112,6 +112,15 @@ impl Certificate {
     }
 }
 
+/// The subject of an authority's certificate, for people.
+pub fn subject_of(der: &[u8]) -> String {
+    let Ok((_, parsed)) = X509Certificate::from_der(der) else {
+        return "an authority without a name".to_owned();
+    };
+    let common = parsed.subject().iter_common_name().next().and_then(|name| name.as_str().ok());
+    shown(&common.map_or_else(|| parsed.subject().to_string(), str::to_owned))
+}
+
 /// Whether the common name of a subject fits to the role. A server's may be `server:HOST`, with one
 /// of its own hosts; a user's never.
 fn check_subject(name: &str, role: Role, hosts: &[String]) -> std::result::Result<(), String> {

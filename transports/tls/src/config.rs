@@ -12,17 +12,18 @@ use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::version::TLS13;
 use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, OtherError,
-    RootCertStore, ServerConfig, SignatureScheme,
+    CertificateError, ClientConfig, ConfigBuilder, DigitallySignedStruct, DistinguishedName,
+    OtherError, RootCertStore, ServerConfig, SignatureScheme, WantsVerifier,
 };
 
 use crate::certificate::Certificate;
+use crate::choice::Choice;
 use crate::credentials::Credentials;
 
 /// What is spoken inside: a server of anything else is found out in the handshake (RFC 7301).
 const PROTOCOL: &[u8] = b"farcall";
 
-fn provider() -> Arc<CryptoProvider> {
+pub(crate) fn provider() -> Arc<CryptoProvider> {
     let mut provider = ring::default_provider();
     // The fastest first, as all of them are strong enough: AES with 128 bits before 256.
     let suite = |name: rustls::CipherSuite| {
@@ -39,13 +40,13 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(provider)
 }
 
-fn roots(credentials: &Credentials) -> Result<Arc<RootCertStore>> {
+pub(crate) fn roots(credentials: &Credentials) -> Result<Arc<RootCertStore>> {
     let mut roots = RootCertStore::empty();
     roots.add(credentials.authority.clone()).map_err(|error| unusable(credentials, &error))?;
     Ok(Arc::new(roots))
 }
 
-fn unusable(credentials: &Credentials, error: &dyn std::fmt::Display) -> Error {
+pub(crate) fn unusable(credentials: &Credentials, error: &dyn std::fmt::Display) -> Error {
     Error::new(
         ErrorKind::InvalidSource,
         "read the credentials",
@@ -61,16 +62,36 @@ fn unusable(credentials: &Credentials, error: &dyn std::fmt::Display) -> Error {
 /// `InvalidSource` when key and certificate do not fit.
 pub fn client(credentials: &Credentials) -> Result<Arc<ClientConfig>> {
     let wrong = |error: rustls::Error| unusable(credentials, &error);
-    let builder = ClientConfig::builder_with_provider(provider())
-        .with_protocol_versions(&[&TLS13])
-        .map_err(wrong)?;
-    let mut config = builder
+    let config = client_builder()?
         .with_root_certificates(roots(credentials)?)
         .with_client_auth_cert(vec![credentials.own.clone()], credentials.key.clone_key())
         .map_err(wrong)?;
+    Ok(speaking(config))
+}
+
+/// A client that shows what `choice` finds for the server that answers.
+///
+/// # Errors
+/// `Internal`.
+pub fn client_by(choice: &Arc<Choice>) -> Result<Arc<ClientConfig>> {
+    // Dangerous where it believes more than rustls would: this believes the same, of one authority.
+    let config = client_builder()?
+        .dangerous()
+        .with_custom_certificate_verifier(choice.clone())
+        .with_client_cert_resolver(choice.clone());
+    Ok(speaking(config))
+}
+
+fn client_builder() -> Result<ConfigBuilder<ClientConfig, WantsVerifier>> {
+    ClientConfig::builder_with_provider(provider())
+        .with_protocol_versions(&[&TLS13])
+        .map_err(|error| Error::internal("secure the connection", error.to_string()))
+}
+
+fn speaking(mut config: ClientConfig) -> Arc<ClientConfig> {
     config.resumption = rustls::client::Resumption::disabled();
     config.alpn_protocols = vec![PROTOCOL.to_vec()];
-    Ok(Arc::new(config))
+    Arc::new(config)
 }
 
 /// A server that shows `credentials` and refuses what `revoked` lists.

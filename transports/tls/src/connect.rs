@@ -14,6 +14,7 @@ use rustls::ClientConfig;
 use rustls::client::UnbufferedClientConnection;
 use rustls::pki_types::ServerName;
 
+use crate::choice::Choice;
 use crate::credentials::{Credentials, Whose, default_credentials};
 use crate::handshake::{Handshake, Progress};
 use crate::refusal::View;
@@ -25,21 +26,37 @@ const OPERATION: &str = "connect";
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
 /// Connects to `host`, a name or an address that the server's certificate has, and shows the
-/// certificate in `credentials` (by default [`default_credentials`]).
+/// certificate in `credentials` (by default [`default_credentials`]). Where that is a folder, it
+/// shows the one from the server's authority.
 ///
 /// # Errors
 /// As [`Credentials::read`]; `Unreachable` when nobody listens, `TimedOut`, `PermissionDenied` when
-/// one end does not accept the other's certificate, `Protocol` when there is no Farcall behind the
-/// port. What the server has against a certificate may come with the first bytes that are received.
+/// one end does not accept the other's certificate or no file of a folder is from the server's
+/// authority, `Protocol` when there is no Farcall behind the port. What the server has against a
+/// certificate may come with the first bytes that are received.
 pub fn connect(
     host: &str,
     port: u16,
     credentials: Option<&Path>,
     timeout: Duration,
 ) -> Result<Box<dyn ByteStream>> {
-    let path = credentials.map_or_else(default_credentials, Path::to_path_buf);
-    let config = config::client(&Credentials::read(&path, Whose::User)?)?;
-    connect_with(config, host, port, Instant::now() + timeout)
+    let mut places = credentials.map_or_else(default_credentials, |path| vec![path.to_owned()]);
+    let deadline = Instant::now() + timeout;
+    if !places.iter().any(|place| place.is_dir()) {
+        // The first of them is where it is missed.
+        places.truncate(1);
+        let credentials = Credentials::read(&places[0], Whose::User)?;
+        return connect_with(config::client(&credentials)?, host, port, deadline);
+    }
+    let choice = Arc::new(Choice::between(&places)?);
+    let mut reached = connect_with(config::client_by(&choice)?, host, port, deadline);
+    if reached.is_err() && choice.knows_more() {
+        reached = connect_with(config::client_by(&choice)?, host, port, deadline);
+    }
+    reached.map_err(|error| match choice.take_trouble() {
+        Some(trouble) => trouble.with("host", host).with("port", port),
+        None => error,
+    })
 }
 
 /// The same over a stream socket behind which somebody passes bytes on to the server called `host`;

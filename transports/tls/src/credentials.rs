@@ -10,7 +10,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use crate::certificate::{Certificate, date};
 use crate::private_file;
 
-/// Names the file with a user's credentials.
+/// Names the file with a user's credentials, or a folder with several.
 const VARIABLE: &str = "FARCALL_CREDENTIALS";
 
 /// Whose credentials a file is expected to hold: it decides what to advise.
@@ -22,16 +22,19 @@ pub enum Whose {
     Server,
 }
 
-/// Where this user's credentials lie: `$FARCALL_CREDENTIALS`, or `farcall/credentials.pem` among
-/// the user's configuration (`$XDG_CONFIG_HOME`, or `~/.config`).
-pub fn default_credentials() -> PathBuf {
+/// Where this user's credentials may lie: `$FARCALL_CREDENTIALS`, or `farcall/credentials.pem` and
+/// the folder `farcall/credentials` among the user's configuration (`$XDG_CONFIG_HOME`, or
+/// `~/.config`).
+pub fn default_credentials() -> Vec<PathBuf> {
     let named = |variable: &str| {
         std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
     };
-    named(VARIABLE).unwrap_or_else(|| {
-        let home = || named("HOME").unwrap_or_else(|| PathBuf::from("/")).join(".config");
-        named("XDG_CONFIG_HOME").unwrap_or_else(home).join("farcall").join("credentials.pem")
-    })
+    if let Some(place) = named(VARIABLE) {
+        return vec![place];
+    }
+    let home = || named("HOME").unwrap_or_else(|| PathBuf::from("/")).join(".config");
+    let folder = named("XDG_CONFIG_HOME").unwrap_or_else(home).join("farcall");
+    vec![folder.join("credentials.pem"), folder.join("credentials")]
 }
 
 /// A certificate with its key, and the authority that both ends trust.
@@ -60,6 +63,15 @@ impl Credentials {
         check_time(&credentials.certificate, whose)
             .map_err(|error| error.with("path", path.display()))?;
         Ok(credentials)
+    }
+
+    /// Whether a user's is valid now.
+    ///
+    /// # Errors
+    /// `PermissionDenied`.
+    pub(crate) fn check_time(&self) -> Result<()> {
+        check_time(&self.certificate, Whose::User)
+            .map_err(|error| error.with("path", self.path.display()))
     }
 
     /// The same for certificates that are not valid now: to look at them.

@@ -5,6 +5,7 @@
 //! ends have proved who they are: who fails never reaches the server behind the listener.
 
 mod certificate;
+mod choice;
 mod config;
 mod connect;
 mod credentials;
@@ -20,6 +21,7 @@ mod socket;
 mod stream;
 
 pub use certificate::{Certificate, Role, date, is_host, is_name, is_server_name};
+pub use choice::files_at;
 pub use connect::{connect, connect_over};
 pub use credentials::{AuthorityFile, Credentials, Whose, default_credentials};
 pub use listener::{Listener, ListenerLimits};

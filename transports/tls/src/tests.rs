@@ -2,6 +2,7 @@
 
 mod authority;
 mod certificates;
+mod choice;
 mod files;
 mod roles;
 mod strangers;

@@ -57,7 +57,8 @@ def connect(
         files: interface files and Python files that the server publishes; a private server without
             any publishes what Farcall comes with.
         token_file: the file with the token of a TCP server, $FARCALL_TOKEN_FILE by default; over
-            TLS the file with your certificate, $FARCALL_CREDENTIALS by default.
+            TLS the file with your certificate, or a directory with one for each authority,
+            $FARCALL_CREDENTIALS by default.
         timeout: seconds that connecting may take, a private server may take to listen, and each
             look-up of a routine later on.
         heartbeat: seconds without a sign of life, while somebody waits, after which the server is

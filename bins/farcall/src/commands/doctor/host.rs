@@ -10,7 +10,7 @@ use farcall_base::{Error, ErrorKind};
 use farcall_executable::confine::{NotHeld, kernel_means, not_held};
 use farcall_rpc_server::Options;
 use farcall_system::machine_memory::machine_memory;
-use farcall_transport_tls::{Credentials, default_credentials};
+use farcall_transport_tls::{Credentials, default_credentials, files_at};
 use rustix::process::Resource;
 
 use super::{Finding, judge};
@@ -36,7 +36,9 @@ pub fn findings() -> Vec<Finding> {
     findings.extend(used.ok().map(|name| judge::congestion_control(name.trim())));
     findings
         .extend(certificate("certificate of the server", authority_folder().join("server.pem")));
-    findings.extend(certificate("certificate of the user", default_credentials()));
+    for place in default_credentials() {
+        findings.extend(certificates("certificate of the user", &place));
+    }
     findings
 }
 
@@ -126,6 +128,14 @@ fn trouble_of(file: &Path) -> Option<String> {
     let said = String::from_utf8_lossy(&said).into_owned();
     (!output.status.success())
         .then(|| said.lines().next().unwrap_or("it cannot be loaded").to_owned())
+}
+
+/// Those of a file, or of all files in a folder.
+fn certificates(name: &'static str, place: &Path) -> Vec<Finding> {
+    match files_at(place) {
+        Ok(files) => files.into_iter().filter_map(|file| certificate(name, file)).collect(),
+        Err(error) => vec![trouble(name, &error)],
+    }
 }
 
 /// Who has none needs none.

@@ -20,7 +20,11 @@ const EXIT_STATUS: [(&str, &str); 5] = [
 const ENVIRONMENT: [(&str, &str); 6] = [
     ("FARCALL_SERVER", "the server that commands and programs use"),
     ("FARCALL_TOKEN_FILE", "the token file for a TCP server"),
-    ("FARCALL_CREDENTIALS", "the file with your certificate and key, for a TLS server"),
+    (
+        "FARCALL_CREDENTIALS",
+        "the file with your certificate and key, for a TLS server, or a directory with one for \
+            each authority",
+    ),
     ("FARCALL_TIMEOUT", "seconds for a whole command"),
     ("FARCALL_SSH", "the program to run for ssh:// addresses (ssh)"),
     ("NO_COLOR", "if not empty, no colors"),
