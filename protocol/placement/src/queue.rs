@@ -15,7 +15,7 @@ mod turns;
 pub use earliest_deadline::EarliestDeadline;
 pub use first_come::FirstCome;
 pub use fit_processors::{FitMostProcessors, FitProcessors};
-pub use line::{Line, Next};
+pub use line::{Chosen, Line, Next};
 pub use rank::Rank;
 pub use shortest_first::ShortestFirst;
 pub use turns::Turns;
@@ -35,10 +35,17 @@ pub struct QueuedCall {
     pub arrived: Instant,
     /// Seconds that it is expected to run.
     pub run_s: f64,
-    /// Processors that it takes, at least one.
+    /// Processors that it takes here; 0 where it runs elsewhere.
     pub processors: u32,
     /// When it must have ended.
     pub deadline: Option<Instant>,
+}
+
+impl QueuedCall {
+    /// What it is expected to take, wherever it runs.
+    pub fn processor_seconds(&self) -> f64 {
+        self.run_s * f64::from(self.processors.max(1))
+    }
 }
 
 /// Which call a policy lets pass others.
@@ -59,6 +66,11 @@ pub trait QueuePolicy: std::fmt::Debug + Send {
 
     /// Whether calls pass others that have not enough processors.
     fn fit(&self) -> Fit;
+
+    /// Whether a rank depends on how long a call is expected to run: predicting that costs time.
+    fn needs_run_times(&self) -> bool {
+        false
+    }
 }
 
 /// The policy of a name, as configuration files and plans write it; nothing for another name.

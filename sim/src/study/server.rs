@@ -160,7 +160,7 @@ impl Server {
         self.advance(now);
         self.waiting.insert(call, arrival);
         match &mut self.line {
-            Some(line) => line.push(call, arrival.queued),
+            Some(line) => line.push(call, (), arrival.queued),
             None => self.begin(now, call),
         }
         self.begin_next(now)
@@ -186,7 +186,8 @@ impl Server {
         let mut begun = Vec::new();
         loop {
             let free = self.processors - self.busy();
-            let Some(next) = self.line.as_mut().and_then(|line| line.pop(free)) else { break };
+            let next = self.line.as_mut().and_then(|line| line.pop(free, |()| true).call());
+            let Some(next) = next else { break };
             self.begin(now, next.key);
             begun.push(next.key);
         }
@@ -258,7 +259,7 @@ impl Server {
         let lost: Vec<CallNumber> =
             self.running.keys().chain(self.waiting.keys()).copied().collect();
         for (call, arrival) in std::mem::take(&mut self.waiting) {
-            self.line.as_mut().map(|line| line.remove(call, &arrival.queued));
+            self.line.as_mut().map(|line| line.remove(call, (), &arrival.queued));
         }
         self.running.clear();
         self.news = News::default();

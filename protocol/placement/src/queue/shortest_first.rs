@@ -27,4 +27,8 @@ impl QueuePolicy for ShortestFirst {
     fn fit(&self) -> Fit {
         Fit::InOrder
     }
+
+    fn needs_run_times(&self) -> bool {
+        true
+    }
 }

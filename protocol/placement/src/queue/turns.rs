@@ -41,15 +41,19 @@ impl Turns {
         }
     }
 
-    /// The waiting users, who used least first. The floor rises with the least of them.
-    pub fn order(&mut self, waiting: impl Iterator<Item = UserId>) -> Vec<UserId> {
-        let floor = self.floor;
-        let used = |user: &UserId| self.used.get(user).copied().unwrap_or(floor);
+    /// These users, who used least first.
+    pub fn order(&self, waiting: impl Iterator<Item = UserId>) -> Vec<UserId> {
         let mut users: Vec<UserId> = waiting.collect();
-        users.sort_by(|a, b| used(a).total_cmp(&used(b)));
-        if let Some(first) = users.first() {
-            self.floor = floor.max(used(first));
-        }
+        users.sort_by(|a, b| self.used(*a).total_cmp(&self.used(*b)));
         users
+    }
+
+    /// This user used least of those who are there.
+    pub fn raise_floor(&mut self, least: UserId) {
+        self.floor = self.floor.max(self.used(least));
+    }
+
+    fn used(&self, user: UserId) -> f64 {
+        self.used.get(&user).copied().unwrap_or(self.floor)
     }
 }
