@@ -200,6 +200,8 @@ impl Plan {
     /// The server's limits.
     pub fn limits(&self) -> Limits {
         Limits {
+            processors_max: None,
+            queue: "first-come",
             capacity: Default::default(),
             connections_max: 64,
             own_connections_max: 64,

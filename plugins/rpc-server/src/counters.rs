@@ -20,6 +20,13 @@ const KINDS: usize = ErrorKind::ALL.len() + 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NameNumber(u32);
 
+impl NameNumber {
+    /// As a plain number.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+}
+
 /// The number that stands for [`OTHER`].
 const OTHER_NUMBER: NameNumber = NameNumber(0);
 

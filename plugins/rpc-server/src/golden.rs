@@ -87,6 +87,8 @@ fn limits(script: &str) -> Limits {
         greetings_max: 8,
         calls_max: 8,
         executables_max: 2,
+        processors_max: None,
+        queue: "first-come",
         capacity: Capacity { cores: 2, gpus: 1 },
         executable_idle: Duration::from_millis(100),
         launched_max: 16,
@@ -119,6 +121,11 @@ fn limits(script: &str) -> Limits {
     let words =
         script.lines().filter_map(|line| line.strip_prefix("! ")).flat_map(str::split_whitespace);
     for (name, value) in words.map(|word| word.split_once('=').unwrap()) {
+        if name == "queue" {
+            let known = farcall_placement::queue::NAMES.into_iter().find(|known| *known == value);
+            limits.queue = known.unwrap();
+            continue;
+        }
         let value = value.parse().unwrap();
         match name {
             "connections_max" => {
@@ -127,6 +134,7 @@ fn limits(script: &str) -> Limits {
             "greetings_max" => limits.greetings_max = value,
             "calls_max" => limits.calls_max = value,
             "executables_max" => limits.executables_max = value,
+            "processors_max" => limits.processors_max = Some(value as u32),
             "cores" => limits.capacity.cores = value as u32,
             "call_bytes_max" => limits.call_bytes_max = Bytes(value as u64),
             "objects_max" => limits.objects_max = value,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use farcall_base::{Bytes, Result};
 use farcall_link::compression::Compression;
+use farcall_placement::queue::NAMES as QUEUES;
 use farcall_services::spawner::Capacity;
 use farcall_system::machine_memory::machine_memory;
 use farcall_wire::HelloLimits;
@@ -91,6 +92,8 @@ pub struct Options {
     pub greetings_max: usize,
     pub calls_max: usize,
     pub executables_max: usize,
+    pub processors_max: u32,
+    pub queue: String,
     pub executable_idle_ms: u64,
     pub launched_max: usize,
     pub launched_idle_ms: u64,
@@ -152,6 +155,8 @@ impl Default for Options {
             greetings_max: 1024,
             calls_max: 262_144,
             executables_max: 0,
+            processors_max: 0,
+            queue: QUEUES[0].to_owned(),
             executable_idle_ms: 100,
             launched_max: 2048,
             launched_idle_ms: 60_000,
@@ -187,6 +192,11 @@ impl Default for Options {
             resume_ms: 60_000,
         }
     }
+}
+
+/// The policy of a name.
+fn queue(name: &str) -> Option<&'static str> {
+    QUEUES.into_iter().find(|known| *known == name)
 }
 
 /// 0 leaves it to us.
@@ -228,6 +238,11 @@ impl Options {
             ("control_bytes_max", read.control_bytes_max.into(), 4096),
             ("data_bytes_max", read.data_bytes_max.into(), 4096),
         ])?;
+        if queue(&read.queue).is_none() {
+            let message =
+                format!("there is no queue {:?}: set one of {}", read.queue, QUEUES.join(", "));
+            return Err(options.wrong("queue", message));
+        }
         access::check(&read.access).map_err(|message| options.wrong("access", message))?;
         Ok(read)
     }
@@ -287,6 +302,8 @@ impl Options {
             } else {
                 self.executables_max
             },
+            processors_max: (self.processors_max > 0).then_some(self.processors_max),
+            queue: queue(&self.queue).expect("it was checked when it was read"),
             // The driver hears it from the spawner.
             capacity: Capacity::default(),
             // An executable that is ended the moment that it has nothing to do would leave its own
@@ -413,6 +430,7 @@ mod tests {
         // These mean something.
         for key in [
             "executables_max",
+            "processors_max",
             "executable_idle_ms",
             "launched_max",
             "launched_idle_ms",

@@ -56,7 +56,10 @@ pub use memory::{MemoryId, MemorySource, OwnMemory, ResultFiles};
 pub use objects::{Due, Hold, HoldNumber, Object, Objects, Release, ReleaseNumber, Standing};
 pub(crate) use outbox::Outbox;
 pub(crate) use queue::Where;
-pub use queue::{DeepestFirst, Pool, Queue, QueuePolicy, Rank, Turn, WaitingCall, WaitingLine};
+pub(crate) use queue::processors_of;
+pub use queue::{
+    DeepestFirst, Pool, Processors, Queue, QueuePolicy, Rank, Share, Turn, WaitingCall, WaitingLine,
+};
 pub use records::{AuditRecord, AuditedCall, Records};
 pub use reporting::{Listener, News, Reporting};
 pub use words::argument_word;
@@ -103,7 +106,7 @@ impl State {
     pub fn new(limits: Limits, host: String) -> State {
         State {
             counters: Counters::new(limits.counters_max),
-            queue: Queue::new(DeepestFirst::new(&limits)),
+            queue: Queue::new(&limits),
             front: Front::new(limits.under_way_bytes_max, host),
             limits,
             executables: Executables::default(),
@@ -158,7 +161,8 @@ impl State {
                 self.executables.next_grace().is_some(),
             ),
             ("executables with calls ahead of time", self.executables.has_ahead()),
-            ("lines of waiting calls", waiting),
+            ("lines of waiting calls", waiting || !self.queue.is_empty()),
+            ("processors", self.queue.processors.used() != self.processors_taken()),
             ("pools without executables", empty),
             ("objects that nobody can end", self.objects.forgotten()),
         ];
@@ -178,6 +182,7 @@ impl State {
     /// An executable is gone.
     pub(crate) fn remove_executable(&mut self, executable: ExecutableId) -> Option<Executable> {
         let record = self.executables.remove(executable)?;
+        self.queue.processors.give_back(record.processors);
         self.objects.process_ended(executable);
         Some(record)
     }

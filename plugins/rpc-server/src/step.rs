@@ -375,7 +375,8 @@ impl Server {
             .chain(place)
             .chain(start)
             .chain(object);
-        let all = all.chain(self.state.front.next_look());
+        let held = self.state.queue.is_to_look().then(Instant::default);
+        let all = all.chain(self.state.front.next_look()).chain(held);
         all.chain(self.next_grace()).chain(self.next_stall_check()).min()
     }
 
@@ -386,6 +387,7 @@ impl Server {
             let error = self.too_late(at, key);
             self.abort(surroundings, key, error);
         }
+        self.serve_waiting(surroundings);
         self.expire_kept(surroundings, now);
         self.look_after_folder(now);
         self.look_after_lines(now);

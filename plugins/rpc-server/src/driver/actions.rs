@@ -61,6 +61,7 @@ impl Driver {
             Action::Look(connection) => self.receive(connection),
             Action::Close(connection) => self.close(connection),
             Action::Results(order) => self.order_results(order),
+            Action::Warn(error) => self.journal.warn(&error),
             Action::Audit(record) => self.journal.record(record),
         }
     }

@@ -26,6 +26,8 @@ pub enum Event {
     Stranger(Error),
     /// Something is wrong with what is kept: how, and in words. In the log only.
     Results(ErrorKind, String),
+    /// Something is wrong with how the server is set up: how, and in words. In the log only.
+    Setup(ErrorKind, String),
     /// An executable or a connection begins or ends. In the log only.
     Life(Life),
 }
@@ -64,6 +66,13 @@ impl Journal {
             .map(|options| Log::open(options, outlet::error().waiting()))
             .transpose()?;
         Ok(Journal { audit, log })
+    }
+
+    /// Something is wrong with how the server is set up.
+    pub fn warn(&self, error: &Error) {
+        if let Some(log) = &self.log {
+            log.warn(error);
+        }
     }
 
     /// What became of a call, an order or a connection.

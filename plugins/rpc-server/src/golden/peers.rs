@@ -301,6 +301,7 @@ impl Peers {
                 format!("close {connection}")
             }
             Action::Audit(record) => audit(&record),
+            Action::Warn(error) => format!("warn {error}"),
             Action::Results(order) => super::keeping::ordered(server, memory, order),
         };
         memory.said.push(said);

@@ -26,9 +26,11 @@ struct Chat {
 
 impl Chat {
     fn new(seed: u64, ends: Ends) -> Chat {
-        let mut play = Play::new(
-            "! connections_max=20 executables_max=2 calls_max=6 objects_max=4 objects_of_one_max=4",
-        );
+        let queue = farcall_placement::queue::NAMES[(seed % 5) as usize];
+        let mut play = Play::new(&format!(
+            "! connections_max=20 executables_max=2 calls_max=6 objects_max=4 \
+            objects_of_one_max=4 queue={queue}"
+        ));
         play.peers.forge(ends == Ends::Lying);
         let mut chat = Chat {
             play,
@@ -54,11 +56,14 @@ impl Chat {
         self.play.happen(self.now, event);
         self.play.memory.said.clear();
         self.play.happen(self.now, "tick");
+        let forgotten = self.play.server.state().forgotten_by_order();
+        assert!(forgotten.is_empty(), "the order forgets {forgotten:?} after {event}");
     }
 
     fn connect(&mut self) -> u64 {
         self.connected += 1;
-        self.happen(&format!("connect {} calls-back", self.connected));
+        let user = if self.connected.is_multiple_of(3) { " eve" } else { "" };
+        self.happen(&format!("connect {}{user} calls-back", self.connected));
         self.happen(&format!("share {} 7 16384", self.connected));
         self.connected
     }
@@ -132,17 +137,18 @@ impl Chat {
         let module = ["m", "other"][self.draw(2)];
         let array = ["z8000", "b8000", "b8000 | - -", "s7,0,8000 | - s7,0,8000"][self.draw(4)];
         let time = if self.draw(4) == 0 { " in 9" } else { "" };
+        let asking = if on.is_empty() && self.draw(4) == 0 { " asking cores=2" } else { "" };
         if on.is_empty() && self.draw(4) == 0 {
             // With functions, of which the routine calls some.
             let (array, wanted) = array.split_once(" | ").unwrap_or((array, ""));
             let wanted = if wanted.is_empty() { String::new() } else { format!(" | {wanted} - -") };
             return self.happen(&format!(
-                "open {client} c{} back/apply i1000 {array} - -{wanted}{time}",
+                "open {client} c{} back/apply i1000 {array} - -{wanted}{time}{asking}",
                 self.calls
             ));
         }
         self.happen(&format!(
-            "open {client} c{} {module}/scale i1000 {array}{time}{on}",
+            "open {client} c{} {module}/scale i1000 {array}{time}{on}{asking}",
             self.calls
         ));
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use farcall_base::{ChannelId, ConnectionId, ExecutableId};
+use farcall_base::{ChannelId, ConnectionId, Error, ExecutableId};
 use farcall_services::directory::{ExecutableImage, Reach, Visible};
 use farcall_services::fetcher::Wanted;
 use farcall_services::placement::{self, Asker};
@@ -123,6 +123,8 @@ pub enum Action {
     Look(ConnectionId),
     /// Close a connection; what is queued was sent.
     Close(ConnectionId),
+    /// Log what an administrator should know of a routine.
+    Warn(Box<Error>),
     /// Keep a record of what became of a call, or of somebody who wanted in.
     Audit(Arc<AuditRecord>),
     /// Write to the results folder, or read there; tell [`crate::step::Server`] as each says.

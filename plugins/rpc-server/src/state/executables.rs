@@ -95,12 +95,12 @@ impl Executables {
     }
 
     /// Of the same, the one that has been idle longest of some of them.
-    pub(crate) fn longest_idle_where(
+    pub(crate) fn longest_idle_of(
         &self,
         is_one: impl Fn(&Executable) -> bool,
-    ) -> Option<ExecutableId> {
+    ) -> Option<(Instant, ExecutableId)> {
         let is_one = |(_, executable): &(_, _)| self.all.get(executable).is_some_and(&is_one);
-        self.idle().filter(is_one).min().map(|(_, executable)| executable)
+        self.idle().filter(is_one).min()
     }
 
     fn idle(&self) -> impl Iterator<Item = (Instant, ExecutableId)> {

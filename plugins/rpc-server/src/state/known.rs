@@ -1,7 +1,7 @@
 //! Routines that are kept at hand, and what was learned of them.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use farcall_idl::callback::CallbackType;
@@ -27,6 +27,8 @@ pub struct Known {
     pub counted: NameNumber,
     /// Typical time of its calls with little data, in nanoseconds; 0 while unknown.
     run_ns: AtomicU64,
+    /// Whether the log says that it wants more processors than there are.
+    is_in_log: AtomicBool,
 }
 
 impl Known {
@@ -42,7 +44,16 @@ impl Known {
         ));
         let counted = counters.routine(&name);
         let callbacks = CallbackType::all(interface);
-        Known { callbacks, name, module_key, sizer, counted, published, run_ns: AtomicU64::new(0) }
+        Known {
+            callbacks,
+            name,
+            module_key,
+            sizer,
+            counted,
+            published,
+            run_ns: AtomicU64::new(0),
+            is_in_log: AtomicBool::new(false),
+        }
     }
 
     /// Typical time of its calls with little data, where one has been seen.
@@ -50,6 +61,11 @@ impl Known {
         Some(self.run_ns.load(Ordering::Relaxed))
             .filter(|known| *known > 0)
             .map(Duration::from_nanos)
+    }
+
+    /// Whether the log does not yet say what is wrong with it; it does from now on.
+    pub fn is_news_to_log(&self) -> bool {
+        !self.is_in_log.swap(true, Ordering::Relaxed)
     }
 
     /// A call with little data took that long.

@@ -26,6 +26,10 @@ pub struct Limits {
     pub calls_max: usize,
     /// Executables at once, of all modules.
     pub executables_max: usize,
+    /// Processors that calls may have together; where nobody says, what [`Limits::processors`] does.
+    pub processors_max: Option<u32>,
+    /// By which policy calls wait (spec/placement.md, section 8).
+    pub queue: &'static str,
     /// What this host has for calls that ask for cores or GPUs.
     pub capacity: Capacity,
     /// Largest sum of one call's arrays.
@@ -67,4 +71,13 @@ pub struct Limits {
     pub objects_of_one_max: usize,
     /// The longest lease of an object.
     pub object_lease_max: Duration,
+}
+
+impl Limits {
+    /// Processors that calls may have together. By default, whoever lets more executables work at a
+    /// time than there are processors has routines that wait more than they compute.
+    pub fn processors(&self) -> u32 {
+        let places = u32::try_from(self.executables_max).unwrap_or(u32::MAX);
+        self.processors_max.unwrap_or(places.max(self.capacity.cores)).max(1)
+    }
 }

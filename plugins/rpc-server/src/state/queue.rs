@@ -1,24 +1,31 @@
 //! The queue: pools of executables, the calls that wait for them, and who is next.
 //!
 //! - A pool stands here as long as an executable of it lives or a call waits for one.
-//! - The order and the count of places are the policy's (`queue/policy.rs`).
+//! - Which call is next says one order of all (`queue/order.rs`); calls inside others come before
+//!   it. How many executables there may be is the policy's (`queue/policy.rs`).
 
+mod gpus;
+mod order;
 mod places;
 mod policy;
 mod pool;
-mod room;
+mod processors;
+
 mod waiting;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use farcall_base::{ExecutableId, Instant};
+use farcall_placement::queue::{Chosen, Line, UserId};
 use farcall_services::directory::ExecutableImage;
 
-use super::{Call, CallKey, ModuleKey, Phase, State, Variant};
+use super::{Call, CallKey, Limits, ModuleKey, Phase, State, Variant};
 pub use places::Places;
 pub use policy::{DeepestFirst, QueuePolicy, Rank, WaitingCall};
-pub use pool::Pool;
+pub use pool::{Pool, PoolNumber};
+pub(crate) use processors::processors_of;
+pub use processors::{Processors, Share};
 pub use waiting::{Turn, WaitingLine};
 
 /// Where the executables of a module run.
@@ -30,16 +37,41 @@ pub(crate) enum Where {
     Elsewhere,
 }
 
-/// All pools.
+/// A call in the order, by its number there.
+type Waiting = (u64, CallKey);
+
+/// All pools, and the order of their calls.
 pub struct Queue {
     pools: BTreeMap<ModuleKey, Pool>,
     policy: DeepestFirst,
+    /// Calls of programs that wait.
+    order: Line<Waiting, PoolNumber>,
+    /// How many calls wait that stand in others.
+    inside: usize,
+    /// What calls have of this host's processors.
+    pub(crate) processors: Processors,
+    /// Whether a call that has a free executable waits for processors.
+    is_held: bool,
+    /// Whether it may not have to wait any more.
+    is_to_look: bool,
+    /// Pools and calls so far.
+    numbered: u64,
 }
 
 impl Queue {
     /// Without pools.
-    pub(crate) fn new(policy: DeepestFirst) -> Queue {
-        Queue { pools: BTreeMap::new(), policy }
+    pub(crate) fn new(limits: &Limits) -> Queue {
+        let by_name = farcall_placement::queue::by_name(limits.queue);
+        Queue {
+            pools: BTreeMap::new(),
+            policy: DeepestFirst::new(limits),
+            order: Line::new(by_name.expect("options are checked")),
+            inside: 0,
+            processors: Processors::new(limits),
+            is_held: false,
+            is_to_look: false,
+            numbered: 0,
+        }
     }
 
     /// A pool, if there is one.
@@ -57,21 +89,124 @@ impl Queue {
         let image = &call.routine.module.executable;
         let Variant { ranks, resources } = call.variant;
         let publication = call.routine.module.publication;
+        let numbered = &mut self.numbered;
         self.pools.entry(call.module_key()).or_insert_with(|| {
-            Pool::new(ExecutableImage { ranks, resources, ..image.clone() }, publication)
+            *numbered += 1;
+            let image = ExecutableImage { ranks, resources, ..image.clone() };
+            Pool::new(image, publication, PoolNumber(*numbered))
         })
+    }
+
+    /// A call comes: those that came before it are before it from now on.
+    pub(crate) fn arrive(&mut self, now: Instant, call: &mut Call) {
+        self.numbered += 1;
+        let share = &mut call.run.share;
+        (share.arrived, share.number) = (now, self.numbered);
     }
 
     /// A call waits, behind those like it.
     pub(crate) fn wait_last(&mut self, key: CallKey, call: &Call) -> Turn {
         let rank = self.policy.rank(&WaitingCall { key, depth: call.nesting.depth });
-        self.pool_for(call).wait_last(key, rank)
+        let pool = self.pool_for(call);
+        let turn = pool.wait_last(key, rank);
+        let number = pool.number();
+        self.wait_in_order(key, number, call);
+        turn
     }
 
     /// A call waits again, before those like it.
     pub(crate) fn wait_first(&mut self, key: CallKey, call: &Call) -> Turn {
         let rank = self.policy.rank(&WaitingCall { key, depth: call.nesting.depth });
-        self.pool_for(call).wait_first(key, rank)
+        let pool = self.pool_for(call);
+        let turn = pool.wait_first(key, rank);
+        let number = pool.number();
+        self.wait_in_order(key, number, call);
+        turn
+    }
+
+    /// One that waits again has the place that it had.
+    fn wait_in_order(&mut self, key: CallKey, number: PoolNumber, call: &Call) {
+        if call.nesting.depth > 0 {
+            self.inside += 1;
+        } else {
+            self.order.push((call.run.share.number, key), number, call.queued());
+        }
+    }
+
+    /// A call waits no more.
+    pub(crate) fn leave(&mut self, key: CallKey, call: &Call) {
+        let Some(pool) = self.pools.get_mut(&call.module_key()) else { return };
+        let number = pool.number();
+        let has_waited = call.run.turn.is_some_and(|turn| pool.leave(key, turn));
+        if call.nesting.depth == 0 {
+            self.order.remove((call.run.share.number, key), number, &call.queued());
+        } else if has_waited {
+            self.inside -= 1;
+        }
+    }
+
+    /// Whether no call waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.order.is_empty() && self.inside == 0
+    }
+
+    /// Whether calls wait that stand in others.
+    pub(crate) fn has_inside(&self) -> bool {
+        self.inside > 0
+    }
+
+    /// Whether the order depends on how long calls run.
+    pub(crate) fn needs_run_times(&self) -> bool {
+        self.order.needs_run_times()
+    }
+
+    /// Takes the next call of these pools out of the order, where so many processors are lent.
+    fn take_in_order(
+        &mut self,
+        lent: u64,
+        is_ready: impl Fn(PoolNumber) -> bool,
+    ) -> Chosen<Waiting> {
+        self.order.pop(self.processors.free(lent), is_ready)
+    }
+
+    /// The next call of a pool.
+    fn first_of(&self, number: PoolNumber) -> Option<CallKey> {
+        self.order.first(|other| other == number).map(|(_, (_, key))| key)
+    }
+
+    /// A call begins without having waited.
+    fn pass(&mut self, share: &Share) {
+        self.order.pass(share.user, share.charged_s);
+    }
+
+    /// A user's calls took more or less than he paid for them.
+    fn correct(&mut self, user: UserId, processor_seconds: f64) {
+        self.order.correct(user, processor_seconds);
+    }
+
+    /// Whether a call that has a free executable waits for processors: nobody passes it.
+    pub(crate) fn is_held(&self) -> bool {
+        self.is_held
+    }
+
+    fn set_held(&mut self, is_held: bool) {
+        self.is_held = is_held;
+        self.is_to_look = false;
+    }
+
+    /// Processors, or a place in the order, became free without an executable becoming free.
+    pub(crate) fn look_again(&mut self) {
+        self.is_to_look = self.is_held;
+    }
+
+    /// None waits for processors alone.
+    pub(crate) fn hold_nobody(&mut self) {
+        self.set_held(false);
+    }
+
+    /// Whether waiting calls are to be looked at.
+    pub(crate) fn is_to_look(&self) -> bool {
+        self.is_to_look
     }
 
     /// All pools.
@@ -118,9 +253,23 @@ impl State {
 
     /// Whether an executable of a module that becomes free is ended for a call of another.
     pub(crate) fn gives_way(&self, module: &ModuleKey) -> bool {
-        let own = self.queue.get(module).and_then(Pool::next);
-        let starving = self.oldest_starving();
-        starving.is_some_and(|starving| self.queue.policy.gives_way(own, starving))
+        let Some(pool) = self.queue.get(module) else { return true };
+        self.gives_way_to(pool, |pool| !pool.has_executables() && self.has_gpus(pool))
+    }
+
+    /// Whether one of a pool is ended for a call of these others: their turn is before that of its
+    /// own calls.
+    fn gives_way_to(&self, own: &Pool, is_rival: impl Fn(&Pool) -> bool) -> bool {
+        let here = self.queue.pools.values().filter(|pool| pool.is_here());
+        let rivals: Vec<&Pool> = here.filter(|pool| pool.count() > 0 && is_rival(pool)).collect();
+        let Some(oldest) = rivals.iter().filter_map(|pool| pool.next()).min() else { return false };
+        let Some(next) = own.next() else { return true };
+        if self.depth_of(oldest) > 0 || self.depth_of(next) > 0 {
+            return self.queue.policy.gives_way(Some(next), oldest);
+        }
+        let is_one =
+            |number| number == own.number() || rivals.iter().any(|it| it.number() == number);
+        self.queue.order.first(is_one).is_some_and(|(first, _)| first != own.number())
     }
 
     fn waiting_call(&self, key: CallKey) -> WaitingCall {
@@ -177,12 +326,38 @@ impl State {
             }
             // Those that live may all wait for this call.
             let may_start = is_first || !pool.is_short() || call.depth > 0;
+            let may_start = may_start && (is_first || call.depth > 0 || self.could_run(pool));
             // Code that may never be loaded takes one processor, and not all.
             let may_start = may_start && (is_first || !self.executables.starts.is_slow(module));
-            may_start.then(|| (self.queue.policy.start_rank(&call, !is_first), module, call))
+            may_start.then(|| (self.queue.policy.start_rank(&call, !is_first), pool, module, call))
         });
-        let next = wanting.min_by_key(|(rank, module, _)| (*rank, *module));
-        next.map(|(_, module, call)| (module.clone(), call))
+        let wanting: Vec<_> = wanting.collect();
+        let least = wanting.iter().map(|(rank, ..)| *rank).min()?;
+        let first = wanting.iter().filter(|(rank, ..)| *rank == least);
+        let numbers: Vec<PoolNumber> = first.clone().map(|(_, pool, ..)| pool.number()).collect();
+        // Of calls inside others the oldest; of all others the one whose turn it is. Executables
+        // would end for each other for ever if two said differently whose that is.
+        let is_turn = numbers.len() > 1 && first.clone().all(|(.., call)| call.depth == 0);
+        let next = self.queue.order.first(|number| is_turn && numbers.contains(&number));
+        let next = next.map(|(number, _)| number);
+        let is_next = |pool: &Pool| next.is_none_or(|next| next == pool.number());
+        let found = first.filter(|(_, pool, ..)| is_next(pool)).min_by_key(|(.., call)| call.key);
+        found.map(|(_, _, module, call)| ((*module).clone(), *call))
+    }
+
+    /// Whether another executable's call could run beside those of executables that come, or are
+    /// free and wait for processors: more of them would only wait.
+    fn could_run(&self, pool: &Pool) -> bool {
+        if !pool.is_here() {
+            return true;
+        }
+        let wanted = |pool: &Pool| {
+            let call = pool.next().and_then(|key| self.calls.get(&key));
+            call.map_or(1, |call| u64::from(call.run.share.processors))
+        };
+        let here = self.queue.pools.values().filter(|pool| pool.is_here());
+        let first: u64 = here.map(|pool| pool.about_to_run() as u64 * wanted(pool)).sum();
+        first + wanted(pool) <= u64::from(self.queue.processors.max())
     }
 
     /// The executable that is to make room for waiting calls when all places are taken, and when:
@@ -191,7 +366,11 @@ impl State {
         if !self.is_full() || (self.calls_unserved() == 0 && !self.is_crowded()) {
             return None;
         }
-        let (since, executable) = self.executables.longest_idle()?;
+        let (since, executable) = self.executables.longest_idle_of(|record| {
+            let pool = self.queue.get(&record.module);
+            // It may be free only because its calls wait for processors.
+            pool.is_none_or(|pool| pool.count() == 0) || self.gives_way(&record.module)
+        })?;
         let starving = self.queue.pools.values().filter(|pool| self.is_starving(pool)).count();
         Some((since + self.queue.policy.idle_time(starving, &self.places()), executable))
     }
@@ -231,8 +410,9 @@ impl State {
             self.objects.comes_no_more(executable);
             return;
         }
-        let Some(pool) = self.queue.get_mut(&record.module) else { return };
+        let Some(pool) = self.queue.pools.get_mut(&record.module) else { return };
         pool.retire(executable);
+        self.queue.is_to_look |= self.queue.is_held;
         if comes {
             pool.came();
             self.executables.starts.end(executable);

@@ -130,11 +130,11 @@ impl<K: Copy + Ord, G: Copy + Ord> Line<K, G> {
         Chosen::Nobody
     }
 
-    /// The group whose call would be next of these groups, if there were processors for all.
-    pub fn first_group(&self, is_ready: impl Fn(G) -> bool) -> Option<G> {
+    /// The call that would be next of these groups, if there were processors for all.
+    pub fn first(&self, is_ready: impl Fn(G) -> bool) -> Option<(G, K)> {
         let order = self.turns.order(self.users.keys().copied());
         let chosen = |user| match self.choose(user, u32::MAX, &is_ready) {
-            Choice::Call((group, _), _) => Some(group),
+            Choice::Call((group, _), (_, key)) => Some((group, key)),
             Choice::Hold | Choice::Nothing => None,
         };
         order.into_iter().find_map(chosen)
@@ -311,7 +311,7 @@ mod tests {
         let mut line: Line<u64, char> = Line::new(Box::new(FirstCome));
         line.push(0, 'a', call(0, 0, 1.0, 2));
         line.push(1, 'b', call(0, 1, 1.0, 1));
-        assert_eq!(line.first_group(|_| true), Some('a'));
+        assert_eq!(line.first(|_| true), Some(('a', 0)));
         assert_eq!(line.pop(1, |_| true), Chosen::Held);
         assert_eq!(line.pop(1, |group| group == 'c'), Chosen::Nobody);
         assert_eq!(line.pop(1, |group| group == 'b').call().map(|next| next.key), Some(1));

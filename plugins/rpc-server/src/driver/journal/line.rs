@@ -84,9 +84,9 @@ pub fn line_of(time: SystemTime, event: &Event) -> Line<'_> {
                 ..Line::default()
             }
         }
-        Event::Results(kind, words) => Line {
+        Event::Results(kind, words) | Event::Setup(kind, words) => Line {
             time: moment(time),
-            event: "results",
+            event: if matches!(event, Event::Setup(..)) { "setup" } else { "results" },
             outcome: Some(kind.name()),
             message: Some(words.clone()),
             ..Line::default()

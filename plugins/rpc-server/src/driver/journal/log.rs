@@ -95,6 +95,11 @@ impl Log {
         self.send(LogLevel::Warn, || Event::Results(error.kind(), error.to_string()));
     }
 
+    /// Logs what is wrong with how the server is set up.
+    pub fn warn(&self, error: &Error) {
+        self.send(LogLevel::Warn, || Event::Setup(error.kind(), error.to_string()));
+    }
+
     /// Logs the start or the end of an executable or a connection.
     pub fn life(&self, level: LogLevel, life: impl FnOnce() -> Life) {
         self.send(level, || Event::Life(life()));

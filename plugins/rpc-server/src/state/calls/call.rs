@@ -9,7 +9,7 @@ use farcall_wire::{CallResult, Keep, Open};
 
 use super::Nesting;
 use crate::counters::RowNumber;
-use crate::state::{Caller, Known, ModuleKey, OwnMemory, ResultFiles, Turn, Variant};
+use crate::state::{Caller, Known, ModuleKey, OwnMemory, ResultFiles, Share, Turn, Variant};
 
 /// What a client wants to be told of a call while it is running.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,6 +49,8 @@ pub struct Arguments {
 pub struct Run {
     /// Its turn in the line of its module or object, if it was ever in one.
     pub turn: Option<Turn>,
+    /// What it takes of this host's processors.
+    pub share: Share,
     /// Whose line it stands in.
     pub executable: Option<ExecutableId>,
     /// Why it is to end before its outcome comes, if it is.

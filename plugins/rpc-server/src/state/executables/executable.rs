@@ -49,6 +49,8 @@ pub struct Executable {
     pub shared: SharedMemory,
     /// What it may use.
     pub limits: ExecutableLimits,
+    /// Processors of this host that it has.
+    pub processors: u32,
     /// Whether it is held, and in no pool.
     pub held: bool,
     /// Whether a launcher starts it elsewhere.

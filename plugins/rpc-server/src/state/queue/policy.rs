@@ -33,9 +33,9 @@ pub trait QueuePolicy {
     /// Where a call stands in the queue of its module.
     fn rank(&self, call: &WaitingCall) -> Rank;
 
-    /// Which module gets the next executable: the one with the smallest of these, for its first
-    /// call that no executable comes for.
-    fn start_rank(&self, call: &WaitingCall, has_executables: bool) -> (Rank, bool, CallKey);
+    /// Which module gets the next executable: one with the smallest of these, for its first call
+    /// that no executable comes for.
+    fn start_rank(&self, call: &WaitingCall, has_executables: bool) -> (Rank, bool);
 
     /// Whether an executable that becomes free is ended for the first call of a module that has
     /// none, though a call of its own module may wait.
@@ -82,8 +82,8 @@ impl QueuePolicy for DeepestFirst {
         Rank::of_weight(call.depth)
     }
 
-    fn start_rank(&self, call: &WaitingCall, has_executables: bool) -> (Rank, bool, CallKey) {
-        (self.rank(call), has_executables, call.key)
+    fn start_rank(&self, call: &WaitingCall, has_executables: bool) -> (Rank, bool) {
+        (self.rank(call), has_executables)
     }
 
     fn gives_way(&self, own: Option<CallKey>, starving: CallKey) -> bool {

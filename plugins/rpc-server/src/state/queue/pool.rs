@@ -18,8 +18,13 @@ const SAME_END: Duration = Duration::from_secs(1);
 /// one after the other would have jobs leave the queue and join it again behind all others.
 const SURPLUS: Duration = Duration::from_secs(5);
 
+/// A pool, as the order of waiting calls knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PoolNumber(pub(super) u64);
+
 /// The executables of a module in one publication, for calls of so many ranks.
 pub struct Pool {
+    number: PoolNumber,
     /// What to start.
     pub image: ExecutableImage,
     /// The least generation of its publication: pools of those before are of the past.
@@ -47,8 +52,9 @@ pub struct Pool {
 
 impl Pool {
     /// Without executables and calls.
-    pub(crate) fn new(image: ExecutableImage, publication: u64) -> Pool {
+    pub(crate) fn new(image: ExecutableImage, publication: u64, number: PoolNumber) -> Pool {
         Pool {
+            number,
             image,
             publication,
             idle: Vec::new(),
@@ -61,6 +67,11 @@ impl Pool {
             lost_at_start: None,
             waiting: WaitingLine::default(),
         }
+    }
+
+    /// Its number.
+    pub(crate) fn number(&self) -> PoolNumber {
+        self.number
     }
 
     /// Whether its executables run on this host.
@@ -91,17 +102,22 @@ impl Pool {
         self.waiting.push_first(key, rank)
     }
 
-    /// A call waits no more.
-    pub(crate) fn leave(&mut self, key: CallKey, turn: Turn) {
-        self.waiting.remove(key, turn);
+    /// A call waits no more; whether it did.
+    pub(crate) fn leave(&mut self, key: CallKey, turn: Turn) -> bool {
+        self.waiting.remove(key, turn)
     }
 
-    /// The next call is served.
-    pub(crate) fn take_next(&mut self) -> Option<CallKey> {
-        self.waiting.pop_front()
+    /// Whether it has a free executable, and calls.
+    pub(crate) fn is_ready(&self) -> bool {
+        !self.idle.is_empty() && !self.waiting.is_empty()
     }
 
-    /// The next call.
+    /// How many of its calls begin as soon as there are processors.
+    pub(crate) fn about_to_run(&self) -> usize {
+        self.coming + self.idle.len().min(self.waiting.len())
+    }
+
+    /// The first call: of those that stand deepest in others, the one that has waited longest.
     pub(crate) fn next(&self) -> Option<CallKey> {
         self.waiting.front()
     }
@@ -121,14 +137,18 @@ impl Pool {
         self.waiting.len()
     }
 
-    /// How many wait that no executable comes for, and one may.
+    /// How many wait that no executable comes for, or is free for, and one may.
     pub(crate) fn unserved(&self) -> usize {
-        if self.has_all() { 0 } else { self.waiting.len().saturating_sub(self.coming) }
+        if self.has_all() { 0 } else { self.waiting.len().saturating_sub(self.served()) }
     }
 
     /// The first of them.
     pub(crate) fn next_unserved(&self) -> Option<CallKey> {
-        if self.has_all() { None } else { self.waiting.iter().nth(self.coming) }
+        if self.has_all() { None } else { self.waiting.iter().nth(self.served()) }
+    }
+
+    fn served(&self) -> usize {
+        self.coming + self.idle.len()
     }
 
     /// Whether as many executables live as the module wants at most.
@@ -211,9 +231,9 @@ impl Pool {
         }
     }
 
-    /// The free one that was busy last, if a call waits.
+    /// The free one that was busy last: its memory is warm.
     pub(crate) fn take_idle(&mut self) -> Option<ExecutableId> {
-        if self.waiting.is_empty() { None } else { self.idle.pop() }
+        self.idle.pop()
     }
 
     /// Those that are free.

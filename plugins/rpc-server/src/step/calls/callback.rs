@@ -188,6 +188,7 @@ impl Server {
                 self.state.out.touch(to.0);
                 self.state.callbacks.passed(line, to);
                 // The routine waits, and what waits for its place may be what the client waits for.
+                self.state.queue.look_again();
                 self.start_executables(surroundings.now());
             }
             Err(error) => self.end_callback(surroundings, line, &error),

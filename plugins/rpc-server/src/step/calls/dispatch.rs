@@ -204,6 +204,7 @@ impl Server {
     ) {
         self.end_inside(surroundings, key);
         self.tell_missed(key);
+        self.settle_turn(key, &outcome, surroundings.now());
         let Some(call) = self.state.calls.remove(key) else { return };
         self.finish_inside(call.nesting.parent, key);
         match (call.run.executable, call.on) {
@@ -233,6 +234,24 @@ impl Server {
             client,
             Finished { id, call: Some(call), files: None, written: None, result, waits_since },
         );
+    }
+
+    /// A call is over: its user pays for how long it ran, and not for how long it was expected to.
+    fn settle_turn(
+        &mut self,
+        key: CallKey,
+        outcome: &Result<(Vec<Argument>, CallTimes)>,
+        now: Instant,
+    ) {
+        let Some(call) = self.state.calls.get(&key) else { return };
+        let seconds = match (call.run.executable, outcome) {
+            (None, _) => 0.0,
+            (Some(_), Ok((_, times))) => {
+                times.finished_ns.saturating_sub(times.started_ns) as f64 * 1e-9
+            }
+            (Some(_), Err(_)) => now.since(call.times.started).as_secs_f64(),
+        };
+        self.state.settle_share(key, seconds);
     }
 
     /// The driver sent frames of a connection: calls whose last result frame left are forgotten.

@@ -196,6 +196,7 @@ impl Server {
     pub(super) fn begin_inside(&mut self, parent: Option<(CallKey, CallId)>, key: CallKey) {
         if let Some(call) = parent.and_then(|(parent, _)| self.state.calls.get_mut(&parent)) {
             call.nesting.inner.insert(key);
+            self.state.queue.look_again();
         }
     }
 

@@ -6,9 +6,13 @@ use std::time::Duration;
 use farcall_base::{
     CallId, ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Resources, Result,
 };
+use farcall_placement::queue::UserId;
 use farcall_wire::{Argument, Open, run_timeout_of};
 
-use crate::state::{Arguments, Call, CallClock, CallMemory, Known, PeerKind, Run, Variant, Wants};
+use crate::state::{
+    Action, Arguments, Call, CallClock, CallMemory, Known, PeerKind, Run, Share, Variant, Wants,
+    processors_of,
+};
 use crate::step::calls::check;
 use crate::step::calls::ranks;
 use crate::step::calls::resources;
@@ -69,6 +73,7 @@ impl Server {
         let ranks = ranks::of(&routine, open)?;
         let asked = self.asked_for(&routine, open, on)?;
         let run_timeout = run_timeout_of(open)?;
+        let wanted = ranks::processors(&routine, open);
         let keep = self.keep_of(connection, open, around.nesting.levels)?;
         let Some(peer) = self.state.front.peer(connection) else { return Ok(0) };
         let PeerKind::Client { segments, .. } = &peer.kind else { return Ok(0) };
@@ -87,6 +92,8 @@ impl Server {
         let Some(open) = taken.take() else { return Ok(0) };
         let wants = Wants::of(&open);
         let variant = Variant { ranks, resources: resources::of_pool(&routine, asked) };
+        let user = UserId(counted.number());
+        let share = self.share_of(user, &routine, &variant, wanted);
         let variant = if on.is_some() { Variant::default() } else { variant };
         let call = Call {
             id: open.call,
@@ -98,7 +105,7 @@ impl Server {
             layout,
             memory: CallMemory { own: memory, segments, ..CallMemory::default() },
             arguments: Arguments::default(),
-            run: Run::default(),
+            run: Run { share, ..Run::default() },
             wants,
             times: CallClock::new(now, deadline, run_timeout, asked.wall_time),
             nesting: around.nesting,
@@ -108,6 +115,28 @@ impl Server {
         };
         self.enter(connection, channel, call, &plan);
         Ok(plan.announced)
+    }
+
+    /// What a call takes of this host's processors: all that there are, where it wants more.
+    pub(in crate::step) fn share_of(
+        &mut self,
+        user: UserId,
+        routine: &Known,
+        variant: &Variant,
+        wanted: Option<u32>,
+    ) -> Share {
+        if !routine.module.executable.launcher.is_empty() {
+            // What it takes there is its launcher's to count.
+            return Share { user, ..Share::default() };
+        }
+        let wanted = processors_of(variant, wanted);
+        let processors = wanted.min(self.state.queue.processors.max());
+        let is_asked = variant.resources.cores.is_some();
+        if processors < wanted && !is_asked && routine.is_news_to_log() {
+            let error = too_many(&routine.name, wanted, processors);
+            self.state.out.act(Action::Warn(Box::new(error)));
+        }
+        Share { user, processors, ..Share::default() }
     }
 
     /// What a call asks for, or the object that it is on was made with.
@@ -216,6 +245,13 @@ impl Server {
             .retryable()),
         }
     }
+}
+
+fn too_many(routine: &str, wanted: u32, processors: u32) -> Error {
+    let message = format!("it wants {wanted} processors, and calls may have {processors} together");
+    Error::new(ErrorKind::LimitExceeded, "run a routine", message)
+        .with("routine", routine)
+        .fix("correct Processors in its interface file, or raise processors_max in farcall.toml")
 }
 
 /// The segments that a call's arguments and wanted results lie in.

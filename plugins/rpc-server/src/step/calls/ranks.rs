@@ -38,6 +38,20 @@ pub(in crate::step) fn of(routine: &Known, open: &Open) -> Result<u32> {
     .fix("set a number, or correct the interface file"))
 }
 
+/// The processors that a call takes by its interface, where MPI does not start its routine; nobody
+/// is refused for a number that makes no sense.
+pub(in crate::step) fn processors(routine: &Known, open: &Open) -> Option<u32> {
+    let processors = routine.routine.interface.processors.as_ref()?;
+    if is_parallel(&routine.module.executable.backend) {
+        return None;
+    }
+    let given: Vec<Option<&[u8]>> = open.arguments.iter().map(inline).collect();
+    let values = ByteValues::new(&routine.routine.interface, given.as_slice());
+    let count = processors.evaluate_real(&values).ok()?.round();
+    // What is no number, or too large for 32 bits, becomes the nearest.
+    Some((count as u32).max(1))
+}
+
 fn inline(argument: &Argument) -> Option<&[u8]> {
     match argument {
         Argument::Inline(bytes) => Some(bytes.as_slice()),

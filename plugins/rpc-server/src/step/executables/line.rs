@@ -13,7 +13,7 @@ use farcall_base::{ChannelId, Error, ErrorKind, ExecutableId, Instant};
 use farcall_idl::interface::{ElementType, Mode, Parameter};
 use farcall_wire::Argument;
 
-use crate::state::{Action, Call, CallKey, Executable, InLine, Known, ModuleKey, Phase};
+use crate::state::{Action, Call, CallKey, Executable, InLine, Known, Phase, Pool};
 use crate::step::executables::pool::Rank;
 use crate::step::{Server, Surroundings};
 
@@ -237,19 +237,22 @@ impl Server {
             .map_or(1, |hello| hello.limits.channels_max as usize)
     }
 
-    /// The executable of a module that takes one more call like the next one ahead of time.
-    pub(super) fn with_room_ahead(&self, module: &ModuleKey) -> Option<ExecutableId> {
-        let pool = self.state.queue.get(module)?;
-        let call = self.state.calls.get(&pool.next()?)?;
+    /// The executable of a pool that takes this call ahead of time.
+    pub(super) fn with_room_ahead(&self, pool: &Pool, key: CallKey) -> Option<ExecutableId> {
+        let call = self.state.calls.get(&key)?;
         // One that another call waits for might come to stand behind that one.
-        if pool.brief().is_empty() || !is_brief(call) || call.nesting.depth > 0 {
+        if !is_brief(call) || call.nesting.depth > 0 {
             return None;
         }
+        let processors = call.run.share.processors;
         let depth = line_depth(call.routine.typical()?);
         let room = |executable: &&ExecutableId| {
             let record =
                 self.state.executables.get(executable).filter(|record| record.phase == Phase::Busy);
-            record.is_some_and(|record| record.line.len() < depth.min(self.channels_max(record)))
+            record.is_some_and(|record| {
+                record.line.len() < depth.min(self.channels_max(record))
+                    && processors <= record.processors
+            })
         };
         pool.brief().iter().find(room).copied()
     }

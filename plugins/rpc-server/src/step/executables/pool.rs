@@ -3,7 +3,8 @@
 use farcall_base::{Error, ExecutableId, Instant};
 use farcall_services::directory::ExecutableImage;
 
-use crate::state::{Action, Call, CallKey, Executable, ModuleKey, Phase, Turn, Where};
+use crate::state::processors_of;
+use crate::state::{Action, Call, CallKey, Executable, ModuleKey, Phase, Pool, Turn, Where};
 use crate::step::{Server, Surroundings};
 
 /// Where a call stands among those like it.
@@ -55,13 +56,20 @@ impl Server {
         }
     }
 
-    /// A call takes its place in its module's line, whoever came before it.
+    /// A call takes its place in its module's line, whoever came before it, unless it begins.
     pub(in crate::step) fn stand_in_pool(
         &mut self,
         surroundings: &mut dyn Surroundings,
         key: CallKey,
         module: &ModuleKey,
     ) {
+        if let Some(call) = self.state.calls.get_mut(&key) {
+            self.state.queue.arrive(surroundings.now(), call);
+        }
+        if let Some(executable) = self.executable_at_once(key, module) {
+            self.begin(surroundings, key, executable);
+            return self.retire_outdated(module);
+        }
         self.wait_in_pool(key, Rank::Last);
         self.serve_pool(surroundings, module);
         self.tell_place(key);
@@ -72,6 +80,8 @@ impl Server {
     /// A call takes its place in its module's line: behind those that stand deeper in others, since
     /// these wait for them, and as the first or the last of those that stand as deep.
     pub(in crate::step) fn wait_in_pool(&mut self, key: CallKey, rank: Rank) {
+        self.state.settle_share(key, 0.0);
+        self.expect_run(key);
         let Some(call) = self.state.calls.get(&key) else { return };
         let turn = match rank {
             Rank::First => self.state.queue.wait_first(key, call),
@@ -87,6 +97,27 @@ impl Server {
         }
     }
 
+    /// A call is to wait: how long it will run, where that is part of the order.
+    fn expect_run(&mut self, key: CallKey) {
+        let Some(call) = self.state.calls.get_mut(&key) else { return };
+        call.run.share.run_s = call.routine.typical_s();
+    }
+
+    /// The executable of a call that comes and does not have to wait: one that is free, or one that
+    /// is almost free.
+    fn executable_at_once(&mut self, key: CallKey, module: &ModuleKey) -> Option<ExecutableId> {
+        if self.state.ending {
+            return None;
+        }
+        if let Some(executable) = self.state.take_at_once(key, module) {
+            return Some(executable);
+        }
+        let pool = self.state.queue.get(module).filter(|pool| pool.count() == 0)?;
+        let executable = self.almost_free(pool, key)?;
+        self.state.pass_at_once(key);
+        Some(executable)
+    }
+
     /// The call that the policy puts first, and the executable for it: the free one that was busy
     /// last, whose memory is warm, or one that is almost free.
     fn next_pair(&mut self, module: &ModuleKey) -> Option<(CallKey, ExecutableId)> {
@@ -94,11 +125,24 @@ impl Server {
             // What waits ends with the server, or waits for the next one.
             return None;
         }
-        let free = self.state.queue.get_mut(module)?.take_idle();
-        let executable = free.or_else(|| {
-            if self.is_wanted_elsewhere() { None } else { self.with_room_ahead(module) }
-        })?;
-        Some((self.state.queue.get_mut(module)?.take_next()?, executable))
+        self.state.take_next(module).or_else(|| self.next_ahead(module))
+    }
+
+    fn next_ahead(&mut self, module: &ModuleKey) -> Option<(CallKey, ExecutableId)> {
+        let pool = self.state.queue.get(module).filter(|pool| !pool.brief().is_empty())?;
+        let key = self.state.first_in_order(pool)?;
+        let executable = self.almost_free(pool, key)?;
+        self.state.begin_ahead(key);
+        Some((key, executable))
+    }
+
+    /// One that takes the call ahead of time, unless another call waits until one is free.
+    fn almost_free(&self, pool: &Pool, key: CallKey) -> Option<ExecutableId> {
+        if pool.brief().is_empty() || pool.is_here() && self.state.queue.is_held() {
+            return None;
+        }
+        let executable = self.with_room_ahead(pool, key)?;
+        (!self.is_wanted_elsewhere()).then_some(executable)
     }
 
     /// Whether another module waits for an executable of this one to be free.
@@ -110,16 +154,37 @@ impl Server {
     /// Gives waiting calls to free executables, and starts more if calls still wait.
     pub(super) fn serve_pool(&mut self, surroundings: &mut dyn Surroundings, module: &ModuleKey) {
         while let Some((key, executable)) = self.next_pair(module) {
-            if !self.is_to_be_marked(key, executable) && !self.is_to_be_listened_to(key, executable)
-            {
-                self.pass_on(surroundings, key, executable);
-            }
+            self.begin(surroundings, key, executable);
         }
         self.start_executables(surroundings.now());
         if let Some(pool) = self.state.queue.get_mut(module) {
             pool.look_for_surplus(surroundings.now());
         }
         self.state.queue.drop_empty(module);
+    }
+
+    /// Waiting calls are looked at where processors became free, and no executable did.
+    pub(in crate::step) fn serve_waiting(&mut self, surroundings: &mut dyn Surroundings) {
+        if !self.state.queue.is_to_look() {
+            return;
+        }
+        let here = self.state.queue.pools().find(|(_, pool)| pool.is_here() && pool.is_ready());
+        match here.map(|(module, _)| module.clone()) {
+            Some(module) => self.serve_pool(surroundings, &module),
+            None => self.state.queue.hold_nobody(),
+        }
+    }
+
+    /// An executable is taken for a call, which begins when all who must know of it do.
+    fn begin(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        key: CallKey,
+        executable: ExecutableId,
+    ) {
+        if !self.is_to_be_marked(key, executable) && !self.is_to_be_listened_to(key, executable) {
+            self.pass_on(surroundings, key, executable);
+        }
     }
 
     /// Gives a call to an executable that can take it.
@@ -146,11 +211,13 @@ impl Server {
         if record.held {
             return;
         }
+        let module = record.module.clone();
+        self.state.free_its_processors(executable);
         if is_late {
             // Its job has too little time left for one more.
             return self.stop_executable(executable);
         }
-        if let Some(pool) = self.state.queue.get_mut(&record.module) {
+        if let Some(pool) = self.state.queue.get_mut(&module) {
             pool.add_idle(executable);
         }
     }
@@ -162,11 +229,13 @@ impl Server {
         surroundings: &mut dyn Surroundings,
         module: &ModuleKey,
     ) {
-        if self.state.gives_way(module) {
+        if self.state.queue.is_empty() {
+            // Most calls come one after the other.
+        } else if self.state.gives_way(module) {
             self.make_a_place(surroundings.now());
-            self.free_resources();
+            self.free_gpus();
         } else if self.state.gives_gpus(module) {
-            self.free_resources();
+            self.free_gpus();
         }
         self.serve_pool(surroundings, module);
         self.retire_outdated(module);
@@ -193,13 +262,13 @@ impl Server {
         }
         while let Some((module, call)) = self.state.most_wanting(Where::Here) {
             let pool = self.state.queue.get(&module);
-            if !self.state.has_place(&call) || !pool.is_some_and(|pool| self.state.has_room(pool)) {
+            if !self.state.has_place(&call) || !pool.is_some_and(|pool| self.state.has_gpus(pool)) {
                 while self.make_a_place(now) {}
-                return self.free_resources();
+                return self.free_gpus();
             }
             self.start_executable(&module, now);
         }
-        self.free_resources();
+        self.free_gpus();
         while self.state.is_crowded() && self.make_a_place(now) {}
     }
 
@@ -244,11 +313,16 @@ impl Server {
             hushing: None,
             shared: Default::default(),
             limits: Default::default(),
+            processors: 0,
             held: place == Place::Held,
             launched,
             pid: None,
         };
+        let cores = if launched || place == Place::Pool { None } else { module.2.resources.cores };
         self.state.executables.insert(executable, record);
+        if cores.is_some_and(|cores| cores > 1) {
+            self.state.take_processors(executable, processors_of(&module.2, None));
+        }
     }
 
     /// Ends an executable that does nothing, if one is to make room now. The place is free when its
@@ -261,9 +335,9 @@ impl Server {
         due.is_some()
     }
 
-    /// Ends executables that do nothing and hold what waiting calls ask for.
-    fn free_resources(&mut self) {
-        while let Some(executable) = self.state.next_to_give_room() {
+    /// Ends executables that do nothing and hold GPUs that waiting calls ask for.
+    fn free_gpus(&mut self) {
+        while let Some(executable) = self.state.next_to_give_gpus() {
             self.stop_executable(executable);
         }
     }
@@ -297,9 +371,8 @@ impl Server {
     /// otherwise.
     pub(in crate::step) fn leave_line(&mut self, key: CallKey, call: &Call) {
         let module = call.module_key();
-        if let (Some(pool), Some(turn)) = (self.state.queue.get_mut(&module), call.run.turn) {
-            pool.leave(key, turn);
-        }
+        self.state.queue.leave(key, call);
+        self.state.queue.look_again();
         self.stop_unneeded(&module);
         self.state.queue.drop_empty(&module);
     }

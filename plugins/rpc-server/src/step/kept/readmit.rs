@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{CallId, ChannelId, ConnectionId, Error, ErrorKind, Instant, Result};
+use farcall_placement::queue::UserId;
 use farcall_services::directory::PublishedRoutine;
 use farcall_wire::run_timeout_of;
 
@@ -120,6 +121,8 @@ impl Server {
             Err(error) => return Err(error),
         };
         let counted = self.state.counters.principal(&principal.name);
+        let wanted = ranks::processors(&known, &open);
+        let share = self.share_of(UserId(counted.number()), &known, &variant, wanted);
         let deadline = open.remaining_us.map(|us| now + Duration::from_micros(us));
         let call = Call {
             id,
@@ -130,7 +133,7 @@ impl Server {
             layout,
             memory: CallMemory { own: memory, ..CallMemory::default() },
             arguments: Arguments::default(),
-            run: Run::default(),
+            run: Run { share, ..Run::default() },
             wants: Wants::default(),
             times: CallClock::new(now, deadline, run_timeout_of(&open)?, asked.wall_time),
             open,
