@@ -10,6 +10,7 @@ mod places;
 mod policy;
 mod pool;
 mod processors;
+mod times;
 
 mod waiting;
 
@@ -26,6 +27,7 @@ pub use policy::{DeepestFirst, QueuePolicy, Rank, WaitingCall};
 pub use pool::{Pool, PoolNumber};
 pub(crate) use processors::processors_of;
 pub use processors::{Processors, Share};
+use times::Times;
 pub use waiting::{Turn, WaitingLine};
 
 /// Where the executables of a module run.
@@ -50,6 +52,8 @@ pub struct Queue {
     inside: usize,
     /// What calls have of this host's processors.
     pub(crate) processors: Processors,
+    /// How long calls ran.
+    pub(crate) times: Times,
     /// Whether a call that has a free executable waits for processors.
     is_held: bool,
     /// Whether it may not have to wait any more.
@@ -68,6 +72,7 @@ impl Queue {
             order: Line::new(by_name.expect("options are checked")),
             inside: 0,
             processors: Processors::new(limits),
+            times: Times::default(),
             is_held: false,
             is_to_look: false,
             numbered: 0,

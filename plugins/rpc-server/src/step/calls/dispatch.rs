@@ -183,8 +183,12 @@ impl Server {
     fn answered(&mut self, surroundings: &mut dyn Surroundings, key: CallKey) {
         let Some(call) = self.state.calls.get_mut(&key) else { return };
         let Some(result) = call.run.results.take() else { return };
+        let ran_ns = result.times.finished_ns.saturating_sub(result.times.started_ns);
         if is_small(call) {
-            call.routine.learn(result.times.finished_ns.saturating_sub(result.times.started_ns));
+            call.routine.learn(ran_ns);
+        }
+        if self.state.queue.needs_run_times() && result.failure.is_none() {
+            self.state.queue.times.observe(call, ran_ns as f64 * 1e-9);
         }
         // What was to end has ended, however its routine put it.
         let outcome = match (call.run.unwanted.take(), result.failure) {

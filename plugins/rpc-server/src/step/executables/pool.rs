@@ -99,8 +99,13 @@ impl Server {
 
     /// A call is to wait: how long it will run, where that is part of the order.
     fn expect_run(&mut self, key: CallKey) {
-        let Some(call) = self.state.calls.get_mut(&key) else { return };
-        call.run.share.run_s = call.routine.typical_s();
+        let Some(run_s) = self.state.calls.get(&key).map(|call| self.state.expected_run(call))
+        else {
+            return;
+        };
+        if let Some(call) = self.state.calls.get_mut(&key) {
+            call.run.share.run_s = run_s;
+        }
     }
 
     /// The executable of a call that comes and does not have to wait: one that is free, or one that
