@@ -33,6 +33,7 @@ mod network;
 mod ng;
 mod numbers;
 mod objects;
+mod order;
 mod output;
 mod placement;
 mod plugins;

@@ -195,8 +195,9 @@ impl Default for Options {
 }
 
 /// The policy of a name.
-fn queue(name: &str) -> Option<&'static str> {
-    QUEUES.into_iter().find(|known| *known == name)
+fn queue(name: &str) -> std::result::Result<&'static str, String> {
+    let known = QUEUES.into_iter().find(|known| *known == name);
+    known.ok_or_else(|| format!("there is no queue {name:?}: set one of {}", QUEUES.join(", ")))
 }
 
 /// 0 leaves it to us.
@@ -238,11 +239,7 @@ impl Options {
             ("control_bytes_max", read.control_bytes_max.into(), 4096),
             ("data_bytes_max", read.data_bytes_max.into(), 4096),
         ])?;
-        if queue(&read.queue).is_none() {
-            let message =
-                format!("there is no queue {:?}: set one of {}", read.queue, QUEUES.join(", "));
-            return Err(options.wrong("queue", message));
-        }
+        queue(&read.queue).map_err(|message| options.wrong("queue", message))?;
         access::check(&read.access).map_err(|message| options.wrong("access", message))?;
         Ok(read)
     }

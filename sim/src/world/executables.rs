@@ -119,7 +119,10 @@ impl World {
             Action::Results(_) | Action::Readmit => {
                 panic!("clients of this world have nothing kept")
             }
-            Action::List { .. } | Action::Order { .. } | Action::Close(_) | Action::Audit(_)
+            Action::List { .. }
+            | Action::Order { .. }
+            | Action::Close(_)
+            | Action::Audit(_)
             | Action::Warn(_) => {
                 panic!("clients of this world neither list nor give orders, and nobody keeps a log")
             }

@@ -74,8 +74,9 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Processors that calls may have together. By default, whoever lets more executables work at a
-    /// time than there are processors has routines that wait more than they compute.
+    /// Processors that calls may have together. By default at least as many as
+    /// executables may work at a time: where these are more than the host's processors, routines wait
+    /// more than they compute.
     pub fn processors(&self) -> u32 {
         let places = u32::try_from(self.executables_max).unwrap_or(u32::MAX);
         self.processors_max.unwrap_or(places.max(self.capacity.cores)).max(1)

@@ -12,6 +12,7 @@ pub(super) mod open;
 pub(super) mod place;
 pub(super) mod ranks;
 pub(super) mod resources;
+mod share;
 pub(super) mod stall;
 pub(super) mod translate;
 

@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_behind_nobody_pays_and_yesterday_does_not_count() {
+    fn users_pay_without_waiting_and_yesterday_does_not_count() {
         let mut line = Line::new(Box::new(FirstCome));
         for _ in 0..1_000 {
             line.pass(UserId(1), 1.0);

@@ -178,7 +178,7 @@ impl State {
         self.queue.first_of(pool.number())
     }
 
-    /// A call is over, or comes back: what it took more or less than was paid for it.
+    /// A call has ended, or comes back: what it took more or less than was paid for it.
     pub(crate) fn settle_share(&mut self, key: CallKey, seconds: f64) {
         let Some(call) = self.calls.get_mut(&key) else { return };
         let share = &mut call.run.share;

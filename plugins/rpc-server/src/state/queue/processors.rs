@@ -4,7 +4,8 @@
 //!   them until it is free again, or gone.
 //! - An object's executable has the cores that it was made with as long as it lives.
 //! - One whose call waits for calls of its own, or for a function of its client, gives them back.
-//!   It takes them again when that is over, whoever has them by then: it never waits for them.
+//!   It takes them again when that has ended, though others may have them by then: it never waits
+//!   for them.
 
 use farcall_base::Instant;
 use farcall_placement::queue::{QueuedCall, UserId};

@@ -240,7 +240,7 @@ impl Server {
         );
     }
 
-    /// A call is over: its user pays for how long it ran, and not for how long it was expected to.
+    /// A call has ended: its user pays for how long it ran, and not for how long it was expected to.
     fn settle_turn(
         &mut self,
         key: CallKey,

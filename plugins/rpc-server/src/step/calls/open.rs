@@ -6,13 +6,9 @@ use std::time::Duration;
 use farcall_base::{
     CallId, ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Resources, Result,
 };
-use farcall_placement::queue::UserId;
 use farcall_wire::{Argument, Open, run_timeout_of};
 
-use crate::state::{
-    Action, Arguments, Call, CallClock, CallMemory, Known, PeerKind, Run, Share, Variant, Wants,
-    processors_of,
-};
+use crate::state::{Arguments, Call, CallClock, CallMemory, Known, PeerKind, Run, Variant, Wants};
 use crate::step::calls::check;
 use crate::step::calls::ranks;
 use crate::step::calls::resources;
@@ -73,7 +69,6 @@ impl Server {
         let ranks = ranks::of(&routine, open)?;
         let asked = self.asked_for(&routine, open, on)?;
         let run_timeout = run_timeout_of(open)?;
-        let wanted = ranks::processors(&routine, open);
         let keep = self.keep_of(connection, open, around.nesting.levels)?;
         let Some(peer) = self.state.front.peer(connection) else { return Ok(0) };
         let PeerKind::Client { segments, .. } = &peer.kind else { return Ok(0) };
@@ -92,8 +87,7 @@ impl Server {
         let Some(open) = taken.take() else { return Ok(0) };
         let wants = Wants::of(&open);
         let variant = Variant { ranks, resources: resources::of_pool(&routine, asked) };
-        let user = UserId(counted.number());
-        let share = self.share_of(user, &routine, &variant, wanted);
+        let share = self.share_of(counted, &routine, &variant, &open);
         let variant = if on.is_some() { Variant::default() } else { variant };
         let call = Call {
             id: open.call,
@@ -115,28 +109,6 @@ impl Server {
         };
         self.enter(connection, channel, call, &plan);
         Ok(plan.announced)
-    }
-
-    /// What a call takes of this host's processors: all that there are, where it wants more.
-    pub(in crate::step) fn share_of(
-        &mut self,
-        user: UserId,
-        routine: &Known,
-        variant: &Variant,
-        wanted: Option<u32>,
-    ) -> Share {
-        if !routine.module.executable.launcher.is_empty() {
-            // What it takes there is its launcher's to count.
-            return Share { user, ..Share::default() };
-        }
-        let wanted = processors_of(variant, wanted);
-        let processors = wanted.min(self.state.queue.processors.max());
-        let is_asked = variant.resources.cores.is_some();
-        if processors < wanted && !is_asked && routine.is_news_to_log() {
-            let error = too_many(&routine.name, wanted, processors);
-            self.state.out.act(Action::Warn(Box::new(error)));
-        }
-        Share { user, processors, ..Share::default() }
     }
 
     /// What a call asks for, or the object that it is on was made with.
@@ -245,13 +217,6 @@ impl Server {
             .retryable()),
         }
     }
-}
-
-fn too_many(routine: &str, wanted: u32, processors: u32) -> Error {
-    let message = format!("it wants {wanted} processors, and calls may have {processors} together");
-    Error::new(ErrorKind::LimitExceeded, "run a routine", message)
-        .with("routine", routine)
-        .fix("correct Processors in its interface file, or raise processors_max in farcall.toml")
 }
 
 /// The segments that a call's arguments and wanted results lie in.

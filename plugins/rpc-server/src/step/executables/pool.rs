@@ -56,7 +56,7 @@ impl Server {
         }
     }
 
-    /// A call takes its place in its module's line, whoever came before it, unless it begins.
+    /// A call takes its place in its module's line, regardless of who came before it, unless it begins.
     pub(in crate::step) fn stand_in_pool(
         &mut self,
         surroundings: &mut dyn Surroundings,

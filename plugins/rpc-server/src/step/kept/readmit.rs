@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{CallId, ChannelId, ConnectionId, Error, ErrorKind, Instant, Result};
-use farcall_placement::queue::UserId;
 use farcall_services::directory::PublishedRoutine;
 use farcall_wire::run_timeout_of;
 
@@ -121,8 +120,7 @@ impl Server {
             Err(error) => return Err(error),
         };
         let counted = self.state.counters.principal(&principal.name);
-        let wanted = ranks::processors(&known, &open);
-        let share = self.share_of(UserId(counted.number()), &known, &variant, wanted);
+        let share = self.share_of(counted, &known, &variant, &open);
         let deadline = open.remaining_us.map(|us| now + Duration::from_micros(us));
         let call = Call {
             id,
