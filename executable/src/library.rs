@@ -23,8 +23,10 @@ use crate::entry::EntryPoint;
 use crate::serve::HOST_ENTRIES;
 use crate::words;
 pub use loaded::{files_of_libraries, files_of_program, needed_by_libraries, needed_by_program};
-use loader::{Handle, Scope, Symbol};
+use loader::Scope;
+pub(crate) use loader::{Handle, Symbol};
 use names::LibraryName;
+pub(crate) use references::loaded_files;
 
 /// More libraries than this in one module are a mistake.
 const LIBRARIES_MAX: usize = 256;

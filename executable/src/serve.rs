@@ -28,6 +28,7 @@ mod running;
 mod start;
 mod stub;
 mod texts;
+mod threads;
 mod turns;
 mod wait;
 mod zygote;
@@ -243,10 +244,10 @@ impl Session {
     fn on_request(&mut self, channel: ChannelId, request: Request) {
         let reply = match request {
             Request::Load(publication) => match self.load(&publication) {
-                Ok(asks) => {
-                    let asks = asks && self.connection.has_feature(POLLED_CANCEL);
-                    if asks { Reply::Loaded(Loaded { asks }) } else { Reply::Done }
+                Ok(loaded) if self.connection.has_feature(POLLED_CANCEL) => {
+                    if loaded == Loaded::default() { Reply::Done } else { Reply::Loaded(loaded) }
                 }
+                Ok(_) => Reply::Done,
                 Err(error) => Reply::Failed((&error).into()),
             },
             Request::Interface(_)
@@ -370,6 +371,9 @@ impl Session {
         let routine = call.routine().to_owned();
         self.running = Some(Running { channel, routine, cancelled: false, slots: Vec::new() });
         cancel::begin();
+        if let Some(threads) = call.threads {
+            module.threads.set(threads);
+        }
         let outcome =
             running::during(running::Way { session: self, link, waiter }, call.id, || {
                 call.run(&module)
@@ -405,9 +409,8 @@ fn processor_time() -> u64 {
 }
 
 impl Session {
-    /// Loads the module, and begins the object that this process is to be; whether its code asks if
-    /// it was cancelled.
-    fn load(&mut self, publication: &Publication) -> Result<bool> {
+    /// Loads the module, and begins the object that this process is to be; what its code can do.
+    fn load(&mut self, publication: &Publication) -> Result<Loaded> {
         let module = self.code.load(publication);
         let module = match ranks::led() {
             Some(ranks) => ranks.load(publication, module),
@@ -416,9 +419,11 @@ impl Session {
         if let Some(class) = &publication.object {
             self.object = Some(Object::begin(&module, class, &self.segments, &mut self.arenas)?);
         }
-        let asks = module.asks;
+        // Ranks are spread over processors by MPI.
+        let can_set = ranks::led().is_none() && !module.threads.is_empty();
+        let loaded = Loaded { asks: module.asks, threads: can_set.then_some(true) };
         self.module = Some(Rc::new(module));
-        Ok(asks)
+        Ok(loaded)
     }
 
     /// The server says goodbye: an object that began ends.

@@ -107,6 +107,9 @@ pub struct ExecutableLimits {
     pub memory_max: Option<Bytes>,
     /// Time of one call, in seconds; the server ends an executable that takes longer.
     pub call_seconds_max: Option<u64>,
+    /// Whether nobody has said how many threads its libraries run: the server may tell it, with each
+    /// call.
+    pub threads_are_free: bool,
     /// Until when it is to begin calls: a later one would not have the time that it asks for.
     pub takes_calls_until: Option<Instant>,
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use farcall_client::{Argument, CallOptions, Client, PendingCall, Routine};
 use farcall_tests::{
-    Directory, Server, Transport, authority, compile, eventually, manifest, nested, until_begun,
-    watched,
+    Directory, Server, Transport, authority, compile, eventually, manifest, manifest_of, nested,
+    until_begun, watched,
 };
 use farcall_wire::Stage;
 
@@ -163,4 +163,43 @@ fn a_queue_that_does_not_exist_is_named_with_those_that_do() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && said.contains("there is no queue \"shortest\""), "{said}");
     assert!(said.contains("shortest-first"), "{said}");
+}
+
+const THREADS_IDL: &str = "Module threads; Library \"./libthreads.so\";
+Define count(OUT int number) Calls \"C\" number = threads();
+Define both(OUT int number) Processors 2 Calls \"C\" number = threads();";
+
+/// A server of routines that say how many threads OpenMP runs, with these options of the spawner.
+fn threads(spawner: &str) -> (Server, Directory) {
+    let folder = Directory::new();
+    let library = folder.0.join("libthreads.so");
+    compile("threads.c", &library, &["-shared", "-fPIC", "-fopenmp"]);
+    let module = folder.write("threads.idl", THREADS_IDL);
+    let options = "executables_max = 1\nprocessors_max = 2";
+    let manifest = folder.write("farcall.toml", &manifest_of(options, spawner));
+    let manifest = ["--manifest", manifest.to_str().unwrap()];
+    (Server::start(Transport::Unix, &[module], &manifest), folder)
+}
+
+#[test]
+fn threads_travel_with_each_call() {
+    let (server, _folder) = threads("");
+    let client = server.client();
+    let number = |name: &str| -> i32 {
+        client.routine(name).unwrap().call([]).unwrap().scalar("number").unwrap()
+    };
+    assert_eq!(number("both"), 2, "as its interface says");
+    for _ in 0..3 {
+        assert_eq!((number("count"), number("both")), (1, 2), "in one process");
+    }
+}
+
+#[test]
+fn threads_that_the_configuration_sets_stay() {
+    let (server, _folder) = threads("limits.threads = 3");
+    let client = server.client();
+    for name in ["count", "both", "count"] {
+        let outputs = client.routine(name).unwrap().call([]).unwrap();
+        assert_eq!(outputs.scalar::<i32>("number").unwrap(), 3, "{name}");
+    }
 }

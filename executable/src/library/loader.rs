@@ -63,6 +63,15 @@ impl Handle {
         NonNull::new(handle).map(Handle).ok_or_else(last_error)
     }
 
+    /// What is loaded already under this name of the loader's; the program's is empty.
+    pub fn loaded(name: &CStr) -> Option<Handle> {
+        let name = if name.is_empty() { std::ptr::null() } else { name.as_ptr() };
+        // SAFETY: a NUL-terminated name, or NULL for the program; NOLOAD opens nothing. The extra
+        // reference is never given back.
+        let handle = unsafe { libc::dlopen(name, libc::RTLD_NOLOAD | libc::RTLD_LAZY) };
+        NonNull::new(handle).map(Handle)
+    }
+
     /// Shows the library's symbols to libraries that are opened later.
     pub fn make_global(&self, path: &Path) {
         let Ok(text) = CString::new(path.as_os_str().as_bytes()) else { return };

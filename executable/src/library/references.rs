@@ -1,7 +1,7 @@
 //! Whether any code of this process refers to a function, as the loader's own tables tell: without
 //! reading a file, which a module's user may not be allowed to.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 /// Tags of the dynamic section (elf.h).
 const DT_NULL: i64 = 0;
@@ -38,6 +38,30 @@ struct Tables {
 /// Whether an object of this process, the program itself or a library, needs a function of one of
 /// these names and does not bring it along.
 pub(crate) fn any_refers_to(names: &[&CStr]) -> bool {
+    // SAFETY: an object of the loader's list.
+    objects()
+        .any(|object| unsafe { tables(object).is_some_and(|tables| refers_to(&tables, names)) })
+}
+
+/// The files that are loaded, by the names that the loader knows them by; the program's is empty.
+pub(crate) fn loaded_files() -> Vec<CString> {
+    // SAFETY: the loader's names end, and stay as long as their objects.
+    objects().map(|object| unsafe { CStr::from_ptr(object.name) }.to_owned()).collect()
+}
+
+/// The loader's list, which only grows here: no library is ever closed.
+fn objects() -> impl Iterator<Item = &'static LinkMap> {
+    let mut map = first_object();
+    let next = move || {
+        // SAFETY: see above.
+        let object = unsafe { map.as_ref() }?;
+        map = object.next;
+        Some(object)
+    };
+    std::iter::from_fn(next).take(OBJECTS_MAX)
+}
+
+fn first_object() -> *const LinkMap {
     let mut map: *const LinkMap = std::ptr::null();
     // SAFETY: NULL names the program itself, which is open already; RTLD_DI_LINKMAP stores one
     // pointer.
@@ -46,19 +70,10 @@ pub(crate) fn any_refers_to(names: &[&CStr]) -> bool {
         let stored: c_int =
             libc::dlinfo(program, libc::RTLD_DI_LINKMAP, (&raw mut map).cast::<c_void>());
         if program.is_null() || stored != 0 {
-            return false;
+            return std::ptr::null();
         }
     }
-    for _ in 0..OBJECTS_MAX {
-        // SAFETY: the loader's list, which only grows here: no library is ever closed.
-        let Some(object) = (unsafe { map.as_ref() }) else { return false };
-        // SAFETY: an object of that list.
-        if unsafe { tables(object).is_some_and(|tables| refers_to(&tables, names)) } {
-            return true;
-        }
-        map = object.next;
-    }
-    false
+    map
 }
 
 /// # Safety

@@ -18,7 +18,7 @@ use farcall_link::memory::{Block, HeapRegion, Region, Space};
 use farcall_link::packing::Packing;
 use farcall_link::strided::Strided;
 use farcall_transport_unix::Birthplace;
-use farcall_wire::{Argument, NOTICES, Open, wants};
+use farcall_wire::{Argument, NOTICES, Open, threads_of, wants};
 
 use super::CALL_BYTES_MAX;
 use super::children::end_what_a_call_left;
@@ -73,6 +73,8 @@ pub struct PendingCall {
     told: Option<Vec<u8>>,
     /// Whether its processor time is measured.
     pub is_measured: bool,
+    /// Threads that libraries run from then on, where it says.
+    pub threads: Option<u32>,
 }
 
 /// What a routine is called with.
@@ -135,6 +137,7 @@ impl PendingCall {
             receiving: BTreeMap::new(),
             told: None,
             is_measured: is_measured(open),
+            threads: threads_of(open.attributes.as_deref()),
         };
         call.fill(interface, open, &values)?;
         call.check_ranks(interface)?;

@@ -15,6 +15,7 @@ use farcall_wire::Publication;
 use super::callback::{Closures, closures};
 use super::cancel::ASKING;
 use super::hosted::Hosted;
+use super::threads::ThreadSetters;
 use crate::build::entry_name;
 use crate::entry::{EntryPoint, LinkedEntries};
 use crate::library::Libraries;
@@ -77,6 +78,8 @@ pub struct LoadedModule {
     pub process: Birthplace,
     /// Whether its code asks whether its call was cancelled.
     pub asks: bool,
+    /// What tells its libraries how many threads to run.
+    pub threads: ThreadSetters,
     /// Its name.
     pub name: String,
     routines: HashMap<String, LoadedRoutine>,
@@ -119,6 +122,7 @@ impl LoadedModule {
         Ok(LoadedModule {
             process: Birthplace::here(),
             asks,
+            threads: ThreadSetters::find(),
             name: module.name,
             routines,
             _libraries: libraries,

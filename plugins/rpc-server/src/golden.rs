@@ -23,7 +23,7 @@ use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
 use farcall_services::directory::{
     ExecutableImage, ImageKind, PublishedModule, PublishedRoutine, Trust,
 };
-use farcall_services::spawner::{ExitHow, Exited, Output, OutputTail, Said};
+use farcall_services::spawner::{ExecutableLimits, ExitHow, Exited, Output, OutputTail, Said};
 
 use crate::state::{Caller, MemorySource, Newcomer, State};
 use crate::step::{Server, Union};
@@ -130,7 +130,7 @@ impl Play {
             "start-ok" | "start-failed" | "load-ok" | "load-failed" | "return" | "soon"
             | "begin" | "fail" | "exit" | "kill" | "stopped" | "lost" | "callback"
             | "calls-back" | "gives-up" | "nest" | "lie" | "says" | "heard-out" | "listening"
-            | "deaf" | "load-asks" | "progress" => {
+            | "deaf" | "load-asks" | "load-threads" | "progress" => {
                 self.executable_event(ExecutableId(number), words)
             }
             "resolve" => self.resolve(words[1]),
@@ -280,6 +280,11 @@ impl Play {
                     Error::new(ErrorKind::LimitExceeded, "listen to an executable", "it is busy")
                         .retryable();
                 self.server.listening(&mut self.memory, executable, Err(error));
+            }
+            "load-threads" => {
+                let limits = ExecutableLimits { threads_are_free: true, ..Default::default() };
+                self.server.executable_limited(executable, 1, limits);
+                self.peers.executable_does(connection, words[0], rest);
             }
             "heard-out" => self.server.heard_out(&mut self.memory, executable),
             "begin" => {

@@ -312,6 +312,7 @@ impl Limits {
         ExecutableLimits {
             memory_max: limited(self.memory_bytes_max).map(Bytes),
             call_seconds_max: limited(self.call_seconds_max),
+            threads_are_free: !self.threads_are_set() && !self.pin(),
             takes_calls_until: None,
         }
     }

@@ -9,12 +9,30 @@ use crate::message::Attribute;
 pub const POLLED_CANCEL: &str = "polled-cancel";
 
 /// What the code of a module can do that was loaded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct Loaded {
     /// It asks whether its call was cancelled.
     #[n(1)]
     pub asks: bool,
+    /// It can be told how many threads its libraries are to run.
+    #[n(2)]
+    pub threads: Option<bool>,
+}
+
+/// The attribute of an Open to an executable: how many threads the libraries of its routine run
+/// from then on.
+pub const THREADS: &str = "threads";
+
+/// The attribute that sets a number of threads.
+pub fn threads_attribute(count: u32) -> Attribute {
+    Attribute { name: THREADS.to_owned(), critical: false, value: crate::message::encode(&count) }
+}
+
+/// The number of threads that an Open sets, if it sets one.
+pub fn threads_of(attributes: Option<&[Attribute]>) -> Option<u32> {
+    let attribute = attributes?.iter().find(|attribute| attribute.name == THREADS)?;
+    minicbor::decode(&attribute.value).ok()
 }
 
 /// The feature that allows an acceptor to open calls of an opener's functions, inside the call that

@@ -23,7 +23,8 @@ mod streams;
 
 pub use compressed::{COMPRESSION, CompressedHead};
 pub use executables::{
-    CALLBACK, CALLBACKS, Loaded, POLLED_CANCEL, callback_attribute, callback_slot,
+    CALLBACK, CALLBACKS, Loaded, POLLED_CANCEL, THREADS, callback_attribute, callback_slot,
+    threads_attribute, threads_of,
 };
 pub use frame::{Flags, FrameHeader, FrameKind, HEADER_BYTES, PREFACE, padding};
 pub use kept::{

@@ -11,6 +11,7 @@ use farcall_services::directory::PublishedRoutine;
 use farcall_wire::{
     Argument, Attribute, ByteOrder, CallResult, CallTimes, Failure, Hello, HelloLimits, Loaded,
     Notice, Open, Order, Publication, Reply, Request, Resume, Role, Share, callback_slot,
+    threads_of,
 };
 
 use super::memory::Memory;
@@ -216,7 +217,12 @@ impl Other {
             "load-asks" => {
                 let channel = self.load.take().expect("it was told to load");
                 self.asks = true;
-                self.machine.reply(channel, &Reply::Loaded(Loaded { asks: true }));
+                self.machine.reply(channel, &Reply::Loaded(Loaded { asks: true, threads: None }));
+            }
+            "load-threads" => {
+                let channel = self.load.take().expect("it was told to load");
+                let loaded = Loaded { asks: false, threads: Some(true) };
+                self.machine.reply(channel, &Reply::Loaded(loaded));
             }
             "progress" => {
                 let (channel, _) = self.running.front().expect("it has a call");
@@ -367,7 +373,11 @@ impl Other {
             Some(slot) => {
                 format!("is called back, {} slot {slot}: {}", open.routine, words(&open.arguments))
             }
-            None => format!("call {} {} | {wanted}", open.routine, words(&open.arguments)),
+            None => {
+                let threads = threads_of(open.attributes.as_deref());
+                let threads = threads.map_or(String::new(), |count| format!(" on {count} threads"));
+                format!("call {} {} | {wanted}{threads}", open.routine, words(&open.arguments))
+            }
         };
         self.running.push_back((channel, *open));
         said

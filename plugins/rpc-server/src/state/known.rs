@@ -27,6 +27,8 @@ pub struct Known {
     pub counted: NameNumber,
     /// Typical time of its calls with little data, in nanoseconds; 0 while unknown.
     run_ns: AtomicU64,
+    /// Whether it was measured with one thread, and with all.
+    is_measured: [AtomicBool; 2],
     /// Whether the log says that it wants more processors than there are.
     is_in_log: AtomicBool,
 }
@@ -52,6 +54,7 @@ impl Known {
             counted,
             published,
             run_ns: AtomicU64::new(0),
+            is_measured: Default::default(),
             is_in_log: AtomicBool::new(false),
         }
     }
@@ -66,6 +69,16 @@ impl Known {
     /// Whether the log does not yet say what is wrong with it; it does from now on.
     pub fn is_news_to_log(&self) -> bool {
         !self.is_in_log.swap(true, Ordering::Relaxed)
+    }
+
+    /// It was measured with so many threads.
+    pub fn measured(&self, threads: u32) {
+        self.is_measured[usize::from(threads > 1)].store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was with one thread, and with several.
+    pub fn is_measured(&self) -> [bool; 2] {
+        [0, 1].map(|which| self.is_measured[which].load(Ordering::Relaxed))
     }
 
     /// A call with little data took that long.

@@ -58,6 +58,8 @@ pub struct Queue {
     is_held: bool,
     /// Whether it may not have to wait any more.
     is_to_look: bool,
+    /// Whether executables of any pool can be told how many threads to run.
+    any_sets_threads: bool,
     /// Pools and calls so far.
     numbered: u64,
 }
@@ -75,6 +77,7 @@ impl Queue {
             times: Times::default(),
             is_held: false,
             is_to_look: false,
+            any_sets_threads: false,
             numbered: 0,
         }
     }
@@ -100,6 +103,19 @@ impl Queue {
             let image = ExecutableImage { ranks, resources, ..image.clone() };
             Pool::new(image, publication, PoolNumber(*numbered))
         })
+    }
+
+    /// An executable of a module can be told how many threads to run, or cannot.
+    pub(crate) fn let_set_threads(&mut self, module: &ModuleKey, sets_threads: bool) {
+        self.any_sets_threads |= sets_threads;
+        if let Some(pool) = self.pools.get_mut(module) {
+            pool.let_set_threads(sets_threads);
+        }
+    }
+
+    /// Whether those of a module can. Where none of any can, nothing is looked up.
+    pub(crate) fn sets_threads(&self, module: &ModuleKey) -> bool {
+        self.any_sets_threads && self.pools.get(module).is_some_and(Pool::sets_threads)
     }
 
     /// A call comes: those that came before it are before it from now on.

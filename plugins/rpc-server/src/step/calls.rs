@@ -14,6 +14,7 @@ pub(super) mod ranks;
 pub(super) mod resources;
 mod share;
 pub(super) mod stall;
+mod threads;
 pub(super) mod translate;
 
 pub use place::{SlotMemory, result_memory};

@@ -113,6 +113,7 @@ impl Driver {
         let limits = ExecutableLimits {
             memory_max: one.memory_max.map(farcall_base::Bytes),
             call_seconds_max: one.call_seconds_max,
+            threads_are_free: false,
             takes_calls_until: self.state.takes_calls_until(executable),
         };
         let started = Started { executable, line: Line::Stream(stream), pid: one.pid, limits };

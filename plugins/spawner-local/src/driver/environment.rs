@@ -14,6 +14,7 @@ use super::process::shown_name;
 use super::zygotes::Wanted;
 use crate::limits::Limits;
 use crate::state::Settings;
+use crate::step::CommandLine;
 
 /// Variables of the server's that a module's code may see: where things are, languages, and
 /// settings of numerical libraries. Whatever else is in a server's environment, tokens and agents'
@@ -162,6 +163,12 @@ fn is_servers(name: &OsString) -> bool {
 
 fn begins(name: &OsString, beginnings: &[&str]) -> bool {
     name.to_str().is_some_and(|name| beginnings.iter().any(|begin| name.starts_with(begin)))
+}
+
+/// Whether the administrator, or the module, says in a variable how many threads libraries run.
+pub(super) fn has_threads(line: &CommandLine) -> bool {
+    let own = || line.environment.iter().map(|(name, _)| name.as_str());
+    THREADS.iter().any(|name| std::env::var_os(name).is_some() || own().any(|own| own == *name))
 }
 
 fn threads(limits: &Limits, settings: &Settings) -> impl Iterator<Item = (&'static str, String)> {

@@ -18,7 +18,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::descent;
-use super::environment::prepare;
+use super::environment::{has_threads, prepare};
 use super::leash::Leash;
 use super::meeting::Meeting;
 use super::memory_cgroup::MemoryCgroup;
@@ -91,6 +91,8 @@ pub(super) struct Process {
     stopped: bool,
     reaped: bool,
     limits: Limits,
+    /// Whether a variable says how many threads its libraries run.
+    has_threads: bool,
     /// Which share of the processors is its own.
     place: Option<usize>,
     /// Ends its group with this server.
@@ -156,6 +158,7 @@ impl Process {
             stopped: false,
             reaped: false,
             limits: wanted.command.limits.clone(),
+            has_threads: has_threads(&wanted.command),
             place: None,
             // A launcher's keeper outlives us, to end what is in groups of its own.
             _leash: wanted.meeting.is_none().then(|| Leash::of(group)).flatten(),
@@ -210,6 +213,7 @@ impl Process {
             stopped: false,
             reaped: false,
             limits: wanted.command.limits.clone(),
+            has_threads: has_threads(&wanted.command),
             place: None,
             _leash: Leash::of(group),
             _memory: memory,
@@ -253,7 +257,9 @@ impl Process {
     }
 
     pub(super) fn limits(&self) -> ExecutableLimits {
-        self.limits.for_server()
+        let limits = self.limits.for_server();
+        let are_free = limits.threads_are_free && !self.has_threads && self.meeting.is_none();
+        ExecutableLimits { threads_are_free: are_free, ..limits }
     }
 
     pub(super) fn pid(&self) -> u32 {

@@ -252,7 +252,10 @@ impl Draw {
             2 => Reply::List(self.some(4, Draw::interface)),
             3 => Reply::Done,
             4 => Reply::Modules(self.some(3, Draw::report)),
-            5 => Reply::Loaded(Loaded { asks: self.below(2) == 1 }),
+            5 => Reply::Loaded(Loaded {
+                asks: self.below(2) == 1,
+                threads: (self.below(2) == 1).then_some(true),
+            }),
             6 => Reply::Kept(self.some(3, Draw::kept_call)),
             _ => Reply::Status(Box::new(self.status())),
         }

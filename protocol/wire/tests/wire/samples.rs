@@ -253,7 +253,7 @@ fn replies() -> Vec<Sample> {
             "loaded, and its code asks for cancels",
             2,
             0,
-            Body::Reply(Reply::Loaded(Loaded { asks: true })),
+            Body::Reply(Reply::Loaded(Loaded { asks: true, threads: None })),
         ),
         sample(
             "reply/status",

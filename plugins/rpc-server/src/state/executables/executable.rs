@@ -27,6 +27,15 @@ pub enum Phase {
     Ending,
 }
 
+/// What an executable was told of the threads of its libraries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Threads {
+    /// Whether it can be told.
+    pub are_set: bool,
+    /// What it was told last, where that is certain.
+    pub told: Option<u32>,
+}
+
 /// An executable.
 pub struct Executable {
     /// What it runs.
@@ -49,6 +58,8 @@ pub struct Executable {
     pub shared: SharedMemory,
     /// What it may use.
     pub limits: ExecutableLimits,
+    /// What it was told of threads.
+    pub threads: Threads,
     /// Processors of this host that it has.
     pub processors: u32,
     /// Whether it is held, and in no pool.

@@ -37,6 +37,8 @@ pub struct Pool {
     alive: usize,
     /// Those that will be free without a call having to end.
     coming: usize,
+    /// Whether its executables can be told how many threads to run.
+    sets_threads: bool,
     /// Since when more come than calls wait.
     surplus_since: Option<Instant>,
     /// Whether one more could not be started for lack of something: those that live serve all until
@@ -61,6 +63,7 @@ impl Pool {
             brief: Vec::new(),
             alive: 0,
             coming: 0,
+            sets_threads: false,
             surplus_since: None,
             is_short: false,
             killed_at_start: 0,
@@ -260,6 +263,16 @@ impl Pool {
     /// Those that do.
     pub(crate) fn brief(&self) -> &[ExecutableId] {
         &self.brief
+    }
+
+    /// Its executables can be told how many threads to run, or cannot.
+    pub(crate) fn let_set_threads(&mut self, sets_threads: bool) {
+        self.sets_threads = sets_threads;
+    }
+
+    /// Whether they can.
+    pub(crate) fn sets_threads(&self) -> bool {
+        self.sets_threads
     }
 
     /// One came to take calls.

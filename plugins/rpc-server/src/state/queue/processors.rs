@@ -23,6 +23,8 @@ pub struct Share {
     pub user: UserId,
     /// Processors of this host; 0 where it runs elsewhere.
     pub processors: u32,
+    /// Threads that its libraries are told to run, where they can be told.
+    pub threads: Option<u32>,
     /// When it came to the queue, and its number there; it keeps both.
     pub arrived: Instant,
     /// Calls that came before have smaller ones.

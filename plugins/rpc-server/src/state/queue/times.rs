@@ -1,7 +1,7 @@
 //! How long calls run, as this server learned from those that ran (spec/placement.md, section 3).
 
 use farcall_idl::values::ByteValues;
-use farcall_placement::{Limits, MemberId, RunTimes, Work};
+use farcall_placement::{Crowding, Limits, MemberId, RunTimes, Work, threads_for};
 use farcall_wire::Argument;
 use xxhash_rust::xxh3::Xxh3Default;
 
@@ -26,6 +26,13 @@ impl Times {
         self.0.predict(HERE, &call.routine.contract, &work_of(call)).seconds
     }
 
+    /// How many threads make calls like this one take the least time, where so many are there.
+    pub(crate) fn threads(&self, call: &Call, crowding: Crowding) -> u32 {
+        let work = work_of(call);
+        let contract = &call.routine.contract;
+        threads_for(crowding, |threads| self.0.gain(contract, &work, threads))
+    }
+
     /// It ran so long.
     pub(crate) fn observe(&mut self, call: &Call, seconds: f64) {
         self.0.observe(HERE, &call.routine.contract, &work_of(call), seconds);
@@ -48,7 +55,7 @@ fn work_of(call: &Call) -> Work {
     Work {
         amount: operations.unwrap_or(call.layout.array_bytes() as f64).max(1.0),
         sizes: sizes.digest(),
-        threads: call.run.share.processors.max(1),
+        threads: call.run.share.threads.unwrap_or(call.run.share.processors).max(1),
     }
 }
 

@@ -187,9 +187,17 @@ impl Server {
         if is_small(call) {
             call.routine.learn(ran_ns);
         }
+        let executable = call.run.executable;
+        let has_failed = result.failure.is_some();
         if self.state.queue.needs_run_times() && result.failure.is_none() {
             self.state.queue.times.observe(call, ran_ns as f64 * 1e-9);
         }
+        if has_failed {
+            self.tell_threads_again(executable);
+        } else {
+            self.learn_threads(key, ran_ns);
+        }
+        let Some(call) = self.state.calls.get_mut(&key) else { return };
         // What was to end has ended, however its routine put it.
         let outcome = match (call.run.unwanted.take(), result.failure) {
             (Some(unwanted), _) => Err(unwanted),

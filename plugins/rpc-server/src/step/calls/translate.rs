@@ -78,9 +78,14 @@ impl Server {
             arguments.push(argument);
             wanted.push(want);
         }
-        let call = self.state.calls.get(&key).ok_or_else(gone)?;
         let is_launched =
             self.state.executables.get(&executable).is_some_and(|record| record.launched);
+        let threads = self.tell_threads(key, executable);
+        let call = self.state.calls.get(&key).ok_or_else(gone)?;
+        let mut attributes = call.wants.of_executable();
+        if let Some(threads) = threads {
+            attributes.get_or_insert_default().push(threads);
+        }
         Ok(Open {
             call: call.id,
             routine: routine.name.clone(),
@@ -92,7 +97,7 @@ impl Server {
             parent: None,
             principal: None,
             trace: call.open.trace.clone(),
-            attributes: call.wants.of_executable(),
+            attributes,
         })
     }
 

@@ -155,7 +155,10 @@ impl Server {
             return;
         }
         let module = record.module.clone();
-        let asks = matches!(reply, Reply::Loaded(Loaded { asks: true }));
+        let said = if let Reply::Loaded(loaded) = reply { loaded } else { Loaded::default() };
+        let asks = said.asks;
+        record.threads.are_set = said.threads == Some(true) && record.limits.threads_are_free;
+        let sets_threads = record.threads.are_set;
         if record.held {
             record.asks = asks;
             self.state.executables.starts.came(&module);
@@ -170,6 +173,7 @@ impl Server {
                 if let Some(pool) = self.state.queue.get_mut(&module) {
                     pool.forget_kills();
                 }
+                self.state.queue.let_set_threads(&module, sets_threads);
                 self.free(surroundings.now(), executable);
                 self.serve_all(surroundings, &module);
             }

@@ -132,6 +132,10 @@ impl Server {
     ) {
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
         let back = record.line.shut(begun);
+        if !back.is_empty() {
+            // One of these may have been the one that told it.
+            record.threads.told = None;
+        }
         let running = record.line.back();
         let module = record.module.clone();
         let connection = record.connection;
@@ -283,9 +287,13 @@ pub(in crate::step) fn is_small(call: &Call) -> bool {
     call.layout.array_bytes() <= SMALL_BYTES
 }
 
+/// Whether calls of a routine are so short that others may wait behind them.
+pub(in crate::step) fn is_short(known: &Known) -> bool {
+    known.typical().is_some_and(|typical| typical * 2 <= LINE_TIME)
+}
+
 /// Whether others may wait behind this call, and it behind others.
 fn is_brief(call: &Call) -> bool {
-    let is_short = |known: &Known| known.typical().is_some_and(|typical| typical * 2 <= LINE_TIME);
     // An executable runs calls in the order in which they are complete: those that are so at once
     // keep theirs.
     let complete =

@@ -66,6 +66,7 @@ impl Server {
         if let Some(call) = self.state.calls.get_mut(&key) {
             self.state.queue.arrive(surroundings.now(), call);
         }
+        self.choose_threads(key, module);
         if let Some(executable) = self.executable_at_once(key, module) {
             self.begin(surroundings, key, executable);
             return self.retire_outdated(module);
@@ -318,6 +319,7 @@ impl Server {
             hushing: None,
             shared: Default::default(),
             limits: Default::default(),
+            threads: Default::default(),
             processors: 0,
             held: place == Place::Held,
             launched,
