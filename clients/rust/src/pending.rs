@@ -12,8 +12,8 @@ use crate::client::{CallOptions, Client};
 use crate::contract::Contract;
 use crate::results::Outputs;
 use crate::routine::Routine;
-use crate::session::{CallbackTimes, Conditions, Session, Told, Transfer, earlier};
-use crate::view::{Moving, Place, Placed};
+use crate::session::{CallbackTimes, Conditions, PlacedAs, Session, Told, Transfer, earlier};
+use crate::view::{Apart, Place, Placed, Server};
 
 /// Time after a call's deadline in which the server's own word on it counts still: it says more
 /// than ours. Then the caller hears that its time is over, whatever the server does.
@@ -74,7 +74,8 @@ fn conditions(
         ranks: options.ranks,
         resources: (!options.resources.is_empty()).then(|| Box::new(options.resources)),
         within: None,
-        placed: None,
+        placed: PlacedAs::Nowhere,
+        grant: 0,
     }
 }
 
@@ -86,10 +87,8 @@ pub struct PendingCall {
     pub(crate) session: Arc<Session>,
     /// How its server was found, where there are several.
     pub(crate) placed: Option<Placed>,
-    /// It looks for another server.
-    pub(crate) moving: Option<Box<Moving>>,
-    /// Its outcome, where it came while news were waited for.
-    pub(crate) over: Option<Result<Outputs>>,
+    /// What is kept of it where it did not run where it was placed.
+    pub(crate) apart: Option<Box<Apart>>,
     /// Whether it counts among the calls of the server that was connected to.
     pub(crate) counts: bool,
     pub(crate) number: u64,
@@ -128,8 +127,7 @@ impl PendingCall {
         let mut call = PendingCall {
             session: place.session.clone(),
             placed: None,
-            moving: None,
-            over: None,
+            apart: None,
             counts: false,
             client,
             number,
@@ -173,8 +171,7 @@ impl PendingCall {
             client,
             session,
             placed: None,
-            moving: None,
-            over: None,
+            apart: None,
             counts: false,
             number,
             deadline,
@@ -322,13 +319,13 @@ impl PendingCall {
     /// Whether it may move, or others of the client's calls are under way at other servers.
     #[inline]
     pub(crate) fn is_beside(&self) -> bool {
-        self.placed.is_some() || self.moving.is_some() || self.over.is_some() || self.has_beside()
+        self.placed.is_some() || self.apart.is_some() || self.has_beside()
     }
 
-    /// The name of the server that has it.
-    fn server(&self) -> Arc<str> {
+    /// The server that has it.
+    fn server(&self) -> Arc<Server> {
         let server = self.placed.as_ref().map(|placed| &placed.server);
-        server.unwrap_or_else(|| self.client.view().home()).name.clone()
+        server.unwrap_or_else(|| self.client.view().home()).clone()
     }
 
     /// Whether others of the client's calls are under way at other servers.
@@ -418,7 +415,7 @@ impl PendingCall {
     /// # Errors
     /// `ConnectionLost`.
     pub fn cancel(&self) -> Result<()> {
-        if self.placed.is_some() || self.moving.is_some() {
+        if self.placed.is_some() || self.apart.is_some() {
             return self.client.cancel(self.number);
         }
         self.session.cancel(self.number)
@@ -440,7 +437,7 @@ fn open(
         let waits = (conditions.deadline, wait);
         let place = client.place(contract, &passed.arguments, options, &without, waits)?;
         let Some(place) = place else { return Ok(None) };
-        conditions.placed = place.placed.as_ref().and_then(Placed::told);
+        place.tell(conditions);
         match (place.session.open(contract, asked, None, wait), &place.placed) {
             (Ok(number), _) => return Ok(number.map(|number| (place, number))),
             // That connection is gone, and nothing of the call has left.

@@ -15,6 +15,7 @@ use farcall_wire::CallTimes;
 
 use crate::array::Element;
 use crate::per_process::PerProcess;
+use crate::view::Server;
 
 /// The allocator of the C library keeps smaller memory by itself.
 const POOLED_MIN: usize = 1 << 20;
@@ -77,9 +78,9 @@ pub struct Outputs {
     pub(crate) interface: Arc<Interface>,
     pub(crate) outputs: Vec<Output>,
     pub(crate) times: CallTimes,
-    pub(crate) compressed: Vec<CompressedArray>,
-    pub(crate) server: Option<Arc<str>>,
-    pub(crate) took: Option<TimesHere>,
+    // Moved with every call: what is seldom there takes little room.
+    pub(crate) compressed: Box<[CompressedArray]>,
+    pub(crate) server: Option<Arc<Server>>,
 }
 
 /// What a call took here, whose transfers are measured.
@@ -110,7 +111,7 @@ impl Outputs {
     /// Where it ran: the name of the server, or the address that the client is connected to where no
     /// other server is known.
     pub fn server(&self) -> &str {
-        self.server.as_deref().unwrap_or_default()
+        self.server.as_ref().map_or("", |server| &server.name)
     }
 
     /// The result of parameter `name`.

@@ -25,7 +25,7 @@ use asking::Askers;
 pub use asking::places;
 pub use finding::{Place, Placed};
 pub use members::Unanswered;
-pub use moving::Moving;
+pub use moving::Apart;
 use outcomes::Outcomes;
 pub use placing::Placing;
 use search::Search;

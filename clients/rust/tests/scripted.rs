@@ -11,6 +11,9 @@ mod scripted {
     pub mod heartbeat;
     pub mod interfaces;
     pub mod lending;
+    pub mod members;
+    pub mod moving;
+    pub mod placing;
     pub mod questions;
     pub mod sending;
     pub mod timeouts;

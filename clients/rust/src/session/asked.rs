@@ -26,7 +26,9 @@ pub struct Call {
     /// Whether others know its id: it goes on without us.
     pub is_to_stay: bool,
     /// When it began here, where its transfers are measured.
-    pub clock: Option<CallClock>,
+    pub clock: Option<Box<CallClock>>,
+    /// What its client calls it.
+    pub number: u64,
 }
 
 /// When a call began, whose transfers are measured.
@@ -39,8 +41,13 @@ pub struct CallClock {
 }
 
 impl CallClock {
+    /// Of a call that was opened so long after it had begun.
+    pub fn new(begun: Instant, prepared: Duration) -> Box<CallClock> {
+        Box::new(CallClock { begun, prepared })
+    }
+
     /// It is over: what it took here, until it was opened and from then on.
-    pub fn took(self) -> TimesHere {
+    pub fn took(&self) -> TimesHere {
         TimesHere {
             prepared: self.prepared,
             open: self.begun.elapsed().saturating_sub(self.prepared),
@@ -110,7 +117,7 @@ impl Call {
 
     /// What placed it.
     fn grant(&self) -> Option<u64> {
-        self.conditions.placed.map(|placed| placed.grant).filter(|grant| *grant != 0)
+        Some(self.conditions.grant).filter(|grant| *grant != 0)
     }
 
     /// Whether there are others than what placed it.

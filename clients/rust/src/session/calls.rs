@@ -13,7 +13,7 @@ use crate::argument::Passed;
 use crate::clock::{now, until};
 use crate::contract::Contract;
 use crate::marshal::ResultCopy;
-use crate::results::Outputs;
+use crate::results::{Outputs, TimesHere};
 
 /// Time without a byte leaving after which a started call is left to whoever waits later.
 const STALL: Duration = Duration::from_millis(100);
@@ -29,11 +29,14 @@ pub enum Told {
 
 /// How a call was placed: if it fails, its arguments are kept for whoever makes it elsewhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PlacedAs {
-    /// What placed it; 0: nobody was asked.
-    pub grant: u64,
-    /// Whether its transfers are measured.
-    pub is_measured: bool,
+pub enum PlacedAs {
+    /// It was not: it belongs to its server.
+    #[default]
+    Nowhere,
+    /// With others like it.
+    OneOfMany,
+    /// Alone: its transfers are measured.
+    Alone,
 }
 
 /// How a call is to be made.
@@ -59,8 +62,10 @@ pub struct Conditions {
     pub resources: Option<Box<Resources>>,
     /// The call inside whose function it is made: [`Session::open`] finds that out.
     pub within: Option<CallId>,
-    /// How it was placed, if it may run on several servers.
-    pub placed: Option<PlacedAs>,
+    /// How it was placed.
+    pub placed: PlacedAs,
+    /// What placed it; 0: nobody was asked.
+    pub grant: u64,
 }
 
 impl Conditions {
@@ -261,12 +266,17 @@ impl Session {
         self.lock().caller.application_mut().take_back(number)
     }
 
+    /// What a call took here whose transfers were measured, once.
+    pub fn take_times(&self, number: u64) -> Option<TimesHere> {
+        self.lock().caller.application_mut().take_times(number)
+    }
+
     /// Gives a call up that nobody waits for any more: the server is asked to end it, and its
     /// memory is the caller's again. Waits for nothing.
     pub fn abandon(&self, number: u64) {
         let mut core = self.enter();
         core.caller.abandon(number);
-        core.caller.application_mut().take_back(number);
+        core.caller.application_mut().forget(number);
         core.settle();
         self.advance(&mut core);
     }

@@ -27,7 +27,7 @@ impl Core {
         let terms = terms(&conditions, Some(&contract));
         self.caller.open(
             number,
-            Call { contract, passed, conditions, is_to_stay: id.is_some(), clock: None },
+            Call { contract, passed, conditions, is_to_stay: id.is_some(), clock: None, number },
             id,
             terms,
         )?;

@@ -12,7 +12,7 @@ use farcall_wire::{Argument as WireArgument, CallResult};
 use rustc_hash::FxHashMap;
 
 use super::array_result::{ArrayResult, without_memory};
-use super::asked::{Call, CallClock};
+use super::asked::Call;
 use super::incoming::{Expected, Incoming};
 use crate::contract::Contract;
 use crate::files::SentFile;
@@ -107,13 +107,12 @@ impl InFlight {
                     interface: contract.interface.clone(),
                     outputs,
                     times: result.times,
-                    compressed: Vec::new(),
+                    compressed: Box::default(),
                     server: None,
-                    took: call.clock.map(CallClock::took),
                 };
                 Ok(Came { outputs, copies: Vec::new() })
             }
-            InFlight::Long(flight) => flight.came(call, result),
+            InFlight::Long(flight) => flight.came(contract, result),
         }
     }
 }
@@ -234,8 +233,7 @@ impl Flight {
     }
 
     /// What came of a call that went well.
-    fn came(&mut self, call: &Call, result: &mut CallResult) -> Result<Came> {
-        let contract = &call.contract;
+    fn came(&mut self, contract: &Contract, result: &mut CallResult) -> Result<Came> {
         let compressed = self.compressed();
         let mut outputs = Vec::with_capacity(result.results.len());
         let mut copies = Vec::new();
@@ -251,15 +249,14 @@ impl Flight {
             times: result.times,
             compressed,
             server: None,
-            took: call.clock.map(CallClock::took),
         };
         Ok(Came { outputs, copies })
     }
 
     /// Its arrays that travelled compressed.
-    fn compressed(&self) -> Vec<CompressedArray> {
+    fn compressed(&self) -> Box<[CompressedArray]> {
         if self.data.sending.is_empty() && self.receiving.is_empty() {
-            return Vec::new();
+            return Box::default();
         }
         let sent =
             self.data.sending.iter().map(|(parameter, packing)| (*parameter, false, packing));

@@ -14,11 +14,11 @@ use farcall_peer::{Application, Reached, Terms};
 use farcall_wire::{Argument as WireArgument, CallResult, Hello, Open, Reply, Resume};
 use rustc_hash::FxHashMap;
 
-use super::Conditions;
 use super::asked::{Call, CallClock};
 use super::callbacks::Function;
 use super::flight::{Came, Flight, InFlight};
 use super::segments::Segments;
+use super::{Conditions, PlacedAs};
 use crate::argument::{Argument, Passed};
 use crate::callback::Taken;
 use crate::contract::Contract;
@@ -26,6 +26,7 @@ use crate::lending::{Borrower, Wanted, lend};
 use crate::marshal::{
     Marshalled, Memory, OwnMemory, Shared, Slots, copy_arrays, marshal, results_of,
 };
+use crate::results::TimesHere;
 
 /// Arrays of one callback, whatever the server says: they come unasked.
 const CALLBACK_BYTES_MAX: Bytes = Bytes(4 << 30);
@@ -45,6 +46,8 @@ pub struct Program {
     given_back: Vec<Weak<dyn Region>>,
     /// Calls that were placed and failed, by number, until their owner has the outcome.
     returned: FxHashMap<u64, Returned>,
+    /// What calls took whose transfers were measured, by id, until their owner asks.
+    times: FxHashMap<u64, TimesHere>,
 }
 
 /// A call that failed, for whoever makes it elsewhere.
@@ -70,6 +73,22 @@ impl Program {
             borrower: Arc::default(),
             given_back: Vec::new(),
             returned: FxHashMap::default(),
+            times: FxHashMap::default(),
+        }
+    }
+
+    /// What a call took, once.
+    pub fn take_times(&mut self, number: u64) -> Option<TimesHere> {
+        self.times.remove(&number)
+    }
+
+    /// Nobody wants anything of a call any more.
+    pub fn forget(&mut self, number: u64) {
+        if !self.returned.is_empty() {
+            self.returned.remove(&number);
+        }
+        if !self.times.is_empty() {
+            self.times.remove(&number);
         }
     }
 
@@ -103,11 +122,11 @@ impl Opening<'_> {
     fn open(&mut self, call: &mut Call, id: CallId) -> Result<(ChannelId, InFlight)> {
         let limit =
             Bytes(self.connection.peer().map_or(u64::MAX, |peer| peer.limits.call_bytes_max));
-        let placed = call.conditions.placed.filter(|placed| placed.is_measured);
-        let begun = placed.map(|_| Instant::now());
+        let is_measured = call.conditions.placed == PlacedAs::Alone;
+        let begun = is_measured.then(Instant::now);
         let connection = &mut *self.connection;
         if let Some((body, prepared)) = call.open_short(id, limit, || connection.used()) {
-            call.clock = begun.map(|begun| CallClock { begun, prepared: Duration::ZERO });
+            call.clock = begun.map(|begun| CallClock::new(begun, Duration::ZERO));
             return Ok((self.connection.open_encoded(body)?, InFlight::Short(prepared)));
         }
         if std::mem::take(&mut call.conditions.copied) {
@@ -115,7 +134,7 @@ impl Opening<'_> {
         }
         let slots = std::mem::take(&mut self.program.slots);
         let mut data = marshal(&call.contract, &call.passed, limit, slots, self)?;
-        call.clock = begun.map(|begun| CallClock { begun, prepared: begun.elapsed() });
+        call.clock = begun.map(|begun| CallClock::new(begun, begun.elapsed()));
         let open = call.open(id, &mut data);
         let channel = self.connection.open(&open)?;
         let wanted = open.wanted.unwrap_or_else(|| std::mem::take(&mut data.wanted));
@@ -230,13 +249,17 @@ impl Application for Program {
         transfer: &mut InFlight,
         result: &mut CallResult,
     ) -> Result<Came> {
+        if let Some(clock) = &call.clock {
+            self.times.insert(call.number, clock.took());
+        }
         transfer.outcome(id, call, result)
     }
 
     fn failed(&mut self, number: u64, call: Call, transfer: Option<&InFlight>, reached: Reached) {
-        if call.conditions.placed.is_none() {
+        if call.conditions.placed == PlacedAs::Nowhere {
             return;
         }
+        self.times.remove(&number);
         let has_left = reached.has_left;
         let is_written = transfer.and_then(InFlight::long).is_some_and(Flight::may_be_written);
         let is_intact = !reached.is_answered && !(has_left && is_written);
@@ -271,8 +294,14 @@ impl Application for Program {
             Arc::new(Contract::of_reply(Reply::Interface(resume.interface.ok_or_else(untold)?))?);
         let data = sizes(&contract, &resume.arguments.ok_or_else(untold)?, Bytes(bytes_max))?;
         let passed = Passed::owned(Vec::new());
-        let call =
-            Call { contract: contract.clone(), passed, conditions, is_to_stay: true, clock: None };
+        let call = Call {
+            contract: contract.clone(),
+            passed,
+            conditions,
+            is_to_stay: true,
+            clock: None,
+            number: 0,
+        };
         Ok((call, InFlight::new(data), contract))
     }
 

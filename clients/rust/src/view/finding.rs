@@ -17,7 +17,7 @@ use crate::argument::Argument;
 use crate::client::{CallOptions, Client};
 use crate::contract::Contract;
 use crate::marshal::{LikeCalls, Prepared};
-use crate::session::{PlacedAs, Session, earlier};
+use crate::session::{Conditions, PlacedAs, Session, earlier};
 
 /// How often one call asks, at most.
 const ASKED_MAX: u32 = 16;
@@ -49,11 +49,15 @@ pub struct Alone {
     pub demand: Demand,
 }
 
-impl Placed {
-    /// What its server is told, and what is kept with it.
-    pub fn told(&self) -> Option<PlacedAs> {
-        let is_measured = self.alone.is_some();
-        self.is_movable.then_some(PlacedAs { grant: self.grant, is_measured })
+impl Place {
+    /// What its server is told of the call, and what is kept with it.
+    #[inline]
+    pub fn tell(&self, conditions: &mut Conditions) {
+        let placed = self.placed.as_ref().filter(|placed| placed.is_movable);
+        let Some(placed) = placed else { return };
+        conditions.grant = placed.grant;
+        conditions.placed =
+            if placed.alone.is_some() { PlacedAs::Alone } else { PlacedAs::OneOfMany };
     }
 }
 
@@ -85,12 +89,14 @@ pub struct Found {
     pub demand: Demand,
     /// Whether its grant serves other calls, too.
     pub is_kept: bool,
+    /// Servers that did not take the call.
+    pub without: Vec<String>,
 }
 
 impl Found {
     /// Where the call goes.
     pub fn place(self) -> Place {
-        let Found { session, server, grant, rest, demand, is_kept } = self;
+        let Found { session, server, grant, rest, demand, is_kept, .. } = self;
         let alone = (!is_kept).then(|| Box::new(Alone { rest, demand }));
         let placed = Placed { server, grant, is_movable: true, is_low: false, alone };
         Place { session, placed: Some(placed) }
@@ -136,8 +142,10 @@ impl Wanted {
             match server.session(view, self.deadline) {
                 Ok(Some(session)) => {
                     let rest = std::mem::take(&mut self.first);
+                    let without = std::mem::take(&mut self.without);
                     let (grant, demand) = (self.grant, self.demand);
-                    return Ok(Some(Found { session, server, grant, rest, demand, is_kept }));
+                    let found = Found { session, server, grant, rest, demand, is_kept, without };
+                    return Ok(Some(found));
                 }
                 Ok(None) => return Err(late()),
                 Err(error) => self.refused(view, &server, error),
@@ -185,6 +193,10 @@ impl Wanted {
                 }
                 Ok(false)
             }
+            Err(error) if is_gone(&error) => Err(match self.trouble.take() {
+                Some(trouble) => late().with("before", trouble),
+                None => error,
+            }),
             // What befell the call says more than that nobody else takes it.
             Err(error) => Err(match self.trouble.take() {
                 Some(trouble) => trouble.with("other servers", error.message().to_owned()),

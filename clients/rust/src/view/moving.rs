@@ -10,20 +10,29 @@ use farcall_wire::CallOutcome;
 use super::finding::{Placed, Wanted, demand};
 use super::search::Search;
 use super::waiting::Slices;
-use super::{View, lock, outcomes, own_host};
+use super::{Server, View, lock, outcomes, own_host};
 use crate::argument::Passed;
 use crate::contract::Contract;
 use crate::pending::PendingCall;
 use crate::results::Outputs;
 use crate::session::{Conditions, Returned, Told};
 
+/// What is kept of a call that did not run where it was placed.
+#[derive(Default)]
+pub struct Apart {
+    /// It looks for another server.
+    moving: Option<Moving>,
+    /// Its outcome, where it came while news were waited for.
+    over: Option<Result<Outputs>>,
+    /// Servers that did not take it.
+    without: Vec<String>,
+}
+
 /// A call that has no server for a while.
-pub struct Moving {
+struct Moving {
     asked: Option<(Passed, Conditions)>,
     search: Arc<Search>,
     found: Option<super::Place>,
-    /// Servers that did not take it.
-    without: Vec<String>,
 }
 
 /// Whether a call that ended so may be made at another server.
@@ -78,7 +87,7 @@ impl PendingCall {
                 Ok(false) => return Ok(None),
                 Err(error) => return Ok(Some(Err(error))),
             }
-            let came = match self.over.take() {
+            let came = match self.apart.as_mut().and_then(|apart| apart.over.take()) {
                 Some(outcome) => Some(outcome),
                 None => self.wait_beside(until)?,
             };
@@ -111,7 +120,7 @@ impl PendingCall {
                 Ok(false) => return Ok(None),
                 // Collecting tells.
                 Err(error) => {
-                    self.over = Some(Err(error));
+                    self.apart().over = Some(Err(error));
                     return Ok(Some(Told::Over));
                 }
             }
@@ -120,9 +129,9 @@ impl PendingCall {
                 Some(Told::Over) => match self.session.wait(self.number, slice)? {
                     Some(Err(error)) => match self.move_on(error) {
                         Ok(()) => continue,
-                        Err(error) => self.over = Some(Err(error)),
+                        Err(error) => self.apart().over = Some(Err(error)),
                     },
-                    outcome => self.over = outcome,
+                    outcome => self.apart().over = outcome,
                 },
                 Some(told) => return Ok(Some(told)),
                 None if slice.zip(until).is_none_or(|(slice, until)| until <= slice) => {
@@ -159,6 +168,10 @@ impl PendingCall {
         }
     }
 
+    fn apart(&mut self) -> &mut Apart {
+        self.apart.get_or_insert_default()
+    }
+
     /// Has a call that failed begin to look for another server.
     ///
     /// # Errors
@@ -173,17 +186,18 @@ impl PendingCall {
         };
         placed.server.count(self.client.view(), false);
         self.client.view().outcomes.end(self.number);
-        let without = vec![placed.server.name.to_string()];
-        self.look_elsewhere(placed, (passed, conditions), without, error)
+        self.look_elsewhere(placed, (passed, conditions), error)
     }
 
     fn look_elsewhere(
         &mut self,
         placed: Placed,
         asked: (Passed, Conditions),
-        without: Vec<String>,
         error: Error,
     ) -> Result<()> {
+        let without = &mut self.apart().without;
+        without.push(placed.server.name.to_string());
+        let without = without.clone();
         let view = self.client.view();
         view.refused(&self.contract, &placed.server, placed.grant, &error);
         let (demand, first) = match placed.alone {
@@ -194,7 +208,7 @@ impl PendingCall {
                 (demand, others.unwrap_or_default())
             }
         };
-        let is_wanted = |server: &Arc<super::Server>| !without.contains(&server.name.to_string());
+        let is_wanted = |server: &Arc<Server>| !without.iter().any(|name| **name == *server.name);
         let wanted = Wanted {
             first: first.into_iter().filter(is_wanted).collect(),
             without: without.clone(),
@@ -205,21 +219,24 @@ impl PendingCall {
         let number = asked.1.announced.then_some(self.number);
         let search = Search::begin(view, wanted, number);
         lock(&view.moving).insert(self.number, Arc::downgrade(&search));
-        self.moving = Some(Box::new(Moving { asked: Some(asked), search, found: None, without }));
+        self.apart().moving = Some(Moving { asked: Some(asked), search, found: None });
         Ok(())
     }
 
     /// Goes on with a call that looks for a server; whether it has one.
     fn resume(&mut self, until: Option<Instant>) -> Result<bool> {
         loop {
-            let Some(moving) = &mut self.moving else { return Ok(true) };
+            let Some(apart) = &mut self.apart else { return Ok(true) };
+            let Some(moving) = &mut apart.moving else { return Ok(true) };
             if moving.found.is_none() {
                 match moving.search.wait(until) {
                     None => return Ok(false),
                     Some(found) => {
-                        let place = found.inspect_err(|_| self.moving = None)?.place();
-                        let Some(moving) = &mut self.moving else { return Ok(true) };
-                        moving.found = Some(place);
+                        let mut found = found.inspect_err(|_| apart.moving = None)?;
+                        apart.without = std::mem::take(&mut found.without);
+                        if let Some(moving) = &mut apart.moving {
+                            moving.found = Some(found.place());
+                        }
                     }
                 }
                 continue;
@@ -230,11 +247,11 @@ impl PendingCall {
 
     /// Opens it at the server that was found; false if that has no room by then.
     fn open_again(&mut self, until: Option<Instant>) -> Result<bool> {
-        let Some(mut moving) = self.moving.take() else { return Ok(true) };
+        let moving = self.apart.as_mut().and_then(|apart| apart.moving.take());
+        let Some(mut moving) = moving else { return Ok(true) };
         let Some(place) = moving.found.take() else { return Ok(false) };
-        let told = place.placed.as_ref().and_then(Placed::told);
         if let Some((_, conditions)) = &mut moving.asked {
-            conditions.placed = told;
+            place.tell(conditions);
         }
         let wait = until.map(|until| until.saturating_duration_since(Instant::now()));
         let opened = place.session.open(&self.contract, &mut moving.asked, Some(self.number), wait);
@@ -245,15 +262,13 @@ impl PendingCall {
             }
             (Ok(None), asked) => {
                 (moving.asked, moving.found) = (asked, Some(place));
-                self.moving = Some(moving);
+                self.apart().moving = Some(moving);
                 Ok(false)
             }
             // The connection is gone, and nothing of it has left.
             (Err(error), Some(asked)) => {
                 let Some(placed) = place.placed else { return Err(error) };
-                let mut without = std::mem::take(&mut moving.without);
-                without.push(placed.server.name.to_string());
-                self.look_elsewhere(placed, asked, without, error)?;
+                self.look_elsewhere(placed, asked, error)?;
                 self.resume(until)
             }
             (Err(error), None) => Err(error),
@@ -283,8 +298,9 @@ impl PendingCall {
         let Some(alone) = placed.alone.as_ref().filter(|_| placed.grant != 0) else { return };
         let view = self.client.view();
         view.outcomes.end(self.number);
-        let (sent, returned) =
-            outcome.map_or((None, None), |outputs| outcomes::transfers(outputs, alone));
+        let (sent, returned) = outcome.map_or((None, None), |outputs| {
+            outcomes::transfers(outputs, self.session.take_times(self.number), alone)
+        });
         let failure = outcome.err().map(|error| error.kind().code());
         let (grant, server) = (placed.grant, placed.server.name.to_string());
         let told = CallOutcome { grant, server, sent, returned, failure, ..CallOutcome::default() };
@@ -302,9 +318,9 @@ impl PendingCall {
             if placed.alone.is_some() {
                 view.outcomes.end(self.number);
             }
-            if view.has_moved.load(std::sync::atomic::Ordering::Relaxed) || self.moving.is_some() {
-                view.forget_moved(self.number);
-            }
+        }
+        if self.apart.is_some() {
+            view.forget_moved(self.number);
         }
     }
 }

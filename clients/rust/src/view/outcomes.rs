@@ -143,9 +143,10 @@ fn send(session: &Session, outcomes: Vec<CallOutcome>) {
 /// How the arrays of a call travelled that went well.
 pub fn transfers(
     outputs: &Outputs,
+    took: Option<TimesHere>,
     alone: &Alone,
 ) -> (Option<MeasuredTransfer>, Option<MeasuredTransfer>) {
-    let Some(TimesHere { prepared, open }) = outputs.took else { return (None, None) };
+    let Some(TimesHere { prepared, open }) = took else { return (None, None) };
     let saved = |is_result: bool| -> f64 {
         let own = outputs.compressed().iter().filter(|array| array.is_result == is_result);
         own.map(|array| array.saved.bytes as f64).sum()

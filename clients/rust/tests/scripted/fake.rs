@@ -16,7 +16,7 @@ use farcall_link::stream::{ByteStream, Proof};
 use farcall_link::{FrameHandler, Link, Received};
 use farcall_wire::{
     Argument, ByteOrder, CallResult, CallTimes, FrameHeader, Hello, HelloLimits, InterfaceReply,
-    Open, Reply, Request, Role,
+    OBJECTS, Open, PLACEMENT, PlaceQuestion, Reply, Request, Role,
 };
 
 /// What no test has to wait for.
@@ -39,6 +39,8 @@ pub struct Fake {
     link: Link,
     known: Known,
     interface: Interface,
+    /// What it says of its routine's calls: that they are placed.
+    is_placed: Option<bool>,
     /// Array bytes of results that are to be sent.
     results: HashMap<(ChannelId, u16), Vec<u8>>,
     /// What it says that calls took.
@@ -124,36 +126,122 @@ pub fn pair(wire: Wire, idl: &str, timeout: Duration) -> (Client, Fake) {
 /// The same with a server that has these limits.
 pub fn pair_with(wire: Wire, idl: &str, timeout: Duration, limits: HelloLimits) -> (Client, Fake) {
     let (near, far) = streams(wire);
-    let hello = Hello {
-        role: Role::Server,
-        byte_order: ByteOrder::NATIVE,
-        product: "fake".into(),
-        features: Vec::new(),
-        limits,
-        host: String::new(),
-        principal: None,
-        token: None,
-        attributes: Vec::new(),
-    };
-    let connection = Connection::new(Setup { hello, initiator: false, token: None });
-    let events = VecDeque::new();
-    let data = HashMap::new();
-    let known = Known { connection, events, data, space: Vec::new(), shared: Vec::new() };
-    let mut fake = Fake {
-        link: Link::new(far, 1 << 26, 4 << 20),
-        known,
-        interface: interface(idl),
-        results: HashMap::new(),
-        times: CallTimes::default(),
-    };
+    let fake = Fake::new(far, idl, limits, Vec::new());
+    connected(near, fake, timeout)
+}
+
+/// A client, and a server that says where calls run.
+pub fn metaserver(idl: &str, timeout: Duration) -> (Client, Fake) {
+    metaserver_with(idl, timeout, &[PLACEMENT, OBJECTS])
+}
+
+/// The same of one that knows these features.
+pub fn metaserver_with(idl: &str, timeout: Duration, features: &[&str]) -> (Client, Fake) {
+    let (near, far) = streams(Wire::Blocks);
+    let limits = HelloLimits { initial_credit: INITIAL_CREDIT, ..HelloLimits::default() };
+    let features = features.iter().map(|feature| (*feature).to_owned());
+    let fake = Fake::new(far, idl, limits, features.collect());
+    connected(near, fake, timeout)
+}
+
+fn connected(near: Box<dyn ByteStream>, mut fake: Fake, timeout: Duration) -> (Client, Fake) {
     let client =
         std::thread::spawn(move || Client::over(near, None, "fake".to_owned(), timeout).unwrap());
-    assert!(matches!(fake.event(), Event::Ready(_)));
-    fake.send();
+    fake.greet();
     (client.join().unwrap(), fake)
 }
 
+/// Where a server listens that clients dial when they are told of it.
+pub struct Listening {
+    listener: TcpListener,
+    idl: String,
+}
+
+impl Listening {
+    /// At a port of its own.
+    pub fn new(idl: &str) -> Listening {
+        Listening { listener: TcpListener::bind("127.0.0.1:0").unwrap(), idl: idl.to_owned() }
+    }
+
+    /// Where that is.
+    pub fn address(&self) -> String {
+        format!("farcall://{}", self.listener.local_addr().unwrap())
+    }
+
+    /// The next client that dials.
+    pub fn accept(&self) -> Fake {
+        let (stream, _) = self.listener.accept().unwrap();
+        let stream = farcall_transport_tcp::from_descriptor(stream.into(), Proof::Inherited);
+        let limits = HelloLimits { initial_credit: INITIAL_CREDIT, ..HelloLimits::default() };
+        let features = vec![PLACEMENT.to_owned(), OBJECTS.to_owned()];
+        let mut fake = Fake::new(stream.unwrap(), &self.idl, limits, features);
+        fake.greet();
+        fake
+    }
+}
+
 impl Fake {
+    fn new(
+        stream: Box<dyn ByteStream>,
+        idl: &str,
+        limits: HelloLimits,
+        features: Vec<String>,
+    ) -> Fake {
+        let is_placed = features.iter().any(|feature| feature == PLACEMENT).then_some(true);
+        let hello = Hello {
+            role: Role::Server,
+            byte_order: ByteOrder::NATIVE,
+            product: "fake".into(),
+            features,
+            limits,
+            host: String::new(),
+            principal: None,
+            token: None,
+            attributes: Vec::new(),
+        };
+        let connection = Connection::new(Setup { hello, initiator: false, token: None });
+        let events = VecDeque::new();
+        let data = HashMap::new();
+        let known = Known { connection, events, data, space: Vec::new(), shared: Vec::new() };
+        Fake {
+            link: Link::new(stream, 1 << 26, 4 << 20),
+            known,
+            interface: interface(idl),
+            is_placed,
+            results: HashMap::new(),
+            times: CallTimes::default(),
+        }
+    }
+
+    fn greet(&mut self) {
+        assert!(matches!(self.event(), Event::Ready(_)));
+        self.send();
+    }
+
+    /// The next thing that the client does, apart from the rest of a call, must be this request.
+    pub fn requested(&mut self) -> (ChannelId, Request) {
+        loop {
+            match self.event() {
+                Event::Requested(channel, request) => return (channel, request),
+                Event::ArgumentsComplete(_) | Event::CancelRequested(_) | Event::Shared(_) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// The next thing must be a question where a call runs.
+    pub fn asked_to_place(&mut self) -> (ChannelId, Box<PlaceQuestion>) {
+        match self.requested() {
+            (channel, Request::Place(question)) => (channel, question),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Answers it.
+    pub fn answer(&mut self, channel: ChannelId, reply: &Reply) {
+        self.reply(channel, reply);
+    }
+
     /// Waits for what the client does next.
     pub fn event(&mut self) -> Event {
         let begun = Instant::now();
@@ -221,7 +309,7 @@ impl Fake {
             name: self.interface.full_name(),
             interface: encode_interface(&self.interface),
             contract: contract_hash(&self.interface),
-            is_placed: None,
+            is_placed: self.is_placed,
         }
     }
 
@@ -246,6 +334,13 @@ impl Fake {
     /// Ends the connection without a word; what the client shared stays mapped.
     pub fn hang_up(self) -> Vec<OwnedFd> {
         self.known.shared
+    }
+
+    /// The client must have asked nothing more, and made no call.
+    pub fn expect_quiet(&mut self) {
+        (0..20).for_each(|_| self.read());
+        let is_news = |event: &Event| !matches!(event, Event::ArgumentsComplete(_));
+        assert!(!self.known.events.iter().any(is_news), "{:?}", self.known.events);
     }
 
     /// The client must have done nothing more.
@@ -283,6 +378,37 @@ impl Fake {
                 other => panic!("{other:?}"),
             }
         }
+    }
+
+    /// The next call; `None` once the client has left.
+    pub fn opened_or_left(&mut self) -> Option<(ChannelId, Box<Open>)> {
+        loop {
+            match self.known.events.pop_front() {
+                Some(Event::Opened(channel, open)) => return Some((channel, open)),
+                Some(Event::Left(_)) => return None,
+                Some(_) => continue,
+                None => {}
+            }
+            match self.link.receive(&mut self.known, 1 << 20) {
+                Ok(Received::Blocked) => std::thread::sleep(Duration::from_micros(100)),
+                Ok(Received::More) => {}
+                Ok(Received::Closed) | Err(_) => return None,
+            }
+            self.send();
+        }
+    }
+
+    /// The next call, if one comes within this time.
+    pub fn opened_within(&mut self, time: Duration) -> Option<(ChannelId, Box<Open>)> {
+        let begun = Instant::now();
+        while begun.elapsed() < time {
+            self.read();
+            let is_open = |event: &Event| matches!(event, Event::Opened(..));
+            if self.known.events.iter().any(is_open) {
+                return Some(self.opened());
+            }
+        }
+        None
     }
 
     /// Lets a call send so many bytes in all.

@@ -120,9 +120,7 @@ impl<A: Application> Caller<A> {
         self.questions.drop_unanswered();
         let sought = self.kept.seeking.drain().map(|(_, sought)| (sought.number, sought.terms));
         let mut all: Vec<(u64, Terms)> = sought.collect();
-        for mut call in std::mem::take(&mut self.calls).into_values() {
-            // The failure says more than what became of the memory.
-            let _ = self.application.release(&mut call.transfer);
+        for call in std::mem::take(&mut self.calls).into_values() {
             all.push((call.made.number, call.made.terms));
             let is_up = !self.standing.is_lost;
             let known = call.known.reached();
