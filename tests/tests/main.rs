@@ -36,6 +36,7 @@ mod objects;
 mod order;
 mod output;
 mod placement;
+mod placed;
 mod plugins;
 mod private;
 mod publishers;

@@ -289,6 +289,10 @@ typedef struct farcall_call_options {
      * FARCALL_INVALID_ARGUMENT for what is no such value, FARCALL_LIMIT_EXCEEDED for more than there
      * can be, FARCALL_VERSION from a server that does not know of them */
     const char *resources;
+    /* the server that the call is to run on, and no other: its name or one of its addresses, as
+     * `farcall servers` lists them. NULL: where it is expected to end first. FARCALL_NOT_FOUND with
+     * the nearest names for one that nobody knows */
+    const char *at;
 } farcall_call_options;
 
 /* ---- Objects --------------------------------------------------------------------------------- */
@@ -318,6 +322,8 @@ int farcall_hold_start(const farcall_client *client, const char *name, uint32_t 
 int farcall_hold_ready(const farcall_hold *hold, double timeout_seconds, farcall_error **error);
 /* What is held, in full; the hold's. */
 const char *farcall_hold_name(const farcall_hold *hold);
+/* The name of the server that has them; the hold's. */
+const char *farcall_hold_server(const farcall_hold *hold);
 uint32_t farcall_hold_count(const farcall_hold *hold);
 /* Writes the 16 bytes of the id of the one of this index, from 0. */
 int farcall_hold_id(
@@ -349,6 +355,15 @@ int farcall_start_arguments(const farcall_routine *routine, const farcall_argume
 int farcall_start_within(const farcall_routine *routine, const farcall_argument *arguments,
     size_t count, const farcall_call_options *options, double wait_seconds, farcall_call **call,
     farcall_error **error);
+
+/* Where such a call would run, and why; nothing is called. A JSON array of objects, the best first:
+ * server (its name), is_self (it is the one that was connected to), excluded, chosen, wait, send, run,
+ * return, total and error (in seconds; of one that is excluded they mean nothing), note (why it is
+ * excluded, or what else is to be known). Arrays may be unset where their sizes are given. Waits as
+ * farcall_lookup. FARCALL_UNAVAILABLE from a server that does not tell. The caller frees *json with
+ * farcall_text_free. */
+int farcall_explain(const farcall_routine *routine, const farcall_argument *arguments, size_t count,
+    char **json, farcall_error **error);
 
 /* Waits for the call's end, for ever if timeout_seconds < 0. FARCALL_PENDING if it is not over by
  * then; it goes on. At its end, its outcome is given once: results (which may be NULL), or the
@@ -515,6 +530,9 @@ const char *farcall_results_text(
 /* Number of strings: 1 for FARCALL_RESULT_TEXT, 0 for what is no text. */
 size_t farcall_results_text_count(const farcall_results *results, size_t parameter);
 int farcall_results_times(const farcall_results *results, farcall_times *times);
+/* The name of the server that the call ran on; the results'. The address that the client is
+ * connected to where no other server is known. NULL for NULL. */
+const char *farcall_results_server(const farcall_results *results);
 void farcall_results_free(farcall_results *results);
 
 /* ---- For bindings ---------------------------------------------------------------------------- */

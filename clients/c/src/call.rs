@@ -52,6 +52,7 @@ pub struct RawOptions {
     label: *const c_char,
     run_timeout_seconds: f64,
     resources: *const c_char,
+    at: *const c_char,
 }
 
 /// `farcall_news`.
@@ -124,6 +125,8 @@ unsafe fn read_options(given: *const RawOptions) -> Result<CallOptions> {
         // SAFETY: farcall.h: NULL or text.
         label: unsafe { optional_text(given.label, "farcall_call_options: label") }?
             .map(Into::into),
+        // SAFETY: farcall.h: NULL or text.
+        at: unsafe { optional_text(given.at, "farcall_call_options: at") }?.map(Into::into),
         keep: limit_of("time to keep the call", given.keep_seconds)?
             .map(|after_end| Keep { after_end, durable: given.durable != 0 }),
         ..CallOptions::default()

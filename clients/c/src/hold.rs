@@ -15,6 +15,7 @@ use crate::error::ErrorObject;
 pub struct HoldObject {
     hold: Hold,
     name: CString,
+    server: CString,
 }
 
 /// `farcall_hold_options`.
@@ -65,7 +66,8 @@ unsafe extern "C" fn farcall_hold_start(
         let wanted = unsafe { read(options(given, "farcall_hold_options")?) }?;
         let hold = client.client.hold(name, count, &wanted)?;
         let name = c_text(hold.name());
-        place.fill(HoldObject { hold, name });
+        let server = c_text(hold.server());
+        place.fill(HoldObject { hold, name, server });
         Ok(OK)
     })
 }
@@ -102,6 +104,12 @@ unsafe extern "C" fn farcall_hold_release(
 unsafe extern "C" fn farcall_hold_name(hold: *const HoldObject) -> *const c_char {
     // SAFETY: farcall.h: NULL or a hold.
     unsafe { hold.as_ref() }.map_or(std::ptr::null(), |hold| hold.name.as_ptr())
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_hold_server(hold: *const HoldObject) -> *const c_char {
+    // SAFETY: farcall.h: NULL or a hold.
+    unsafe { hold.as_ref() }.map_or(std::ptr::null(), |hold| hold.server.as_ptr())
 }
 
 #[unsafe(no_mangle)]

@@ -19,6 +19,7 @@ mod keeping;
 mod native;
 mod passing;
 mod place;
+mod placement;
 mod published;
 mod results;
 mod routine;

@@ -1,6 +1,7 @@
 //! Results: arrays by address, strings with a NUL behind them.
 
-use std::ffi::{c_char, c_int};
+use std::ffi::{CString, c_char, c_int};
+use std::sync::OnceLock;
 
 use farcall_base::abi::rank::RANK_MAX;
 use farcall_base::abi::result_kind;
@@ -9,7 +10,7 @@ use farcall_client::idl::element::element_bytes;
 use farcall_client::idl::interface::ElementType;
 use farcall_client::{ArrayMemory, Error, ErrorKind, Output, Outputs, OwnedArray, Result, Routine};
 
-use crate::boundary::{Place, free, guard, object};
+use crate::boundary::{Place, c_text, free, guard, object};
 use crate::error::ErrorObject;
 
 /// `farcall_results`.
@@ -18,6 +19,8 @@ pub struct ResultsObject {
     outputs: Outputs,
     /// By parameter, the strings with a NUL behind them.
     texts: Vec<Vec<Option<Vec<u8>>>>,
+    /// The name of the server, once somebody has asked for it.
+    server: OnceLock<CString>,
 }
 
 /// `farcall_memory`: keeps memory as long as it lives.
@@ -68,6 +71,7 @@ impl ResultsObject {
             routine: routine.clone(),
             texts: outputs.all().iter().map(texts).collect(),
             outputs,
+            server: OnceLock::new(),
         }
     }
 
@@ -268,6 +272,13 @@ unsafe extern "C" fn farcall_results_text_count(
 ) -> usize {
     // SAFETY: farcall.h: NULL or results.
     unsafe { results.as_ref() }.and_then(|results| results.texts.get(parameter)).map_or(0, Vec::len)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_results_server(results: *const ResultsObject) -> *const c_char {
+    // SAFETY: farcall.h: NULL or results.
+    let Some(results) = (unsafe { results.as_ref() }) else { return std::ptr::null() };
+    results.server.get_or_init(|| c_text(results.outputs.server())).as_ptr()
 }
 
 #[unsafe(no_mangle)]

@@ -38,6 +38,8 @@ static void inferred(farcall_routine *dgesv)
     CHECK_ERROR(farcall_results_array(results, 8, &view, &error), error, FARCALL_NOT_FOUND,
         "the last one is 7");
     CHECK(farcall_results_times(results, &times) == FARCALL_OK && times.finished >= times.started);
+    CHECK(strncmp(farcall_results_server(results), "unix:", 5) == 0);
+    CHECK(farcall_results_server(NULL) == NULL);
     /* The memory outlives the results. */
     farcall_results_free(results);
     CHECK(view.rank == 2 && view.shape[0] == 2 && view.shape[1] == 1 && view.element_bytes == 8 &&
@@ -232,6 +234,32 @@ static void descriptions(farcall_client *client, farcall_routine *dgesv)
     CHECK(strncmp(farcall_version(), "0.1", 3) == 0);
 }
 
+/* A call can be bound to a server; what is asked of one that knows no others says where it is. */
+static void servers(farcall_client *client, farcall_routine *dgesv)
+{
+    double a[4] = {4, 1, 1, 3}, b[2] = {1, 2};
+    uint64_t square[2] = {2, 2}, column[2] = {2, 1};
+    farcall_argument arguments[8] = {{0}};
+    farcall_call_options options = {.size = sizeof options};
+    farcall_results *results;
+    farcall_error *error;
+    char *json;
+    arguments[2] = matrix(a, square, NULL);
+    arguments[5] = matrix(b, column, NULL);
+    options.at = farcall_address(client);
+    CHECK_OK(farcall_call_arguments(dgesv, arguments, 8, &options, &results, &error), error);
+    CHECK(strcmp(farcall_results_server(results), farcall_address(client)) == 0);
+    farcall_results_free(results);
+    options.at = "tls://nowhere:1";
+    CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, &options, &results, &error), error,
+        FARCALL_NOT_FOUND, "no server is called \"tls://nowhere:1\"");
+    CHECK_OK(farcall_explain(dgesv, arguments, 8, &json, &error), error);
+    CHECK(strncmp(json, "[{\"server\":\"", 13) == 0 && strstr(json, "\"chosen\":true"));
+    farcall_text_free(json);
+    CHECK_ERROR(farcall_explain(dgesv, arguments, 7, &json, &error), error,
+        FARCALL_INVALID_ARGUMENT, "the wrong number of arguments");
+}
+
 int main(void)
 {
     farcall_client *client;
@@ -241,6 +269,7 @@ int main(void)
     CHECK_OK(farcall_lookup(client, "dgesv", &dgesv, &error), error);
     descriptions(client, dgesv);
     inferred(dgesv);
+    servers(client, dgesv);
     destinations(dgesv);
     mistakes(dgesv);
     texts(client);

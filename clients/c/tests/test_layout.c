@@ -86,6 +86,7 @@ static const struct line lines[] = {
     MEMBER(farcall_call_options, label),
     MEMBER(farcall_call_options, run_timeout_seconds),
     MEMBER(farcall_call_options, resources),
+    MEMBER(farcall_call_options, at),
     WHOLE(farcall_publish_options),
     MEMBER(farcall_publish_options, size),
     MEMBER(farcall_publish_options, source),

@@ -29,6 +29,7 @@ use crate::lending::{Lent, Wanted};
 use crate::results::result_memory;
 use crate::session::Segment;
 
+pub use complete::with_given;
 pub use copied::copy_arrays;
 pub use prepared::{LikeCalls, Prepared, PreparedCalls};
 pub use short::inline_output;

@@ -120,12 +120,17 @@ impl PendingCall {
         let conditions = conditions(options, deadline, keep);
         let nulls = passed.nulls();
         let mut asked = Some((passed, conditions));
-        let Some((place, number)) = open(&client, contract, &mut asked, options, wait)? else {
-            return Ok(None);
+        let (place, number) = if contract.placing.is_some() || options.at.is_some() {
+            let opened = open(&client, contract, &mut asked, options, wait)?;
+            let Some((place, number)) = opened else { return Ok(None) };
+            (Some(place), number)
+        } else {
+            let opened = client.session().open(contract, &mut asked, None, wait)?;
+            let Some(number) = opened else { return Ok(None) };
+            (None, number)
         };
-        let is_low = place.placed.as_ref().filter(|placed| placed.is_low).map(|it| it.grant);
         let mut call = PendingCall {
-            session: place.session.clone(),
+            session: client.session().clone(),
             placed: None,
             apart: None,
             counts: false,
@@ -138,16 +143,24 @@ impl PendingCall {
             refused: None,
             nulls,
         };
-        if place.placed.is_some() {
-            call.goes_to(place, false);
-        } else if call.client.view().is_plural() {
-            call.client.view().home().count(call.client.view(), true);
-            call.counts = true;
-        }
-        if let Some(grant) = is_low {
-            call.client.view().see_to_next(contract, grant);
+        if place.is_some() || call.client.view().is_plural() {
+            call.begins(place);
         }
         Ok(Some(call))
+    }
+
+    /// It was opened, there or at the server that was connected to.
+    fn begins(&mut self, place: Option<Place>) {
+        let Some(place) = place.filter(|place| place.placed.is_some()) else {
+            self.client.view().home().count(self.client.view(), true);
+            self.counts = true;
+            return;
+        };
+        let is_low = place.placed.as_ref().filter(|placed| placed.is_low).map(|it| it.grant);
+        self.goes_to(place, false);
+        if let Some(grant) = is_low {
+            self.client.view().see_to_next(&self.contract, grant);
+        }
     }
 
     /// Takes up a call that was made before, by anybody.

@@ -240,5 +240,5 @@ fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// This host, as its servers name it.
 pub fn own_host() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
+    farcall_system::host_name::host_name()
 }

@@ -35,7 +35,7 @@ fn shape(shape: &[u64]) -> Given<'_> {
 #[test]
 fn sizes_alone_do_where_nothing_is_called() {
     let dgesv = dgesv();
-    let given = |named: &[(&str, Given<'_>)]| -> Vec<Given<'_>> {
+    let given = |named: &[(&str, Given<'static>)]| -> Vec<Given<'static>> {
         let find = |name: &str| named.iter().find(|(known, _)| *known == name);
         let all = dgesv.caller_parameters();
         all.map(|(_, one)| find(&one.name).map_or(Given::Unset, |(_, given)| *given)).collect()
@@ -49,11 +49,11 @@ fn sizes_alone_do_where_nothing_is_called() {
         assumed.iter().map(|index| dgesv.parameters[*index].name.as_str()).collect();
     assert_eq!(assumed, ["nrhs"]);
     // An array tells its own.
-    let b = [("n", Given::Integer(4000)), ("B", shape(&[4000, 3]))];
+    let b = [("n", Given::Integer(4000)), ("B", Given::Array { shape: &[4000, 3] })];
     let (all, assumed) = complete_sizes(&dgesv, &given(&b)).unwrap();
     assert_eq!(integers(&dgesv, &all, &names), [4000, 3, 4000, 4000]);
     assert!(assumed.is_empty());
-    let misfit = [("n", Given::Integer(4000)), ("B", shape(&[5, 3]))];
+    let misfit = [("n", Given::Integer(4000)), ("B", Given::Array { shape: &[5, 3] })];
     let error = complete_sizes(&dgesv, &given(&misfit)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
 }

@@ -33,6 +33,7 @@ from ._errors import (
     WrongType,
 )
 from ._executor import Executor
+from ._explained import ExplainedServer, Explanation
 from ._future import CallFuture
 from ._keeping import KeptCall
 from ._library import lib, text
@@ -58,6 +59,8 @@ __all__ = [
     "Damaged",
     "Error",
     "Executor",
+    "ExplainedServer",
+    "Explanation",
     "Handles",
     "InterfaceChanged",
     "InternalError",

@@ -229,6 +229,7 @@ typedef struct farcall_call_options {
     const char *label;
     double run_timeout_seconds;
     const char *resources;
+    const char *at;
 } farcall_call_options;
 typedef struct farcall_hold_options {
     size_t size;
@@ -242,6 +243,7 @@ int farcall_hold_start(const farcall_client *client, const char *name, uint32_t 
     const farcall_hold_options *options, farcall_hold **hold, farcall_error **error);
 int farcall_hold_ready(const farcall_hold *hold, double timeout_seconds, farcall_error **error);
 const char *farcall_hold_name(const farcall_hold *hold);
+const char *farcall_hold_server(const farcall_hold *hold);
 uint32_t farcall_hold_count(const farcall_hold *hold);
 int farcall_hold_id(
     const farcall_hold *hold, uint32_t index, unsigned char *id, farcall_error **error);
@@ -255,6 +257,8 @@ int farcall_start_arguments(const farcall_routine *routine, const farcall_argume
 int farcall_start_within(const farcall_routine *routine, const farcall_argument *arguments,
     size_t count, const farcall_call_options *options, double wait_seconds, farcall_call **call,
     farcall_error **error);
+int farcall_explain(const farcall_routine *routine, const farcall_argument *arguments, size_t count,
+    char **json, farcall_error **error);
 int farcall_call_wait(farcall_call *call, double timeout_seconds, farcall_results **results,
                       farcall_error **error);
 int farcall_call_poll(farcall_call *call, farcall_results **results, farcall_error **error);
@@ -327,6 +331,7 @@ const char *farcall_results_text(
     const farcall_results *results, size_t parameter, size_t index, size_t *bytes);
 size_t farcall_results_text_count(const farcall_results *results, size_t parameter);
 int farcall_results_times(const farcall_results *results, farcall_times *times);
+const char *farcall_results_server(const farcall_results *results);
 void farcall_results_free(farcall_results *results);
 typedef struct farcall_place {
     void *object;

@@ -3,6 +3,7 @@ background."""
 
 from __future__ import annotations
 
+import json
 import time
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
@@ -13,6 +14,7 @@ from . import _arguments, _errors
 from ._arguments import Filler
 from ._arrays import dtype_text
 from ._connection import FOR_EVER_SECONDS, count_of, seconds
+from ._explained import Explanation
 from ._groups import spread
 from ._interface import CHAR, STRUCT, Parameter
 from ._library import (
@@ -22,6 +24,7 @@ from ._library import (
     error_place,
     ffi,
     handle_place,
+    interruptible,
     lib,
 )
 from ._news import SILENT, Listener, is_shown
@@ -77,6 +80,7 @@ class Prepared:
         self.listener = SILENT
         self.keep: Optional[float] = None
         self._label: Any = None
+        self._at: Any = None
         self.ranks = 0
         self._resources: Any = ffi.NULL
         named = {**routine._defaults, **named} if routine._defaults else named
@@ -118,6 +122,7 @@ class Prepared:
             or FOR_EVER_SECONDS
         )
         self._label = self._label_of(options.get("label"))
+        self._at = self._at_of(options.get("at"))
         self.ranks = count_of("call", "ranks", options.get("ranks"), routine=routine.name)
         self._resources = resources(options)
         self._set_destinations(
@@ -133,6 +138,14 @@ class Prepared:
         if self.keep is None:
             raise self._wrong("a label is for a call that is kept", "give keep=, too")
         return ffi.new("char[]", label.encode("utf-8", "replace"))
+
+    def _at_of(self, at: Any) -> Any:
+        """Text of the core's, as that of a label."""
+        if at is None:
+            return None
+        if not isinstance(at, str) or not at or "\0" in at:
+            raise self._wrong(f"at is {at!r}", "give the name or an address of a server, or None")
+        return ffi.new("char[]", at.encode("utf-8", "replace"))
 
     # Arguments.
 
@@ -322,6 +335,8 @@ class Prepared:
             options.on = self._id
         options.ranks = self.ranks
         options.resources = self._resources
+        if self._at is not None:
+            options.at = self._at
         if self.keep is not None:
             options.keep_seconds, options.durable = self.keep, 1
             if self._label is not None:
@@ -346,6 +361,20 @@ class Prepared:
         self._memory = None
         give_arguments_back(interface, memory)
         return True
+
+    def explain(self) -> Explanation:
+        """Where the call would run; it is not made."""
+        memory, interface = self._memory, self.interface
+        if memory is None:
+            raise _errors.make(_errors.InternalError, "explain a call", "it was started before")
+        client, error = self.routine._connection.handles.client(), error_place()
+        place = handle_place("char **", lib.farcall_text_free)
+        handle, count = self.routine._handle(), len(interface.parameters)
+        given = (handle, memory.arguments, count, place, error)
+        check(interruptible(lib.farcall_explain, *given, used=(client, self)), error)
+        self._memory = None
+        give_arguments_back(interface, memory)
+        return Explanation(json.loads(ffi.string(place[0])))
 
     @property
     def is_kept(self) -> bool:

@@ -14,7 +14,7 @@ from . import _errors
 from ._groups import put_together
 from ._interface import CHAR, ELEMENTS, STRUCT, Interface, Names, Parameter
 from ._labels import put_back
-from ._library import check, ffi, handle_place, kept_buffer, lib
+from ._library import check, ffi, handle_place, kept_buffer, lib, text
 from ._places import CallPlaces
 from ._single import Single, is_of_elements
 
@@ -52,7 +52,7 @@ class Results(Single):
     `dict(r)` makes a dictionary. Where there is just one result, it is `r.value` too, and `r`
     itself does what it does: `r + 1`, `float(r)`, `r > 0`, `f"{r:.3f}"`, `numpy.asarray(r)`,
     `r.shape`, `r[1:, 0]` (but `r[0]` is the first result, which is all of it). `r.times` are the
-    server's. A result called like one of these names or a method has precedence over it, except
+    server's, and `r.server` is its name. A result called like one of these names or a method has precedence over it, except
     for `keys`, which `dict` calls: such a result is `r["keys"]`.
 
     What is declared as a scalar or as `[1]` is a Python number (or str for char), a char vector
@@ -65,11 +65,13 @@ class Results(Single):
     _values: Dict[str, Any]
     value: Any
     times: Times
+    server: str
 
-    def __init__(self, values: Dict[str, Any], times: Times) -> None:
+    def __init__(self, values: Dict[str, Any], times: Times, server: str = "") -> None:
         # Through __dict__, so that a result called `times` or `items` wins over ours.
         state = self.__dict__
         state["times"] = times
+        state["server"] = server
         if len(values) == 1:
             (state["value"],) = values.values()
         state.update(values)
@@ -130,7 +132,7 @@ class Results(Single):
         return list(self._values.items())
 
     def __dir__(self) -> List[str]:
-        return sorted({*self._values, "keys", "values", "items", "times"})
+        return sorted({*self._values, "keys", "values", "items", "times", "server"})
 
     def __repr__(self) -> str:
         return (
@@ -170,7 +172,8 @@ def collect(
         values = put_together(interface.result_paths, values)
     lib.farcall_results_times(places.results[0], places.times)
     queued, started, finished = places.moments
-    return Results(values, Times(queued / 1e9, started / 1e9, finished / 1e9))
+    server = text(lib.farcall_results_server(places.results[0])) or ""
+    return Results(values, Times(queued / 1e9, started / 1e9, finished / 1e9), server)
 
 
 def _listed(value: Any, count: Parameter, places: CallPlaces) -> Any:

@@ -11,6 +11,7 @@ from typing import Any, Dict, NoReturn, Optional
 
 from . import _errors, _pages
 from ._connection import Connection, not_portable
+from ._explained import Explanation
 from ._future import CallFuture
 from ._interface import OPTIONS, Interface, option_name, python_name
 from ._library import ffi, lib, text
@@ -44,6 +45,8 @@ class Routine:
     label: what `Server.kept` lists a call with `keep` by, at most 200 bytes of UTF-8.
     ranks: processes that MPI starts for the call, of a routine with `Backend "MPI"`. Other routines
         run in one.
+    at: the server that the call is to run on, and no other, where there are several: its name or
+        one of its addresses, as `farcall servers` lists them.
     cores, memory, gpus, wall_time: what each of its processes is given: `cores=4, memory="2 GB",
         gpus=1, wall_time="30 min"`, or some of these. A batch system is asked for them, and they are
         limits on the routine. `options` gives them, or any of the others, to all calls.
@@ -158,6 +161,13 @@ class Routine:
             # As `ends_here`, which a small call would notice.
             __tracebackhide__ = True
             raise _errors.shortened(error)
+
+    @_errors.ends_here
+    def explain(self, /, *arguments: Any, **named: Any) -> Explanation:
+        """Where a call with these arguments would run, and why: a table of all servers with the
+        seconds that it would wait, be sent, run and return. Nothing is called. Arrays may be left
+        out where their sizes are given: `server.dgesv.explain(n=4000)`."""
+        return Prepared(self, arguments, named).explain()
 
     @_errors.ends_here
     def hold(

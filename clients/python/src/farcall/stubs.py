@@ -77,6 +77,7 @@ _OPTIONS = {
     "progress": "_t.Union[None, _b.bool, _t.Callable[[_farcall.Progress], _t.Any]]",
     "keep": "_t.Optional[_b.float]",
     "label": "_t.Optional[_b.str]",
+    "at": "_t.Optional[_b.str]",
     "ranks": "_t.Optional[_b.int]",
     "cores": "_t.Optional[_b.int]",
     "memory": "_t.Optional[_b.str]",
@@ -100,7 +101,7 @@ _MADE_ALONE = ", ".join(
 _NUMBERS = {"i": "_Whole", "u": "_Whole", "f": "_Real", "c": "_Complex"}
 _RESULTS = {"i": "_b.int", "u": "_b.int", "f": "_b.float", "c": "_b.complex"}
 # What a result must not be called without the checker being told.
-_OF_RESULTS = ("times", "values", "items")
+_OF_RESULTS = ("times", "server", "values", "items")
 
 
 def stub(server: Server, modules: Collection[str] = ()) -> str:

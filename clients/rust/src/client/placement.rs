@@ -13,6 +13,8 @@ use farcall_wire::{
 };
 
 use super::Client;
+use crate::argument::Argument;
+use crate::marshal::with_given;
 use crate::routine::Routine;
 
 /// Arrays of a call that is only explained: as much as there may be.
@@ -27,6 +29,13 @@ pub struct Explanation {
     pub demand: Demand,
     /// Sizes that were not given and are taken to be 1.
     pub assumed: Vec<String>,
+}
+
+impl Explanation {
+    /// Seconds from a call to its results at a server: waiting and sending overlap.
+    pub fn total_s(server: &PlacedServer) -> f64 {
+        server.send_s.max(server.wait_s) + server.run_s + server.return_s
+    }
 }
 
 /// Scalars of a call, by parameter number.
@@ -110,6 +119,20 @@ impl Client {
             Reply::Reported(answer) => Ok(answer),
             _ => Err(unexpected()),
         }
+    }
+
+    /// The same of a call with these arguments, one per parameter; arrays may be left out where
+    /// their sizes are given. Waits for as long as the client's timeout.
+    ///
+    /// # Errors
+    /// As [`Client::explain`].
+    pub fn explain_call(
+        &self,
+        routine: &Routine,
+        arguments: &[Argument<'_>],
+    ) -> Result<Explanation> {
+        let timeout = self.session().patience();
+        with_given(&routine.contract, arguments, |given, _| self.explain(routine, given, timeout))
     }
 
     fn ask_placement(&self, request: &Request, timeout: Duration) -> Result<Reply> {

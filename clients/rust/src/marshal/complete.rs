@@ -23,6 +23,32 @@ pub struct Values {
 /// Completes the arguments by what they determine.
 pub fn complete(contract: &Contract, arguments: &[Argument<'_>]) -> Result<Values> {
     let interface = &*contract.interface;
+    let (completed, contents) = with_given(contract, arguments, |given, contents| {
+        Ok((infer::complete(interface, given)?, contents.to_vec()))
+    })?;
+    let ranks = completed.lower_ranks.into_iter().collect();
+    let mut bytes = contents;
+    for (index, value) in completed.scalars.iter().enumerate() {
+        if let Some(value) = value {
+            bytes[index] = Some(scalar_bytes(
+                interface,
+                &interface.parameters[index],
+                *value,
+                &arguments[index],
+            )?);
+        }
+    }
+    Ok(Values { bytes, ranks })
+}
+
+/// Does something with the arguments as inference wants them, and with the bytes of those that sizes
+/// may refer to.
+pub fn with_given<T>(
+    contract: &Contract,
+    arguments: &[Argument<'_>],
+    work: impl FnOnce(&[Given<'_>], &[Option<InlineBytes>]) -> Result<T>,
+) -> Result<T> {
+    let interface = &*contract.interface;
     if arguments.len() != interface.parameters.len() {
         return Err(Error::internal("call", "one argument per parameter is expected"));
     }
@@ -46,20 +72,7 @@ pub fn complete(contract: &Contract, arguments: &[Argument<'_>]) -> Result<Value
             given(parameter, &arguments[index], &counts[index], contents[index].as_deref())
         })
         .collect::<Result<_>>()?;
-    let completed = infer::complete(interface, &given)?;
-    let ranks = completed.lower_ranks.into_iter().collect();
-    let mut bytes = contents;
-    for (index, value) in completed.scalars.iter().enumerate() {
-        if let Some(value) = value {
-            bytes[index] = Some(scalar_bytes(
-                interface,
-                &interface.parameters[index],
-                *value,
-                &arguments[index],
-            )?);
-        }
-    }
-    Ok(Values { bytes, ranks })
+    work(&given, &contents)
 }
 
 /// A scalar's value as the interface's type has it.

@@ -154,7 +154,7 @@ impl Kind {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn is_of(&self, argument: &Argument<'_>) -> bool {
         match (self, argument) {
             (Kind::Unset, Argument::Unset)

@@ -176,6 +176,7 @@ impl Session {
     /// Opens a call, and takes what was asked for; returns its number, which is `number` where that
     /// is given. Waits for another to end while as many are open as the server takes: `None` when
     /// there is no room after `wait`. What was asked for is left where nothing was opened.
+    #[inline(always)]
     pub fn open(
         &self,
         contract: &Arc<Contract>,
@@ -237,10 +238,21 @@ impl Session {
     }
 
     /// Waits for a call's end. `None` when the deadline passed first; the call goes on.
+    #[inline(always)]
     pub fn wait(&self, number: u64, deadline: Option<Instant>) -> Result<Option<Result<Outputs>>> {
         let taken = self.wait_and_run(number, deadline, |caller| caller.take_finished(number))?;
         // Nothing is locked meanwhile: a copy takes longer than others can wait for the connection.
         Ok(taken.map(|outcome| outcome.and_then(|came| self.complete(came))))
+    }
+
+    /// The same for whoever seldom waits: [`Session::wait`] is part of what calls it.
+    #[inline(never)]
+    pub fn wait_apart(
+        &self,
+        number: u64,
+        deadline: Option<Instant>,
+    ) -> Result<Option<Result<Outputs>>> {
+        self.wait(number, deadline)
     }
 
     /// Copies results to where their owner wants them.

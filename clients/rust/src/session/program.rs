@@ -242,6 +242,7 @@ impl Application for Program {
         regions.for_each(|region| self.segments.forget(region));
     }
 
+    #[inline]
     fn outcome(
         &mut self,
         id: CallId,

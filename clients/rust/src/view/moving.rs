@@ -126,7 +126,7 @@ impl PendingCall {
             }
             let slice = if self.has_beside() { Some(slices.next(until)) } else { until };
             match self.session.next_news(self.number, slice)? {
-                Some(Told::Over) => match self.session.wait(self.number, slice)? {
+                Some(Told::Over) => match self.session.wait_apart(self.number, slice)? {
                     Some(Err(error)) => match self.move_on(error) {
                         Ok(()) => continue,
                         Err(error) => self.apart().over = Some(Err(error)),
@@ -153,10 +153,10 @@ impl PendingCall {
         let mut slices = Slices::default();
         loop {
             if !self.has_beside() {
-                return self.session.wait(self.number, until);
+                return self.session.wait_apart(self.number, until);
             }
             let slice = slices.next(until);
-            if let Some(outcome) = self.session.wait(self.number, Some(slice))? {
+            if let Some(outcome) = self.session.wait_apart(self.number, Some(slice))? {
                 return Ok(Some(outcome));
             }
             if until.is_some_and(|until| until <= slice) {

@@ -143,6 +143,7 @@ impl<A: Application> Caller<A> {
 }
 
 /// What a call came to that has ended with an answer.
+#[inline(always)]
 fn settled<A: Application>(
     application: &mut A,
     connection: &mut Connection,
