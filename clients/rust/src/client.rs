@@ -1,5 +1,7 @@
 //! A connection to a server, as programs see it.
 
+mod administration;
+mod keeping;
 mod options;
 mod placement;
 
@@ -8,23 +10,19 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use farcall_base::{CallId, Error, ErrorKind, Result};
+use farcall_base::{Error, ErrorKind, Result};
 use farcall_link::compression::Compression;
 use farcall_link::stream::ByteStream;
-use farcall_wire::message::ADMINISTRATION;
-use farcall_wire::{
-    ENDED_CALLS, KeptCall, ModuleReport, Order, RESUME, Reply, Request, STATUS, Status,
-};
+use farcall_wire::Request;
 use rustc_hash::FxHashMap;
 
 use crate::address::Address;
 use crate::contract::Contract;
 use crate::dial::{self, ConnectOptions, Patience, Reached};
-use crate::pending::PendingCall;
 use crate::routine::Routine;
 use crate::session::{CallbackTimes, Session, Transfer, compressing};
 use crate::standard_streams::keep_standard_streams;
-use crate::view::{Dialing, Unanswered, View};
+use crate::view::{Dialing, View};
 pub use options::{CallOptions, Keep};
 pub use placement::Explanation;
 
@@ -124,7 +122,7 @@ impl Client {
         dialing: Dialing,
     ) -> Result<Client> {
         let (session, address) = dial::greet(reached, patience, compression, 1)?;
-        let view = View::new(session, &address, dialing)?;
+        let view = View::new(session, &address, dialing);
         Ok(Client { shared: Arc::new(Shared { view, address, routines: Mutex::default() }) })
     }
 
@@ -253,172 +251,6 @@ impl Client {
         let Some(reply) = self.session().ask(&Request::List, wait)? else { return Ok(None) };
         let routine = |contract| Routine { client: self.clone(), contract: Arc::new(contract) };
         Ok(Some(Contract::all_of_reply(reply)?.into_iter().map(routine).collect()))
-    }
-
-    /// Has the server carry out an order, for which it must know us entitled; what became of each
-    /// module that the order was about. Waits for at most `timeout`: compiling and linking take
-    /// their time.
-    ///
-    /// # Errors
-    /// `PermissionDenied`, `Unavailable` for a server that takes no orders, `TimedOut`; what is
-    /// wrong with the order.
-    pub fn administer(&self, order: Order, timeout: Duration) -> Result<Vec<ModuleReport>> {
-        let told = |error: Error| error.with("server", self.address());
-        let ends = matches!(order, Order::EndCalls(_));
-        if !self.session().has_feature(if ends { ENDED_CALLS } else { ADMINISTRATION }) {
-            return Err(told(
-                Error::new(
-                    ErrorKind::Unavailable,
-                    "send a command",
-                    "this server does not accept this command while it runs",
-                )
-                .fix("stop it, and start a newer version of Farcall"),
-            ));
-        }
-        // What is published may have the names of what is known; objects outlive what is withdrawn.
-        let publishes = matches!(order, Order::Publish(_) | Order::Reload(_) | Order::Files(_));
-        let reply = self.session().ask_for(&Request::Administer(order), None, timeout);
-        if publishes {
-            self.known().clear();
-        }
-        match reply.map_err(told)? {
-            Some(Reply::Done) => Ok(Vec::new()),
-            Some(Reply::Modules(reports)) => Ok(reports),
-            Some(Reply::Failed(failure)) => Err(told(Error::from(failure))),
-            Some(_) => Err(Error::new(
-                ErrorKind::Protocol,
-                "send a command",
-                "the server sent the wrong kind of answer",
-            )),
-            None => Err(ended_early()),
-        }
-    }
-
-    /// What is going on at the server: everything for who may administer it, what is theirs for
-    /// others. Waits for at most `timeout`.
-    ///
-    /// # Errors
-    /// `Unavailable` for a server that does not tell, `TimedOut`.
-    pub fn status(&self, timeout: Duration) -> Result<Status> {
-        let told = |error: Error| error.with("server", self.address());
-        if !self.session().has_feature(STATUS) {
-            return Err(told(
-                Error::new(
-                    ErrorKind::Unavailable,
-                    "request the status",
-                    "this server does not report it",
-                )
-                .fix("start a newer version of Farcall"),
-            ));
-        }
-        match self.session().ask_for(&Request::Status, None, timeout).map_err(told)? {
-            Some(Reply::Status(status)) => Ok(*status),
-            Some(Reply::Failed(failure)) => Err(told(Error::from(failure))),
-            Some(_) => Err(Error::new(
-                ErrorKind::Protocol,
-                "request the status",
-                "the server sent the wrong kind of answer",
-            )),
-            None => Err(ended_early()),
-        }
-    }
-
-    /// Names a call that is to be kept, and says how.
-    pub(crate) fn keep(&self, keep: Keep) -> Result<(CallId, Option<farcall_wire::Keep>)> {
-        self.check_keeps("keep a call")?;
-        let after_end_us = u64::try_from(keep.after_end.as_micros()).unwrap_or(u64::MAX);
-        Ok((
-            self.session().fresh_id(),
-            Some(farcall_wire::Keep { after_end_us, durable: keep.durable }),
-        ))
-    }
-
-    fn check_keeps(&self, operation: &'static str) -> Result<()> {
-        if self.session().has_feature(RESUME) {
-            return Ok(());
-        }
-        Err(Error::new(ErrorKind::Unavailable, operation, "this server does not keep calls")
-            .with("server", self.address())
-            .fix("start a newer version of Farcall"))
-    }
-
-    /// Takes up a call that was made with [`CallOptions::keep`], by this process or another of the
-    /// same user: its outcome is collected as that of any call, as often as it is kept. It stays
-    /// with the server until its time is over, or
-    /// [`Client::forget`]. Of the options, `keep` means nothing; `timeout` is for waiting.
-    ///
-    /// # Errors
-    /// `NotFound` for a call that was never accepted, is forgotten, or another user's; `TimedOut`.
-    pub fn fetch(&self, id: CallId, options: &CallOptions) -> Result<PendingCall> {
-        self.check_keeps("fetch a call")?;
-        let patience = self.session().patience();
-        let session = self.session().clone();
-        match PendingCall::seek(self.clone(), session, id, options, patience) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                self.fetch_elsewhere(id, options, error.with("server", self.address()))
-            }
-            sought => sought.map_err(|error| error.with("server", self.address())),
-        }
-    }
-
-    /// Has the server forget a kept call: a call that is open ends as if cancelled.
-    ///
-    /// # Errors
-    /// As for [`Client::fetch`].
-    pub fn forget_call(&self, id: CallId) -> Result<()> {
-        self.check_keeps("forget a call")?;
-        match self.session().ask(&Request::Forget(id), None)? {
-            Some(Reply::Done) => Ok(()),
-            Some(Reply::Failed(failure)) => {
-                let error = Error::from(failure).with("server", self.address());
-                match error.kind() {
-                    ErrorKind::NotFound => self.forget_elsewhere(id, error),
-                    _ => Err(error),
-                }
-            }
-            Some(_) => Err(Error::new(
-                ErrorKind::Protocol,
-                "forget a call",
-                "the server sent the wrong kind of answer",
-            )),
-            None => Err(ended_early()),
-        }
-    }
-
-    /// This user's calls that the server keeps, or will: those that are forgotten next first, at
-    /// most 1000; and those of the servers that it knows, behind them.
-    ///
-    /// # Errors
-    /// `Unavailable`, `TimedOut`, `ConnectionLost`.
-    pub fn kept(&self) -> Result<Vec<KeptCall>> {
-        self.kept_by_all().map(|(calls, _)| calls)
-    }
-
-    /// The same, and the servers that did not answer.
-    ///
-    /// # Errors
-    /// As [`Client::kept`].
-    pub fn kept_by_all(&self) -> Result<(Vec<KeptCall>, Vec<Unanswered>)> {
-        let mut calls = self.kept_here()?;
-        let (others, unanswered) = self.kept_elsewhere()?;
-        calls.extend(others);
-        Ok((calls, unanswered))
-    }
-
-    fn kept_here(&self) -> Result<Vec<KeptCall>> {
-        self.check_keeps("list kept calls")?;
-        match self.session().ask(&Request::Kept, None)? {
-            Some(Reply::Kept(calls)) => Ok(calls),
-            Some(Reply::Failed(failure)) => {
-                Err(Error::from(failure).with("server", self.address()))
-            }
-            Some(_) => Err(Error::new(
-                ErrorKind::Protocol,
-                "list kept calls",
-                "the server sent the wrong kind of answer",
-            )),
-            None => Err(ended_early()),
-        }
     }
 
     /// Array bytes of results that this program copied on their way, because they came in one piece

@@ -13,14 +13,11 @@ use crate::contract::Contract;
 use crate::results::Outputs;
 use crate::routine::Routine;
 use crate::session::{CallbackTimes, Conditions, PlacedAs, Session, Told, Transfer, earlier};
-use crate::view::{Apart, Place, Placed, Server};
+use crate::view::{Apart, Place, Placed, Server, open_placed};
 
 /// Time after a call's deadline in which the server's own word on it counts still: it says more
 /// than ours. Then the caller hears that its time is over, whatever the server does.
 const LAST_WORD: Duration = Duration::from_millis(250);
-
-/// Servers that a call is tried at before it is open anywhere.
-const MOVES_MAX: usize = 16;
 
 /// Arguments that are NULL, and are named.
 const NULLS_SHOWN: usize = 5;
@@ -121,7 +118,7 @@ impl PendingCall {
         let nulls = passed.nulls();
         let mut asked = Some((passed, conditions));
         let (place, number) = if contract.placing.is_some() || options.at.is_some() {
-            let opened = open(&client, contract, &mut asked, options, wait)?;
+            let opened = open_placed(&client, contract, &mut asked, options, wait)?;
             let Some((place, number)) = opened else { return Ok(None) };
             (Some(place), number)
         } else {
@@ -432,37 +429,6 @@ impl PendingCall {
             return self.client.cancel(self.number);
         }
         self.session.cancel(self.number)
-    }
-}
-
-/// Opens a call where it is to run; `None` where there is no server, or no room, within `wait`.
-fn open(
-    client: &Client,
-    contract: &Arc<Contract>,
-    asked: &mut Option<(Passed, Conditions)>,
-    options: &CallOptions,
-    wait: Option<Duration>,
-) -> Result<Option<(Place, u64)>> {
-    let mut without = Vec::new();
-    loop {
-        let gone = || Error::internal("call", "its arguments are gone");
-        let (passed, conditions) = asked.as_mut().ok_or_else(gone)?;
-        let waits = (conditions.deadline, wait);
-        let place = client.place(contract, &passed.arguments, options, &without, waits)?;
-        let Some(place) = place else { return Ok(None) };
-        place.tell(conditions);
-        match (place.session.open(contract, asked, None, wait), &place.placed) {
-            (Ok(number), _) => return Ok(number.map(|number| (place, number))),
-            // That connection is gone, and nothing of the call has left.
-            (Err(error), Some(placed)) if placed.is_movable && asked.is_some() => {
-                if without.len() >= MOVES_MAX {
-                    return Err(error);
-                }
-                client.view().refused(contract, &placed.server, placed.grant, &error);
-                without.push(placed.server.name.to_string());
-            }
-            (Err(error), _) => return Err(error),
-        }
     }
 }
 

@@ -5,6 +5,7 @@ mod asking;
 mod finding;
 mod members;
 mod moving;
+mod opening;
 mod outcomes;
 mod placing;
 mod search;
@@ -26,6 +27,7 @@ pub use asking::places;
 pub use finding::{Place, Placed};
 pub use members::Unanswered;
 pub use moving::Apart;
+pub use opening::open_placed;
 use outcomes::Outcomes;
 pub use placing::Placing;
 use search::Search;
@@ -75,8 +77,8 @@ pub struct Dialing {
 
 impl View {
     /// Of a client that has just connected.
-    pub fn new(session: Arc<Session>, name: &str, dialing: Dialing) -> Result<Arc<View>> {
-        Ok(Arc::new(View {
+    pub fn new(session: Arc<Session>, name: &str, dialing: Dialing) -> Arc<View> {
+        Arc::new(View {
             home: Arc::new(Server::home(name, session.clone())),
             home_session: session,
             dialing,
@@ -91,9 +93,9 @@ impl View {
             has_moved: AtomicBool::new(false),
             moving: Mutex::default(),
             objects: Mutex::default(),
-            bell: Bell::new()?,
+            bell: Bell::default(),
             known_others: Mutex::default(),
-        }))
+        })
     }
 
     /// The connection to the server that was connected to.
@@ -202,22 +204,6 @@ impl View {
     /// Where an object is that is not at home.
     pub fn holder(&self, object: ObjectId) -> Option<Arc<Server>> {
         lock(&self.objects).get(&prefix(object)).cloned()
-    }
-
-    /// Has the home's descriptor for event loops tell of another connection, too.
-    fn watch(&self, session: &Session) {
-        // Whoever waits in pieces looks at it all the same.
-        let _ = self.home_session.add_events(session.events());
-    }
-
-    /// Has it tell of all connections, and of calls that found another server.
-    pub fn watch_all(&self) {
-        if self.bell.watch() {
-            let _ = self.home_session.add_events(self.bell.as_fd());
-            for session in self.all_sessions().iter().skip(1) {
-                self.watch(session);
-            }
-        }
     }
 }
 

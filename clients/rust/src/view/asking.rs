@@ -181,8 +181,7 @@ impl View {
     /// The servers of an answer that can be called, with the calls that each is to have.
     pub fn servers_of(&self, answered: &Answered, without: &[String]) -> Vec<(Arc<Server>, u32)> {
         let placed = answered.answer.servers.iter().filter(|placed| !placed.excluded);
-        let wanted = placed.filter(|placed| !without.contains(&placed.name));
-        let servers = wanted.filter_map(|placed| {
+        let servers = placed.filter_map(|placed| {
             let server = if placed.is_self {
                 self.self_named(&placed.name, &answered.by)
             } else {
@@ -190,11 +189,16 @@ impl View {
             };
             Some((server.ok()?, placed.calls))
         });
-        servers.collect()
+        let is_wanted = |server: &Arc<Server>| !without.iter().any(|name| **name == *server.name);
+        servers.filter(|(server, _)| is_wanted(server)).collect()
     }
 
     /// The server that answered, by the name that it gives itself.
     fn self_named(&self, name: &str, by: &Arc<Session>) -> Result<Arc<Server>> {
+        // One that has no name for others is called as it was connected to.
+        if name.is_empty() || *name == *self.home.name && Arc::ptr_eq(by, &self.home_session) {
+            return Ok(self.home.clone());
+        }
         if let Some(known) = lock(&self.servers).get(name)
             && known.connection().is_some_and(|session| Arc::ptr_eq(&session, by))
         {

@@ -49,6 +49,13 @@ pub struct Alone {
     pub demand: Demand,
 }
 
+impl Placed {
+    /// On this server, and no other.
+    pub fn bound(server: Arc<Server>) -> Placed {
+        Placed { server, grant: 0, is_movable: false, is_low: false, alone: None }
+    }
+}
+
 impl Place {
     /// What its server is told of the call, and what is kept with it.
     #[inline]
@@ -143,7 +150,8 @@ impl Wanted {
                 Ok(Some(session)) => {
                     let rest = std::mem::take(&mut self.first);
                     let without = std::mem::take(&mut self.without);
-                    let (grant, demand) = (self.grant, self.demand);
+                    let grant = self.grant;
+                    let demand = self.demand;
                     let found = Found { session, server, grant, rest, demand, is_kept, without };
                     return Ok(Some(found));
                 }

@@ -91,7 +91,8 @@ impl View {
         let wanted = Wanted { calls: count, ..Wanted::new(contract, nothing, deadline) };
         let Found { session, server, grant, .. } = wanted.find(self)?;
         // It counts no more: what is held is in its server's reports.
-        let (host, name) = (own_host(), server.name.to_string());
+        let host = own_host();
+        let name = server.name.to_string();
         let outcome = CallOutcome { grant, server: name, host, ..CallOutcome::default() };
         self.outcomes.push(self, outcome);
         Ok((session, server))
@@ -164,7 +165,9 @@ impl View {
         let ask = Arc::new(ask);
         let (tell, told) = channel();
         for (index, server) in others.iter().cloned().enumerate() {
-            let (view, ask, tell) = (self.clone(), ask.clone(), tell.clone());
+            let view = self.clone();
+            let ask = ask.clone();
+            let tell = tell.clone();
             let asks = move || {
                 let session = server.session(&view, until);
                 let answer = session.and_then(|session| session.ok_or_else(late));
@@ -238,7 +241,8 @@ impl Client {
         unknown: Error,
     ) -> Result<PendingCall> {
         let patience = self.session().patience();
-        let (client, options) = (self.clone(), options.clone());
+        let client = self.clone();
+        let options = options.clone();
         let seek =
             move |session| PendingCall::seek(client.clone(), session, id, &options, patience);
         self.from_others(unknown, seek)
@@ -322,12 +326,11 @@ impl Client {
         waits: (Option<Instant>, Option<Duration>),
     ) -> Result<Place> {
         let view = self.view();
-        let (grant, is_movable, is_low, alone) = (0, false, false, None);
         let session = if Arc::ptr_eq(&server, &view.home) {
             view.home_session.clone()
         } else {
             server.session(view, until_of(waits))?.ok_or_else(late)?
         };
-        Ok(Place { session, placed: Some(Placed { server, grant, is_movable, is_low, alone }) })
+        Ok(Place { session, placed: Some(Placed::bound(server)) })
     }
 }

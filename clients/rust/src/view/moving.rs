@@ -261,7 +261,8 @@ impl PendingCall {
                 Ok(true)
             }
             (Ok(None), asked) => {
-                (moving.asked, moving.found) = (asked, Some(place));
+                moving.asked = asked;
+                moving.found = Some(place);
                 self.apart().moving = Some(moving);
                 Ok(false)
             }
@@ -302,7 +303,8 @@ impl PendingCall {
             outcomes::transfers(outputs, self.session.take_times(self.number), alone)
         });
         let failure = outcome.err().map(|error| error.kind().code());
-        let (grant, server) = (placed.grant, placed.server.name.to_string());
+        let grant = placed.grant;
+        let server = placed.server.name.to_string();
         let told = CallOutcome { grant, server, sent, returned, failure, ..CallOutcome::default() };
         view.outcomes.push(view, CallOutcome { host: own_host(), ..told });
     }

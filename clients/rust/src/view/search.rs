@@ -31,7 +31,7 @@ impl Search {
             move || {
                 own.end(wanted.find(&view));
                 if let Some(number) = number {
-                    view.bell.announce(number);
+                    view.announce(number);
                 }
             }
         };

@@ -104,7 +104,8 @@ impl Server {
             Line::Away | Line::Up(_) | Line::Failed(..) => {}
         }
         place.line = Line::Dialing;
-        let (addresses, host) = (place.addresses.clone(), place.host.clone());
+        let addresses = place.addresses.clone();
+        let host = place.host.clone();
         drop(place);
         let server = self.clone();
         let options = view.dialing.options.clone();

@@ -1,9 +1,9 @@
 //! Waits for calls of several connections: one thread sees to all of them.
 
 use std::collections::VecDeque;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use farcall_base::Result;
@@ -18,24 +18,15 @@ const SLICE_MIN: Duration = Duration::from_millis(5);
 const SLICE_MAX: Duration = Duration::from_millis(20);
 
 /// Tells of calls that found another server, or none.
+#[derive(Default)]
 pub struct Bell {
-    descriptor: OwnedFd,
+    /// Made when it is wanted.
+    descriptor: OnceLock<OwnedFd>,
     numbers: Mutex<VecDeque<u64>>,
     watched: AtomicBool,
 }
 
 impl Bell {
-    /// One that is silent.
-    pub fn new() -> Result<Bell> {
-        let watched = AtomicBool::new(false);
-        Ok(Bell { descriptor: signal()?, numbers: Mutex::default(), watched })
-    }
-
-    /// Its descriptor.
-    pub fn as_fd(&self) -> BorrowedFd<'_> {
-        self.descriptor.as_fd()
-    }
-
     /// Somebody may wait for it from now on; whether nobody did before.
     pub fn watch(&self) -> bool {
         !self.watched.swap(true, Ordering::Relaxed)
@@ -46,17 +37,31 @@ impl Bell {
         self.watched.load(Ordering::Relaxed)
     }
 
-    /// There is something to do for a call.
-    pub fn announce(&self, number: u64) {
-        lock(&self.numbers).push_back(number);
-        raise(&self.descriptor);
+    /// Has a connection's descriptor for event loops tell of it, if somebody may wait.
+    fn join(&self, home: &Session) {
+        if !self.is_watched() || self.descriptor.get().is_some() {
+            return;
+        }
+        // Whoever waits in pieces looks at it all the same.
+        if let Ok(made) = signal()
+            && self.descriptor.set(made).is_ok()
+            && let Some(descriptor) = self.descriptor.get()
+        {
+            let _ = home.add_events(descriptor);
+        }
+    }
+
+    fn ring(&self) {
+        if let Some(descriptor) = self.descriptor.get() {
+            raise(descriptor);
+        }
     }
 
     fn next(&self) -> Option<u64> {
         let mut numbers = lock(&self.numbers);
         let next = numbers.pop_front();
         if next.is_some() && numbers.is_empty() {
-            silence(&self.descriptor);
+            self.descriptor.get().into_iter().for_each(silence);
         }
         next
     }
@@ -86,6 +91,28 @@ impl Slices {
 }
 
 impl View {
+    /// There is something to do for a call that has no connection.
+    pub fn announce(&self, number: u64) {
+        lock(&self.bell.numbers).push_back(number);
+        self.is_plural.store(true, Ordering::Relaxed);
+        self.bell.join(&self.home_session);
+        self.bell.ring();
+        self.home_session.wake();
+    }
+
+    /// Has the home's descriptor for event loops tell of another connection, too.
+    pub fn watch(&self, session: &Session) {
+        self.bell.join(&self.home_session);
+        let _ = self.home_session.add_events(session.events());
+    }
+
+    /// Has it tell of all connections there are, and of those to come.
+    pub fn watch_all(&self) {
+        if self.bell.watch() {
+            self.all_sessions().iter().skip(1).for_each(|session| self.watch(session));
+        }
+    }
+
     /// Whether there are calls under way that are not this many, of one server.
     pub fn has_beside(&self, own: usize) -> bool {
         self.is_plural() && self.under_way.load(Ordering::Relaxed) > own

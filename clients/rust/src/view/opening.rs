@@ -1,0 +1,46 @@
+//! Opens a call at the server that it is placed on, or at another where that is gone.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use farcall_base::{Error, Result};
+
+use super::Place;
+use crate::argument::Passed;
+use crate::client::{CallOptions, Client};
+use crate::contract::Contract;
+use crate::session::Conditions;
+
+/// Servers that a call is tried at before it is open anywhere.
+const MOVES_MAX: usize = 16;
+
+/// Opens a call where it is to run; `None` where there is no server, or no room, within `wait`.
+pub fn open_placed(
+    client: &Client,
+    contract: &Arc<Contract>,
+    asked: &mut Option<(Passed, Conditions)>,
+    options: &CallOptions,
+    wait: Option<Duration>,
+) -> Result<Option<(Place, u64)>> {
+    let mut without = Vec::new();
+    loop {
+        let gone = || Error::internal("call", "its arguments are gone");
+        let (passed, conditions) = asked.as_mut().ok_or_else(gone)?;
+        let waits = (conditions.deadline, wait);
+        let place = client.place(contract, &passed.arguments, options, &without, waits)?;
+        let Some(place) = place else { return Ok(None) };
+        place.tell(conditions);
+        match (place.session.open(contract, asked, None, wait), &place.placed) {
+            (Ok(number), _) => return Ok(number.map(|number| (place, number))),
+            // That connection is gone, and nothing of the call has left.
+            (Err(error), Some(placed)) if placed.is_movable && asked.is_some() => {
+                if without.len() >= MOVES_MAX {
+                    return Err(error);
+                }
+                client.view().refused(contract, &placed.server, placed.grant, &error);
+                without.push(placed.server.name.to_string());
+            }
+            (Err(error), _) => return Err(error),
+        }
+    }
+}
