@@ -22,6 +22,8 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402  (the backend must be chosen first)
 import numpy as np  # noqa: E402
 
+from servers import several  # noqa: E402
+
 import farcall  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -246,7 +248,8 @@ def main():
     finally:
         process.stdin.close()
         process.wait(timeout=20)
-    print(f"\nThe plot is {plot(tables)}, the figures are {save(tables)}.")
+    where = several(ROOT, STAGE, OUTPUT, residual)
+    print(f"\nThe plots are {plot(tables)} and {where}, the figures are {save(tables)}.")
 
 
 if __name__ == "__main__":
