@@ -17,7 +17,7 @@ use crate::mailbox::{Port, Reply};
 /// The slot, which the server of the node fills.
 pub const SLOT: &str = "placement";
 
-/// Whoever asks, as its server knows it.
+/// A client that asks, as its server knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asker {
     /// Its connection: grants count no more when that ends.
@@ -43,7 +43,7 @@ pub enum Request {
     Outcomes(Vec<CallOutcome>),
     /// Which servers are there?
     Servers {
-        /// The host of whoever asks.
+        /// The client's host.
         host: String,
         /// Its site; empty: the host alone.
         site: String,

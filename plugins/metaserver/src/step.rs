@@ -19,7 +19,7 @@ use crate::state::{LinkNumber, QuestionNumber, State};
 
 /// Time between two words on what others publish: servers that come and go cost no more.
 const TELL_EVERY: Duration = Duration::from_millis(250);
-/// Time between two looks at who is silent.
+/// Servers are looked at so often for those that are silent.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// What the driver is to do.

@@ -38,7 +38,8 @@ use executables::UntoldOrders;
 use journal::Journal;
 pub use journal::moment;
 use orders::Orders;
-use placing::{Metaserver, StateAsker};
+pub use placing::Metaserver;
+use placing::StateAsker;
 use results::{ResultsFolder, ResultsNews};
 use standing::Standings;
 use wires::Wires;
@@ -68,6 +69,7 @@ pub struct Services {
     pub spawner: SpawnerHandle,
     pub jobs: JobsHandle,
     pub fetcher: FetcherHandle,
+    pub metaserver: Metaserver,
 }
 
 impl Services {
@@ -129,7 +131,6 @@ pub struct Driver {
     directory: DirectoryWatch,
     journal: Journal,
     orders: Orders,
-    metaserver: Metaserver,
     endings: Endings,
     standings: Standings,
     results: ResultsFolder,
@@ -163,7 +164,6 @@ impl Driver {
             directory: DirectoryWatch::default(),
             journal,
             orders: Orders::default(),
-            metaserver: Metaserver::default(),
             endings: Endings::default(),
             standings: Standings::default(),
             results: ResultsFolder::default(),
@@ -232,7 +232,7 @@ impl Driver {
         if self.wires.has_again() {
             return Some(Duration::ZERO);
         }
-        let has_untold = !self.untold.is_empty() || self.metaserver.has_untold();
+        let has_untold = !self.untold.is_empty() || self.services.metaserver.has_untold();
         if has_untold || !self.directory.is_watched() {
             return Some(RETRY_AFTER);
         }

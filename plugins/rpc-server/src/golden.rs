@@ -26,7 +26,7 @@ use farcall_services::directory::{
 use farcall_services::spawner::{ExecutableLimits, ExitHow, Exited, Output, OutputTail, Said};
 
 use crate::state::{Caller, MemorySource, Newcomer, State};
-use crate::step::{Server, Union};
+use crate::step::Server;
 use limits::limits;
 use memory::Memory;
 use peers::Peers;
@@ -142,13 +142,8 @@ impl Play {
                 self.server.fetched(&mut self.memory, key, slot, outcome);
             }
             "held" => self.held(words[1]),
-            "listing" => {
-                let (connection, channel) = self.peers.questions.pop_front().unwrap();
-                let union = Union { own: self.routines.clone(), others: Vec::new() };
-                self.server.listed(connection, channel, Ok(union));
-            }
-            "stated" | "answered" | "answered-not" | "elsewhere" | "also" | "resolve-elsewhere"
-            | "held-elsewhere" | "listing-all" => self.placing_event(words),
+            "stated" | "answered" | "answered-not" | "elsewhere" | "also" | "listing"
+            | "resolve-elsewhere" | "held-elsewhere" => self.placing_event(words),
             "obeyed" => {
                 let (connection, channel) = self.peers.questions.pop_front().unwrap();
                 self.server.obeyed(connection, channel, Ok(Vec::new()));

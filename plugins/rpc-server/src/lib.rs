@@ -219,6 +219,7 @@ impl Plugin for RpcServer {
             spawner: context.service::<SpawnerHandle>(spawner::SLOT)?,
             jobs: context.service::<JobsHandle>(spawner::JOBS_SLOT)?,
             fetcher: context.service::<FetcherHandle>(fetcher::SLOT)?,
+            metaserver: driver::Metaserver::default(),
         };
         let control = sender.port(driver::Message::Control);
         let status = StatusHandle::new(sender.port(driver::Message::Watched));

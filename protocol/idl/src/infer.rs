@@ -4,7 +4,10 @@
 
 mod missing;
 mod report;
+mod sizes;
 pub(crate) mod solve;
+
+pub use sizes::complete_sizes;
 
 use farcall_base::{Error, ErrorKind, Result};
 
@@ -86,33 +89,6 @@ pub struct Arguments {
 /// the routine.
 pub fn complete(interface: &Interface, given: &[Given<'_>]) -> Result<Arguments> {
     completed(interface, given).map_err(|error| error.with("routine", interface.full_name()))
-}
-
-/// The same for a call of which sizes alone are known: arrays may be missing. Sizes that nothing
-/// determines are taken to be 1; their parameter numbers are given, too.
-///
-/// # Errors
-/// As [`complete`].
-pub fn complete_sizes(
-    interface: &Interface,
-    given: &[Given<'_>],
-) -> Result<(Arguments, Vec<usize>)> {
-    let sized = sized(interface, given);
-    sized.map_err(|error| error.with("routine", interface.full_name()))
-}
-
-fn sized(interface: &Interface, given: &[Given<'_>]) -> Result<(Arguments, Vec<usize>)> {
-    let mut inference = Inference::new(interface, given)?;
-    let mut assumed = Vec::new();
-    inference.infer();
-    while let Some(index) = inference.next_size() {
-        inference.set(index, 1, Origin::Default);
-        assumed.push(index);
-        inference.infer();
-    }
-    domain::check_known(inference.scope, &inference.completed())?;
-    inference.check_extents()?;
-    Ok((inference.finish()?, assumed))
 }
 
 fn completed(interface: &Interface, given: &[Given<'_>]) -> Result<Arguments> {
@@ -215,27 +191,6 @@ impl<'a> Inference<'a> {
                 .map(|b| ScalarValue::Integer((*b).into())),
             _ => None,
         }
-    }
-
-    /// Finds all that follows from what is known.
-    fn infer(&mut self) {
-        self.apply_defaults(|parameter| !parameter.element.is_integer());
-        loop {
-            // Weaker evidence only where stronger is exhausted, and then from the strongest again.
-            let progress = self.solve_extents()
-                || self.infer_leading_dimensions()
-                || self.apply_defaults(|_| true)
-                || self.fill_absent_leading();
-            if !progress {
-                return;
-            }
-        }
-    }
-
-    /// An integer that nothing determines; leading dimensions, which follow from others, last.
-    fn next_size(&self) -> Option<usize> {
-        let open = || (0..self.scope.parameters.len()).filter(|index| self.is_open(*index));
-        open().find(|index| !is_only_leading(self.scope, *index)).or_else(|| open().next())
     }
 
     /// Files one argument under scalar or array.

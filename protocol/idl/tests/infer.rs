@@ -8,14 +8,19 @@ use farcall_idl::interface::{Dimension, Domain, ElementType, Interface, Shape};
 use farcall_idl::scalar::ScalarValue;
 use farcall_idl::signature::{positional, signature};
 
-/// Completes a call in which only the named parameters are given.
-fn call(interface: &Interface, named: &[(&str, Given<'_>)]) -> Result<Arguments> {
-    let given: Vec<_> = interface
+/// What a caller gives who names only these.
+fn given<'a>(interface: &Interface, named: &[(&str, Given<'a>)]) -> Vec<Given<'a>> {
+    interface
         .caller_parameters()
         .map(|(_, parameter)| {
             named.iter().find(|(name, _)| *name == parameter.name).map_or(Given::Unset, |(_, g)| *g)
         })
-        .collect();
+        .collect()
+}
+
+/// Completes a call in which only the named parameters are given.
+fn call(interface: &Interface, named: &[(&str, Given<'_>)]) -> Result<Arguments> {
+    let given = given(interface, named);
     assert!(named.iter().all(|(name, _)| interface.parameters.iter().any(|p| p.name == *name)));
     complete(interface, &given)
 }
@@ -35,26 +40,21 @@ fn shape(shape: &[u64]) -> Given<'_> {
 #[test]
 fn sizes_alone_do_where_nothing_is_called() {
     let dgesv = dgesv();
-    let given = |named: &[(&str, Given<'static>)]| -> Vec<Given<'static>> {
-        let find = |name: &str| named.iter().find(|(known, _)| *known == name);
-        let all = dgesv.caller_parameters();
-        all.map(|(_, one)| find(&one.name).map_or(Given::Unset, |(_, given)| *given)).collect()
-    };
     let names = ["n", "nrhs", "lda", "ldb"];
     // Leading dimensions follow; a size that nothing determines is 1, and is told.
     let n = [("n", Given::Integer(4000))];
-    let (all, assumed) = complete_sizes(&dgesv, &given(&n)).unwrap();
+    let (all, assumed) = complete_sizes(&dgesv, &given(&dgesv, &n)).unwrap();
     assert_eq!(integers(&dgesv, &all, &names), [4000, 1, 4000, 4000]);
     let assumed: Vec<&str> =
         assumed.iter().map(|index| dgesv.parameters[*index].name.as_str()).collect();
     assert_eq!(assumed, ["nrhs"]);
     // An array tells its own.
-    let b = [("n", Given::Integer(4000)), ("B", Given::Array { shape: &[4000, 3] })];
-    let (all, assumed) = complete_sizes(&dgesv, &given(&b)).unwrap();
+    let b = [("n", Given::Integer(4000)), ("B", shape(&[4000, 3]))];
+    let (all, assumed) = complete_sizes(&dgesv, &given(&dgesv, &b)).unwrap();
     assert_eq!(integers(&dgesv, &all, &names), [4000, 3, 4000, 4000]);
     assert!(assumed.is_empty());
-    let misfit = [("n", Given::Integer(4000)), ("B", Given::Array { shape: &[5, 3] })];
-    let error = complete_sizes(&dgesv, &given(&misfit)).unwrap_err();
+    let misfit = [("n", Given::Integer(4000)), ("B", shape(&[5, 3]))];
+    let error = complete_sizes(&dgesv, &given(&dgesv, &misfit)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
 }
 

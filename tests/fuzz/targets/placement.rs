@@ -1,4 +1,4 @@
-//! Reports of servers and questions of clients, as whoever is connected may send them: a metaserver
+//! Reports of servers and questions of clients, as anybody who is connected may send them: a metaserver
 //! takes each in turn and stays within its bounds.
 #![no_main]
 

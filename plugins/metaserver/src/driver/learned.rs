@@ -1,5 +1,5 @@
 //! What was learned, in a file that outlasts this program (spec/placement.md, section 11). Without
-//! the file, and where it cannot be written, predictions are learned anew each time.
+//! the file, and where it cannot be written, each start begins without experience.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};

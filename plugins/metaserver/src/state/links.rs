@@ -21,7 +21,7 @@ pub enum LinkKind {
 /// How far the connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// There is none; it is dialled then.
+    /// There is no connection; it is dialled then.
     Waits(Instant),
     /// It is being made, since then.
     Dials(Instant),

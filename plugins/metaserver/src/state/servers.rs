@@ -8,7 +8,7 @@ use farcall_wire::ServerReport;
 
 use super::{LinkNumber, Offer};
 
-/// By whom a server is known.
+/// How a server is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// It is this node.
@@ -24,7 +24,7 @@ pub enum Source {
 pub struct KnownServer {
     /// Its number in the placement.
     pub id: MemberId,
-    /// By whom it is known.
+    /// How it is known.
     pub source: Source,
     /// What it said last, without what is kept below.
     pub report: ServerReport,

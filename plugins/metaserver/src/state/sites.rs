@@ -1,4 +1,4 @@
-//! Sites by their names. Whoever asks names its own, so that they are bounded.
+//! Sites by their names. Clients name their own, so that these are bounded.
 
 use std::collections::BTreeMap;
 

@@ -45,7 +45,8 @@ impl State {
             link.warned = Some(told.clone());
             self.out.push_back(Action::Warn(link.address.clone(), told));
         }
-        let (kind, address) = (link.kind, link.address.clone());
+        let kind = link.kind;
+        let address = link.address.clone();
         let is_of_it = |source| source == Source::Link(number);
         if kind == LinkKind::Member
             && self.servers.get(&address).is_some_and(|known| is_of_it(known.source))
@@ -67,7 +68,7 @@ impl State {
                 link.wanted.truncate(RUNS_MAX);
                 if let Some(dropped) = answer.dropped.first() {
                     let told = format!(
-                        "it does not tell clients of {}: {}; set addresses in the options of metaserver",
+                        "clients are not told of {}: {}; set addresses in the options of metaserver",
                         dropped.address, dropped.reason
                     );
                     if link.trouble.as_ref() != Some(&told) {

@@ -110,7 +110,7 @@ impl State {
             without.extend(self.servers.get(name).map(|known| known.id));
         }
         if question.passed.len() >= PASSED_MAX || question.passed.contains(&self.own.name) {
-            // Whoever sees itself in the way answers with its own node alone.
+            // A metaserver that sees itself in the way answers with its own node alone.
             let others = self.servers.values().filter(|known| known.source != Source::Own);
             without.extend(others.map(|known| known.id));
         }
@@ -264,7 +264,7 @@ impl State {
         })
     }
 
-    /// Nobody can be chosen: whoever asks is told what is in the way.
+    /// Nobody can be chosen: the client is told what is in the way.
     fn explain_nobody(&self, now: Instant, question: &PlaceQuestion, error: Error) -> Error {
         if error.kind() != ErrorKind::NotFound {
             return error;
@@ -280,7 +280,7 @@ impl State {
         }
     }
 
-    /// Which servers there are, as whoever asks sees them.
+    /// Which servers there are, as the client sees them.
     fn all_servers(
         &mut self,
         now: Instant,
@@ -367,8 +367,8 @@ impl State {
             let returned = told.returned.and_then(sent);
             let place = member.and_then(|id| Some(self.placement.member(id)?.report.site));
             if let Some(there) = place {
-                let (to, from) =
-                    (Direction { from: site, to: there }, Direction { from: there, to: site });
+                let to = Direction { from: site, to: there };
+                let from = Direction { from: there, to: site };
                 self.note_way(now, to, told.sent.and_then(sent));
                 self.note_way(now, from, told.returned.and_then(sent));
             }

@@ -35,7 +35,7 @@ impl State {
         }
     }
 
-    /// A name is whoever had it first, as long as that is there; certificates say for which hosts
+    /// The first server of a name keeps it as long as it is there; certificates say for which hosts
     /// somebody speaks.
     fn check_speaks_for(&self, now: Instant, asker: &Asker, report: &ServerReport) -> Result<()> {
         let refused = |message: String, fix: &'static str| {

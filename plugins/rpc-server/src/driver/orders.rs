@@ -71,7 +71,7 @@ impl Driver {
             Control::Grant(table) => {
                 self.server.grant(&mut self.world, &table);
                 self.options.access = table;
-                self.metaserver.rights_changed();
+                self.services.metaserver.rights_changed();
             }
             Control::Farewell(reply) => {
                 // Whoever comes now finds nobody, and looks elsewhere.

@@ -61,7 +61,7 @@ impl Driver {
     /// A metaserver says something, or asks.
     pub(super) fn metaserver(&mut self, said: ToServer) {
         match said {
-            ToServer::Serve(port) => self.metaserver.port = Some(port),
+            ToServer::Serve(port) => self.services.metaserver.port = Some(port),
             ToServer::Placed(routines) => self.server.set_placed(routines),
             ToServer::Warn { address, message } => self.journal.life(LogLevel::Warn, || Life {
                 peer: Some(address),
@@ -83,7 +83,7 @@ impl Driver {
         asker: Asker,
         request: placement::Request,
     ) {
-        let Some(port) = &self.metaserver.port else {
+        let Some(port) = &self.services.metaserver.port else {
             let error =
                 Error::new(ErrorKind::Unavailable, "place a call", "this server places no calls");
             return self.server.placed(connection, channel, Err(error));
@@ -100,18 +100,20 @@ impl Driver {
             })
         });
         match sent {
-            Ok(()) => drop(self.metaserver.askers.insert(connection)),
+            Ok(()) => drop(self.services.metaserver.askers.insert(connection)),
             Err(error) => self.server.placed(connection, channel, Err(error)),
         }
     }
 
     /// Tells the metaserver of connections that ended.
     pub(super) fn tell_metaserver(&mut self) {
-        let Some(port) = &self.metaserver.port else { return self.metaserver.untold.clear() };
-        while let Some(connection) = self.metaserver.untold.pop() {
+        let Some(port) = &self.services.metaserver.port else {
+            return self.services.metaserver.untold.clear();
+        };
+        while let Some(connection) = self.services.metaserver.untold.pop() {
             if let Err(refused) = port.try_send(placement::Message::Closed(connection)) {
                 if refused.refusal == Refusal::Full {
-                    self.metaserver.untold.push(connection);
+                    self.services.metaserver.untold.push(connection);
                 }
                 return;
             }
@@ -124,9 +126,9 @@ impl Driver {
         if is_known && question.wanted.is_empty() {
             return self.tell_state(asker, &question, None);
         }
-        self.metaserver.last += 1;
-        let number = self.metaserver.last;
-        self.metaserver.waiting.insert(number, (asker, question));
+        self.services.metaserver.last += 1;
+        let number = self.services.metaserver.last;
+        self.services.metaserver.waiting.insert(number, (asker, question));
         match self.sender.reply(move |answer| Message::Stated(number, answer)) {
             Ok(reply) => self.services.directory.ask(directory::Request::List, reply),
             Err(error) => self.stated(number, Err(error)),
@@ -135,7 +137,7 @@ impl Driver {
 
     /// What is published, for somebody who waits for it.
     pub(super) fn stated(&mut self, number: u64, answer: Result<Response>) {
-        if let Some((asker, question)) = self.metaserver.waiting.remove(&number) {
+        if let Some((asker, question)) = self.services.metaserver.waiting.remove(&number) {
             self.tell_state(asker, &question, Some(answer.and_then(listing)));
         }
     }
@@ -173,6 +175,6 @@ impl Driver {
 
     /// Another number when something else is published, or the rights are others.
     fn revision(&self) -> u64 {
-        self.directory.revision() ^ (self.metaserver.rights << 40)
+        self.directory.revision() ^ (self.services.metaserver.rights << 40)
     }
 }

@@ -281,7 +281,7 @@ impl Driver {
         self.server.ended(&mut self.world, connection);
         self.world.forget(connection);
         self.orders.forget(connection);
-        self.metaserver.forget(connection);
+        self.services.metaserver.forget(connection);
     }
 }
 

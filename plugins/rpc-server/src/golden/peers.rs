@@ -255,8 +255,7 @@ impl Peers {
             }
             Action::Place { connection, channel, asker, request } => {
                 self.questions.push_back((connection, channel));
-                let who = &asker.principal;
-                format!("ask the metaserver for {who}, {:?}: {request:?}", asker.visible)
+                super::placing::asked(&asker, &request)
             }
             Action::Fetch { key, slot, wanted } => {
                 self.fetches.push_back((key, slot));

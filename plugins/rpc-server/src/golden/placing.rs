@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind};
 use farcall_services::directory::{ElsewhereRoutine, PublishedRoutine};
-use farcall_services::placement::Placed;
+use farcall_services::placement::{Asker, Placed, Request as PlacementRequest};
 use farcall_wire::{PlaceQuestion, Reply, Request, ServerReport, StateQuestion};
 
 use super::Play;
@@ -41,6 +41,20 @@ pub fn request(what: &str, words: &[&str], routines: &[Arc<PublishedRoutine>]) -
         "servers" => Request::Servers("host".to_owned(), String::new()),
         _ => Request::Outcomes(Vec::new()),
     }
+}
+
+/// What the metaserver is asked, and for which client.
+pub fn asked(asker: &Asker, request: &PlacementRequest) -> String {
+    let words = format!("{request:?}");
+    let kind = words.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    let name = match request {
+        PlacementRequest::Place(question) => &question.name,
+        PlacementRequest::Report(report) => &report.name,
+        PlacementRequest::Servers { host, .. } => host,
+        PlacementRequest::Outcomes(_) => "",
+    };
+    let owner = if asker.is_own_user { ", who owns the server" } else { "" };
+    format!("ask the metaserver for {}{owner}: {kind} {name}", asker.principal)
 }
 
 /// What a server says of itself, without what is nothing.

@@ -2,7 +2,7 @@
 //! placed here.
 //!
 //! - Nothing is noted until somebody asks, and nothing more when nobody has asked for a while.
-//! - What was noted stands in a line that forgets the oldest; whoever asks has a place in it.
+//! - What was noted stands in a line that forgets the oldest; each listener has a place in it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -252,7 +252,8 @@ mod tests {
     #[test]
     fn each_listener_hears_everything_once_and_nobody_of_the_time_before() {
         let mut reporting = Reporting::default();
-        let (own, client) = (Listener::OwnMetaserver, Listener::Client(ConnectionId(7)));
+        let own = Listener::OwnMetaserver;
+        let client = Listener::Client(ConnectionId(7));
         assert!(!reporting.listens());
         assert!(reporting.hear(Instant(1), own).runs.is_empty() && reporting.listens());
         reporting.ran("lapack".into(), run(1));
