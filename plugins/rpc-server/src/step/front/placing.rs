@@ -158,15 +158,14 @@ impl Server {
         })
     }
 
-    /// Processors that calls may have together: each executable has one.
+    /// Processors that calls may have together.
     fn processors(&self) -> u32 {
-        u32::try_from(self.state.limits.executables_max.max(1)).unwrap_or(u32::MAX)
+        self.state.queue.processors.max()
     }
 
     /// Those that calls have.
     fn processors_busy(&self) -> f64 {
-        let is_busy = |phase| matches!(phase, Phase::Busy | Phase::Reserved(_));
-        self.state.executables.values().filter(|record| is_busy(record.phase)).count() as f64
+        self.state.queue.processors.used() as f64
     }
 
     /// Modules that have an executable which takes calls.
@@ -189,7 +188,8 @@ impl Server {
                 Some(_) => now.since(call.times.started).as_secs_f64(),
                 None => 0.0,
             };
-            if ran > 0.0 { (expected - ran).max(expected * 0.1) } else { expected }
+            let left = if ran > 0.0 { (expected - ran).max(expected * 0.1) } else { expected };
+            call.run.share.cost(left)
         });
         left.sum::<f64>() * (all as f64 / all.clamp(1, CALLS_LOOKED_AT) as f64)
     }
@@ -220,7 +220,7 @@ impl Server {
             routine,
             sizes: demand.sizes,
             amount: demand.amount(),
-            threads: demand.processors.unwrap_or(1),
+            threads: call.run.share.processors.max(1),
             seconds: seconds(times.started_ns, times.finished_ns),
             waited_s: seconds(times.queued_ns, times.started_ns),
             grant: grant_of(call.open.attributes.as_deref()).ok().flatten(),
