@@ -318,6 +318,7 @@ impl Session {
 
     /// Waits until `ready` gives something; reads for everybody while nobody else does. `None` past
     /// the deadline.
+    #[inline(always)]
     fn wait_until<T>(
         &self,
         deadline: Option<Instant>,

@@ -55,6 +55,7 @@ pub enum Turn<T> {
 impl Session {
     /// Waits as [`Session::wait_until`], and runs the functions meanwhile that the routine of a
     /// call calls.
+    #[inline(always)]
     pub(super) fn wait_and_run<T>(
         &self,
         number: u64,

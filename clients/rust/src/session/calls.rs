@@ -256,6 +256,7 @@ impl Session {
     }
 
     /// Copies results to where their owner wants them.
+    #[inline(always)]
     fn complete(&self, came: Came) -> Result<Outputs> {
         if self.is_foreign() && !came.copies.is_empty() {
             // Memory of calls stays with the process that made them.
