@@ -254,7 +254,7 @@ static void servers(farcall_client *client, farcall_routine *dgesv)
     CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, &options, &results, &error), error,
         FARCALL_NOT_FOUND, "no server is called \"tls://nowhere:1\"");
     CHECK_OK(farcall_explain(dgesv, arguments, 8, &json, &error), error);
-    CHECK(strncmp(json, "[{\"server\":\"", 13) == 0 && strstr(json, "\"chosen\":true"));
+    CHECK(strncmp(json, "[{\"server\":\"", 12) == 0 && strstr(json, "\"chosen\":true"));
     farcall_text_free(json);
     CHECK_ERROR(farcall_explain(dgesv, arguments, 7, &json, &error), error,
         FARCALL_INVALID_ARGUMENT, "the wrong number of arguments");
