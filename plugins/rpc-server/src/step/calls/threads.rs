@@ -48,12 +48,22 @@ impl Server {
         if here == u32::MAX { 1 } else { here.min(self.state.queue.processors.max()) }
     }
 
-    /// What an executable is told with a call, if it was told another number before.
-    pub(super) fn tell_threads(
+    /// What an executable is told with a call beside its arguments.
+    pub(super) fn attributes_for(
         &mut self,
         key: CallKey,
         executable: ExecutableId,
-    ) -> Option<Attribute> {
+    ) -> Option<Vec<Attribute>> {
+        let threads = self.tell_threads(key, executable);
+        let wants = self.state.calls.get(&key).and_then(|call| call.wants.of_executable());
+        match threads {
+            Some(threads) => Some(wants.into_iter().flatten().chain([threads]).collect()),
+            None => wants,
+        }
+    }
+
+    /// The number of threads, if it was told another one before.
+    fn tell_threads(&mut self, key: CallKey, executable: ExecutableId) -> Option<Attribute> {
         let record = self.state.executables.get_mut(&executable);
         let record = record.filter(|record| record.threads.are_set && !record.held)?;
         let call = self.state.calls.get(&key)?;

@@ -80,12 +80,8 @@ impl Server {
         }
         let is_launched =
             self.state.executables.get(&executable).is_some_and(|record| record.launched);
-        let threads = self.tell_threads(key, executable);
+        let attributes = self.attributes_for(key, executable);
         let call = self.state.calls.get(&key).ok_or_else(gone)?;
-        let mut attributes = call.wants.of_executable();
-        if let Some(threads) = threads {
-            attributes.get_or_insert_default().push(threads);
-        }
         Ok(Open {
             call: call.id,
             routine: routine.name.clone(),
