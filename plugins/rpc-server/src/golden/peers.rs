@@ -284,8 +284,8 @@ impl Peers {
                 self.recall(server, memory, connection);
                 format!("recall {executable}")
             }
+            // Of one that is gone, the turnstile went with its connection.
             Action::Resume(connection) => {
-                // Of one that is gone, the turnstile went with its connection.
                 let Some(other) = self.others.get(&connection) else { return };
                 other.turnstile.as_ref().expect("only what was shut is opened").open();
                 format!("resume {}", other.name)
