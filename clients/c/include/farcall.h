@@ -291,7 +291,7 @@ typedef struct farcall_call_options {
     const char *resources;
     /* the server that the call is to run on, and no other: its name or one of its addresses, as
      * `farcall servers` lists them. NULL: where it is expected to end first. FARCALL_NOT_FOUND with
-     * the nearest names for one that nobody knows */
+     * the nearest names for any other name */
     const char *at;
 } farcall_call_options;
 

@@ -1,11 +1,13 @@
 //! A call under way, as programs see it.
 
+mod news;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use farcall_base::{CallId, Error, ErrorKind, Result};
-use farcall_wire::{Failure, Notice};
+use farcall_wire::Failure;
 
 use crate::argument::{Null, Passed};
 use crate::client::{CallOptions, Client};
@@ -14,6 +16,7 @@ use crate::results::Outputs;
 use crate::routine::Routine;
 use crate::session::{CallbackTimes, Conditions, PlacedAs, Session, Told, Transfer, earlier};
 use crate::view::{Apart, Place, Placed, Server, open_placed};
+pub use news::News;
 
 /// Time after a call's deadline in which the server's own word on it counts still: it says more
 /// than ours. Then the caller hears that its time is over, whatever the server does.
@@ -21,39 +24,6 @@ const LAST_WORD: Duration = Duration::from_millis(250);
 
 /// Arguments that are NULL, and are named.
 const NULLS_SHOWN: usize = 5;
-
-/// What the server tells of a call while it is running.
-#[derive(Clone, Debug, PartialEq)]
-pub enum News {
-    /// So many calls are before it.
-    Queued(u32),
-    /// Its routine began.
-    Started,
-    /// What the routine says of its progress: the fraction that is done, 0 to 1, and a word on it.
-    /// Before it began: 0, and what the call waits for, where that is a job of a batch system.
-    Progress(f64, String),
-    /// What the routine wrote to its standard output: any bytes, cut anywhere.
-    Stdout(Vec<u8>),
-    /// The same of its standard error.
-    Stderr(Vec<u8>),
-    /// From now on it goes on without this program: see [`CallOptions::keep`].
-    Kept,
-    /// It is over: its outcome can be collected.
-    Over,
-}
-
-impl News {
-    fn of(notice: Notice) -> News {
-        match notice {
-            Notice::Queued(before) => News::Queued(before),
-            Notice::Started => News::Started,
-            Notice::Progress(done, word) => News::Progress(done, word),
-            Notice::Kept => News::Kept,
-            Notice::Output(1, bytes) => News::Stdout(bytes),
-            Notice::Output(_, bytes) => News::Stderr(bytes),
-        }
-    }
-}
 
 fn conditions(
     options: &CallOptions,
@@ -147,6 +117,7 @@ impl PendingCall {
     }
 
     /// It was opened, there or at the server that was connected to.
+    #[inline(never)]
     fn begins(&mut self, place: Option<Place>) {
         let Some(place) = place.filter(|place| place.placed.is_some()) else {
             self.client.view().home().count(self.client.view(), true);
@@ -434,7 +405,9 @@ impl PendingCall {
 
 impl Drop for PendingCall {
     fn drop(&mut self) {
-        self.leaves();
+        if self.counts || self.placed.is_some() || self.apart.is_some() {
+            self.leaves();
+        }
         let is_left = || self.id.is_some() && self.session.leave(self.number);
         if !self.collected && !is_left() {
             // Whoever drops a call wants neither its results nor its error, but its memory back.

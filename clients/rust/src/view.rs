@@ -53,7 +53,7 @@ pub struct View {
     connections: AtomicU64,
     askers: Askers,
     outcomes: Outcomes,
-    /// Calls under way that count, at all servers.
+    /// Calls that run and count, at all servers.
     under_way: AtomicUsize,
     /// Calls that are made elsewhere: where, by number.
     moved: Mutex<FxHashMap<u64, Arc<Session>>>,
@@ -63,7 +63,7 @@ pub struct View {
     /// Where objects are that are not at home, by the first bytes of their ids.
     objects: Mutex<FxHashMap<[u8; 12], Arc<Server>>>,
     bell: Bell,
-    /// Whether whoever is asked knew other servers, and when that was.
+    /// Whether the server that is asked knew others, and when that was.
     known_others: Mutex<Option<(bool, Instant)>>,
 }
 

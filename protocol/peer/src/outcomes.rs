@@ -30,6 +30,7 @@ impl<T> Outcomes<T> {
     }
 
     /// A call has ended.
+    #[inline]
     pub fn conclude(&mut self, number: u64, outcome: Result<T>) {
         self.over += 1;
         self.put(number, Stage::Over(outcome));

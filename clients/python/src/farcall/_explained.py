@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+import json
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from ._library import check, error_place, ffi, handle_place, interruptible, lib
+from ._places import give_arguments_back
+
+if TYPE_CHECKING:
+    from ._prepared import Prepared
 
 # Beyond so many seconds, parts of one are of no interest.
 _WHOLE_SECONDS = 20.0
@@ -44,7 +51,7 @@ class Explanation:
 
     @property
     def chosen(self) -> Optional[str]:
-        """The name of the server that the call would run on; None where there is none."""
+        """The name of the server that the call would run on; None where no server takes it."""
         return next((row.server for row in self.rows if row.chosen), None)
 
     def __iter__(self) -> Iterator[ExplainedServer]:
@@ -61,6 +68,18 @@ class Explanation:
         # Why a server is excluded takes more room than a number, and stands alone.
         widths = [max(len(line[column]) for line in lines) for column in range(7)]
         return "\n".join(_line(line, widths) for line in lines)
+
+
+def explain(prepared: Prepared) -> Explanation:
+    """Where a call would run; it is not made."""
+    routine, interface = prepared.routine, prepared.interface
+    client, error = routine._connection.handles.client(), error_place()
+    memory = prepared.take_memory()
+    place = handle_place("char **", lib.farcall_text_free)
+    given = (routine._handle(), memory.arguments, len(interface.parameters), place, error)
+    check(interruptible(lib.farcall_explain, *given, used=(client, prepared, memory)), error)
+    give_arguments_back(interface, memory)
+    return Explanation(json.loads(ffi.string(place[0])))
 
 
 def _cells(row: ExplainedServer) -> Tuple[str, ...]:

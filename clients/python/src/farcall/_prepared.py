@@ -3,7 +3,6 @@ background."""
 
 from __future__ import annotations
 
-import json
 import time
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
@@ -14,7 +13,6 @@ from . import _arguments, _errors
 from ._arguments import Filler
 from ._arrays import dtype_text
 from ._connection import FOR_EVER_SECONDS, count_of, seconds
-from ._explained import Explanation
 from ._groups import spread
 from ._interface import CHAR, STRUCT, Parameter
 from ._library import (
@@ -24,9 +22,9 @@ from ._library import (
     error_place,
     ffi,
     handle_place,
-    interruptible,
     lib,
 )
+from ._named import label_text, server_text
 from ._news import SILENT, Listener, is_shown
 from ._places import (
     ArgumentMemory,
@@ -86,7 +84,7 @@ class Prepared:
         named = {**routine._defaults, **named} if routine._defaults else named
         self._has_no_options = not named
         if self.interface.groups:
-            arguments, named = (), spread(self.interface, arguments, named, self._wrong)
+            arguments, named = (), spread(self.interface, arguments, named, self.wrong)
         if named:
             self._set_options(self._fill(arguments, named))
         else:
@@ -121,35 +119,17 @@ class Prepared:
             else seconds("keep a call", keep, advice, "a keep", routine=routine.name)
             or FOR_EVER_SECONDS
         )
-        self._label = self._label_of(options.get("label"))
-        self._at = self._at_of(options.get("at"))
+        self._label = label_text(options.get("label"), self)
+        self._at = server_text(options.get("at"), self)
         self.ranks = count_of("call", "ranks", options.get("ranks"), routine=routine.name)
         self._resources = resources(options)
         self._set_destinations(
             options.get("out"), self._flag("inplace", options.get("inplace", False))
         )
 
-    def _label_of(self, label: Any) -> Any:
-        """Text of the core's, which is read when the call is started."""
-        if label is None:
-            return None
-        if not isinstance(label, str) or "\0" in label:
-            raise self._wrong(f"label is {label!r}", "give a str, or None")
-        if self.keep is None:
-            raise self._wrong("a label is for a call that is kept", "give keep=, too")
-        return ffi.new("char[]", label.encode("utf-8", "replace"))
-
-    def _at_of(self, at: Any) -> Any:
-        """Text of the core's, as that of a label."""
-        if at is None:
-            return None
-        if not isinstance(at, str) or not at or "\0" in at:
-            raise self._wrong(f"at is {at!r}", "give the name or an address of a server, or None")
-        return ffi.new("char[]", at.encode("utf-8", "replace"))
-
     # Arguments.
 
-    def _wrong(self, message: str, advice: str = "") -> _errors.Error:
+    def wrong(self, message: str, advice: str = "") -> _errors.Error:
         return _errors.make(_errors.WrongType, "call", message, advice, routine=self.routine.name)
 
     def _fill(self, arguments: Tuple[Any, ...], named: Dict[str, Any]) -> Dict[str, Any]:
@@ -163,7 +143,7 @@ class Prepared:
                 continue
             parameter = self._named(name)
             if parameter.index in given or parameter.index in self.destinations:
-                raise self._wrong(
+                raise self.wrong(
                     f"{parameter.name} was passed twice", "give it by position or by name"
                 )
             if parameter.is_input:
@@ -199,7 +179,7 @@ class Prepared:
             f"{self.routine.__name__} takes {most} arguments by position ({names}), not "
             f"{len(arguments)}"
         )
-        raise self._wrong(message, advice)
+        raise self.wrong(message, advice)
 
     def _named(self, name: str) -> Parameter:
         parameter = self.interface.find(name)
@@ -209,7 +189,7 @@ class Prepared:
             nearest = get_close_matches(str(name), names, 1)
             if nearest:
                 advice = f"did you mean {nearest[0]}? {advice}"
-            raise self._wrong(f'{self.routine.__name__} takes no argument "{name}"', advice)
+            raise self.wrong(f'{self.routine.__name__} takes no argument "{name}"', advice)
         return parameter
 
     def _set_timeouts(self, timeout: Any, run_timeout: Any) -> None:
@@ -226,7 +206,7 @@ class Prepared:
 
     def _flag(self, option: str, value: Any) -> bool:
         if not isinstance(value, (bool, np.bool_)):
-            raise self._wrong(f"{option}={value!r} is neither True nor False", "give one of them")
+            raise self.wrong(f"{option}={value!r} is neither True nor False", "give one of them")
         return bool(value)
 
     # Destinations.
@@ -252,38 +232,38 @@ class Prepared:
         if isinstance(out, (tuple, list)):
             if len(out) != len(outputs):
                 names = ", ".join(one.name for one in outputs)
-                raise self._wrong(
+                raise self.wrong(
                     f"out has {len(out)} items, and there are {len(outputs)} results ({names})"
                 )
             return list(zip(outputs, out))
         if len(arrays) != 1:
             names = ", ".join(one.name for one in arrays) or "none"
-            raise self._wrong(
+            raise self.wrong(
                 f"one array cannot be for all array results ({names})", "say out={name: array, ...}"
             )
         return [(arrays[0], out)]
 
     def _into(self, parameter: Parameter, array: Any) -> None:
         if not parameter.is_output:
-            raise self._wrong(f"{parameter.name} is not a result", "leave it out of `out`")
+            raise self.wrong(f"{parameter.name} is not a result", "leave it out of `out`")
         if parameter.is_file or parameter.is_files:
             self._into_file(parameter, array)
             return
         if parameter.is_text or not parameter.is_array and parameter.is_input:
-            raise self._wrong(
+            raise self.wrong(
                 f"the result {parameter.name} is not an array", "leave it out of `out`"
             )
         if parameter.index in self.destinations:
-            raise self._wrong(f"two places for the result {parameter.name}", "name one")
+            raise self.wrong(f"two places for the result {parameter.name}", "name one")
         self.filler.destination(parameter, array, _arguments.INTO)
         self.destinations[parameter.index] = array
 
     def _into_file(self, parameter: Parameter, path: Any) -> None:
         if parameter.is_input:
             message = f"the file {parameter.name} is replaced where it lies"
-            raise self._wrong(message, "pass its path as the argument, and leave it out of `out`")
+            raise self.wrong(message, "pass its path as the argument, and leave it out of `out`")
         if parameter.index in self.filler.paths:
-            raise self._wrong(f"two places for the result {parameter.name}", "name one")
+            raise self.wrong(f"two places for the result {parameter.name}", "name one")
         if parameter.is_files:
             self.filler.files(parameter, path)
         else:
@@ -294,7 +274,7 @@ class Prepared:
         if array is None:
             message = f"{parameter.name} was converted, so that its result cannot go in its place"
             wanted = dtype_text(parameter)
-            raise self._wrong(message, f"pass a NumPy array of {wanted}, or leave inplace out")
+            raise self.wrong(message, f"pass a NumPy array of {wanted}, or leave inplace out")
         self.filler.destination(parameter, array, _arguments.IN_PLACE)
         self.destinations[parameter.index] = array
 
@@ -304,7 +284,7 @@ class Prepared:
             for other, another in arrays[:position]:
                 if np.shares_memory(one, another):
                     names = [self.interface.parameters[place].name for place in (other, index)]
-                    raise self._wrong(
+                    raise self.wrong(
                         f"{names[0]} and {names[1]} would be written to the same memory"
                     )
 
@@ -335,8 +315,7 @@ class Prepared:
             options.on = self._id
         options.ranks = self.ranks
         options.resources = self._resources
-        if self._at is not None:
-            options.at = self._at
+        options.at = self._at or ffi.NULL
         if self.keep is not None:
             options.keep_seconds, options.durable = self.keep, 1
             if self._label is not None:
@@ -362,19 +341,10 @@ class Prepared:
         give_arguments_back(interface, memory)
         return True
 
-    def explain(self) -> Explanation:
-        """Where the call would run; it is not made."""
-        memory, interface = self._memory, self.interface
-        if memory is None:
-            raise _errors.make(_errors.InternalError, "explain a call", "it was started before")
-        client, error = self.routine._connection.handles.client(), error_place()
-        place = handle_place("char **", lib.farcall_text_free)
-        handle, count = self.routine._handle(), len(interface.parameters)
-        given = (handle, memory.arguments, count, place, error)
-        check(interruptible(lib.farcall_explain, *given, used=(client, self)), error)
-        self._memory = None
-        give_arguments_back(interface, memory)
-        return Explanation(json.loads(ffi.string(place[0])))
+    def take_memory(self) -> Any:
+        """Its arguments, once; `give_arguments_back` has them again."""
+        memory, self._memory = self._memory, None
+        return memory
 
     @property
     def is_kept(self) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, Dict, NoReturn, Optional
 
 from . import _errors, _pages
 from ._connection import Connection, not_portable
-from ._explained import Explanation
+from ._explained import Explanation, explain
 from ._future import CallFuture
 from ._interface import OPTIONS, Interface, option_name, python_name
 from ._library import ffi, lib, text
@@ -167,7 +167,7 @@ class Routine:
         """Where a call with these arguments would run, and why: a table of all servers with the
         seconds that it would wait, be sent, run and return. Nothing is called. Arrays may be left
         out where their sizes are given: `server.dgesv.explain(n=4000)`."""
-        return Prepared(self, arguments, named).explain()
+        return explain(Prepared(self, arguments, named))
 
     @_errors.ends_here
     def hold(

@@ -57,7 +57,7 @@ pub struct LikeCalls(Box<[Kind]>);
 
 impl LikeCalls {
     /// Those that are like a call with these arguments; `work` are parameters whose values count
-    /// beside those that sizes depend on. `None` where each call is worked out anew.
+    /// beside those that sizes depend on. `None` where each call is worked out by itself.
     pub fn new(
         contract: &Contract,
         arguments: &[Argument<'_>],

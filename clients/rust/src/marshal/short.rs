@@ -16,7 +16,7 @@ use super::{INLINE_MAX, Ranks, destination_of, is_shape_of, place_of};
 use crate::argument::Passed;
 use crate::array::Place;
 use crate::contract::Contract;
-use crate::results::{Output, OwnedArray};
+use crate::results::{Extents, Output, OwnedArray};
 
 /// How such calls of one kind are written.
 pub struct Short {
@@ -164,8 +164,10 @@ pub fn inline_output(
 ) -> Result<Output> {
     if let Some(place) = destination {
         write_result(bytes, place, array)?;
-        let shape = array.dimensions.iter().map(|dimension| dimension.count);
-        return Ok(Output::Written(shape.collect()));
+        // Most have one dimension, for which collecting takes longer than all else here.
+        let mut shape = Extents::new();
+        array.dimensions.iter().for_each(|dimension| shape.push(dimension.count));
+        return Ok(Output::Written(shape));
     }
     if bytes.len() as u64 != array.transfer_bytes {
         let message = "a result has the wrong length";

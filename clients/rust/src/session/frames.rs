@@ -80,6 +80,7 @@ impl FrameSource for Sending<'_> {
         self.0.poll_transmit(data_bytes_max)
     }
 
+    #[inline]
     fn descriptors(&mut self, _: &FrameHeader, shares: Option<u32>) -> Result<Vec<Arc<OwnedFd>>> {
         let descriptor =
             shares.map(|segment| self.0.application_mut().descriptor(segment)).transpose()?;

@@ -34,7 +34,7 @@ impl View {
         std::iter::once(None).chain(others).collect()
     }
 
-    /// Whoever is to be asked: the server that was connected to, unless that is gone for good and
+    /// The one to be asked: the server that was connected to, unless that is gone for good and
     /// another can be reached.
     pub fn asker(self: &Arc<View>) -> Arc<Session> {
         if !self.home_session.is_lost() {
@@ -48,7 +48,7 @@ impl View {
     /// Asks where a call is to run. `ahead` is the same question, asked before.
     ///
     /// # Errors
-    /// What whoever answers says; why nobody does.
+    /// What the server answers, or why there is no answer.
     pub fn ask(
         self: &Arc<View>,
         question: &PlaceQuestion,

@@ -75,7 +75,7 @@ pub struct Wanted {
     pub like: Option<LikeCalls>,
     pub calls: u32,
     pub ahead: Option<Ahead>,
-    /// When the call's time is over.
+    /// When the call's time ends.
     pub deadline: Option<Instant>,
     /// Those that are tried before anybody is asked.
     pub first: Vec<Arc<Server>>,
@@ -130,7 +130,7 @@ impl Wanted {
     /// Finds one, however long that takes, within the call's time.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason for no server.
     pub fn find(mut self, view: &Arc<View>) -> Result<Found> {
         let mut is_kept = false;
         for _ in 0..ASKED_MAX {
@@ -235,7 +235,7 @@ impl Wanted {
 }
 
 impl View {
-    /// A server did not take a call: whoever named it is told, and later calls go elsewhere.
+    /// A server did not take a call: the metaserver that named it is told, and later calls go elsewhere.
     pub fn refused(
         self: &Arc<View>,
         contract: &Contract,
@@ -360,7 +360,7 @@ pub fn demand(contract: &Contract, arguments: &[Argument<'_>]) -> Result<Demand>
     Demand::of(&contract.interface, &ByteValues::new(&contract.interface, bytes), limit)
 }
 
-/// The time of whoever waits in pieces, or of the call.
+/// The time of a wait in pieces, or of the call.
 pub fn until_of((deadline, wait): (Option<Instant>, Option<Duration>)) -> Option<Instant> {
     earlier(deadline, wait.and_then(|wait| Instant::now().checked_add(wait)))
 }

@@ -42,7 +42,7 @@ pub struct Unanswered {
 }
 
 impl View {
-    /// The servers that whoever is asked knows; none where it knows of no others.
+    /// The servers that the asked one knows; an empty list where it knows of no others.
     ///
     /// # Errors
     /// Why there is no answer.
@@ -62,7 +62,7 @@ impl View {
         }
     }
 
-    /// Whether whoever is asked knows other servers; what was said lately counts.
+    /// Whether the server that is asked knows others; what was said lately counts.
     ///
     /// # Errors
     /// As [`View::states`].
@@ -79,7 +79,7 @@ impl View {
     /// The server that is to hold so many executables for this client.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason for no server.
     pub fn hold_place(
         self: &Arc<View>,
         contract: &Arc<Contract>,
@@ -171,7 +171,7 @@ impl View {
             let asks = move || {
                 let session = server.session(&view, until);
                 let answer = session.and_then(|session| session.ok_or_else(late));
-                // Whoever asked may have gone.
+                // The client may have gone.
                 let _ = tell.send((index, answer.and_then(|session| ask(session))));
             };
             let thread = std::thread::Builder::new().name("farcall-ask".to_owned());

@@ -74,9 +74,9 @@ impl View {
 }
 
 impl PendingCall {
-    /// Waits for the outcome of a call that was placed, or that is not the only one under way on
+    /// Waits for the outcome of a call that was placed, or that is not the only one that runs on
     /// several connections.
-    #[cold]
+    #[inline(never)]
     pub(crate) fn outcome_beside(
         &mut self,
         until: Option<Instant>,
@@ -108,7 +108,7 @@ impl PendingCall {
         }
     }
 
-    /// What the server tells, or that it is over: not while it looks for another server.
+    /// What the server tells, or that it ended: not while it looks for another server.
     pub(crate) fn told_within(&mut self, until: Option<Instant>) -> Result<Option<Told>> {
         if !self.is_beside() {
             return self.session.next_news(self.number, until);
@@ -293,7 +293,7 @@ impl PendingCall {
         }
     }
 
-    /// Tells whoever placed it what became of it.
+    /// Tells the metaserver that placed it what became of it.
     fn tell_of(&self, outcome: &std::result::Result<&Outputs, &Error>) {
         let Some(placed) = &self.placed else { return };
         let Some(alone) = placed.alone.as_ref().filter(|_| placed.grant != 0) else { return };
@@ -310,6 +310,7 @@ impl PendingCall {
     }
 
     /// Nobody waits for it any more.
+    #[inline(never)]
     pub(crate) fn leaves(&mut self) {
         let view = self.client.view();
         if self.counts {

@@ -15,6 +15,7 @@ use crate::session::Conditions;
 const MOVES_MAX: usize = 16;
 
 /// Opens a call where it is to run; `None` where there is no server, or no room, within `wait`.
+#[inline(never)]
 pub fn open_placed(
     client: &Client,
     contract: &Arc<Contract>,

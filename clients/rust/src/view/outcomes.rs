@@ -23,12 +23,12 @@ pub struct Outcomes(Mutex<State>);
 #[derive(Default)]
 struct State {
     pending: Vec<CallOutcome>,
-    /// Calls under way that were asked for alone.
+    /// Running calls that were asked for alone.
     running: Vec<Running>,
     has_thread: bool,
 }
 
-/// A call under way.
+/// A running call.
 struct Running {
     number: u64,
     grant: u64,
@@ -66,7 +66,7 @@ impl Outcomes {
         self.watch(&mut state, view);
     }
 
-    /// It is over, or given up.
+    /// It ended, or was given up.
     pub fn end(&self, number: u64) {
         lock(&self.0).running.retain(|one| one.number != number);
     }

@@ -38,7 +38,7 @@ struct State {
     kept: Vec<Kept>,
     /// Those that were named last, the best first.
     last: Vec<Arc<Server>>,
-    /// Whoever waits in pieces for a server goes on with this.
+    /// A wait in pieces for a server goes on with this.
     search: Option<(LikeCalls, Arc<Search>)>,
 }
 
@@ -65,7 +65,7 @@ struct Seat {
 
 /// A question that was asked before its answer is needed.
 pub struct Ahead {
-    /// Whoever was asked.
+    /// The server that was asked.
     pub session: Arc<Session>,
     /// What it is called there.
     pub question: u64,
@@ -120,7 +120,7 @@ impl Placing {
         Some(kept.next())
     }
 
-    /// The same for whoever has no arguments: by the grant that is low.
+    /// The same without arguments: by the grant that is low.
     pub fn next_of(&self, grant: u64) -> Option<Next> {
         let mut state = lock(&self.state);
         let kept = state.kept.iter_mut().find(|kept| kept.grant == grant)?;

@@ -1,4 +1,4 @@
-//! Looks for a server while whoever wants one waits in pieces, or does something else.
+//! Looks for a server while the program waits in pieces, or does something else.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -136,7 +136,7 @@ impl Server {
         self.changed.notify_all();
     }
 
-    /// Its connection, made if there is none; `None` if there is none by then.
+    /// Its connection, made if it has no connection; `None` if it has not by then.
     ///
     /// # Errors
     /// Why it cannot be reached.

@@ -42,7 +42,7 @@ impl Bell {
         if !self.is_watched() || self.descriptor.get().is_some() {
             return;
         }
-        // Whoever waits in pieces looks at it all the same.
+        // A wait in pieces looks at it all the same.
         if let Ok(made) = signal()
             && self.descriptor.set(made).is_ok()
             && let Some(descriptor) = self.descriptor.get()
@@ -113,7 +113,7 @@ impl View {
         }
     }
 
-    /// Whether there are calls under way that are not this many, of one server.
+    /// Whether calls run that are not this many, of one server.
     pub fn has_beside(&self, own: usize) -> bool {
         self.is_plural() && self.under_way.load(Ordering::Relaxed) > own
     }
@@ -139,13 +139,13 @@ impl View {
         self.all_sessions().iter().try_for_each(|session| session.process())
     }
 
-    /// The number of an announced call of any connection that is over, or has news.
+    /// The number of an announced call of any connection that ended, or has news.
     ///
     /// # Errors
     /// `ConnectionLost` when no call is left and all connections are gone.
     pub fn next_finished(&self, deadline: Option<Instant>) -> Result<Option<u64>> {
         self.watch_all();
-        // Whoever waits for a connection sees to its heartbeat, which processing does not.
+        // A thread that waits for a connection sees to its heartbeat, which processing does not.
         let mut pulse = Duration::ZERO;
         loop {
             if let Some(number) = self.bell.next() {

@@ -305,7 +305,7 @@ fn started_calls_move_however_they_are_waited_for() {
     }
 }
 
-/// A call that looks for a server ends when it is cancelled, or its time is over.
+/// A call that looks for a server ends when it is cancelled, or its time ends.
 #[test]
 fn a_call_between_two_servers_can_be_ended() {
     for cancels in [true, false] {
@@ -336,7 +336,7 @@ fn a_call_between_two_servers_can_be_ended() {
     }
 }
 
-/// Whoever waits in pieces for a call to be taken asks once, and goes on with what was found.
+/// A wait in pieces for a call to be taken asks once, and goes on with what was found.
 #[test]
 fn a_server_is_looked_for_in_pieces() {
     let (client, mut home) = metaserver(HALF, PATIENCE);

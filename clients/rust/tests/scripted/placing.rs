@@ -306,7 +306,7 @@ fn calls_of_several_servers_are_announced_by_one_client() {
     let _kept = script.join().unwrap();
 }
 
-/// Whoever waits for one call sees to those of other servers, too: arguments that do not fit their
+/// A thread that waits for one call sees to those of other servers, too: arguments that do not fit their
 /// connection leave.
 #[test]
 fn waiting_for_one_server_sends_on_to_the_others() {
