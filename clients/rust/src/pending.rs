@@ -260,8 +260,11 @@ impl PendingCall {
             self.session.wait(self.number, until)?
         };
         match outcome {
-            Some(outcome) => {
+            Some(mut outcome) => {
                 self.collected = true;
+                if let Ok(outputs) = &mut outcome {
+                    outputs.server = Some(self.server());
+                }
                 if let Err(error) = &outcome
                     && self.id.is_some()
                     && !self.session.was_kept(self.number)
@@ -273,10 +276,7 @@ impl PendingCall {
                     self.client.forget(&self.contract);
                 }
                 match outcome {
-                    Ok(mut outputs) => {
-                        outputs.server = Some(self.server());
-                        Ok(Some(outputs))
-                    }
+                    Ok(outputs) => Ok(Some(outputs)),
                     Err(error) => Err(self.with_nulls(error)),
                 }
             }

@@ -126,7 +126,9 @@ impl Opening<'_> {
         let begun = is_measured.then(Instant::now);
         let connection = &mut *self.connection;
         if let Some((body, prepared)) = call.open_short(id, limit, || connection.used()) {
-            call.clock = begun.map(|begun| CallClock::new(begun, Duration::ZERO));
+            if let Some(begun) = begun {
+                call.clock = Some(CallClock::new(begun, Duration::ZERO));
+            }
             return Ok((self.connection.open_encoded(body)?, InFlight::Short(prepared)));
         }
         if std::mem::take(&mut call.conditions.copied) {
