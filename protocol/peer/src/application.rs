@@ -11,6 +11,8 @@ pub struct Reached {
     pub has_left: bool,
     /// Whether its answer had begun to come.
     pub is_answered: bool,
+    /// Whether the failure is the peer's own word: not that the connection ended.
+    pub is_told: bool,
 }
 
 /// The program above a [`Caller`](crate::Caller). It is asked in the middle of a step and answers

@@ -36,7 +36,7 @@ impl Known {
     /// How far it came.
     pub fn reached(&self) -> Reached {
         let has_left = self.sent_whole || self.answered || !self.is_ours;
-        Reached { has_left, is_answered: self.answered }
+        Reached { has_left, is_answered: self.answered, is_told: false }
     }
 }
 

@@ -60,6 +60,8 @@ pub struct Returned {
     pub has_left: bool,
     /// Whether nothing that was passed can have changed.
     pub is_intact: bool,
+    /// Whether the failure is the server's own word.
+    pub is_told: bool,
 }
 
 impl Program {
@@ -267,7 +269,10 @@ impl Application for Program {
         let is_written = transfer.and_then(InFlight::long).is_some_and(Flight::may_be_written);
         let is_intact = !reached.is_answered && !(has_left && is_written);
         let Call { passed, conditions, .. } = call;
-        self.returned.insert(number, Returned { passed, conditions, has_left, is_intact });
+        self.returned.insert(
+            number,
+            Returned { passed, conditions, has_left, is_intact, is_told: reached.is_told },
+        );
     }
 
     fn abandon(&mut self, transfer: InFlight) -> Vec<Shared> {

@@ -45,17 +45,20 @@ fn may_move(error: &Error, returned: &Returned, contract: &Contract) -> bool {
     if is_late || matches!(error.kind(), Cancelled | TimedOut) {
         return false;
     }
-    let is_lost = matches!(error.kind(), ConnectionLost | ShuttingDown | Unreachable);
-    if is_lost && !returned.has_left {
+    let is_lost = matches!(error.kind(), ConnectionLost | ShuttingDown);
+    if !returned.has_left && (is_lost || error.kind() == InterfaceChanged) {
         return true;
     }
     if is_lost && !error.is_retryable() {
         let may_run_twice = contract.interface.idempotent && contract.callbacks.is_empty();
         return may_run_twice && returned.is_intact;
     }
-    let is_refusal = matches!(error.kind(), NotFound | PermissionDenied | InterfaceChanged)
-        || error.kind() == Unavailable && error.is_retryable();
-    !error.has_begun() && returned.is_intact && (is_refusal || error.is_retryable())
+    let is_refusal =
+        matches!(error.kind(), NotFound | PermissionDenied | InterfaceChanged | Unreachable)
+            || error.kind() == Unavailable && error.is_retryable();
+    // Of a connection that ended nobody can say how far the call came.
+    let is_refused = returned.is_told && (is_refusal || error.is_retryable());
+    is_refused && !error.has_begun() && returned.is_intact
 }
 
 impl View {
