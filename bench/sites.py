@@ -1,6 +1,6 @@
 # Sites on one host: network namespaces, and links with a rate and a delay between them.
 """A site is a network namespace; a link is a process that passes packets from a TUN device in one to
-a TUN device in the other (raw/wan.c). Needs root. What is made is gone when the context is over."""
+a TUN device in the other (raw/wan.c). Needs root. What is made is gone when the context ends."""
 
 import contextlib
 import os

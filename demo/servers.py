@@ -63,7 +63,8 @@ class Servers:
 def several(root, stage, output, residual_of):
     """Runs all of it; the path of the figure."""
     print(
-        f"\n{COUNT} servers that joined a fourth: {CALLS} x Linpack and {BLOCKS} x EP, {AT_A_TIME} at a time"
+        f"\n{COUNT} servers that joined a fourth: {CALLS} x Linpack and {BLOCKS} x EP, "
+        f"{AT_A_TIME} at a time"
     )
     wanted = json.loads((root / "routines/ep/verify.json").read_text())
     with Servers(stage / "bin/farcall") as servers:

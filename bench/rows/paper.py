@@ -229,9 +229,8 @@ def fit(tables, sizes):
             return
         slope, constant = statistics.linear_regression(xs, ys)
         unit = "MB/s" if what == "T_comm" else "Mflop/s"
-        print(
-            f"  {what} = {1e3 * constant:.2f} ms + amount / {1 / max(slope, 1e-15) / 1e6:.0f} {unit}"
-        )
+        rate = 1 / max(slope, 1e-15) / 1e6
+        print(f"  {what} = {1e3 * constant:.2f} ms + amount / {rate:.0f} {unit}")
 
 
 def draw(bench, tables, sizes, clients):

@@ -297,7 +297,7 @@ impl PendingCall {
         }
     }
 
-    /// Whether it may move, or others of the client's calls are under way at other servers.
+    /// Whether it may move, or others of the client's calls run at other servers.
     #[inline]
     pub(crate) fn is_beside(&self) -> bool {
         self.placed.is_some() || self.apart.is_some() || self.has_beside()
@@ -309,7 +309,7 @@ impl PendingCall {
         server.unwrap_or_else(|| self.client.view().home()).clone()
     }
 
-    /// Whether others of the client's calls are under way at other servers.
+    /// Whether others of the client's calls run at other servers.
     #[inline]
     pub(crate) fn has_beside(&self) -> bool {
         let view = self.client.view();

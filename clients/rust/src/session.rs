@@ -204,7 +204,7 @@ impl Session {
         self.events.add(descriptor)
     }
 
-    /// Has whoever waits look again whether it is to wait.
+    /// Has threads that wait look again whether they are to wait.
     pub fn wake(&self) {
         if self.lock().reader.is_reading {
             raise(&self.nudge);

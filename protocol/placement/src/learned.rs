@@ -1,6 +1,6 @@
 //! What was learned, as lines of a file that outlasts a server (spec/placement.md, section 11).
 //!
-//! A line is one measurement. Whoever reads the file measures again, as it were: so the file
+//! A line is one measurement. To read the file is to measure again, as it were: so the file
 //! depends on no table of this crate, lines of several writers may alternate, and a damaged line
 //! costs that line.
 
@@ -142,7 +142,7 @@ pub fn read_lessons(text: &str, lessons_max: usize) -> Result<(Vec<Lesson>, usiz
                 "read what was learned",
                 format!("the file begins with \"{}\" and not with \"{HEADING}\"", printable_line(&other)),
             )
-            .fix("delete it: predictions are learned anew; or use the version of Farcall that wrote it"));
+            .fix("delete it: predictions are learned again; or use the version of Farcall that wrote it"));
         }
     }
     let lines: Vec<&str> = lines.filter(|line| *line != HEADING).collect();

@@ -124,7 +124,7 @@ impl RunTimes {
     }
 
     /// Whether a run tells something that is not known yet: it is among the first of its size on
-    /// its server, or its prediction is more than a tenth away. For whoever writes down what was
+    /// its server, or its prediction is more than a tenth away. For a writer of what was
     /// learned, before [`RunTimes::observe`].
     pub fn is_news(
         &self,

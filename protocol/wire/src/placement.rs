@@ -25,7 +25,7 @@ pub struct ServerReport {
     /// What others call it: the address that its users write.
     #[n(1)]
     pub name: String,
-    /// Where clients reach it, the best first; none: only through whoever reports.
+    /// Where clients reach it, the best first; none: only through the reporter.
     #[n(2)]
     pub addresses: Vec<String>,
     /// Its host, as its Hello names it.
@@ -251,7 +251,7 @@ pub struct PlacedServer {
     /// What it is called.
     #[n(1)]
     pub name: String,
-    /// Where it is reached, the best address first; none: only through whoever answers.
+    /// Where it is reached, the best address first; none: only through the answerer.
     #[n(2)]
     pub addresses: Vec<String>,
     /// Its host, as its Hello names it.
@@ -380,7 +380,7 @@ pub struct ServerState {
     /// Microseconds since it was heard of.
     #[n(9)]
     pub silent_us: u64,
-    /// Bytes a second to it from whoever asks, as far as that is known.
+    /// Bytes a second to it from the asker, as far as that is known.
     #[n(10)]
     pub sends_at: Option<f64>,
     /// Bytes a second from it.

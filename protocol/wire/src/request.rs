@@ -68,7 +68,7 @@ pub enum Request {
     #[n(14)]
     Outcomes(#[n(0)] Vec<CallOutcome>),
     /// Servers that named [`crate::PLACEMENT`] only: which servers are there? With the host and the
-    /// site of whoever asks. Answer: [`Reply::Servers`].
+    /// site of the asker. Answer: [`Reply::Servers`].
     #[n(15)]
     Servers(#[n(0)] String, #[n(1)] String),
 }

@@ -29,7 +29,7 @@ impl Client {
 
     /// Takes up a call that was made with [`CallOptions::keep`], by this process or another of the
     /// same user: its outcome is collected as that of any call, as often as it is kept. It stays
-    /// with the server until its time is over, or
+    /// with the server until its time has passed, or
     /// [`Client::forget`]. Of the options, `keep` means nothing; `timeout` is for waiting.
     ///
     /// # Errors

@@ -18,7 +18,7 @@ pub enum News {
     Stderr(Vec<u8>),
     /// From now on it goes on without this program: see [`CallOptions::keep`](crate::CallOptions::keep).
     Kept,
-    /// It is over: its outcome can be collected.
+    /// It has ended: its outcome can be collected.
     Over,
 }
 

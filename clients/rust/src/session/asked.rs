@@ -46,7 +46,7 @@ impl CallClock {
         Box::new(CallClock { begun, prepared })
     }
 
-    /// It is over: what it took here, until it was opened and from then on.
+    /// It has ended: what it took here, until it was opened and from then on.
     pub fn took(&self) -> TimesHere {
         TimesHere {
             prepared: self.prepared,

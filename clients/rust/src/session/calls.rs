@@ -27,7 +27,7 @@ pub enum Told {
     Over,
 }
 
-/// How a call was placed: if it fails, its arguments are kept for whoever makes it elsewhere.
+/// How a call was placed: if it fails, its arguments are kept to make it elsewhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PlacedAs {
     /// It was not: it belongs to its server.
@@ -245,7 +245,7 @@ impl Session {
         Ok(taken.map(|outcome| outcome.and_then(|came| self.complete(came))))
     }
 
-    /// The same for whoever seldom waits: [`Session::wait`] is part of what calls it.
+    /// The same for callers that seldom wait: [`Session::wait`] is part of what calls it.
     #[inline(never)]
     pub fn wait_apart(
         &self,

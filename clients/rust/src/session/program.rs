@@ -50,7 +50,7 @@ pub struct Program {
     times: FxHashMap<u64, TimesHere>,
 }
 
-/// A call that failed, for whoever makes it elsewhere.
+/// A call that failed, to be made elsewhere.
 pub struct Returned {
     /// What was passed.
     pub passed: Passed,

@@ -68,7 +68,7 @@ impl State {
                 link.wanted.truncate(RUNS_MAX);
                 if let Some(dropped) = answer.dropped.first() {
                     let told = format!(
-                        "clients are not told of {}: {}; set addresses in the options of metaserver",
+                        "clients are not told of {}: {}; set addresses in farcall.toml",
                         dropped.address, dropped.reason
                     );
                     if link.trouble.as_ref() != Some(&told) {

@@ -274,10 +274,7 @@ impl Peers {
                 format!("start {executable}{of}")
             }
             Action::Stop { executable, grace } => {
-                assert!(
-                    self.stopped.insert(executable),
-                    "executable {executable} is stopped twice"
-                );
+                assert!(self.stopped.insert(executable), "{executable} is stopped twice");
                 format!("stop {executable}, grace {grace:?}")
             }
             Action::Recall(executable, connection) => {

@@ -58,9 +58,8 @@ impl Server {
         self.may_ask(connection, &open.routine)?;
         self.look_at_placement(connection, open)?;
         let called = self.object_called(connection, open, &around)?;
-        let on = called.as_ref().map(|(executable, _)| *executable);
-        let routine =
-            called.map_or_else(|| self.routine_of_nobody(open), |(_, routine)| Ok(routine))?;
+        let on = called.as_ref().map(|called| called.0);
+        let routine = called.map_or_else(|| self.routine_of_nobody(open), |called| Ok(called.1))?;
         self.may_call(connection, &routine)?;
         let interface = &routine.routine.interface;
         let limit = self.state.limits.call_bytes_max;
@@ -72,8 +71,7 @@ impl Server {
         let keep = self.keep_of(connection, open, around.nesting.levels)?;
         let Some(peer) = self.state.front.peer(connection) else { return Ok(0) };
         let PeerKind::Client { segments, .. } = &peer.kind else { return Ok(0) };
-        let caller = peer.caller.clone();
-        let counted = peer.counted;
+        let (caller, counted) = (peer.caller.clone(), peer.counted);
         let plan = check::plan(interface, open, &layout, segments, limit)?;
         if let Some(keep) = keep {
             let bytes = expected_bytes(&routine, &layout, open, plan.bytes(), keep);
