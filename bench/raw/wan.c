@@ -19,8 +19,9 @@ enum { PACKET_BYTES_MAX = 65536, READ_AT_ONCE = 64 };
 static const char USAGE[] =
     "usage: wan NETNS DEVICE NETNS DEVICE BYTES_PER_SECOND DELAY_MS QUEUE_BYTES\n"
     "\n"
-    "Makes a TUN device in each of two network namespaces, prints \"ready\", and passes packets on.\n"
-    "A line \"rate BYTES_PER_SECOND\" of the standard input changes the rate. Ends with its input.\n";
+    "Makes a TUN device in each of two network namespaces, prints \"ready\", and passes\n"
+    "packets on. A line \"rate BYTES_PER_SECOND\" of the standard input changes the rate.\n"
+    "Ends with its standard input.\n";
 
 struct packet {
     struct packet *next;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{
-    CallId, ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Resources, Result,
+    CallId, ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, Resources, Result,
 };
 use farcall_wire::{Argument, Open, run_timeout_of};
 
@@ -58,8 +58,9 @@ impl Server {
         self.may_ask(connection, &open.routine)?;
         self.look_at_placement(connection, open)?;
         let called = self.object_called(connection, open, &around)?;
-        let on = called.as_ref().map(|called| called.0);
-        let routine = called.map_or_else(|| self.routine_of_nobody(open), |called| Ok(called.1))?;
+        let on = called.as_ref().map(|(executable, _)| *executable);
+        let routine =
+            called.map_or_else(|| self.routine_of_nobody(open), |(_, routine)| Ok(routine))?;
         self.may_call(connection, &routine)?;
         let interface = &routine.routine.interface;
         let limit = self.state.limits.call_bytes_max;
@@ -71,7 +72,8 @@ impl Server {
         let keep = self.keep_of(connection, open, around.nesting.levels)?;
         let Some(peer) = self.state.front.peer(connection) else { return Ok(0) };
         let PeerKind::Client { segments, .. } = &peer.kind else { return Ok(0) };
-        let (caller, counted) = (peer.caller.clone(), peer.counted);
+        let caller = peer.caller.clone();
+        let counted = peer.counted;
         let plan = check::plan(interface, open, &layout, segments, limit)?;
         if let Some(keep) = keep {
             let bytes = expected_bytes(&routine, &layout, open, plan.bytes(), keep);
@@ -80,8 +82,7 @@ impl Server {
         let memory = plan.allocate(surroundings, connection)?;
         let segments = named_segments(open);
         let now = surroundings.now();
-        let deadline = open.remaining_us.map(|us| now + Duration::from_micros(us));
-        let deadline = deadline.into_iter().chain(around.until).min();
+        let deadline = deadline_of(open, now, around.until);
         let Some(open) = taken.take() else { return Ok(0) };
         let wants = Wants::of(&open);
         let variant = Variant { ranks, resources: resources::of_pool(&routine, asked) };
@@ -223,4 +224,10 @@ fn named_segments(open: &Open) -> Vec<u32> {
         if let Argument::Shared(segment, ..) = argument { Some(*segment) } else { None }
     };
     open.arguments.iter().chain(open.wanted.iter().flatten()).filter_map(named).collect()
+}
+
+/// When a call's time has passed: its own, or that of the call around it.
+fn deadline_of(open: &Open, now: Instant, around: Option<Instant>) -> Option<Instant> {
+    let own = open.remaining_us.map(|us| now + Duration::from_micros(us));
+    own.into_iter().chain(around).min()
 }
