@@ -170,7 +170,8 @@ def draw(ran, names, killed, path):
     axes.legend(
         handles=[plt.Rectangle((0, 0), 1, 1, color=color) for color in COLORS.values()],
         labels=list(COLORS),
-        loc="lower right",
+        loc="upper left",
+        bbox_to_anchor=(1, 1),
     )
     figure.tight_layout()
     figure.savefig(path, dpi=120)
