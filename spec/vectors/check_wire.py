@@ -173,7 +173,7 @@ argument = choice(
 )
 arguments = list_of(argument)
 times = record({1: u64, 2: u64, 3: u64})
-interface = record({1: text, 2: octets, 3: contract})
+interface = record({1: text, 2: octets, 3: contract}, {4: flag})
 publication = record({1: octets, 2: list_of(text)}, {3: text})
 resources = record({}, {1: u32, 2: u64, 3: u32, 4: u64})
 hold = record({1: text, 2: call_id, 3: u32, 4: u64}, {5: u64, 6: flag, 7: u32, 8: resources})
@@ -228,6 +228,44 @@ status = record(
     },
     {8: totals, 9: u64, 10: list_of(held), 11: list_of(kept_call), 12: u64, 14: flag},
 )
+# spec/placement.md, section 10
+offered = fields(text, contract, flag)
+ran = record({1: contract, 2: u64, 3: real, 4: u32, 5: real, 6: real}, {7: u64})
+server_report = record(
+    {
+        **{1: text, 2: list_of(text), 3: text, 4: text, 5: call_id, 6: u32, 7: real, 8: u64},
+        **{9: real, 10: real, 11: real, 12: u64, 15: list_of(text), 18: flag, 19: u64},
+        **{20: list_of(ran), 21: list_of(u64), 22: list_of(u64), 23: list_of(text), 24: text},
+    },
+    {13: list_of(offered), 14: list_of(interface), 16: real, 17: real},
+)
+report_answer = record({1: flag, 2: list_of(contract), 3: list_of(fields(text, text))})
+state_question = record({2: list_of(contract)}, {1: u64})
+transfer = fields(real, real)
+call_outcome = record(
+    {1: u64, 2: text, 5: text, 6: text, 8: flag}, {3: transfer, 4: transfer, 7: u16}
+)
+place_question = record(
+    {
+        **{1: text, 2: contract, 3: u64, 4: real, 5: u32, 6: real, 7: real, 8: text, 9: text},
+        **{11: list_of(text), 12: u32, 13: flag, 14: list_of(call_outcome), 15: list_of(text)},
+    },
+    {10: real},
+)
+placed_server = record(
+    {
+        **{1: text, 2: list_of(text), 3: text, 4: real, 5: real, 6: real, 7: real, 8: real},
+        **{9: u32, 10: text, 11: flag, 12: flag},
+    }
+)
+place_answer = record({1: u64, 2: u64, 3: list_of(placed_server), 4: list_of(text)})
+server_state = record(
+    {
+        **{1: text, 2: one_of(5), 3: list_of(text), 4: u32, 5: real, 6: u64, 7: real, 8: u64},
+        **{9: u64, 13: text, 14: text, 15: flag},
+    },
+    {10: real, 11: real, 12: real},
+)
 
 SCHEMA = {
     1: record(
@@ -247,6 +285,11 @@ SCHEMA = {
         None,
         (call_id,),
         (),
+        (server_report,),
+        (state_question,),
+        (place_question,),
+        (list_of(call_outcome),),
+        (text, text),
     ),
     6: choice(
         (failure,),
@@ -255,8 +298,12 @@ SCHEMA = {
         (),
         (list_of(module_report),),
         (status,),
-        (record({1: flag}),),
+        (record({1: flag}, {2: flag}),),
         (list_of(kept_call),),
+        (report_answer,),
+        (server_report,),
+        (place_answer,),
+        (list_of(server_state),),
     ),
     7: record(
         {1: call_id, 2: text, 3: contract, 4: arguments},
