@@ -55,6 +55,8 @@ COMMANDS = {
         "drain --timeout 0.1 --server unix:{tmp}/none",
     ],
     "top": ["top --once --interval 0.1", "top --once --json --interval 0.1", "top --interval 0.1"],
+    "servers": ["servers", "servers --json"],
+    "explain": ["explain ends/one", "explain ends/one --json"],
     "objects": ["objects", "objects --json"],
     "jobs": ["jobs", "jobs --json", "jobs --cancel 7"],
     "connect": ["connect host"],

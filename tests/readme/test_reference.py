@@ -138,6 +138,7 @@ PLUGINS = (
     ("rpc-server", "rpc"),
     ("fetcher", "fetcher"),
     ("metrics", "metrics"),
+    ("metaserver", "metaserver"),
 )
 
 
