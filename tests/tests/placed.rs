@@ -13,7 +13,7 @@ use farcall_client::{
 use farcall_tests::{Directory, Server, Transport, battery, eventually, objects};
 
 const PATIENCE: Duration = Duration::from_secs(20);
-const NAPS: &str = "Module naps;\nInclude \"unistd.h\";\n\
+const NAPS: &str = "Module naps;\nGlobals {\n#include <unistd.h>\n}\n\
     Define nap(IN int milliseconds, OUT int pid) Idempotent { usleep(milliseconds * 1000); \
     *pid = getpid(); }\n";
 

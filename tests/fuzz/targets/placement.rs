@@ -7,6 +7,7 @@ use std::time::Duration;
 use farcall_base::{ConnectionId, Instant};
 use farcall_metaserver::Settings;
 use farcall_metaserver::state::{QuestionNumber, State};
+use farcall_link::hosts::CertifiedHosts;
 use farcall_services::directory::Visible;
 use farcall_services::placement::{Asker, Request};
 use farcall_wire::message::decode;
@@ -18,7 +19,7 @@ fn asker(connection: u64) -> Asker {
         principal: "server:b".to_owned(),
         visible: Visible::All,
         is_own_user: connection % 2 == 0,
-        hosts: vec!["b".to_owned()],
+        hosts: CertifiedHosts::new(&["b".to_owned()]),
     }
 }
 

@@ -13,8 +13,8 @@ use farcall_wire::message::encode;
 use farcall_wire::{
     ByteOrder, CallResult, CallTimes, Failure, Flags, FrameHeader, FrameKind, Goodbye,
     HEADER_BYTES, Hello, HelloLimits, InterfaceReply, JobStatus, KeptCall, KeptNote, KeptState,
-    ModuleReport, ModuleStatus, Notice, ObjectState, ObjectStatus, OpenCall, PREFACE, Reply,
-    Request, Role, Stage, Status, Totals, Use, padding,
+    ModuleReport, ModuleStatus, Notice, ObjectState, ObjectStatus, OpenCall, PREFACE, PlaceAnswer,
+    PlacedServer, Reply, Request, Role, ServerState, Stage, Status, Totals, Use, padding,
 };
 
 use crate::cli::Shell;
@@ -193,12 +193,45 @@ fn answer(request: &Request, fails: bool) -> Reply {
         }
         Request::Status => Reply::Status(Box::new(status())),
         Request::Kept => Reply::Kept(kept()),
+        Request::Servers(..) => Reply::Servers(vec![known()]),
+        Request::Place(_) => Reply::Placed(Box::new(placed())),
         _ => Reply::Done,
     }
 }
 
+fn known() -> ServerState {
+    ServerState {
+        name: marked("tls://b:1\n"),
+        addresses: vec![marked("tls://b:1\n")],
+        load: f64::NAN,
+        busy: f64::INFINITY,
+        silent_us: u64::MAX,
+        sends_at: Some(f64::NAN),
+        latency_s: Some(-1e300),
+        product: marked("farcall 9\n"),
+        note: marked("slow\n"),
+        ..ServerState::default()
+    }
+}
+
+fn placed() -> PlaceAnswer {
+    let server = PlacedServer {
+        name: marked("tls://b:1\n"),
+        addresses: vec![marked("tls://b:1\n")],
+        host: marked("b\n"),
+        wait_s: f64::NAN,
+        run_s: f64::INFINITY,
+        send_s: -1e300,
+        note: marked("slow\n"),
+        ..PlacedServer::default()
+    };
+    let excluded = PlacedServer { excluded: true, ..server.clone() };
+    let servers = vec![server, excluded];
+    PlaceAnswer { servers, metaservers: vec![marked("unix:x\n")], ..PlaceAnswer::default() }
+}
+
 fn hello() -> Vec<u8> {
-    let features = ["administration", "status", "objects", "urls", "resume"];
+    let features = ["administration", "status", "objects", "urls", "resume", "placement"];
     let hello = Hello {
         role: Role::Server,
         byte_order: ByteOrder::NATIVE,
@@ -336,6 +369,8 @@ const COMMANDS: [(&str, &[&[&str]]); 28] = [
     ),
     ("jobs", &[&["jobs"], &["jobs", "--json"], &["jobs", "--cancel", "1"]]),
     ("doctor", &[&["doctor"], &["doctor", "--json"]]),
+    ("servers", &[&["servers"], &["servers", "--json"]]),
+    ("explain", &[&["explain", "routine", "n=1"], &["explain", "routine", "n=1", "--json"]]),
     ("serve", &[]),
     ("config", &[]),
     ("connect", &[]),

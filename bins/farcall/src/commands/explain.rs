@@ -161,9 +161,9 @@ mod tests {
         let own = PlacedServer { run_s: 42.4, is_self: true, ..PlacedServer::default() };
         let text = table(&[chosen, own, other]);
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[0], "server         wait   send    run  return  total     +-");
-        assert_eq!(lines[1], "tls://b:7070    0 s  1.1 s  2.9 s     0 s  4.0 s  0.4 s  chosen");
-        assert_eq!(lines[2], "here            0 s    0 s   42 s     0 s   42 s    0 s");
-        assert_eq!(lines[3], "tls://c:7070      -  publishes another version of lapack/dgesv");
+        assert_eq!(lines[0], "server        wait   send    run  return  total     +-");
+        assert_eq!(lines[1], "tls://b:7070   0 s  1.1 s  2.9 s     0 s  4.0 s  0.4 s  chosen");
+        assert_eq!(lines[2], "here           0 s    0 s   42 s     0 s   42 s    0 s");
+        assert_eq!(lines[3], "tls://c:7070     -  publishes another version of lapack/dgesv");
     }
 }

@@ -267,7 +267,7 @@ impl Application for Program {
         self.times.remove(&number);
         let has_left = reached.has_left;
         let is_written = transfer.and_then(InFlight::long).is_some_and(Flight::may_be_written);
-        let is_intact = !reached.is_answered && !(has_left && is_written);
+        let is_intact = !(reached.is_answered || has_left && is_written);
         let Call { passed, conditions, .. } = call;
         self.returned.insert(
             number,

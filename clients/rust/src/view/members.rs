@@ -41,6 +41,9 @@ pub struct Unanswered {
     pub error: Error,
 }
 
+/// What servers answered, by the server.
+pub type Answers<T> = Vec<(Arc<Server>, T)>;
+
 impl View {
     /// The servers that the asked one knows; an empty list where it knows of no others.
     ///
@@ -159,7 +162,7 @@ impl View {
         patience: Duration,
         until_one: UntilOne,
         ask: impl Fn(Arc<Session>) -> Result<T> + Send + Sync + 'static,
-    ) -> Result<(Vec<(Arc<Server>, T)>, Vec<Unanswered>)> {
+    ) -> Result<(Answers<T>, Vec<Unanswered>)> {
         let others = self.others()?;
         let until = Instant::now().checked_add(patience);
         let ask = Arc::new(ask);
@@ -245,7 +248,7 @@ impl Client {
         let options = options.clone();
         let seek =
             move |session| PendingCall::seek(client.clone(), session, id, &options, patience);
-        self.from_others(unknown, seek)
+        self.found_by_others(unknown, seek)
     }
 
     /// Has another server forget a kept call.
@@ -253,7 +256,7 @@ impl Client {
     /// # Errors
     /// As [`Client::fetch_elsewhere`].
     pub(crate) fn forget_elsewhere(&self, id: CallId, unknown: Error) -> Result<()> {
-        self.from_others(unknown, move |session: Arc<Session>| {
+        self.found_by_others(unknown, move |session: Arc<Session>| {
             let reply = session.ask(&Request::Forget(id), None)?;
             match reply {
                 Some(Reply::Done) => Ok(()),
@@ -264,7 +267,7 @@ impl Client {
     }
 
     /// The first good answer of another server.
-    fn from_others<T: Send + 'static>(
+    fn found_by_others<T: Send + 'static>(
         &self,
         unknown: Error,
         ask: impl Fn(Arc<Session>) -> Result<T> + Send + Sync + 'static,
