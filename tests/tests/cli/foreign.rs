@@ -324,7 +324,7 @@ fn serve(shell: &Shell, name: &str, fails: bool) -> String {
 }
 
 /// How each command asks a server. A command that asks none has no arguments here.
-const COMMANDS: [(&str, &[&[&str]]); 28] = [
+const COMMANDS: [(&str, &[&[&str]]); 30] = [
     ("ls", &[&["ls"], &["ls", "--json"]]),
     (
         "show",

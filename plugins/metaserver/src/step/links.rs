@@ -220,10 +220,8 @@ impl State {
                 (Standing::Open, Some(asked)) if now.since(asked) >= patience => {
                     self.give_up(now, LinkNumber(number), "it did not answer in time");
                 }
-                (Standing::Open, None) if link.kind == LinkKind::Member => {
-                    if link.last.is_none_or(|last| now.since(last) >= ASK_EVERY) {
-                        self.ask_member(now, LinkNumber(number));
-                    }
+                (Standing::Open, None) if is_to_be_asked(now, link) => {
+                    self.ask_member(now, LinkNumber(number));
                 }
                 _ => {}
             }
@@ -266,4 +264,10 @@ fn keep_last<T: Clone>(kept: &mut Vec<T>, new: &[T], max: usize) {
     kept.extend_from_slice(new);
     let surplus = kept.len().saturating_sub(max);
     kept.drain(..surplus);
+}
+
+/// Whether a member is to be asked how it is.
+fn is_to_be_asked(now: Instant, link: &LinkState) -> bool {
+    let is_old = |last: Instant| now.since(last) >= ASK_EVERY;
+    link.kind == LinkKind::Member && link.last.is_none_or(is_old)
 }
