@@ -110,8 +110,8 @@ fn report(words: &[&str]) -> ServerReport {
         interfaces: interfaces.map(|names| names.into_iter().map(interface).collect()),
         draining: words.contains(&"draining"),
         runs: list(words, "ran").into_iter().map(run).collect(),
-        begun: list(words, "begun").into_iter().map(|grant| told(grant)).collect(),
-        arrived: list(words, "arrived").into_iter().map(|grant| told(grant)).collect(),
+        begun: list(words, "begun").into_iter().map(told).collect(),
+        arrived: list(words, "arrived").into_iter().map(told).collect(),
         product: "farcall 9".to_owned(),
         ..ServerReport::default()
     }
