@@ -147,8 +147,11 @@ impl<'w> Bound<'w> {
             unsafe { make_procedures(interface, &values, &mut prepared.arguments) };
         }
         for (parameter, argument) in interface.parameters.iter().zip(&mut prepared.arguments) {
-            // SAFETY: as above.
-            unsafe { adapt(parameter, argument) };
+            // A number is what it is, and most arguments of small calls are numbers.
+            if !matches!(argument, Argument::Real(_) | Argument::Integer(_) | Argument::Unset) {
+                // SAFETY: as above.
+                unsafe { adapt(parameter, argument) };
+            }
         }
         if let Some(object) = self.options.on {
             within::belong(&mut prepared.arguments, object);
