@@ -5,9 +5,9 @@
 use std::time::Duration;
 
 use farcall_base::{ConnectionId, Instant};
+use farcall_link::hosts::CertifiedHosts;
 use farcall_metaserver::Settings;
 use farcall_metaserver::state::{QuestionNumber, State};
-use farcall_link::hosts::CertifiedHosts;
 use farcall_services::directory::Visible;
 use farcall_services::placement::{Asker, Request};
 use farcall_wire::message::decode;
