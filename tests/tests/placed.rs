@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use farcall_client::idl::interface::Order;
 use farcall_client::{
-    Array, CallOptions, Client, ErrorKind, HoldOptions, Keep, Routine, ServerPresence,
+    Argument, Array, CallOptions, Client, ErrorKind, HoldOptions, Keep, Routine, ServerPresence,
+    ServerState,
 };
 use farcall_tests::{Directory, Server, Transport, battery, eventually, objects};
 
@@ -36,17 +37,21 @@ impl World {
         let members = (0..count).map(|_| joined(&files, &meta)).collect();
         let client = meta.client();
         let world = World { meta: Some(meta), members, client, _folder: folder };
+        // The interfaces of a server come one report after the other.
+        let published = |client: &Client| client.routines().unwrap().len() as u64;
         for member in &world.members {
-            let is_up = || world.is(member.address(), ServerPresence::Up);
-            assert!(eventually(is_up), "{}", member.address());
+            let count = published(&member.client());
+            assert!(eventually(|| world.is_up(member.address(), count)), "{}", member.address());
         }
-        assert!(eventually(|| world.client.routine("battery/f_int").is_ok()));
+        let count = world.members.first().map_or(0, |member| published(&member.client()));
+        assert!(eventually(|| published(&world.client) > count));
         world
     }
 
-    fn is(&self, name: &str, presence: ServerPresence) -> bool {
+    fn is_up(&self, name: &str, routines: u64) -> bool {
         let known = self.client.servers(PATIENCE).unwrap();
-        known.iter().any(|one| one.name == name && one.presence == presence && one.routines > 0)
+        let is_it = |one: &ServerState| one.name == name && one.routines == routines;
+        known.iter().any(|one| is_it(one) && one.presence == ServerPresence::Up)
     }
 
     fn routine(&self, name: &str) -> Routine {
@@ -109,7 +114,11 @@ fn calls_at_the_same_time_spread_over_the_servers() {
         let ran = calls.into_iter().map(|call| call.wait().unwrap().server().to_owned());
         ran.collect::<BTreeSet<String>>() == world.names()
     });
-    assert!(spread);
+    let explanation = world
+        .client
+        .explain_call(&nap, &[300.into(), Argument::Unset])
+        .map(|explanation| explanation.servers);
+    assert!(spread, "{explanation:#?}");
 }
 
 /// A server is killed while it runs calls that may run twice: each gives its result.

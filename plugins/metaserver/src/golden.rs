@@ -222,6 +222,7 @@ impl Play {
                     seconds: number(words, "seconds").unwrap_or(0.1),
                 }),
                 host: "c".to_owned(),
+                continues: words.contains(&"continues"),
                 ..CallOutcome::default()
             }]),
             other => panic!("no such event: {other}"),

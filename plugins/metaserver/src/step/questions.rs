@@ -362,6 +362,10 @@ impl State {
             if !is_owned && self.placement.is_open(grant) {
                 continue;
             }
+            if told.continues {
+                self.placement.handle_sent(grant);
+                continue;
+            }
             let site = self.site_of(asker, &told.host, &told.site);
             let member = self.servers.get(&told.server).map(|known| known.id);
             let returned = told.returned.and_then(sent);

@@ -86,6 +86,8 @@ pub(super) struct Open {
     there: Direction,
     /// Whether its server has all of it, so that its reports count it.
     arrived: bool,
+    /// Whether its arguments use the link no more.
+    sent: bool,
     processors: f64,
     run_s: f64,
     /// When it must have been seen to begin.
@@ -112,6 +114,7 @@ impl Placement {
             wait_s: chosen.wait_s,
             there: Direction { from: question.site, to: site },
             arrived: false,
+            sent: false,
             processors: f64::from(question.processors.min(member.report.processors)),
             run_s: chosen.run_s,
             seen_until: now + seconds(chosen.send_s * 3.0) + self.limits.grant_unused,
@@ -154,10 +157,20 @@ impl Placement {
             return;
         }
         open.arrived = true;
-        open.beside = self.paths.end(open.there, id);
+        if !std::mem::replace(&mut open.sent, true) {
+            open.beside = self.paths.end(open.there, id);
+        }
         let open = *open;
         self.unseen.remove(&(open.seen_until, id));
         self.take_off(&open);
+    }
+
+    /// A client says that the arguments of its call are there. They use the link no more; until its
+    /// server's reports count the call, the grant does.
+    pub fn handle_sent(&mut self, id: GrantId) {
+        let Some(open) = self.open.get_mut(&id).filter(|open| !open.sent) else { return };
+        open.sent = true;
+        open.beside = self.paths.end(open.there, id);
     }
 
     /// What a grant counted on its server counts no more.
@@ -187,7 +200,7 @@ impl Placement {
     /// is taken to have had as many beside it as there are now.
     fn beside(&mut self, grant: GrantId, there: Direction) -> f64 {
         match self.open.get(&grant) {
-            Some(open) if open.there == there && open.arrived => open.beside,
+            Some(open) if open.there == there && open.sent => open.beside,
             Some(open) if open.there == there => self.paths.end(there, grant),
             _ => self.paths.under_way(there) as f64,
         }
