@@ -15,6 +15,8 @@ pub const PROCESSORS_MAX: u32 = 65_536;
 const BACKLOG_MAX: f64 = 1e9;
 /// What a wait that was longer or shorter than predicted counts in the next prediction.
 const LEARNING: f64 = 0.3;
+/// Seconds after which it counts half: a server that is left alone for it is tried again.
+const WAIT_ERROR_HALVES_S: f64 = 5.0;
 
 /// What a server says of itself.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -179,6 +181,8 @@ impl Member {
         report.start_s = bounded(report.start_s);
         report.job_wait_s = report.job_wait_s.map(bounded);
         self.report = report;
+        let passed_s = now.0.saturating_sub(self.heard.0) as f64 * 1e-9;
+        self.wait_error_s *= (-passed_s / WAIT_ERROR_HALVES_S).exp2();
         self.heard = now;
         self.lost = false;
     }
@@ -216,4 +220,20 @@ impl Member {
 
 fn bounded(value: f64) -> f64 {
     if value.is_finite() { value.clamp(0.0, BACKLOG_MAX) } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_that_was_not_foreseen_is_forgotten() {
+        let mut member = Member::new(Instant(0), "b".to_owned(), Report::default());
+        member.handle_wait(10.0, 0.0);
+        assert!(member.hot().wait_s(Instant(0), 1.0) > 2.9);
+        for second in 1..=60 {
+            member.handle_report(Instant(second * 1_000_000_000), Report::default());
+        }
+        assert!(member.hot().wait_s(Instant(60_000_000_000), 1.0) < 0.01);
+    }
 }
