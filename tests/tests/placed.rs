@@ -219,5 +219,8 @@ fn large_calls_run_side_by_side() {
         let wanted = direct.call([("x", Array::vector(&x).into())]).unwrap();
         let outputs = call.wait().unwrap();
         assert_eq!(outputs.array::<f64>("x").unwrap(), wanted.array::<f64>("x").unwrap());
+        let placed = outputs.placed().unwrap();
+        assert!(placed.predicted.send_s > 0.0 && placed.measured.run_s > 0.0, "{placed:?}");
+        assert!(wanted.placed().is_none());
     }
 }

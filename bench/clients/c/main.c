@@ -1,5 +1,5 @@
 /* The C client under measurement: the same commands as the Rust one (bench/clients/rust/main.rs).
-   */
+   Small calls go to all servers that are named, in turn. */
 #include <farcall.h>
 
 #include <stdio.h>
@@ -50,13 +50,19 @@ static double roundtrip(farcall_client *client, size_t bytes)
     return seconds;
 }
 
-static double pingpong(farcall_client *client, int count)
+/* The servers that small calls go to, one after the other. */
+enum { SERVERS_MAX = 16 };
+static farcall_client *clients[SERVERS_MAX];
+static int servers;
+
+static double pingpong(int count)
 {
     farcall_error *error = NULL;
     double sum = 0, begin = now();
 
     for (int i = 0; i < count; i++) {
-        int status = farcall_call(client, &error, "bench/add", (double)i, 1.0, &sum);
+        int status = farcall_call(
+            clients[i % servers], &error, "bench/add", (double) i, 1.0, &sum);
         must(status, error);
     }
     return (now() - begin) / count;
@@ -64,7 +70,7 @@ static double pingpong(farcall_client *client, int count)
 
 /* Calls per second with `depth` of them under way: whenever the oldest is over, another is started.
    */
-static double pipeline(farcall_client *client, int count, int depth)
+static double pipeline(int count, int depth)
 {
     enum { DEPTH_MAX = 4096 };
     static farcall_call *calls[DEPTH_MAX];
@@ -87,8 +93,8 @@ static double pipeline(farcall_client *client, int count, int depth)
             }
         }
         if (i < count) {
-            status = farcall_start_call(
-                client, &error, &calls[slot], "bench/add", (double) i, 1.0, &sums[slot]);
+            status = farcall_start_call(clients[i % servers], &error, &calls[slot], "bench/add",
+                (double) i, 1.0, &sums[slot]);
             must(status, error);
         }
     }
@@ -97,26 +103,30 @@ static double pipeline(farcall_client *client, int count, int depth)
 
 int main(int argc, char **argv)
 {
-    farcall_client *client = NULL;
     farcall_error *error = NULL;
     char line[256];
     int count, depth;
 
-    int status = farcall_connect(argc > 1 ? argv[1] : NULL, &client, &error);
-    must(status, error);
+    do {
+        const char *address = argc > 1 ? argv[1 + servers] : NULL;
+        int status = farcall_connect(address, &clients[servers], &error);
+        must(status, error);
+        servers++;
+    } while (servers < argc - 1 && servers < SERVERS_MAX);
     while (fgets(line, sizeof line, stdin) != NULL) {
         if (strncmp(line, "roundtrip ", 10) == 0)
-            printf("%.9f\n", roundtrip(client, strtoull(line + 10, NULL, 10)));
+            printf("%.9f\n", roundtrip(clients[0], strtoull(line + 10, NULL, 10)));
         else if (strncmp(line, "pingpong ", 9) == 0)
-            printf("%.9f\n", pingpong(client, atoi(line + 9)));
+            printf("%.9f\n", pingpong(atoi(line + 9)));
         else if (sscanf(line, "pipeline %d %d", &count, &depth) == 2)
-            printf("%.1f\n", pipeline(client, count, depth));
+            printf("%.1f\n", pipeline(count, depth));
         else {
             fprintf(stderr, "farcall-bench-client-c: no command %s", line);
             return 2;
         }
         fflush(stdout);
     }
-    farcall_disconnect(client);
+    while (servers > 0)
+        farcall_disconnect(clients[--servers]);
     return 0;
 }

@@ -533,6 +533,26 @@ int farcall_results_times(const farcall_results *results, farcall_times *times);
 /* The name of the server that the call ran on; the results'. The address that the client is
  * connected to where no other server is known. NULL for NULL. */
 const char *farcall_results_server(const farcall_results *results);
+
+/* The seconds that a call needs for each part of its way: its arguments' way, from their arrival to
+ * its beginning, the routine, and its results' way. */
+typedef struct farcall_phases {
+    double send;
+    double wait;
+    double run;
+    double back;
+} farcall_phases;
+
+/* What was predicted of a call when it was placed, beside what it needed; `error` is by how much the
+ * predicted total was expected to be wrong. */
+typedef struct farcall_placed {
+    farcall_phases predicted;
+    farcall_phases measured;
+    double error;
+} farcall_placed;
+
+/* FARCALL_NOT_FOUND where a server was chosen for many small calls together, or by nobody. */
+int farcall_results_placed(const farcall_results *results, farcall_placed *placed);
 void farcall_results_free(farcall_results *results);
 
 /* ---- For bindings ---------------------------------------------------------------------------- */
@@ -563,35 +583,11 @@ int farcall_call_variadic(farcall_client *client, farcall_error **error, const c
 int farcall_start_variadic(
     farcall_client *client, farcall_error **error, farcall_call **call, const char *name, ...);
 
-/* ---- Where GridRPC's handles go, for other languages ----------------------------------------- */
-
-/* What a client configuration of Ninf-G's says of servers. Any thread may use it; private servers
- * that it has started end with it. These functions return codes of grpc.h; *words is then what is
- * wrong, otherwise the answer: to be freed by farcall_text_free. The log is that of the
- * configuration. */
-typedef struct farcall_grpc_places farcall_grpc_places;
-/* Reads a file; "": that of $NG_CONFIG_FILE or $HOME/.ngconf, where there is one; NULL: none. */
-int farcall_grpc_places_read(const char *file, farcall_grpc_places **places, char **words);
-/* Connects to the server that a handle of this function, or class, goes to: the first one that has
- * it. `wanted` is NULL, or has attributes of the handle: NAME=VALUE in each line, of hostname, port,
- * job_startTimeout, job_stopTimeout, mpi_runNoOfCPUs, job_queue, jobmanager and subject, as a SERVER
- * section has them. The client is as the configuration says: launcher, heartbeat, compression and
- * tries; farcall_disconnect gives it back. The answer is a JSON object of what holds for calls
- * there, which the caller sees to: the numbers `place`, of the server among those of the
- * configuration, and `connection`, another one for every connection to it; seconds, 0 for no limit,
- * in `start_timeout`, `session_timeout`, and in the array `transfer_timeouts` those of arguments,
- * results, callbacks' arguments and callbacks' results; in `stop_timeout`, -1 for none; `ranks`
- * (0: not said); whether output is printed (`prints`), and whether lines are noted (`notes`). */
-int farcall_grpc_places_connect(const farcall_grpc_places *places, const char *wanted,
-    const char *name, int of_class, farcall_client **client, char **words);
-/* Notes a line in the log of what goes to the server at this place and comes from it. */
-void farcall_grpc_places_note(const farcall_grpc_places *places, int place, const char *line);
-void farcall_grpc_places_free(farcall_grpc_places *places);
-
 #ifdef __cplusplus
 }
 #endif
 
 #include "farcall-native.h"
+#include "farcall-places.h"
 
 #endif

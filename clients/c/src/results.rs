@@ -8,7 +8,9 @@ use farcall_base::abi::result_kind;
 use farcall_base::abi::status::OK;
 use farcall_client::idl::element::element_bytes;
 use farcall_client::idl::interface::ElementType;
-use farcall_client::{ArrayMemory, Error, ErrorKind, Output, Outputs, OwnedArray, Result, Routine};
+use farcall_client::{
+    ArrayMemory, Error, ErrorKind, Output, Outputs, OwnedArray, Phases, Result, Routine,
+};
 
 use crate::boundary::{Place, c_text, free, guard, object};
 use crate::error::ErrorObject;
@@ -51,6 +53,29 @@ pub struct RawTimes {
     queued: u64,
     started: u64,
     finished: u64,
+}
+
+/// `farcall_phases`.
+#[repr(C)]
+pub struct RawPhases {
+    send: f64,
+    wait: f64,
+    run: f64,
+    back: f64,
+}
+
+/// `farcall_placed`.
+#[repr(C)]
+pub struct RawPlaced {
+    predicted: RawPhases,
+    measured: RawPhases,
+    error: f64,
+}
+
+impl From<Phases> for RawPhases {
+    fn from(Phases { wait_s, send_s, run_s, return_s }: Phases) -> RawPhases {
+        RawPhases { send: send_s, wait: wait_s, run: run_s, back: return_s }
+    }
 }
 
 impl ResultsObject {
@@ -279,6 +304,24 @@ unsafe extern "C" fn farcall_results_server(results: *const ResultsObject) -> *c
     // SAFETY: farcall.h: NULL or results.
     let Some(results) = (unsafe { results.as_ref() }) else { return std::ptr::null() };
     results.server.get_or_init(|| c_text(results.outputs.server())).as_ptr()
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_results_placed(
+    results: *const ResultsObject,
+    placed: *mut RawPlaced,
+) -> c_int {
+    // SAFETY: farcall.h: NULL or results, NULL or a place for the times.
+    let (Some(results), Some(place)) = (unsafe { (results.as_ref(), placed.as_mut()) }) else {
+        return ErrorKind::InvalidArgument.code().into();
+    };
+    let Some(found) = results.outputs.placed() else { return ErrorKind::NotFound.code().into() };
+    *place = RawPlaced {
+        predicted: found.predicted.into(),
+        measured: found.measured.into(),
+        error: found.error_s,
+    };
+    OK
 }
 
 #[unsafe(no_mangle)]

@@ -21,6 +21,7 @@ static void inferred(farcall_routine *dgesv)
     farcall_memory *memory;
     farcall_array_view view;
     farcall_times times;
+    farcall_placed placed;
     farcall_error *error;
     arguments[2] = matrix(a, square, NULL);
     arguments[5] = matrix(b, column, NULL);
@@ -40,6 +41,8 @@ static void inferred(farcall_routine *dgesv)
     CHECK(farcall_results_times(results, &times) == FARCALL_OK && times.finished >= times.started);
     CHECK(strncmp(farcall_results_server(results), "unix:", 5) == 0);
     CHECK(farcall_results_server(NULL) == NULL);
+    CHECK(farcall_results_placed(results, &placed) == FARCALL_NOT_FOUND);
+    CHECK(farcall_results_placed(NULL, &placed) == FARCALL_INVALID_ARGUMENT);
     /* The memory outlives the results. */
     farcall_results_free(results);
     CHECK(view.rank == 2 && view.shape[0] == 2 && view.shape[1] == 1 && view.element_bytes == 8 &&

@@ -81,8 +81,22 @@ def test_results_say_where_they_ran(world):
     assert "server" in dir(r) and repr(r) == "Results(y=2401.0)"
 
 
+def test_what_was_predicted_stands_beside_what_was_needed(world):
+    meta, *_ = world
+    for _ in range(6):
+        r = meta.pause(0.2)
+    predicted, measured, error = r.placed
+    assert measured.run >= 0.2 and measured.total >= measured.run and min(measured) >= 0
+    assert predicted.run > 0 and predicted.total == sum(predicted) and error >= 0
+    head, first, second = repr(r.placed).splitlines()
+    assert head.split() == ["send", "wait", "run", "return", "total"]
+    assert first.startswith("predicted ") and " +- " in first and second.startswith("measured ")
+    assert "placed" in dir(r)
+
+
 def test_a_server_alone_is_named_by_its_address(server):
-    assert server.square(2).server == server.address
+    r = server.square(2)
+    assert r.server == server.address and r.placed is None
 
 
 def test_calls_of_all_forms_are_placed(world, farcall):

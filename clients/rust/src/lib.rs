@@ -56,7 +56,7 @@ pub use pending::{News, PendingCall};
 pub use per_process::PerProcess;
 pub use private::{PrivateServer, ServeOptions};
 pub use published::Published;
-pub use results::{CompressedArray, Extents, Output, Outputs, OwnedArray};
+pub use results::{CompressedArray, Extents, Output, Outputs, OwnedArray, Phases, PlacedTimes};
 pub use routine::Routine;
 pub use session::{CallbackTimes, Transfer};
 pub use ssh::SshCommand;

@@ -79,8 +79,46 @@ pub struct Outputs {
     pub(crate) outputs: Vec<Output>,
     pub(crate) times: CallTimes,
     // Moved with every call: what is seldom there takes little room.
-    pub(crate) compressed: Box<[CompressedArray]>,
+    pub(crate) seldom: Option<Box<Seldom>>,
     pub(crate) server: Option<Arc<Server>>,
+}
+
+/// What only some calls have.
+#[derive(Clone, Default)]
+pub(crate) struct Seldom {
+    pub(crate) compressed: Vec<CompressedArray>,
+    pub(crate) placed: Option<PlacedTimes>,
+}
+
+/// The seconds that a call needs for each part of its way.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Phases {
+    /// From when its arguments are there to its beginning.
+    pub wait_s: f64,
+    /// Its arguments' way.
+    pub send_s: f64,
+    /// The routine itself.
+    pub run_s: f64,
+    /// Its results' way.
+    pub return_s: f64,
+}
+
+impl Phases {
+    /// From the call to its results.
+    pub fn total_s(&self) -> f64 {
+        self.send_s + self.wait_s + self.run_s + self.return_s
+    }
+}
+
+/// What was predicted of a call, and what it needed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PlacedTimes {
+    /// When it was placed: waiting for a server begins when the arguments are there.
+    pub predicted: Phases,
+    /// By how much the predicted total was expected to be wrong, in seconds.
+    pub error_s: f64,
+    /// How it went. The server tells what it waited and ran, and this process all else.
+    pub measured: Phases,
 }
 
 /// What a call took here, whose transfers are measured.
@@ -105,13 +143,19 @@ impl Outputs {
 
     /// Its arrays that travelled compressed.
     pub fn compressed(&self) -> &[CompressedArray] {
-        &self.compressed
+        self.seldom.as_ref().map_or(&[], |seldom| &seldom.compressed)
     }
 
     /// Where it ran: the name of the server, or the address that the client is connected to where no
     /// other server is known.
     pub fn server(&self) -> &str {
         self.server.as_ref().map_or("", |server| &server.name)
+    }
+
+    /// What was predicted of it, beside what it needed; `None` where a server was chosen for many
+    /// small calls together, or by nobody.
+    pub fn placed(&self) -> Option<&PlacedTimes> {
+        self.seldom.as_ref()?.placed.as_ref()
     }
 
     /// The result of parameter `name`.

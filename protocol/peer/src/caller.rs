@@ -402,6 +402,7 @@ impl<A: Application> Caller<A> {
     }
 
     /// The outcome of a call is there for its owner.
+    #[inline]
     fn conclude(&mut self, number: u64, announced: bool, outcome: Result<A::Output>) {
         self.outcomes.conclude(number, outcome);
         if announced {

@@ -1,5 +1,7 @@
 //! Calls by their numbers: where each is running, and what came of it until its owner takes that.
 
+use std::collections::hash_map::Entry;
+
 use farcall_base::{ChannelId, Error, Result};
 use rustc_hash::FxHashMap;
 
@@ -73,16 +75,13 @@ impl<T> Outcomes<T> {
         if self.over == 0 {
             return None;
         }
-        match self.calls.remove(&number)? {
-            Stage::Over(outcome) => {
-                self.over -= 1;
-                Some(outcome)
-            }
-            stage @ Stage::UnderWay(_) => {
-                self.calls.insert(number, stage);
-                None
-            }
+        let Entry::Occupied(call) = self.calls.entry(number) else { return None };
+        if matches!(call.get(), Stage::UnderWay(_)) {
+            return None;
         }
+        let Stage::Over(outcome) = call.remove() else { return None };
+        self.over -= 1;
+        Some(outcome)
     }
 
     /// The error of a call that has failed.

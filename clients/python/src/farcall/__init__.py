@@ -39,7 +39,7 @@ from ._keeping import KeptCall
 from ._library import lib, text
 from ._memory import empty, empty_like, zeros
 from ._news import Printed, Progress
-from ._results import Results, Times
+from ._results import Phases, Placed, Results, Times
 from ._objects import Class, Handles, Object
 from ._routine import Routine
 from ._running import is_cancelled, progress
@@ -72,6 +72,8 @@ __all__ = [
     "NotFound",
     "Object",
     "PermissionDenied",
+    "Phases",
+    "Placed",
     "Printed",
     "Progress",
     "ProtocolError",

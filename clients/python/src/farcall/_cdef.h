@@ -332,6 +332,18 @@ const char *farcall_results_text(
 size_t farcall_results_text_count(const farcall_results *results, size_t parameter);
 int farcall_results_times(const farcall_results *results, farcall_times *times);
 const char *farcall_results_server(const farcall_results *results);
+typedef struct farcall_phases {
+    double send;
+    double wait;
+    double run;
+    double back;
+} farcall_phases;
+typedef struct farcall_placed {
+    farcall_phases predicted;
+    farcall_phases measured;
+    double error;
+} farcall_placed;
+int farcall_results_placed(const farcall_results *results, farcall_placed *placed);
 void farcall_results_free(farcall_results *results);
 typedef struct farcall_place {
     void *object;

@@ -54,8 +54,8 @@ class CallPlaces:
     """Where the core puts what it gives of one call."""
 
     __slots__ = (
-        "call", "results", "error", "view", "shape", "strides", "times", "moments", "used",
-        "_call_owner", "_results_owner", "_pool",
+        "call", "results", "error", "view", "shape", "strides", "times", "moments", "placed",
+        "used", "_call_owner", "_results_owner", "_pool",
     )  # fmt: skip
 
     def __init__(self, pool: List[CallPlaces]) -> None:
@@ -72,6 +72,7 @@ class CallPlaces:
         self.shape, self.strides = self.view.shape, self.view.strides
         self.times = ffi.new("farcall_times *")
         self.moments = ffi.cast("uint64_t(*)[3]", self.times)[0]
+        self.placed = ffi.new("farcall_placed *")
 
     def give_back(self) -> None:
         """Ends the call if it is not over, frees its results, and lets others use the places."""

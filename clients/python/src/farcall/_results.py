@@ -14,7 +14,7 @@ from . import _errors
 from ._groups import put_together
 from ._interface import CHAR, ELEMENTS, STRUCT, Interface, Names, Parameter
 from ._labels import put_back
-from ._library import check, ffi, handle_place, kept_buffer, lib, text
+from ._library import OK, check, ffi, handle_place, kept_buffer, lib, text
 from ._places import CallPlaces
 from ._single import Single, is_of_elements
 
@@ -44,6 +44,41 @@ class Times(NamedTuple):
     finished: float
 
 
+class Phases(NamedTuple):
+    """The seconds that a call needs for each part of its way: its arguments' way, from their
+    arrival to its beginning, the routine, and its results' way."""
+
+    send: float
+    wait: float
+    run: float
+    return_: float
+
+    @property
+    def total(self) -> float:
+        """From the call to its results."""
+        return sum(self)
+
+
+class Placed(NamedTuple):
+    """What was predicted of a call when it was placed, beside what it needed. `error` is by how
+    much the predicted total was expected to be wrong, in seconds."""
+
+    predicted: Phases
+    measured: Phases
+    error: float
+
+    def __repr__(self) -> str:
+        head = f"{'':<10}" + "".join(f"{name:>10}" for name in (*_PHASES, "total"))
+        lines = [
+            f"{name:<10}" + "".join(f"{value:>10.3g}" for value in (*times, times.total))
+            for name, times in (("predicted", self.predicted), ("measured", self.measured))
+        ]
+        return "\n".join((head, f"{lines[0]}   +- {self.error:.2g}", lines[1]))
+
+
+_PHASES = ("send", "wait", "run", "return")
+
+
 class Results(Single):
     """The results of a call, always in this form, however many there are.
 
@@ -52,7 +87,7 @@ class Results(Single):
     `dict(r)` makes a dictionary. Where there is just one result, it is `r.value` too, and `r`
     itself does what it does: `r + 1`, `float(r)`, `r > 0`, `f"{r:.3f}"`, `numpy.asarray(r)`,
     `r.shape`, `r[1:, 0]` (but `r[0]` is the first result, which is all of it). `r.times` are the
-    server's, and `r.server` is its name. A result called like one of these names or a method has precedence over it, except
+    server's, `r.server` is its name, and `r.placed` is what was predicted of the call. A result called like one of these names or a method has precedence over it, except
     for `keys`, which `dict` calls: such a result is `r["keys"]`.
 
     What is declared as a scalar or as `[1]` is a Python number (or str for char), a char vector
@@ -66,12 +101,20 @@ class Results(Single):
     value: Any
     times: Times
     server: str
+    placed: Optional[Placed]
 
-    def __init__(self, values: Dict[str, Any], times: Times, server: str = "") -> None:
+    def __init__(
+        self,
+        values: Dict[str, Any],
+        times: Times,
+        server: str = "",
+        placed: Optional[Placed] = None,
+    ) -> None:
         # Through __dict__, so that a result called `times` or `items` wins over ours.
         state = self.__dict__
         state["times"] = times
         state["server"] = server
+        state["placed"] = placed
         if len(values) == 1:
             (state["value"],) = values.values()
         state.update(values)
@@ -132,7 +175,7 @@ class Results(Single):
         return list(self._values.items())
 
     def __dir__(self) -> List[str]:
-        return sorted({*self._values, "keys", "values", "items", "times", "server"})
+        return sorted({*self._values, "keys", "values", "items", "times", "server", "placed"})
 
     def __repr__(self) -> str:
         return (
@@ -173,7 +216,19 @@ def collect(
     lib.farcall_results_times(places.results[0], places.times)
     queued, started, finished = places.moments
     server = text(lib.farcall_results_server(places.results[0])) or ""
-    return Results(values, Times(queued / 1e9, started / 1e9, finished / 1e9), server)
+    times = Times(queued / 1e9, started / 1e9, finished / 1e9)
+    return Results(values, times, server, _placed(places))
+
+
+def _placed(places: CallPlaces) -> Optional[Placed]:
+    """What was predicted of the call, where it was asked for alone."""
+    place = places.placed
+    if lib.farcall_results_placed(places.results[0], place) != OK:
+        return None
+    predicted, measured = (
+        Phases(one.send, one.wait, one.run, one.back) for one in (place.predicted, place.measured)
+    )
+    return Placed(predicted, measured, place.error)
 
 
 def _listed(value: Any, count: Parameter, places: CallPlaces) -> Any:

@@ -21,7 +21,7 @@ use crate::marshal::{
     Marshalled, Memory, OwnMemory, Prepared, ResultCopy, Shared, Side, Slots, marshal, packed,
     receive_result,
 };
-use crate::results::{CompressedArray, Output, Outputs};
+use crate::results::{CompressedArray, Output, Outputs, Seldom};
 
 /// What came of a call that went well.
 pub struct Came {
@@ -107,7 +107,7 @@ impl InFlight {
                     interface: contract.interface.clone(),
                     outputs,
                     times: result.times,
-                    compressed: Box::default(),
+                    seldom: None,
                     server: None,
                 };
                 Ok(Came { outputs, copies: Vec::new() })
@@ -247,16 +247,17 @@ impl Flight {
             interface: contract.interface.clone(),
             outputs,
             times: result.times,
-            compressed,
+            seldom: (!compressed.is_empty())
+                .then(|| Box::new(Seldom { compressed, ..Seldom::default() })),
             server: None,
         };
         Ok(Came { outputs, copies })
     }
 
     /// Its arrays that travelled compressed.
-    fn compressed(&self) -> Box<[CompressedArray]> {
+    fn compressed(&self) -> Vec<CompressedArray> {
         if self.data.sending.is_empty() && self.receiving.is_empty() {
-            return Box::default();
+            return Vec::new();
         }
         let sent =
             self.data.sending.iter().map(|(parameter, packing)| (*parameter, false, packing));

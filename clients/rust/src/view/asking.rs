@@ -8,10 +8,12 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_wire::{PLACEMENT, PlaceAnswer, PlaceQuestion};
 use farcall_wire::{Reply, Request};
 
+use super::finding::{Named, Predicted};
 use super::placing::{Ahead, Next};
 use super::server::Server;
 use super::{View, lock, own_host};
 use crate::contract::Contract;
+use crate::results::Phases;
 use crate::session::{Session, earlier};
 
 /// Metaservers that are kept, at most.
@@ -152,7 +154,7 @@ impl View {
         self.learn_askers(&answer);
         let answered = Answered { answer, by: by.clone() };
         let servers = self.servers_of(&answered, &[]);
-        servers.iter().for_each(|(server, _)| server.dial(self));
+        servers.iter().for_each(|named| named.server.dial(self));
         placing.answered(grant, &answered.answer, &servers);
     }
 
@@ -179,7 +181,7 @@ impl View {
     }
 
     /// The servers of an answer that can be called, with the calls that each is to have.
-    pub fn servers_of(&self, answered: &Answered, without: &[String]) -> Vec<(Arc<Server>, u32)> {
+    pub fn servers_of(&self, answered: &Answered, without: &[String]) -> Vec<Named> {
         let placed = answered.answer.servers.iter().filter(|placed| !placed.excluded);
         let servers = placed.filter_map(|placed| {
             let server = if placed.is_self {
@@ -187,10 +189,17 @@ impl View {
             } else {
                 self.server(&placed.name, &placed.addresses, &placed.host)
             };
-            Some((server.ok()?, placed.calls))
+            let phases = Phases {
+                wait_s: (placed.wait_s - placed.send_s).max(0.0),
+                send_s: placed.send_s,
+                run_s: placed.run_s,
+                return_s: placed.return_s,
+            };
+            let predicted = Some(Predicted { phases, error_s: placed.error_s });
+            Some(Named { server: server.ok()?, calls: placed.calls, predicted })
         });
-        let is_wanted = |server: &Arc<Server>| !without.iter().any(|name| **name == *server.name);
-        servers.filter(|(server, _)| is_wanted(server)).collect()
+        let is_wanted = |named: &Named| !without.iter().any(|name| **name == *named.server.name);
+        servers.filter(is_wanted).collect()
     }
 
     /// The server that answered, by the name that it gives itself.

@@ -17,6 +17,7 @@ use crate::argument::Argument;
 use crate::client::{CallOptions, Client};
 use crate::contract::Contract;
 use crate::marshal::{LikeCalls, Prepared};
+use crate::results::Phases;
 use crate::session::{Conditions, PlacedAs, Session, earlier};
 
 /// How often one call asks, at most.
@@ -45,8 +46,34 @@ pub struct Placed {
 /// A call that was asked for alone.
 pub struct Alone {
     /// Servers for it that come next.
-    pub rest: Vec<Arc<Server>>,
+    pub rest: Vec<Named>,
     pub demand: Demand,
+    /// What its server was chosen for.
+    pub predicted: Option<Predicted>,
+}
+
+/// A server that was named for a call.
+#[derive(Clone)]
+pub struct Named {
+    pub server: Arc<Server>,
+    /// How many calls of those that were asked for it is to have.
+    pub calls: u32,
+    /// What was predicted of one there.
+    pub predicted: Option<Predicted>,
+}
+
+/// What a call was predicted to need on a server.
+#[derive(Clone, Copy)]
+pub struct Predicted {
+    pub phases: Phases,
+    pub error_s: f64,
+}
+
+impl Named {
+    /// By nobody's prediction.
+    pub fn only(server: Arc<Server>) -> Named {
+        Named { server, calls: 0, predicted: None }
+    }
 }
 
 impl Placed {
@@ -78,7 +105,7 @@ pub struct Wanted {
     /// When the call's time ends.
     pub deadline: Option<Instant>,
     /// Those that are tried before anybody is asked.
-    pub first: Vec<Arc<Server>>,
+    pub first: Vec<Named>,
     /// Those that it does not want.
     pub without: Vec<String>,
     /// The grant by which they were found.
@@ -92,8 +119,9 @@ pub struct Found {
     pub session: Arc<Session>,
     pub server: Arc<Server>,
     pub grant: u64,
-    pub rest: Vec<Arc<Server>>,
+    pub rest: Vec<Named>,
     pub demand: Demand,
+    pub predicted: Option<Predicted>,
     /// Whether its grant serves other calls, too.
     pub is_kept: bool,
     /// Servers that did not take the call.
@@ -103,8 +131,8 @@ pub struct Found {
 impl Found {
     /// Where the call goes.
     pub fn place(self) -> Place {
-        let Found { session, server, grant, rest, demand, is_kept, .. } = self;
-        let alone = (!is_kept).then(|| Box::new(Alone { rest, demand }));
+        let Found { session, server, grant, rest, demand, predicted, is_kept, .. } = self;
+        let alone = (!is_kept).then(|| Box::new(Alone { rest, demand, predicted }));
         let placed = Placed { server, grant, is_movable: true, is_low: false, alone };
         Place { session, placed: Some(placed) }
     }
@@ -145,15 +173,23 @@ impl Wanted {
     /// The first of the servers that are named which can be reached.
     fn reach_first(&mut self, view: &Arc<View>, is_kept: bool) -> Result<Option<Found>> {
         while !self.first.is_empty() {
-            let server = self.first.remove(0);
+            let Named { server, predicted, .. } = self.first.remove(0);
             match server.session(view, self.deadline) {
                 Ok(Some(session)) => {
                     let rest = std::mem::take(&mut self.first);
                     let without = std::mem::take(&mut self.without);
                     let grant = self.grant;
                     let demand = self.demand;
-                    let found = Found { session, server, grant, rest, demand, is_kept, without };
-                    return Ok(Some(found));
+                    return Ok(Some(Found {
+                        session,
+                        server,
+                        grant,
+                        rest,
+                        demand,
+                        predicted,
+                        is_kept,
+                        without,
+                    }));
                 }
                 Ok(None) => return Err(late()),
                 Err(error) => self.refused(view, &server, error),
@@ -182,7 +218,7 @@ impl Wanted {
                 let servers = view.servers_of(&answered, &self.without);
                 self.grant = answered.answer.grant;
                 let is_kept = self.keep(view, &answered, &servers);
-                self.first = servers.into_iter().map(|(server, _)| server).collect();
+                self.first = servers;
                 if self.first.is_empty() {
                     return Err(self.nobody());
                 }
@@ -194,7 +230,7 @@ impl Wanted {
                     !self.without.iter().any(|name| **name == *server.name)
                         && server.trouble().is_none()
                 };
-                self.first = last.into_iter().filter(is_wanted).collect();
+                self.first = last.into_iter().filter(is_wanted).map(Named::only).collect();
                 self.grant = 0;
                 if self.first.is_empty() {
                     return Err(self.trouble.take().unwrap_or(error));
@@ -213,14 +249,14 @@ impl Wanted {
         }
     }
 
-    fn keep(&self, view: &Arc<View>, answered: &Answered, servers: &[(Arc<Server>, u32)]) -> bool {
+    fn keep(&self, view: &Arc<View>, answered: &Answered, servers: &[Named]) -> bool {
         let Some(placing) = &self.contract.placing else { return false };
         let is_good = answered.answer.valid_us > 0;
         if is_good {
             servers
                 .iter()
-                .filter(|(_, share)| *share > 0)
-                .for_each(|(server, _)| server.dial(view));
+                .filter(|named| named.calls > 0)
+                .for_each(|named| named.server.dial(view));
         }
         placing.keep(self.like.as_ref(), &self.demand, &answered.answer, servers)
     }

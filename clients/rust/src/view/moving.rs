@@ -7,10 +7,10 @@ use std::time::Instant;
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_wire::CallOutcome;
 
-use super::finding::{Placed, Wanted, demand};
+use super::finding::{Named, Placed, Wanted, demand};
 use super::search::Search;
 use super::waiting::Slices;
-use super::{Server, View, lock, outcomes, own_host};
+use super::{View, lock, outcomes, own_host};
 use crate::argument::Passed;
 use crate::contract::Contract;
 use crate::pending::PendingCall;
@@ -96,14 +96,14 @@ impl PendingCall {
             };
             let Some(outcome) = came else { return Ok(None) };
             match outcome {
-                Ok(outputs) => {
-                    self.tell_of(&Ok(&outputs));
+                Ok(mut outputs) => {
+                    self.tell_of(Ok(&mut outputs));
                     return Ok(Some(Ok(outputs)));
                 }
                 Err(error) => match self.move_on(error) {
                     Ok(()) => {}
                     Err(error) => {
-                        self.tell_of(&Err(&error));
+                        self.tell_of(Err(&error));
                         return Ok(Some(Err(error)));
                     }
                 },
@@ -208,10 +208,10 @@ impl PendingCall {
             None => {
                 let demand = demand(&self.contract, &asked.0.arguments)?;
                 let others = self.contract.placing.as_ref().map(|all| all.others(placed.grant));
-                (demand, others.unwrap_or_default())
+                (demand, others.into_iter().flatten().map(Named::only).collect())
             }
         };
-        let is_wanted = |server: &Arc<Server>| !without.iter().any(|name| **name == *server.name);
+        let is_wanted = |named: &Named| !without.iter().any(|name| **name == *named.server.name);
         let wanted = Wanted {
             first: first.into_iter().filter(is_wanted).collect(),
             without: without.clone(),
@@ -296,16 +296,26 @@ impl PendingCall {
         }
     }
 
-    /// Tells the metaserver that placed it what became of it.
-    fn tell_of(&self, outcome: &std::result::Result<&Outputs, &Error>) {
+    /// Tells the metaserver that placed it what became of it; results are given what was predicted.
+    fn tell_of(&self, outcome: std::result::Result<&mut Outputs, &Error>) {
         let Some(placed) = &self.placed else { return };
         let Some(alone) = placed.alone.as_ref().filter(|_| placed.grant != 0) else { return };
         let view = self.client.view();
         view.outcomes.end(self.number);
-        let (sent, returned) = outcome.map_or((None, None), |outputs| {
-            outcomes::transfers(outputs, self.session.take_times(self.number), alone)
-        });
-        let failure = outcome.err().map(|error| error.kind().code());
+        let mut sent = None;
+        let mut returned = None;
+        let mut failure = None;
+        match outcome {
+            Ok(outputs) => {
+                let took = self.session.take_times(self.number);
+                let placed = took.and_then(|took| outcomes::beside(outputs, took, alone));
+                if placed.is_some() {
+                    outputs.seldom.get_or_insert_default().placed = placed;
+                }
+                (sent, returned) = outcomes::transfers(outputs, took, alone);
+            }
+            Err(error) => failure = Some(error.kind().code()),
+        }
         let grant = placed.grant;
         let server = placed.server.name.to_string();
         let told = CallOutcome { grant, server, sent, returned, failure, ..CallOutcome::default() };

@@ -7,10 +7,10 @@ use std::time::Duration;
 use farcall_wire::Request;
 use farcall_wire::{CallOutcome, MeasuredTransfer, TOLD_MAX};
 
-use super::finding::Alone;
+use super::finding::{Alone, Predicted};
 use super::server::Server;
 use super::{View, lock, own_host};
-use crate::results::{Outputs, TimesHere};
+use crate::results::{Outputs, Phases, PlacedTimes, TimesHere};
 use crate::session::Session;
 
 /// Time after which they are told, if no question takes them along.
@@ -138,6 +138,21 @@ fn send(session: &Session, outcomes: Vec<CallOutcome>) {
         session.forget(question);
         let _ = session.process();
     }
+}
+
+/// What was predicted of a call, beside what it needed.
+pub fn beside(outputs: &Outputs, took: TimesHere, alone: &Alone) -> Option<PlacedTimes> {
+    let predicted = alone.predicted?;
+    let times = outputs.times();
+    let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
+    let measured = Phases {
+        wait_s: seconds(times.started_ns.saturating_sub(times.queued_ns)),
+        send_s: took.prepared.as_secs_f64() + seconds(times.queued_ns),
+        run_s: seconds(times.finished_ns.saturating_sub(times.started_ns)),
+        return_s: (took.open.as_secs_f64() - seconds(times.finished_ns)).max(0.0),
+    };
+    let Predicted { phases, error_s } = predicted;
+    Some(PlacedTimes { predicted: phases, error_s, measured })
 }
 
 /// How the arrays of a call travelled that went well.

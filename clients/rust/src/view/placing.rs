@@ -10,6 +10,7 @@ use farcall_placement::Demand;
 use farcall_wire::PlaceAnswer;
 use smallvec::SmallVec;
 
+use super::finding::Named;
 use super::lock;
 use super::search::Search;
 use super::server::Server;
@@ -140,9 +141,9 @@ impl Placing {
     }
 
     /// The answer to a question for calls like those of an older grant.
-    pub fn answered(&self, grant: u64, answer: &PlaceAnswer, servers: &[(Arc<Server>, u32)]) {
+    pub fn answered(&self, grant: u64, answer: &PlaceAnswer, servers: &[Named]) {
         let mut state = lock(&self.state);
-        state.last = servers.iter().map(|(server, _)| server.clone()).collect();
+        state.last = servers.iter().map(|named| named.server.clone()).collect();
         let Some(kept) = state.kept.iter_mut().find(|kept| kept.grant == grant) else { return };
         kept.renew(answer, servers);
     }
@@ -153,10 +154,10 @@ impl Placing {
         like: Option<&LikeCalls>,
         demand: &Demand,
         answer: &PlaceAnswer,
-        servers: &[(Arc<Server>, u32)],
+        servers: &[Named],
     ) -> bool {
         let mut state = lock(&self.state);
-        state.last = servers.iter().map(|(server, _)| server.clone()).collect();
+        state.last = servers.iter().map(|named| named.server.clone()).collect();
         let Some(like) = like else { return false };
         if !state.kept.iter().any(|kept| kept.like == *like) {
             if answer.valid_us == 0 {
@@ -278,16 +279,16 @@ impl Kept {
         Next { demand: self.demand, calls: calls.clamp(1, CALLS_MAX), ahead: self.ahead.take() }
     }
 
-    fn renew(&mut self, answer: &PlaceAnswer, servers: &[(Arc<Server>, u32)]) {
+    fn renew(&mut self, answer: &PlaceAnswer, servers: &[Named]) {
         self.grant = answer.grant;
         self.begun = Instant::now();
         self.until = self.begun + Duration::from_micros(answer.valid_us.min(60_000_000));
-        let seats = servers.iter().filter(|(_, share)| *share > 0);
-        let seat = |(server, share): &(Arc<Server>, u32)| Seat {
-            server: server.clone(),
-            session: server.connection(),
-            share: *share,
-            left: *share,
+        let seats = servers.iter().filter(|named| named.calls > 0);
+        let seat = |named: &Named| Seat {
+            server: named.server.clone(),
+            session: named.server.connection(),
+            share: named.calls,
+            left: named.calls,
         };
         self.seats = seats.map(seat).collect();
         self.granted = self.seats.iter().map(|seat| seat.left).fold(0, u32::saturating_add);
