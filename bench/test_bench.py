@@ -20,6 +20,7 @@ import processes  # noqa: E402
 import run  # noqa: E402
 import sites  # noqa: E402
 import turns  # noqa: E402
+from rows import servers  # noqa: E402
 
 # One row of each part, and where it says what it drew.
 ROWS = (
@@ -49,6 +50,9 @@ ROWS = (
     "tables 6 and 7, c >= 2: largest error of a cell",
     "deciding one call with 1000 servers",
     "EP: throughput of c = 2",
+    "threads chosen over the better of one and all",
+    "small call, unix, c, 0 | 1: time through a metaserver",
+    "64 small calls at a time, four servers",
     "5 idle clients",
     "figures 3 and 4",
     "figure3.svg",
@@ -60,6 +64,18 @@ WAN = (
     "table 6, Mflop/s: n, c, real, simulated"
     if sites.missing() is None
     else "the wide area is not measured"
+)
+
+PREDICTIONS = (
+    "dgesv, two servers, one slowed"
+    if servers.no_quota() is None
+    else "predictions are not measured"
+)
+
+CHOICES = (
+    "5 mixed calls over here, near and 20 ms away"
+    if sites.missing() is None and servers.no_quota() is None
+    else "choices are not measured"
 )
 
 JAVA = (
@@ -192,7 +208,7 @@ def test_every_part_runs():
         stderr=subprocess.PIPE,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    missing = [row for row in (*ROWS, JAVA, WAN) if row not in done.stdout]
+    missing = [row for row in (*ROWS, JAVA, WAN, PREDICTIONS, CHOICES) if row not in done.stdout]
     assert not missing, done.stdout
     for name in ("ZeroMQ", "gRPC C++", "OpenMPI", "Ray"):
         assert f"over {name}'s" in done.stdout or f"{name}: not installed: " in done.stdout
