@@ -112,6 +112,27 @@ fn calls_that_fit_pass_those_that_do_not() {
     }
 }
 
+/// Ninf paper, section 5.2: calls that have room beside one another share a turn.
+#[test]
+fn co_scheduled_calls_wait_for_nobody_and_run_longer() {
+    let results = queued_by("processors.toml", "co-schedule", 1);
+    assert!(results.spread(Ran::wait_s).max < 1e-9);
+    let first_come = queued_by("processors.toml", "first-come", 1);
+    assert!(response_s(&results) < response_s(&first_come));
+    let run_s = |ran: &Ran| ran.response_s() - ran.wait_s();
+    assert!(results.spread(run_s).mean > first_come.spread(run_s).mean);
+}
+
+/// Ninf paper, table 8.
+#[test]
+fn clients_of_ep_share_the_processors_alone() {
+    for (clients, paper) in [(1, 0.167), (4, 0.166), (8, 0.084), (16, 0.042)] {
+        let plan = text("paper-ep.toml").replace("count = 16", &format!("count = {clients}"));
+        let found = run("paper-ep.toml", &plan, 1).spread(Ran::mflops).mean;
+        assert!((found / paper - 1.0).abs() < 0.05, "{clients}: {found}");
+    }
+}
+
 /// Ninf paper, section 5.2.
 #[test]
 fn the_shortest_first_halves_the_time_and_passes_nobody_for_ever() {

@@ -109,7 +109,8 @@ pub struct ServerPlan {
     pub mflops: f64,
     /// The same of all processors that work on one call; without it, as many as one processor has.
     pub mflops_all: Option<f64>,
-    /// `share`: all calls run side by side; else the name of a queue policy.
+    /// `share`: all calls run side by side; `co-schedule`: they take turns, in each of which all
+    /// threads of a call run together; else the name of a queue policy.
     #[serde(default = "first_come")]
     pub queue: String,
     /// `one`, `all` or `chosen`: threads of a call that does not say how many processors it takes.

@@ -54,6 +54,48 @@ enum Threads {
     Chosen,
 }
 
+/// Which calls run.
+#[derive(Debug)]
+enum Order {
+    /// Those that have processors; the others wait.
+    Line(Box<Line<CallNumber>>),
+    /// All that are there, side by side.
+    Share,
+    /// All that are there, co-scheduled (Ninf paper, section 5.2): calls that have processors enough
+    /// together share a turn, all threads of a call run in the same one, and turns are equally long.
+    Turns,
+}
+
+impl Order {
+    fn by_name(name: &str) -> Result<Order> {
+        match name {
+            "share" => Ok(Order::Share),
+            "co-schedule" => Ok(Order::Turns),
+            name => match queue::by_name(name) {
+                Some(queue) => Ok(Order::Line(Box::new(Line::new(queue)))),
+                None => {
+                    let known = [&queue::NAMES[..], &["share", "co-schedule"]].concat();
+                    Err(unknown("queue", name, &known))
+                }
+            },
+        }
+    }
+
+    fn line(&self) -> Option<&Line<CallNumber>> {
+        match self {
+            Order::Line(line) => Some(line),
+            Order::Share | Order::Turns => None,
+        }
+    }
+
+    fn line_mut(&mut self) -> Option<&mut Line<CallNumber>> {
+        match self {
+            Order::Line(line) => Some(line),
+            Order::Share | Order::Turns => None,
+        }
+    }
+}
+
 /// One server.
 #[derive(Debug)]
 pub struct Server {
@@ -69,8 +111,7 @@ pub struct Server {
     /// Part of a call's work that threads share.
     parallel: f64,
     threads: Threads,
-    /// Nothing: calls run side by side.
-    line: Option<Line<CallNumber>>,
+    order: Order,
     waiting: BTreeMap<CallNumber, Arrival>,
     running: BTreeMap<CallNumber, Running>,
     news: News,
@@ -103,12 +144,6 @@ impl Server {
     /// # Errors
     /// `InvalidSource` for a queue or a number of threads that does not exist.
     pub fn new(name: &str, site: SiteId, plan: &ServerPlan) -> Result<Server> {
-        let line = match plan.queue.as_str() {
-            "share" => None,
-            queue => Some(Line::new(queue::by_name(queue).ok_or_else(|| {
-                unknown("queue", queue, &[&queue::NAMES[..], &["share"]].concat())
-            })?)),
-        };
         let threads = match plan.threads.as_str() {
             "one" => Threads::One,
             "all" => Threads::All,
@@ -123,7 +158,7 @@ impl Server {
             processors: plan.processors.max(1),
             parallel: parallel(plan),
             threads,
-            line,
+            order: Order::by_name(&plan.queue)?,
             waiting: BTreeMap::new(),
             running: BTreeMap::new(),
             news: News::default(),
@@ -159,7 +194,7 @@ impl Server {
         arrival.queued.run_s = run.seconds;
         self.advance(now);
         self.waiting.insert(call, arrival);
-        match &mut self.line {
+        match self.order.line_mut() {
             Some(line) => line.push(call, (), arrival.queued),
             None => self.begin(now, call),
         }
@@ -186,7 +221,7 @@ impl Server {
         let mut begun = Vec::new();
         loop {
             let free = self.processors - self.busy();
-            let next = self.line.as_mut().and_then(|line| line.pop(free, |()| true).call());
+            let next = self.order.line_mut().and_then(|line| line.pop(free, |()| true).call());
             let Some(next) = next else { break };
             self.begin(now, next.key);
             begun.push(next.key);
@@ -222,12 +257,32 @@ impl Server {
     /// Each call has its threads, or its part of the processors where all want more than there are.
     fn speed_up(&mut self) {
         self.epoch += 1;
-        let wanted: u32 = self.running.values().map(|running| running.threads).sum();
-        let part = (f64::from(self.processors) / f64::from(wanted.max(1))).min(1.0);
+        let part = match self.order {
+            Order::Turns => 1.0 / f64::from(self.turns().max(1)),
+            Order::Line(_) | Order::Share => self.part(),
+        };
         for running in self.running.values_mut() {
             let threads = f64::from(running.threads);
             running.speed = part / (1.0 - self.parallel + self.parallel / threads);
         }
+    }
+
+    /// The part of the time that each thread has where threads run side by side.
+    fn part(&self) -> f64 {
+        let wanted: u32 = self.running.values().map(|running| running.threads).sum();
+        (f64::from(self.processors) / f64::from(wanted.max(1))).min(1.0)
+    }
+
+    /// How many turns there are: a call goes into the first one that has its processors.
+    fn turns(&self) -> u32 {
+        let mut free: Vec<u32> = Vec::new();
+        for running in self.running.values() {
+            match free.iter_mut().find(|free| **free >= running.threads) {
+                Some(free) => *free -= running.threads,
+                None => free.push(self.processors - running.threads),
+            }
+        }
+        free.len() as u32
     }
 
     /// When the next call ends, and which.
@@ -243,7 +298,7 @@ impl Server {
         let Running { arrival, threads, begun, .. } = running;
         let seconds = now.since(begun);
         self.runs.observe(ITSELF, &arrival.contract, &arrival.work, seconds);
-        if let Some(line) = &mut self.line {
+        if let Some(line) = self.order.line_mut() {
             let error = (seconds - arrival.queued.run_s) * f64::from(threads);
             line.correct(arrival.queued.user, error);
         }
@@ -259,7 +314,7 @@ impl Server {
         let lost: Vec<CallNumber> =
             self.running.keys().chain(self.waiting.keys()).copied().collect();
         for (call, arrival) in std::mem::take(&mut self.waiting) {
-            self.line.as_mut().map(|line| line.remove(call, (), &arrival.queued));
+            self.order.line_mut().map(|line| line.remove(call, (), &arrival.queued));
         }
         self.running.clear();
         self.news = News::default();
@@ -269,7 +324,7 @@ impl Server {
     /// What it says of itself.
     pub fn report(&mut self, now: Time, contracts: &BTreeSet<Contract>) -> Report {
         self.advance(now);
-        let waiting = self.line.as_ref().map_or(0.0, Line::backlog_s);
+        let waiting = self.order.line().map_or(0.0, Line::backlog_s);
         let of_running = |running: &Running| {
             let expected = running.arrival.queued.run_s - now.since(running.begun);
             expected.max(running.arrival.queued.run_s * 0.1) * f64::from(running.threads)
