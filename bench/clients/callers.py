@@ -44,7 +44,7 @@ class Crowd:
 
     def arguments(self):
         n = self.settings["n"]
-        if self.settings["routine"].startswith("ep/"):
+        if self.settings["routine"].endswith("/ep"):
             return (n,)
         return equations.make(n)
 

@@ -31,6 +31,7 @@ limits.threads = 1
 
 def servers(bench):
     small(bench)
+    density_of_states(bench)
     prediction(bench)
     choices(bench)
 
@@ -147,6 +148,39 @@ class Placing(Client):
 
     def call(self, kind, size, at=""):
         return json.loads(self.ask(kind, size, at))
+
+
+ONE_AT_A_TIME = """[[plugin]]
+name = "rpc-server"
+slot = "rpc"
+[plugin.options]
+processors_max = 1
+"""
+
+
+def density_of_states(bench):
+    """A sweep as in section 4.3 of the Ninf paper: the same calls over one server and over two, each
+    with one processor; the null is one server against itself."""
+    calls, points = (4, 1000) if bench.sizes.rounds < 3 else (64, 300_000)
+    path = bench.folder / "one-at-a-time.toml"
+    path.write_text(ONE_AT_A_TIME)
+    with contextlib.ExitStack() as stack:
+        clients = []
+        for count in (1, 2):
+            meta = stack.enter_context(metaserver(bench))
+            for core in range(count):
+                words = ("--manifest", path)
+                server = Server(bench, ["dos.idl"], str(core), meta.address, words=words)
+                stack.enter_context(server)
+            clients.append(stack.enter_context(Placing(bench, meta.address)))
+        time.sleep(1.5)
+        one, two = (
+            lambda client=client: json.loads(client.ask("dos", calls, points))["seconds"]
+            for client in clients
+        )
+        turns = Turns(min(bench.sizes.rounds, 5), one, {"two": two}, warm=1)
+    what = f"density of states, {calls} calls: two servers over one, speed"
+    row(what, turns.anchor_over("two"), turns.null(), ">= 1.8")
 
 
 def prediction(bench):
