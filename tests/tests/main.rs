@@ -24,6 +24,7 @@ mod kept;
 mod killed;
 mod lapack;
 mod limits;
+mod lists;
 mod loading;
 mod lost;
 mod lying;

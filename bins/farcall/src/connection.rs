@@ -66,10 +66,14 @@ impl RunningServer {
 
 /// Connects in this time, or in what is left of the command's own.
 fn reach(address: &Address, secret: Option<PathBuf>, time: Duration) -> Result<Client> {
+    // Of a list, this program is the private server, too.
+    let here = ServeOptions { program: std::env::current_exe().ok(), ..ServeOptions::default() };
     let options = ConnectOptions {
         secret,
         timeout: at_most(time),
         until: end(),
+        here,
+        shares_here: true,
         ..ConnectOptions::default()
     };
     Client::connect_with(address, &options)
@@ -84,6 +88,8 @@ fn secret(
     match address {
         Address::Tls { .. } => credentials.clone(),
         Address::Tcp { .. } | Address::Unix(_) | Address::Ssh(_) => token_file.clone(),
+        Address::List(list) if list.has_certificates() => credentials.clone(),
+        Address::List(_) => token_file.clone(),
     }
 }
 
@@ -161,7 +167,7 @@ impl ServerArguments {
     fn connect_to_named(&self, address: &Address, time: Duration) -> Result<Connection> {
         let coming = match address {
             Address::Unix(path) => path.parent().is_some_and(Path::is_dir),
-            Address::Tcp { .. } | Address::Tls { .. } | Address::Ssh(_) => false,
+            Address::Tcp { .. } | Address::Tls { .. } | Address::Ssh(_) | Address::List(_) => false,
         };
         let begin = Instant::now();
         let mut left = time;

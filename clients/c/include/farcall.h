@@ -100,6 +100,8 @@ typedef struct farcall_connect_options {
      * copied), account, partition, time-limit, memory, gpus, load (a module; may be repeated),
      * source (a script there) and python. No value takes one back */
     const char *settings;
+    /* the private server of a list of addresses: as in farcall_server_options; NULL: all defaults */
+    const struct farcall_server_options *here;
 } farcall_connect_options;
 
 int farcall_connect_with(

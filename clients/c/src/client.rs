@@ -14,6 +14,7 @@ use crate::boundary::{
 };
 use crate::error::ErrorObject;
 use crate::routine::RoutineObject;
+use crate::server::ServerOptions;
 
 /// Time to connect unless the caller says another.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -47,6 +48,7 @@ pub struct ConnectOptions {
     heartbeat_seconds: f64,
     reconnect_seconds: f64,
     settings: *const c_char,
+    here: *const ServerOptions,
 }
 
 #[unsafe(no_mangle)]
@@ -105,6 +107,10 @@ unsafe fn connect_with(given: &ConnectOptions) -> Result<Client> {
     let settings = unsafe { optional_text(given.settings, "the settings") }?.unwrap_or_default();
     let far = farcall_client::FarSettings::parse(settings)?;
     let found = Address::given_or_default(address)?;
+    // SAFETY: as above: options with their size, or NULL.
+    let here = unsafe { options(given.here, "farcall_server_options") }?;
+    // SAFETY: farcall.h: the pointers in it are valid.
+    let here = here.map(|here| unsafe { here.read() }).transpose()?.unwrap_or_default();
     let options = farcall_client::ConnectOptions {
         secret: token_file,
         timeout,
@@ -112,6 +118,7 @@ unsafe fn connect_with(given: &ConnectOptions) -> Result<Client> {
         reconnect: reconnect(given.reconnect_seconds)?,
         linger: None,
         far,
+        here,
         ..farcall_client::ConnectOptions::default()
     };
     Client::connect_with(&found, &options).map_err(|error| found.explain(error, address))

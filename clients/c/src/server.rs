@@ -30,9 +30,11 @@ pub struct ServerOptions {
 }
 
 impl ServerOptions {
+    /// What is asked for.
+    ///
     /// # Safety
     /// The pointers are as farcall.h says.
-    unsafe fn read(&self) -> Result<ServeOptions> {
+    pub unsafe fn read(&self) -> Result<ServeOptions> {
         // SAFETY: the caller's promise, here and below.
         let program =
             unsafe { optional_text(self.program, "the server's program") }?.map(PathBuf::from);

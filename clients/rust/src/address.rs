@@ -6,10 +6,11 @@ use std::str::FromStr;
 
 use farcall_base::{Error, ErrorKind, Result};
 
+use crate::listed::{self, ServerList};
 use crate::ssh::SshAddress;
 
 /// A server's address: `unix:PATH`, `ssh://[USER@]HOST[:PORT][/LAUNCHER]`, `tls://HOST:PORT`,
-/// `farcall://HOST:PORT` or `tcp:HOST:PORT`.
+/// `farcall://HOST:PORT` or `tcp:HOST:PORT`; or several of them, and `here`, with blanks between.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A Unix socket of this host.
@@ -30,6 +31,8 @@ pub enum Address {
         /// Port.
         port: u16,
     },
+    /// Several servers as one, without a service that knows them.
+    List(ServerList),
 }
 
 /// The variable that names the server to use by default.
@@ -97,6 +100,16 @@ impl FromStr for Address {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Address> {
+        if let Some(words) = listed::words(text) {
+            return ServerList::of(&words).map(Address::List);
+        }
+        Address::one(text)
+    }
+}
+
+impl Address {
+    /// Of one server.
+    pub(crate) fn one(text: &str) -> Result<Address> {
         if let Some(path) = text.strip_prefix("unix:").filter(|path| !path.is_empty()) {
             return Ok(Address::Unix(PathBuf::from(path)));
         }

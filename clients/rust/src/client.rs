@@ -19,6 +19,8 @@ use rustc_hash::FxHashMap;
 use crate::address::Address;
 use crate::contract::Contract;
 use crate::dial::{self, ConnectOptions, Patience, Reached};
+use crate::listed::{self, Coming};
+use crate::private::PrivateServer;
 use crate::routine::Routine;
 use crate::session::{CallbackTimes, Session, Transfer, compressing};
 use crate::standard_streams::keep_standard_streams;
@@ -36,6 +38,8 @@ struct Shared {
     view: Arc<View>,
     address: String,
     routines: Mutex<FxHashMap<String, Arc<Contract>>>,
+    /// The private server of a list; it ends when all else is dropped.
+    _root: Option<PrivateServer>,
 }
 
 impl Client {
@@ -75,6 +79,9 @@ impl Client {
     /// # Errors
     /// As [`Client::connect_to`].
     pub fn connect_with(address: &Address, options: &ConnectOptions) -> Result<Client> {
+        if let Address::List(list) = address {
+            return listed::begin(list, options);
+        }
         keep_standard_streams();
         let compression = dial::given_compression()?;
         let begin = Instant::now();
@@ -123,7 +130,13 @@ impl Client {
     ) -> Result<Client> {
         let (session, address) = dial::greet(reached, patience, compression, 1)?;
         let view = View::new(session, &address, dialing);
-        Ok(Client { shared: Arc::new(Shared { view, address, routines: Mutex::default() }) })
+        Ok(Self::of(view, address, None))
+    }
+
+    /// Of a view, at an address; `root` ends with it.
+    pub(crate) fn of(view: Arc<View>, address: String, root: Option<PrivateServer>) -> Client {
+        let shared = Shared { view, address, routines: Mutex::default(), _root: root };
+        Client { shared: Arc::new(shared) }
     }
 
     /// The server of the routine that this process runs, over a connection that ends with the call:
@@ -210,9 +223,22 @@ impl Client {
         }
         let told = |error: Error| error.with("server", self.address());
         let asker = self.view().asker();
-        let reply = asker.ask(&Request::Interface(name.to_owned()), wait).map_err(told)?;
-        let Some(reply) = reply else { return Ok(None) };
-        let contract = Arc::new(Contract::of_reply(reply).map_err(told)?);
+        let found = loop {
+            let reply = asker.ask(&Request::Interface(name.to_owned()), wait).map_err(told)?;
+            let Some(reply) = reply else { return Ok(None) };
+            match (Contract::of_reply(reply), self.view().roll()) {
+                // A server of the list that publishes it may still be coming.
+                (Err(error), Some(roll)) if error.kind() == ErrorKind::NotFound => {
+                    match roll.wait_for_one(wait, asker.patience()) {
+                        Coming::One => {}
+                        Coming::Later => return Ok(None),
+                        Coming::Nobody => return Err(told(error)),
+                    }
+                }
+                (found, _) => break found,
+            }
+        };
+        let contract = Arc::new(found.map_err(told)?);
         self.known().insert(name.to_owned(), contract.clone());
         Ok(Some(Routine { client: self.clone(), contract }))
     }

@@ -16,6 +16,7 @@ use farcall_wire::message::ADMINISTRATION;
 use farcall_wire::{ByteOrder, CALLBACKS, Hello, HelloLimits, RESOURCES, RESUME, Role, STATUS};
 
 use crate::address::Address;
+use crate::private::ServeOptions;
 use crate::session::reconnect::{Dial, WayBack};
 use crate::session::{Session, compressing};
 use crate::ssh::settings::FarSettings;
@@ -63,6 +64,12 @@ pub struct ConnectOptions {
     pub far: FarSettings,
     /// The `ssh` that reaches such a host.
     pub ssh: SshCommand,
+    /// Whether `ssh` may ask the user, where it has a way to.
+    pub asks: bool,
+    /// The private server of a list of addresses: what `here` publishes.
+    pub here: ServeOptions,
+    /// Whether that server is the one of all commands of this terminal, and stays for `linger`.
+    pub shares_here: bool,
 }
 
 impl Default for ConnectOptions {
@@ -77,6 +84,9 @@ impl Default for ConnectOptions {
             brings_library: false,
             far: FarSettings::default(),
             ssh: SshCommand::default(),
+            asks: true,
+            here: ServeOptions::default(),
+            shares_here: false,
         }
     }
 }
@@ -158,6 +168,9 @@ pub fn reach(
             let name = address.to_string();
             (by_ssh(address, options)?, None, name)
         }
+        Address::List(list) => {
+            return Err(Error::internal("connect", format!("{list} is no single server")));
+        }
         Address::Tls { host, port } => {
             let name = format!("tls://{host}:{port}");
             let secret = options.secret.clone();
@@ -228,12 +241,14 @@ fn by_ssh(address: SshAddress, options: &ConnectOptions) -> Result<Dial> {
     let timeout = options.timeout();
     // Whoever says less than there is by default means it. Where nobody can be asked, nobody takes
     // the time to answer.
-    let patience = if timeout < TIMEOUT || !can_ask() { timeout } else { timeout.max(ASKING) };
+    let asks = options.asks;
+    let has_answer = asks && can_ask();
+    let patience = if timeout < TIMEOUT || !has_answer { timeout } else { timeout.max(ASKING) };
     let first = AtomicBool::new(true);
     Ok(Box::new(move |time| match first.swap(false, Ordering::Relaxed) {
         true => {
             let settings = told.clone();
-            let ssh = Ssh { may_ask: true, brings_library, settings, ..ssh.clone() };
+            let ssh = Ssh { may_ask: asks, brings_library, settings, ..ssh.clone() };
             ssh::connect(&ssh, patience)
         }
         false => ssh::connect(&ssh, time),
@@ -242,7 +257,7 @@ fn by_ssh(address: SshAddress, options: &ConnectOptions) -> Result<Dial> {
 
 /// Whether `ssh` has a way to ask the user: a terminal, or a program of its own (ssh(1),
 /// SSH_ASKPASS).
-fn can_ask() -> bool {
+pub fn can_ask() -> bool {
     let has_program = std::env::var_os("SSH_ASKPASS").is_some_and(|program| !program.is_empty());
     has_program || std::fs::File::open("/dev/tty").is_ok()
 }

@@ -23,6 +23,7 @@ mod dial;
 mod files;
 mod hold;
 mod lending;
+mod listed;
 mod marshal;
 mod pending;
 mod per_process;
@@ -52,6 +53,7 @@ pub use farcall_wire::{
 };
 pub use hold::{Hold, HoldOptions};
 pub use lending::ArrayMemory;
+pub use listed::{HERE, ServerList};
 pub use pending::{News, PendingCall};
 pub use per_process::PerProcess;
 pub use private::{PrivateServer, ServeOptions};

@@ -164,7 +164,8 @@ fn pass_on_stderr(child: &mut Child) {
     }
 }
 
-fn not_started(program: &Path, error: std::io::Error) -> Error {
+/// The program cannot be run.
+pub(crate) fn not_started(program: &Path, error: std::io::Error) -> Error {
     Error::new(ErrorKind::Unavailable, "start a private server", error.to_string())
         .with("program", program.display())
         .fix("install farcall, or set FARCALL_PROGRAM to the program")

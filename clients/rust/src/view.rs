@@ -13,7 +13,7 @@ mod server;
 mod waiting;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Instant;
 
 use farcall_base::{Error, ErrorKind, ObjectId, Result};
@@ -21,9 +21,10 @@ use rustc_hash::FxHashMap;
 
 use crate::address::Address;
 use crate::dial::ConnectOptions;
+use crate::listed::Roll;
 use crate::session::Session;
 use asking::Askers;
-pub use asking::places;
+pub use asking::{is_gone, places};
 pub use finding::{Place, Placed};
 pub use members::Unanswered;
 pub use moving::Apart;
@@ -31,7 +32,7 @@ pub use opening::open_placed;
 use outcomes::Outcomes;
 pub use placing::Placing;
 use search::Search;
-pub use server::Server;
+pub use server::{Server, dial_one};
 use waiting::Bell;
 
 /// Servers that one client knows at a time, and objects of which it knows where they are.
@@ -65,6 +66,8 @@ pub struct View {
     bell: Bell,
     /// Whether the server that is asked knew others, and when that was.
     known_others: Mutex<Option<(bool, Instant)>>,
+    /// The servers of the list that was connected to.
+    roll: OnceLock<Arc<Roll>>,
 }
 
 /// How other servers are dialed.
@@ -95,7 +98,22 @@ impl View {
             objects: Mutex::default(),
             bell: Bell::default(),
             known_others: Mutex::default(),
+            roll: OnceLock::new(),
         })
+    }
+
+    /// These servers are the client's own business: it connects to them, and calls go there under
+    /// the names that they have here.
+    pub fn attend(&self, roll: Arc<Roll>) {
+        let mut servers = lock(&self.servers);
+        servers.extend(roll.servers().map(|server| (server.name.clone(), server.clone())));
+        drop(servers);
+        let _ = self.roll.set(roll);
+    }
+
+    /// The servers of the list that was connected to, if it was one.
+    pub fn roll(&self) -> Option<&Arc<Roll>> {
+        self.roll.get()
     }
 
     /// The connection to the server that was connected to.

@@ -112,6 +112,10 @@ impl State {
             return;
         }
         self.tell_at = None;
+        if self.catalogue.changed && self.own.report.is_none() {
+            // What this node publishes itself is told as its own.
+            return self.ask_own(now);
+        }
         if std::mem::take(&mut self.catalogue.changed) {
             let own = self.servers.get(&self.own.name).map(|own| &own.routines);
             let placed = self.catalogue.placed(own.unwrap_or(&Default::default()));

@@ -37,7 +37,7 @@ use farcall_wire::{ModuleReport, Order};
 
 pub use descriptors::Crowds;
 pub use driver::moment;
-pub use driver::results::{folder_of as results_folder, state_folder};
+pub use driver::results::{folder_of as results_folder, state_folder, user_state_folder};
 pub use options::{LogFormat, LogLevel, Options};
 
 /// The slot that the server fills.

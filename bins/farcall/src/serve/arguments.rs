@@ -54,6 +54,10 @@ pub struct ServeArguments {
     /// server
     #[arg(long)]
     pub(super) private: bool,
+    /// Be the private server of a list of servers, of which this host is one (here) or is not
+    /// (nowhere); clients set this
+    #[arg(long, value_name = "WHERE", hide = true, value_parser = [HERE, NOWHERE])]
+    pub(super) of_list: Option<String>,
     /// Run in the background and stop after this many seconds without clients and open kept calls
     #[arg(long, value_name = "SECONDS", conflicts_with = "private")]
     pub(super) linger: Option<u64>,
@@ -65,7 +69,21 @@ pub struct ServeArguments {
     pub(super) own_log: Option<PathBuf>,
 }
 
+/// Whether this host is one of a list's servers.
+const HERE: &str = "here";
+const NOWHERE: &str = "nowhere";
+
 impl ServeArguments {
+    /// What a list calls this server, if it is one's.
+    pub(super) fn name_in_list(&self) -> Option<&str> {
+        self.of_list.as_deref()
+    }
+
+    /// Whether it runs no calls, and only says where they run.
+    pub(super) fn only_places(&self) -> bool {
+        self.of_list.as_deref() == Some(NOWHERE)
+    }
+
     /// The interpreter for Python files, where one was named.
     pub fn python(&self) -> Option<&PathBuf> {
         self.python.as_ref()

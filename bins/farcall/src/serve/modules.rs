@@ -25,6 +25,9 @@ pub(super) fn compile_all(
     arguments: &ServeArguments,
     interpreters: &Interpreters,
 ) -> Result<Vec<Compiled>> {
+    if arguments.only_places() {
+        return Ok(Vec::new());
+    }
     let named = !arguments.files.is_empty();
     let files = if named {
         arguments.files.iter().map(|file| shipped::named(file)).collect()
@@ -58,6 +61,8 @@ pub(super) fn compile_all(
         }
     }
     match failed {
+        // The other servers of the list may have what it has not.
+        _ if compiled_all.is_empty() && arguments.name_in_list().is_some() => Ok(compiled_all),
         Some(error) if compiled_all.is_empty() => Err(error),
         _ if compiled_all.is_empty() => {
             Err(Error::new(ErrorKind::NotFound, "serve", "there is nothing to publish")

@@ -88,6 +88,9 @@ fn override_options(
         let text = format!("join = {}", toml_list(&join));
         manifest.override_options("metaserver", "--join", &text)?;
     }
+    if let Some(name) = arguments.name_in_list() {
+        override_list_options(manifest, name)?;
+    }
     if let Some(address) = &arguments.metrics {
         manifest.override_options(
             "metrics",
@@ -96,6 +99,28 @@ fn override_options(
         )?;
     }
     Ok(())
+}
+
+/// The private server of a list has a name that people know, and learns for all of its user's
+/// programs on this host.
+fn override_list_options(manifest: &mut Manifest, name: &str) -> Result<()> {
+    let entry = manifest.plugins.iter().find(|entry| entry.slot == farcall_metaserver::SLOT);
+    let known = entry.map(|entry| farcall_metaserver::Settings::read(&entry.options));
+    let mut text = format!("name = {}", toml_text(name));
+    let has_file = known.transpose()?.is_some_and(|settings| !settings.learned_file.is_empty());
+    let file = learned_file().filter(|_| !has_file);
+    if let Some(file) = file.as_ref().and_then(|file| file.to_str()) {
+        text.push_str(&format!("\nlearned_file = {}", toml_text(file)));
+    }
+    manifest.override_options("metaserver", "--of-list", &text)
+}
+
+/// What this user's programs learned on this host.
+fn learned_file() -> Option<PathBuf> {
+    let host = farcall_system::host_name::host_name();
+    let plain = |c: char| if c.is_ascii_alphanumeric() || ".-".contains(c) { c } else { '_' };
+    let host: String = host.chars().map(plain).take(64).collect();
+    Some(farcall_rpc_server::user_state_folder()?.join("learned").join(host))
 }
 
 /// What the server itself reads from the manifest.

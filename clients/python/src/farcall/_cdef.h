@@ -123,6 +123,7 @@ typedef struct farcall_connect_options {
     double heartbeat_seconds;
     double reconnect_seconds;
     const char *settings;
+    const struct farcall_server_options *here;
 } farcall_connect_options;
 int farcall_connect_with(
     const farcall_connect_options *options, farcall_client **client, farcall_error **error);

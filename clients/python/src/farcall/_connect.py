@@ -12,10 +12,14 @@ import numpy as np
 from . import _errors
 from ._connection import (
     SERVER_VARIABLE,
+    Own,
     address_of,
+    is_list,
+    open_connection,
     open_private,
     open_when_it_listens,
 )
+from ._library import find
 from ._server import PathLike, Server
 
 # What a server on a host that ssh reaches can be started with.
@@ -34,7 +38,7 @@ FAR_SETTINGS = (
 
 @_errors.ends_here
 def connect(
-    address: Optional[str] = None,
+    address: Union[None, str, Sequence[str]] = None,
     *,
     files: Sequence[PathLike] = (),
     token_file: Optional[PathLike] = None,
@@ -50,12 +54,16 @@ def connect(
     Without an address to the one that $FARCALL_SERVER names. If there is none, or with `files`, a
     private server is started: a `farcall serve` child that ends with the connection.
 
+    A list of addresses is used as one server, without a service that knows them: each call runs
+    where it is predicted to end first. "here" in it is this host.
+
     Args:
         address: "unix:PATH", "ssh://HOST", "tls://HOST:PORT" or "farcall://HOST:PORT"; "HOST" or
             "USER@HOST" is a host by ssh, as for `farcall connect`. A Unix socket that is not there
-            is waited for, for 2 s: its server may be about to listen.
+            is waited for, for 2 s: its server may be about to listen. Several addresses are a list,
+            or a str with blanks between.
         files: interface files and Python files that the server publishes; a private server without
-            any publishes what Farcall comes with.
+            any publishes what Farcall comes with. Of a list, "here" publishes them.
         token_file: the file with the token of a TCP server, $FARCALL_TOKEN_FILE by default; over
             TLS the file with your certificate, or a directory with one for each authority,
             $FARCALL_CREDENTIALS by default.
@@ -80,6 +88,7 @@ def connect(
     if isinstance(files, (str, os.PathLike)):
         files = [files]
     far, token = far_settings(**settings), _path(token_file)
+    given = _one_text(address)
     named = bool(os.environ.get(SERVER_VARIABLE)) and not files
     if address is None and not named:
         if far is not None:
@@ -87,14 +96,33 @@ def connect(
             advice = 'give its address, such as "HOST/slurm", or pass them in arguments='
             raise _errors.make(_errors.InvalidArgument, "connect", message, advice)
         return _private(files, program, arguments, (token, timeout, heartbeat, reconnect))
+    if is_list(os.environ.get(SERVER_VARIABLE, "") if given is None else given):
+        own = _own(files, program, arguments)
+        return Server(open_connection(given, token, timeout, heartbeat, reconnect, far, own))
     if program or arguments:
-        raise _private_alone(address)
+        raise _private_alone(given)
     # The core takes the variable's by itself, and says so when it cannot connect.
-    given = None if address is None else address_of(str(address))
     server = Server(open_when_it_listens(given, token, timeout, heartbeat, reconnect, far))
     for file in files:
         server.publish(file)
     return server
+
+
+def _one_text(address: Union[None, str, Sequence[str]]) -> Optional[str]:
+    """As the core takes it: addresses with blanks between."""
+    if address is None:
+        return None
+    if isinstance(address, (list, tuple)):
+        addresses = [str(one) for one in address]
+        for one in addresses:
+            if len(addresses) > 1 and (not one or one.split() != [one]):
+                message = f"{one!r} in the list of addresses is empty, or has blanks"
+                raise _errors.make(_errors.InvalidArgument, "connect", message, "write an address")
+        if not addresses:
+            message, advice = "the list has no address", 'list some, such as ["ssh://HOST", "here"]'
+            raise _errors.make(_errors.InvalidArgument, "connect", message, advice)
+        return " ".join(addresses)
+    return address_of(str(address))
 
 
 def far_settings(**given: Any) -> Optional[str]:
@@ -127,11 +155,16 @@ def _private(
     options: Any,
 ) -> Server:
     """A server of this program's own."""
+    return Server(open_private(*_own(files, program, arguments), *options))
+
+
+def _own(files: Sequence[PathLike], program: Optional[PathLike], arguments: Sequence[str]) -> Own:
+    """How it is started."""
     paths = [os.fspath(one) for one in files]
     if "--python" not in arguments:
         # This interpreter has farcall, for one; and what is published later may be Python's, too.
         arguments = ["--python", sys.executable, *arguments]
-    return Server(open_private(paths, _path(program), arguments, *options))
+    return paths, _path(program) or find("FARCALL_PROGRAM", "bin", "farcall"), arguments
 
 
 def _private_alone(address: Optional[str]) -> _errors.Error:

@@ -9,7 +9,7 @@ import re
 import threading
 import time
 import weakref
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -31,6 +31,12 @@ from ._waiter import Waiter
 
 # What `connect` without an address connects to, if set.
 SERVER_VARIABLE = "FARCALL_SERVER"
+# The word for this host in a list of addresses.
+HERE = "here"
+# Files that a private server publishes, its program, and more arguments.
+Own = Tuple[Sequence[str], Optional[str], Sequence[str]]
+# A word that is no part of a socket's path.
+_ADDRESS = re.compile(rf"{HERE}$|unix:|tcp:|[^:]*://")
 # A host as `farcall connect` takes it: [USER@]HOST[:PORT][/LAUNCHER].
 _HOST = re.compile(r"([^@/:\s]+@)?([\w.-]+|\[[0-9A-Fa-f:.]+\])(:\d+)?(/[\w.-]+)?", re.ASCII)
 # A server whose socket is not there may be about to listen: for so long, and as often, is it tried.
@@ -298,10 +304,12 @@ def open_connection(
     heartbeat: Optional[float] = None,
     reconnect: Optional[float] = None,
     settings: Optional[str] = None,
+    here: Optional[Own] = None,
 ) -> Connection:
-    """Connects to a server that runs already, or that ssh begins with these settings."""
+    """Connects to a server that runs already, or that ssh begins with these settings; or to those
+    of a list, of which this program has the private one."""
     return Connection(
-        None, lambda: _connect(address, token_file, timeout, heartbeat, reconnect, settings)
+        None, lambda: _connect(address, token_file, timeout, heartbeat, reconnect, settings, here)
     )
 
 
@@ -312,6 +320,7 @@ def open_when_it_listens(
     heartbeat: Optional[float],
     reconnect: Optional[float],
     settings: Optional[str] = None,
+    here: Optional[Own] = None,
 ) -> Connection:
     """The same, of a server on a Unix socket that may be about to listen: a script starts it and
     this program one after the other."""
@@ -319,7 +328,9 @@ def open_when_it_listens(
     left = timeout
     while True:
         try:
-            return open_connection(address, token_file, left, heartbeat, reconnect, settings)
+            return open_connection(
+                address, token_file, left, heartbeat, reconnect, settings, here
+            )
         except _errors.Unreachable:
             passed = time.monotonic() - begin
             if not _is_coming(address) or passed >= min(_START_SECONDS, timeout):
@@ -331,6 +342,8 @@ def open_when_it_listens(
 def _is_coming(address: Optional[str]) -> bool:
     """Whether a server can begin to listen there: on a Unix socket in a folder that exists."""
     named = os.environ.get(SERVER_VARIABLE, "") if address is None else address
+    if is_list(named):
+        return False
     kind, _, path = named.partition(":")
     return kind == "unix" and os.path.isdir(os.path.dirname(path) or ".")
 
@@ -338,9 +351,18 @@ def _is_coming(address: Optional[str]) -> bool:
 def address_of(given: str) -> str:
     """An address; a host alone is one by ssh."""
     # A folder may well have the name of a host.
-    is_file = os.path.exists(given) and not os.path.isdir(given)
+    is_file = (os.path.exists(given) and not os.path.isdir(given)) or given == HERE
     is_host = _HOST.fullmatch(given) is not None and not is_file
     return f"ssh://{given}" if is_host else given
+
+
+def is_list(given: str) -> bool:
+    """Whether an address is that of several servers as one; the core looks closer."""
+    words = given.split()
+    if given.startswith("unix:") and not any(_ADDRESS.match(word) for word in words[1:]):
+        # A socket's path may have blanks.
+        return False
+    return words == [HERE] or len(words) > 1
 
 
 def open_running() -> Connection:
@@ -358,7 +380,7 @@ def open_private(
     reconnect: Optional[float] = None,
 ) -> Connection:
     """Starts a server of this process's own, and connects to it."""
-    server = _start(files, program or find("FARCALL_PROGRAM", "bin", "farcall"), arguments, timeout)
+    server = _start(files, program, arguments, timeout)
     address = text(lib.farcall_server_address(server[0]))
     return Connection(server, lambda: _connect(address, token_file, timeout, heartbeat, reconnect))
 
@@ -379,6 +401,7 @@ def _connect(
     heartbeat: Optional[float],
     reconnect: Optional[float],
     settings: Optional[str] = None,
+    here: Optional[Own] = None,
 ) -> Any:
     place, error = handle_place("farcall_client **", lib.farcall_disconnect), error_place()
     address_text, token_text = _encoded("connect", address), _encoded("connect", token_file)
@@ -401,7 +424,9 @@ def _connect(
         )
     settings_text = _encoded("connect", settings)
     options.settings = settings_text
-    texts = (address_text, token_text, settings_text)
+    own, lists = (ffi.NULL, ()) if here is None else _server_options(*here, timeout)
+    options.here = own
+    texts = (address_text, token_text, settings_text, own, *lists)
     check(interruptible(lib.farcall_connect_with, options, place, error, used=texts), error)
     return place
 
@@ -412,8 +437,19 @@ def _connect_running() -> Any:
     return place
 
 
-def _start(files: Sequence[str], program: str, arguments: Sequence[str], timeout: float) -> Any:
+def _start(
+    files: Sequence[str], program: Optional[str], arguments: Sequence[str], timeout: float
+) -> Any:
     place, error = handle_place("farcall_server **", lib.farcall_server_stop), error_place()
+    options, lists = _server_options(files, program, arguments, timeout)
+    check(interruptible(lib.farcall_server_start, options, place, error, used=lists), error)
+    return place
+
+
+def _server_options(
+    files: Sequence[str], program: Optional[str], arguments: Sequence[str], timeout: float
+) -> Tuple[Any, Tuple[Any, ...]]:
+    """What a private server is to do, and what must live as long as that."""
     doing = "start a private server"
     program_text = _encoded(doing, program)
     file_texts, argument_texts = (
@@ -426,6 +462,4 @@ def _start(files: Sequence[str], program: str, arguments: Sequence[str], timeout
     options.program, options.files, options.file_count = program_text, file_list, len(file_texts)
     options.arguments, options.argument_count = argument_list, len(argument_texts)
     options.timeout_seconds = seconds("connect", timeout, "give seconds above 0") or 0.0
-    lists = (program_text, file_texts, argument_texts, file_list, argument_list)
-    check(interruptible(lib.farcall_server_start, options, place, error, used=lists), error)
-    return place
+    return options, (program_text, file_texts, argument_texts, file_list, argument_list)

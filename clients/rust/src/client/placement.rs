@@ -68,7 +68,12 @@ impl Client {
     /// `Unavailable` for a server that tells of none, `TimedOut`.
     pub fn servers(&self, timeout: Duration) -> Result<Vec<ServerState>> {
         match self.ask_placement(&Request::Servers(host_name(), String::new()), timeout)? {
-            Reply::Servers(servers) => Ok(servers),
+            Reply::Servers(mut servers) => {
+                if let Some(roll) = self.view().roll() {
+                    roll.complete_states(&mut servers);
+                }
+                Ok(servers)
+            }
             _ => Err(unexpected()),
         }
     }
@@ -101,7 +106,10 @@ impl Client {
             ..PlaceQuestion::default()
         };
         match self.ask_placement(&Request::Place(Box::new(question)), timeout)? {
-            Reply::Placed(answer) => {
+            Reply::Placed(mut answer) => {
+                if let Some(roll) = self.view().roll() {
+                    roll.complete_placed(&mut answer.servers);
+                }
                 let name = |index: &usize| interface.parameters[*index].name.clone();
                 let assumed = assumed.iter().map(name).collect();
                 Ok(Explanation { servers: answer.servers, demand, assumed })

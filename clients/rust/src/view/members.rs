@@ -121,7 +121,7 @@ impl View {
     /// # Errors
     /// `NotFound` with the nearest names.
     pub fn server_at(self: &Arc<View>, at: &str) -> Result<Arc<Server>> {
-        if self.home.is_called(at) {
+        if self.is_home(at) {
             return Ok(self.home.clone());
         }
         let known = lock(&self.servers).values().find(|server| server.is_called(at)).cloned();
@@ -139,6 +139,11 @@ impl View {
             return self.server(&state.name, &state.addresses, &own_host());
         }
         Err(self.unknown(at, &states))
+    }
+
+    /// Whether the server that was connected to is called so, and takes calls.
+    fn is_home(&self, at: &str) -> bool {
+        self.home.is_called(at) && self.roll().is_none_or(|roll| roll.has_here())
     }
 
     fn unknown(&self, at: &str, states: &[ServerState]) -> Error {

@@ -11,6 +11,7 @@ use farcall_wire::Failure;
 use super::{View, lock, own_host};
 use crate::address::Address;
 use crate::dial::{self, ConnectOptions};
+use crate::listed::Way;
 use crate::session::Session;
 
 /// Time for which a server that could not be reached is not dialed again.
@@ -26,6 +27,8 @@ pub struct Server {
     pub under_way: AtomicUsize,
     place: Mutex<Place>,
     changed: Condvar,
+    /// How it is reached, where the user has listed it.
+    listed: Option<Box<Way>>,
 }
 
 struct Place {
@@ -57,6 +60,16 @@ impl Server {
         let server = named(name);
         server.is_at(addresses, host);
         server
+    }
+
+    /// One that the user has listed.
+    pub fn listed(name: &str, way: Way) -> Server {
+        Server { listed: Some(Box::new(way)), ..named(name) }
+    }
+
+    /// How it is reached, where the user has listed it.
+    pub fn way(&self) -> Option<&Way> {
+        self.listed.as_deref()
     }
 
     /// Where it is reached from now on.
@@ -113,9 +126,12 @@ impl Server {
         let first = view.fresh_numbers();
         let owner = Arc::downgrade(view);
         let dial = move || {
-            let dialing = Dial { addresses: &addresses, host: &host, home: home.as_ref() };
-            let made =
-                dialing.go(&options, first).map_err(|error| error.with("server", &server.name));
+            let made = match server.way() {
+                Some(way) => way.go(&server.name, first),
+                None => Dial { addresses: &addresses, host: &host, home: home.as_ref() }
+                    .go(&options, first)
+                    .map_err(|error| error.with("server", &server.name)),
+            };
             if let (Ok(session), Some(view)) = (&made, owner.upgrade()) {
                 view.reached(first, session);
             }
@@ -183,6 +199,7 @@ fn named(name: &str) -> Server {
         under_way: AtomicUsize::new(0),
         place: Mutex::new(nowhere()),
         changed: Condvar::new(),
+        listed: None,
     }
 }
 
@@ -237,11 +254,14 @@ impl Dial<'_> {
     }
 }
 
-fn dial_one(address: &Address, options: &ConnectOptions, first: u64) -> Result<Arc<Session>> {
+/// Connects to one server; the calls of the connection have numbers from `first` on.
+pub fn dial_one(address: &Address, options: &ConnectOptions, first: u64) -> Result<Arc<Session>> {
     let begun = Instant::now();
     let compression = dial::given_compression()?;
     let reached = dial::reach(address, options, compression)?;
-    let left = options.greeting().saturating_sub(begun.elapsed());
+    // What ssh asks the user for is not the server's time.
+    let waited = if matches!(address, Address::Ssh(_)) { Duration::ZERO } else { begun.elapsed() };
+    let left = options.greeting().saturating_sub(waited);
     let patience =
         dial::Patience { greeting: left, answers: options.timeout, until: options.until };
     let session = dial::greet(reached, patience, compression, first)?.0;

@@ -26,6 +26,8 @@ pub struct KnownServer {
     pub id: MemberId,
     /// How it is known.
     pub source: Source,
+    /// Connections over which somebody reports it: several programs of one user may know it.
+    pub reporters: BTreeSet<ConnectionId>,
     /// What it said last, without what is kept below.
     pub report: ServerReport,
     /// What it publishes, and the revision of that.
@@ -44,6 +46,15 @@ pub struct KnownServer {
     pub lost: Option<Instant>,
     /// Whether the catalogue counts what it publishes.
     pub counted: bool,
+}
+
+impl KnownServer {
+    /// Whether this is the same run of it, which another connection reports.
+    pub(crate) fn is_reported_as(&self, source: Source, report: &ServerReport) -> bool {
+        matches!((self.source, source), (Source::Reporter(_), Source::Reporter(_)))
+            && self.report.instance == report.instance
+            && report.instance != [0; 16]
+    }
 }
 
 /// All of them.

@@ -36,7 +36,7 @@ impl State {
         self.ask_own(now);
     }
 
-    fn ask_own(&mut self, now: Instant) {
+    pub(super) fn ask_own(&mut self, now: Instant) {
         if self.own.asked.is_some() {
             return;
         }

@@ -89,8 +89,17 @@ impl State {
     /// A connection is closed: the servers that were known by it are gone.
     pub(super) fn lose_reporter(&mut self, now: Instant, connection: ConnectionId) {
         let of_it = Source::Reporter(connection);
-        let lost = self.servers.iter().filter(|(_, known)| known.source == of_it);
-        let lost: Vec<String> = lost.map(|(name, _)| name.clone()).collect();
+        let mut lost: Vec<String> = Vec::new();
+        for (name, known) in &mut self.servers {
+            let was_reported = known.reporters.remove(&connection);
+            if !was_reported || known.source != of_it {
+                continue;
+            }
+            match known.reporters.last() {
+                Some(other) => known.source = Source::Reporter(*other),
+                None => lost.push(name.clone()),
+            }
+        }
         lost.into_iter().for_each(|name| self.lose(now, &name));
     }
 }

@@ -48,6 +48,9 @@ impl State {
         known.heard = now;
         known.lost = None;
         known.source = source;
+        if let Source::Reporter(connection) = source {
+            known.reporters.insert(connection);
+        }
         known.report = report;
         self.report_to_placement(now, &name, news);
         let id = self.servers.get(&name)?.id;
@@ -72,7 +75,7 @@ impl State {
     ) {
         let Some(known) = self.servers.get_mut(name) else { return };
         let is_same = known.report.instance == report.instance
-            && known.source == source
+            && (known.source == source || known.is_reported_as(source, report))
             && known.revision == Some(report.revision);
         if is_same && offers.is_none() {
             return;
@@ -289,6 +292,7 @@ fn new_server(now: Instant, id: MemberId, source: Source) -> KnownServer {
     KnownServer {
         id,
         source,
+        reporters: BTreeSet::new(),
         report: ServerReport::default(),
         offers: Vec::new(),
         revision: None,

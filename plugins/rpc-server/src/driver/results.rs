@@ -141,10 +141,15 @@ pub fn folder_of(options: &Options) -> Option<PathBuf> {
 
 /// A folder of a server's in its user's state: of what it keeps beyond its end.
 pub fn state_folder(what: &str, options: &Options) -> Option<PathBuf> {
+    Some(user_state_folder()?.join(what).join(server_name(&options.listen)))
+}
+
+/// Where what servers keep beyond their ends lies, for this user.
+pub fn user_state_folder() -> Option<PathBuf> {
     let named = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state =
         named("XDG_STATE_HOME").or_else(|| Some(named("HOME")?.join(".local").join("state")))?;
-    Some(state.join("farcall").join(what).join(server_name(&options.listen)))
+    Some(state.join("farcall"))
 }
 
 /// What tells a user's servers from each other, as a file's name.
