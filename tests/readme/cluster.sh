@@ -20,7 +20,7 @@ print(s.getsockname()[1])')
         "PidFile none" "StrictModes no" "UsePAM no" "PasswordAuthentication no" \
         "PermitRootLogin yes" \
         "SetEnv $far XDG_CACHE_HOME=$place/home/.cache" >"$place/sshd.conf"
-    printf '%s\n' "Host cluster" " HostName 127.0.0.1" " Port $sshd_port" \
+    printf '%s\n' "Host cluster second" " HostName 127.0.0.1" " Port $sshd_port" \
         " IdentityFile $place/key" " IdentitiesOnly yes" " UserKnownHostsFile $place/known" \
         " StrictHostKeyChecking accept-new" " LogLevel ERROR" >"$place/config"
     # Where root's sshd keeps those apart who are not let in yet.

@@ -74,7 +74,8 @@ void farcall_error_free(farcall_error *error);
 
 /* ---- Connections ----------------------------------------------------------------------------- */
 
-/* Connects to `address`: "unix:PATH", "tls://HOST:PORT" or "farcall://HOST:PORT". NULL:
+/* Connects to `address`: "unix:PATH", "ssh://HOST", "tls://HOST:PORT" or "farcall://HOST:PORT".
+ * Several with blanks between are used as one server; "here" among them is this host. NULL:
  * $FARCALL_SERVER, or this user's default server. A TCP server's token is read from the file that
  * $FARCALL_TOKEN_FILE names, this user's certificate for a TLS server from $FARCALL_CREDENTIALS (a
  * file, or a directory with one for each authority) or ~/.config/farcall/credentials.pem. Waits for

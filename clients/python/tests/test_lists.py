@@ -60,7 +60,7 @@ def test_calls_run_on_the_servers_of_a_list(farcall, pair):
             assert r.y == x * x and r.server in (*pair, "here")
         for place in (*pair, "here"):
             assert server.square(3, at=place).server == place
-        rows = {row.name for row in server.square.explain(x=2)}
+        rows = {row.server for row in server.square.explain(x=2)}
         assert rows == {*pair, "here"}
         # What this host does not publish runs where it is published.
         a = np.array([[4.0, 1.0], [1.0, 3.0]])

@@ -239,6 +239,9 @@ impl Client {
             }
         };
         let contract = Arc::new(found.map_err(told)?);
+        if let Some(roll) = self.view().roll().filter(|_| !name.contains('@')) {
+            roll.versions.uses(&contract.name, &contract.hash);
+        }
         self.known().insert(name.to_owned(), contract.clone());
         Ok(Some(Routine { client: self.clone(), contract }))
     }

@@ -6,6 +6,7 @@ mod arriving;
 mod attending;
 mod root;
 mod terminal;
+mod versions;
 mod way;
 
 use std::fmt;

@@ -8,6 +8,7 @@ use farcall_base::{Error, ErrorKind, Result, printable};
 use farcall_system::outlet;
 use farcall_wire::{Failure, PlacedServer, ServerPresence, ServerState};
 
+use super::versions::Versions;
 use crate::session::earlier;
 use crate::view::Server;
 
@@ -33,6 +34,8 @@ enum Standing {
 pub struct Roll {
     servers: Vec<Arc<Server>>,
     has_here: bool,
+    /// What they publish.
+    pub versions: Versions,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -61,7 +64,13 @@ impl Roll {
     pub fn new(servers: Vec<Arc<Server>>, has_here: bool) -> Roll {
         let standings = vec![Standing::Coming; servers.len()];
         let state = State { standings, told: BTreeSet::new(), changes: 0 };
-        Roll { servers, has_here, state: Mutex::new(state), changed: Condvar::new() }
+        Roll {
+            servers,
+            has_here,
+            versions: Versions::default(),
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        }
     }
 
     /// All of them.

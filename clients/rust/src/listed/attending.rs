@@ -138,6 +138,7 @@ impl Attendant {
         report.addresses = Vec::new();
         report.metaservers = Vec::new();
         if let Some(offers) = &report.offers {
+            self.roll.versions.publishes(&self.server.name, offers);
             self.offered = offers.iter().map(|one| one.name.clone()).collect();
         }
         let revision = report.revision;

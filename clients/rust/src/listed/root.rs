@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
+use farcall_wire::{Reply, Request, StateQuestion};
 
 use super::arriving::Roll;
 use super::attending::attend;
@@ -46,7 +47,19 @@ pub fn begin(list: &ServerList, options: &ConnectOptions) -> Result<Client> {
         attend(&view, &roll, index)?;
     }
     roll.wait_for_all(until)?;
+    if list.has_here {
+        learn_own(&view, &roll);
+    }
     Ok(client)
+}
+
+/// What this host publishes.
+fn learn_own(view: &View, roll: &Roll) {
+    let question = Request::State(StateQuestion::default());
+    // Without an answer, nothing is told of versions of its own.
+    if let Ok(Some(Reply::State(report))) = view.home_session().ask(&question, None) {
+        roll.versions.publishes(HERE, report.offers.as_deref().unwrap_or_default());
+    }
 }
 
 fn start(where_to: &str, options: &ConnectOptions) -> Result<PrivateServer> {
