@@ -104,6 +104,7 @@ class Reader:
             ours,
             XDG_RUNTIME_DIR=str(folder / "run"),
             XDG_CACHE_HOME=str(folder / "cache"),
+            XDG_STATE_HOME=str(folder / "state"),
             PYTHONUNBUFFERED="1",
             PYTHON_COLORS="0",
             PATH=f"{java() or STAGE / 'bin'}:{STAGE}/bin:{STAGE}/venv/bin:{os.environ['PATH']}",

@@ -42,6 +42,14 @@ struct Shared {
     _root: Option<PrivateServer>,
 }
 
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if let Some(roll) = self.view.roll() {
+            roll.finish(self.view.home_session());
+        }
+    }
+}
+
 impl Client {
     /// Connects to `address`; without one to `$FARCALL_SERVER`, and without that to this user's
     /// default server.

@@ -6,16 +6,18 @@ use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result, printable};
 use farcall_system::outlet;
-use farcall_wire::{Failure, PlacedServer, ServerPresence, ServerState};
+use farcall_wire::{Failure, PlacedServer, Request, ServerPresence, ServerState};
 
 use super::versions::Versions;
-use crate::session::earlier;
-use crate::view::Server;
+use crate::session::{Session, earlier};
+use crate::view::{Server, own_host};
 
 /// Time for which connecting waits for servers that ask the user nothing, once a call can run.
 const SETTLE: Duration = Duration::from_secs(5);
 /// Who asks the user is looked at so often: that changes without a word.
 const LOOK: Duration = Duration::from_millis(50);
+/// Time for what is told at the end.
+const LAST_MAX: Duration = Duration::from_millis(500);
 /// Time in which somebody must read what is told.
 const READER_MAX: Duration = Duration::from_secs(1);
 
@@ -46,6 +48,8 @@ struct State {
     told: BTreeSet<usize>,
     /// Grows with each change.
     changes: u64,
+    /// Servers whose last calls the private server has not heard of, once the client ends.
+    owed: BTreeSet<usize>,
 }
 
 /// Whether another server of a list is coming.
@@ -63,7 +67,7 @@ impl Roll {
     /// None of them was reached yet.
     pub fn new(servers: Vec<Arc<Server>>, has_here: bool) -> Roll {
         let standings = vec![Standing::Coming; servers.len()];
-        let state = State { standings, told: BTreeSet::new(), changes: 0 };
+        let state = State { standings, told: BTreeSet::new(), changes: 0, owed: BTreeSet::new() };
         Roll {
             servers,
             has_here,
@@ -213,6 +217,49 @@ impl Roll {
     fn troubles(&self) -> impl Iterator<Item = (String, String)> {
         let all = self.servers.iter().enumerate();
         all.filter_map(|(index, server)| Some((server.name.to_string(), self.trouble(index)?)))
+    }
+
+    /// Waits until the next question to a server is due: at once for the last one, which is then
+    /// begun.
+    pub fn rest(&self, index: usize, pause: Duration, is_last: &mut bool) {
+        let until = Instant::now() + pause;
+        let mut state = self.lock();
+        loop {
+            if state.owed.contains(&index) {
+                if !std::mem::replace(is_last, true) {
+                    return;
+                }
+                state.owed.remove(&index);
+                self.changed.notify_all();
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            let waited = self.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// The client ends: what its last calls took is told first, if that takes no long time.
+    pub fn finish(&self, home: &Session) {
+        let until = Instant::now() + LAST_MAX;
+        let mut state = self.lock();
+        for (index, server) in self.servers.iter().enumerate() {
+            let is_there = matches!(state.standings[index], Standing::There);
+            if is_there && server.way().is_some_and(|way| way.has_called()) {
+                state.owed.insert(index);
+            }
+        }
+        self.changed.notify_all();
+        while !state.owed.is_empty() && Instant::now() < until {
+            let waited = self.changed.wait_timeout(state, LOOK);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        drop(state);
+        // It asks itself how it is before it answers, and learns so of calls that ran there.
+        let question = Request::Servers(own_host(), String::new());
+        let _ = home.ask_for(&question, None, LAST_MAX);
     }
 
     /// Puts into states what only this client knows.

@@ -77,6 +77,7 @@ enum Next {
 
 impl Attendant {
     fn run(&mut self, view: &Weak<View>) {
+        let mut is_last = false;
         loop {
             let Some(view) = view.upgrade() else { return };
             let next = self.attend_once(&view);
@@ -87,9 +88,9 @@ impl Attendant {
             drop(view);
             match next {
                 Ok(Next::Again) => {}
-                Ok(Next::After(pause)) => std::thread::sleep(pause),
+                Ok(Next::After(pause)) => self.roll.rest(self.index, pause, &mut is_last),
                 Err(_) => {
-                    std::thread::sleep(self.retry);
+                    self.roll.rest(self.index, self.retry, &mut is_last);
                     self.retry = (self.retry * 2).min(RETRY_MAX);
                 }
             }

@@ -30,12 +30,25 @@ pub struct Way {
     host: Arc<SharedHost>,
     /// Whether the user was asked already: once is enough.
     has_asked: AtomicBool,
+    /// Whether the client has made calls there.
+    has_called: AtomicBool,
 }
 
 impl Way {
     /// With these options, as they are for its kind of address.
     pub fn new(address: &Address, options: ConnectOptions, host: Arc<SharedHost>) -> Way {
-        Way { address: address.clone(), options, host, has_asked: AtomicBool::new(false) }
+        let address = address.clone();
+        Way { address, options, host, has_asked: false.into(), has_called: false.into() }
+    }
+
+    /// A call is made there.
+    pub fn calls(&self) {
+        self.has_called.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether one was.
+    pub fn has_called(&self) -> bool {
+        self.has_called.load(Ordering::Relaxed)
     }
 
     /// Whether its host waits for an answer of the user.

@@ -184,6 +184,7 @@ impl Server {
     /// A call more, or one less, is there.
     pub fn count(&self, view: &View, is_more: bool) {
         if is_more {
+            self.listed.iter().for_each(|way| way.calls());
             self.under_way.fetch_add(1, Ordering::Relaxed);
             view.under_way.fetch_add(1, Ordering::Relaxed);
         } else {
